@@ -1,0 +1,44 @@
+# Each target installs what it needs into .venv; nothing else on the machine is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
+export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+
+.PHONY: demo test check bench validate clean
+
+demo: $(VENV)/built
+	mkdir -p out
+	opticoll compare all_gather --fabric optree_paper --size 4MiB --plot out/demo.svg
+
+test: $(VENV)/built
+	cargo test --package opticoll
+	pytest -n 2
+
+check: $(VENV)/built
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- --deny warnings
+	ruff check
+	ruff format --check
+	mypy
+	lint-imports
+
+bench: $(VENV)/built
+	cargo bench --package opticoll
+
+validate: $(VENV)/built
+	pytest -n 2 validation
+
+$(VENV)/installed: constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opticoll needs Python 3.11")'
+	$(PYTHON) -m venv $(VENV)
+	pip install --quiet --requirement constraints.txt
+	touch $@
+
+$(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
+	maturin develop --release --quiet
+	touch $@
+
+clean:
+	rm -rf $(VENV) target out

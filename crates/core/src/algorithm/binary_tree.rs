@@ -1,0 +1,36 @@
+//! Binary tree: reduce to rank 0 along a binomial tree, then broadcast along the same tree.
+
+use super::{AlgorithmError, Record, Request, any_ranks, binomial};
+use crate::collective::{Collective, CollectiveKind};
+use crate::schedule::{Claims, Schedule};
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[Record {
+    name: "binary_tree",
+    label: "BT",
+    collective: CollectiveKind::AllReduce,
+    summary: "Reduce whole vectors to rank 0 along a tree, then broadcast along the same tree",
+    citation: "Thakur, Rabenseifner and Gropp, IJHPCA 2005; a baseline of the WRHT paper",
+    options: &[],
+    accepts: any_ranks,
+    build,
+    reversed_from: None,
+}];
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let down = binomial::broadcast(&Request {
+        collective: Collective::new(CollectiveKind::Broadcast, ranks)?,
+        ..*request
+    })?;
+    let mut schedule = down.reversed(request.collective);
+    schedule.append(&down);
+    let steps = 2 * ranks.next_power_of_two().ilog2();
+    schedule.claims = Claims {
+        paper_steps: Some(u64::from(steps)),
+        paper_step_share: Some((1, 1)),
+        schedule_steps: Some(steps),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

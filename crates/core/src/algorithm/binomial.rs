@@ -1,0 +1,104 @@
+//! Binomial trees from the root: in each step the number of ranks that hold data doubles.
+//!
+//! Seen from the root, rank r at distance v (v = r - root mod N) is reached from the rank at
+//! distance v without its lowest set bit. The subtree of v with lowest set bit D covers the ranks
+//! at distances v .. v + D, so that scatter hands on whole ranges.
+
+use super::{AlgorithmError, Record, Request, any_ranks};
+use crate::collective::CollectiveKind;
+use crate::schedule::{Action, Claims, Schedule, Transfer};
+
+const CITATION: &str =
+    "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
+     MPICH, IJHPCA 2005";
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[
+    Record {
+        name: "binomial",
+        label: "Binomial tree",
+        collective: CollectiveKind::Broadcast,
+        summary: "Every rank that holds the vector sends it on, at distance N/2, N/4, ..., 1",
+        citation: CITATION,
+        options: &[],
+        accepts: any_ranks,
+        build: broadcast,
+        reversed_from: None,
+    },
+    Record {
+        name: "binomial",
+        label: "Binomial tree",
+        collective: CollectiveKind::Scatter,
+        summary: "Every rank that holds blocks hands on half of them, at distance N/2, N/4, ..., 1",
+        citation: CITATION,
+        options: &[],
+        accepts: any_ranks,
+        build: scatter,
+        reversed_from: None,
+    },
+];
+
+/// The edges of the tree, step by step: (distance of the sender from the root, distance of the
+/// receiver from the root, distances that the receiver's subtree covers).
+fn edges(ranks: u32) -> Vec<Vec<(u32, u32, std::ops::Range<u32>)>> {
+    let depth = ranks.next_power_of_two().ilog2();
+    (0..depth)
+        .rev()
+        .map(|bit| {
+            let stride = 1 << bit;
+            (0..ranks)
+                .step_by(2 * stride as usize)
+                .filter(|sender| sender + stride < ranks)
+                .map(|sender| {
+                    let receiver = sender + stride;
+                    (sender, receiver, receiver..(receiver + stride).min(ranks))
+                })
+                .collect()
+        })
+        .collect()
+}
+
+/// The broadcast along the tree; also the second half of the binary-tree all_reduce.
+pub(super) fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let (ranks, root) = (request.ranks(), request.collective.root());
+    let mut schedule = Schedule::new(request.collective);
+    for step in edges(ranks) {
+        schedule.begin_step();
+        for (sender, receiver, _) in step {
+            schedule.push(Transfer {
+                chunk: 0,
+                count: 1,
+                source: (root + sender) % ranks,
+                destination: (root + receiver) % ranks,
+                action: Action::Copy,
+            });
+        }
+    }
+    schedule.claims = claims(ranks);
+    Ok(schedule)
+}
+
+fn scatter(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let (ranks, root) = (request.ranks(), request.collective.root());
+    let mut schedule = Schedule::new(request.collective);
+    for step in edges(ranks) {
+        schedule.begin_step();
+        for (sender, receiver, subtree) in step {
+            for distance in subtree {
+                schedule.push(Transfer {
+                    chunk: (root + distance) % ranks,
+                    count: 1,
+                    source: (root + sender) % ranks,
+                    destination: (root + receiver) % ranks,
+                    action: Action::Copy,
+                });
+            }
+        }
+    }
+    schedule.claims = claims(ranks);
+    Ok(schedule)
+}
+
+fn claims(ranks: u32) -> Claims {
+    Claims { schedule_steps: Some(ranks.next_power_of_two().ilog2()), ..Claims::default() }
+}

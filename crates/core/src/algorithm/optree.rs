@@ -1,0 +1,158 @@
+//! OpTree: all_gather along an m-ary tree of contiguous groups (Dai et al.).
+//!
+//! The whole ring is the group of level 0. Stage j cuts each group of level j - 1 into
+//! (at most) m_j contiguous children, sizes differing by at most one; the rank at position i of a
+//! child sends all it holds to the rank at position i of each sibling, one block per wavelength
+//! and slot. After stage j the ranks of any one group of level j hold together every block exactly
+//! once; when groups have one rank, every rank holds everything. Stage 1 goes around the ring; the
+//! later stages stay on their group's segment, which is shorter than half the ring.
+//!
+//! Where children differ in size, position i of a child of size a is matched with position
+//! floor(i b / a) of a sibling of size b: a map that reaches at most the positions there are and
+//! sends each block once.
+//!
+//! Loads for N = m^k: (N/m) ceil(m^2/8) in stage 1 (a ring, exact for even m), (N/m) floor(m^2/4)
+//! in each later stage (a line).
+
+pub mod tree;
+
+use super::{AlgorithmError, Record, Request, any_ranks, one_stage};
+use crate::collective::CollectiveKind;
+use crate::schedule::{Action, Claims, Schedule, Transfer};
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[Record {
+    name: "optree",
+    label: "OpTree",
+    collective: CollectiveKind::AllGather,
+    summary: "Exchange among the same positions of sibling groups, down an m-ary tree",
+    citation: "Dai et al., OpTree: An Efficient Algorithm for All-gather Operation in Optical \
+               Interconnect Systems",
+    options: &[
+        ("depth", "auto (the best real tree), paper (Eq. 2), or the number of stages; default auto"),
+        ("k", "the same as depth"),
+        ("radices", "children per group, stage by stage, such as 4x4x4; instead of depth"),
+    ],
+    accepts: any_ranks,
+    build,
+    reversed_from: None,
+}];
+
+/// How the continuous optimum of Eq. 2 becomes a whole number of stages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DepthRounding {
+    /// Upwards: what the paper's Table I and averages use.
+    Ceil,
+    /// To the nearest: what its text says and its Fig. 4 shows.
+    Nearest,
+}
+
+/// Theorem 1: ceil((2k - 1) N^(1 + 1/k) / (8w)) steps; for k = 1 the one-stage ceil(N^2 / (8w)).
+///
+/// The formula is continuous in m = N^(1/k) and a bound for no particular tree. Where the float
+/// comes within 1e-9 of a whole number it is taken as that number.
+pub fn paper_steps(ranks: u32, channels: u32, depth: u32) -> u64 {
+    if depth <= 1 {
+        return one_stage::paper_ring_wavelengths(ranks).div_ceil(u64::from(channels));
+    }
+    let (ranks, depth) = (f64::from(ranks), f64::from(depth));
+    let steps = (2.0 * depth - 1.0) * ranks.powf(1.0 + 1.0 / depth) / (8.0 * f64::from(channels));
+    (steps - 1e-9 * steps).ceil() as u64
+}
+
+/// Theorem 2: k* = (ln N + sqrt(ln N (ln N - 2))) / 2, rounded; `None` for N <= 7, where the root
+/// is of a negative number.
+pub fn paper_depth(ranks: u32, rounding: DepthRounding) -> Option<u32> {
+    let log = f64::from(ranks).ln();
+    if log < 2.0 {
+        return None;
+    }
+    let depth = (log + (log * (log - 2.0)).sqrt()) / 2.0;
+    Some(match rounding {
+        DepthRounding::Ceil => depth.ceil() as u32,
+        DepthRounding::Nearest => depth.round() as u32,
+    })
+}
+
+/// The tree asked for, and the depth at which the paper's claim is evaluated.
+fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), AlgorithmError> {
+    let spec = request.spec;
+    let ranks = request.ranks();
+    let given: Vec<&str> =
+        ["depth", "k", "radices"].into_iter().filter(|key| spec.option(key).is_some()).collect();
+    if let [_, second, ..] = given[..] {
+        let problem = format!("{} says which tree already; give one of them", given[0]);
+        return Err(spec.refuse(second, problem).into());
+    }
+    if let Some(text) = spec.option("radices") {
+        let radices = tree::parse_radices(text, ranks)
+            .map_err(|problem| spec.refuse("radices", problem))?;
+        let depth = radices.len() as u32;
+        return Ok((radices, Some(depth)));
+    }
+    let key = given.first().copied().unwrap_or("depth");
+    let paper = paper_depth(ranks, DepthRounding::Ceil);
+    match spec.option(key).unwrap_or("auto") {
+        "auto" => Ok((tree::best_radices(ranks, request.ring.channels()), paper)),
+        "paper" => {
+            let depth = paper.ok_or_else(|| {
+                spec.refuse(key, format!("Eq. 2 is undefined for {ranks} ranks: it needs 8 or more"))
+            })?;
+            Ok((tree::uniform_radices(ranks, depth), paper))
+        }
+        _ => {
+            let most = tree::deepest(ranks).max(1);
+            let depth = spec.count(key, 1, u32::MAX).map_err(|_| {
+                spec.refuse(key, format!("must be auto, paper or a whole number from 1 to {most}"))
+            })?;
+            let depth = depth.unwrap_or(1);
+            if depth > most {
+                let problem =
+                    format!("too many stages: {most} halvings leave single ranks of {ranks}");
+                return Err(spec.refuse(key, problem).into());
+            }
+            Ok((tree::uniform_radices(ranks, depth), Some(depth)))
+        }
+    }
+}
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let (radices, claimed_depth) = choose_tree(request)?;
+    let mut schedule = Schedule::new(request.collective);
+    schedule.reserve(ranks as usize * (ranks - 1) as usize);
+    let mut groups = vec![tree::Group { start: 0, len: ranks }];
+    let mut held: Vec<Vec<u32>> = (0..ranks).map(|rank| vec![rank]).collect();
+    for &radix in &radices {
+        if groups.iter().all(|group| group.len == 1) {
+            break;
+        }
+        schedule.begin_step();
+        let mut received: Vec<Vec<u32>> = vec![Vec::new(); ranks as usize];
+        for group in &groups {
+            tree::for_each_pair(*group, radix, |source, destination| {
+                let blocks = &held[source as usize];
+                for &chunk in blocks {
+                    let action = Action::Copy;
+                    schedule.push(Transfer { chunk, count: 1, source, destination, action });
+                }
+                received[destination as usize].extend_from_slice(blocks);
+            });
+        }
+        for (held, received) in held.iter_mut().zip(received) {
+            held.extend(received);
+            held.sort_unstable();
+        }
+        groups = groups.iter().flat_map(|group| group.children(radix)).collect();
+    }
+    let channels = request.ring.channels();
+    schedule.claims = Claims {
+        paper_steps: claimed_depth
+            .filter(|_| ranks > 1)
+            .map(|depth| paper_steps(ranks, channels, depth)),
+        paper_step_share: Some((1, 1)),
+        schedule_steps: Some(schedule.steps() as u32),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

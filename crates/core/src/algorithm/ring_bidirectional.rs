@@ -1,0 +1,58 @@
+//! Bidirectional ring: the ring algorithm on both directions at once, half the blocks each way.
+
+use super::{AlgorithmError, Record, Request, any_ranks};
+use crate::collective::CollectiveKind;
+use crate::schedule::{Action, Claims, Schedule, Transfer};
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[Record {
+    name: "ring_bidirectional",
+    label: "Bidirectional ring",
+    collective: CollectiveKind::AllGather,
+    summary: "Pass blocks to both neighbours at once, ceil((N-1)/2) times",
+    citation: "Folklore; the two-way form of Patarasuk and Yuan's ring, JPDC 2009",
+    options: &[],
+    accepts: any_ranks,
+    build,
+    reversed_from: None,
+}];
+
+/// In step s, rank r sends the block of rank r - s clockwise and that of rank r + s
+/// counter-clockwise; for even N the last step is clockwise only.
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let (clockwise, counter_clockwise) = (ranks / 2, (ranks - 1) / 2);
+    let mut schedule = Schedule::new(request.collective);
+    schedule.reserve(ranks as usize * (ranks - 1) as usize);
+    for step in 0..clockwise {
+        schedule.begin_step();
+        for rank in 0..ranks {
+            schedule.push(Transfer {
+                chunk: (rank + ranks - step) % ranks,
+                count: 1,
+                source: rank,
+                destination: (rank + 1) % ranks,
+                action: Action::Copy,
+            });
+        }
+        if step >= counter_clockwise {
+            continue;
+        }
+        for rank in 0..ranks {
+            schedule.push(Transfer {
+                chunk: (rank + step) % ranks,
+                count: 1,
+                source: rank,
+                destination: (rank + ranks - 1) % ranks,
+                action: Action::Copy,
+            });
+        }
+    }
+    schedule.claims = Claims {
+        neighbours_only: true,
+        schedule_steps: Some(clockwise),
+        chunks_sent_per_rank: Some(u64::from(ranks - 1)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

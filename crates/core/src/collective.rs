@@ -1,0 +1,295 @@
+//! What a collective demands, chunk by chunk: who holds a chunk before, who must hold it after,
+//! and whether contributions combine.
+//!
+//! | collective | chunks | before | after | combines |
+//! |---|---|---|---|---|
+//! | `all_gather` | one block per rank | its rank | all | no |
+//! | `reduce_scatter` | one block per rank | all contribute | its rank | yes |
+//! | `all_reduce` | the vector | all contribute | all | yes |
+//! | `broadcast` | the vector | the root | all | no |
+//! | `reduce` | the vector | all contribute | the root | yes |
+//! | `gather` | one block per rank | its rank | the root | no |
+//! | `scatter` | one block per rank | the root | its rank | no |
+//! | `all_to_all` | one block per ordered pair | its source | its destination | no |
+//!
+//! Each block (or the vector) may be cut into `pieces` chunks, numbered side by side:
+//! chunk = block * pieces + piece. Sizes need not divide evenly: pieces differ by at most a byte.
+//!
+//! ```
+//! use opticoll::collective::{Collective, CollectiveKind, Holders};
+//! let gather = Collective::new(CollectiveKind::AllGather, 16)?;
+//! assert_eq!(gather.chunks(), 16);
+//! assert_eq!(gather.before(3), Holders::One(3));
+//! assert_eq!(gather.after(3), Holders::All);
+//! # Ok::<(), opticoll::collective::CollectiveError>(())
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::units::Bytes;
+
+/// Why a collective was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CollectiveError {
+    /// No collective has this name.
+    #[error("unknown collective `{name}`{hint}")]
+    Unknown {
+        /// The name as given.
+        name: String,
+        /// The nearest known name, or all of them.
+        hint: String,
+    },
+    /// A collective needs at least one rank.
+    #[error("a collective needs at least one rank, got {ranks}")]
+    NoRanks {
+        /// The number of ranks given.
+        ranks: u32,
+    },
+    /// The root is no rank.
+    #[error("root {root} is no rank: ranks are 0..{ranks}")]
+    Root {
+        /// The root given.
+        root: u32,
+        /// The number of ranks.
+        ranks: u32,
+    },
+    /// Too many or no pieces.
+    #[error("{kind} on {ranks} ranks cannot be cut into {pieces} pieces: chunks are numbered with 32 bits")]
+    Pieces {
+        /// The collective.
+        kind: CollectiveKind,
+        /// The number of ranks.
+        ranks: u32,
+        /// The pieces asked for.
+        pieces: u32,
+    },
+}
+
+/// The collectives, by their MPI names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CollectiveKind {
+    /// Every rank ends with every rank's block.
+    AllGather,
+    /// Rank i ends with the combination of everybody's block i.
+    ReduceScatter,
+    /// Every rank ends with the combination of everybody's vector.
+    AllReduce,
+    /// Every rank ends with the root's vector.
+    Broadcast,
+    /// The root ends with the combination of everybody's vector.
+    Reduce,
+    /// The root ends with every rank's block.
+    Gather,
+    /// Rank i ends with the root's block i.
+    Scatter,
+    /// Rank j ends with block j of every rank.
+    AllToAll,
+}
+
+impl CollectiveKind {
+    /// All collectives, in the order in which they are listed.
+    pub const ALL: [CollectiveKind; 8] = [
+        CollectiveKind::AllGather,
+        CollectiveKind::ReduceScatter,
+        CollectiveKind::AllReduce,
+        CollectiveKind::Broadcast,
+        CollectiveKind::Reduce,
+        CollectiveKind::Gather,
+        CollectiveKind::Scatter,
+        CollectiveKind::AllToAll,
+    ];
+
+    /// The name as typed and printed, such as `all_gather`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CollectiveKind::AllGather => "all_gather",
+            CollectiveKind::ReduceScatter => "reduce_scatter",
+            CollectiveKind::AllReduce => "all_reduce",
+            CollectiveKind::Broadcast => "broadcast",
+            CollectiveKind::Reduce => "reduce",
+            CollectiveKind::Gather => "gather",
+            CollectiveKind::Scatter => "scatter",
+            CollectiveKind::AllToAll => "all_to_all",
+        }
+    }
+
+    /// What `size` means for this collective, in words.
+    pub const fn size_convention(self) -> &'static str {
+        match self {
+            CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => {
+                "bytes of one rank's block"
+            }
+            CollectiveKind::AllReduce | CollectiveKind::Reduce | CollectiveKind::Broadcast => {
+                "bytes of the vector"
+            }
+            CollectiveKind::ReduceScatter | CollectiveKind::AllToAll => {
+                "bytes of one rank's whole input"
+            }
+        }
+    }
+}
+
+impl fmt::Display for CollectiveKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for CollectiveKind {
+    type Err = CollectiveError;
+
+    /// Accepts `all_gather`, `all-gather` and `allgather`.
+    fn from_str(name: &str) -> Result<CollectiveKind, CollectiveError> {
+        let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
+        CollectiveKind::ALL.into_iter().find(|kind| plain(kind.name()) == plain(name)).ok_or_else(
+            || CollectiveError::Unknown {
+                name: name.into(),
+                hint: crate::spelling::suggest(name, CollectiveKind::ALL.map(CollectiveKind::name)),
+            },
+        )
+    }
+}
+
+/// Which ranks hold (or contribute to, or must hold) a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holders {
+    /// One rank only.
+    One(u32),
+    /// Every rank.
+    All,
+}
+
+/// A collective on so many ranks, with its root and the pieces of each block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Collective {
+    kind: CollectiveKind,
+    ranks: u32,
+    root: u32,
+    pieces: u32,
+}
+
+impl Collective {
+    /// A collective on `ranks` ranks, rooted (where that matters) at rank 0, blocks in one piece.
+    pub fn new(kind: CollectiveKind, ranks: u32) -> Result<Collective, CollectiveError> {
+        if ranks == 0 {
+            return Err(CollectiveError::NoRanks { ranks });
+        }
+        Collective { kind, ranks, root: 0, pieces: 1 }.with_pieces(1)
+    }
+
+    /// The same collective rooted at `root`.
+    pub fn with_root(self, root: u32) -> Result<Collective, CollectiveError> {
+        if root >= self.ranks {
+            return Err(CollectiveError::Root { root, ranks: self.ranks });
+        }
+        Ok(Collective { root, ..self })
+    }
+
+    /// The same collective with each block (or the vector) cut into `pieces` chunks.
+    pub fn with_pieces(self, pieces: u32) -> Result<Collective, CollectiveError> {
+        let refused = CollectiveError::Pieces { kind: self.kind, ranks: self.ranks, pieces };
+        match self.blocks().checked_mul(u64::from(pieces)) {
+            Some(1..=0xffff_ffff) => Ok(Collective { pieces, ..self }),
+            _ => Err(refused),
+        }
+    }
+
+    /// Which collective.
+    pub fn kind(&self) -> CollectiveKind {
+        self.kind
+    }
+
+    /// The number of ranks, N.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// The root; 0 where the collective has none.
+    pub fn root(&self) -> u32 {
+        self.root
+    }
+
+    /// The number of chunks that each block (or the vector) is cut into.
+    pub fn pieces(&self) -> u32 {
+        self.pieces
+    }
+
+    /// The number of chunks in all; chunks are 0..chunks().
+    pub fn chunks(&self) -> u32 {
+        (self.blocks() * u64::from(self.pieces)) as u32
+    }
+
+    /// Whether contributions combine (each exactly once) or chunks are only copied.
+    pub fn combines(&self) -> bool {
+        matches!(
+            self.kind,
+            CollectiveKind::ReduceScatter | CollectiveKind::AllReduce | CollectiveKind::Reduce
+        )
+    }
+
+    /// Who holds (or contributes to) a chunk before the collective.
+    pub fn before(&self, chunk: u32) -> Holders {
+        let block = chunk / self.pieces;
+        match self.kind {
+            CollectiveKind::AllGather | CollectiveKind::Gather => Holders::One(block),
+            CollectiveKind::AllToAll => Holders::One(block / self.ranks),
+            CollectiveKind::Broadcast | CollectiveKind::Scatter => Holders::One(self.root),
+            _ => Holders::All,
+        }
+    }
+
+    /// Who must hold a chunk, with every contribution, after the collective.
+    pub fn after(&self, chunk: u32) -> Holders {
+        let block = chunk / self.pieces;
+        match self.kind {
+            CollectiveKind::ReduceScatter | CollectiveKind::Scatter => Holders::One(block),
+            CollectiveKind::AllToAll => Holders::One(block % self.ranks),
+            CollectiveKind::Reduce | CollectiveKind::Gather => Holders::One(self.root),
+            _ => Holders::All,
+        }
+    }
+
+    /// The bytes of a chunk when the collective has size `size` (see
+    /// [`CollectiveKind::size_convention`]): an even cut, sizes differ by at most a byte.
+    pub fn chunk_bytes(&self, size: Bytes, chunk: u32) -> Bytes {
+        let (parts, part) = (self.parts(), u64::from(chunk) % self.parts());
+        let edge = |index: u64| u128::from(size.get()) * u128::from(index) / u128::from(parts);
+        Bytes::new((edge(part + 1) - edge(part)) as u64)
+    }
+
+    /// The bytes of every chunk, if they are all of one size.
+    pub fn uniform_chunk_bytes(&self, size: Bytes) -> Option<Bytes> {
+        let parts = self.parts();
+        (size.get() % parts == 0).then(|| Bytes::new(size.get() / parts))
+    }
+
+    /// The bytes of `count` chunks from `chunk` on; stops at the largest number there is.
+    pub fn range_bytes(&self, size: Bytes, chunk: u32, count: u32) -> Bytes {
+        let bytes = (0..count)
+            .map(|offset| self.chunk_bytes(size, chunk.wrapping_add(offset)).get())
+            .fold(0, u64::saturating_add);
+        Bytes::new(bytes)
+    }
+
+    /// Into how many chunks the bytes that `size` counts are cut.
+    fn parts(&self) -> u64 {
+        let pieces = u64::from(self.pieces);
+        match self.kind {
+            CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => pieces,
+            CollectiveKind::AllToAll => u64::from(self.ranks) * pieces,
+            _ => u64::from(self.chunks()),
+        }
+    }
+
+    fn blocks(&self) -> u64 {
+        let ranks = u64::from(self.ranks);
+        match self.kind {
+            CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
+            CollectiveKind::AllToAll => ranks * ranks,
+            _ => ranks,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! opticoll plans, proves and simulates collective communication on optical interconnects.
+//!
+//! Work flows from top to bottom through these modules, and imports only point upwards:
+//! [`units`], [`fabric`], [`collective`], [`schedule`] (what moves), [`algorithm`] (named ways to
+//! make one), [`plan`] (how it moves), [`route`], [`wavelength`], [`verify`], [`simulate`].
+#![forbid(unsafe_code)]
+
+mod spelling;
+
+pub mod spec;
+pub mod units;
+
+pub mod fabric;
+
+pub mod collective;
+
+pub mod schedule;
+
+pub mod algorithm;
+
+pub mod plan;
+
+pub mod route;
+
+pub mod wavelength;
+
+pub mod verify;
+
+pub mod outcome;
+
+pub mod simulate;

@@ -1,0 +1,103 @@
+//! How it moves: a schedule with a route, a wavelength and a slot for every transfer. Types only,
+//! so that the verifier and the simulators read plans without seeing how they were made.
+//!
+//! A *slot* is a time slot in which lightpaths are up side by side; it is what the papers count as
+//! a communication step. A step of the schedule that needs more wavelengths than exist spreads
+//! over several slots. Every transfer is one lightpath: one wavelength of one fibre, along its
+//! direction from source to destination.
+
+pub mod text;
+
+use std::ops::Range;
+
+use crate::fabric::{Direction, Fabric};
+use crate::schedule::{Schedule, Transfer};
+use crate::units::Bytes;
+
+/// The wavelength of a lightpath that converters may change at every rank.
+pub const CONVERTED: u16 = u16::MAX;
+
+/// The circuit that carries a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Circuit {
+    /// The way around the ring.
+    pub direction: Direction,
+    /// The fibre of that direction, 0..fibres.
+    pub fibre: u8,
+    /// The wavelength on that fibre, 0..wavelengths, or [`CONVERTED`].
+    pub wavelength: u16,
+}
+
+/// A transfer with its circuit and slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lightpath {
+    /// The time slot, 0..slots.
+    pub slot: u32,
+    /// The circuit.
+    pub circuit: Circuit,
+    /// What it carries, from where to where.
+    pub transfer: Transfer,
+}
+
+/// A schedule with routes, wavelengths and slots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The machine it is for.
+    pub fabric: Fabric,
+    /// What moves.
+    pub schedule: Schedule,
+    /// The algorithm that made it, as spelled.
+    pub algorithm: String,
+    /// The size it was made for, as a default for simulations.
+    pub size: Option<Bytes>,
+    /// The way around the ring, per transfer.
+    pub direction: Vec<Direction>,
+    /// The fibre, per transfer.
+    pub fibre: Vec<u8>,
+    /// The wavelength, per transfer.
+    pub wavelength: Vec<u16>,
+    /// The slot, per transfer.
+    pub slot: Vec<u32>,
+    /// For each step of the schedule, its first slot and the one after its last.
+    pub step_slots: Vec<Range<u32>>,
+}
+
+impl Plan {
+    /// The number of time slots: what the papers call communication steps.
+    pub fn slots(&self) -> u32 {
+        self.step_slots.last().map_or(0, |slots| slots.end)
+    }
+
+    /// The number of lightpaths, one per transfer.
+    pub fn len(&self) -> usize {
+        self.schedule.len()
+    }
+
+    /// Whether nothing moves.
+    pub fn is_empty(&self) -> bool {
+        self.schedule.is_empty()
+    }
+
+    /// The circuit of a transfer.
+    pub fn circuit(&self, index: usize) -> Circuit {
+        Circuit {
+            direction: self.direction[index],
+            fibre: self.fibre[index],
+            wavelength: self.wavelength[index],
+        }
+    }
+
+    /// The lightpath of a transfer.
+    pub fn lightpath(&self, index: usize) -> Lightpath {
+        Lightpath {
+            slot: self.slot[index],
+            circuit: self.circuit(index),
+            transfer: self.schedule.transfer(index),
+        }
+    }
+
+    /// All lightpaths, in the order of the schedule.
+    pub fn lightpaths(&self) -> impl Iterator<Item = Lightpath> + '_ {
+        (0..self.len()).map(|index| self.lightpath(index))
+    }
+}

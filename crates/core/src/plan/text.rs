@@ -1,0 +1,162 @@
+//! The text form of a plan: written compactly, read back exactly (see `docs/plan-format.md`).
+//!
+//! ```
+//! use opticoll::{algorithm, collective::*, fabric::Fabric, plan::text, route, wavelength};
+//! let fabric = Fabric::parse("wdm_ring:ranks=4,wavelengths=1")?;
+//! let collective = Collective::new(CollectiveKind::AllGather, 4)?;
+//! let schedule = algorithm::build(&"ring".parse()?, collective, &fabric)?;
+//! let Fabric::WdmRing(ring) = &fabric;
+//! let directions = route::shortest_arcs(&schedule, ring);
+//! let assignment = wavelength::Assignment::AUTO;
+//! let plan = wavelength::assign(schedule, directions, &fabric, assignment, "ring".into())?;
+//! let written = text::write(&plan);
+//! assert!(written.contains("copy 0 0>1 cw 0.0 x4 chunk+1 rank+1"));
+//! assert_eq!(text::write(&text::read(&written)?), written);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod compress;
+mod read;
+
+use std::fmt::Write;
+
+use thiserror::Error;
+
+use super::{CONVERTED, Lightpath, Plan};
+use crate::schedule::{Action, Claims};
+use compress::{Block, Modulus};
+pub use read::read;
+
+/// Where and why a plan file was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("line {line}, column {column}: {problem}")]
+pub struct PlanTextError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong, with a hint.
+    pub problem: String,
+}
+
+/// The first line of every plan file.
+const MAGIC: &str = "opticoll plan 1";
+
+/// The plan as text. Lightpaths that are shifted copies of one another are written once, with
+/// their repetition.
+pub fn write(plan: &Plan) -> String {
+    let mut text = String::new();
+    write_head(plan, &mut text);
+    let modulus = Modulus {
+        ranks: plan.fabric.ranks(),
+        chunks: plan.schedule.collective.chunks(),
+    };
+    for (slot, lightpaths) in by_slot(plan) {
+        let _ = writeln!(text, "slot {slot}");
+        for block in compress::compress(lightpaths, modulus) {
+            write_block(&block, &mut text);
+        }
+    }
+    let _ = writeln!(text, "end {}", plan.len());
+    text
+}
+
+/// The lightpaths of each slot that has any.
+fn by_slot(plan: &Plan) -> impl Iterator<Item = (u32, Vec<Lightpath>)> + '_ {
+    let mut indices: Vec<u32> = (0..plan.len() as u32).collect();
+    indices.sort_by_key(|&index| plan.slot[index as usize]);
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let slot = plan.slot[*indices.get(rest)? as usize];
+        let tail = &indices[rest..];
+        let count = tail.partition_point(|&index| plan.slot[index as usize] == slot);
+        rest += count;
+        Some((slot, tail[..count].iter().map(|&index| plan.lightpath(index as usize)).collect()))
+    })
+}
+
+fn write_head(plan: &Plan, text: &mut String) {
+    let collective = plan.schedule.collective;
+    let _ = writeln!(text, "{MAGIC}");
+    let _ = writeln!(
+        text,
+        "collective {} ranks={} root={} pieces={}",
+        collective.kind(),
+        collective.ranks(),
+        collective.root(),
+        collective.pieces()
+    );
+    let _ = writeln!(text, "fabric {}", plan.fabric);
+    let _ = writeln!(text, "algorithm {}", plan.algorithm);
+    if let Some(size) = plan.size {
+        let _ = writeln!(text, "size {size}");
+    }
+    let Claims {
+        paper_steps,
+        paper_step_share,
+        neighbours_only,
+        schedule_steps,
+        chunks_sent_per_rank,
+    } = plan.schedule.claims;
+    if let Some(steps) = paper_steps {
+        let _ = writeln!(text, "claim paper_steps {steps}");
+    }
+    if let Some((part, whole)) = paper_step_share {
+        let _ = writeln!(text, "claim paper_step_share {part}/{whole}");
+    }
+    if neighbours_only {
+        let _ = writeln!(text, "claim neighbours_only");
+    }
+    if let Some(steps) = schedule_steps {
+        let _ = writeln!(text, "claim schedule_steps {steps}");
+    }
+    if let Some(chunks) = chunks_sent_per_rank {
+        let _ = writeln!(text, "claim chunks_sent_per_rank {chunks}");
+    }
+    text.push_str("steps");
+    for slots in &plan.step_slots {
+        let _ = write!(text, " {}", slots.end - slots.start);
+    }
+    text.push('\n');
+}
+
+fn write_block(block: &Block, text: &mut String) {
+    let Lightpath { circuit, transfer, .. } = block.base;
+    let action = match transfer.action {
+        Action::Copy => "copy",
+        Action::Reduce => "reduce",
+    };
+    let _ = write!(text, "{action} {}", transfer.chunk);
+    if transfer.count > 1 {
+        let _ = write!(text, "+{}", transfer.count);
+    }
+    let _ = write!(
+        text,
+        " {}>{} {} {}.",
+        transfer.source,
+        transfer.destination,
+        circuit.direction.name(),
+        circuit.fibre
+    );
+    match circuit.wavelength {
+        CONVERTED => text.push('*'),
+        wavelength => {
+            let _ = write!(text, "{wavelength}");
+        }
+    }
+    for repetition in &block.repetitions {
+        let _ = write!(text, " x{}", repetition.count);
+        let shift = repetition.shift;
+        for (name, by) in [
+            ("chunk", shift.chunk),
+            ("rank", shift.rank),
+            ("fibre", shift.fibre),
+            ("wavelength", shift.wavelength),
+        ] {
+            if by > 0 {
+                let _ = write!(text, " {name}+{by}");
+            }
+        }
+    }
+    text.push('\n');
+}

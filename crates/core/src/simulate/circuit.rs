@@ -1,0 +1,289 @@
+//! The plan as it stands, lightpath by lightpath.
+//!
+//! With barriers (`every_step`, `on_change`, `free`): slot s starts when slot s - 1 has ended and
+//! takes R_s + max over its lightpaths of (conversion + propagation * hops + bytes / rate), with
+//! R_s the reconfiguration that the policy charges.
+//!
+//! Without barriers (`per_port`): see [`asynchronous`].
+
+mod asynchronous;
+mod settings;
+
+use super::{Policy, SimulationError};
+use crate::fabric::{Fabric, WdmRing};
+use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns};
+use crate::plan::Plan;
+use crate::units::{Bytes, Time};
+use settings::Settings;
+
+/// The time that a plan takes under a policy, with columns per slot, link and rank.
+///
+/// # Errors
+/// A transfer outside the fabric, a policy that does not fit the fabric, or a time beyond 64 bits.
+pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, SimulationError> {
+    let Fabric::WdmRing(ring) = &plan.fabric;
+    check(plan, ring)?;
+    let slots = Slots::of(plan);
+    let mut ledger = Ledger::new(plan, ring, size);
+    let timing = match policy {
+        Policy::PerPort => asynchronous::run(plan, ring, &slots, &mut ledger)?,
+        _ => with_barriers(plan, ring, policy, &slots, &mut ledger)?,
+    };
+    let (links, ranks) = ledger.close();
+    let charged = |time: &&Time| **time > Time::ZERO;
+    Ok(Outcome {
+        simulator: "circuit",
+        policy: policy.name(),
+        time: timing.slots.end.iter().copied().max().unwrap_or(Time::ZERO),
+        reconfigurations: timing.slots.reconfiguration.iter().filter(charged).count() as u64,
+        utilisation: utilisation(plan),
+        slots: timing.slots,
+        links,
+        ranks,
+        critical_path: timing.critical_path,
+    })
+}
+
+/// How many distinct circuit settings the plan goes through: slots that use only circuits of the
+/// setting in force do not count as a new one, nor does a setting that was there before.
+pub fn configurations(plan: &Plan) -> u64 {
+    let slots = Slots::of(plan);
+    let mut settings = Settings::new(plan);
+    let mut seen = rustc_hash::FxHashSet::default();
+    for slot in 0..plan.slots() {
+        if settings.enter(slots.of_slot(slot)) {
+            seen.insert(settings.fingerprint());
+        }
+    }
+    seen.len() as u64
+}
+
+/// The share of link-wavelength-slots in use: the hops of all lightpaths, over both directions'
+/// links times channels times slots.
+pub fn utilisation(plan: &Plan) -> f64 {
+    let Fabric::WdmRing(ring) = &plan.fabric;
+    let capacity =
+        2.0 * f64::from(ring.ranks) * f64::from(ring.channels()) * f64::from(plan.slots());
+    if capacity == 0.0 {
+        return 0.0;
+    }
+    let (sources, destinations) = (plan.schedule.source(), plan.schedule.destination());
+    let hops: u64 = (0..plan.len())
+        .map(|index| ring.hops(sources[index], destinations[index], plan.direction[index]))
+        .map(u64::from)
+        .sum();
+    hops as f64 / capacity
+}
+
+/// What the engines hand back.
+struct Timing {
+    slots: SlotColumns,
+    critical_path: Vec<Critical>,
+}
+
+/// The transfers of each slot, in the plan's order.
+struct Slots {
+    starts: Vec<u32>,
+    transfers: Vec<u32>,
+}
+
+impl Slots {
+    fn of(plan: &Plan) -> Slots {
+        let mut starts = vec![0u32; plan.slots() as usize + 1];
+        for &slot in &plan.slot {
+            if let Some(count) = starts.get_mut(slot as usize + 1) {
+                *count += 1;
+            }
+        }
+        for slot in 1..starts.len() {
+            starts[slot] += starts[slot - 1];
+        }
+        let mut next = starts.clone();
+        let mut transfers = vec![0; starts.last().map_or(0, |&end| end as usize)];
+        for (index, &slot) in plan.slot.iter().enumerate() {
+            if slot < plan.slots() {
+                transfers[next[slot as usize] as usize] = index as u32;
+                next[slot as usize] += 1;
+            }
+        }
+        Slots { starts, transfers }
+    }
+
+    fn of_slot(&self, slot: u32) -> &[u32] {
+        let slot = slot as usize;
+        &self.transfers[self.starts[slot] as usize..self.starts[slot + 1] as usize]
+    }
+}
+
+/// Refuses what has no place on the fabric, so that engines may index freely.
+fn check(plan: &Plan, ring: &WdmRing) -> Result<(), SimulationError> {
+    let chunks = u64::from(plan.schedule.collective.chunks());
+    for index in 0..plan.len() {
+        let transfer = plan.schedule.transfer(index);
+        let circuit = plan.circuit(index);
+        let fits_wavelength = if ring.converters {
+            circuit.wavelength == crate::plan::CONVERTED
+                || u32::from(circuit.wavelength) < ring.wavelengths
+        } else {
+            u32::from(circuit.wavelength) < ring.wavelengths
+        };
+        let problem = if transfer.source >= ring.ranks || transfer.destination >= ring.ranks {
+            "an end is no rank"
+        } else if u64::from(transfer.chunk) + u64::from(transfer.count) > chunks {
+            "it carries chunks that do not exist"
+        } else if plan.slot[index] >= plan.slots() {
+            "its slot is beyond the last"
+        } else if u32::from(circuit.fibre) >= ring.fibres || !fits_wavelength {
+            "its channel does not exist"
+        } else {
+            continue;
+        };
+        return Err(SimulationError::Transfer { transfer: index, problem });
+    }
+    Ok(())
+}
+
+/// Sums per link and rank, and the duration of each transfer.
+struct Ledger<'a> {
+    plan: &'a Plan,
+    ring: &'a WdmRing,
+    size: Bytes,
+    uniform: Option<Bytes>,
+    /// The transmission time computed last: most transfers are of one size.
+    latest: Option<(Bytes, Time)>,
+    /// Changes from one link to the next along the lower-to-higher circle, per direction.
+    busy: [Vec<u64>; 2],
+    crossed: [Vec<u64>; 2],
+    ranks: RankColumns,
+}
+
+impl<'a> Ledger<'a> {
+    fn new(plan: &'a Plan, ring: &'a WdmRing, size: Bytes) -> Ledger<'a> {
+        let ranks = ring.ranks as usize;
+        let circles = || [vec![0; ranks + 1], vec![0; ranks + 1]];
+        Ledger {
+            plan,
+            ring,
+            size,
+            uniform: plan.schedule.collective.uniform_chunk_bytes(size),
+            latest: None,
+            busy: circles(),
+            crossed: circles(),
+            ranks: RankColumns {
+                sent: vec![0; ranks],
+                received: vec![0; ranks],
+                finish: vec![Time::ZERO; ranks],
+            },
+        }
+    }
+
+    fn bytes(&self, index: usize) -> Bytes {
+        let (chunk, count) = (self.plan.schedule.chunk()[index], self.plan.schedule.count()[index]);
+        match self.uniform {
+            Some(bytes) => Bytes::new(bytes.get().saturating_mul(count.into())),
+            None => self.plan.schedule.collective.range_bytes(self.size, chunk, count),
+        }
+    }
+
+    /// How long a transfer's lightpath is up, and enters its traffic.
+    fn enter(&mut self, index: usize) -> Result<Time, SimulationError> {
+        let bytes = self.bytes(index);
+        let transmission = match self.latest {
+            Some((same, time)) if same == bytes => time,
+            _ => self.ring.rate.transmission(bytes)?,
+        };
+        self.latest = Some((bytes, transmission));
+        let (source, destination) =
+            (self.plan.schedule.source()[index], self.plan.schedule.destination()[index]);
+        let direction = self.plan.direction[index];
+        let hops = self.ring.hops(source, destination, direction);
+        let flight = self.ring.propagation.times(hops.into())?;
+        let duration = self.ring.conversion.plus(flight)?.plus(transmission)?;
+        let (from, to) = match direction {
+            crate::fabric::Direction::Clockwise => (source, destination),
+            crate::fabric::Direction::CounterClockwise => (destination, source),
+        };
+        for (column, amount) in
+            [(&mut self.busy, duration.ps()), (&mut self.crossed, bytes.get())]
+        {
+            let circle = &mut column[direction as usize];
+            circle[from as usize] = circle[from as usize].wrapping_add(amount);
+            circle[to as usize] = circle[to as usize].wrapping_sub(amount);
+            if from > to {
+                circle[0] = circle[0].wrapping_add(amount);
+            }
+        }
+        self.ranks.sent[source as usize] += bytes.get();
+        self.ranks.received[destination as usize] += bytes.get();
+        Ok(duration)
+    }
+
+    fn finish(&mut self, index: usize, end: Time) {
+        for rank in [self.plan.schedule.source()[index], self.plan.schedule.destination()[index]] {
+            let finish = &mut self.ranks.finish[rank as usize];
+            *finish = (*finish).max(end);
+        }
+    }
+
+    /// Sums the changes up. The circle's link i joins ranks i and i + 1: counter-clockwise it
+    /// starts at rank i + 1.
+    fn close(self) -> (LinkColumns, RankColumns) {
+        let ranks = self.ring.ranks as usize;
+        let sum = |circles: [Vec<u64>; 2]| -> Vec<u64> {
+            let [clockwise, mut counter] = circles.map(|changes| {
+                let mut level = 0u64;
+                let levels = changes[..ranks].iter().map(|change| {
+                    level = level.wrapping_add(*change);
+                    level
+                });
+                levels.collect::<Vec<u64>>()
+            });
+            counter.rotate_right(1);
+            clockwise.into_iter().chain(counter).collect()
+        };
+        let busy = sum(self.busy).into_iter().map(Time::from_ps).collect();
+        (LinkColumns { busy, bytes: sum(self.crossed) }, self.ranks)
+    }
+}
+
+fn with_barriers(
+    plan: &Plan,
+    ring: &WdmRing,
+    policy: Policy,
+    slots: &Slots,
+    ledger: &mut Ledger<'_>,
+) -> Result<Timing, SimulationError> {
+    let mut columns = SlotColumns::default();
+    let mut critical_path = Vec::new();
+    let mut settings = Settings::new(plan);
+    let mut now = Time::ZERO;
+    for slot in 0..plan.slots() {
+        let transfers = slots.of_slot(slot);
+        let charged = match policy {
+            Policy::EveryStep => true,
+            Policy::OnChange => settings.enter(transfers),
+            Policy::PerPort | Policy::Free => false,
+        };
+        let reconfiguration = if charged { ring.reconfiguration } else { Time::ZERO };
+        let start = now;
+        let sending = start.plus(reconfiguration)?;
+        let mut longest = None;
+        for &transfer in transfers {
+            let end = sending.plus(ledger.enter(transfer as usize)?)?;
+            ledger.finish(transfer as usize, end);
+            if longest.is_none_or(|(latest, _)| end > latest) {
+                longest = Some((end, transfer));
+            }
+        }
+        now = sending;
+        if let Some((end, transfer)) = longest {
+            now = end;
+            critical_path.push(Critical { transfer: transfer as usize, start, end });
+        }
+        columns.start.push(start);
+        columns.end.push(now);
+        columns.reconfiguration.push(reconfiguration);
+        columns.lightpaths.push(transfers.len() as u64);
+    }
+    Ok(Timing { slots: columns, critical_path })
+}

@@ -1,0 +1,165 @@
+//! The spelling `name:key=value,key=value` by which fabrics, algorithms and wavelength
+//! assignments are named on the command line, in scenario files and in plan files.
+//!
+//! ```
+//! use opticoll::spec::Spec;
+//! let spec: Spec = "optree:radices=4x4".parse()?;
+//! assert_eq!(spec.name(), "optree");
+//! assert_eq!(spec.option("radices"), Some("4x4"));
+//! assert_eq!(spec.to_string(), "optree:radices=4x4");
+//! # Ok::<(), opticoll::spec::SpecError>(())
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::spelling::suggest;
+
+/// Why a spec was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// Not of the form `name:key=value,key=value`.
+    #[error("`{text}` is not of the form name:key=value,key=value: {problem}")]
+    Syntax {
+        /// The text as given.
+        text: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// An option that the named thing does not have.
+    #[error("`{name}` has no option `{key}`{hint}")]
+    UnknownOption {
+        /// The fabric, algorithm or assignment.
+        name: String,
+        /// The option given.
+        key: String,
+        /// The nearest known option, or all of them.
+        hint: String,
+    },
+    /// An option whose value does not fit.
+    #[error("`{name}`: {key}={value}: {problem}")]
+    Value {
+        /// The fabric, algorithm or assignment.
+        name: String,
+        /// The option.
+        key: String,
+        /// The value given.
+        value: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// A name with options, in the order given.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Spec {
+    name: String,
+    options: Vec<(String, String)>,
+}
+
+impl Spec {
+    /// A name without options.
+    pub fn new(name: &str) -> Spec {
+        Spec { name: name.into(), options: Vec::new() }
+    }
+
+    /// The same with one more option.
+    pub fn with(mut self, key: &str, value: impl fmt::Display) -> Spec {
+        self.options.push((key.into(), value.to_string()));
+        self
+    }
+
+    /// What comes before the colon.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The options as given.
+    pub fn options(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.options.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// The value of an option, if it was given.
+    pub fn option(&self, key: &str) -> Option<&str> {
+        self.options().find(|(other, _)| *other == key).map(|(_, value)| value)
+    }
+
+    /// Refuses options that are not among `known`.
+    pub fn only(&self, known: &[&str]) -> Result<(), SpecError> {
+        match self.options().find(|(key, _)| !known.contains(key)) {
+            None => Ok(()),
+            Some((key, _)) => Err(SpecError::UnknownOption {
+                name: self.name.clone(),
+                key: key.into(),
+                hint: if known.is_empty() {
+                    "; it has none".into()
+                } else {
+                    suggest(key, known.iter().copied())
+                },
+            }),
+        }
+    }
+
+    /// The error for an option whose value does not fit.
+    pub fn refuse(&self, key: &str, problem: impl fmt::Display) -> SpecError {
+        SpecError::Value {
+            name: self.name.clone(),
+            key: key.into(),
+            value: self.option(key).unwrap_or("").into(),
+            problem: problem.to_string(),
+        }
+    }
+
+    /// The whole number given for an option, within `least..=most`; `None` where it was not given.
+    pub fn count(&self, key: &str, least: u32, most: u32) -> Result<Option<u32>, SpecError> {
+        let Some(value) = self.option(key) else { return Ok(None) };
+        match value.parse::<u32>() {
+            Ok(number) if (least..=most).contains(&number) => Ok(Some(number)),
+            Ok(_) => Err(self.refuse(key, format!("must be from {least} to {most}"))),
+            Err(_) => Err(self.refuse(key, format!("must be a whole number from {least} to {most}"))),
+        }
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)?;
+        for (index, (key, value)) in self.options().enumerate() {
+            let separator = if index == 0 { ':' } else { ',' };
+            write!(formatter, "{separator}{key}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Spec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Spec, SpecError> {
+        let syntax = |problem: String| SpecError::Syntax { text: text.into(), problem };
+        let (name, rest) = match text.split_once(':') {
+            Some((name, rest)) => (name.trim(), Some(rest)),
+            None => (text.trim(), None),
+        };
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) {
+            return Err(syntax(format!("`{name}` is no name")));
+        }
+        let mut spec = Spec::new(name);
+        for part in rest.into_iter().flat_map(|rest| rest.split(',')) {
+            let (key, value) = part
+                .split_once('=')
+                .ok_or_else(|| syntax(format!("`{part}` has no `=`")))?;
+            let (key, value) = (key.trim(), value.trim());
+            if key.is_empty() || value.is_empty() {
+                return Err(syntax(format!("`{part}` lacks its key or its value")));
+            }
+            if spec.option(key).is_some() {
+                return Err(syntax(format!("`{key}` is given twice")));
+            }
+            spec = spec.with(key, value);
+        }
+        Ok(spec)
+    }
+}

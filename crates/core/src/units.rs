@@ -1,0 +1,327 @@
+//! Exact quantities: [`Time`] in picoseconds, [`Bytes`], [`Rate`] in bits per second.
+//!
+//! Each is a whole number of its smallest unit, so sums never drift. Text is converted exactly or
+//! refused: `1.5us` is 1 500 000 ps, `0.3ps` is an error, and a bare `4M` is an error with a hint,
+//! because it may mean 4 * 10^6 or 4 * 2^20.
+//!
+//! ```
+//! use opticoll::units::{Bytes, Rate, Time};
+//! let size: Bytes = "4MiB".parse()?;
+//! let rate: Rate = "40Gb/s".parse()?;
+//! assert_eq!(rate.transmission(size)?, "838.8608us".parse::<Time>()?);
+//! assert!("4M".parse::<Bytes>().is_err());
+//! # Ok::<(), opticoll::units::UnitError>(())
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// Why a quantity was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UnitError {
+    /// The text is not a number followed by a known unit.
+    #[error("`{text}` is not a {quantity}; {hint}")]
+    Syntax {
+        /// The text as given.
+        text: String,
+        /// What was expected: `time`, `size` or `rate`.
+        quantity: &'static str,
+        /// How to write it.
+        hint: String,
+    },
+    /// The number is finer than the smallest unit.
+    #[error("`{text}` is no whole number of {smallest}; a {quantity} is kept exactly")]
+    Inexact {
+        /// The text as given.
+        text: String,
+        /// What was expected.
+        quantity: &'static str,
+        /// The unit in which the quantity is counted.
+        smallest: &'static str,
+    },
+    /// The number does not fit into 64 bits of the smallest unit.
+    #[error("{what} is too large: it does not fit into 64 bits of {smallest}")]
+    Overflow {
+        /// The text or computation that overflowed.
+        what: String,
+        /// The unit in which the quantity is counted.
+        smallest: &'static str,
+    },
+}
+
+/// A duration or an instant, in whole picoseconds (up to 213 days).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(u64);
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(u64);
+
+/// A data rate in whole bits per second, never zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Time {
+    /// No time at all.
+    pub const ZERO: Time = Time(0);
+
+    /// A time of so many picoseconds.
+    pub const fn from_ps(picoseconds: u64) -> Time {
+        Time(picoseconds)
+    }
+
+    /// The time in picoseconds.
+    pub const fn ps(self) -> u64 {
+        self.0
+    }
+
+    /// The time in seconds, for display and plots only.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e12
+    }
+
+    /// The sum, or an error where it leaves 64 bits.
+    pub fn plus(self, other: Time) -> Result<Time, UnitError> {
+        self.0.checked_add(other.0).map(Time).ok_or_else(time_overflow)
+    }
+
+    /// The product with a count, or an error where it leaves 64 bits.
+    pub fn times(self, count: u64) -> Result<Time, UnitError> {
+        self.0.checked_mul(count).map(Time).ok_or_else(time_overflow)
+    }
+}
+
+fn time_overflow() -> UnitError {
+    UnitError::Overflow { what: "a sum of times".into(), smallest: "picoseconds" }
+}
+
+impl Bytes {
+    /// So many bytes.
+    pub const fn new(bytes: u64) -> Bytes {
+        Bytes(bytes)
+    }
+
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Rate {
+    /// A rate of so many bits per second; zero is refused.
+    pub fn from_bits_per_second(bits: u64) -> Result<Rate, UnitError> {
+        if bits == 0 {
+            return Err(UnitError::Syntax {
+                text: "0b/s".into(),
+                quantity: "rate",
+                hint: "a rate is greater than zero".into(),
+            });
+        }
+        Ok(Rate(bits))
+    }
+
+    /// The rate in bits per second.
+    pub const fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// The time that `bytes` need at this rate, rounded up to a picosecond.
+    pub fn transmission(self, bytes: Bytes) -> Result<Time, UnitError> {
+        let bit_ps = u128::from(bytes.0) * 8 * 1_000_000_000_000;
+        u64::try_from(bit_ps.div_ceil(u128::from(self.0))).map(Time).map_err(|_| {
+            UnitError::Overflow { what: format!("sending {bytes} at {self}"), smallest: "picoseconds" }
+        })
+    }
+}
+
+const TIME_UNITS: &[(&str, u128)] = &[
+    ("s", 1_000_000_000_000),
+    ("ms", 1_000_000_000),
+    ("us", 1_000_000),
+    ("ns", 1_000),
+    ("ps", 1),
+];
+
+const BYTE_UNITS: &[(&str, u128)] = &[
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("TB", 1_000_000_000_000),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("B", 1),
+];
+
+const RATE_UNITS: &[(&str, u128)] = &[
+    ("Tb/s", 1_000_000_000_000),
+    ("Gb/s", 1_000_000_000),
+    ("Mb/s", 1_000_000),
+    ("kb/s", 1_000),
+    ("b/s", 1),
+    ("TB/s", 8_000_000_000_000),
+    ("GB/s", 8_000_000_000),
+    ("MB/s", 8_000_000),
+    ("kB/s", 8_000),
+    ("B/s", 8),
+    ("TiB/s", 8 << 40),
+    ("GiB/s", 8 << 30),
+    ("MiB/s", 8 << 20),
+    ("KiB/s", 8 << 10),
+];
+
+/// What a parser needs to know of a quantity.
+struct Quantity {
+    name: &'static str,
+    smallest: &'static str,
+    example: &'static str,
+    units: &'static [(&'static str, u128)],
+}
+
+const TIME: Quantity =
+    Quantity { name: "time", smallest: "picoseconds", example: "25us", units: TIME_UNITS };
+const SIZE: Quantity =
+    Quantity { name: "size", smallest: "bytes", example: "4MiB", units: BYTE_UNITS };
+const RATE: Quantity =
+    Quantity { name: "rate", smallest: "bits per second", example: "40Gb/s", units: RATE_UNITS };
+
+impl Quantity {
+    fn parse(&self, text: &str) -> Result<u64, UnitError> {
+        let trimmed = text.trim();
+        let split = trimmed
+            .find(|character: char| !(character.is_ascii_digit() || character == '.'))
+            .unwrap_or(trimmed.len());
+        let (number, unit) = (&trimmed[..split], trimmed[split..].trim_start());
+        let (digits, decimals) = split_number(number).ok_or_else(|| {
+            self.refuse(trimmed, format!("write a number and a unit, such as {}", self.example))
+        })?;
+        let factor = self
+            .units
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .map(|(_, factor)| *factor)
+            .ok_or_else(|| self.refuse(trimmed, self.unit_hint(number, unit)))?;
+        let overflow =
+            || UnitError::Overflow { what: format!("`{trimmed}`"), smallest: self.smallest };
+        let scale = 10u128.checked_pow(decimals).ok_or_else(overflow)?;
+        let scaled = digits.checked_mul(factor).ok_or_else(overflow)?;
+        if scaled % scale != 0 {
+            return Err(UnitError::Inexact {
+                text: trimmed.into(),
+                quantity: self.name,
+                smallest: self.smallest,
+            });
+        }
+        u64::try_from(scaled / scale).map_err(|_| overflow())
+    }
+
+    fn refuse(&self, text: &str, hint: String) -> UnitError {
+        UnitError::Syntax { text: text.into(), quantity: self.name, hint }
+    }
+
+    fn unit_hint(&self, number: &str, unit: &str) -> String {
+        if unit.is_empty() {
+            return format!("give the unit, such as {}", self.example);
+        }
+        if self.name == "size" && matches!(unit, "k" | "K" | "M" | "G" | "T") {
+            return format!(
+                "`{unit}` may be a power of 1000 or of 1024: write {number}{unit}B or {number}{}iB",
+                unit.to_uppercase()
+            );
+        }
+        if self.name == "rate" && unit.ends_with("bps") {
+            return format!("write {number}{}b/s", unit.trim_end_matches("bps"));
+        }
+        let names: Vec<&str> = self.units.iter().map(|(name, _)| *name).collect();
+        format!("known units are {}", names.join(", "))
+    }
+}
+
+/// Splits `12.50` into its digits without the point (1250) and the number of decimals (2).
+fn split_number(number: &str) -> Option<(u128, u32)> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || (number.contains('.') && fraction.is_empty()) || fraction.contains('.') {
+        return None;
+    }
+    let digits = format!("{whole}{fraction}").parse().ok()?;
+    Some((digits, u32::try_from(fraction.len()).ok()?))
+}
+
+/// Writes `count` in `unit` (so many of the smallest) as an exact decimal.
+fn write_decimal(
+    formatter: &mut fmt::Formatter<'_>,
+    count: u64,
+    (name, factor): (&str, u64),
+) -> fmt::Result {
+    let whole = count / factor;
+    let rest = count % factor;
+    if rest == 0 {
+        return write!(formatter, "{whole}{name}");
+    }
+    let digits = factor.ilog10() as usize;
+    let fraction = format!("{rest:0digits$}");
+    write!(formatter, "{whole}.{}{name}", fraction.trim_end_matches('0'))
+}
+
+impl FromStr for Time {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Time, UnitError> {
+        TIME.parse(text).map(Time)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Bytes, UnitError> {
+        SIZE.parse(text).map(Bytes)
+    }
+}
+
+impl FromStr for Rate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Rate, UnitError> {
+        let bits = RATE.parse(text)?;
+        Rate::from_bits_per_second(bits)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.0 {
+            0 => ("s", 1),
+            1..1_000 => ("ps", 1),
+            1_000..1_000_000 => ("ns", 1_000),
+            1_000_000..1_000_000_000 => ("us", 1_000_000),
+            1_000_000_000..1_000_000_000_000 => ("ms", 1_000_000_000),
+            _ => ("s", 1_000_000_000_000),
+        };
+        write_decimal(formatter, self.0, unit)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exact = BYTE_UNITS
+            .iter()
+            .find(|(_, factor)| self.0 > 0 && u128::from(self.0) % factor == 0)
+            .unwrap_or(&("B", 1));
+        write!(formatter, "{}{}", u128::from(self.0) / exact.1, exact.0)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.0 {
+            0..1_000 => ("b/s", 1),
+            1_000..1_000_000 => ("kb/s", 1_000),
+            1_000_000..1_000_000_000 => ("Mb/s", 1_000_000),
+            1_000_000_000..1_000_000_000_000 => ("Gb/s", 1_000_000_000),
+            _ => ("Tb/s", 1_000_000_000_000),
+        };
+        write_decimal(formatter, self.0, unit)
+    }
+}

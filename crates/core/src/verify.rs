@@ -1,0 +1,246 @@
+//! Proves a plan, or says everything that is wrong with it.
+//!
+//! The verifier replays a plan from its columns alone. It shares no code with what it checks: it
+//! knows no algorithm, no router, no wavelength assignment and no simulator, and does its own
+//! arithmetic on the ring.
+//!
+//! Time is the slot. A transfer of slot t sends what its source held at the *start* of t, and has
+//! arrived at the *end* of t. A plan holds when
+//!
+//! - every entry is in range and every transfer lies in the slots of its step (`form`),
+//! - no two lightpaths share a wavelength of a fibre on a link in a slot, and no rank uses more
+//!   ports than it has (`resources`),
+//! - nobody sends what it does not hold, nobody gets what it has, every contribution is combined
+//!   exactly once, and at the end every rank has what the collective demands (`data`),
+//! - what is claimed of the schedule is true (`claims`).
+//!
+//! An entry out of range is reported once and takes no part in the later checks. A transfer whose
+//! source does not hold its chunk is reported once and then counts as delivered, so that one
+//! mistake is not repeated for all that follows from it.
+//!
+//! ```
+//! use opticoll::collective::{Collective, CollectiveKind};
+//! use opticoll::fabric::{Direction, Fabric};
+//! use opticoll::plan::Plan;
+//! use opticoll::schedule::{Action, Schedule, Transfer};
+//! use opticoll::verify::{ViolationKind, verify};
+//!
+//! let mut schedule = Schedule::new(Collective::new(CollectiveKind::AllGather, 2)?);
+//! schedule.push(Transfer { chunk: 0, count: 1, source: 0, destination: 1, action: Action::Copy });
+//! schedule.push(Transfer { chunk: 1, count: 1, source: 1, destination: 0, action: Action::Copy });
+//! let mut plan = Plan {
+//!     fabric: Fabric::parse("wdm_ring:ranks=2,wavelengths=1")?,
+//!     schedule,
+//!     algorithm: "by hand".into(),
+//!     size: None,
+//!     direction: vec![Direction::Clockwise; 2],
+//!     fibre: vec![0; 2],
+//!     wavelength: vec![0; 2],
+//!     slot: vec![0; 2],
+//!     step_slots: vec![0..1],
+//! };
+//! assert!(verify(&plan).is_empty());
+//!
+//! plan.wavelength[1] = 1; // the fabric has wavelength 0 only
+//! assert_eq!(verify(&plan)[0].kind, ViolationKind::WavelengthRange);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod claims;
+mod combining;
+mod copying;
+mod data;
+mod form;
+mod order;
+mod report;
+mod resources;
+
+use std::fmt;
+
+use crate::fabric::Direction;
+use crate::plan::Plan;
+use order::Order;
+use report::Report;
+
+/// What rule a plan breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ViolationKind {
+    /// The columns of the plan have different lengths.
+    Columns,
+    /// Fabric and collective have different numbers of ranks.
+    RankCount,
+    /// A source or destination is no rank.
+    RankRange,
+    /// A transfer ends where it starts.
+    SelfTransfer,
+    /// A transfer has no chunks or chunks that do not exist.
+    ChunkRange,
+    /// A slot is not among those of the plan.
+    SlotRange,
+    /// The fabric has no such fibre.
+    FibreRange,
+    /// The fabric has no such wavelength.
+    WavelengthRange,
+    /// Wavelength conversion on a fabric without converters.
+    Conversion,
+    /// A reduction in a collective that combines nothing.
+    WrongAction,
+    /// Steps do not follow one another, or a transfer is outside the slots of its step.
+    StepOrder,
+    /// Two lightpaths on one wavelength of one fibre, on one link in one slot.
+    Collision,
+    /// More converted lightpaths on a fibre than it has wavelengths.
+    Overload,
+    /// A rank sends or receives more lightpaths at once than it has ports.
+    Ports,
+    /// A rank sends a chunk that it does not hold.
+    NotHeld,
+    /// A rank sends a chunk that it receives only in the same slot.
+    SameSlotForward,
+    /// A rank is sent what it already has.
+    Duplicate,
+    /// A contribution is combined into a chunk that already has it.
+    DoubleReduction,
+    /// A copy replaces a chunk that has contributions which the copy lacks.
+    LostContribution,
+    /// A copy and something else arrive for the same chunk of a rank in one slot.
+    CopyConflict,
+    /// A rank does not end with what the collective demands.
+    Missing,
+    /// A claim of the schedule is not true.
+    Claim,
+    /// The plan is larger than the verifier can replay, and hence not proved.
+    TooLarge,
+}
+
+impl ViolationKind {
+    /// All kinds, in the order in which they are checked.
+    pub const ALL: [ViolationKind; 23] = [
+        ViolationKind::Columns,
+        ViolationKind::RankCount,
+        ViolationKind::RankRange,
+        ViolationKind::SelfTransfer,
+        ViolationKind::ChunkRange,
+        ViolationKind::SlotRange,
+        ViolationKind::FibreRange,
+        ViolationKind::WavelengthRange,
+        ViolationKind::Conversion,
+        ViolationKind::WrongAction,
+        ViolationKind::StepOrder,
+        ViolationKind::Collision,
+        ViolationKind::Overload,
+        ViolationKind::Ports,
+        ViolationKind::NotHeld,
+        ViolationKind::SameSlotForward,
+        ViolationKind::Duplicate,
+        ViolationKind::DoubleReduction,
+        ViolationKind::LostContribution,
+        ViolationKind::CopyConflict,
+        ViolationKind::Missing,
+        ViolationKind::Claim,
+        ViolationKind::TooLarge,
+    ];
+
+    /// The name as printed, such as `collision`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ViolationKind::Columns => "columns",
+            ViolationKind::RankCount => "rank_count",
+            ViolationKind::RankRange => "rank_range",
+            ViolationKind::SelfTransfer => "self_transfer",
+            ViolationKind::ChunkRange => "chunk_range",
+            ViolationKind::SlotRange => "slot_range",
+            ViolationKind::FibreRange => "fibre_range",
+            ViolationKind::WavelengthRange => "wavelength_range",
+            ViolationKind::Conversion => "conversion",
+            ViolationKind::WrongAction => "wrong_action",
+            ViolationKind::StepOrder => "step_order",
+            ViolationKind::Collision => "collision",
+            ViolationKind::Overload => "overload",
+            ViolationKind::Ports => "ports",
+            ViolationKind::NotHeld => "not_held",
+            ViolationKind::SameSlotForward => "same_slot_forward",
+            ViolationKind::Duplicate => "duplicate",
+            ViolationKind::DoubleReduction => "double_reduction",
+            ViolationKind::LostContribution => "lost_contribution",
+            ViolationKind::CopyConflict => "copy_conflict",
+            ViolationKind::Missing => "missing",
+            ViolationKind::Claim => "claim",
+            ViolationKind::TooLarge => "too_large",
+        }
+    }
+}
+
+impl fmt::Display for ViolationKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// A directed fibre between two neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link {
+    /// The rank at which it starts.
+    pub rank: u32,
+    /// The way around the ring.
+    pub direction: Direction,
+    /// The fibre of that direction.
+    pub fibre: u8,
+}
+
+/// One rule broken in one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Which rule.
+    pub kind: ViolationKind,
+    /// The transfers concerned, as indices into the plan.
+    pub transfers: Vec<usize>,
+    /// Where light collides.
+    pub link: Option<Link>,
+    /// The wavelength concerned.
+    pub wavelength: Option<u16>,
+    /// The slot in which it happens; `None` where it is a matter of the whole plan.
+    pub slot: Option<u32>,
+    /// The rank concerned.
+    pub rank: Option<u32>,
+    /// The chunk concerned.
+    pub chunk: Option<u32>,
+    /// What is wrong, in one sentence.
+    pub sentence: String,
+}
+
+impl Violation {
+    /// A violation that concerns nothing in particular yet.
+    fn new(kind: ViolationKind, sentence: String) -> Violation {
+        Violation {
+            kind,
+            transfers: Vec::new(),
+            link: None,
+            wavelength: None,
+            slot: None,
+            rank: None,
+            chunk: None,
+            sentence,
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.kind, self.sentence)
+    }
+}
+
+/// Everything that is wrong with a plan; empty where it is proved.
+///
+/// Of each kind the first 100 000 violations are listed, and one more counts the rest.
+pub fn verify(plan: &Plan) -> Vec<Violation> {
+    let mut report = Report::default();
+    if let Some(admitted) = form::check(plan, &mut report) {
+        let order = Order::by_slot(plan, &admitted);
+        resources::check(plan, &admitted, &order, &mut report);
+        data::check(plan, &order, &mut report);
+        claims::check(plan, &admitted, &mut report);
+    }
+    report.finish()
+}

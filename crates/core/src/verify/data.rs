@@ -1,0 +1,247 @@
+//! Does every rank end with what the collective demands?
+//!
+//! Chunks have nothing to do with one another, so the transfers are dealt out chunk by chunk, in
+//! the order of their slots, and each chunk is replayed with little state: by `copying` where
+//! chunks are only passed on, by `combining` where contributions are added up. To bound memory
+//! the chunks are taken in windows of a few million deliveries.
+
+use std::ops::Range;
+
+use super::combining::Combining;
+use super::copying::Copying;
+use super::order::Order;
+use super::report::Report;
+use super::{Violation, ViolationKind};
+use crate::plan::Plan;
+use crate::schedule::Action;
+
+/// The most deliveries, and the most chunks, of a window.
+const WINDOW: u64 = 1 << 22;
+
+/// Into how many parts chunks are cut to find windows.
+const PARTS: u32 = 1 << 12;
+
+/// The most deliveries that are replayed: some minutes of work.
+const MOST_DELIVERIES: u64 = 1 << 36;
+
+/// One chunk of a transfer.
+#[derive(Clone, Copy)]
+pub(super) struct Delivery {
+    pub(super) slot: u32,
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) transfer: u32,
+    pub(super) action: Action,
+}
+
+/// What is demanded of a chunk.
+pub(super) trait Rule {
+    /// Replays the deliveries of a chunk, which are sorted by slot and not empty.
+    fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report);
+
+    /// The chunks of a range are never sent.
+    fn idle(&mut self, chunks: Range<u32>, report: &mut Report);
+}
+
+/// Replays every chunk.
+pub(super) fn check(plan: &Plan, order: &Order, report: &mut Report) {
+    let count = plan.schedule.count();
+    let deliveries = (0..order.len())
+        .map(|position| u64::from(count[order.at(position)]))
+        .fold(0u64, u64::saturating_add);
+    if deliveries > MOST_DELIVERIES {
+        return report.add(ViolationKind::TooLarge, || {
+            let sentence = format!(
+                "the plan delivers {deliveries} chunks; no more than {MOST_DELIVERIES} are replayed"
+            );
+            Violation::new(ViolationKind::TooLarge, sentence)
+        });
+    }
+    if plan.schedule.collective.combines() {
+        replay(plan, order, &mut Combining::new(plan), report);
+    } else {
+        replay(plan, order, &mut Copying::new(plan), report);
+    }
+}
+
+fn replay(plan: &Plan, order: &Order, rule: &mut impl Rule, report: &mut Report) {
+    let mut scratch = Scratch::default();
+    let mut untouched = 0;
+    for window in windows(plan, order, 0..plan.schedule.collective.chunks()) {
+        if untouched < window.start {
+            rule.idle(untouched..window.start, report);
+        }
+        untouched = window.end;
+        scratch.replay(plan, order, window, rule, report);
+    }
+    if untouched < plan.schedule.collective.chunks() {
+        rule.idle(untouched..plan.schedule.collective.chunks(), report);
+    }
+}
+
+/// The part of a transfer's chunks that lies in a range.
+fn within(plan: &Plan, transfer: usize, chunks: &Range<u32>) -> Range<u32> {
+    let start = plan.schedule.chunk()[transfer];
+    let end = start + plan.schedule.count()[transfer];
+    start.max(chunks.start)..end.min(chunks.end)
+}
+
+/// Ranges of chunks, in order, that cover all chunks of `chunks` with deliveries and have no more
+/// than [`WINDOW`] of each, unless a single chunk has.
+fn windows(plan: &Plan, order: &Order, chunks: Range<u32>) -> Vec<Range<u32>> {
+    let part = (chunks.end - chunks.start).div_ceil(PARTS).max(1);
+    let load = loads(plan, order, &chunks, part);
+    let mut found: Vec<Range<u32>> = Vec::new();
+    let mut open_load = 0;
+    for (index, &load) in load.iter().enumerate().filter(|(_, load)| **load > 0) {
+        let start = chunks.start + index as u32 * part;
+        let end = start.saturating_add(part).min(chunks.end);
+        if load > WINDOW && end - start > 1 {
+            found.extend(windows(plan, order, start..end));
+            open_load = WINDOW;
+            continue;
+        }
+        match found.last_mut() {
+            Some(open)
+                if open_load + load <= WINDOW && u64::from(end - open.start) <= WINDOW =>
+            {
+                open.end = end;
+                open_load += load;
+            }
+            _ => {
+                found.push(start..end);
+                open_load = load;
+            }
+        }
+    }
+    found
+}
+
+/// The number of deliveries in each part of a range of chunks.
+fn loads(plan: &Plan, order: &Order, chunks: &Range<u32>, part: u32) -> Vec<u64> {
+    let parts = (chunks.end - chunks.start).div_ceil(part) as usize;
+    let mut load = vec![0u64; parts];
+    // Parts that a transfer covers from end to end: +1 where they begin, -1 where they end.
+    let mut covered = vec![0i64; parts + 1];
+    for position in 0..order.len() {
+        let own = within(plan, order.at(position), chunks);
+        if own.is_empty() {
+            continue;
+        }
+        let (start, last) = (own.start - chunks.start, own.end - 1 - chunks.start);
+        let (first_part, last_part) = (start / part, last / part);
+        if first_part == last_part {
+            load[first_part as usize] += u64::from(last - start + 1);
+            continue;
+        }
+        load[first_part as usize] += u64::from(part - start % part);
+        load[last_part as usize] += u64::from(last % part + 1);
+        covered[first_part as usize + 1] += 1;
+        covered[last_part as usize] -= 1;
+    }
+    let mut depth = 0;
+    for (load, covered) in load.iter_mut().zip(covered) {
+        depth += covered;
+        *load += depth as u64 * u64::from(part);
+    }
+    load
+}
+
+/// The deliveries of a window, chunk by chunk. Both columns are kept from window to window.
+#[derive(Default)]
+struct Scratch {
+    next: Vec<u32>,
+    deliveries: Vec<Delivery>,
+}
+
+impl Scratch {
+    fn replay(
+        &mut self,
+        plan: &Plan,
+        order: &Order,
+        window: Range<u32>,
+        rule: &mut impl Rule,
+        report: &mut Report,
+    ) {
+        self.deal(plan, order, &window);
+        let mut start = 0;
+        let mut idle = window.start;
+        for chunk in window.clone() {
+            let end = self.next[(chunk - window.start) as usize] as usize;
+            if end > start {
+                if idle < chunk {
+                    rule.idle(idle..chunk, report);
+                }
+                idle = chunk + 1;
+                rule.replay(chunk, &self.deliveries[start..end], report);
+            }
+            start = end;
+        }
+        if idle < window.end {
+            rule.idle(idle..window.end, report);
+        }
+    }
+
+    /// Sorts the deliveries of a window by chunk, keeping the order of slots; afterwards
+    /// `next[i]` is the end of those of the window's chunk i.
+    fn deal(&mut self, plan: &Plan, order: &Order, window: &Range<u32>) {
+        self.next.clear();
+        self.next.resize((window.end - window.start) as usize + 1, 0);
+        for position in 0..order.len() {
+            for chunk in within(plan, order.at(position), window) {
+                self.next[(chunk - window.start) as usize + 1] += 1;
+            }
+        }
+        for chunk in 1..self.next.len() {
+            self.next[chunk] += self.next[chunk - 1];
+        }
+        let blank =
+            Delivery { slot: 0, source: 0, destination: 0, transfer: 0, action: Action::Copy };
+        self.deliveries.resize(self.next.last().map_or(0, |&total| total as usize), blank);
+        for position in 0..order.len() {
+            let transfer = order.at(position);
+            for chunk in within(plan, transfer, window) {
+                let place = &mut self.next[(chunk - window.start) as usize];
+                self.deliveries[*place as usize] = Delivery {
+                    slot: plan.slot[transfer],
+                    source: plan.schedule.source()[transfer],
+                    destination: plan.schedule.destination()[transfer],
+                    transfer: transfer as u32,
+                    action: plan.schedule.action()[transfer],
+                };
+                *place += 1;
+            }
+        }
+    }
+}
+
+/// Reports that ranks lack chunks that are never sent: `lacking` gives the ranks of a chunk, which
+/// are as many for each chunk of one block.
+pub(super) fn report_idle<Ranks: Iterator<Item = u32>>(
+    plan: &Plan,
+    chunks: Range<u32>,
+    lacking: impl Fn(u32) -> Ranks,
+    lacking_count: impl Fn(u32) -> u64,
+    missing: impl Fn(u32, u32) -> Violation,
+    report: &mut Report,
+) {
+    let kind = ViolationKind::Missing;
+    let pieces = plan.schedule.collective.pieces();
+    let mut chunk = chunks.start;
+    while chunk < chunks.end {
+        let block_end = (u64::from(chunk / pieces) + 1) * u64::from(pieces);
+        let end = block_end.min(u64::from(chunks.end)) as u32;
+        let each = lacking_count(chunk);
+        if each == 0 {
+            chunk = end;
+        } else if report.is_full(kind) {
+            report.count(kind, each * u64::from(end - chunk));
+            chunk = end;
+        } else {
+            for rank in lacking(chunk) {
+                report.add(kind, || missing(rank, chunk));
+            }
+            chunk += 1;
+        }
+    }
+}

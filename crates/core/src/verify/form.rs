@@ -1,0 +1,298 @@
+//! Is every entry in range, and does every transfer lie in the slots of its step? What is not in
+//! range is reported here and kept out of the later checks.
+
+use super::report::{Report, named};
+use super::{Violation, ViolationKind};
+use crate::fabric::{Fabric, WdmRing};
+use crate::plan::{CONVERTED, Plan};
+use crate::schedule::Action;
+
+/// The most transfers that 32-bit indices can number.
+const MOST_TRANSFERS: usize = u32::MAX as usize;
+
+/// Which transfers the later checks may look at.
+pub(super) struct Admitted {
+    /// The transfers 0..transfers have an entry in every column.
+    pub(super) transfers: usize,
+    /// Those that have no place in time, on the ring or among the chunks; empty where none.
+    malformed: Vec<bool>,
+    /// Those that have no fibre or wavelength; empty where none.
+    dark: Vec<bool>,
+}
+
+impl Admitted {
+    /// Whether every transfer is admitted.
+    pub(super) fn all(&self) -> bool {
+        self.malformed.is_empty()
+    }
+
+    /// The admitted transfers.
+    pub(super) fn transfers(&self) -> impl Iterator<Item = u32> + '_ {
+        let everyone = self.all();
+        (0..self.transfers)
+            .filter(move |&transfer| everyone || !self.malformed[transfer])
+            .map(|transfer| transfer as u32)
+    }
+
+    /// Whether a transfer has a fibre and a wavelength.
+    pub(super) fn is_lit(&self, transfer: usize) -> bool {
+        self.dark.is_empty() || !self.dark[transfer]
+    }
+}
+
+/// What is in range.
+struct Ranges<'a> {
+    plan: &'a Plan,
+    ring: &'a WdmRing,
+    ranks: u32,
+    chunks: u32,
+    slots: u32,
+    combines: bool,
+}
+
+/// Checks ranges and steps; `None` where the plan cannot be looked at any further.
+pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
+    let Fabric::WdmRing(ring) = &plan.fabric;
+    let collective = plan.schedule.collective;
+    if ring.ranks != collective.ranks() {
+        report.add(ViolationKind::RankCount, || {
+            let sentence = format!(
+                "the collective has {} ranks, the fabric {}",
+                collective.ranks(),
+                ring.ranks
+            );
+            Violation::new(ViolationKind::RankCount, sentence)
+        });
+    }
+    let mut admitted = columns(plan, report)?;
+    steps(plan, report);
+    let ranges = Ranges {
+        plan,
+        ring,
+        ranks: ring.ranks.min(collective.ranks()),
+        chunks: collective.chunks(),
+        // One less than fits, so that "the slot after" exists.
+        slots: plan.slots().min(u32::MAX - 1),
+        combines: collective.combines(),
+    };
+    for step in 0..plan.schedule.steps() {
+        ranges.check_step(step, &mut admitted, report);
+    }
+    Some(admitted)
+}
+
+/// Compares the lengths of the columns; transfers without an entry everywhere are passed over.
+fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
+    let lengths = [
+        ("direction", plan.direction.len()),
+        ("fibre", plan.fibre.len()),
+        ("wavelength", plan.wavelength.len()),
+        ("slot", plan.slot.len()),
+    ];
+    let transfers = plan.schedule.len();
+    for (column, length) in lengths.into_iter().filter(|(_, length)| *length != transfers) {
+        report.add(ViolationKind::Columns, || {
+            let sentence = format!(
+                "the plan has {transfers} transfers but {length} entries in the column {column}"
+            );
+            Violation::new(ViolationKind::Columns, sentence)
+        });
+    }
+    if transfers > MOST_TRANSFERS {
+        report.add(ViolationKind::TooLarge, || {
+            let sentence = format!(
+                "the plan has {transfers} transfers; no more than {MOST_TRANSFERS} can be checked"
+            );
+            Violation::new(ViolationKind::TooLarge, sentence)
+        });
+        return None;
+    }
+    let complete = lengths.iter().map(|(_, length)| *length).fold(transfers, usize::min);
+    Some(Admitted { transfers: complete, malformed: Vec::new(), dark: Vec::new() })
+}
+
+/// The slots of the steps must be consecutive ranges that start at 0, one for each step.
+fn steps(plan: &Plan, report: &mut Report) {
+    let kind = ViolationKind::StepOrder;
+    let (steps, ranges) = (plan.schedule.steps(), plan.step_slots.len());
+    if steps != ranges {
+        let sentence = format!("the schedule has {steps} steps but the plan slots for {ranges}");
+        report.add(kind, || Violation::new(kind, sentence));
+    }
+    let mut next = 0;
+    for (step, slots) in plan.step_slots.iter().enumerate() {
+        if slots.start != next || slots.end < slots.start {
+            report.add(kind, || {
+                let sentence = format!(
+                    "step {step} has the slots {}..{}, but they should start at {next}",
+                    slots.start, slots.end
+                );
+                Violation { slot: Some(slots.start), ..Violation::new(kind, sentence) }
+            });
+        }
+        next = slots.end;
+    }
+}
+
+impl Ranges<'_> {
+    /// Checks the transfers of a step, column by column; the few that fail are looked at again.
+    fn check_step(&self, step: usize, admitted: &mut Admitted, report: &mut Report) {
+        let schedule = &self.plan.schedule;
+        let transfers = schedule.step(step);
+        let (start, end) = (transfers.start, transfers.end.min(admitted.transfers));
+        if start >= end {
+            return;
+        }
+        let own_slots = self.plan.step_slots.get(step).cloned().unwrap_or(0..u32::MAX);
+        let chunk = &schedule.chunk()[start..end];
+        let count = &schedule.count()[start..end];
+        let source = &schedule.source()[start..end];
+        let destination = &schedule.destination()[start..end];
+        let action = &schedule.action()[start..end];
+        let fibre = &self.plan.fibre[start..end];
+        let wavelength = &self.plan.wavelength[start..end];
+        let slot = &self.plan.slot[start..end];
+        for index in 0..end - start {
+            let rank_sound = source[index] < self.ranks
+                && destination[index] < self.ranks
+                && source[index] != destination[index];
+            let chunk_sound = count[index] > 0
+                && count[index] <= self.chunks
+                && chunk[index] <= self.chunks - count[index];
+            let slot_sound = slot[index] < self.slots && own_slots.contains(&slot[index]);
+            let circuit_sound = u32::from(fibre[index]) < self.ring.fibres
+                && u32::from(wavelength[index]) < self.ring.wavelengths
+                && wavelength[index] != CONVERTED;
+            let action_sound = self.combines || action[index] == Action::Copy;
+            if !(rank_sound && chunk_sound && slot_sound && circuit_sound && action_sound) {
+                self.examine(start + index, step, admitted, report);
+            }
+        }
+    }
+
+    /// Says what is wrong with a transfer, if anything.
+    fn examine(&self, index: usize, step: usize, admitted: &mut Admitted, report: &mut Report) {
+        let lightpath = self.plan.lightpath(index);
+        let (transfer, circuit, slot) = (lightpath.transfer, lightpath.circuit, lightpath.slot);
+        let mut malformed = false;
+        let mut dark = false;
+        let mut fault = |kind: ViolationKind, sentence: String| {
+            report.add(kind, || Violation {
+                transfers: vec![index],
+                slot: Some(slot),
+                wavelength: (kind == ViolationKind::WavelengthRange).then_some(circuit.wavelength),
+                chunk: (kind == ViolationKind::ChunkRange).then_some(transfer.chunk),
+                ..Violation::new(kind, format!("slot {slot}: transfer {sentence}"))
+            });
+        };
+        for rank in [transfer.source, transfer.destination] {
+            if rank >= self.ranks {
+                malformed = true;
+                fault(
+                    ViolationKind::RankRange,
+                    format!(
+                        "{} has an end at rank {rank}, but ranks are 0..{}",
+                        named(self.plan, index),
+                        self.ranks
+                    ),
+                );
+            }
+        }
+        if transfer.source == transfer.destination {
+            malformed = true;
+            let sentence = format!("{index} ends at rank {}, where it starts", transfer.source);
+            fault(ViolationKind::SelfTransfer, sentence);
+        }
+        let chunk_end = u64::from(transfer.chunk) + u64::from(transfer.count);
+        if transfer.count == 0 {
+            malformed = true;
+            let sentence = format!("{} carries no chunk", named(self.plan, index));
+            fault(ViolationKind::ChunkRange, sentence);
+        } else if chunk_end > u64::from(self.chunks) {
+            malformed = true;
+            fault(
+                ViolationKind::ChunkRange,
+                format!(
+                    "{} carries chunk {}, but chunks are 0..{}",
+                    named(self.plan, index),
+                    chunk_end - 1,
+                    self.chunks
+                ),
+            );
+        }
+        if slot >= self.slots {
+            malformed = true;
+            fault(
+                ViolationKind::SlotRange,
+                format!("{} is in a slot outside of 0..{}", named(self.plan, index), self.slots),
+            );
+        } else if let Some(own) = self.plan.step_slots.get(step)
+            && !own.contains(&slot)
+        {
+            fault(
+                ViolationKind::StepOrder,
+                format!(
+                    "{} belongs to step {step}, which has the slots {}..{}",
+                    named(self.plan, index),
+                    own.start,
+                    own.end
+                ),
+            );
+        }
+        if u32::from(circuit.fibre) >= self.ring.fibres {
+            dark = true;
+            fault(
+                ViolationKind::FibreRange,
+                format!(
+                    "{} is on fibre {}, but fibres are 0..{}",
+                    named(self.plan, index),
+                    circuit.fibre,
+                    self.ring.fibres
+                ),
+            );
+        }
+        if circuit.wavelength == CONVERTED {
+            if !self.ring.converters {
+                dark = true;
+                fault(
+                    ViolationKind::Conversion,
+                    format!(
+                        "{} changes its wavelength, but the fabric has no converters",
+                        named(self.plan, index)
+                    ),
+                );
+            }
+        } else if u32::from(circuit.wavelength) >= self.ring.wavelengths {
+            dark = true;
+            fault(
+                ViolationKind::WavelengthRange,
+                format!(
+                    "{} is on wavelength {}, but wavelengths are 0..{}",
+                    named(self.plan, index),
+                    circuit.wavelength,
+                    self.ring.wavelengths
+                ),
+            );
+        }
+        if !self.combines && transfer.action == Action::Reduce {
+            fault(
+                ViolationKind::WrongAction,
+                format!(
+                    "{} reduces, but {} combines nothing",
+                    named(self.plan, index),
+                    self.plan.schedule.collective.kind()
+                ),
+            );
+        }
+        mark(malformed, index, &mut admitted.malformed, admitted.transfers);
+        mark(dark, index, &mut admitted.dark, admitted.transfers);
+    }
+}
+
+/// Enters a transfer into a column of flags that is only made when it is needed.
+fn mark(wanted: bool, index: usize, flags: &mut Vec<bool>, length: usize) {
+    if wanted {
+        flags.resize(length, false);
+        flags[index] = true;
+    }
+}

@@ -1,0 +1,60 @@
+//! Collects violations. A plan of millions of transfers may break a rule millions of times: after
+//! the first [`MOST_LISTED`] of a kind the others are counted only.
+
+use super::{Violation, ViolationKind};
+use crate::plan::Plan;
+
+/// How many violations of one kind are listed.
+const MOST_LISTED: u64 = 100_000;
+
+/// The violations found so far.
+#[derive(Default)]
+pub(super) struct Report {
+    listed: Vec<Violation>,
+    found: [u64; ViolationKind::ALL.len()],
+}
+
+impl Report {
+    /// Adds a violation, which is built only where it will be listed.
+    pub(super) fn add(&mut self, kind: ViolationKind, build: impl FnOnce() -> Violation) {
+        if !self.is_full(kind) {
+            self.listed.push(build());
+        }
+        self.count(kind, 1);
+    }
+
+    /// Counts violations that are not going to be listed.
+    pub(super) fn count(&mut self, kind: ViolationKind, more: u64) {
+        let found = &mut self.found[kind as usize];
+        *found = found.saturating_add(more);
+    }
+
+    /// Whether further violations of this kind are only counted.
+    pub(super) fn is_full(&self, kind: ViolationKind) -> bool {
+        self.found[kind as usize] >= MOST_LISTED
+    }
+
+    /// All violations, with one more for each kind that has unlisted ones.
+    pub(super) fn finish(mut self) -> Vec<Violation> {
+        for kind in ViolationKind::ALL {
+            let found = self.found[kind as usize];
+            if found > MOST_LISTED {
+                let more = found - MOST_LISTED;
+                let sentence = format!("and at least {more} more violations of the kind {kind}");
+                self.listed.push(Violation::new(kind, sentence));
+            }
+        }
+        self.listed
+    }
+}
+
+/// `17 (rank 0 to 4)`: a transfer as sentences name it.
+pub(super) fn named(plan: &Plan, transfer: usize) -> String {
+    let (source, destination) = (plan.schedule.source()[transfer], plan.schedule.destination()[transfer]);
+    format!("{transfer} (rank {source} to {destination})")
+}
+
+/// `1 thing`, `2 things`.
+pub(super) fn counted(count: u64, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}

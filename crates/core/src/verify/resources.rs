@@ -1,0 +1,405 @@
+//! Is every channel used by one lightpath at a time, and has every rank ports enough?
+//!
+//! Slot by slot the lightpaths are grouped by channel: a wavelength of a fibre of a direction. A
+//! channel runs over N links, numbered by the rank at which they start. A lightpath occupies
+//! consecutive ones: clockwise from s to d the links s, s+1, ..., d-1, counter-clockwise the links
+//! d+1, ..., s-1, s, all modulo N. Of each group a set of links is filled, word by word; only
+//! where an arc meets links that are taken are the lightpaths compared one with another.
+
+use std::ops::Range;
+
+use super::form::Admitted;
+use super::order::Order;
+use super::report::{Report, named};
+use super::{Link, Violation, ViolationKind};
+use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::plan::{CONVERTED, Plan};
+
+/// Checks channels and ports, slot by slot.
+pub(super) fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
+    let Fabric::WdmRing(ring) = &plan.fabric;
+    let mut channels = Channels::new(plan, ring, admitted);
+    let mut ports = ring.ports.map(|most| Ports::new(most, ring.ranks));
+    let mut converted = Vec::new();
+    for slot in order.slots(plan) {
+        converted.clear();
+        channels.gather(admitted, order, slot.clone(), &mut converted);
+        channels.collide(report);
+        if !converted.is_empty() {
+            overload(plan, ring, &converted, &channels.arcs, report);
+        }
+        if let Some(ports) = &mut ports {
+            ports.check(plan, slot.map(|position| order.at(position)), report);
+        }
+    }
+}
+
+/// The links that a lightpath occupies: `links` of them, from `first` upwards around the ring.
+#[derive(Clone, Copy, Default)]
+struct Arc {
+    first: u32,
+    links: u32,
+    transfer: u32,
+}
+
+impl Arc {
+    fn new(plan: &Plan, ranks: u32, transfer: usize) -> Arc {
+        let source = plan.schedule.source()[transfer];
+        let destination = plan.schedule.destination()[transfer];
+        let apart = |from: u32, to: u32| if to >= from { to - from } else { ranks - (from - to) };
+        let (first, links) = match plan.direction[transfer] {
+            Direction::Clockwise => (source, apart(source, destination)),
+            Direction::CounterClockwise => {
+                let above = destination + 1;
+                (if above == ranks { 0 } else { above }, apart(destination, source))
+            }
+        };
+        Arc { first, links, transfer: transfer as u32 }
+    }
+
+    /// The arc as one or two ranges of links.
+    fn ranges(&self, ranks: u32) -> [Range<u32>; 2] {
+        let to_end = ranks - self.first;
+        if self.links <= to_end {
+            [self.first..self.first + self.links, 0..0]
+        } else {
+            [self.first..ranks, 0..self.links - to_end]
+        }
+    }
+
+    fn contains(&self, link: u32, ranks: u32) -> bool {
+        self.ranges(ranks).iter().any(|range| range.contains(&link))
+    }
+
+    /// The first link that two arcs share.
+    fn shared(&self, other: &Arc, ranks: u32) -> Option<u32> {
+        if self.contains(other.first, ranks) {
+            Some(other.first)
+        } else if other.contains(self.first, ranks) {
+            Some(self.first)
+        } else {
+            None
+        }
+    }
+}
+
+/// The lightpaths of a slot, grouped by channel. All columns are kept from slot to slot.
+struct Channels<'a> {
+    plan: &'a Plan,
+    ranks: u32,
+    fibres: u32,
+    wavelengths: u32,
+    /// Lightpaths of each channel, then the place of its next one; all zero between slots.
+    next: Vec<u32>,
+    /// The channels in use, in the order of their first lightpath.
+    used: Vec<u32>,
+    /// The arcs of the slot and the channel of each, in the order of the plan.
+    arcs: Vec<Arc>,
+    channel: Vec<u32>,
+    /// The arcs again, channel by channel.
+    grouped: Vec<Arc>,
+    /// Links taken on the channel that is looked at; no bit is set between channels.
+    taken: Vec<u64>,
+}
+
+impl<'a> Channels<'a> {
+    fn new(plan: &'a Plan, ring: &WdmRing, admitted: &Admitted) -> Channels<'a> {
+        let all = 0..admitted.transfers;
+        let most_fibre = plan.fibre[all.clone()].iter().max().map_or(0, |&most| u32::from(most));
+        // A converted lightpath has no wavelength, and one that does not exist is not gathered.
+        let wavelengths = ring.wavelengths.min(u32::from(u16::MAX));
+        let fibres = ring.fibres.min(most_fibre + 1);
+        Channels {
+            plan,
+            ranks: ring.ranks,
+            fibres,
+            wavelengths,
+            next: vec![0; 2 * fibres as usize * wavelengths as usize],
+            used: Vec::new(),
+            arcs: Vec::new(),
+            channel: Vec::new(),
+            grouped: Vec::new(),
+            taken: vec![0; (ring.ranks as usize).div_ceil(64)],
+        }
+    }
+
+    /// Groups the lightpaths of a slot; those with conversion are put into `converted`.
+    fn gather(
+        &mut self,
+        admitted: &Admitted,
+        order: &Order,
+        slot: Range<usize>,
+        converted: &mut Vec<Arc>,
+    ) {
+        self.used.clear();
+        self.arcs.clear();
+        self.channel.clear();
+        for transfer in slot.map(|position| order.at(position)) {
+            if !admitted.is_lit(transfer) {
+                continue;
+            }
+            let arc = Arc::new(self.plan, self.ranks, transfer);
+            let wavelength = self.plan.wavelength[transfer];
+            if wavelength == CONVERTED {
+                converted.push(arc);
+                continue;
+            }
+            let direction = self.plan.direction[transfer] as u32;
+            let fibre = direction * self.fibres + u32::from(self.plan.fibre[transfer]);
+            let channel = fibre * self.wavelengths + u32::from(wavelength);
+            let count = &mut self.next[channel as usize];
+            if *count == 0 {
+                self.used.push(channel);
+            }
+            *count += 1;
+            self.arcs.push(arc);
+            self.channel.push(channel);
+        }
+        let mut start = 0;
+        for &channel in &self.used {
+            let count = std::mem::replace(&mut self.next[channel as usize], start);
+            start += count;
+        }
+        self.grouped.resize(self.arcs.len(), Arc::default());
+        for (arc, &channel) in self.arcs.iter().zip(&self.channel) {
+            let place = &mut self.next[channel as usize];
+            self.grouped[*place as usize] = *arc;
+            *place += 1;
+        }
+    }
+
+    /// Reports every pair of lightpaths that meet on a channel, and clears the table of channels.
+    fn collide(&mut self, report: &mut Report) {
+        let mut start = 0;
+        for &channel in &self.used {
+            let end = std::mem::take(&mut self.next[channel as usize]) as usize;
+            let group = &self.grouped[start..end];
+            start = end;
+            if group.len() == 1 {
+                continue;
+            }
+            for (index, arc) in group.iter().enumerate() {
+                if take(&mut self.taken, arc, self.ranks) {
+                    pairs(self.plan, self.ranks, &group[..index], arc, report);
+                }
+            }
+            for arc in group {
+                release(&mut self.taken, arc, self.ranks);
+            }
+        }
+    }
+}
+
+/// Marks the links of an arc; true where some were taken before.
+fn take(taken: &mut [u64], arc: &Arc, ranks: u32) -> bool {
+    let mut met = 0;
+    for range in arc.ranges(ranks) {
+        if range.is_empty() {
+            continue;
+        }
+        let (first, last) = (range.start as usize / 64, (range.end as usize - 1) / 64);
+        let from_start = !0 << (range.start % 64);
+        let to_end = !0 >> (63 - (range.end - 1) % 64);
+        if first == last {
+            met |= taken[first] & from_start & to_end;
+            taken[first] |= from_start & to_end;
+            continue;
+        }
+        met |= (taken[first] & from_start) | (taken[last] & to_end);
+        taken[first] |= from_start;
+        taken[last] |= to_end;
+        for word in &mut taken[first + 1..last] {
+            met |= *word;
+            *word = !0;
+        }
+    }
+    met != 0
+}
+
+/// Empties every word that has links of the arc.
+fn release(taken: &mut [u64], arc: &Arc, ranks: u32) {
+    for range in arc.ranges(ranks) {
+        if !range.is_empty() {
+            taken[range.start as usize / 64..=(range.end as usize - 1) / 64].fill(0);
+        }
+    }
+}
+
+/// One collision for each earlier lightpath of the channel that shares a link with this one.
+fn pairs(plan: &Plan, ranks: u32, earlier: &[Arc], arc: &Arc, report: &mut Report) {
+    let kind = ViolationKind::Collision;
+    if report.is_full(kind) {
+        // To count the pairs of many lightpaths would take the square of their number.
+        return report.count(kind, 1);
+    }
+    for other in earlier {
+        let Some(shared) = other.shared(arc, ranks) else { continue };
+        report.add(kind, || {
+            let (one, two) = (other.transfer as usize, arc.transfer as usize);
+            let link = link_at(plan, two, shared);
+            let (slot, wavelength) = (plan.slot[two], plan.wavelength[two]);
+            let sentence = format!(
+                "slot {slot}: transfers {} and {} share wavelength {wavelength} on the {}",
+                named(plan, one),
+                named(plan, two),
+                spelled(link, ranks)
+            );
+            Violation {
+                transfers: vec![one, two],
+                link: Some(link),
+                wavelength: Some(wavelength),
+                slot: Some(slot),
+                ..Violation::new(kind, sentence)
+            }
+        });
+    }
+}
+
+fn link_at(plan: &Plan, transfer: usize, rank: u32) -> Link {
+    Link { rank, direction: plan.direction[transfer], fibre: plan.fibre[transfer] }
+}
+
+/// `clockwise fibre 0 between ranks 2 and 3`.
+fn spelled(link: Link, ranks: u32) -> String {
+    let (way, next) = match link.direction {
+        Direction::Clockwise => {
+            ("clockwise", if link.rank + 1 == ranks { 0 } else { link.rank + 1 })
+        }
+        Direction::CounterClockwise => {
+            ("counter-clockwise", if link.rank == 0 { ranks - 1 } else { link.rank - 1 })
+        }
+    };
+    format!("{way} fibre {} between ranks {} and {next}", link.fibre, link.rank)
+}
+
+/// With converters at every rank the wavelengths of a link can be dealt out anew, so that on each
+/// link only the number of lightpaths counts. Reports each run of links with too many, where it
+/// is worst. Looks at fibres with converted lightpaths only: elsewhere nothing can be too many
+/// without a collision.
+fn overload(plan: &Plan, ring: &WdmRing, converted: &[Arc], fixed: &[Arc], report: &mut Report) {
+    let fibre_of = |arc: &Arc| {
+        let transfer = arc.transfer as usize;
+        (plan.direction[transfer], plan.fibre[transfer])
+    };
+    let mut fibres: Vec<(Direction, u8)> = converted.iter().map(fibre_of).collect();
+    fibres.sort_unstable();
+    fibres.dedup();
+    for fibre in fibres {
+        let arcs: Vec<Arc> =
+            fixed.iter().chain(converted).filter(|arc| fibre_of(arc) == fibre).copied().collect();
+        for (link, load) in overloaded(&arcs, ring) {
+            report.add(ViolationKind::Overload, || {
+                let crossing: Vec<usize> = arcs
+                    .iter()
+                    .filter(|arc| arc.contains(link, ring.ranks))
+                    .map(|arc| arc.transfer as usize)
+                    .collect();
+                let place = link_at(plan, crossing[0], link);
+                let slot = plan.slot[crossing[0]];
+                let sentence = format!(
+                    "slot {slot}: {load} lightpaths cross the {}, which has {} wavelengths",
+                    spelled(place, ring.ranks),
+                    ring.wavelengths
+                );
+                Violation {
+                    transfers: crossing,
+                    link: Some(place),
+                    slot: Some(slot),
+                    ..Violation::new(ViolationKind::Overload, sentence)
+                }
+            });
+        }
+    }
+}
+
+/// The most loaded link, and its load, of each run of links with more lightpaths than wavelengths.
+fn overloaded(arcs: &[Arc], ring: &WdmRing) -> Vec<(u32, u64)> {
+    // Ends come before starts on the same link: an arc does not occupy the link at its end.
+    let mut events: Vec<(u32, bool)> = arcs
+        .iter()
+        .flat_map(|arc| arc.ranges(ring.ranks))
+        .filter(|range| !range.is_empty())
+        .flat_map(|range| [(range.start, true), (range.end, false)])
+        .collect();
+    events.sort_unstable();
+    let mut worst = Vec::new();
+    let mut open: Option<(u32, u64)> = None;
+    let mut load = 0u64;
+    for (position, &(link, starts)) in events.iter().enumerate() {
+        if starts {
+            load += 1;
+        } else {
+            load -= 1;
+        }
+        if events.get(position + 1).is_some_and(|next| next.0 == link) {
+            continue;
+        }
+        if load <= u64::from(ring.wavelengths) {
+            worst.extend(open.take());
+        } else if open.is_none_or(|(_, peak)| load > peak) {
+            open = Some((link, load));
+        }
+    }
+    worst.extend(open);
+    worst
+}
+
+/// Counts what every rank sends and receives in a slot.
+struct Ports {
+    most: u32,
+    sends: Vec<u32>,
+    receives: Vec<u32>,
+}
+
+impl Ports {
+    fn new(most: u32, ranks: u32) -> Ports {
+        Ports { most, sends: vec![0; ranks as usize], receives: vec![0; ranks as usize] }
+    }
+
+    fn check(
+        &mut self,
+        plan: &Plan,
+        slot: impl Iterator<Item = usize> + Clone,
+        report: &mut Report,
+    ) {
+        let most = self.most;
+        let ends = [
+            (&mut self.sends, plan.schedule.source(), "sends"),
+            (&mut self.receives, plan.schedule.destination(), "receives"),
+        ];
+        for (uses, rank_of, verb) in ends {
+            for transfer in slot.clone() {
+                uses[rank_of[transfer] as usize] += 1;
+            }
+            for transfer in slot.clone() {
+                let rank = rank_of[transfer];
+                let used = std::mem::take(&mut uses[rank as usize]);
+                if used > most {
+                    let users = slot.clone().filter(|&other| rank_of[other] == rank);
+                    report.add(ViolationKind::Ports, || {
+                        crowded(plan, rank, used, most, verb, users.collect())
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn crowded(
+    plan: &Plan,
+    rank: u32,
+    used: u32,
+    most: u32,
+    verb: &str,
+    transfers: Vec<usize>,
+) -> Violation {
+    let slot = plan.slot[transfers[0]];
+    let sentence =
+        format!("slot {slot}: rank {rank} {verb} {used} lightpaths at once, but has {most} ports");
+    Violation {
+        transfers,
+        slot: Some(slot),
+        rank: Some(rank),
+        ..Violation::new(ViolationKind::Ports, sentence)
+    }
+}

@@ -1,0 +1,376 @@
+//! A fibre, a wavelength and a slot for every routed transfer. An assignment never changes a path.
+//!
+//! The transfers of a step are placed one after the other, each in the earliest slot of the step
+//! in which some channel (a wavelength of a fibre) is free on every link of its path and its two
+//! ranks have a port left; the named rule picks among the channels free in that slot. When all
+//! slots are full another one is opened: the number of slots is what was really needed.
+//!
+//! | assignment | picks |
+//! |---|---|
+//! | `auto` | `optimal` where the step is a one-stage all-to-all, else `first_fit` |
+//! | `optimal` | the proved construction for one-stage all-to-all; refuses other steps |
+//! | `first_fit` | the lowest channel |
+//! | `best_fit` | the channel whose free gap around the path is the shortest |
+//! | `least_used` | the channel used on the fewest links so far in the slot |
+//! | `most_used` | the channel used on the most links so far in the slot |
+//! | `random` | any, from a seeded generator |
+//!
+//! Orders of placing: `given`, `longest` (path first), `left` (by starting rank along a direction
+//! from an idle link on), or `auto`: `left` where a direction has an idle link, for then paths are
+//! intervals and first-fit by left end needs exactly as many wavelengths as the greatest load;
+//! `longest` otherwise.
+
+mod converted;
+mod grid;
+mod optimal;
+mod order;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use thiserror::Error;
+
+use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::plan::{CONVERTED, Circuit, Plan};
+use crate::schedule::Schedule;
+use crate::spec::{Spec, SpecError};
+use crate::spelling::suggest;
+use grid::Grid;
+pub use order::Order;
+
+/// Why no wavelengths were assigned.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WavelengthError {
+    /// No assignment has this name.
+    #[error("unknown wavelength assignment `{name}`{hint}")]
+    Unknown {
+        /// The name as given.
+        name: String,
+        /// The nearest known name, or all of them.
+        hint: String,
+    },
+    /// An option is unknown or does not fit.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// `optimal` was asked for something else than a one-stage all-to-all.
+    #[error(
+        "step {step}: `optimal` assigns one-stage all-to-all steps only, without converters or a \
+         limit on ports; use first_fit"
+    )]
+    NotAllToAll {
+        /// The step of the schedule.
+        step: usize,
+    },
+    /// A transfer that no path can carry.
+    #[error("transfer {index} goes from rank {rank} to itself or to no rank of the ring")]
+    NoPath {
+        /// The transfer.
+        index: usize,
+        /// Its source.
+        rank: u32,
+    },
+}
+
+/// Which of the channels that are free on a path and in a slot is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// The optimal construction for one-stage all-to-all where it applies, else first fit.
+    Auto,
+    /// The optimal construction for one-stage all-to-all only.
+    Optimal,
+    /// The lowest.
+    FirstFit,
+    /// The one with the shortest free gap.
+    BestFit,
+    /// The one used on the fewest links.
+    LeastUsed,
+    /// The one used on the most links.
+    MostUsed,
+    /// Any, from a generator with this seed.
+    Random(u64),
+}
+
+/// How wavelengths are assigned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Assignment {
+    /// Which free channel is taken.
+    pub rule: Rule,
+    /// In which order transfers are placed.
+    pub order: Order,
+}
+
+/// The declaration of an assignment.
+pub struct Record {
+    /// As typed.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub citation: &'static str,
+    /// Options with their meaning and default.
+    pub options: &'static [(&'static str, &'static str)],
+}
+
+const ORDER: (&str, &str) = ("order", "auto, given, longest or left; default auto");
+const SURVEY: &str = "Zang, Jue and Mukherjee, A Review of Routing and Wavelength Assignment, \
+                      Optical Networks Magazine 2000";
+
+/// All assignments; the first is the default.
+pub const RECORDS: &[Record] = &[
+    Record {
+        name: "auto",
+        summary: "optimal where a step is a one-stage all-to-all, else first_fit",
+        citation: "opticoll",
+        options: &[ORDER],
+    },
+    Record {
+        name: "optimal",
+        summary: "The construction for one-stage all-to-all that meets the load bound",
+        citation: "The bound: Opatrny, Theoretical Computer Science 2003",
+        options: &[],
+    },
+    Record {
+        name: "first_fit",
+        summary: "The lowest free channel",
+        citation: SURVEY,
+        options: &[ORDER],
+    },
+    Record {
+        name: "best_fit",
+        summary: "The free channel whose gap around the path is the shortest",
+        citation: "Sathishkumar and Mahalingam, IJCSIT 2015",
+        options: &[ORDER],
+    },
+    Record {
+        name: "least_used",
+        summary: "The free channel used on the fewest links so far",
+        citation: SURVEY,
+        options: &[ORDER],
+    },
+    Record {
+        name: "most_used",
+        summary: "The free channel used on the most links so far",
+        citation: SURVEY,
+        options: &[ORDER],
+    },
+    Record {
+        name: "random",
+        summary: "Any free channel, drawn from a seeded generator",
+        citation: SURVEY,
+        options: &[ORDER, ("seed", "of the generator, 0..2^32; default 0")],
+    },
+];
+
+impl Assignment {
+    /// The assignment used where none is named.
+    pub const AUTO: Assignment = Assignment { rule: Rule::Auto, order: Order::Auto };
+
+    /// Reads a spelling such as `first_fit:order=longest` or `random:seed=7`.
+    pub fn parse(text: &str) -> Result<Assignment, WavelengthError> {
+        let spec: Spec = text.parse()?;
+        let plain = spec.name().replace('-', "_");
+        let record = RECORDS.iter().find(|record| record.name == plain).ok_or_else(|| {
+            WavelengthError::Unknown {
+                name: spec.name().into(),
+                hint: suggest(spec.name(), RECORDS.iter().map(|record| record.name)),
+            }
+        })?;
+        let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
+        spec.only(&known)?;
+        let order = match spec.option("order").unwrap_or("auto") {
+            "auto" => Order::Auto,
+            "given" => Order::Given,
+            "longest" => Order::Longest,
+            "left" => Order::Left,
+            _ => return Err(spec.refuse("order", "must be auto, given, longest or left").into()),
+        };
+        let rule = match record.name {
+            "auto" => Rule::Auto,
+            "optimal" => Rule::Optimal,
+            "first_fit" => Rule::FirstFit,
+            "best_fit" => Rule::BestFit,
+            "least_used" => Rule::LeastUsed,
+            "most_used" => Rule::MostUsed,
+            _ => Rule::Random(spec.count("seed", 0, u32::MAX)?.unwrap_or(0).into()),
+        };
+        Ok(Assignment { rule, order })
+    }
+}
+
+/// The path of a lightpath on one direction's circle of links: `first, first + 1, ...` modulo N,
+/// `hops` links. On the clockwise circle link i starts at rank i; on the counter-clockwise circle
+/// it ends there. Either way, link i lies between ranks i and i + 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Arc {
+    direction: Direction,
+    first: u32,
+    hops: u32,
+}
+
+/// Assigns fibres, wavelengths and slots, and so makes a schedule with directions into a plan.
+///
+/// # Errors
+/// A transfer to its own source or to no rank, or [`Rule::Optimal`] on other steps than one-stage
+/// all-to-alls.
+pub fn assign(
+    schedule: Schedule,
+    directions: Vec<Direction>,
+    fabric: &Fabric,
+    assignment: Assignment,
+    algorithm: String,
+) -> Result<Plan, WavelengthError> {
+    let Fabric::WdmRing(ring) = fabric;
+    let transfers = schedule.len();
+    let mut placed = Placed {
+        fibre: vec![0; transfers],
+        wavelength: vec![0; transfers],
+        slot: vec![0; transfers],
+    };
+    let mut generator = Pcg64Mcg::seed_from_u64(match assignment.rule {
+        Rule::Random(seed) => seed,
+        _ => 0,
+    });
+    let mut step_slots = Vec::with_capacity(schedule.steps());
+    let mut next_slot = 0;
+    let mut grid = Grid::new(ring);
+    for step in 0..schedule.steps() {
+        let range = schedule.step(step);
+        let arcs = range
+            .clone()
+            .map(|index| {
+                let (source, destination) = (schedule.source()[index], schedule.destination()[index]);
+                arc(ring, source, destination, directions[index])
+                    .ok_or(WavelengthError::NoPath { index, rank: source })
+            })
+            .collect::<Result<Vec<Arc>, _>>()?;
+        let first = range.start;
+        let plain = !ring.converters && ring.ports.is_none();
+        let construction = match assignment.rule {
+            Rule::Auto | Rule::Optimal if plain => optimal::all_to_all(&schedule, range, &arcs, ring),
+            _ => None,
+        };
+        let slots = match construction {
+            Some(colours) => {
+                let channels = ring.channels();
+                for (offset, colour) in colours.iter().enumerate() {
+                    let slot = next_slot + colour / channels;
+                    placed.put(first + offset, slot, colour % channels, ring);
+                }
+                colours.iter().max().map_or(0, |most| most / channels + 1)
+            }
+            None if assignment.rule == Rule::Optimal => {
+                return Err(WavelengthError::NotAllToAll { step });
+            }
+            None => {
+                let order = order::order(assignment.order, &arcs, ring.ranks);
+                let put = |offset: usize, slot: u32, channel: u32| {
+                    placed.put(first + offset, next_slot + slot, channel, ring);
+                };
+                let ends = |offset: usize| {
+                    (schedule.source()[first + offset], schedule.destination()[first + offset])
+                };
+                if ring.converters {
+                    converted::place(ring, &arcs, &order, ends, put)
+                } else {
+                    grid.clear();
+                    place(&mut grid, assignment.rule, &mut generator, &arcs, &order, ends, put)
+                }
+            }
+        };
+        step_slots.push(next_slot..next_slot + slots);
+        next_slot += slots;
+    }
+    Ok(Plan {
+        fabric: fabric.clone(),
+        schedule,
+        algorithm,
+        size: None,
+        direction: directions,
+        fibre: placed.fibre,
+        wavelength: placed.wavelength,
+        slot: placed.slot,
+        step_slots,
+    })
+}
+
+fn arc(ring: &WdmRing, source: u32, destination: u32, direction: Direction) -> Option<Arc> {
+    if source == destination || source >= ring.ranks || destination >= ring.ranks {
+        return None;
+    }
+    let first = match direction {
+        Direction::Clockwise => source,
+        Direction::CounterClockwise => destination,
+    };
+    Some(Arc { direction, first, hops: ring.hops(source, destination, direction) })
+}
+
+/// The columns being filled.
+struct Placed {
+    fibre: Vec<u8>,
+    wavelength: Vec<u16>,
+    slot: Vec<u32>,
+}
+
+impl Placed {
+    fn put(&mut self, index: usize, slot: u32, channel: u32, ring: &WdmRing) {
+        self.slot[index] = slot;
+        self.fibre[index] = (channel / ring.wavelengths) as u8;
+        self.wavelength[index] =
+            if ring.converters { CONVERTED } else { (channel % ring.wavelengths) as u16 };
+    }
+}
+
+/// Places the arcs of a step in the order given; returns how many slots they take.
+fn place(
+    grid: &mut Grid,
+    rule: Rule,
+    generator: &mut Pcg64Mcg,
+    arcs: &[Arc],
+    order: &[usize],
+    ends: impl Fn(usize) -> (u32, u32),
+    mut put: impl FnMut(usize, u32, u32),
+) -> u32 {
+    for &offset in order {
+        let arc = arcs[offset];
+        let (slot, lowest) = grid.earliest(arc, ends(offset));
+        let least_by = |cost: &dyn Fn(u32) -> u32| {
+            grid.free(slot, arc).into_iter().min_by_key(|&channel| cost(channel)).unwrap_or(lowest)
+        };
+        let channel = match rule {
+            Rule::Auto | Rule::Optimal | Rule::FirstFit => lowest,
+            Rule::BestFit => least_by(&|channel| grid.gap(slot, channel, arc)),
+            Rule::LeastUsed => least_by(&|channel| grid.used(slot, channel, arc.direction)),
+            Rule::MostUsed => {
+                least_by(&|channel| u32::MAX - grid.used(slot, channel, arc.direction))
+            }
+            Rule::Random(_) => {
+                let free = grid.free(slot, arc);
+                free[generator.random_range(0..free.len())]
+            }
+        };
+        grid.take(slot, channel, arc, ends(offset));
+        put(offset, slot, channel);
+    }
+    grid.slots()
+}
+
+/// How many distinct wavelengths a plan lights anywhere. With converters: the greatest number of
+/// lightpaths on one fibre of one link in one slot.
+pub fn wavelengths_used(plan: &Plan) -> u32 {
+    let Fabric::WdmRing(ring) = &plan.fabric;
+    if !ring.converters {
+        let mut lit = vec![false; usize::from(u16::MAX) + 1];
+        plan.wavelength.iter().for_each(|&wavelength| lit[usize::from(wavelength)] = true);
+        return lit.iter().filter(|&&lit| lit).count() as u32;
+    }
+    let mut load = rustc_hash::FxHashMap::default();
+    for lightpath in plan.lightpaths() {
+        let Circuit { direction, fibre, .. } = lightpath.circuit;
+        let transfer = lightpath.transfer;
+        let Some(arc) = arc(ring, transfer.source, transfer.destination, direction) else { continue };
+        for hop in 0..arc.hops {
+            let link = (arc.first + hop) % ring.ranks;
+            *load.entry((lightpath.slot, direction, fibre, link)).or_insert(0u32) += 1;
+        }
+    }
+    load.into_values().max().unwrap_or(0)
+}

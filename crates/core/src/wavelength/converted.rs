@@ -1,0 +1,94 @@
+//! Placing on a fabric with wavelength converters at every rank: a fibre carries a lightpath as
+//! long as each of its links carries fewer lightpaths than it has wavelengths.
+
+use super::Arc;
+use crate::fabric::WdmRing;
+
+/// Lightpaths per link and ports in use, slot by slot.
+struct Loads {
+    ranks: usize,
+    fibres: usize,
+    /// `[slot][direction][fibre][link]`.
+    load: Vec<u32>,
+    /// `[slot][rank]`.
+    sent: Vec<u32>,
+    received: Vec<u32>,
+    slots: usize,
+}
+
+/// Places the arcs of a step in the order given, each in the earliest slot and lowest fibre that
+/// can carry it; calls `put(offset, slot, channel)` with the fibre's first channel, and returns
+/// how many slots they take.
+pub(super) fn place(
+    ring: &WdmRing,
+    arcs: &[Arc],
+    order: &[usize],
+    ends: impl Fn(usize) -> (u32, u32),
+    mut put: impl FnMut(usize, u32, u32),
+) -> u32 {
+    let mut loads = Loads {
+        ranks: ring.ranks as usize,
+        fibres: ring.fibres as usize,
+        load: Vec::new(),
+        sent: Vec::new(),
+        received: Vec::new(),
+        slots: 0,
+    };
+    let mut last = None;
+    for &offset in order {
+        let (arc, ends) = (arcs[offset], ends(offset));
+        // An equal arc cannot go earlier than the one before.
+        let mut slot = match last {
+            Some((before, slot)) if before == (arc, ends) => slot,
+            _ => 0,
+        };
+        let fibre = loop {
+            loads.open(slot);
+            match loads.fibre(slot, arc, ring.wavelengths) {
+                Some(fibre) if loads.ports_free(slot, ends, ring.ports) => break fibre,
+                _ => slot += 1,
+            }
+        };
+        loads.take(slot, fibre, arc, ends);
+        last = Some(((arc, ends), slot));
+        put(offset, slot as u32, fibre as u32 * ring.wavelengths);
+    }
+    loads.slots as u32
+}
+
+impl Loads {
+    fn open(&mut self, slot: usize) {
+        if slot >= self.slots {
+            self.slots = slot + 1;
+            self.load.resize(self.slots * 2 * self.fibres * self.ranks, 0);
+            self.sent.resize(self.slots * self.ranks, 0);
+            self.received.resize(self.slots * self.ranks, 0);
+        }
+    }
+
+    /// The positions of an arc's links on a fibre in a slot.
+    fn links(&self, slot: usize, fibre: usize, arc: Arc) -> impl Iterator<Item = usize> + use<> {
+        let row = ((slot * 2 + arc.direction as usize) * self.fibres + fibre) * self.ranks;
+        let ranks = self.ranks;
+        (arc.first..arc.first + arc.hops).map(move |link| row + link as usize % ranks)
+    }
+
+    fn fibre(&self, slot: usize, arc: Arc, wavelengths: u32) -> Option<usize> {
+        (0..self.fibres)
+            .find(|&fibre| self.links(slot, fibre, arc).all(|link| self.load[link] < wavelengths))
+    }
+
+    fn ports_free(&self, slot: usize, ends: (u32, u32), ports: Option<u32>) -> bool {
+        let Some(ports) = ports else { return true };
+        let row = slot * self.ranks;
+        self.sent[row + ends.0 as usize] < ports && self.received[row + ends.1 as usize] < ports
+    }
+
+    fn take(&mut self, slot: usize, fibre: usize, arc: Arc, ends: (u32, u32)) {
+        for link in self.links(slot, fibre, arc) {
+            self.load[link] += 1;
+        }
+        self.sent[slot * self.ranks + ends.0 as usize] += 1;
+        self.received[slot * self.ranks + ends.1 as usize] += 1;
+    }
+}

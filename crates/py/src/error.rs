@@ -1,0 +1,140 @@
+//! One Python exception per kind of error, all of them subclasses of `OpticollError`.
+
+use opticoll::algorithm::AlgorithmError as AlgorithmProblem;
+use opticoll::collective::CollectiveError as CollectiveProblem;
+use opticoll::fabric::FabricError as FabricProblem;
+use opticoll::plan::text::PlanTextError;
+use opticoll::simulate::SimulationError as SimulationProblem;
+use opticoll::spec::SpecError;
+use opticoll::units::UnitError as UnitProblem;
+use opticoll::wavelength::WavelengthError as WavelengthProblem;
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(
+    opticoll._core,
+    OpticollError,
+    PyException,
+    "Whatever opticoll refuses."
+);
+create_exception!(
+    opticoll._core,
+    UnitError,
+    OpticollError,
+    "A size, time or rate."
+);
+create_exception!(opticoll._core, FabricError, OpticollError, "A fabric.");
+create_exception!(
+    opticoll._core,
+    CollectiveError,
+    OpticollError,
+    "A collective."
+);
+create_exception!(
+    opticoll._core,
+    AlgorithmError,
+    OpticollError,
+    "An algorithm."
+);
+create_exception!(
+    opticoll._core,
+    ScheduleError,
+    OpticollError,
+    "A transfer of a schedule."
+);
+create_exception!(
+    opticoll._core,
+    WavelengthError,
+    OpticollError,
+    "A wavelength assignment."
+);
+create_exception!(
+    opticoll._core,
+    PlanFileError,
+    OpticollError,
+    "The text of a plan."
+);
+create_exception!(
+    opticoll._core,
+    SimulationError,
+    OpticollError,
+    "A simulation."
+);
+
+/// Turns an error of the core into the Python exception of its kind.
+pub(crate) trait IntoPyErr {
+    /// The exception, with the message of the error.
+    fn into_py_err(self) -> PyErr;
+}
+
+impl IntoPyErr for UnitProblem {
+    fn into_py_err(self) -> PyErr {
+        UnitError::new_err(self.to_string())
+    }
+}
+
+impl IntoPyErr for FabricProblem {
+    fn into_py_err(self) -> PyErr {
+        let option = match &self {
+            FabricProblem::Spec(problem) => option_of(problem),
+            FabricProblem::Missing { key, .. } => Some((*key).to_owned()),
+            FabricProblem::Unknown { .. } => None,
+        };
+        with_option(FabricError::new_err(self.to_string()), option)
+    }
+}
+
+impl IntoPyErr for CollectiveProblem {
+    fn into_py_err(self) -> PyErr {
+        CollectiveError::new_err(self.to_string())
+    }
+}
+
+impl IntoPyErr for AlgorithmProblem {
+    fn into_py_err(self) -> PyErr {
+        AlgorithmError::new_err(self.to_string())
+    }
+}
+
+impl IntoPyErr for SpecError {
+    fn into_py_err(self) -> PyErr {
+        AlgorithmError::new_err(self.to_string())
+    }
+}
+
+impl IntoPyErr for WavelengthProblem {
+    fn into_py_err(self) -> PyErr {
+        match self {
+            WavelengthProblem::NoPath { .. } => ScheduleError::new_err(self.to_string()),
+            _ => WavelengthError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl IntoPyErr for PlanTextError {
+    fn into_py_err(self) -> PyErr {
+        PlanFileError::new_err(self.to_string())
+    }
+}
+
+impl IntoPyErr for SimulationProblem {
+    fn into_py_err(self) -> PyErr {
+        SimulationError::new_err(self.to_string())
+    }
+}
+
+/// The option at fault, so that a configuration file can point at its line.
+fn option_of(problem: &SpecError) -> Option<String> {
+    match problem {
+        SpecError::Syntax { .. } => None,
+        SpecError::UnknownOption { key, .. } | SpecError::Value { key, .. } => Some(key.clone()),
+    }
+}
+
+fn with_option(error: PyErr, option: Option<String>) -> PyErr {
+    Python::attach(|py| match error.value(py).setattr("option", option) {
+        Ok(()) => error.clone_ref(py),
+        Err(other) => other,
+    })
+}

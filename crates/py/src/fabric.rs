@@ -1,0 +1,96 @@
+//! `Fabric`.
+
+use opticoll::fabric::{self, WdmRing};
+use opticoll::spec::Spec;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{FabricError, IntoPyErr};
+
+/// What the machine is.
+#[pyclass(frozen, eq, module = "opticoll._core", from_py_object)]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Fabric {
+    pub(crate) fabric: fabric::Fabric,
+}
+
+impl Fabric {
+    fn ring(&self) -> &WdmRing {
+        let fabric::Fabric::WdmRing(ring) = &self.fabric;
+        ring
+    }
+}
+
+#[pymethods]
+impl Fabric {
+    #[new]
+    #[pyo3(signature = (spec, /, **options))]
+    fn new(spec: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Fabric> {
+        let mut text = spec.to_owned();
+        if let Some(options) = options {
+            let problem =
+                |error: opticoll::spec::SpecError| FabricError::new_err(error.to_string());
+            let given: Spec = spec.parse().map_err(problem)?;
+            let mut merged = Spec::new(given.name());
+            for (key, value) in given.options() {
+                if !options.contains(key)? {
+                    merged = merged.with(key, value);
+                }
+            }
+            for (key, value) in options {
+                merged = merged.with(key.extract()?, value.str()?.to_str()?);
+            }
+            text = merged.to_string();
+        }
+        let fabric = fabric::Fabric::parse(&text).map_err(IntoPyErr::into_py_err)?;
+        Ok(Fabric { fabric })
+    }
+
+    #[pyo3(signature = (**options))]
+    fn with_options(&self, options: Option<&Bound<'_, PyDict>>) -> PyResult<Fabric> {
+        Fabric::new(&self.spec(), options)
+    }
+
+    #[getter]
+    fn spec(&self) -> String {
+        self.fabric.to_string()
+    }
+
+    #[getter]
+    fn family(&self) -> &'static str {
+        self.fabric.family()
+    }
+
+    #[getter]
+    fn ranks(&self) -> u32 {
+        self.fabric.ranks()
+    }
+
+    #[getter]
+    fn wavelengths(&self) -> u32 {
+        self.ring().wavelengths
+    }
+
+    #[getter]
+    fn fibres(&self) -> u32 {
+        self.ring().fibres
+    }
+
+    #[getter]
+    fn rate_bits_per_second(&self) -> u64 {
+        self.ring().rate.bits_per_second()
+    }
+
+    #[getter]
+    fn reconfiguration_ps(&self) -> u64 {
+        self.ring().reconfiguration.ps()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Fabric('{}')", self.fabric)
+    }
+
+    fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, (String,))> {
+        Ok((py.get_type::<Fabric>().into_any().unbind(), (self.spec(),)))
+    }
+}

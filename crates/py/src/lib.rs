@@ -1,0 +1,51 @@
+//! `opticoll._core`: the Python face of the crate `opticoll`.
+//!
+//! Every function converts its arguments, releases the interpreter lock around long work, calls
+//! the core, and converts the result. There is no logic here; `python/opticoll/_core.pyi`
+//! describes what Python sees.
+
+mod collective;
+mod error;
+mod fabric;
+mod formula;
+mod outcome;
+mod plan;
+mod record;
+mod schedule;
+
+/// The compiled core.
+#[pyo3::pymodule]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::collective::Collective;
+    #[pymodule_export]
+    use crate::error::{
+        AlgorithmError, CollectiveError, FabricError, OpticollError, PlanFileError, ScheduleError,
+        SimulationError, UnitError, WavelengthError,
+    };
+    #[pymodule_export]
+    use crate::fabric::Fabric;
+    #[pymodule_export]
+    use crate::formula::{
+        collective_kind, format_size, format_time, one_stage_wavelengths, optree_best_radices,
+        optree_depth, optree_stage_loads, optree_steps, parse_size, parse_time,
+        wrht_all_gather_steps, wrht_all_reduce_steps,
+    };
+    #[pymodule_export]
+    use crate::outcome::Outcome;
+    #[pymodule_export]
+    use crate::plan::{Plan, Violation, build_schedule, make_plan, plan_collective};
+    #[pymodule_export]
+    use crate::record::{
+        algorithms, collectives, fabrics, policies, presets, simulators, wavelength_assignments,
+    };
+    #[pymodule_export]
+    use crate::schedule::Schedule;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

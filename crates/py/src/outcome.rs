@@ -1,0 +1,107 @@
+//! `Outcome`.
+
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
+use opticoll::outcome;
+use opticoll::units::Time;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// What a simulation found.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct Outcome {
+    outcome: outcome::Outcome,
+}
+
+impl Outcome {
+    pub(crate) fn from_core(outcome: outcome::Outcome) -> Outcome {
+        Outcome { outcome }
+    }
+}
+
+fn picoseconds<'py>(py: Python<'py>, times: &[Time]) -> Bound<'py, PyArray1<u64>> {
+    times
+        .iter()
+        .map(|time| time.ps())
+        .collect::<Vec<u64>>()
+        .into_pyarray(py)
+}
+
+#[pymethods]
+impl Outcome {
+    #[getter]
+    fn time_ps(&self) -> u64 {
+        self.outcome.time.ps()
+    }
+
+    #[getter]
+    fn simulator(&self) -> &'static str {
+        self.outcome.simulator
+    }
+
+    #[getter]
+    fn policy(&self) -> &'static str {
+        self.outcome.policy
+    }
+
+    #[getter]
+    fn reconfigurations(&self) -> u64 {
+        self.outcome.reconfigurations
+    }
+
+    #[getter]
+    fn utilisation(&self) -> f64 {
+        self.outcome.utilisation
+    }
+
+    #[getter]
+    fn slots<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let slots = &self.outcome.slots;
+        let columns = PyDict::new(py);
+        columns.set_item("start_ps", picoseconds(py, &slots.start))?;
+        columns.set_item("end_ps", picoseconds(py, &slots.end))?;
+        columns.set_item(
+            "reconfiguration_ps",
+            picoseconds(py, &slots.reconfiguration),
+        )?;
+        columns.set_item("lightpaths", PyArray1::from_slice(py, &slots.lightpaths))?;
+        Ok(columns)
+    }
+
+    #[getter]
+    fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let links = &self.outcome.links;
+        let shape = [2, links.bytes.len() / 2];
+        let columns = PyDict::new(py);
+        columns.set_item("busy_ps", picoseconds(py, &links.busy).reshape(shape)?)?;
+        columns.set_item(
+            "bytes",
+            PyArray1::from_slice(py, &links.bytes).reshape(shape)?,
+        )?;
+        Ok(columns)
+    }
+
+    #[getter]
+    fn ranks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let ranks = &self.outcome.ranks;
+        let columns = PyDict::new(py);
+        columns.set_item("sent_bytes", PyArray1::from_slice(py, &ranks.sent))?;
+        columns.set_item("received_bytes", PyArray1::from_slice(py, &ranks.received))?;
+        columns.set_item("finish_ps", picoseconds(py, &ranks.finish))?;
+        Ok(columns)
+    }
+
+    #[getter]
+    fn critical_path(&self) -> Vec<(usize, u64, u64)> {
+        let path = self.outcome.critical_path.iter();
+        path.map(|one| (one.transfer, one.start.ps(), one.end.ps()))
+            .collect()
+    }
+
+    fn __repr__(&self) -> String {
+        let outcome = &self.outcome;
+        format!(
+            "<Outcome {} ({}, {})>",
+            outcome.time, outcome.policy, outcome.simulator
+        )
+    }
+}

@@ -1,0 +1,319 @@
+//! `Plan` and `Violation`, and the functions that make plans.
+
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1};
+use opticoll::algorithm;
+use opticoll::collective::{self, CollectiveKind};
+use opticoll::plan::{self, text};
+use opticoll::route;
+use opticoll::simulate;
+use opticoll::units::Bytes;
+use opticoll::verify;
+use opticoll::wavelength::{self, Assignment};
+use opticoll::{fabric, schedule};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::collective::Collective;
+use crate::error::IntoPyErr;
+use crate::fabric::Fabric;
+use crate::outcome::Outcome;
+use crate::schedule::Schedule;
+
+/// A schedule with a route, a wavelength and a slot for every transfer.
+#[pyclass(frozen, eq, module = "opticoll._core")]
+#[derive(PartialEq)]
+pub(crate) struct Plan {
+    plan: Arc<plan::Plan>,
+}
+
+impl Plan {
+    fn from_core(plan: plan::Plan) -> Plan {
+        Plan {
+            plan: Arc::new(plan),
+        }
+    }
+}
+
+#[pymethods]
+impl Plan {
+    #[staticmethod]
+    fn from_text(py: Python<'_>, text: &str) -> PyResult<Plan> {
+        py.detach(|| text::read(text))
+            .map(Plan::from_core)
+            .map_err(IntoPyErr::into_py_err)
+    }
+
+    fn to_text(&self, py: Python<'_>) -> String {
+        py.detach(|| text::write(&self.plan))
+    }
+
+    #[getter]
+    fn fabric(&self) -> Fabric {
+        Fabric {
+            fabric: self.plan.fabric.clone(),
+        }
+    }
+
+    #[getter]
+    fn collective(&self) -> Collective {
+        Collective {
+            collective: self.plan.schedule.collective,
+        }
+    }
+
+    #[getter]
+    fn algorithm(&self) -> &str {
+        &self.plan.algorithm
+    }
+
+    #[getter]
+    fn size_bytes(&self) -> Option<u64> {
+        self.plan.size.map(Bytes::get)
+    }
+
+    fn with_size(&self, py: Python<'_>, size_bytes: u64) -> Plan {
+        let size = Some(Bytes::new(size_bytes));
+        if self.plan.size == size {
+            return Plan {
+                plan: Arc::clone(&self.plan),
+            };
+        }
+        py.detach(|| {
+            Plan::from_core(plan::Plan {
+                size,
+                ..plan::Plan::clone(&self.plan)
+            })
+        })
+    }
+
+    #[getter]
+    fn slots(&self) -> u32 {
+        self.plan.slots()
+    }
+
+    #[getter]
+    fn step_slots(&self) -> Vec<u32> {
+        self.plan
+            .step_slots
+            .iter()
+            .map(|slots| slots.end - slots.start)
+            .collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.plan.len()
+    }
+
+    #[getter]
+    fn wavelengths_used(&self, py: Python<'_>) -> u32 {
+        py.detach(|| wavelength::wavelengths_used(&self.plan))
+    }
+
+    #[getter]
+    fn configurations(&self, py: Python<'_>) -> u64 {
+        py.detach(|| simulate::circuit::configurations(&self.plan))
+    }
+
+    #[getter]
+    fn claimed_steps(&self) -> Option<u64> {
+        self.plan.schedule.claims.paper_steps
+    }
+
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (plan, schedule) = (&self.plan, &self.plan.schedule);
+        let actions: Vec<u8> = schedule
+            .action()
+            .iter()
+            .map(|action| *action as u8)
+            .collect();
+        let directions: Vec<u8> = plan.direction.iter().map(|way| *way as u8).collect();
+        let columns = PyDict::new(py);
+        columns.set_item("chunk", PyArray1::from_slice(py, schedule.chunk()))?;
+        columns.set_item("count", PyArray1::from_slice(py, schedule.count()))?;
+        columns.set_item("source", PyArray1::from_slice(py, schedule.source()))?;
+        columns.set_item(
+            "destination",
+            PyArray1::from_slice(py, schedule.destination()),
+        )?;
+        columns.set_item("action", actions.into_pyarray(py))?;
+        columns.set_item("direction", directions.into_pyarray(py))?;
+        columns.set_item("fibre", PyArray1::from_slice(py, &plan.fibre))?;
+        columns.set_item("wavelength", PyArray1::from_slice(py, &plan.wavelength))?;
+        columns.set_item("slot", PyArray1::from_slice(py, &plan.slot))?;
+        Ok(columns)
+    }
+
+    fn verify(&self, py: Python<'_>) -> Vec<Violation> {
+        let violations = py.detach(|| verify::verify(&self.plan));
+        violations
+            .into_iter()
+            .map(|violation| Violation { violation })
+            .collect()
+    }
+
+    #[pyo3(signature = (size_bytes, policy = "every_step", simulator = "circuit"))]
+    fn simulate(
+        &self,
+        py: Python<'_>,
+        size_bytes: u64,
+        policy: &str,
+        simulator: &str,
+    ) -> PyResult<Outcome> {
+        let policy: simulate::Policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
+        py.detach(|| simulate::simulate(&self.plan, Bytes::new(size_bytes), policy, simulator))
+            .map(Outcome::from_core)
+            .map_err(IntoPyErr::into_py_err)
+    }
+
+    fn __repr__(&self) -> String {
+        let plan = &self.plan;
+        let kind = plan.schedule.collective.kind();
+        format!(
+            "<Plan of {kind} by {} on {} ranks: {} slots, {} transfers>",
+            plan.algorithm,
+            plan.fabric.ranks(),
+            plan.slots(),
+            plan.len()
+        )
+    }
+}
+
+/// One rule broken in one place.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct Violation {
+    violation: verify::Violation,
+}
+
+#[pymethods]
+impl Violation {
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.violation.kind.name()
+    }
+
+    #[getter]
+    fn transfers(&self) -> Vec<usize> {
+        self.violation.transfers.clone()
+    }
+
+    #[getter]
+    fn slot(&self) -> Option<u32> {
+        self.violation.slot
+    }
+
+    #[getter]
+    fn rank(&self) -> Option<u32> {
+        self.violation.rank
+    }
+
+    #[getter]
+    fn chunk(&self) -> Option<u32> {
+        self.violation.chunk
+    }
+
+    #[getter]
+    fn link(&self) -> Option<(u32, &'static str, u8)> {
+        self.violation
+            .link
+            .map(|link| (link.rank, link.direction.name(), link.fibre))
+    }
+
+    #[getter]
+    fn wavelength(&self) -> Option<u16> {
+        self.violation.wavelength
+    }
+
+    #[getter]
+    fn sentence(&self) -> &str {
+        &self.violation.sentence
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Violation {}>", self.violation)
+    }
+}
+
+/// The schedule that an algorithm makes.
+#[pyfunction]
+pub(crate) fn build_schedule(
+    py: Python<'_>,
+    collective: Collective,
+    fabric: Fabric,
+    algorithm: &str,
+) -> PyResult<Schedule> {
+    py.detach(|| build(collective.collective, &fabric.fabric, algorithm))
+        .map(Schedule::from_core)
+}
+
+/// Routes and wavelengths for a schedule.
+#[pyfunction]
+#[pyo3(signature = (schedule, fabric, algorithm, wavelength = "auto", size_bytes = None))]
+pub(crate) fn make_plan(
+    py: Python<'_>,
+    schedule: &Bound<'_, Schedule>,
+    fabric: Fabric,
+    algorithm: String,
+    wavelength: &str,
+    size_bytes: Option<u64>,
+) -> PyResult<Plan> {
+    let schedule = schedule.get().lock().clone();
+    py.detach(|| lay_out(schedule, &fabric.fabric, algorithm, wavelength, size_bytes))
+}
+
+/// Schedule, routes and wavelengths in one.
+#[pyfunction]
+#[pyo3(name = "plan")]
+#[pyo3(signature = (kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None))]
+pub(crate) fn plan_collective(
+    py: Python<'_>,
+    kind: &str,
+    fabric: Fabric,
+    algorithm: &str,
+    root: u32,
+    wavelength: &str,
+    size_bytes: Option<u64>,
+) -> PyResult<Plan> {
+    py.detach(|| {
+        let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
+        let collective = collective::Collective::new(kind, fabric.fabric.ranks())
+            .and_then(|collective| collective.with_root(root))
+            .map_err(IntoPyErr::into_py_err)?;
+        let schedule = build(collective, &fabric.fabric, algorithm)?;
+        lay_out(
+            schedule,
+            &fabric.fabric,
+            algorithm.to_owned(),
+            wavelength,
+            size_bytes,
+        )
+    })
+}
+
+fn build(
+    collective: collective::Collective,
+    fabric: &fabric::Fabric,
+    algorithm: &str,
+) -> PyResult<schedule::Schedule> {
+    let spec = algorithm
+        .parse()
+        .map_err(opticoll::spec::SpecError::into_py_err)?;
+    algorithm::build(&spec, collective, fabric).map_err(IntoPyErr::into_py_err)
+}
+
+fn lay_out(
+    schedule: schedule::Schedule,
+    fabric: &fabric::Fabric,
+    algorithm: String,
+    wavelength: &str,
+    size_bytes: Option<u64>,
+) -> PyResult<Plan> {
+    let assignment = Assignment::parse(wavelength).map_err(IntoPyErr::into_py_err)?;
+    let fabric::Fabric::WdmRing(ring) = fabric;
+    let directions = route::shortest_arcs(&schedule, ring);
+    let mut plan = wavelength::assign(schedule, directions, fabric, assignment, algorithm)
+        .map_err(IntoPyErr::into_py_err)?;
+    plan.size = size_bytes.map(Bytes::new);
+    Ok(Plan::from_core(plan))
+}

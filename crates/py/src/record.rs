@@ -1,0 +1,98 @@
+//! The records of everything that has a name, as dictionaries.
+
+use opticoll::collective::CollectiveKind;
+use opticoll::{algorithm, fabric, simulate, wavelength};
+use pyo3::prelude::*;
+
+/// One entry of `opticoll list`.
+#[derive(IntoPyObject)]
+pub(crate) struct Record {
+    name: &'static str,
+    label: &'static str,
+    summary: &'static str,
+    citation: &'static str,
+    options: Vec<(&'static str, &'static str)>,
+    collective: Option<&'static str>,
+}
+
+impl Record {
+    fn new(name: &'static str, summary: &'static str, citation: &'static str) -> Record {
+        Record {
+            name,
+            label: name,
+            summary,
+            citation,
+            options: Vec::new(),
+            collective: None,
+        }
+    }
+}
+
+/// All algorithms, by collective, the default of each first.
+#[pyfunction]
+pub(crate) fn algorithms() -> Vec<Record> {
+    let record = |one: &algorithm::Record| Record {
+        label: one.label,
+        options: one.options.to_vec(),
+        collective: Some(one.collective.name()),
+        ..Record::new(one.name, one.summary, one.citation)
+    };
+    algorithm::records().iter().map(record).collect()
+}
+
+/// All fabric families.
+#[pyfunction]
+pub(crate) fn fabrics() -> Vec<Record> {
+    let record = |one: &fabric::FamilyRecord| Record {
+        options: one.options.to_vec(),
+        ..Record::new(one.name, one.summary, one.citation)
+    };
+    fabric::FAMILIES.iter().map(record).collect()
+}
+
+/// All presets; the only option listed is what each stands for.
+#[pyfunction]
+pub(crate) fn presets() -> Vec<Record> {
+    let record = |one: &fabric::PresetRecord| Record {
+        options: vec![("stands for", one.spec)],
+        ..Record::new(one.name, one.summary, one.citation)
+    };
+    fabric::PRESETS.iter().map(record).collect()
+}
+
+/// All simulators.
+#[pyfunction]
+pub(crate) fn simulators() -> Vec<Record> {
+    simulate::SIMULATORS
+        .iter()
+        .map(|one| Record::new(one.name, one.summary, one.citation))
+        .collect()
+}
+
+/// All policies.
+#[pyfunction]
+pub(crate) fn policies() -> Vec<Record> {
+    simulate::POLICIES
+        .iter()
+        .map(|one| Record::new(one.name, one.summary, one.citation))
+        .collect()
+}
+
+/// All collectives; the summary says what a size means.
+#[pyfunction]
+pub(crate) fn collectives() -> Vec<Record> {
+    CollectiveKind::ALL
+        .iter()
+        .map(|kind| Record::new(kind.name(), kind.size_convention(), ""))
+        .collect()
+}
+
+/// All wavelength assignments, the default first.
+#[pyfunction]
+pub(crate) fn wavelength_assignments() -> Vec<Record> {
+    let record = |one: &wavelength::Record| Record {
+        options: one.options.to_vec(),
+        ..Record::new(one.name, one.summary, one.citation)
+    };
+    wavelength::RECORDS.iter().map(record).collect()
+}

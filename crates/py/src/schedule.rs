@@ -1,0 +1,220 @@
+//! `Schedule`, built step by step from NumPy columns.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use numpy::{PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use opticoll::schedule::{self, Action, Transfer};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::collective::Collective;
+use crate::error::ScheduleError;
+
+/// What moves: transfers in steps.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct Schedule {
+    schedule: Mutex<schedule::Schedule>,
+}
+
+impl Schedule {
+    pub(crate) fn from_core(schedule: schedule::Schedule) -> Schedule {
+        Schedule {
+            schedule: Mutex::new(schedule),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, schedule::Schedule> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Schedule {
+    #[new]
+    fn new(collective: Collective) -> Schedule {
+        Schedule::from_core(schedule::Schedule::new(collective.collective))
+    }
+
+    #[pyo3(signature = (chunk, source, destination, count = None, action = "copy"))]
+    fn step(
+        &self,
+        chunk: &Bound<'_, PyAny>,
+        source: &Bound<'_, PyAny>,
+        destination: &Bound<'_, PyAny>,
+        count: Option<&Bound<'_, PyAny>>,
+        action: &str,
+    ) -> PyResult<()> {
+        let action = match action {
+            "copy" => Action::Copy,
+            "reduce" => Action::Reduce,
+            _ => {
+                return Err(ScheduleError::new_err(format!(
+                    "action `{action}` is neither `copy` nor `reduce`"
+                )));
+            }
+        };
+        let mut schedule = self.lock();
+        let collective = schedule.collective;
+        let ranks = u64::from(collective.ranks());
+        let chunks = u64::from(collective.chunks());
+        let chunk = Column::read("chunk", chunk, 0, chunks)?;
+        let source = Column::read("source", source, 0, ranks)?;
+        let destination = Column::read("destination", destination, 0, ranks)?;
+        let count = match count {
+            Some(count) => Column::read("count", count, 1, chunks + 1)?,
+            None => Column {
+                name: "count",
+                values: Values::One(1),
+            },
+        };
+        let columns = [&chunk, &source, &destination, &count];
+        let length = common_length(&columns)?;
+        schedule.begin_step();
+        schedule.reserve(length);
+        for index in 0..length {
+            schedule.push(Transfer {
+                chunk: chunk.at(index),
+                count: count.at(index),
+                source: source.at(index),
+                destination: destination.at(index),
+                action,
+            });
+        }
+        Ok(())
+    }
+
+    #[pyo3(signature = (*, paper_steps = None, schedule_steps = None, chunks_sent_per_rank = None, neighbours_only = false))]
+    fn claim(
+        &self,
+        paper_steps: Option<u64>,
+        schedule_steps: Option<u32>,
+        chunks_sent_per_rank: Option<u64>,
+        neighbours_only: bool,
+    ) {
+        self.lock().claims = schedule::Claims {
+            paper_steps,
+            paper_step_share: None,
+            neighbours_only,
+            schedule_steps,
+            chunks_sent_per_rank,
+        };
+    }
+
+    #[getter]
+    fn collective(&self) -> Collective {
+        Collective {
+            collective: self.lock().collective,
+        }
+    }
+
+    #[getter]
+    fn steps(&self) -> usize {
+        self.lock().steps()
+    }
+
+    fn __len__(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn __repr__(&self) -> String {
+        let schedule = self.lock();
+        let kind = schedule.collective.kind();
+        format!(
+            "<Schedule of {kind}: {} steps, {} transfers>",
+            schedule.steps(),
+            schedule.len()
+        )
+    }
+}
+
+/// A column of one step: a number for all transfers or one for each.
+struct Column {
+    name: &'static str,
+    values: Values,
+}
+
+enum Values {
+    One(u32),
+    Many(Vec<u32>),
+}
+
+impl Column {
+    /// Reads integers within `least..end` from whatever NumPy takes for an array.
+    fn read(
+        name: &'static str,
+        object: &Bound<'_, PyAny>,
+        least: u64,
+        end: u64,
+    ) -> PyResult<Column> {
+        let py = object.py();
+        let refuse = |problem: String| ScheduleError::new_err(format!("{name}: {problem}"));
+        let array = py.import("numpy")?.call_method1("asarray", (object,))?;
+        let untyped = array.cast::<PyUntypedArray>().map_err(PyErr::from)?;
+        if !matches!(untyped.dtype().kind(), b'i' | b'u') && !untyped.is_empty() {
+            let dtype = untyped.dtype();
+            return Err(refuse(format!("must be integers, not {dtype}")));
+        }
+        let scalar = untyped.ndim() == 0;
+        if untyped.ndim() > 1 {
+            return Err(refuse(format!(
+                "must have at most one dimension, not {}",
+                untyped.ndim()
+            )));
+        }
+        let casting = PyDict::new(py);
+        casting.set_item("casting", "unsafe")?;
+        let wide = array.call_method("astype", ("int64",), Some(&casting))?;
+        let wide: PyReadonlyArray1<'_, i64> = wide.call_method1("reshape", (-1,))?.extract()?;
+        let convert = |value: &i64| {
+            u64::try_from(*value)
+                .ok()
+                .filter(|value| (least..end).contains(value))
+                .and_then(|value| u32::try_from(value).ok())
+                .ok_or_else(|| refuse(format!("{value} is none of {least}..{end}")))
+        };
+        let view = wide.as_array();
+        let mut values = view.iter().map(convert).collect::<PyResult<Vec<u32>>>()?;
+        let values = match (scalar, values.pop()) {
+            (true, Some(value)) => Values::One(value),
+            (_, Some(last)) => {
+                values.push(last);
+                Values::Many(values)
+            }
+            (_, None) => Values::Many(values),
+        };
+        Ok(Column { name, values })
+    }
+
+    fn at(&self, index: usize) -> u32 {
+        match &self.values {
+            Values::One(value) => *value,
+            Values::Many(values) => values[index],
+        }
+    }
+
+    fn length(&self) -> Option<usize> {
+        match &self.values {
+            Values::One(_) => None,
+            Values::Many(values) => Some(values.len()),
+        }
+    }
+}
+
+/// The length that all columns with more than a single number share; 1 if there are none.
+fn common_length(columns: &[&Column]) -> PyResult<usize> {
+    let mut longest: Option<(&str, usize)> = None;
+    for column in columns {
+        match (longest, column.length()) {
+            (_, None) => {}
+            (None, Some(length)) => longest = Some((column.name, length)),
+            (Some((other, length)), Some(own)) if own != length => {
+                return Err(ScheduleError::new_err(format!(
+                    "{other} has {length} entries, {} has {own}: give as many, or one number",
+                    column.name
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(longest.map_or(1, |(_, length)| length))
+}

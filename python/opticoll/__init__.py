@@ -1,0 +1,181 @@
+"""opticoll plans, proves and simulates collective communication on optical interconnects.
+
+>>> import opticoll
+>>> fabric = opticoll.Fabric("wdm_ring:ranks=16,wavelengths=2,rate=40Gb/s,reconfiguration=25us")
+>>> plan = opticoll.plan("all_gather", fabric, "optree:radices=4x4")
+>>> plan.slots, plan.verify()
+(12, [])
+>>> opticoll.format_time(plan.simulate(opticoll.parse_size("4MiB"), policy="every_step").time_ps)
+'10.3663296ms'
+
+Sizes are written with their unit (`4MiB`) or given as whole bytes. Everything here and in the
+command line has the same name. Importing this package loads the compiled core and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from opticoll import _core, errors
+from opticoll._core import (
+    Collective,
+    Fabric,
+    OpticollError,
+    Outcome,
+    Plan,
+    Schedule,
+    Violation,
+    format_size,
+    format_time,
+    parse_size,
+    parse_time,
+)
+
+if TYPE_CHECKING:
+    from opticoll.study.comparison import Comparison
+    from opticoll.user_algorithm import UserAlgorithm
+
+__version__: str = _core.__version__
+
+__all__ = [
+    "Collective",
+    "Fabric",
+    "OpticollError",
+    "Outcome",
+    "Plan",
+    "Schedule",
+    "Violation",
+    "__version__",
+    "compare",
+    "errors",
+    "format_size",
+    "format_time",
+    "parse_size",
+    "parse_time",
+    "plan",
+    "read_plan",
+    "write_plan",
+]
+
+
+def plan(
+    collective: str,
+    fabric: Fabric | str,
+    algorithm: str | UserAlgorithm | None = None,
+    *,
+    size: str | int | None = None,
+    root: int = 0,
+    wavelength: str = "auto",
+) -> Plan:
+    """Build a schedule and give every transfer its route, wavelength and slot.
+
+    Parameters
+    ----------
+    collective
+        A name such as `all_gather`.
+    fabric
+        A fabric or its spelling, such as `optree_paper:ranks=512`.
+    algorithm
+        A spelling such as `optree:k=5`, a user's function or its `module:function`; where none is
+        given, the first algorithm that is listed for the collective.
+    size
+        Kept in the plan for later simulations, in bytes or as text with a unit.
+    root
+        The root rank of broadcast, reduce, gather and scatter.
+    wavelength
+        How wavelengths are assigned, such as `first_fit:order=longest`.
+
+    Raises
+    ------
+    OpticollError
+        An unknown name, an option out of range, or an algorithm that does not run on this fabric.
+    """
+    from opticoll import registry, user_algorithm
+
+    if isinstance(fabric, str):
+        fabric = Fabric(fabric)
+    size_bytes = parse_size(size) if isinstance(size, str) else size
+    if algorithm is None:
+        algorithm = registry.default_algorithm(collective)
+    if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
+        return _core.plan(
+            collective, fabric, algorithm, root=root, wavelength=wavelength, size_bytes=size_bytes
+        )
+    if isinstance(algorithm, str):
+        name, (function, options) = algorithm.strip(), user_algorithm.load(algorithm)
+    else:
+        name, function, options = user_algorithm.name_of(algorithm), algorithm, {}
+    demanded = Collective(collective, fabric.ranks, root=root)
+    schedule = user_algorithm.call(function, demanded, fabric, options)
+    return _core.make_plan(schedule, fabric, name, wavelength, size_bytes)
+
+
+def read_plan(path: str | PathLike[str]) -> Plan:
+    """Read a plan file, compressed or not.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read or is no text.
+    PlanFileError
+        It is malformed; the message names line and column.
+    """
+    from opticoll.formats import plan_file
+
+    return plan_file.read(path)
+
+
+def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
+    """Write a plan file, compressed with zstd where the name ends in `.zst`.
+
+    The file appears under its name only when it is complete.
+
+    Raises
+    ------
+    FileError
+        The file cannot be written.
+    """
+    from opticoll.formats import plan_file
+
+    plan_file.write(plan, path)
+
+
+def compare(
+    collective: str,
+    fabric: Fabric | str,
+    algorithms: Iterable[str | UserAlgorithm] | None = None,
+    *,
+    sizes: Iterable[str | int] = ("4MiB",),
+    ranks: Iterable[int] | None = None,
+    wavelengths: Iterable[int] | None = None,
+    policy: str = "every_step",
+    simulator: str = "circuit",
+    root: int = 0,
+    wavelength: str = "auto",
+) -> Comparison:
+    """Plan, verify and simulate several algorithms on the same fabrics, sizes and policy.
+
+    Without `algorithms` all of the collective are compared, and those that do not run on a fabric
+    are named in `Comparison.refusals`; an algorithm that is named must run.
+
+    Raises
+    ------
+    OpticollError
+        As for `plan`.
+    """
+    from opticoll.study import comparison
+
+    return comparison.compare(
+        collective,
+        fabric,
+        algorithms,
+        sizes=sizes,
+        ranks=ranks,
+        wavelengths=wavelengths,
+        policy=policy,
+        simulator=simulator,
+        root=root,
+        wavelength=wavelength,
+    )

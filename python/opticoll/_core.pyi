@@ -1,0 +1,234 @@
+"""The compiled core. Everything numeric happens there; see the modules of this package for use."""
+
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+UInt64 = NDArray[np.uint64]
+
+__version__: str
+
+class OpticollError(Exception): ...
+class UnitError(OpticollError): ...
+
+class FabricError(OpticollError):
+    option: str | None  # the option at fault, if it is one
+
+class CollectiveError(OpticollError): ...
+class AlgorithmError(OpticollError): ...
+class ScheduleError(OpticollError): ...
+class WavelengthError(OpticollError): ...
+class PlanFileError(OpticollError): ...
+class SimulationError(OpticollError): ...
+
+class Record(TypedDict):
+    """One entry of `list`: an algorithm, fabric family, preset, simulator, policy or assignment."""
+
+    name: str
+    label: str
+    summary: str
+    citation: str
+    options: list[tuple[str, str]]  # option, meaning
+    collective: str | None  # of an algorithm, else None
+
+class Fabric:
+    def __init__(self, spec: str, /, **options: str | int) -> None:
+        """Options replace or complete those of the spec."""
+    @property
+    def spec(self) -> str: ...  # complete spelling
+    @property
+    def family(self) -> str: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def wavelengths(self) -> int: ...
+    @property
+    def fibres(self) -> int: ...
+    @property
+    def rate_bits_per_second(self) -> int: ...
+    @property
+    def reconfiguration_ps(self) -> int: ...
+    def with_options(self, **options: str | int) -> Fabric: ...  # the same with other options
+
+class Collective:
+    def __init__(self, kind: str, ranks: int, *, root: int = 0, pieces: int = 1) -> None: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def root(self) -> int: ...
+    @property
+    def pieces(self) -> int: ...
+    @property
+    def chunks(self) -> int: ...
+    @property
+    def combines(self) -> bool: ...
+    @property
+    def size_convention(self) -> str: ...
+    def before(self, chunk: int) -> int | None: ...  # the rank, or None for all ranks
+    def after(self, chunk: int) -> int | None: ...
+
+class Schedule:
+    def __init__(self, collective: Collective) -> None: ...
+    def step(
+        self,
+        chunk: Any,
+        source: Any,
+        destination: Any,
+        count: Any = 1,
+        action: Literal["copy", "reduce"] = "copy",
+    ) -> None:
+        """Append one step.
+
+        chunk, source, destination and count are integers or arrays of integers with one
+        dimension; a single number holds for all transfers of the step. Raises ScheduleError.
+        """
+    def claim(
+        self,
+        *,
+        paper_steps: int | None = None,
+        schedule_steps: int | None = None,
+        chunks_sent_per_rank: int | None = None,
+        neighbours_only: bool = False,
+    ) -> None:
+        """Replace the claims; all but paper_steps are enforced by the verifier."""
+    @property
+    def collective(self) -> Collective: ...
+    @property
+    def steps(self) -> int: ...
+    def __len__(self) -> int: ...
+
+class Violation:
+    @property
+    def kind(self) -> str: ...
+    @property
+    def transfers(self) -> list[int]: ...
+    @property
+    def slot(self) -> int | None: ...
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def chunk(self) -> int | None: ...
+    @property
+    def link(self) -> tuple[int, str, int] | None: ...  # rank it starts at, cw|ccw, fibre
+    @property
+    def wavelength(self) -> int | None: ...
+    @property
+    def sentence(self) -> str: ...
+
+class Plan:
+    @staticmethod
+    def from_text(text: str) -> Plan: ...
+    def to_text(self) -> str: ...
+    @property
+    def fabric(self) -> Fabric: ...
+    @property
+    def collective(self) -> Collective: ...
+    @property
+    def algorithm(self) -> str: ...
+    @property
+    def size_bytes(self) -> int | None: ...
+    def with_size(self, size_bytes: int) -> Plan: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def step_slots(self) -> list[int]: ...  # slots of each step of the schedule
+    def __len__(self) -> int: ...  # transfers
+    @property
+    def wavelengths_used(self) -> int: ...
+    @property
+    def configurations(self) -> int: ...
+    @property
+    def claimed_steps(self) -> int | None: ...
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """One entry a transfer, in the order of the schedule.
+
+        chunk, count, source, destination, action (0 copy, 1 reduce), direction (0 cw, 1 ccw),
+        fibre, wavelength (65535: converted on the way), slot.
+        """
+    def verify(self) -> list[Violation]: ...
+    def simulate(
+        self, size_bytes: int, policy: str = "every_step", simulator: str = "circuit"
+    ) -> Outcome: ...
+
+class Outcome:
+    @property
+    def time_ps(self) -> int: ...
+    @property
+    def simulator(self) -> str: ...
+    @property
+    def policy(self) -> str: ...
+    @property
+    def reconfigurations(self) -> int:
+        """Slots to which a reconfiguration was charged."""
+    @property
+    def utilisation(self) -> float: ...  # of link-wavelength-slots
+    @property
+    def slots(self) -> dict[str, UInt64]:
+        """One entry a slot: start_ps, end_ps, reconfiguration_ps, lightpaths.
+
+        Empty for closed_form, as are links and ranks.
+        """
+    @property
+    def links(self) -> dict[str, UInt64]:
+        """busy_ps, bytes: arrays (2, ranks), direction x starting rank."""
+    @property
+    def ranks(self) -> dict[str, UInt64]:
+        """One entry a rank: sent_bytes, received_bytes, finish_ps."""
+    @property
+    def critical_path(self) -> list[tuple[int, int, int]]:
+        """(transfer, start_ps, end_ps), each waiting for the one before."""
+
+def parse_size(text: str) -> int: ...
+def parse_time(text: str) -> int: ...
+def format_size(size_bytes: int) -> str: ...
+def format_time(time_ps: int) -> str: ...
+def collective_kind(name: str) -> str: ...  # any accepted spelling to the printed one
+def build_schedule(collective: Collective, fabric: Fabric, algorithm: str) -> Schedule: ...
+def make_plan(
+    schedule: Schedule,
+    fabric: Fabric,
+    algorithm: str,
+    wavelength: str = "auto",
+    size_bytes: int | None = None,
+) -> Plan:
+    """Route and assign wavelengths; the schedule is copied."""
+
+def plan(
+    kind: str,
+    fabric: Fabric,
+    algorithm: str,
+    *,
+    root: int = 0,
+    wavelength: str = "auto",
+    size_bytes: int | None = None,
+) -> Plan:
+    """build_schedule and make_plan in one, without copying the schedule."""
+
+def algorithms() -> list[Record]: ...
+def fabrics() -> list[Record]: ...
+def presets() -> list[Record]: ...
+def simulators() -> list[Record]: ...
+def policies() -> list[Record]: ...
+def collectives() -> list[Record]: ...
+def wavelength_assignments() -> list[Record]: ...
+
+# Formulas of the papers, for `reproduce`.
+def optree_steps(ranks: int, wavelengths: int, depth: int) -> int: ...  # Theorem 1
+def optree_depth(ranks: int, rounding: Literal["ceil", "round"] = "ceil") -> int | None:
+    """Theorem 2; None for N <= 7."""
+
+def optree_stage_loads(ranks: int, radices: list[int]) -> list[int]:
+    """The greatest link load of each stage, in lightpaths of one item."""
+
+def optree_best_radices(ranks: int, wavelengths: int) -> list[int]: ...  # what depth=auto picks
+def one_stage_wavelengths(ranks: int, *, paper: bool = False) -> int:
+    """Lemma 1: the exact value, or as the paper has it, ceil(N^2/8)."""
+
+def wrht_all_gather_steps(ranks: int, wavelengths: int) -> int:
+    """As the OpTree paper evaluates it: 259 at (1024, 64)."""
+
+def wrht_all_reduce_steps(ranks: int, wavelengths: int, group_size: int | None = None) -> int:
+    """As the WRHT poster gives it; the group size is 2w + 1 where none is given."""

@@ -1,0 +1,391 @@
+"""What users write: lists on the command line, and YAML (1.2) files of fabrics and scenarios.
+
+A fabric file names a family or a preset, and its options as on the command line:
+
+    family: wdm_ring
+    ranks: 1024
+    wavelengths: 64
+    rate: 40Gb/s
+
+A scenario file says what `opticoll compare` shall compare; `fabric` may be a spelling, the name of
+a fabric file, or a fabric written in place:
+
+    collective: all_gather
+    fabric: optree_paper
+    algorithms: [ring, "optree:radices=4x4x4x4x4"]
+    sizes: 1KiB..1GiB
+    wavelengths: [32, 64, 128]
+
+Errors name the file, the line and the field.
+
+>>> from opticoll.config import split_algorithms, split_sizes
+>>> split_sizes("1KiB..64KiB,1MB")
+[1024, 4096, 16384, 65536, 1000000]
+>>> split_algorithms("ring,wrht:group_size=5,striping=true,optree")
+['ring', 'wrht:group_size=5,striping=true', 'optree']
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opticoll import registry
+from opticoll._core import (
+    CollectiveError,
+    Fabric,
+    OpticollError,
+    UnitError,
+    collective_kind,
+    parse_size,
+)
+from opticoll.errors import ConfigError, FileError, UsageError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+__all__ = [
+    "Scenario",
+    "is_yaml",
+    "parse_fabric",
+    "read_fabric",
+    "read_scenario",
+    "split_algorithms",
+    "split_counts",
+    "split_sizes",
+]
+
+SIZE_RANGE_FACTOR = 4
+"""Sizes of a range `A..B` grow by this factor, as the points of a latency-bandwidth plot do."""
+
+Place = tuple[str | int, ...]
+"""Where in a file a value stands: keys and list positions, from the top."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A comparison: everything that `opticoll.compare` takes, already checked."""
+
+    collective: str
+    fabric: Fabric
+    sizes: list[int]
+    algorithms: list[str] | None = None
+    ranks: list[int] | None = None
+    wavelengths: list[int] | None = None
+    policy: str = "every_step"
+    simulator: str = "circuit"
+    wavelength: str = "auto"
+    root: int = 0
+
+
+def split_algorithms(text: str) -> list[str]:
+    """The algorithms in a list separated by commas; `key=value` belongs to the one before it."""
+    algorithms: list[str] = []
+    for part in text.split(","):
+        key, equals, _ = part.partition("=")
+        if algorithms and equals and ":" not in key:
+            algorithms[-1] += f",{part.strip()}"
+        elif not part.strip():
+            raise UsageError(f"`{text}` names no algorithm between two commas")
+        else:
+            algorithms.append(part.strip())
+    return algorithms
+
+
+def split_sizes(text: str) -> list[int]:
+    """The sizes in bytes in a list separated by commas; `A..B` stands for A, 4A, 16A, up to B.
+
+    Raises
+    ------
+    UnitError
+        A size without a unit, or none at all.
+    UsageError
+        A range that is empty or starts at zero.
+    """
+    sizes: list[int] = []
+    for part in text.split(","):
+        first, dots, last = part.partition("..")
+        size = parse_size(first)
+        if not dots:
+            sizes.append(size)
+            continue
+        end = parse_size(last)
+        if not 0 < size <= end:
+            raise UsageError(f"`{part}` is no range of sizes: it must start above 0 and not fall")
+        while size <= end:
+            sizes.append(size)
+            size *= SIZE_RANGE_FACTOR
+    return list(dict.fromkeys(sizes))
+
+
+def split_counts(option: str, text: str) -> list[int]:
+    """The whole numbers in a list separated by commas, given for an option.
+
+    Raises
+    ------
+    UsageError
+        One of them is no whole number above zero.
+    """
+    counts: list[int] = []
+    for part in text.split(","):
+        if not (part.strip().isascii() and part.strip().isdigit() and int(part) > 0):
+            raise UsageError(
+                f"{option}: `{part.strip()}` is no whole number above 0; "
+                f"write a list such as {option} 512,1024"
+            )
+        counts.append(int(part))
+    return list(dict.fromkeys(counts))
+
+
+def is_yaml(text: str) -> bool:
+    """Whether a fabric or a scenario is given as a YAML file, judged by its name."""
+    return text.endswith((".yaml", ".yml"))
+
+
+def parse_fabric(text: str) -> Fabric:
+    """The fabric of a command line: a spelling, a preset or a YAML file.
+
+    Raises
+    ------
+    ConfigError
+        The file is no fabric.
+    FabricError
+        The spelling is none.
+    """
+    return read_fabric(text) if is_yaml(text) else Fabric(text)
+
+
+def read_fabric(path: str | os.PathLike[str]) -> Fabric:
+    """The fabric in a YAML file.
+
+    Raises
+    ------
+    ConfigError
+        The file is no fabric; the message names line and field.
+    FileError
+        The file cannot be read.
+    """
+    document = _Document.read(path)
+    return _fabric(document, document.content, ())
+
+
+def read_scenario(path: str | os.PathLike[str]) -> Scenario:
+    """The comparison in a YAML file.
+
+    Raises
+    ------
+    ConfigError
+        The file is no scenario; the message names line and field.
+    FileError
+        The file, or a fabric file that it names, cannot be read.
+    """
+    from pydantic import ValidationError
+
+    document = _Document.read(path)
+    model = _scenario_model()
+    try:
+        checked = model.model_validate(document.content)
+    except ValidationError as error:
+        raise document.explain(error, list(model.model_fields)) from error
+    fields: dict[str, Any] = checked.model_dump()
+    fabric = fields.pop("fabric")
+    if isinstance(fabric, dict):
+        machine = _fabric(document, fabric, ("fabric",))
+    elif is_yaml(fabric):
+        machine = read_fabric(document.path.parent / fabric)
+    else:
+        machine = _checked(document, ("fabric",), lambda: Fabric(fabric))
+    return Scenario(fabric=machine, **fields)
+
+
+@dataclass(frozen=True)
+class _Document:
+    """A YAML file with the lines on which its values stand."""
+
+    path: Path
+    content: dict[str, Any]
+    marked: Any
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> _Document:
+        from ruamel.yaml import YAML
+        from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError as error:
+            raise FileError(f"there is no file `{path}`") from error
+        except OSError as error:
+            raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path}: byte {error.start} is no UTF-8 text") from error
+        try:
+            marked = YAML(typ="rt").load(text)
+        except MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else 1
+            problem = str(error.problem or "it cannot be parsed").splitlines()[0]
+            raise ConfigError(f"{path}, line {line}: this is no YAML: {problem}") from error
+        except YAMLError as error:
+            raise ConfigError(f"{path}: this is no YAML: {str(error).splitlines()[0]}") from error
+        if not isinstance(marked, dict):
+            raise ConfigError(f"{path}: expected fields such as `ranks: 16`, one on a line")
+        return _Document(path, _plain(marked), marked)
+
+    def error(self, place: Place, problem: str) -> ConfigError:
+        """The error for a value, with file, line and field."""
+        field = ".".join(str(key) for key in place)
+        return ConfigError(f"{self.path}, line {self._line(place)}, {field}: {problem}")
+
+    def explain(self, error: ValidationError, fields: list[str]) -> ConfigError:
+        """The first error that pydantic found, with file, line and field."""
+        first = error.errors()[0]
+        place: Place = first["loc"]
+        if first["type"] == "extra_forbidden":
+            return self.error(
+                place, f"there is no such field{registry.nearest(str(place[0]), fields)}"
+            )
+        if first["type"] == "missing":
+            return ConfigError(f"{self.path}: the field `{place[0]}` is missing")
+        problem = first["msg"].removeprefix("Value error, ")
+        return self.error(place, problem[0].lower() + problem[1:])
+
+    def _line(self, place: Place) -> int:
+        """The line of a value, or of the nearest thing around it that the file has."""
+        node: Any = self.marked
+        line = 1
+        for key in place:
+            try:
+                places = node.lc
+                position = places.item(key) if isinstance(node, list) else places.key(key)
+                node = node[key]
+            except (AttributeError, KeyError, IndexError, TypeError):
+                break
+            line = position[0] + 1
+        return line
+
+
+def _plain(node: Any) -> Any:
+    """The same values as plain Python ones, for messages and for pydantic."""
+    if isinstance(node, Mapping):
+        return {str(key): _plain(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_plain(value) for value in node]
+    for kind in (bool, int, float, str):
+        if isinstance(node, kind):
+            return kind(node)
+    return node
+
+
+def _fabric(document: _Document, fields: dict[str, Any], place: Place) -> Fabric:
+    """The fabric that `family` or `preset` and options make."""
+    names = [key for key in ("family", "preset") if key in fields]
+    if len(names) != 1:
+        problem = "is given twice, as `family` and as `preset`" if names else "is missing"
+        raise ConfigError(
+            f"{document.path}: the kind of fabric {problem}; "
+            "write one of `family: wdm_ring` or `preset: optree_paper`"
+        )
+    for key, value in fields.items():
+        if not isinstance(value, (bool, int, float, str)):
+            raise document.error((*place, key), "must be one value, such as `ranks: 16`")
+    (name,) = names
+    kind = "fabrics" if name == "family" else "presets"
+    known = [record["name"] for record in registry.records(kind)]
+    if fields[name] not in known:
+        hint = registry.nearest(str(fields[name]), known)
+        raise document.error((*place, name), f"unknown {name} `{fields[name]}`{hint}")
+    options = {key: str(value) for key, value in fields.items() if key != name}
+    try:
+        return Fabric(fields[name], **options)
+    except OpticollError as error:
+        wrong = getattr(error, "option", None)
+        raise document.error((*place, wrong if wrong in options else name), str(error)) from error
+
+
+def _checked(document: _Document, place: Place, make: Any) -> Any:
+    try:
+        return make()
+    except OpticollError as error:
+        raise document.error(place, str(error)) from error
+
+
+def _scenario_model() -> Any:
+    """The model of a scenario file; made when needed, as pydantic takes a while to load."""
+    from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+    def as_list(value: Any) -> Any:
+        return value if isinstance(value, list) or value is None else [value]
+
+    def known(kind: str, name: str) -> str:
+        names = [record["name"] for record in registry.records(kind)]
+        if name not in names:
+            raise ValueError(f"unknown name `{name}`{registry.nearest(name, names)}")
+        return name
+
+    class ScenarioFile(BaseModel):
+        model_config = ConfigDict(extra="forbid", strict=True)
+
+        collective: str
+        fabric: str | dict[str, Any]
+        algorithms: list[str] | None = None
+        sizes: list[int] = Field(default=["4MiB"], validate_default=True)
+        ranks: list[int] | None = None
+        wavelengths: list[int] | None = None
+        policy: str = "every_step"
+        simulator: str = "circuit"
+        wavelength: str = "auto"
+        root: int = 0
+
+        @field_validator("collective")
+        @classmethod
+        def _collective(cls, value: str) -> str:
+            try:
+                return collective_kind(value)
+            except CollectiveError as error:
+                raise ValueError(str(error)) from error
+
+        @field_validator("fabric", mode="before")
+        @classmethod
+        def _fabric(cls, value: Any) -> Any:
+            if not isinstance(value, (str, dict)):
+                raise ValueError("must be a spelling, a file name, or fields such as `family:`")
+            return value
+
+        @field_validator("algorithms", mode="before")
+        @classmethod
+        def _algorithms(cls, value: Any) -> Any:
+            return split_algorithms(value) if isinstance(value, str) else value
+
+        @field_validator("sizes", mode="before")
+        @classmethod
+        def _sizes(cls, value: Any) -> Any:
+            sizes = as_list(value)
+            try:
+                return [size for text in sizes for size in split_sizes(str(text))]
+            except (UnitError, UsageError) as error:
+                raise ValueError(str(error)) from error
+
+        @field_validator("ranks", "wavelengths", mode="before")
+        @classmethod
+        def _counts(cls, value: Any) -> Any:
+            counts = as_list(value)
+            for count in counts or []:
+                if type(count) is not int or count < 1:
+                    raise ValueError(f"`{count}` is no whole number above 0")
+            return counts
+
+        @field_validator("policy")
+        @classmethod
+        def _policy(cls, value: str) -> str:
+            return known("policies", value)
+
+        @field_validator("simulator")
+        @classmethod
+        def _simulator(cls, value: str) -> str:
+            return known("simulators", value)
+
+    return ScenarioFile

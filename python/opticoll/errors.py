@@ -1,0 +1,56 @@
+"""What can go wrong, one exception class per kind, all of them `OpticollError`.
+
+The first group comes from the compiled core, the second from the Python side. The message is one
+sentence that names the value at fault, with a hint where the cure is known.
+
+>>> import opticoll
+>>> try:
+...     opticoll.Fabric("wdm_ring:ranks=0,wavelengths=4")
+... except opticoll.errors.OpticollError as error:
+...     print(type(error).__name__)
+FabricError
+"""
+
+from opticoll._core import (
+    AlgorithmError,
+    CollectiveError,
+    FabricError,
+    OpticollError,
+    PlanFileError,
+    ScheduleError,
+    SimulationError,
+    UnitError,
+    WavelengthError,
+)
+
+__all__ = [
+    "AlgorithmError",
+    "CollectiveError",
+    "ConfigError",
+    "FabricError",
+    "FileError",
+    "OpticollError",
+    "PlanFileError",
+    "ScheduleError",
+    "SimulationError",
+    "UnitError",
+    "UsageError",
+    "UserAlgorithmError",
+    "WavelengthError",
+]
+
+
+class UsageError(OpticollError):
+    """Arguments that do not go together, or one that is missing."""
+
+
+class ConfigError(OpticollError):
+    """A YAML file that is no fabric or no scenario; the message names file, line and field."""
+
+
+class FileError(OpticollError):
+    """A file that cannot be read or written; the message names it."""
+
+
+class UserAlgorithmError(OpticollError):
+    """A user's own algorithm that cannot be imported or called, or returned no schedule."""

@@ -1,0 +1,54 @@
+"""Tables as CSV files (RFC 4180: comma, quoted where needed).
+
+>>> from opticoll.formats.table import to_csv
+>>> print(to_csv([{"algorithm": "ring", "steps": 3}]), end="")
+algorithm,steps
+ring,3
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Mapping, Sequence
+
+from opticoll.formats.atomic import replacing
+
+__all__ = ["to_csv", "write_csv"]
+
+
+def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
+    """The rows as text under a heading of their keys; a list is written as its length, None empty.
+
+    Raises
+    ------
+    ValueError
+        There are no rows, hence no heading.
+    """
+    if not rows:
+        raise ValueError("a table needs at least one row")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: _cell(value) for key, value in row.items()})
+    return text.getvalue()
+
+
+def write_csv(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]) -> None:
+    """Write the rows to a file.
+
+    Raises
+    ------
+    FileError
+        The file cannot be written.
+    """
+    with replacing(path) as temporary:
+        temporary.write_text(to_csv(rows), encoding="utf-8")
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return len(value) if isinstance(value, list) else value

@@ -1,0 +1,30 @@
+"""Figures of plans and comparisons, one file each.
+
+Every function draws one figure and writes it to a path; the suffix (svg, png or pdf) chooses the
+format. matplotlib is loaded when the first figure is drawn, not on import, and no global state of
+it is touched. The same input gives the same bytes.
+
+>>> from opticoll.plot import formats
+>>> formats()
+['pdf', 'png', 'svg']
+"""
+
+from opticoll.plot.comparison import comparison
+from opticoll.plot.curves import Curve, Panel, curves
+from opticoll.plot.grouped_bars import BarPanel, grouped_bars
+from opticoll.plot.output import PlotError, formats
+from opticoll.plot.ring import ring
+from opticoll.plot.space_time import space_time
+
+__all__ = [
+    "BarPanel",
+    "Curve",
+    "Panel",
+    "PlotError",
+    "comparison",
+    "curves",
+    "formats",
+    "grouped_bars",
+    "ring",
+    "space_time",
+]

@@ -1,0 +1,307 @@
+"""Algorithms compared: time against size, wavelengths or ranks, or steps and time of one case."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opticoll._core import algorithms
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, check_path, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Row = Mapping[str, Any]
+
+# What may vary between rows, in the order in which it becomes the horizontal axis.
+_AXES = {
+    "size_bytes": "Size",
+    "wavelengths": "Wavelengths per directed fibre",
+    "ranks": "Ranks",
+}
+_NEEDED = ("algorithm", "ranks", "wavelengths", "size_bytes", "steps", "time_s", "policy")
+_MOST_PANELS = 12
+_BOUND = "lower bound"
+_UNPROVED = "not verified"
+
+
+def comparison(rows: Sequence[Row], path: str | os.PathLike[str]) -> None:
+    """Draw the rows of `opticoll compare --json`, times in seconds, sizes in bytes.
+
+    Several sizes, wavelength counts or numbers of ranks become the horizontal axis of one line per
+    algorithm, in this order of precedence, and what else varies becomes panels. A single case
+    becomes bars, fastest first: the steps really needed, with the paper's claim as a marker, and
+    the time. A lower bound on the time, where rows have one, is a dashed line.
+
+    Raises PlotError for no rows, rows that lack a value, or rows of several policies.
+    """
+    target = check_path(path)
+    _check(rows)
+    varying = [key for key in _AXES if len({row[key] for row in rows}) > 1]
+    with style.applied():
+        figure = _lines(rows, varying) if varying else _bars(rows)
+        save(figure, target)
+
+
+def _check(rows: Sequence[Row]) -> None:
+    if not rows:
+        raise PlotError("there is nothing to draw: the comparison has no rows")
+    for number, row in enumerate(rows):
+        missing = [key for key in _NEEDED if row.get(key) is None]
+        if missing:
+            raise PlotError(f"row {number} of the comparison lacks `{missing[0]}`")
+    policies = sorted({str(row["policy"]) for row in rows})
+    if len(policies) > 1:
+        raise PlotError(
+            f"times under different policies do not compare ({', '.join(policies)}): "
+            "draw one figure per policy"
+        )
+
+
+def _names(rows: Sequence[Row]) -> dict[str, str]:
+    """How each algorithm as spelled is written in the figure: its label, then its options."""
+    labels = {(record["collective"], record["name"]): record["label"] for record in algorithms()}
+    names = {}
+    for row in rows:
+        name, _, options = str(row["algorithm"]).partition(":")
+        label = row.get("label") or labels.get((row.get("collective"), name), name)
+        # What follows the colon of a user's own algorithm is a function, not options.
+        spelled_out = f"{label} ({options})" if "=" in options else str(row["algorithm"])
+        names[str(row["algorithm"])] = spelled_out if options else str(label)
+    return names
+
+
+def _value_text(key: str, value: Any) -> str:
+    match key:
+        case "size_bytes":
+            return style.size_text(value)
+        case "wavelengths":
+            return f"w = {value}"
+        case _:
+            return f"N = {value}"
+
+
+def _heading(rows: Sequence[Row]) -> str:
+    """What all rows share, in one line."""
+    parts = [str(rows[0]["collective"])] if rows[0].get("collective") else []
+    for key in ("ranks", "wavelengths", "size_bytes"):
+        if len({row[key] for row in rows}) == 1:
+            parts.append(_value_text(key, rows[0][key]))
+            if key == "size_bytes" and rows[0].get("size_convention"):
+                parts[-1] += f" ({rows[0]['size_convention']})"
+    parts.append(f"policy {rows[0]['policy']}")
+    return ", ".join(parts)
+
+
+def _lines(rows: Sequence[Row], varying: list[str]) -> "Figure":
+    from matplotlib.figure import Figure
+
+    axis, *others = varying
+    panels: dict[tuple[Any, ...], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: [row[key] for key in others]):
+        panels.setdefault(tuple(row[key] for key in others), []).append(row)
+    if len(panels) > _MOST_PANELS:
+        what = " and ".join(_AXES[key].lower() for key in others)
+        raise PlotError(
+            f"{len(panels)} panels, one for each combination of {what}, are too many for one "
+            f"figure (at most {_MOST_PANELS}): compare fewer at once"
+        )
+    names = _names(rows)
+    columns = min(len(panels), 3)
+    lines = -(-len(panels) // columns)
+    figure = Figure(figsize=(1.4 + 4.4 * columns, 0.6 + 3.3 * lines), layout="constrained")
+    grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    spare = list(grid.flat)
+    for axes, (values, panel) in zip(spare, panels.items(), strict=False):
+        _line_panel(axes, panel, axis, names)
+        title = ", ".join(_value_text(k, v) for k, v in zip(others, values, strict=True))
+        axes.set_title(title)
+        axes.label_outer()
+    for axes in spare[len(panels) :]:
+        axes.remove()
+    for below in range(max(0, len(panels) - columns), len(panels)):
+        grid.flat[below].tick_params(labelbottom=True)
+        convention = rows[0].get("size_convention") if axis == "size_bytes" else None
+        grid.flat[below].set_xlabel(_AXES[axis] + (f" ({convention})" if convention else ""))
+    figure.suptitle(_heading(rows), x=0.01, ha="left", fontsize=11)
+    handles: dict[str, Any] = {}
+    for axes in spare[: len(panels)]:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    for label in (_BOUND, _UNPROVED):
+        if label in handles:
+            handles[label] = handles.pop(label)
+    figure.legend(handles.values(), handles.keys(), loc="outside right upper")
+    return figure
+
+
+def _line_panel(axes: "Axes", rows: Sequence[Row], axis: str, names: dict[str, str]) -> None:
+    for index, (spelled, label) in enumerate(names.items()):
+        own = sorted(
+            (row for row in rows if row["algorithm"] == spelled), key=lambda row: float(row[axis])
+        )
+        if not own:
+            continue
+        unproved = [row for row in own if row.get("verified") is False]
+        axes.plot(
+            [row[axis] for row in own],
+            [row["time_s"] for row in own],
+            label=label,
+            **style.series(index),
+        )
+        axes.plot(
+            [row[axis] for row in unproved],
+            [row["time_s"] for row in unproved],
+            linestyle="none",
+            marker="x",
+            markersize=11,
+            markeredgewidth=1.6,
+            color=style.INK,
+            label=_UNPROVED if unproved else None,
+        )
+    bound = _bound(rows, axis)
+    if bound:
+        axes.plot(*zip(*bound, strict=True), color=style.GREY, linestyle="--", label=_BOUND)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    _label_values(axes, axis, sorted({row[axis] for row in rows}))
+    axes.set_ylabel("Time")
+    axes.yaxis.set_major_formatter(lambda value, _: style.time_text(value))
+    axes.yaxis.set_minor_formatter(lambda *_: "")
+
+
+def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
+    """The bound on time at each value; it holds for any algorithm, so the greatest counts."""
+    greatest: dict[Any, float] = {}
+    for row in rows:
+        if row.get("bound_time_s") is not None:
+            value = float(row["bound_time_s"])
+            greatest[row[axis]] = max(value, greatest.get(row[axis], 0.0))
+    return sorted(greatest.items())
+
+
+def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
+    """Label the values that were computed, or some of them where they are many."""
+    shown = values[:: -(-len(values) // 7)]
+    text = [style.size_text(value) if axis == "size_bytes" else str(value) for value in shown]
+    axes.set_xticks(shown, text)
+    axes.set_xticks([], minor=True)
+    if axis == "size_bytes":
+        axes.tick_params("x", rotation=30)
+
+
+def _bars(rows: Sequence[Row]) -> "Figure":
+    from matplotlib.figure import Figure
+
+    names = _names(rows)
+    ordered = sorted(rows, key=lambda row: (float(row["time_s"]), str(row["algorithm"])))
+    figure = Figure(figsize=(10.0, 1.5 + 0.42 * len(ordered)), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    places = range(len(ordered))
+    colours = [style.GREY if row.get("verified") is False else style.COLOURS[0] for row in ordered]
+    hatches = ["///" if row.get("verified") is False else "" for row in ordered]
+    left.barh(places, [row["steps"] for row in ordered], 0.62, color=colours, hatch=hatches)
+    for place, row in zip(places, ordered, strict=True):
+        _value(left, place, float(row["steps"]), f"{row['steps']:,}")
+    claimed = [
+        (float(row["claimed_steps"]), place)
+        for place, row in zip(places, ordered, strict=True)
+        if row.get("claimed_steps") is not None
+    ]
+    if claimed:
+        left.scatter(
+            *zip(*claimed, strict=True),
+            marker="D",
+            s=34,
+            facecolor="white",
+            edgecolor=style.COLOURS[1],
+            linewidth=1.6,
+            zorder=3,
+            clip_on=False,
+        )
+    factor, unit = style.time_unit(max(float(row["time_s"]) for row in ordered))
+    times = [float(row["time_s"]) / factor for row in ordered]
+    right.barh(places, times, 0.62, color=colours, hatch=hatches)
+    for place, row in zip(places, ordered, strict=True):
+        _value(right, place, times[place], style.time_text(float(row["time_s"])))
+    bounds = [float(row["bound_time_s"]) for row in ordered if row.get("bound_time_s") is not None]
+    if bounds:
+        right.axvline(max(bounds) / factor, color=style.INK, linestyle="--", linewidth=1.2)
+    left.set_yticks(
+        places,
+        [
+            names[str(row["algorithm"])]
+            + (" (not verified)" if row.get("verified") is False else "")
+            for row in ordered
+        ],
+    )
+    left.invert_yaxis()
+    _scale(left, [float(row["steps"]) for row in ordered], [count for count, _ in claimed])
+    _scale(right, times, [bound / factor for bound in bounds])
+    left.set_xlabel("Steps (time slots)")
+    right.set_xlabel(f"Time ({unit})")
+    for axes in (left, right):
+        axes.grid(axis="y", visible=False)
+        axes.tick_params("y", length=0)
+    figure.suptitle(_heading(rows), x=0.01, ha="left", fontsize=11)
+    figure.legend(
+        handles=_bar_legend(rows, bool(claimed), bool(bounds)),
+        loc="outside lower center",
+        ncols=4,
+    )
+    return figure
+
+
+def _value(axes: "Axes", place: int, value: float, text: str) -> None:
+    axes.annotate(
+        text,
+        (value, place),
+        xytext=(8, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=9,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+    )
+
+
+def _scale(axes: "Axes", bars: list[float], marks: list[float]) -> None:
+    """A logarithmic scale where bars differ a hundredfold; room for the numbers either way."""
+    positive = [value for value in bars if value > 0]
+    shown = positive + [value for value in marks if value > 0]
+    if positive and max(positive) > 100 * min(positive):
+        axes.set_xscale("log")
+        axes.set_xlim(min(shown) / 2, max(shown) * 4)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    else:
+        axes.set_xlim(0, 1.22 * max(shown, default=1.0))
+        axes.locator_params("x", nbins=6)
+
+
+def _bar_legend(rows: Sequence[Row], claimed: bool, bound: bool) -> list[Any]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = []
+    if any(row.get("verified") for row in rows):
+        handles.append(Patch(color=style.COLOURS[0], label="constructed and verified"))
+    elif any(row.get("verified") is None for row in rows):
+        handles.append(Patch(color=style.COLOURS[0], label="constructed"))
+    if any(row.get("verified") is False for row in rows):
+        handles.append(Patch(facecolor=style.GREY, hatch="///", label=_UNPROVED))
+    if claimed:
+        handles.append(
+            Line2D(
+                [],
+                [],
+                marker="D",
+                linestyle="none",
+                markerfacecolor="white",
+                markeredgecolor=style.COLOURS[1],
+                markeredgewidth=1.6,
+                label="steps claimed in the paper",
+            )
+        )
+    if bound:
+        handles.append(Line2D([], [], color=style.INK, linestyle="--", label=_BOUND))
+    return handles

@@ -1,0 +1,74 @@
+"""Bars in groups, one panel per subject: several methods at several scales."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, check_path, save
+
+
+@dataclass(frozen=True)
+class BarPanel:
+    """A panel: for each series its values, one per group, in the groups' order."""
+
+    title: str
+    series: Mapping[str, Sequence[float]]
+
+
+def grouped_bars(
+    panels: Sequence[BarPanel],
+    groups: Sequence[str],
+    path: str | os.PathLike[str],
+    *,
+    x_label: str,
+    y_label: str,
+    title: str = "",
+    log_y: bool = True,
+) -> None:
+    """Draw panels (two to a line) of grouped bars with one legend below; labels carry the units.
+
+    Raises PlotError for no panels, or series that do not have one value per group.
+    """
+    from matplotlib.figure import Figure
+
+    target = check_path(path)
+    if not panels or not groups:
+        raise PlotError("there is nothing to draw: no panels or no groups")
+    for panel in panels:
+        for name, values in panel.series.items():
+            if len(values) != len(groups):
+                raise PlotError(
+                    f"`{panel.title}`, `{name}`: {len(values)} values for {len(groups)} groups"
+                )
+    columns = min(len(panels), 2)
+    lines = -(-len(panels) // columns)
+    with style.applied():
+        figure = Figure(figsize=(4.9 * columns + 0.4, 2.9 * lines + 1.0), layout="constrained")
+        grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            width = 0.82 / len(panel.series)
+            for index, (name, values) in enumerate(panel.series.items()):
+                offset = (index - (len(panel.series) - 1) / 2) * width
+                axes.bar(
+                    [place + offset for place in range(len(groups))],
+                    values,
+                    0.92 * width,
+                    color=style.COLOURS[index],
+                    label=name,
+                )
+            axes.set_title(panel.title)
+            axes.set_xlabel(x_label)
+            axes.set_ylabel(y_label)
+            axes.set_yscale("log") if log_y else None
+            axes.set_xticks(range(len(groups)), groups)
+            axes.tick_params("x", length=0)
+            axes.grid(axis="x", visible=False)
+            axes.label_outer()
+        for axes in list(grid.flat)[len(panels) :]:
+            axes.remove()
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        handles, labels = grid.flat[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
+        save(figure, target)

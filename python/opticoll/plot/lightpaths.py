@@ -1,0 +1,101 @@
+"""A plan's lightpaths as arrays ready to draw."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opticoll._core import Plan
+
+# How a plan's columns mark a lightpath whose wavelength converters choose link by link.
+CONVERTED = 0xFFFF
+WAYS = ("cw", "ccw")
+WAY_NAMES = ("clockwise", "counter-clockwise")
+
+
+@dataclass(frozen=True)
+class Lightpaths:
+    """Lightpaths of a plan, one array entry each, in the plan's order.
+
+    `start` is the rank at the lower end and `hops` the number of links above it (wrapping at N),
+    whichever way the light goes. `lane` is the channel, fibre * w + wavelength; where converters
+    choose the wavelength it is the lowest lane free on all links, for drawing only (then the
+    lanes may be more than the channels).
+    """
+
+    ranks: int
+    channels: int
+    source: NDArray[np.int64]
+    destination: NDArray[np.int64]
+    way: NDArray[np.int64]
+    start: NDArray[np.int64]
+    hops: NDArray[np.int64]
+    slot: NDArray[np.int64]
+    lane: NDArray[np.int64]
+    converted: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+
+def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
+    """The lightpaths of a plan, or of one slot of it."""
+    ranks, wavelengths = plan.fabric.ranks, plan.fabric.wavelengths
+    columns = plan.columns()
+    chosen = slice(None) if slot is None else np.flatnonzero(columns["slot"] == slot)
+    source, destination, way, fibre, wavelength, slots = (
+        columns[name][chosen].astype(np.int64)
+        for name in ("source", "destination", "direction", "fibre", "wavelength", "slot")
+    )
+    start = np.where(way == 0, source, destination)
+    end = np.where(way == 0, destination, source)
+    converted = wavelength == CONVERTED
+    lane = fibre * wavelengths + np.where(converted, 0, wavelength)
+    paths = Lightpaths(
+        ranks=ranks,
+        channels=plan.fabric.fibres * wavelengths,
+        source=source,
+        destination=destination,
+        way=way,
+        start=start,
+        hops=(end - start) % ranks,
+        slot=slots,
+        lane=lane,
+        converted=converted,
+    )
+    if slot is not None and converted.any():
+        _lay_out(paths)
+    return paths
+
+
+def occupancy(paths: Lightpaths, slots: int) -> NDArray[np.float64]:
+    """The fraction of a direction's channels that is lit: way x slot x link (link i: i to i+1)."""
+    ranks = paths.ranks
+    row = (paths.way * slots + paths.slot) * (ranks + 1)
+    end = paths.start + paths.hops
+    wraps = end > ranks
+    rises = np.concatenate([row + paths.start, row[wraps]])
+    falls = np.concatenate([row + np.minimum(end, ranks), row[wraps] + end[wraps] - ranks])
+    size = 2 * slots * (ranks + 1)
+    change = np.bincount(rises, minlength=size) - np.bincount(falls, minlength=size)
+    lit = change.reshape(2, slots, ranks + 1).cumsum(axis=2)[:, :, :ranks]
+    fraction: NDArray[np.float64] = lit / paths.channels
+    return fraction
+
+
+def _lay_out(paths: Lightpaths) -> None:
+    """Give every converted lightpath the lowest lane that is free on all of its links."""
+    taken: dict[tuple[int, int], NDArray[np.bool_]] = {}
+    order = np.argsort(paths.converted, kind="stable")  # those with a wavelength keep theirs
+    for index in order:
+        links = (paths.start[index] + np.arange(paths.hops[index])) % paths.ranks
+        way, lane = int(paths.way[index]), int(paths.lane[index])
+        if paths.converted[index]:
+            lane = 0
+        while True:
+            busy = taken.setdefault((way, lane), np.zeros(paths.ranks, dtype=np.bool_))
+            if not paths.converted[index] or not busy[links].any():
+                break
+            lane += 1
+        busy[links] = True
+        paths.lane[index] = lane

@@ -1,0 +1,51 @@
+"""Writing a figure: the format by suffix, whole files only, the same bytes every time."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opticoll.errors import OpticollError
+from opticoll.formats.atomic import check_writable, replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# What would make two files of one figure differ: the date, and in PNG the library's version.
+_METADATA: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None},
+    "png": {"Software": None},
+    "svg": {"Date": None},
+}
+
+
+class PlotError(OpticollError):
+    """A figure that cannot be drawn."""
+
+
+def formats() -> list[str]:
+    """The file formats of figures, as suffixes without the dot."""
+    return sorted(_METADATA)
+
+
+def check_path(path: str | os.PathLike[str]) -> Path:
+    """The path, if a figure can be written there; found out before the work, not after.
+
+    Raises PlotError for an unknown suffix, FileError for a path that cannot be written.
+    """
+    target = Path(path)
+    if _suffix(target) not in _METADATA:
+        known = ", ".join(f".{name}" for name in formats())
+        given = f"`{target.suffix}` is not a known format" if target.suffix else "it has no suffix"
+        raise PlotError(f"cannot write the figure `{target}`: {given}; use one of {known}")
+    return check_writable(target)
+
+
+def save(figure: "Figure", path: Path) -> None:
+    """Write a figure in the format of its suffix; raises FileError where that fails."""
+    suffix = _suffix(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=suffix, metadata=_METADATA[suffix])
+
+
+def _suffix(path: Path) -> str:
+    return path.suffix.removeprefix(".").lower()

@@ -1,0 +1,210 @@
+"""The ring with the lightpaths of one slot."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opticoll._core import Plan
+from opticoll.plot import style
+from opticoll.plot.lightpaths import Lightpaths, lightpaths
+from opticoll.plot.output import PlotError, check_path, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_RING = 1.0  # radius of the circle of ranks; all other lengths are relative to it
+_BAND = 0.42  # width of the band of lightpaths on either side
+_MOST_ARROWS = 160  # beyond, arrow heads would cover the arcs
+_MOST_LABELS = 64
+
+
+def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> None:
+    """Draw the ranks as a circle and the lightpaths of `slot` as arcs coloured by wavelength.
+
+    Rank 0 is at the top and numbers grow clockwise. Clockwise lightpaths run outside of the
+    circle, counter-clockwise ones inside, each channel at its own radius, wavelength 0 nearest to
+    the ranks.
+
+    Raises PlotError for a slot that the plan does not have.
+    """
+    target = check_path(path)
+    if not 0 <= slot < plan.slots:
+        raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
+    paths = lightpaths(plan, slot)
+    with style.applied():
+        save(_figure(plan, slot, paths), target)
+
+
+def _figure(plan: Plan, slot: int, paths: Lightpaths) -> "Figure":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.6, 7.0), layout="constrained")
+    axes = figure.subplots()
+    axes.set_aspect("equal")
+    axes.axis("off")
+    lanes = max([paths.channels, *(paths.lane + 1)]) if len(paths) else paths.channels
+    reach = _RING + _BAND + 0.04
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
+    _draw_ranks(axes, paths.ranks, crowded=lanes > 8)
+    colours = style.wavelength_colours(paths.channels)
+    _draw_arcs(axes, paths, lanes, colours)
+    step = int(np.searchsorted(np.cumsum(plan.step_slots), slot, side="right"))
+    axes.set_title(
+        f"{plan.algorithm}, N = {paths.ranks}, w = {plan.fabric.wavelengths}: "
+        f"slot {slot} of 0 to {plan.slots - 1} (step {step})\n"
+        f"{len(paths):,} lightpaths; clockwise outside, counter-clockwise inside"
+    )
+    _key(figure, axes, paths, plan, colours)
+    return figure
+
+
+def _angles(ranks: int, position: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Angles in radians of positions on the ring: 0 at the top, clockwise."""
+    angles: NDArray[np.float64] = np.pi / 2 - 2 * np.pi * position / ranks
+    return angles
+
+
+def _draw_ranks(axes: "Axes", ranks: int, *, crowded: bool) -> None:
+    """The circle of ranks: labelled dots where there is room, else ticks at round numbers."""
+    turn = np.linspace(0, 2 * np.pi, 721)
+    axes.plot(_RING * np.cos(turn), _RING * np.sin(turn), color=style.FAINT, linewidth=1.0)
+    if ranks <= _MOST_LABELS:
+        angles = _angles(ranks, np.arange(ranks, dtype=np.float64))
+        near, far = _RING - _BAND, _RING + _BAND
+        for x, y in zip(np.cos(angles), np.sin(angles), strict=True):
+            axes.plot(
+                [near * x, far * x], [near * y, far * y], color=style.FAINT, linewidth=0.5, zorder=0
+            )
+        size = float(np.clip(420 / ranks, 7, 15))
+        axes.scatter(
+            np.cos(angles),
+            np.sin(angles),
+            s=size**2,
+            facecolor="white",
+            edgecolor=style.INK,
+            linewidth=0.8,
+            zorder=4,
+        )
+        for rank, angle in enumerate(angles):
+            axes.text(
+                np.cos(angle),
+                np.sin(angle),
+                str(rank),
+                ha="center",
+                va="center",
+                fontsize=0.55 * size if ranks > 9 else 9,
+                zorder=5,
+            )
+        return
+    stride = _round_stride(ranks)
+    centre = _RING - _BAND - 0.115
+    for rank in range(0, ranks, stride):
+        (angle,) = _angles(ranks, np.array([float(rank)]))
+        x, y = np.cos(angle), np.sin(angle)
+        axes.plot(
+            [0.972 * x, 1.028 * x], [0.972 * y, 1.028 * y], color=style.INK, linewidth=1.0, zorder=4
+        )
+        axes.plot(
+            [(_RING - _BAND - 0.035) * x, (_RING - _BAND) * x],
+            [(_RING - _BAND - 0.035) * y, (_RING - _BAND) * y],
+            color=style.GREY,
+            linewidth=0.7,
+        )
+        axes.text(centre * x, centre * y, str(rank), ha="center", va="center", fontsize=8)
+    if crowded:
+        axes.text(0, 0, "rank", ha="center", va="center", fontsize=9, color=style.GREY)
+
+
+def _round_stride(ranks: int) -> int:
+    """The smallest power of two, or 1, 2, 5 times a power of ten, that gives at most 16 ticks."""
+    base = 2 if ranks & (ranks - 1) == 0 else 10
+    candidates: list[int] = (
+        [2**power for power in range(21)]
+        if base == 2
+        else [factor * 10**power for power in range(7) for factor in (1, 2, 5)]
+    )
+    return next(stride for stride in candidates if ranks <= 16 * stride)
+
+
+def _draw_arcs(axes: "Axes", paths: Lightpaths, lanes: int, colours: Any) -> None:
+    from matplotlib.collections import LineCollection
+
+    few = len(paths) <= _MOST_ARROWS
+    # A node is a disc where it is labelled: the first lane starts outside of it.
+    clear = 0.09 if paths.ranks <= _MOST_LABELS else 0.045
+    pitch = (_BAND - clear) / max(lanes, 2)
+    side = np.where(paths.way == 0, 1.0, -1.0)
+    radius = _RING + side * (clear + (paths.lane + 0.5) * pitch)
+    lines = []
+    for start, hops, distance in zip(paths.start, paths.hops, radius, strict=True):
+        # A gap, visible at any N, between arcs that follow one another on one channel.
+        gap = min(0.25 * hops, max(0.1, 0.003 * paths.ranks))
+        points = max(2, int(np.ceil(hops / paths.ranks * 240)) + 1)
+        position = np.linspace(start + gap, start + hops - gap, points)
+        angles = _angles(paths.ranks, position)
+        lines.append(np.column_stack([distance * np.cos(angles), distance * np.sin(angles)]))
+    colour = [
+        style.GREY if converted else colours(int(lane))
+        for lane, converted in zip(paths.lane, paths.converted, strict=True)
+    ]
+    # The band is about 100 points wide on paper: share it among the lanes, leaving some white.
+    width = float(np.clip(0.62 * 175 * pitch, 0.5, 2.2))
+    axes.add_collection(LineCollection(lines, colors=colour, linewidths=width, capstyle="butt"))
+    if not few:
+        return
+    for line, way, shade in zip(lines, paths.way, colour, strict=True):
+        tip, before = (line[-1], line[-2]) if way == 0 else (line[0], line[1])
+        axes.annotate(
+            "",
+            xy=tip,
+            xytext=before,
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": shade,
+                "linewidth": 0,
+                "mutation_scale": 7 + 2 * width,
+                "shrinkA": 0,
+                "shrinkB": 0,
+            },
+        )
+        tail = line[0] if way == 0 else line[-1]
+        axes.plot(*tail, marker="o", markersize=1.2 + width, color=shade)
+
+
+def _key(figure: "Figure", axes: "Axes", paths: Lightpaths, plan: Plan, colours: Any) -> None:
+    """Which colour is which wavelength: a legend for few, a colour bar for many."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import BoundaryNorm
+    from matplotlib.lines import Line2D
+
+    if paths.converted.all() and len(paths):
+        handles = [Line2D([], [], color=style.GREY, linewidth=2, label="converters choose")]
+        figure.legend(handles=handles, loc="outside lower center")
+        return
+    if paths.channels <= 8:
+        wavelengths = plan.fabric.wavelengths
+        handles = [
+            Line2D(
+                [],
+                [],
+                color=colours(channel),
+                linewidth=2.2,
+                label=f"wavelength {channel % wavelengths}"
+                + (f" of fibre {channel // wavelengths}" if plan.fabric.fibres > 1 else ""),
+            )
+            for channel in range(paths.channels)
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
+        return
+    edges = np.arange(paths.channels + 1) - 0.5
+    bar = figure.colorbar(
+        ScalarMappable(BoundaryNorm(edges, paths.channels), colours), ax=axes, shrink=0.6, pad=0.02
+    )
+    stride = 2 * _round_stride(paths.channels)
+    bar.set_ticks(list(range(0, paths.channels, stride)))
+    bar.minorticks_off()
+    fibres = "" if plan.fabric.fibres == 1 else ", all fibres"
+    bar.set_label(f"Wavelength (number{fibres})")

@@ -1,0 +1,134 @@
+"""What all figures share: fonts, lines, colours, and how quantities are written.
+
+Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay apart under the
+common kinds of colour blindness; series also differ in marker, and beyond eight in line style.
+Wavelengths are coloured by number along viridis, which grows in lightness, so that neighbours can
+be told apart in grey print as well.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
+
+COLOURS = (
+    "#0072B2",  # blue
+    "#D55E00",  # vermilion
+    "#009E73",  # bluish green
+    "#CC79A7",  # reddish purple
+    "#E69F00",  # orange
+    "#56B4E9",  # sky blue
+    "#000000",  # black
+    "#8C6D1F",  # brown, in place of Okabe and Ito's yellow: too pale for a line
+)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+LINES = ("-", "--", "-.", ":")
+INK = "#222222"
+FAINT = "#D0D0D0"
+GREY = "#808080"
+
+# Any: the names that matplotlib accepts differ between its versions.
+_SETTINGS: Any = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+    "font.size": 10.0,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "regular",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 10.0,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.7,
+    "xtick.labelsize": 9.0,
+    "ytick.labelsize": 9.0,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9.0,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5.0,
+    "hatch.linewidth": 0.6,
+    "figure.dpi": 100.0,
+    "savefig.dpi": 200.0,
+    "savefig.bbox": "tight",
+    "savefig.pad_inches": 0.08,
+    "svg.hashsalt": "opticoll",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+}
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """Draw and save with the common style, and leave the caller's matplotlib as it was."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        yield
+
+
+def series(index: int) -> dict[str, Any]:
+    """Colour, marker and line style of the curve with a number, as keywords of `plot`.
+
+    Later curves are drawn thinner on top of earlier ones, so that curves that coincide all show.
+    """
+    depth = min(index, 7) / 7
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "linewidth": 3.0 - 1.8 * depth,
+        "markersize": 7.5 - 3.5 * depth,
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": LINES[index // len(COLOURS) % len(LINES)],
+    }
+
+
+def wavelength_colours(channels: int) -> "Colormap":
+    """One colour per channel; few channels get colours that are easy to name."""
+    import matplotlib
+    from matplotlib.colors import ListedColormap
+
+    if channels <= len(COLOURS) - 2:
+        return ListedColormap(COLOURS[:channels])
+    # The lightest end of viridis is lost on white paper.
+    fractions = [0.92 * channel / (channels - 1) for channel in range(channels)]
+    return ListedColormap(matplotlib.colormaps["viridis"](fractions))
+
+
+def size_text(size_bytes: float) -> str:
+    """A number of bytes as `4 MiB`, or in MB where it is no whole number of a binary unit."""
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if size_bytes >= 1024**power and size_bytes % 1024 ** (power - 1) == 0:
+            scaled = size_bytes / 1024**power
+            if f"{scaled:.4g}" == f"{scaled:.10g}":
+                return f"{scaled:.4g} {unit}"
+    for power, unit in ((4, "TB"), (3, "GB"), (2, "MB"), (1, "kB")):
+        if size_bytes >= 1000**power:
+            return f"{size_bytes / 1000**power:.4g} {unit}"
+    return f"{size_bytes:.10g} B"
+
+
+def time_text(time_s: float) -> str:
+    """A time with three significant digits, as `60.5 ms`."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
+        if time_s >= 0.9995 * factor:
+            digits = f"{time_s / factor:.3g}"
+            return f"{float(digits):g} {unit}"
+    return f"{time_s * 1e12:.3g} ps" if time_s > 0 else "0 s"
+
+
+def time_unit(longest_s: float) -> tuple[float, str]:
+    """The unit for an axis whose largest value is `longest_s`: its length in seconds, its name."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
+        if longest_s >= factor:
+            return factor, unit
+    return 1e-12, "ps"

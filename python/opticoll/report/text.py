@@ -1,0 +1,362 @@
+"""Plans, outcomes and comparisons as plain text.
+
+Nothing here prints; every function returns text.
+
+>>> from opticoll.report.text import align
+>>> print(align([["ring", "1023"], ["optree", "72"]], ["algorithm", "steps"], right={1}))
+algorithm  steps
+ring        1023
+optree        72
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from opticoll import registry
+from opticoll._core import format_size, format_time
+
+if TYPE_CHECKING:
+    from opticoll._core import Fabric, Outcome, Plan
+    from opticoll.registry import ListedRecord
+    from opticoll.study.comparison import Row, ViolationRow
+    from opticoll.study.findings import Finding
+
+__all__ = [
+    "align",
+    "comparison_table",
+    "describe_fabric",
+    "describe_size",
+    "findings_table",
+    "human_time",
+    "lightpath_lines",
+    "outcome_summary",
+    "outcome_table",
+    "plan_head",
+    "plan_summary",
+    "plural",
+    "record_list",
+    "verdict",
+    "violation_lines",
+]
+
+MOST_VIOLATIONS = 20
+"""Violations printed for people; machines get all of them."""
+
+MOST_LIGHTPATHS = 40
+"""Lightpaths of a slot printed for people."""
+
+MOST_STEPS = 24
+"""Steps of a schedule whose slots are printed for people."""
+
+MOST_PATH = 8
+"""Transfers of a critical path printed for people."""
+
+TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "ps"))
+
+
+def align(
+    rows: Sequence[Sequence[str]], heading: Sequence[str] | None = None, right: Iterable[int] = ()
+) -> str:
+    """A table with its columns aligned; those with an index in `right` to the right."""
+    lines = [*([] if heading is None else [heading]), *rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    rightwards = set(right)
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if index in rightwards else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def human_time(time_ps: int) -> str:
+    """A time with four significant digits, such as `60.47 ms`."""
+    for factor, unit in TIME_UNITS:
+        if time_ps >= factor:
+            value = time_ps / factor
+            decimals = max(0, 3 - len(str(int(value)))) + 1 if factor > 1 else 0
+            return f"{value:.{min(decimals, 3)}f} {unit}"
+    return "0 s"
+
+
+def describe_fabric(fabric: Fabric) -> str:
+    """The fabric in words."""
+    (record,) = [one for one in registry.records("fabrics") if one["name"] == fabric.family]
+    fibres = "1 fibre" if fabric.fibres == 1 else f"{fabric.fibres} fibres"
+    return (
+        f"{record['summary'][0].lower()}{record['summary'][1:]}: {fabric.ranks} ranks, "
+        f"{fibres} per direction with {plural(fabric.wavelengths, 'wavelength')} each, "
+        f"{format_rate(fabric.rate_bits_per_second)} per wavelength, "
+        f"{format_time(fabric.reconfiguration_ps)} to reconfigure"
+    )
+
+
+def format_rate(bits_per_second: int) -> str:
+    """A rate with its unit, such as `40 Gb/s`."""
+    for factor, unit in ((10**12, "Tb/s"), (10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s")):
+        if bits_per_second >= factor:
+            return f"{bits_per_second / factor:.6g} {unit}"
+    return f"{bits_per_second} b/s"
+
+
+def describe_size(size_bytes: int, convention: str) -> str:
+    """A size with what it means, such as `4MiB: bytes of one rank's block`."""
+    return f"{format_size(size_bytes)} ({convention})"
+
+
+def plural(count: int, word: str) -> str:
+    """`1 slot`, `2 slots`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
+    """What a plan is, what it needs, how long it takes and whether it is proved, one fact a line.
+
+    `note` follows the name of the algorithm.
+    """
+    rooted = plan.collective.kind in ("broadcast", "reduce", "gather", "scatter")
+    root = f", root {row['root']}" if rooted else ""
+    claimed = row["claimed_steps"]
+    paper = "" if claimed is None else f"; the paper says {claimed}"
+    facts = [
+        ["collective", f"{row['collective']} on {row['ranks']} ranks{root}"],
+        ["algorithm", row["algorithm"] + note],
+        ["fabric", describe_fabric(plan.fabric)],
+        ["", row["fabric"]],
+        ["size", describe_size(row["size_bytes"], row["size_convention"])],
+        ["steps", f"{row['steps']} time slots really used{paper}"],
+        ["transfers", str(row["transfers"])],
+        ["wavelengths", f"{row['wavelengths_used']} used of {row['wavelengths']}"],
+        ["configurations", f"{row['configurations']} different circuit settings"],
+        ["time", f"{human_time(row['time_ps'])}{_under(row)}"],
+        ["verified", verdict(row["violations"])],
+    ]
+    return "\n".join([align(facts), *violation_lines(row["violations"])])
+
+
+def verdict(violations: Sequence[ViolationRow]) -> str:
+    """Whether the plan is proved, in words."""
+    if violations:
+        return f"NO: {plural(len(violations), 'violation')}"
+    return "yes: the data arrive, no transfer comes too early, no lightpaths collide"
+
+
+def violation_lines(violations: Sequence[ViolationRow]) -> list[str]:
+    """A sentence each for the first violations, and how many more there are."""
+    lines = [f"  {one['kind']}: {one['sentence']}" for one in violations[:MOST_VIOLATIONS]]
+    rest = len(violations) - MOST_VIOLATIONS
+    return [*lines, f"  and {rest} more (all of them with --json)"] if rest > 0 else lines
+
+
+def outcome_table(outcome: Outcome, per: str) -> str:
+    """The outcome of a simulation step by step, link by link or rank by rank."""
+    if per == "step":
+        columns = outcome.slots
+        rows = [
+            [
+                str(slot),
+                human_time(int(start)),
+                human_time(int(end)),
+                human_time(int(wait)),
+                str(up),
+            ]
+            for slot, (start, end, wait, up) in enumerate(
+                zip(
+                    columns["start_ps"],
+                    columns["end_ps"],
+                    columns["reconfiguration_ps"],
+                    columns["lightpaths"],
+                    strict=True,
+                )
+            )
+        ]
+        heading = ["slot", "start", "end", "reconfiguration", "lightpaths"]
+    elif per == "link":
+        busy, sent = outcome.links["busy_ps"], outcome.links["bytes"]
+        rows = [
+            [f"{rank}", name, human_time(int(busy[way, rank])), str(sent[way, rank])]
+            for way, name in enumerate(("cw", "ccw"))
+            for rank in range(busy.shape[1])
+        ]
+        heading = ["from rank", "direction", "wavelengths busy", "bytes"]
+    else:
+        columns = outcome.ranks
+        rows = [
+            [str(rank), str(sent), str(received), human_time(int(finish))]
+            for rank, (sent, received, finish) in enumerate(
+                zip(
+                    columns["sent_bytes"],
+                    columns["received_bytes"],
+                    columns["finish_ps"],
+                    strict=True,
+                )
+            )
+        ]
+        heading = ["rank", "bytes sent", "bytes received", "finished"]
+    return align(rows, heading, right=range(len(heading)))
+
+
+def comparison_table(rows: Sequence[Row]) -> str:
+    """A table for each fabric and size, the ratio to its fastest algorithm beside each time."""
+    tables = []
+    for group in _groups(rows):
+        first = group[0]
+        best = min(row["time_ps"] for row in group)
+        cells = [
+            [
+                row["algorithm"],
+                str(row["steps"]),
+                "-" if row["claimed_steps"] is None else str(row["claimed_steps"]),
+                str(row["wavelengths_used"]),
+                str(row["configurations"]),
+                human_time(row["time_ps"]),
+                f"{row['time_ps'] / best:.2f}" if best else "1.00",
+                "yes" if row["verified"] else verdict(row["violations"]),
+            ]
+            for row in group
+        ]
+        heading = [
+            "algorithm",
+            "steps",
+            "paper",
+            "wavelengths",
+            "configurations",
+            "time",
+            "ratio",
+            "verified",
+        ]
+        size = describe_size(first["size_bytes"], first["size_convention"])
+        title = (
+            f"{first['collective']} of {size}"
+            f" on {first['ranks']} ranks, {plural(first['wavelengths'], 'wavelength')}"
+        )
+        tables.append(f"{title}\n{align(cells, heading, right=range(1, 7))}")
+    first = rows[0]
+    under = f"policy {first['policy']}, simulator {first['simulator']}, seed {first['seed']}"
+    legend = "steps: time slots really used; paper: the number that the paper gives"
+    return "\n\n".join([*tables, f"{under}\n{legend}"])
+
+
+def plan_head(plan: Plan) -> str:
+    """What a plan is for and what it needs, without proof or time."""
+    slots = " ".join(str(count) for count in plan.step_slots[:MOST_STEPS])
+    more = " ..." if len(plan.step_slots) > MOST_STEPS else ""
+    facts = [
+        ["collective", f"{plan.collective.kind} on {plan.collective.ranks} ranks"],
+        ["algorithm", plan.algorithm],
+        ["fabric", describe_fabric(plan.fabric)],
+        ["", plan.fabric.spec],
+        ["slots", f"{plan.slots}, by steps of the schedule: {slots}{more}"],
+        ["transfers", str(len(plan))],
+        ["wavelengths", f"{plan.wavelengths_used} used of {plan.fabric.wavelengths}"],
+    ]
+    return align(facts)
+
+
+def outcome_summary(plan: Plan, outcome: Outcome) -> str:
+    """Where the time of a simulation goes."""
+    path = outcome.critical_path
+    facts = [
+        ["reconfigurations", f"{outcome.reconfigurations} of {plural(plan.slots, 'slot')} waited"],
+        ["utilisation", f"{outcome.utilisation:.1%} of link-wavelength-slots carry light"],
+        ["critical path", plural(len(path), "transfer")],
+    ]
+    lines = [align(facts)]
+    if path:
+        columns = plan.columns()
+        shown = path if len(path) <= MOST_PATH else [*path[: MOST_PATH - 1], path[-1]]
+        rows = [
+            [
+                f"  transfer {transfer}",
+                f"{columns['source'][transfer]} > {columns['destination'][transfer]}",
+                f"from {human_time(start)}",
+                f"to {human_time(end)}",
+            ]
+            for transfer, start, end in shown
+        ]
+        lines.append(align(rows))
+        if len(path) > MOST_PATH:
+            lines.append(f"  (the first and the last of {len(path)}; all of them with --json)")
+    return "\n".join(lines)
+
+
+def lightpath_lines(plan: Plan, slot: int) -> str:
+    """The lightpaths of a slot in words, the first of them where they are many."""
+    columns = plan.columns()
+    (here,) = (columns["slot"] == slot).nonzero()
+    rows = []
+    for index in here[:MOST_LIGHTPATHS]:
+        chunk, count = int(columns["chunk"][index]), int(columns["count"][index])
+        rows.append(
+            [
+                "reduce" if columns["action"][index] else "copy",
+                f"chunk {chunk}" if count == 1 else f"chunks {chunk}..{chunk + count - 1}",
+                f"{columns['source'][index]} > {columns['destination'][index]}",
+                "ccw" if columns["direction"][index] else "cw",
+                f"fibre {columns['fibre'][index]}",
+                f"wavelength {columns['wavelength'][index]}",
+            ]
+        )
+    lines = [f"slot {slot}: {plural(len(here), 'lightpath')}"]
+    if rows:
+        lines.append(align(rows))
+    if len(here) > MOST_LIGHTPATHS:
+        lines.append(f"and {len(here) - MOST_LIGHTPATHS} more (all of them with --json)")
+    return "\n".join(lines)
+
+
+def record_list(records: Sequence[ListedRecord], full: bool) -> str:
+    """Records of one kind: a line each, or (`full`) with citation and options."""
+    lines = []
+    width = max(len(record["name"]) for record in records)
+    collective = None
+    for record in records:
+        if record["collective"] != collective:
+            collective = record["collective"]
+            lines.append(f"{collective}:")
+        indent = "  " if collective else ""
+        lines.append(f"{indent}{record['name'].ljust(width)}  {record['summary']}")
+        if full:
+            pad = f"{indent}{' ' * width}    "
+            lines.extend(f"{pad}{one['name']}: {one['meaning']}" for one in record["options"])
+            if record["citation"]:
+                lines.append(f"{pad}[{record['citation']}]")
+    return "\n".join(lines)
+
+
+def findings_table(findings: Sequence[Finding]) -> str:
+    """What a paper prints beside what was computed, with the verdict."""
+    rows = [
+        [
+            finding["id"],
+            _cell(finding["paper"]),
+            _cell(finding["computed"]),
+            finding["unit"],
+            finding["verdict"],
+        ]
+        for finding in findings
+    ]
+    table = align(rows, ["finding", "paper", "computed", "unit", "verdict"], right={1, 2})
+    notes = [f"{finding['id']}: {finding['note']}" for finding in findings if finding["note"]]
+    return "\n".join([table, "", *notes]) if notes else table
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _under(row: Row) -> str:
+    return f" (policy {row['policy']}, simulator {row['simulator']}, seed {row['seed']})"
+
+
+def _groups(rows: Sequence[Row]) -> list[list[Row]]:
+    """Rows on the same fabric at the same size, in the order of first appearance."""
+    groups: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["fabric"], row["size_bytes"]), []).append(row)
+    return list(groups.values())

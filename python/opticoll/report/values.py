@@ -1,0 +1,119 @@
+"""Plans and outcomes as plain values, for JSON.
+
+>>> import opticoll
+>>> from opticoll.report.values import slot_values
+>>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=3,wavelengths=1", "ring")
+>>> slot_values(plan, 0)["lightpaths"][0]["action"]
+'copy'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from opticoll._core import Outcome, Plan
+    from opticoll.study.comparison import Row
+
+__all__ = ["LightpathRow", "SlotRow", "outcome_values", "slot_values"]
+
+DIRECTIONS = ("cw", "ccw")
+ACTIONS = ("copy", "reduce")
+
+
+class LightpathRow(TypedDict):
+    """A lightpath: `chunks` holds the first chunk and how many there are."""
+
+    transfer: int
+    action: str
+    chunks: list[int]
+    source: int
+    destination: int
+    direction: str
+    fibre: int
+    wavelength: int
+
+
+class SlotRow(TypedDict):
+    """A plan's head and the lightpaths of one of its slots; what `opticoll show --json` prints."""
+
+    collective: str
+    algorithm: str
+    fabric: str
+    ranks: int
+    wavelengths: int
+    steps: int
+    step_slots: list[int]
+    transfers: int
+    slot: int
+    lightpaths: list[LightpathRow]
+
+
+def slot_values(plan: Plan, slot: int) -> SlotRow:
+    """The head of a plan and the lightpaths of a slot, in the order of the schedule."""
+    columns = plan.columns()
+    (here,) = (columns["slot"] == slot).nonzero()
+    return SlotRow(
+        collective=plan.collective.kind,
+        algorithm=plan.algorithm,
+        fabric=plan.fabric.spec,
+        ranks=plan.fabric.ranks,
+        wavelengths=plan.fabric.wavelengths,
+        steps=plan.slots,
+        step_slots=plan.step_slots,
+        transfers=len(plan),
+        slot=slot,
+        lightpaths=[
+            LightpathRow(
+                transfer=int(index),
+                action=ACTIONS[columns["action"][index]],
+                chunks=[int(columns["chunk"][index]), int(columns["count"][index])],
+                source=int(columns["source"][index]),
+                destination=int(columns["destination"][index]),
+                direction=DIRECTIONS[columns["direction"][index]],
+                fibre=int(columns["fibre"][index]),
+                wavelength=int(columns["wavelength"][index]),
+            )
+            for index in here
+        ],
+    )
+
+
+def outcome_values(row: Row, outcome: Outcome, per: str | None) -> dict[str, object]:
+    """What `opticoll simulate --json` prints: the row of the plan, and where its time goes.
+
+    `per` (step, link or rank) adds `per_step`, `per_link` or `per_rank`: a list of objects.
+    """
+    values: dict[str, object] = {
+        **row,
+        "reconfigurations": outcome.reconfigurations,
+        "utilisation": outcome.utilisation,
+        "critical_path": [
+            {"transfer": transfer, "start_ps": start, "end_ps": end}
+            for transfer, start, end in outcome.critical_path
+        ],
+    }
+    if per == "step":
+        columns = outcome.slots
+        values["per_step"] = [
+            {"slot": slot, **{name: int(column[slot]) for name, column in columns.items()}}
+            for slot in range(len(columns["start_ps"]))
+        ]
+    elif per == "link":
+        columns = outcome.links
+        values["per_link"] = [
+            {
+                "rank": rank,
+                "direction": direction,
+                **{name: int(column[way, rank]) for name, column in columns.items()},
+            }
+            for way, direction in enumerate(DIRECTIONS)
+            for rank in range(columns["bytes"].shape[1])
+        ]
+    elif per == "rank":
+        columns = outcome.ranks
+        values["per_rank"] = [
+            {"rank": rank, **{name: int(column[rank]) for name, column in columns.items()}}
+            for rank in range(len(columns["finish_ps"]))
+        ]
+    return values

@@ -1,0 +1,45 @@
+"""Studies: algorithms compared under one cost model, and the tables of papers computed anew."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opticoll.errors import UsageError
+from opticoll.registry import nearest
+
+if TYPE_CHECKING:
+    from opticoll.study.findings import Finding
+
+__all__ = ["PAPERS", "reproduce"]
+
+PAPERS = {
+    "optree": "Dai et al., OpTree: all-gather on optical interconnects",
+    "wrht": "Dai et al., WRHT: all-reduce on optical interconnects",
+}
+"""Papers that can be reproduced: the module of this package, and what it is about."""
+
+
+def reproduce(name: str, output: Path, quick: bool = False) -> list[Finding]:
+    """Recompute what a paper prints, with figures and tables in the folder `output`.
+
+    Parameters
+    ----------
+    name
+        A key of `PAPERS`.
+    output
+        A folder; it is created where it does not exist.
+    quick
+        Leave out the cases that take more than a few seconds.
+
+    Raises
+    ------
+    UsageError
+        There is no such paper.
+    """
+    if name not in PAPERS:
+        raise UsageError(f"nothing to reproduce is called `{name}`{nearest(name, PAPERS)}")
+    study = importlib.import_module(f"opticoll.study.{name}")
+    findings: list[Finding] = study.reproduce(output, quick)
+    return findings

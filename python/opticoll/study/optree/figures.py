@@ -1,0 +1,187 @@
+"""Figs 4 to 6, from the paper's step counts and from constructed plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from opticoll import _core, plot
+from opticoll.formats.table import write_csv
+from opticoll.study.constructed import Construct
+from opticoll.study.findings import Finding, finding
+from opticoll.study.optree.cases import DEPTHS, LABELS, SIZES, paper_steps, paper_time_ps
+
+__all__ = ["figure_five", "figure_four", "figure_six"]
+
+RANKS_FOUR = (512, 1024, 2048, 4096)
+CASES_FIVE = ((1024, 64), (2048, 64))
+CASES_SIX = ((1024, 64), (1024, 96), (1024, 128), (1024, 256))
+
+Row = dict[str, int | float | str | bool | None]
+
+
+def figure_four(output: Path, constructed: Construct, *, quick: bool) -> list[Finding]:
+    """Steps against the number of stages, normalised to the fewest; writes fig4.csv, .svg, .png."""
+    rows: list[Row] = []
+    for ranks in RANKS_FOUR:
+        formula = {depth: _core.optree_steps(ranks, 64, depth) for depth in DEPTHS}
+        for depth, steps in formula.items():
+            builds = not quick and ranks <= 1024 and 2 ** (depth - 1) < ranks
+            plan = constructed(ranks, 64, f"optree:k={depth}") if builds else None
+            rows.append(
+                {
+                    "ranks": ranks,
+                    "wavelengths": 64,
+                    "k": depth,
+                    "paper_steps": steps,
+                    "paper_normalised": round(steps / min(formula.values()), 6),
+                    "constructed_steps": plan.steps if plan else None,
+                    "verified": plan.verified if plan else None,
+                }
+            )
+    write_csv(rows, output / "fig4.csv")
+    panels = [_depth_panel("Theorem 1 (as the paper's Fig. 4)", rows, "paper_steps")]
+    if not quick:
+        panels.append(
+            _depth_panel("Trees of k stages, constructed and verified", rows, "constructed_steps")
+        )
+    for suffix in ("svg", "png"):
+        plot.curves(
+            panels,
+            output / f"fig4.{suffix}",
+            x_label="Stages k",
+            y_label="Steps / fewest by Theorem 1",
+            title="OpTree by depth, w = 64",
+        )
+    return []
+
+
+def figure_five(output: Path, constructed: Construct, *, quick: bool) -> list[Finding]:
+    """Time against size at 1024 and 2048 ranks; writes fig5.csv, .svg, .png."""
+    _compare(output, "fig5", CASES_FIVE, constructed, quick=quick)
+    small, large = (_lead(ranks) for ranks, _ in CASES_FIVE)
+    return [
+        finding(
+            "fig5.wrht_approaches",
+            "WRHT approaches OpTree from 1024 to 2048 ranks",
+            f"{small:.2f} and {large:.2f} times the steps of OpTree",
+            "steps",
+            "conditional" if large < small else "refuted",
+            f"By the formulas WRHT has {paper_steps('wrht', 1024, 64)} steps at both while OpTree "
+            f"grows from {paper_steps('optree', 1024, 64)} to {paper_steps('optree', 2048, 64)}.",
+        )
+    ]
+
+
+def figure_six(output: Path, constructed: Construct, *, quick: bool) -> list[Finding]:
+    """Time against size at four numbers of wavelengths; writes fig6.csv, .svg, .png."""
+    _compare(output, "fig6", CASES_SIX, constructed, quick=quick)
+    wrht, exchange = paper_steps("wrht", 1024, 128), paper_steps("neighbour_exchange", 1024, 128)
+    between = exchange < wrht < paper_steps("ring", 1024, 128)
+    return [
+        finding(
+            "fig6.wrht_128",
+            "smaller than Ring, slightly larger than NE",
+            f"{wrht} against NE's {exchange}",
+            "steps",
+            "conditional" if between else "refuted",
+            "This order at w = 128 follows from the same reading of the WRHT formula that gives "
+            "the 259 of Table I; more wavelengths make WRHT slower in it.",
+        )
+    ]
+
+
+def _lead(ranks: int) -> float:
+    return paper_steps("wrht", ranks, 64) / paper_steps("optree", ranks, 64)
+
+
+def _depth_panel(title: str, rows: Sequence[Row], column: str) -> plot.Panel:
+    family = []
+    for index, ranks in enumerate(RANKS_FOUR):
+        own = [row for row in rows if row["ranks"] == ranks]
+        fewest = min(_number(row["paper_steps"]) for row in own)
+        points = [
+            (_number(row["k"]), _number(row[column]) / fewest)
+            for row in own
+            if row[column] is not None
+        ]
+        if points:
+            family.append(plot.Curve(f"N = {ranks}", points, index))
+    return plot.Panel(title, family, close_up=(5, 9))
+
+
+def _number(value: int | float | str | bool | None) -> float:
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def _compare(
+    output: Path,
+    name: str,
+    cases: Sequence[tuple[int, int]],
+    constructed: Construct,
+    *,
+    quick: bool,
+) -> None:
+    """The four algorithms in each case, normalised to OpTree's first value of the figure."""
+    unit = paper_time_ps("optree", *cases[0], SIZES[0])
+    rows: list[Row] = []
+    for ranks, wavelengths in cases:
+        for algorithm in LABELS:
+            # In quick runs only what Table I has constructed already.
+            builds = not quick or (ranks, wavelengths) == (1024, 64)
+            # The baselines on one wavelength per direction do not depend on w.
+            channels = 64 if algorithm in ("ring", "neighbour_exchange") else wavelengths
+            plan = constructed(ranks, channels, algorithm) if builds else None
+            for size in SIZES:
+                paper = paper_time_ps(algorithm, ranks, wavelengths, size)
+                real = plan.times_ps[size] if plan else None
+                rows.append(
+                    {
+                        "ranks": ranks,
+                        "wavelengths": wavelengths,
+                        "algorithm": algorithm,
+                        "size_bytes": size,
+                        "paper_steps": paper_steps(algorithm, ranks, wavelengths),
+                        "paper_time_s": paper / 1e12,
+                        "paper_normalised": round(paper / unit, 6),
+                        "constructed_steps": plan.steps if plan else None,
+                        "constructed_time_s": real / 1e12 if real else None,
+                        "constructed_normalised": round(real / unit, 6) if real else None,
+                        "verified": plan.verified if plan else None,
+                    }
+                )
+    write_csv(rows, output / f"{name}.csv")
+    for suffix in ("svg", "png"):
+        plot.curves(
+            [_time_panel(rows, *case) for case in cases],
+            output / f"{name}.{suffix}",
+            x_label="Block of one rank",
+            y_label="Time / first of OpTree",
+            title="all_gather, policy every_step",
+            x_sizes=True,
+            log_x=True,
+        )
+
+
+def _time_panel(rows: Sequence[Row], ranks: int, wavelengths: int) -> plot.Panel:
+    family = []
+    for index, (algorithm, label) in enumerate(LABELS.items()):
+        own = [
+            row
+            for row in rows
+            if (row["ranks"], row["wavelengths"], row["algorithm"])
+            == (ranks, wavelengths, algorithm)
+        ]
+        for column, suffix, dashed in (
+            ("paper_normalised", "paper's steps", False),
+            ("constructed_normalised", "constructed", True),
+        ):
+            points = [
+                (_number(row["size_bytes"]), _number(row[column]))
+                for row in own
+                if row[column] is not None
+            ]
+            if points:
+                family.append(plot.Curve(f"{label}, {suffix}", points, index, dashed))
+    return plot.Panel(f"N = {ranks}, w = {wavelengths}", family)

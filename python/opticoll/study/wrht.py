@@ -1,0 +1,317 @@
+"""The WRHT poster computed anew: steps, times for four networks, and what becomes of its headline.
+
+Dai et al., POSTER: Efficient All-reduce for Distributed DNN Training in Optical Interconnect
+Systems, PPoPP 2023. The optical side only: the electrical networks need a packet or fluid
+simulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import TypedDict
+
+from opticoll import _core, plot
+from opticoll.formats.table import write_csv
+from opticoll.study.constructed import Constructed, construct, step_time_ps
+from opticoll.study.findings import Finding, Progress, compared, finding
+
+__all__ = ["MODELS", "reproduce"]
+
+MODELS = {
+    "AlexNet": 62_300_000,
+    "VGG16": 138_000_000,
+    "ResNet50": 25_000_000,
+    "GoogLeNet": 6_797_700,
+}
+"""Parameters of the poster's networks (section 3)."""
+
+BYTES_PER_PARAMETER = 4  # float32
+SIZES = tuple(parameters * BYTES_PER_PARAMETER for parameters in MODELS.values())
+
+STEP_RANKS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+STEP_WAVELENGTHS = (1, 2, 4, 16, 64, 128, 256)
+
+TIME_RANKS = (128, 256, 512, 1024, 2048, 4096)
+WAVELENGTHS = 64  # the poster gives none; that of the group's OpTree paper
+GROUP_SIZES = (3, 5, 9, 17, 129)
+CONSTRUCTED_RING_RANKS = 1024  # a ring all_reduce has 2 N (N - 1) transfers
+
+ABSTRACT = {"electrical": 75.76, "optical": 91.86}
+"""Percent, in the order of the abstract's `respectively`."""
+
+# Reductions against single baselines in the abstract of the full paper (arXiv, version 2), percent.
+FULL_PAPER = {"optical": (80.81, 64.36, 82.12), "electrical": (92.42, 91.31)}
+
+
+class Row(TypedDict):
+    """The three ways to all-reduce one network's gradient, in seconds."""
+
+    model: str
+    ranks: int
+    wavelengths: int
+    size_bytes: int
+    ring_s: float
+    ring_constructed: bool
+    wrht_s: float
+    wrht_steps: int
+    wrht_striped_s: float
+    wrht_striped_group: int
+    reduction_percent: float
+    verified: bool
+
+
+def reproduce(output: Path, quick: bool = False, progress: Progress | None = None) -> list[Finding]:
+    """Recompute the poster; write tables as CSV and its Fig. 2 as SVG and PNG into `output`.
+
+    The folder is created where it does not exist. `quick` leaves the ring, whose plans are large,
+    to its formula beyond 128 ranks. Raises FileError where files cannot be written.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    parts: dict[str, Callable[[], list[Finding]]] = {
+        "steps": lambda: _steps(output),
+        "times of four networks": lambda: _times(output, 128 if quick else CONSTRUCTED_RING_RANKS),
+        "striping": lambda: _striping(output),
+    }
+    findings: list[Finding] = []
+    for done, (name, part) in enumerate(parts.items()):
+        if progress is not None:
+            progress(name, done, len(parts))
+        findings += part()
+    write_csv(findings, output / "findings.csv")
+    return findings
+
+
+@cache
+def _constructed(ranks: int, wavelengths: int, algorithm: str) -> Constructed:
+    sizes = SIZES if wavelengths == WAVELENGTHS else ()
+    return construct("all_reduce", ranks, wavelengths, algorithm, sizes=sizes)
+
+
+def _steps(output: Path) -> list[Finding]:
+    """The poster's number of steps against plans, for every N and w; writes steps.csv."""
+    rows = []
+    for ranks in STEP_RANKS:
+        for wavelengths in STEP_WAVELENGTHS:
+            plan = _constructed(ranks, wavelengths, "wrht")
+            formula = _core.wrht_all_reduce_steps(ranks, wavelengths)
+            rows.append(
+                {
+                    "ranks": ranks,
+                    "wavelengths": wavelengths,
+                    "formula": formula,
+                    "constructed": plan.steps,
+                    "verified": plan.verified,
+                    "equal": formula == plan.steps,
+                }
+            )
+    write_csv(rows, output / "steps.csv")
+    proved = [row for row in rows if row["verified"]]
+    findings = [
+        finding(
+            "steps",
+            f"2L or 2L - 1 in {len(rows)} cases",
+            f"equal in {sum(bool(row['equal']) for row in proved)}",
+            "cases",
+            "reproduced"
+            if all(row["equal"] and row["verified"] for row in rows)
+            else "conditional",
+            f"L = ceil(log_m N) with m = 2w + 1, for N from {STEP_RANKS[0]} to {STEP_RANKS[-1]} "
+            f"and w from {STEP_WAVELENGTHS[0]} to {STEP_WAVELENGTHS[-1]}, constructed and "
+            "verified.",
+        )
+    ]
+    findings += [
+        compared(
+            f"steps.{row['ranks']}.{row['wavelengths']}",
+            row["formula"],
+            row["constructed"],
+            "steps",
+            "The exchange among the last representatives needs more than w wavelengths when they "
+            "are really assigned, so it takes a slot more than the formula grants it.",
+        )
+        for row in rows
+        if not row["equal"]
+    ]
+    return findings
+
+
+def _times(output: Path, largest_ring: int) -> list[Finding]:
+    """Times of WRHT and O-Ring; writes fig2_optical.csv, .svg, .png."""
+    rows = [
+        _row(model, size, ranks, largest_ring)
+        for model, size in zip(MODELS, SIZES, strict=True)
+        for ranks in TIME_RANKS
+    ]
+    write_csv(rows, output / "fig2_optical.csv")
+    panels = [
+        plot.BarPanel(
+            f"{model} ({MODELS[model] / 1e6:.4g} M parameters)",
+            {
+                "O-Ring": [row["ring_s"] * 1e3 for row in rows if row["model"] == model],
+                "WRHT, groups of 2w + 1": [
+                    row["wrht_s"] * 1e3 for row in rows if row["model"] == model
+                ],
+                "WRHT striped, groups of 3": [
+                    row["wrht_striped_s"] * 1e3 for row in rows if row["model"] == model
+                ],
+            },
+        )
+        for model in MODELS
+    ]
+    for suffix in ("svg", "png"):
+        plot.grouped_bars(
+            panels,
+            [str(ranks) for ranks in TIME_RANKS],
+            output / f"fig2_optical.{suffix}",
+            x_label="Ranks",
+            y_label="Time (ms)",
+            title=f"all_reduce of float32 gradients, w = {WAVELENGTHS}, policy every_step",
+        )
+    return [*_slower(rows), *_headline(rows)]
+
+
+def _row(model: str, size: int, ranks: int, largest_ring: int) -> Row:
+    wrht = _constructed(ranks, WAVELENGTHS, "wrht")
+    striped = _constructed(ranks, WAVELENGTHS, "wrht:group_size=3,striping=true")
+    verified = wrht.verified and striped.verified
+    if ranks <= largest_ring:
+        ring = _constructed(ranks, WAVELENGTHS, "ring")
+        ring_ps = ring.times_ps[size]
+        verified = verified and ring.verified
+    else:
+        # 2 (N - 1) steps of the largest of N chunks.
+        ring_ps = 2 * (ranks - 1) * step_time_ps(-(-size // ranks))
+    wrht_ps = wrht.times_ps[size]
+    return Row(
+        model=model,
+        ranks=ranks,
+        wavelengths=WAVELENGTHS,
+        size_bytes=size,
+        ring_s=ring_ps / 1e12,
+        ring_constructed=ranks <= largest_ring,
+        wrht_s=wrht_ps / 1e12,
+        wrht_steps=wrht.steps,
+        wrht_striped_s=striped.times_ps[size] / 1e12,
+        wrht_striped_group=3,
+        reduction_percent=round(100 * (1 - wrht_ps / ring_ps), 3),
+        verified=verified,
+    )
+
+
+def _slower(rows: Iterable[Row]) -> list[Finding]:
+    """Each network: where WRHT as described is slower than the ring."""
+    findings = []
+    for model in MODELS:
+        own = [row for row in rows if row["model"] == model]
+        slower = [str(row["ranks"]) for row in own if row["reduction_percent"] < 0]
+        each = ", ".join(f"{row['reduction_percent']:+.0f}% at {row['ranks']}" for row in own)
+        findings.append(
+            finding(
+                f"times.{model.lower()}",
+                "WRHT is faster",
+                f"slower at N = {', '.join(slower)}" if slower else "faster at every N",
+                "time against O-Ring",
+                "refuted" if slower else "conditional",
+                f"Reduction of time by WRHT: {each}; every step of WRHT moves the whole gradient "
+                "on one wavelength, every step of the ring 1/N of it.",
+            )
+        )
+    return findings
+
+
+def _headline(rows: list[Row]) -> list[Finding]:
+    """The two numbers of the abstract."""
+    by_ranks = {
+        ranks: [row["reduction_percent"] for row in rows if row["ranks"] == ranks]
+        for ranks in TIME_RANKS
+    }
+    means = {ranks: sum(values) / len(values) for ranks, values in by_ranks.items()}
+    largest = max(means, key=lambda ranks: means[ranks])
+    overall = sum(means.values()) / len(means)
+    optical = sum(FULL_PAPER["optical"]) / len(FULL_PAPER["optical"])
+    electrical = sum(FULL_PAPER["electrical"]) / len(FULL_PAPER["electrical"])
+    return [
+        finding(
+            "headline.order",
+            f"{ABSTRACT['electrical']} electrical, {ABSTRACT['optical']} optical",
+            f"{electrical:.3f} electrical, {optical:.3f} optical",
+            "%",
+            "refuted",
+            "The abstract's numbers are swapped: the full paper's averages over its baselines are "
+            f"mean{FULL_PAPER['optical']} = {optical:.3f} optical and "
+            f"mean{FULL_PAPER['electrical']} = {electrical:.3f} electrical; two of the three "
+            "optical baselines are not in the poster.",
+        ),
+        finding(
+            "headline.optical",
+            ABSTRACT["electrical"],
+            round(overall, 2),
+            "% less time than O-Ring",
+            "not_reproducible",
+            "Mean over four networks and N = 128 to 4096 at w = 64, 40 Gb/s and 25 us; the poster "
+            "gives neither N nor w nor delays. The paper's value here is the one it prints as "
+            "electrical (see headline.order).",
+        ),
+        finding(
+            "headline.optical.largest",
+            ABSTRACT["electrical"],
+            round(means[largest], 2),
+            "% less time than O-Ring",
+            "not_reproducible",
+            f"The largest mean over the four networks, at N = {largest}: the mean over any choice "
+            "of these N is at most this, hence below both numbers of the abstract.",
+        ),
+        finding(
+            "headline.electrical",
+            ABSTRACT["optical"],
+            None,
+            "%",
+            "not_reproducible",
+            "Not computed: the electrical rates and topology are not given, and electrical "
+            "networks are not simulated yet. The paper's value here is the one it prints as "
+            "optical.",
+        ),
+    ]
+
+
+def _striping(output: Path) -> list[Finding]:
+    """Other group sizes, the vector cut over the wavelengths they leave; writes striping.csv."""
+    ranks = 1024
+    rows: list[dict[str, object]] = []
+    times: dict[str, dict[int, float]] = {model: {} for model in MODELS}
+    for group_size in GROUP_SIZES:
+        plan = _constructed(ranks, WAVELENGTHS, f"wrht:group_size={group_size},striping=true")
+        for model, size in zip(MODELS, SIZES, strict=True):
+            times[model][group_size] = plan.times_ps[size] / 1e12
+            rows.append(
+                {
+                    "model": model,
+                    "ranks": ranks,
+                    "wavelengths": WAVELENGTHS,
+                    "group_size": group_size,
+                    "steps": plan.steps,
+                    "time_s": times[model][group_size],
+                    "verified": plan.verified,
+                }
+            )
+    write_csv(rows, output / "striping.csv")
+    findings = []
+    for model, size in zip(MODELS, SIZES, strict=True):
+        own = times[model]
+        poster = _constructed(ranks, WAVELENGTHS, "wrht").times_ps[size] / 1e12
+        best = min(own, key=lambda group_size: own[group_size])
+        findings.append(
+            finding(
+                f"striping.{model.lower()}",
+                round(poster * 1e3, 3),
+                round(own[best] * 1e3, 3),
+                "ms",
+                "refuted" if own[best] < poster else "conditional",
+                f"Groups of 2w + 1 take the first time at N = {ranks}; groups of {best} with the "
+                "vector striped over the wavelengths they leave take the second, so the largest "
+                "group is not the fastest.",
+            )
+        )
+    return findings

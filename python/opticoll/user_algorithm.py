@@ -1,0 +1,190 @@
+"""A user's own algorithm, written in Python.
+
+It is a function of a collective and a fabric that returns a `Schedule`; what it needs besides are
+keyword arguments. It is named `package.module:function`, options follow after commas, and the
+current directory is searched as well:
+
+    opticoll plan all_gather --fabric optree_paper --algorithm mypkg.mine:double_tree,branches=2
+
+A value that reads as a whole number arrives as `int`, `true` and `false` arrive as `bool`, all
+others as `str`. The schedule gets its routes and wavelengths, and is verified, like any other.
+
+>>> import numpy as np
+>>> import opticoll
+>>> def everyone_tells_everyone(collective, fabric):
+...     schedule = opticoll.Schedule(collective)
+...     ranks = np.arange(fabric.ranks)
+...     for distance in range(1, fabric.ranks):
+...         schedule.step(ranks, ranks, (ranks + distance) % fabric.ranks)
+...     return schedule
+>>> fabric = opticoll.Fabric("wdm_ring:ranks=5,wavelengths=2")
+>>> opticoll.plan("all_gather", fabric, everyone_tells_everyone).verify()
+[]
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from typing import TypeAlias
+
+from opticoll._core import AlgorithmError, Collective, Fabric, Schedule
+from opticoll.errors import UserAlgorithmError
+
+__all__ = ["Option", "UserAlgorithm", "call", "is_user_algorithm", "load", "name_of"]
+
+Option: TypeAlias = int | bool | str
+"""The value of an option given on the command line."""
+
+UserAlgorithm: TypeAlias = Callable[..., Schedule]
+"""A function (collective, fabric, **options) that returns a schedule."""
+
+_SPELLING = re.compile(r"(?P<module>[\w.]+):(?P<function>[\w.]+)(?:,(?P<options>.*))?")
+
+
+def is_user_algorithm(spec: str) -> bool:
+    """Whether an algorithm is spelled `module:function`, rather than `name:key=value`."""
+    return _SPELLING.fullmatch(spec.strip()) is not None
+
+
+def load(spec: str) -> tuple[UserAlgorithm, dict[str, Option]]:
+    """The function and the options that `module:function,key=value` names.
+
+    Raises
+    ------
+    UserAlgorithmError
+        The module cannot be imported, has no such function, or an option is no `key=value`.
+    """
+    match = _SPELLING.fullmatch(spec.strip())
+    if match is None:
+        raise UserAlgorithmError(f"`{spec}` is not of the form module:function,key=value")
+    options = _parse_options(spec, match["options"])
+    found: object = _import_module(spec, match["module"])
+    for name in match["function"].split("."):
+        if not hasattr(found, name):
+            raise UserAlgorithmError(
+                f"cannot load algorithm `{spec}`: `{match['module']}` has no `{match['function']}`"
+            )
+        found = getattr(found, name)
+    if not callable(found):
+        raise UserAlgorithmError(
+            f"cannot load algorithm `{spec}`: it is no function but of type "
+            f"`{type(found).__name__}`"
+        )
+    return found, options
+
+
+def call(
+    function: UserAlgorithm,
+    collective: Collective,
+    fabric: Fabric,
+    options: dict[str, Option] | None = None,
+) -> Schedule:
+    """The schedule that a user's function makes.
+
+    Raises
+    ------
+    UserAlgorithmError
+        The function raises, returns no schedule, or one for another collective. An
+        `AlgorithmError` that it raises is its way to refuse and is passed on.
+    """
+    name = name_of(function)
+    try:
+        schedule: object = function(collective, fabric, **(options or {}))
+    except AlgorithmError:
+        raise
+    except Exception as error:
+        raise UserAlgorithmError(
+            f"algorithm `{name}` raised {type(error).__name__}: {_one_line(error)}{_place(error)}"
+        ) from error
+    if not isinstance(schedule, Schedule):
+        raise UserAlgorithmError(
+            f"algorithm `{name}` returned an object of type `{type(schedule).__name__}`; "
+            "it must return an opticoll.Schedule"
+        )
+    made_for = schedule.collective
+    if _identity(made_for) != _identity(collective):
+        raise UserAlgorithmError(
+            f"algorithm `{name}` returned a schedule for another collective: "
+            f"{_describe(made_for)}, asked for was {_describe(collective)}"
+        )
+    return schedule
+
+
+def name_of(function: UserAlgorithm) -> str:
+    """`module:function`, as it would be spelled on the command line."""
+    module = getattr(function, "__module__", None) or type(function).__module__
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return f"{module}:{name}"
+
+
+def _parse_options(spec: str, text: str | None) -> dict[str, Option]:
+    options: dict[str, Option] = {}
+    for part in text.split(",") if text is not None else []:
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not key.isidentifier() or not value:
+            raise UserAlgorithmError(f"`{part}` in algorithm `{spec}` is no key=value")
+        if key in options:
+            raise UserAlgorithmError(f"`{key}` is given twice in algorithm `{spec}`")
+        options[key] = _parse_value(value)
+    return options
+
+
+def _parse_value(text: str) -> Option:
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _import_module(spec: str, module: str) -> object:
+    import importlib
+
+    # As `python -m` does, and at the front for the same reason: the user's file is meant.
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        raise UserAlgorithmError(
+            f"cannot load algorithm `{spec}`: importing `{module}` failed with "
+            f"{type(error).__name__}: {_one_line(error)}{_place(error)}"
+        ) from error
+
+
+def _one_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else "no message"
+
+
+def _place(error: Exception) -> str:
+    """The file and line in which the user's code failed, unless it failed before it began."""
+    import traceback
+
+    if isinstance(error, SyntaxError):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [
+        frame
+        for frame in frames
+        if frame.filename != __file__ and not frame.filename.startswith("<frozen")
+    ]
+    machinery = (os.sep + "importlib" + os.sep + "__init__.py",)
+    theirs = [frame for frame in theirs if not frame.filename.endswith(machinery)]
+    if not theirs:
+        return ""
+    last = theirs[-1]
+    return f" ({os.path.basename(last.filename)}, line {last.lineno})"
+
+
+def _identity(collective: Collective) -> tuple[str, int, int]:
+    return (collective.kind, collective.ranks, collective.root)
+
+
+def _describe(collective: Collective) -> str:
+    return f"{collective.kind} on {collective.ranks} ranks, root {collective.root}"

@@ -1,0 +1,184 @@
+"""Figures: written whole, the same every time, of what they were given; else one clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opticoll
+from opticoll import plot
+from opticoll.errors import FileError, OpticollError
+from opticoll.plot.lightpaths import lightpaths, occupancy
+
+SIGNATURES = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
+
+
+@pytest.fixture(scope="module")
+def small() -> opticoll.Plan:
+    return opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+
+
+def row(algorithm: str, **changes: Any) -> dict[str, Any]:
+    """A row as `opticoll compare --json` prints it."""
+    return {
+        "collective": "all_gather",
+        "algorithm": algorithm,
+        "ranks": 16,
+        "wavelengths": 2,
+        "size_bytes": 4096,
+        "size_convention": "bytes of one rank's block",
+        "steps": 12,
+        "claimed_steps": 12,
+        "time_s": 0.0003,
+        "policy": "every_step",
+        "bound_time_s": None,
+        "verified": True,
+    } | changes
+
+
+ONE_CASE = [row("optree"), row("ring", steps=15, claimed_steps=None, time_s=0.0004)]
+SIZES = [
+    row(name, size_bytes=size, time_s=factor * (1e-5 + size * 2e-10), bound_time_s=1e-6)
+    for name, factor in (("optree", 12), ("ring", 15))
+    for size in (1024, 4096, 16384)
+]
+WAVELENGTHS = [row("optree", wavelengths=w, steps=24 // w, time_s=0.001 / w) for w in (2, 4, 8)]
+RANKS_AND_SIZES = [one | {"ranks": ranks} for ranks in (16, 32) for one in SIZES]
+
+FIGURES: dict[str, Callable[[opticoll.Plan, Path], None]] = {
+    "comparison_of_one_case": lambda _, path: plot.comparison(ONE_CASE, path),
+    "comparison_over_sizes": lambda _, path: plot.comparison(SIZES, path),
+    "comparison_over_wavelengths": lambda _, path: plot.comparison(WAVELENGTHS, path),
+    "comparison_in_panels": lambda _, path: plot.comparison(RANKS_AND_SIZES, path),
+    "ring": lambda plan, path: plot.ring(plan, 0, path),
+    "space_time": plot.space_time,
+}
+
+
+@pytest.mark.parametrize("suffix", SIGNATURES)
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_written_whole_and_the_same_every_time(
+    name: str, suffix: str, small: opticoll.Plan, tmp_path: Path
+) -> None:
+    first, second = tmp_path / f"first.{suffix}", tmp_path / f"second.{suffix}"
+    FIGURES[name](small, first)
+    FIGURES[name](small, second)
+    assert first.read_bytes().startswith(SIGNATURES[suffix])
+    assert first.read_bytes() == second.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [first.name, second.name]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (ONE_CASE, ["OpTree", "Ring", "Steps (time slots)", "constructed and verified"]),
+        (SIZES, ["OpTree", "Ring", "4 KiB", "lower bound", "one rank's block"]),
+        ([row("optree"), row("optree:radices=4x4")], ["OpTree", "OpTree (radices=4x4)"]),
+        ([row("optree", verified=False), row("ring")], ["OpTree (not verified)"]),
+        ([row("mine:double_tree"), row("ring")], ["mine:double_tree"]),
+    ],
+)
+def test_a_comparison_says_what_it_shows(
+    rows: list[dict[str, Any]], words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As text, not as outlines of its letters, what a figure says can be searched.
+    monkeypatch.setitem(plot.style._SETTINGS, "svg.fonttype", "none")
+    plot.comparison(rows, tmp_path / "figure.svg")
+    drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert [
+        word for word in words if f"{word}</text>" not in drawn and f"{word})" not in drawn
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda _, folder: plot.comparison(ONE_CASE, folder / "f.jpg"), [".jpg", ".svg", ".png"]),
+        (lambda _, folder: plot.comparison(ONE_CASE, folder / "f"), ["no suffix", ".pdf"]),
+        (lambda _, folder: plot.comparison([], folder / "f.svg"), ["no rows"]),
+        (
+            lambda _, folder: plot.comparison(
+                [row("ring"), row("ring", policy="free")], folder / "f.svg"
+            ),
+            ["every_step", "free"],
+        ),
+        (
+            lambda _, folder: plot.comparison([{"algorithm": "ring"}], folder / "f.svg"),
+            ["row 0", "`ranks`"],
+        ),
+        (
+            lambda _, folder: plot.comparison(
+                [row("ring", ranks=n, wavelengths=w) for n in range(2, 20) for w in range(1, 16)],
+                folder / "f.svg",
+            ),
+            ["18 panels"],
+        ),
+        (lambda plan, folder: plot.ring(plan, 12, folder / "f.svg"), ["slot 12", "0 to 11"]),
+        (lambda plan, folder: plot.ring(plan, -1, folder / "f.svg"), ["slot -1"]),
+        (lambda plan, folder: plot.ring(plan, 0, folder / "gone" / "f.svg"), ["gone"]),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_and_nothing_written(
+    draw: Callable[[opticoll.Plan, Path], None],
+    words: list[str],
+    small: opticoll.Plan,
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(OpticollError) as caught:
+        draw(small, tmp_path)
+    assert isinstance(caught.value, plot.PlotError | FileError)
+    assert [word for word in words if word not in str(caught.value)] == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_drawing_leaves_the_settings_of_matplotlib_alone(
+    small: opticoll.Plan, tmp_path: Path
+) -> None:
+    import matplotlib
+
+    with matplotlib.rc_context({"font.size": 31.0}):
+        plot.space_time(small, tmp_path / "f.png")
+        assert matplotlib.rcParams["font.size"] == 31.0
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "ring_bidirectional", "one_stage", "optree:k=2"])
+def test_occupancy_counts_every_link_of_every_lightpath(algorithm: str) -> None:
+    plan = opticoll.plan("all_gather", "wdm_ring:ranks=12,wavelengths=3", algorithm)
+    columns = plan.columns()
+    lit = np.zeros((2, plan.slots, 12))
+    for source, destination, way, slot in zip(
+        columns["source"],
+        columns["destination"],
+        columns["direction"],
+        columns["slot"],
+        strict=True,
+    ):
+        rank = int(source)
+        while rank != int(destination):
+            # Link i joins i and i + 1, whichever way the light goes.
+            lit[way, slot, rank if way == 0 else rank - 1] += 1
+            rank = (rank + (1 if way == 0 else -1)) % 12
+    np.testing.assert_array_equal(occupancy(lightpaths(plan), plan.slots), lit / 3)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 16, 70])
+def test_plans_of_any_size_have_their_pictures(ranks: int, tmp_path: Path) -> None:
+    plan = opticoll.plan("all_gather", f"wdm_ring:ranks={ranks},wavelengths=9,fibres=2", "ring")
+    plot.ring(plan, 0, tmp_path / "ring.png")
+    plot.space_time(plan, tmp_path / "space_time.png")
+
+
+def test_lightpaths_of_converters_get_lanes_that_do_not_overlap() -> None:
+    fabric = "wdm_ring:ranks=8,wavelengths=4,converters=full"
+    plan = opticoll.plan("all_gather", fabric, "one_stage")
+    paths = lightpaths(plan, 0)
+    assert len(paths) > 0
+    lit: set[tuple[int, int, int]] = set()
+    for start, hops, way, lane in zip(paths.start, paths.hops, paths.way, paths.lane, strict=True):
+        links = {(int(way), int(lane), int(start + hop) % 8) for hop in range(hops)}
+        assert not lit & links
+        lit |= links
