@@ -96,6 +96,8 @@ def plan(
 
     if isinstance(fabric, str):
         fabric = Fabric(fabric)
+    if not 0 <= root < fabric.ranks:
+        raise errors.CollectiveError(f"root {root} is no rank: ranks are 0..{fabric.ranks}")
     size_bytes = parse_size(size) if isinstance(size, str) else size
     if algorithm is None:
         algorithm = registry.default_algorithm(collective)

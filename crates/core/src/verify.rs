@@ -4,8 +4,10 @@
 //! knows no algorithm, no router, no wavelength assignment and no simulator, and does its own
 //! arithmetic on the ring.
 //!
-//! Time is the slot. A transfer of slot t sends what its source held at the *start* of t, and has
-//! arrived at the *end* of t. A plan holds when
+//! Light is checked slot by slot, data step by step. A transfer sends what its source held at the
+//! *start* of its step, and what it brings counts from the *end* of that step. A step may be cut
+//! into several slots, and how it is cut must not matter: two ranks that reduce into each other
+//! send what they had before, be it in the same slot or one after the other. A plan holds when
 //!
 //! - every entry is in range and every transfer lies in the slots of its step (`form`),
 //! - no two lightpaths share a wavelength of a fibre on a link in a slot, and no rank uses more
@@ -95,15 +97,15 @@ pub enum ViolationKind {
     Ports,
     /// A rank sends a chunk that it does not hold.
     NotHeld,
-    /// A rank sends a chunk that it receives only in the same slot.
-    SameSlotForward,
+    /// A rank sends a chunk that it receives only in the same step.
+    SameStepForward,
     /// A rank is sent what it already has.
     Duplicate,
     /// A contribution is combined into a chunk that already has it.
     DoubleReduction,
     /// A copy replaces a chunk that has contributions which the copy lacks.
     LostContribution,
-    /// A copy and something else arrive for the same chunk of a rank in one slot.
+    /// A copy and something else arrive for the same chunk of a rank in one step.
     CopyConflict,
     /// A rank does not end with what the collective demands.
     Missing,
@@ -131,7 +133,7 @@ impl ViolationKind {
         ViolationKind::Overload,
         ViolationKind::Ports,
         ViolationKind::NotHeld,
-        ViolationKind::SameSlotForward,
+        ViolationKind::SameStepForward,
         ViolationKind::Duplicate,
         ViolationKind::DoubleReduction,
         ViolationKind::LostContribution,
@@ -159,7 +161,7 @@ impl ViolationKind {
             ViolationKind::Overload => "overload",
             ViolationKind::Ports => "ports",
             ViolationKind::NotHeld => "not_held",
-            ViolationKind::SameSlotForward => "same_slot_forward",
+            ViolationKind::SameStepForward => "same_step_forward",
             ViolationKind::Duplicate => "duplicate",
             ViolationKind::DoubleReduction => "double_reduction",
             ViolationKind::LostContribution => "lost_contribution",
@@ -239,7 +241,7 @@ pub fn verify(plan: &Plan) -> Vec<Violation> {
     if let Some(admitted) = form::check(plan, &mut report) {
         let order = Order::by_slot(plan, &admitted);
         resources::check(plan, &admitted, &order, &mut report);
-        data::check(plan, &order, &mut report);
+        data::check(plan, &admitted, &mut report);
         claims::check(plan, &admitted, &mut report);
     }
     report.finish()

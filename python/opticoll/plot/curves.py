@@ -62,7 +62,7 @@ def curves(
             axes.set_xlabel(x_label)
             axes.set_ylabel(y_label)
             axes.set_xscale("log", base=2) if log_x else None
-            axes.set_yscale("log") if log_y else None
+            style.logarithmic(axes) if log_y else None
             _draw(axes, panel.curves)
             _label_x(axes, panel, x_sizes=x_sizes)
             axes.label_outer()
@@ -83,9 +83,11 @@ def curves(
 def _draw(axes: "Axes", family: Sequence[Curve], *, scale: float = 1.0) -> None:
     for curve in family:
         look = style.series(curve.colour)
-        look |= {"linewidth": 1.6 * scale, "markersize": 5.0 * scale}
         if curve.dashed:
-            look |= {"linestyle": "--", "markerfacecolor": "white"}
+            look |= {"linestyle": "--", "markerfacecolor": "white", "linewidth": 1.2}
+            look["markersize"] = 4.0
+        look["linewidth"] *= scale
+        look["markersize"] *= scale
         axes.plot(*zip(*curve.points, strict=True), label=curve.label, **look)
 
 
@@ -98,8 +100,13 @@ def _label_x(axes: "Axes", panel: Panel, *, x_sizes: bool) -> None:
 
 def _close_up(axes: "Axes", panel: Panel) -> None:
     """The range of interest on a linear scale, in the upper part of the panel."""
+    from matplotlib.patches import Rectangle
+
     assert panel.close_up is not None
     low, high = panel.close_up
+    # No grid lines of the panel behind the inset and the numbers at its left.
+    blank = {"facecolor": "white", "edgecolor": "none", "zorder": 1}
+    axes.add_patch(Rectangle((0.28, 0.36), 0.72, 0.64, transform=axes.transAxes, **blank))
     inset = axes.inset_axes((0.40, 0.42, 0.58, 0.55))
     near = [
         Curve(
@@ -110,7 +117,7 @@ def _close_up(axes: "Axes", panel: Panel) -> None:
         )
         for curve in panel.curves
     ]
-    _draw(inset, [curve for curve in near if curve.points], scale=0.75)
+    _draw(inset, [curve for curve in near if curve.points], scale=0.7)
     inset.set_xticks(list(range(int(low), int(high) + 1)))
     inset.tick_params(labelsize=8)
     inset.margins(y=0.12)

@@ -60,7 +60,7 @@ def grouped_bars(
             axes.set_title(panel.title)
             axes.set_xlabel(x_label)
             axes.set_ylabel(y_label)
-            axes.set_yscale("log") if log_y else None
+            style.logarithmic(axes) if log_y else None
             axes.set_xticks(range(len(groups)), groups)
             axes.tick_params("x", length=0)
             axes.grid(axis="x", visible=False)

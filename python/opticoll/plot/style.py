@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
 COLOURS = (
@@ -90,6 +91,12 @@ def series(index: int) -> dict[str, Any]:
         "marker": MARKERS[index % len(MARKERS)],
         "linestyle": LINES[index // len(COLOURS) % len(LINES)],
     }
+
+
+def logarithmic(axes: "Axes") -> None:
+    """Make the vertical axis logarithmic, with its numbers written out."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
 
 
 def wavelength_colours(channels: int) -> "Colormap":

@@ -87,7 +87,7 @@ def describe_fabric(fabric: Fabric) -> str:
     (record,) = [one for one in registry.records("fabrics") if one["name"] == fabric.family]
     fibres = "1 fibre" if fabric.fibres == 1 else f"{fabric.fibres} fibres"
     return (
-        f"{record['summary'][0].lower()}{record['summary'][1:]}: {fabric.ranks} ranks, "
+        f"{record['summary'][0].lower()}{record['summary'][1:]}: {plural(fabric.ranks, 'rank')}, "
         f"{fibres} per direction with {plural(fabric.wavelengths, 'wavelength')} each, "
         f"{format_rate(fabric.rate_bits_per_second)} per wavelength, "
         f"{format_time(fabric.reconfiguration_ps)} to reconfigure"
@@ -122,7 +122,7 @@ def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
     claimed = row["claimed_steps"]
     paper = "" if claimed is None else f"; the paper says {claimed}"
     facts = [
-        ["collective", f"{row['collective']} on {row['ranks']} ranks{root}"],
+        ["collective", f"{row['collective']} on {plural(row['ranks'], 'rank')}{root}"],
         ["algorithm", row["algorithm"] + note],
         ["fabric", describe_fabric(plan.fabric)],
         ["", row["fabric"]],
@@ -231,7 +231,7 @@ def comparison_table(rows: Sequence[Row]) -> str:
         size = describe_size(first["size_bytes"], first["size_convention"])
         title = (
             f"{first['collective']} of {size}"
-            f" on {first['ranks']} ranks, {plural(first['wavelengths'], 'wavelength')}"
+            f" on {plural(first['ranks'], 'rank')}, {plural(first['wavelengths'], 'wavelength')}"
         )
         tables.append(f"{title}\n{align(cells, heading, right=range(1, 7))}")
     first = rows[0]
@@ -245,7 +245,7 @@ def plan_head(plan: Plan) -> str:
     slots = " ".join(str(count) for count in plan.step_slots[:MOST_STEPS])
     more = " ..." if len(plan.step_slots) > MOST_STEPS else ""
     facts = [
-        ["collective", f"{plan.collective.kind} on {plan.collective.ranks} ranks"],
+        ["collective", f"{plan.collective.kind} on {plural(plan.collective.ranks, 'rank')}"],
         ["algorithm", plan.algorithm],
         ["fabric", describe_fabric(plan.fabric)],
         ["", plan.fabric.spec],

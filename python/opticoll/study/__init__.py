@@ -10,7 +10,7 @@ from opticoll.errors import UsageError
 from opticoll.registry import nearest
 
 if TYPE_CHECKING:
-    from opticoll.study.findings import Finding
+    from opticoll.study.findings import Finding, Progress
 
 __all__ = ["PAPERS", "reproduce"]
 
@@ -21,7 +21,9 @@ PAPERS = {
 """Papers that can be reproduced: the module of this package, and what it is about."""
 
 
-def reproduce(name: str, output: Path, quick: bool = False) -> list[Finding]:
+def reproduce(
+    name: str, output: Path, quick: bool = False, progress: Progress | None = None
+) -> list[Finding]:
     """Recompute what a paper prints, with figures and tables in the folder `output`.
 
     Parameters
@@ -32,6 +34,8 @@ def reproduce(name: str, output: Path, quick: bool = False) -> list[Finding]:
         A folder; it is created where it does not exist.
     quick
         Leave out the cases that take more than a few seconds.
+    progress
+        Called with what comes next, the number of parts done, and of all.
 
     Raises
     ------
@@ -41,5 +45,5 @@ def reproduce(name: str, output: Path, quick: bool = False) -> list[Finding]:
     if name not in PAPERS:
         raise UsageError(f"nothing to reproduce is called `{name}`{nearest(name, PAPERS)}")
     study = importlib.import_module(f"opticoll.study.{name}")
-    findings: list[Finding] = study.reproduce(output, quick)
+    findings: list[Finding] = study.reproduce(output, quick, progress)
     return findings

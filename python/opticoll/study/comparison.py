@@ -24,7 +24,6 @@ from opticoll._core import (
     Plan,
     Violation,
     collective_kind,
-    format_size,
     parse_size,
 )
 from opticoll.errors import AlgorithmError, UsageError
@@ -207,9 +206,7 @@ def compare(
             except OpticollError as error:
                 if algorithms is not None:
                     raise
-                result.refusals.append(
-                    Refusal(name, ring.spec, f"{format_size(size_bytes)}: {error}")
-                )
+                result.refusals.append(Refusal(name, ring.spec, str(error)))
                 continue
             result.rows.append(measure(plan, violations, outcome, size_bytes))
     if not result.rows:

@@ -36,6 +36,13 @@ class Constructed:
     verified: bool
     times_ps: dict[int, int]
 
+    @property
+    def proof(self) -> str:
+        """How far the plan is to be trusted, for a note."""
+        return (
+            "constructed and verified" if self.verified else "constructed, but fails verification"
+        )
+
 
 Construct = Callable[[int, int, str], Constructed]
 """A plan of a study's collective and sizes: from ranks, wavelengths and algorithm."""

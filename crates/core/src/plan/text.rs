@@ -147,9 +147,16 @@ fn write_block(block: &Block, text: &mut String) {
     for repetition in &block.repetitions {
         let _ = write!(text, " x{}", repetition.count);
         let shift = repetition.shift;
+        let (rank, source, destination) = if shift.source == shift.destination {
+            (shift.source, 0, 0)
+        } else {
+            (0, shift.source, shift.destination)
+        };
         for (name, by) in [
             ("chunk", shift.chunk),
-            ("rank", shift.rank),
+            ("rank", rank),
+            ("source", source),
+            ("destination", destination),
             ("fibre", shift.fibre),
             ("wavelength", shift.wavelength),
         ] {

@@ -33,7 +33,7 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
 fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     let last = plan.fabric.ranks().saturating_sub(1);
     let (source, destination) = (plan.schedule.source(), plan.schedule.destination());
-    for index in admitted.transfers().map(|transfer| transfer as usize) {
+    for index in admitted.transfers() {
         let apart = source[index].abs_diff(destination[index]);
         if apart != 1 && apart != last {
             report.add(KIND, || Violation {
@@ -56,7 +56,7 @@ fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
 /// The rank that sends most sends as many chunks as claimed.
 fn sent(plan: &Plan, admitted: &Admitted, claimed: u64, report: &mut Report) {
     let mut sent = vec![0u64; plan.schedule.collective.ranks() as usize];
-    for index in admitted.transfers().map(|transfer| transfer as usize) {
+    for index in admitted.transfers() {
         sent[plan.schedule.source()[index] as usize] += u64::from(plan.schedule.count()[index]);
     }
     let (rank, &most) = sent

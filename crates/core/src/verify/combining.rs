@@ -168,11 +168,11 @@ impl Rows {
 /// The latest arrival of a rank, as a position among the deliveries of a chunk.
 #[derive(Clone, Copy)]
 struct Arrival {
-    slot: u32,
+    step: u32,
     position: u32,
 }
 
-const NO_ARRIVAL: Arrival = Arrival { slot: u32::MAX, position: 0 };
+const NO_ARRIVAL: Arrival = Arrival { step: u32::MAX, position: 0 };
 
 /// Replays one chunk after the other.
 pub(super) struct Combining<'a> {
@@ -180,7 +180,7 @@ pub(super) struct Combining<'a> {
     rows: Rows,
     /// What each rank holds now.
     held: Vec<Set>,
-    /// What each delivery of the slot sends.
+    /// What each delivery of the step sends.
     sent: Vec<Set>,
     arrival: Vec<Arrival>,
 }
@@ -198,22 +198,22 @@ impl<'a> Combining<'a> {
         }
     }
 
-    /// Replays the deliveries `slot`, all of one slot; false where memory does not suffice.
-    fn replay_slot(
+    /// Replays the deliveries `step`, all of one step; false where memory does not suffice.
+    fn replay_step(
         &mut self,
         chunk: u32,
         deliveries: &[Delivery],
-        slot: Range<usize>,
+        step: Range<usize>,
         report: &mut Report,
     ) -> bool {
         self.sent.clear();
-        for delivery in &deliveries[slot.clone()] {
+        for delivery in &deliveries[step.clone()] {
             let set = self.held[delivery.source as usize];
             self.rows.hold(set);
             self.sent.push(set);
         }
-        for position in slot.clone() {
-            let set = self.sent[position - slot.start];
+        for position in step.clone() {
+            let set = self.sent[position - step.start];
             if !self.rows.has_room() {
                 return false;
             }
@@ -236,7 +236,7 @@ impl<'a> Combining<'a> {
         let delivery = &deliveries[position];
         let rank = delivery.destination as usize;
         let earlier = self.arrival[rank];
-        if earlier.slot == delivery.slot {
+        if earlier.step == delivery.step {
             let other = &deliveries[earlier.position as usize];
             if other.action == Action::Copy || delivery.action == Action::Copy {
                 // The one that came first counts.
@@ -245,7 +245,7 @@ impl<'a> Combining<'a> {
                 });
             }
         }
-        self.arrival[rank] = Arrival { slot: delivery.slot, position: position as u32 };
+        self.arrival[rank] = Arrival { step: delivery.step, position: position as u32 };
         let mine = self.held[rank];
         match delivery.action {
             Action::Reduce => {
@@ -313,14 +313,14 @@ impl<'a> Combining<'a> {
             Action::Copy => "copies",
             Action::Reduce => "reduces",
         };
+        let slot = self.plan.slot[delivery.transfer as usize];
         let sentence = format!(
-            "slot {}: transfer {} {verb} chunk {chunk} {ending}",
-            delivery.slot,
+            "slot {slot}: transfer {} {verb} chunk {chunk} {ending}",
             named(self.plan, delivery.transfer as usize),
         );
         Violation {
             transfers: vec![delivery.transfer as usize],
-            slot: Some(delivery.slot),
+            slot: Some(slot),
             rank: Some(delivery.destination),
             chunk: Some(chunk),
             ..Violation::new(kind, sentence)
@@ -351,7 +351,7 @@ impl<'a> Combining<'a> {
 
     fn copy_conflict(&self, chunk: u32, earlier: &Delivery, delivery: &Delivery) -> Violation {
         let ending = format!(
-            "into rank {} in the same slot as transfer {}, and one of them is a copy",
+            "into rank {} in the same step as transfer {}, and one of them is a copy",
             delivery.destination,
             named(self.plan, earlier.transfer as usize)
         );
@@ -366,9 +366,9 @@ impl Rule for Combining<'_> {
         let mut start = 0;
         let mut room = true;
         while room && start < deliveries.len() {
-            let slot = deliveries[start].slot;
-            let length = deliveries[start..].partition_point(|delivery| delivery.slot == slot);
-            room = self.replay_slot(chunk, deliveries, start..start + length, report);
+            let step = deliveries[start].step;
+            let length = deliveries[start..].partition_point(|delivery| delivery.step == step);
+            room = self.replay_step(chunk, deliveries, start..start + length, report);
             start += length;
         }
         if room {

@@ -8,13 +8,13 @@ use super::{Violation, ViolationKind};
 use crate::collective::Holders;
 use crate::plan::Plan;
 
-/// The slot from which a rank holds a chunk that it never gets.
+/// The step from which a rank holds a chunk that it never gets.
 const NEVER: u32 = u32::MAX;
 
 /// Replays one chunk after the other.
 pub(super) struct Copying<'a> {
     plan: &'a Plan,
-    /// For each rank, the slot at whose start it holds the chunk.
+    /// For each rank, the step at whose start it holds the chunk.
     held_from: Vec<u32>,
 }
 
@@ -26,6 +26,10 @@ impl<'a> Copying<'a> {
     /// Whether a rank holds a chunk before the collective.
     fn starts_with(&self, rank: u32, chunk: u32) -> bool {
         includes(self.plan.schedule.collective.before(chunk), rank)
+    }
+
+    fn slot(&self, delivery: &Delivery) -> u32 {
+        self.plan.slot[delivery.transfer as usize]
     }
 
     fn set_holders(&mut self, chunk: u32, from: u32) {
@@ -60,20 +64,21 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Says why a transfer may not send: its source gets the chunk later, in the same slot, or
+    /// Says why a transfer may not send: its source gets the chunk later, in the same step, or
     /// never.
     fn unfounded(&self, chunk: u32, deliveries: &[Delivery], sent: &Delivery) -> Violation {
-        let Delivery { slot, source, .. } = *sent;
+        let Delivery { step, source, .. } = *sent;
+        let slot = self.slot(sent);
         let transfer = named(self.plan, sent.transfer as usize);
         let arrival = deliveries
             .iter()
-            .find(|other| other.destination == source && other.slot >= slot);
+            .find(|other| other.destination == source && other.step >= step);
         let (kind, sentence) = match arrival {
-            Some(arrival) if arrival.slot == slot => (
-                ViolationKind::SameSlotForward,
+            Some(arrival) if arrival.step == step => (
+                ViolationKind::SameStepForward,
                 format!(
                     "slot {slot}: transfer {transfer} sends chunk {chunk}, which rank {source} \
-                     receives in the same slot, by transfer {}",
+                     receives in the same step, by transfer {}",
                     named(self.plan, arrival.transfer as usize)
                 ),
             ),
@@ -82,7 +87,7 @@ impl<'a> Copying<'a> {
                 format!(
                     "slot {slot}: transfer {transfer} sends chunk {chunk}, which rank {source} \
                      receives only in slot {}",
-                    arrival.slot
+                    self.slot(arrival)
                 ),
             ),
             None => (
@@ -105,7 +110,7 @@ impl<'a> Copying<'a> {
     }
 
     fn duplicate(&self, chunk: u32, deliveries: &[Delivery], again: &Delivery) -> Violation {
-        let Delivery { slot, destination, .. } = *again;
+        let (destination, slot) = (again.destination, self.slot(again));
         let mut transfers = vec![again.transfer as usize];
         let earlier = if self.starts_with(destination, chunk) {
             "which has held it from the start".into()
@@ -117,7 +122,7 @@ impl<'a> Copying<'a> {
                 |first| {
                     format!(
                         "which gets it in slot {} by transfer {}",
-                        first.slot,
+                        self.slot(first),
                         named(self.plan, first.transfer as usize)
                     )
                 },
@@ -142,13 +147,13 @@ impl Rule for Copying<'_> {
         self.set_holders(chunk, 0);
         let mut delivered = 0;
         for delivery in deliveries {
-            if self.held_from[delivery.source as usize] > delivery.slot {
+            if self.held_from[delivery.source as usize] > delivery.step {
                 let violation = self.unfounded(chunk, deliveries, delivery);
                 report.add(violation.kind, || violation);
             }
             let held_from = &mut self.held_from[delivery.destination as usize];
             if *held_from == NEVER {
-                *held_from = delivery.slot + 1;
+                *held_from = delivery.step + 1;
                 delivered += 1;
             } else {
                 report.add(ViolationKind::Duplicate, || self.duplicate(chunk, deliveries, delivery));

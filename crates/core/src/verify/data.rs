@@ -1,7 +1,7 @@
 //! Does every rank end with what the collective demands?
 //!
 //! Chunks have nothing to do with one another, so the transfers are dealt out chunk by chunk, in
-//! the order of their slots, and each chunk is replayed with little state: by `copying` where
+//! the order of their steps, and each chunk is replayed with little state: by `copying` where
 //! chunks are only passed on, by `combining` where contributions are added up. To bound memory
 //! the chunks are taken in windows of a few million deliveries.
 
@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::combining::Combining;
 use super::copying::Copying;
-use super::order::Order;
+use super::form::Admitted;
 use super::report::Report;
 use super::{Violation, ViolationKind};
 use crate::plan::Plan;
@@ -27,7 +27,7 @@ const MOST_DELIVERIES: u64 = 1 << 36;
 /// One chunk of a transfer.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery {
-    pub(super) slot: u32,
+    pub(super) step: u32,
     pub(super) source: u32,
     pub(super) destination: u32,
     pub(super) transfer: u32,
@@ -36,7 +36,7 @@ pub(super) struct Delivery {
 
 /// What is demanded of a chunk.
 pub(super) trait Rule {
-    /// Replays the deliveries of a chunk, which are sorted by slot and not empty.
+    /// Replays the deliveries of a chunk, which are in the order of steps and not empty.
     fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report);
 
     /// The chunks of a range are never sent.
@@ -44,10 +44,11 @@ pub(super) trait Rule {
 }
 
 /// Replays every chunk.
-pub(super) fn check(plan: &Plan, order: &Order, report: &mut Report) {
+pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     let count = plan.schedule.count();
-    let deliveries = (0..order.len())
-        .map(|position| u64::from(count[order.at(position)]))
+    let deliveries = admitted
+        .transfers()
+        .map(|transfer| u64::from(count[transfer]))
         .fold(0u64, u64::saturating_add);
     if deliveries > MOST_DELIVERIES {
         return report.add(ViolationKind::TooLarge, || {
@@ -58,21 +59,21 @@ pub(super) fn check(plan: &Plan, order: &Order, report: &mut Report) {
         });
     }
     if plan.schedule.collective.combines() {
-        replay(plan, order, &mut Combining::new(plan), report);
+        replay(plan, admitted, &mut Combining::new(plan), report);
     } else {
-        replay(plan, order, &mut Copying::new(plan), report);
+        replay(plan, admitted, &mut Copying::new(plan), report);
     }
 }
 
-fn replay(plan: &Plan, order: &Order, rule: &mut impl Rule, report: &mut Report) {
+fn replay(plan: &Plan, admitted: &Admitted, rule: &mut impl Rule, report: &mut Report) {
     let mut scratch = Scratch::default();
     let mut untouched = 0;
-    for window in windows(plan, order, 0..plan.schedule.collective.chunks()) {
+    for window in windows(plan, admitted, 0..plan.schedule.collective.chunks()) {
         if untouched < window.start {
             rule.idle(untouched..window.start, report);
         }
         untouched = window.end;
-        scratch.replay(plan, order, window, rule, report);
+        scratch.replay(plan, admitted, window, rule, report);
     }
     if untouched < plan.schedule.collective.chunks() {
         rule.idle(untouched..plan.schedule.collective.chunks(), report);
@@ -88,16 +89,16 @@ fn within(plan: &Plan, transfer: usize, chunks: &Range<u32>) -> Range<u32> {
 
 /// Ranges of chunks, in order, that cover all chunks of `chunks` with deliveries and have no more
 /// than [`WINDOW`] of each, unless a single chunk has.
-fn windows(plan: &Plan, order: &Order, chunks: Range<u32>) -> Vec<Range<u32>> {
+fn windows(plan: &Plan, admitted: &Admitted, chunks: Range<u32>) -> Vec<Range<u32>> {
     let part = (chunks.end - chunks.start).div_ceil(PARTS).max(1);
-    let load = loads(plan, order, &chunks, part);
+    let load = loads(plan, admitted, &chunks, part);
     let mut found: Vec<Range<u32>> = Vec::new();
     let mut open_load = 0;
     for (index, &load) in load.iter().enumerate().filter(|(_, load)| **load > 0) {
         let start = chunks.start + index as u32 * part;
         let end = start.saturating_add(part).min(chunks.end);
         if load > WINDOW && end - start > 1 {
-            found.extend(windows(plan, order, start..end));
+            found.extend(windows(plan, admitted, start..end));
             open_load = WINDOW;
             continue;
         }
@@ -118,13 +119,13 @@ fn windows(plan: &Plan, order: &Order, chunks: Range<u32>) -> Vec<Range<u32>> {
 }
 
 /// The number of deliveries in each part of a range of chunks.
-fn loads(plan: &Plan, order: &Order, chunks: &Range<u32>, part: u32) -> Vec<u64> {
+fn loads(plan: &Plan, admitted: &Admitted, chunks: &Range<u32>, part: u32) -> Vec<u64> {
     let parts = (chunks.end - chunks.start).div_ceil(part) as usize;
     let mut load = vec![0u64; parts];
     // Parts that a transfer covers from end to end: +1 where they begin, -1 where they end.
     let mut covered = vec![0i64; parts + 1];
-    for position in 0..order.len() {
-        let own = within(plan, order.at(position), chunks);
+    for transfer in admitted.transfers() {
+        let own = within(plan, transfer, chunks);
         if own.is_empty() {
             continue;
         }
@@ -158,12 +159,12 @@ impl Scratch {
     fn replay(
         &mut self,
         plan: &Plan,
-        order: &Order,
+        admitted: &Admitted,
         window: Range<u32>,
         rule: &mut impl Rule,
         report: &mut Report,
     ) {
-        self.deal(plan, order, &window);
+        self.deal(plan, admitted, &window);
         let mut start = 0;
         let mut idle = window.start;
         for chunk in window.clone() {
@@ -182,13 +183,13 @@ impl Scratch {
         }
     }
 
-    /// Sorts the deliveries of a window by chunk, keeping the order of slots; afterwards
+    /// Sorts the deliveries of a window by chunk, keeping the order of steps; afterwards
     /// `next[i]` is the end of those of the window's chunk i.
-    fn deal(&mut self, plan: &Plan, order: &Order, window: &Range<u32>) {
+    fn deal(&mut self, plan: &Plan, admitted: &Admitted, window: &Range<u32>) {
         self.next.clear();
         self.next.resize((window.end - window.start) as usize + 1, 0);
-        for position in 0..order.len() {
-            for chunk in within(plan, order.at(position), window) {
+        for transfer in admitted.transfers() {
+            for chunk in within(plan, transfer, window) {
                 self.next[(chunk - window.start) as usize + 1] += 1;
             }
         }
@@ -196,20 +197,21 @@ impl Scratch {
             self.next[chunk] += self.next[chunk - 1];
         }
         let blank =
-            Delivery { slot: 0, source: 0, destination: 0, transfer: 0, action: Action::Copy };
+            Delivery { step: 0, source: 0, destination: 0, transfer: 0, action: Action::Copy };
         self.deliveries.resize(self.next.last().map_or(0, |&total| total as usize), blank);
-        for position in 0..order.len() {
-            let transfer = order.at(position);
-            for chunk in within(plan, transfer, window) {
-                let place = &mut self.next[(chunk - window.start) as usize];
-                self.deliveries[*place as usize] = Delivery {
-                    slot: plan.slot[transfer],
-                    source: plan.schedule.source()[transfer],
-                    destination: plan.schedule.destination()[transfer],
-                    transfer: transfer as u32,
-                    action: plan.schedule.action()[transfer],
-                };
-                *place += 1;
+        for step in 0..plan.schedule.steps() {
+            for transfer in admitted.of_step(plan, step) {
+                for chunk in within(plan, transfer, window) {
+                    let place = &mut self.next[(chunk - window.start) as usize];
+                    self.deliveries[*place as usize] = Delivery {
+                        step: step as u32,
+                        source: plan.schedule.source()[transfer],
+                        destination: plan.schedule.destination()[transfer],
+                        transfer: transfer as u32,
+                        action: plan.schedule.action()[transfer],
+                    };
+                    *place += 1;
+                }
             }
         }
     }

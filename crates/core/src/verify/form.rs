@@ -1,14 +1,16 @@
 //! Is every entry in range, and does every transfer lie in the slots of its step? What is not in
 //! range is reported here and kept out of the later checks.
 
+use std::ops::Range;
+
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
 use crate::fabric::{Fabric, WdmRing};
 use crate::plan::{CONVERTED, Plan};
 use crate::schedule::Action;
 
-/// The most transfers that 32-bit indices can number.
-const MOST_TRANSFERS: usize = u32::MAX as usize;
+/// The most transfers, and the most steps, that are numbered: with 32 bits and some to spare.
+const MOST: usize = u32::MAX as usize - 2;
 
 /// Which transfers the later checks may look at.
 pub(super) struct Admitted {
@@ -27,11 +29,19 @@ impl Admitted {
     }
 
     /// The admitted transfers.
-    pub(super) fn transfers(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn transfers(&self) -> impl Iterator<Item = usize> + '_ {
+        self.among(0..self.transfers)
+    }
+
+    /// The admitted transfers of a step.
+    pub(super) fn of_step(&self, plan: &Plan, step: usize) -> impl Iterator<Item = usize> + '_ {
+        let transfers = plan.schedule.step(step);
+        self.among(transfers.start..transfers.end.min(self.transfers))
+    }
+
+    fn among(&self, transfers: Range<usize>) -> impl Iterator<Item = usize> + '_ {
         let everyone = self.all();
-        (0..self.transfers)
-            .filter(move |&transfer| everyone || !self.malformed[transfer])
-            .map(|transfer| transfer as u32)
+        transfers.filter(move |&transfer| everyone || !self.malformed[transfer])
     }
 
     /// Whether a transfer has a fibre and a wavelength.
@@ -71,8 +81,7 @@ pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
         ring,
         ranks: ring.ranks.min(collective.ranks()),
         chunks: collective.chunks(),
-        // One less than fits, so that "the slot after" exists.
-        slots: plan.slots().min(u32::MAX - 1),
+        slots: plan.slots(),
         combines: collective.combines(),
     };
     for step in 0..plan.schedule.steps() {
@@ -98,10 +107,12 @@ fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
             Violation::new(ViolationKind::Columns, sentence)
         });
     }
-    if transfers > MOST_TRANSFERS {
+    let steps = plan.schedule.steps();
+    if transfers.max(steps) > MOST {
         report.add(ViolationKind::TooLarge, || {
             let sentence = format!(
-                "the plan has {transfers} transfers; no more than {MOST_TRANSFERS} can be checked"
+                "the plan has {transfers} transfers in {steps} steps; no more than {MOST} of \
+                 either can be checked"
             );
             Violation::new(ViolationKind::TooLarge, sentence)
         });

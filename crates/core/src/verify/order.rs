@@ -23,14 +23,14 @@ impl Order {
         let slots = plan.slots() as usize;
         if slots / 4 > slot.len() + 1024 {
             // Far more slots than transfers: a table of slots would be mostly empty.
-            let mut sorted: Vec<u32> = admitted.transfers().collect();
+            let mut sorted: Vec<u32> = admitted.transfers().map(|transfer| transfer as u32).collect();
             sorted.sort_by_key(|&transfer| slot[transfer as usize]);
             return Order::Sorted(sorted);
         }
         let mut next = vec![0u32; slots + 1];
         let mut total = 0;
         for transfer in admitted.transfers() {
-            next[slot[transfer as usize] as usize + 1] += 1;
+            next[slot[transfer] as usize + 1] += 1;
             total += 1;
         }
         for slot in 1..next.len() {
@@ -38,8 +38,8 @@ impl Order {
         }
         let mut sorted = vec![0u32; total];
         for transfer in admitted.transfers() {
-            let position = &mut next[slot[transfer as usize] as usize];
-            sorted[*position as usize] = transfer;
+            let position = &mut next[slot[transfer] as usize];
+            sorted[*position as usize] = transfer as u32;
             *position += 1;
         }
         Order::Sorted(sorted)

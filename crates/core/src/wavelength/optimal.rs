@@ -5,7 +5,8 @@
 //!
 //! * for each pair s < t, clockwise A_t -> B_s -> B_t -> A_s -> A_t, and counter-clockwise
 //!   A_t -> A_s -> B_t -> B_s -> A_t: all lightpaths between couple s and couple t;
-//! * even n: A_t -> B_t -> A_t, clockwise for even t and counter-clockwise for odd t;
+//! * even n: A_t -> B_t -> A_t, in the direction that the couple's paths have, half the couples
+//!   each way where antipodal ties are balanced;
 //! * odd n: clockwise A_t -> B_t -> C -> A_t, counter-clockwise A_t -> C -> B_t -> A_t.
 //!
 //! That is h(h-1)/2 + ceil(h/2) wavelengths per direction for even n and h(h-1)/2 + h for odd n:
@@ -13,18 +14,21 @@
 //! ordered pair appears once, and on its shorter arc when members are evenly spaced.
 //!
 //! A step may hold several such all-to-alls, each among members of its own (stage 1 of OpTree), and
-//! several transfers per ordered pair; each gets wavelengths of its own.
+//! several transfers per ordered pair; each gets wavelengths of its own. The result is used only if
+//! it needs exactly as many wavelengths as the greatest load: then it is optimal for the step.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
 use super::Arc;
+use super::order::loads;
 use crate::fabric::{Direction, WdmRing};
 use crate::schedule::Schedule;
 
 /// The channel of each transfer of a step, counted on over slots; `None` if the step does not
-/// consist of uniform all-to-alls among disjoint member sets with the paths of the construction.
+/// consist of uniform all-to-alls among disjoint member sets with the paths of the construction, or
+/// fewer channels might do.
 pub(super) fn all_to_all(
     schedule: &Schedule,
     step: Range<usize>,
@@ -32,8 +36,6 @@ pub(super) fn all_to_all(
     ring: &WdmRing,
 ) -> Option<Vec<u32>> {
     let groups = groups(schedule, step.clone(), ring.ranks)?;
-    let mut colours = vec![0; arcs.len()];
-    let mut next = [0u32; 2];
     // Where each rank stands: (group, index among its members).
     let mut place = vec![(0usize, 0u32); ring.ranks as usize];
     for (number, group) in groups.iter().enumerate() {
@@ -41,26 +43,17 @@ pub(super) fn all_to_all(
             place[member as usize] = (number, index as u32);
         }
     }
-    let bases: Vec<[u32; 2]> = groups
-        .iter()
-        .map(|group| {
-            let base = next;
-            let per_round = wavelengths(group.members.len() as u32);
-            for way in 0..2 {
-                next[way] += per_round[way] * group.rounds;
-            }
-            base
-        })
-        .collect();
+    // Circles are numbered as they are met: (group, round, circle) to channel, per direction.
+    let mut numbers: [FxHashMap<(usize, u32, u32), u32>; 2] = Default::default();
     let mut rounds_seen: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    for (offset, index) in step.enumerate() {
+    let mut colours = Vec::with_capacity(arcs.len());
+    for (arc, index) in arcs.iter().zip(step) {
         let (source, destination) = (schedule.source()[index], schedule.destination()[index]);
         let (number, from) = place[source as usize];
         let (_, to) = place[destination as usize];
         let group = &groups[number];
-        let members = group.members.len() as u32;
-        let (direction, circle) = circle(from, to, members);
-        if arcs[offset].direction != direction {
+        let (direction, circle) = circle(from, to, group.members.len() as u32);
+        if direction.is_some_and(|direction| direction != arc.direction) {
             return None;
         }
         let round = if group.rounds == 1 {
@@ -70,40 +63,38 @@ pub(super) fn all_to_all(
             *seen += 1;
             *seen - 1
         };
-        let way = direction as usize;
-        colours[offset] = bases[number][way] + round * wavelengths(members)[way] + circle;
+        let numbers = &mut numbers[arc.direction as usize];
+        let next = numbers.len() as u32;
+        colours.push(*numbers.entry((number, round, circle)).or_insert(next));
     }
-    Some(colours)
+    let optimal = Direction::BOTH.into_iter().all(|direction| {
+        let greatest = loads(direction, arcs, ring.ranks).into_iter().max().unwrap_or(0);
+        numbers[direction as usize].len() == greatest as usize
+    });
+    optimal.then_some(colours)
 }
 
-/// Wavelengths that the construction needs, per direction.
-fn wavelengths(members: u32) -> [u32; 2] {
-    let half = members / 2;
-    let pairs = half * half.saturating_sub(1) / 2;
-    if members % 2 == 0 { [pairs + half.div_ceil(2), pairs + half / 2] } else { [pairs + half; 2] }
-}
-
-/// The direction and the number of the circle that carries the lightpath from member `from` to
-/// member `to`.
-fn circle(from: u32, to: u32, members: u32) -> (Direction, u32) {
+/// The number of the circle that carries the lightpath from member `from` to member `to`, and its
+/// direction, or `None` where two members face each other and either way will do.
+fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u32) {
     use Direction::{Clockwise, CounterClockwise};
     let half = members / 2;
     let pairs = half * half.saturating_sub(1) / 2;
-    let odd_member = |member: u32| member == 2 * half;
-    if odd_member(from) || odd_member(to) {
-        let (couple, to_odd) = if odd_member(to) { (from, true) } else { (to, false) };
-        let is_a = couple < half;
+    let odd_one = |member: u32| member == 2 * half;
+    if odd_one(from) || odd_one(to) {
+        let (facing, to_odd) = if odd_one(to) { (from, true) } else { (to, false) };
         // Clockwise B_t -> C -> A_t, counter-clockwise A_t -> C -> B_t.
-        let direction = if is_a == to_odd { CounterClockwise } else { Clockwise };
-        return (direction, pairs + couple % half);
+        let direction = if (facing < half) == to_odd { CounterClockwise } else { Clockwise };
+        return (Some(direction), pairs + facing % half);
     }
     let (from_couple, to_couple) = (from % half, to % half);
     if from_couple == to_couple {
-        let couple = from_couple;
-        if members % 2 == 1 {
-            return (if from < half { Clockwise } else { CounterClockwise }, pairs + couple);
-        }
-        return (Direction::BOTH[(couple % 2) as usize], pairs + couple / 2);
+        let direction = match (members % 2 == 1, from < half) {
+            (true, true) => Some(Clockwise),
+            (true, false) => Some(CounterClockwise),
+            (false, _) => None,
+        };
+        return (direction, pairs + from_couple);
     }
     let (low, high) = (from_couple.min(to_couple), from_couple.max(to_couple));
     // Clockwise: A_high -> B_low -> B_high -> A_low -> A_high.
@@ -114,7 +105,7 @@ fn circle(from: u32, to: u32, members: u32) -> (Direction, u32) {
         (false, true) => high,
     };
     let direction = if to == next_clockwise { Clockwise } else { CounterClockwise };
-    (direction, high * (high - 1) / 2 + low)
+    (Some(direction), high * (high - 1) / 2 + low)
 }
 
 /// Members of one all-to-all, in ring order, and how many transfers each ordered pair has.

@@ -2,7 +2,7 @@
 //! must agree with it: what it rejects is wrong, what it accepts is equivalent.
 //!
 //! The naive checker shares nothing with the verifier: it walks every lightpath link by link,
-//! keeps whole sets of contributions in maps, and steps through time for all chunks at once.
+//! keeps whole sets of contributions in maps, and goes step by step for all chunks at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,8 +114,8 @@ fn data_arrives(plan: &Plan) -> bool {
         }
         goal.insert(chunk, makers);
     }
-    for slot in 0..plan.slots() {
-        let Some(after) = one_slot(plan, slot, &state) else { return false };
+    for step in 0..plan.schedule.steps() {
+        let Some(after) = one_step(plan, step, &state) else { return false };
         state = after;
     }
     (0..collective.chunks()).all(|chunk| {
@@ -125,11 +125,11 @@ fn data_arrives(plan: &Plan) -> bool {
     })
 }
 
-/// What ranks hold after a slot, if all goes well in it.
-fn one_slot(plan: &Plan, slot: u32, before: &State) -> Option<State> {
+/// What ranks hold after a step, if all goes well in it.
+fn one_step(plan: &Plan, step: usize, before: &State) -> Option<State> {
     let mut arrivals: BTreeMap<(u32, u32), Vec<(Action, &BTreeSet<u32>)>> = BTreeMap::new();
-    for lightpath in plan.lightpaths().filter(|lightpath| lightpath.slot == slot) {
-        let Transfer { chunk, count, source, destination, action } = lightpath.transfer;
+    for index in plan.schedule.step(step) {
+        let Transfer { chunk, count, source, destination, action } = plan.schedule.transfer(index);
         for chunk in chunk..chunk + count {
             let sent = before.get(&(source, chunk))?;
             arrivals.entry((destination, chunk)).or_default().push((action, sent));

@@ -10,8 +10,9 @@ use opticoll::schedule::{Action, Schedule, Transfer};
 use opticoll::verify::{Link, Violation, ViolationKind, verify};
 
 /// A plan from lines such as `3 copy 5+2 0>1 cw 0.7`: in slot 3 the chunks 5 and 6 go from rank 0
-/// to rank 1, clockwise on fibre 0 and wavelength 7. A line `step` opens the next step.
-/// `collective` is `kind ranks root pieces`, the last two optional.
+/// to rank 1, clockwise on fibre 0 and wavelength 7. Each slot is a step of its own, but for lines
+/// that begin with step and slot, such as `1:3`. `collective` is `kind ranks root pieces`, the last
+/// two optional.
 pub(crate) fn by_hand(fabric: &str, collective: &str, lines: &str) -> Plan {
     let words: Vec<&str> = collective.split_whitespace().collect();
     let number = |word: usize, default: u32| words.get(word).map_or(default, |word| parse(word));
@@ -30,17 +31,16 @@ pub(crate) fn by_hand(fabric: &str, collective: &str, lines: &str) -> Plan {
         slot: Vec::new(),
         step_slots: Vec::new(),
     };
-    plan.schedule.begin_step();
-    for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        if line == "step" {
-            plan.schedule.begin_step();
-            continue;
-        }
-        let [slot, action, chunks, ends, way, channel] =
+    for line in lines.lines() {
+        let [time, action, chunks, ends, way, channel] =
             line.split_whitespace().collect::<Vec<_>>().try_into().expect(line);
+        let (step, slot) = time.split_once(':').unwrap_or((time, time));
         let (chunk, count) = chunks.split_once('+').unwrap_or((chunks, "1"));
         let (source, destination) = ends.split_once('>').expect(line);
         let (fibre, wavelength) = channel.split_once('.').expect(line);
+        while plan.schedule.steps() <= parse::<usize>(step) {
+            plan.schedule.begin_step();
+        }
         plan.schedule.push(Transfer {
             chunk: parse(chunk),
             count: parse(count),
@@ -116,14 +116,13 @@ const SOUND: &[Row] = &[
         "0 copy 0 0>1 cw 0.0
          0 copy 1 1>2 cw 0.0
          0 copy 2 2>0 cw 0.0
-         step
          1 copy 2 0>1 cw 0.0
          1 copy 0 1>2 cw 0.0
          1 copy 1 2>0 cw 0.0",
         "",
     ),
     (
-        "a broadcast may relay in the next slot",
+        "a broadcast may relay in the next step",
         THREE,
         "broadcast 3 1",
         "0 copy 0 1>2 cw 0.0
@@ -144,9 +143,7 @@ const SOUND: &[Row] = &[
         "scatter 4",
         "0 copy 1 0>1 cw 0.0
          0 copy 3 0>3 ccw 0.0
-         step
          1 copy 2 0>1 cw 0.0
-         step
          2 copy 2 1>2 cw 0.0",
         "",
     ),
@@ -183,12 +180,19 @@ const SOUND: &[Row] = &[
         "",
     ),
     (
+        "two ranks may reduce into each other one after the other in a step",
+        PAIR,
+        "all_reduce 2",
+        "0:0 reduce 0 0>1 cw 0.0
+         0:1 reduce 0 1>0 cw 0.0",
+        "",
+    ),
+    (
         "a result may be copied over its parts",
         THREE,
         "all_reduce 3",
         "0 reduce 0 1>0 ccw 0.0
          0 reduce 0 2>0 cw 0.0
-         step
          1 copy 0 0>1 cw 0.0
          1 copy 0 0>2 ccw 0.0",
         "",
@@ -202,7 +206,7 @@ const SOUND: &[Row] = &[
         "",
     ),
     (
-        "a reduction sends what was there at the start of the slot",
+        "a reduction sends what was there at the start of the step",
         // Rank 1 sends {1}, not {1, 2}, so that {2} is still wanted.
         THREE,
         "reduce 3",
@@ -303,20 +307,28 @@ const DATA: &[Row] = &[
         "not_held",
     ),
     (
-        "a rank cannot pass on in the slot of arrival",
+        "a rank cannot pass on in the step of arrival",
         THREE,
         "broadcast 3",
         "0 copy 0 0>1 cw 0.0
          0 copy 0 1>2 cw 0.0",
-        "same_slot_forward",
+        "same_step_forward",
     ),
     (
-        "a rank cannot pass on in the slot of arrival, however the lines are ordered",
+        "a rank cannot pass on in the step of arrival, not even in a later slot",
+        THREE,
+        "broadcast 3",
+        "0:0 copy 0 0>1 cw 0.0
+         0:1 copy 0 1>2 cw 0.0",
+        "same_step_forward",
+    ),
+    (
+        "a rank cannot pass on in the step of arrival, however the lines are ordered",
         THREE,
         "broadcast 3",
         "0 copy 0 1>2 cw 0.0
          0 copy 0 0>1 cw 0.0",
-        "same_slot_forward",
+        "same_step_forward",
     ),
     (
         "what is not held is reported once, not for all that follows",
@@ -335,7 +347,7 @@ const DATA: &[Row] = &[
         "duplicate",
     ),
     (
-        "two arrivals in one slot are a duplicate",
+        "two arrivals in one step are a duplicate",
         PAIR,
         "broadcast 2",
         "0 copy 0 0>1 cw 0.0
@@ -383,7 +395,7 @@ const DATA: &[Row] = &[
         "double_reduction",
     ),
     (
-        "what was there at the start of the slot is what is sent",
+        "what was there at the start of the step is what is sent",
         THREE,
         "reduce 3",
         "0 reduce 0 2>1 ccw 0.0
@@ -620,11 +632,10 @@ fn relay() -> Plan {
     by_hand(
         THREE,
         "broadcast 3 0 2",
-        "0 copy 0 0>1 cw 0.0
-         1 copy 1 0>1 cw 0.0
-         step
-         2 copy 0 1>2 cw 0.0
-         3 copy 1 1>2 cw 0.0",
+        "0:0 copy 0 0>1 cw 0.0
+         0:1 copy 1 0>1 cw 0.0
+         1:2 copy 0 1>2 cw 0.0
+         1:3 copy 1 1>2 cw 0.0",
     )
 }
 

@@ -6,6 +6,7 @@ message size, rate and delay cancel, so step counts decide.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -64,8 +65,6 @@ def reproduce(output: Path, constructed: Construct, *, quick: bool) -> list[Find
     findings: list[Finding] = []
     rows: list[dict[str, object]] = []
     for claim in PUBLISHED:
-        # The plans of 4096 ranks, which only the journal's averages use, take minutes.
-        builds = not quick and max(ranks for group in claim.groups for ranks, _ in group) <= 2048
         for printed, baseline in zip(claim.printed, BASELINES, strict=True):
             computed = _mean(claim, baseline, _paper_steps)
             entry = compared(
@@ -73,12 +72,12 @@ def reproduce(output: Path, constructed: Construct, *, quick: bool) -> list[Find
                 printed,
                 round(computed, 3),
                 "%",
-                _note(claim, printed, computed),
+                _note(claim, baseline, printed),
                 tolerance=TOLERANCE,
             )
             findings.append(entry)
             steps = time = None
-            if builds:
+            if not quick:
                 steps = _mean(claim, baseline, lambda *key: _plan(constructed, *key).steps)
                 time = _mean(claim, baseline, lambda *key: _plan(constructed, *key).times_ps[BLOCK])
                 findings.append(_constructed(claim, baseline, printed, steps, time))
@@ -150,18 +149,28 @@ def _spell(groups: Sequence[Sequence[Case]]) -> str:
     )
 
 
-def _note(claim: Published, printed: float, computed: float) -> str:
+def _note(claim: Published, baseline: str, printed: float) -> str:
     sets = "; ".join(_spell([group]) for group in claim.groups)
     kind = "the mean of two means, over" if len(claim.groups) > 1 else "the mean over"
-    slip = (
-        ""
-        if abs(int(computed * 100) / 100 - printed) < 1e-9
-        else (
-            " The printed digits are not those of the value, cut off or rounded: a slip in the "
-            "paper."
-        )
-    )
-    return f"By step counts alone, {kind} (N, w) = {sets} ({claim.source}).{slip}"
+    # The paper cuts every percentage after two digits, those of single cases as well.
+    means = [
+        _cut(sum(_cut(100 * _reduction(case, baseline)) for case in group) / len(group))
+        for group in claim.groups
+    ]
+    if abs(_cut(sum(means) / len(means)) - printed) < 1e-9:
+        digits = "cutting each case and each mean after two digits gives the printed digits"
+    else:
+        digits = "the printed digits differ even when each case and mean is cut after two: a slip"
+    return f"By step counts alone, {kind} (N, w) = {sets} ({claim.source}); {digits}."
+
+
+def _reduction(case: Case, baseline: str) -> float:
+    return 1 - _paper_steps(case, "optree") / _paper_steps(case, baseline)
+
+
+def _cut(percent: float) -> float:
+    # The nudge keeps 94.30 from becoming 94.29 in binary.
+    return math.trunc(100 * percent + math.copysign(1e-6, percent)) / 100
 
 
 def _constructed(
@@ -172,8 +181,7 @@ def _constructed(
         printed,
         round(time, 3),
         "%",
-        f"Time with blocks of 4 MiB, both plans constructed and verified; in steps it is "
-        f"{steps:.2f}%.",
+        f"Time with blocks of 4 MiB, all plans constructed; in steps it is {steps:.2f}%.",
         tolerance=TOLERANCE,
     )
 
@@ -220,7 +228,7 @@ def _overtaken() -> Finding:
     own, other = _paper_steps(case, "optree"), _paper_steps(case, "wrht")
     return finding(
         "reductions.4096.wrht",
-        "OpTree needs far fewer steps",
+        "fewer steps",
         round(100 * (1 - own / other), 2),
         "% fewer steps than WRHT",
         "reproduced" if own < other else "refuted",

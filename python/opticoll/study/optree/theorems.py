@@ -145,7 +145,7 @@ def _best_depth_findings() -> list[Finding]:
             )
         )
     flat = steps(512)
-    shape = flat[0] == flat[1] and flat[1] < flat[2] < flat[3] < flat[4]
+    shape = flat[0] == flat[1] and flat == sorted(flat) and flat[-2] < flat[-1]
     falls = steps(1024)
     valley = falls[0] > falls[1] == falls[2] < falls[3] < falls[4]
     for ranks, holds, words, values in (

@@ -140,12 +140,13 @@ fn greatest(change: &[i64]) -> u64 {
 /// How many of the most promising trees are examined link by link.
 const EXAMINED: usize = 48;
 
-/// The tree with the fewest slots by link loads, for `channels` wavelengths per direction; of
-/// equal ones that with the least load, then the flattest.
+/// The tree expected to need the fewest slots for `channels` wavelengths per direction; of equal
+/// ones that with the least load, then the flattest.
 ///
 /// Trees are non-increasing lists of radices (a large radix is cheapest in stage 1, where traffic
 /// may go both ways around) whose product is from N to 1.5 N. A closed estimate picks the most
-/// promising; their loads are then computed link by link.
+/// promising; their loads are then computed link by link. Stages on segments need exactly their
+/// load in wavelengths; stage 1 goes around the ring and may need more, which only [`thirds`] tells.
 pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     let mut candidates = Vec::new();
     list_trees(ranks, &mut Vec::new(), 1, &mut candidates);
@@ -164,10 +165,20 @@ pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     candidates.truncate(EXAMINED);
     let cost = |radices: &Vec<u32>| {
         let loads = stage_loads(ranks, radices);
-        let slots: u64 = loads.iter().map(|load| load.div_ceil(u64::from(channels))).sum();
+        let first = radices.first().map_or(0, |&radix| thirds(ranks, radix));
+        let needs = loads.iter().enumerate().map(|(stage, &load)| {
+            if stage == 0 { load.max(first) } else { load }
+        });
+        let slots: u64 = needs.map(|need| need.div_ceil(u64::from(channels))).sum();
         (slots, loads.iter().sum::<u64>(), radices.len())
     };
     candidates.into_iter().min_by_key(cost).unwrap_or_default()
+}
+
+/// What stage 1 needs beyond its load: around the ring three lightpaths fit on a wavelength only
+/// if none is longer than N / 3, so unequal thirds need N / 2 wavelengths where their load is N / 3.
+fn thirds(ranks: u32, radix: u32) -> u64 {
+    if radix == 3 && ranks % 3 != 0 { u64::from(ranks / 2) } else { 0 }
 }
 
 /// Appends all non-increasing lists that extend `radices` (whose product is `leaves`) to a product

@@ -1,8 +1,10 @@
 //! Finding repetitions: blocks of lightpaths that are shifted copies of one another.
 //!
-//! Lightpaths are sorted; runs of at least three with one and the same shift from each to the next
-//! become a block with a repetition; then runs of such blocks become blocks with one more, until
-//! nothing is gained.
+//! Blocks, at first single lightpaths, are sorted in one of several orders; runs with one and the
+//! same shift from each to the next become a block with one repetition more. Each order finds other
+//! regularities: rotations side by side on one wavelength, fans out of one source, fans into one
+//! destination, equal hops. The orders are gone through for long runs first, then for short ones,
+//! until nothing is gained.
 
 use crate::plan::Lightpath;
 
@@ -14,16 +16,17 @@ pub(super) struct Modulus {
 }
 
 /// By how much each copy differs from the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Shift {
     pub(super) chunk: u32,
-    pub(super) rank: u32,
+    pub(super) source: u32,
+    pub(super) destination: u32,
     pub(super) fibre: u32,
     pub(super) wavelength: u32,
 }
 
 /// So many copies, the first included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Repetition {
     pub(super) count: u32,
     pub(super) shift: Shift,
@@ -36,36 +39,75 @@ pub(super) struct Block {
     pub(super) repetitions: Vec<Repetition>,
 }
 
-/// The shortest run worth a repetition: with two, any pair would do and spoil longer runs.
-const SHORTEST_RUN: usize = 3;
+/// The shortest runs worth a repetition, first and then: with two, any pair would do and spoil
+/// longer runs.
+const SHORTEST_RUNS: [usize; 2] = [8, 3];
 
-/// The lightpaths of one slot as blocks, in a canonical order.
-pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<Block> {
-    lightpaths.sort_by_key(|lightpath| {
+/// The orders in which runs are looked for.
+#[derive(Clone, Copy)]
+enum Order {
+    Circuit,
+    Source,
+    Destination,
+    Hops,
+}
+
+impl Order {
+    const ALL: [Order; 4] = [Order::Circuit, Order::Source, Order::Destination, Order::Hops];
+
+    fn key(self, lightpath: &Lightpath, ranks: u32) -> [u32; 6] {
         let Lightpath { circuit, transfer, .. } = *lightpath;
-        let hops = (transfer.destination + modulus.ranks - transfer.source) % modulus.ranks;
-        (transfer.action, circuit, hops, transfer)
-    });
-    let mut blocks: Vec<Block> = lightpaths
-        .into_iter()
-        .map(|base| Block { base, repetitions: Vec::new() })
-        .collect();
-    loop {
-        let before = blocks.len();
-        blocks = merge_runs(blocks, modulus);
-        if blocks.len() == before {
-            return blocks;
+        let hops = (transfer.destination + ranks - transfer.source) % ranks;
+        let way = (transfer.action as u32) << 1 | circuit.direction as u32;
+        let (fibre, wavelength) = (circuit.fibre.into(), circuit.wavelength.into());
+        let (source, destination, chunk) = (transfer.source, transfer.destination, transfer.chunk);
+        match self {
+            Order::Circuit => [way, fibre, wavelength, hops, source, chunk],
+            Order::Source => [way, source, fibre, wavelength, destination, chunk],
+            Order::Destination => [way, destination, fibre, wavelength, source, chunk],
+            Order::Hops => [way, hops, fibre, wavelength, source, chunk],
         }
     }
 }
 
-fn merge_runs(blocks: Vec<Block>, modulus: Modulus) -> Vec<Block> {
+/// The lightpaths of one slot as blocks, in a canonical order.
+pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<Block> {
+    lightpaths.sort_unstable();
+    let mut blocks: Vec<Block> = lightpaths
+        .into_iter()
+        .map(|base| Block { base, repetitions: Vec::new() })
+        .collect();
+    for shortest in SHORTEST_RUNS {
+        loop {
+            let before = blocks.len();
+            for order in Order::ALL {
+                sort(&mut blocks, order, modulus.ranks);
+                blocks = merge_runs(blocks, shortest, modulus);
+            }
+            if blocks.len() == before {
+                break;
+            }
+        }
+    }
+    sort(&mut blocks, Order::Circuit, modulus.ranks);
+    blocks
+}
+
+fn sort(blocks: &mut [Block], order: Order, ranks: u32) {
+    blocks.sort_by(|one, other| {
+        one.repetitions
+            .cmp(&other.repetitions)
+            .then_with(|| order.key(&one.base, ranks).cmp(&order.key(&other.base, ranks)))
+    });
+}
+
+fn merge_runs(blocks: Vec<Block>, shortest: usize, modulus: Modulus) -> Vec<Block> {
     let mut merged = Vec::new();
     let mut first = 0;
     while first < blocks.len() {
         let run = run_length(&blocks[first..], modulus);
         let mut block = blocks[first].clone();
-        if let Some((count, shift)) = run.filter(|(count, _)| *count >= SHORTEST_RUN) {
+        if let Some((count, shift)) = run.filter(|(count, _)| *count >= shortest) {
             block.repetitions.push(Repetition { count: count as u32, shift });
             first += count;
         } else {
@@ -92,18 +134,17 @@ fn shift(one: &Block, other: &Block, modulus: Modulus) -> Option<Shift> {
     let ahead = |from: u32, to: u32, modulus: u32| {
         if to >= from { to - from } else { to + (modulus - from) }
     };
-    let rank = ahead(from.transfer.source, to.transfer.source, modulus.ranks);
     let alike = one.repetitions == other.repetitions
         && from.transfer.action == to.transfer.action
         && from.transfer.count == to.transfer.count
-        && from.circuit.direction == to.circuit.direction
-        && rank == ahead(from.transfer.destination, to.transfer.destination, modulus.ranks);
+        && from.circuit.direction == to.circuit.direction;
     if !alike {
         return None;
     }
     Some(Shift {
         chunk: ahead(from.transfer.chunk, to.transfer.chunk, modulus.chunks),
-        rank,
+        source: ahead(from.transfer.source, to.transfer.source, modulus.ranks),
+        destination: ahead(from.transfer.destination, to.transfer.destination, modulus.ranks),
         fibre: to.circuit.fibre.checked_sub(from.circuit.fibre)?.into(),
         wavelength: to.circuit.wavelength.checked_sub(from.circuit.wavelength)?.into(),
     })

@@ -222,7 +222,7 @@ fn read_lightpath(
     let mut total = 1u64;
     while let Some(word) = words.optional() {
         let repetition = match word.text.strip_prefix('x') {
-            Some(count) => Repetition { count: word.part(count)?, shift: [0; 4] },
+            Some(count) => Repetition { count: word.part(count)?, shift: [0; SHIFTED.len()] },
             None => return Err(word.wrong("expected a repetition, such as x4 chunk+1 rank+1")),
         };
         total = total.saturating_mul(u64::from(repetition.count));
@@ -246,12 +246,12 @@ fn read_lightpath(
     expand(base, &repetitions, &channel, plan)
 }
 
-/// What a repetition may shift, in the order of [`Repetition::shift`].
-const SHIFTED: [&str; 4] = ["chunk", "rank", "fibre", "wavelength"];
+/// What a repetition may shift, in the order of [`Repetition::shift`]; `rank` is both ends.
+const SHIFTED: [&str; 6] = ["chunk", "rank", "source", "destination", "fibre", "wavelength"];
 
 struct Repetition {
     count: u32,
-    shift: [u32; 4],
+    shift: [u32; SHIFTED.len()],
 }
 
 /// Refuses numbers that a rotation could not be counted modulo.
@@ -296,13 +296,18 @@ fn expand(
     let added = |number: u32, copy: u32, by: u32| {
         u32::try_from(u64::from(number) + u64::from(copy) * u64::from(by)).ok()
     };
-    let [chunk_by, rank_by, fibre_by, wavelength_by] = outermost.shift;
+    let [chunk_by, rank_by, source_by, destination_by, fibre_by, wavelength_by] = outermost.shift;
     for copy in 0..outermost.count {
         let mut shifted = base;
         let transfer = &mut shifted.transfer;
         transfer.chunk = turned(transfer.chunk, copy, chunk_by, collective.chunks());
-        transfer.source = turned(transfer.source, copy, rank_by, collective.ranks());
-        transfer.destination = turned(transfer.destination, copy, rank_by, collective.ranks());
+        for (rank, by) in [
+            (&mut transfer.source, source_by),
+            (&mut transfer.destination, destination_by),
+        ] {
+            *rank = turned(*rank, copy, rank_by, collective.ranks());
+            *rank = turned(*rank, copy, by, collective.ranks());
+        }
         shifted.circuit.fibre = added(base.circuit.fibre.into(), copy, fibre_by)
             .and_then(|fibre| fibre.try_into().ok())
             .ok_or_else(|| channel.wrong("the repetition leaves the range of fibres"))?;

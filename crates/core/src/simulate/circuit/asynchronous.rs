@@ -3,8 +3,9 @@
 //! Transfers keep the order of their slots wherever they share something; otherwise each starts as
 //! early as it can. Transfer t from u to v over channel c starts at the latest of
 //!
-//! * the arrival at u of every chunk it carries (from earlier slots);
-//! * where contributions combine: the start of every earlier transfer that reads what t changes;
+//! * the arrival at u of every chunk it carries (from earlier steps of the schedule);
+//! * where contributions combine: the start of every transfer of an earlier step that reads what
+//!   t changes;
 //! * F + R, with F the time from which c is free on every link of its path and its transmitter at
 //!   u and receiver at v are free, and R the reconfiguration delay if either was set to another
 //!   circuit before (or to none), else zero.
@@ -81,7 +82,7 @@ impl Ports {
     }
 }
 
-/// A transfer of the current slot, timed but not yet entered into what later slots see.
+/// A transfer of the current step, timed but not yet entered into what later steps see.
 struct Started {
     transfer: u32,
     begin: Time,
@@ -115,8 +116,10 @@ pub(super) fn run(
     let (mut transmitters, mut receivers) = (ports(), ports());
     let mut ends = vec![(Time::ZERO, Time::ZERO, None); plan.len()];
     let mut columns = SlotColumns::default();
+    let mut step_ends = plan.step_slots.iter().map(|slots| slots.end).peekable();
+    let mut started: Vec<Started> = Vec::new();
     for slot in 0..plan.slots() {
-        let mut started = Vec::with_capacity(slots.of_slot(slot).len());
+        let first = started.len();
         let mut waited = Time::ZERO;
         for &transfer in slots.of_slot(slot) {
             let index = transfer as usize;
@@ -164,23 +167,29 @@ pub(super) fn run(
             let begin = cause.map_or(Time::ZERO, |cause| ends[cause as usize].1).min(start);
             started.push(Started { transfer, begin, start, end });
         }
-        for Started { transfer, start, end, .. } in &started {
-            let moved = schedule.transfer(*transfer as usize);
+        let previous = columns.end.last().copied().unwrap_or(Time::ZERO);
+        let of_slot = &started[first..];
+        columns.start.push(of_slot.iter().map(|one| one.begin).min().unwrap_or(previous));
+        columns.end.push(of_slot.iter().map(|one| one.end).max().unwrap_or(previous));
+        columns.reconfiguration.push(waited);
+        columns.lightpaths.push(of_slot.len() as u64);
+        if step_ends.next_if(|&end| end <= slot + 1).is_none() {
+            continue;
+        }
+        // Steps without slots end where the one before does.
+        while step_ends.next_if(|&end| end <= slot + 1).is_some() {}
+        for Started { transfer, start, end, .. } in started.drain(..) {
+            let moved = schedule.transfer(transfer as usize);
             for chunk in moved.chunk..moved.chunk + moved.count {
                 let later = |entry: &mut Since, time: Time| {
-                    *entry = entry.later(Since { time, transfer: Some(*transfer) });
+                    *entry = entry.later(Since { time, transfer: Some(transfer) });
                 };
-                later(arrived.entry((moved.destination, chunk)).or_default(), *end);
+                later(arrived.entry((moved.destination, chunk)).or_default(), end);
                 if combines {
-                    later(read.entry((moved.source, chunk)).or_default(), *start);
+                    later(read.entry((moved.source, chunk)).or_default(), start);
                 }
             }
         }
-        let previous = columns.end.last().copied().unwrap_or(Time::ZERO);
-        columns.start.push(started.iter().map(|one| one.begin).min().unwrap_or(previous));
-        columns.end.push(started.iter().map(|one| one.end).max().unwrap_or(previous));
-        columns.reconfiguration.push(waited);
-        columns.lightpaths.push(started.len() as u64);
     }
     Ok(Timing { slots: columns, critical_path: critical_path(&ends) })
 }

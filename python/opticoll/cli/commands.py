@@ -1,38 +1,23 @@
-"""The command line: `opticoll COMMAND --help` says what each command takes.
+"""The commands: what each takes, does and says.
 
-Results go to standard output, everything else to standard error. Exit codes: 0 as asked, 1 a plan
-violates what it must keep, 2 bad input (one line says what, nothing is written), 130 interrupted.
-
-This is the only module that prints. Commands return text; `main` prints it when all is done, so
-that a failure leaves nothing behind on standard output.
+Heavy imports are inside the commands, so that `opticoll --help` is there at once.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import sys
-import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, Parameter
 
 from opticoll import __version__, _core, errors
+from opticoll.cli.arguments import DEFAULT_SIZE, build, compose_scenario, obtain, size_of
+from opticoll.cli.waiting import Waiting
 
-if TYPE_CHECKING:
-    from types import TracebackType
+__all__ = ["Answer", "app"]
 
-    from rich.progress import Progress, TaskID
-
-    from opticoll._core import Fabric, Plan
-    from opticoll.config import Scenario
-
-__all__ = ["app", "main"]
-
-DEFAULT_SIZE = "4MiB"
 DEFAULT_POLICY = "every_step"
 DEFAULT_SIMULATOR = "circuit"
 
@@ -366,8 +351,8 @@ def reproduce(
     from opticoll.report import text
 
     folder = Path("reproduced", name) if output is None else output
-    with Waiting(f"reproducing {name}"):
-        findings = study.reproduce(name, folder, quick)
+    with Waiting(f"reproducing {name}") as waiting:
+        findings = study.reproduce(name, folder, quick, waiting.update)
     notes = [f"wrote figures and tables to {folder}"]
     if as_json:
         answer = {"paper": name, "output": str(folder), "findings": findings}
@@ -375,243 +360,6 @@ def reproduce(
     return Answer(text.findings_table(findings), notes=notes)
 
 
-def build(
-    collective: str,
-    fabric: str | None,
-    algorithm: str | None,
-    wavelength: str | None,
-    root: int | None,
-    size_bytes: int | None = None,
-) -> tuple[Plan, str]:
-    """The plan that the options ask for, and a note on the algorithm where it was not named."""
-    import opticoll
-    from opticoll import registry
-
-    kind = _core.collective_kind(collective)
-    note = ""
-    if algorithm is None:
-        algorithm = registry.default_algorithm(kind)
-        note = f" (not named: the first listed for {kind})"
-    made = opticoll.plan(
-        kind,
-        need_fabric(fabric),
-        algorithm,
-        size=size_bytes,
-        root=0 if root is None else root,
-        wavelength="auto" if wavelength is None else wavelength,
-    )
-    return made, note
-
-
-def obtain(
-    source: str,
-    fabric: str | None,
-    algorithm: str | None,
-    wavelength: str | None,
-    root: int | None,
-) -> tuple[Plan, str]:
-    """The plan in a file, or the one that a collective and options ask for; and a note on it."""
-    import opticoll
-    from opticoll import config
-
-    if not names_plan_file(source):
-        try:
-            return build(source, fabric, algorithm, wavelength, root)
-        except errors.CollectiveError as error:
-            if "unknown" in str(error):
-                raise errors.CollectiveError(f"{error} (and there is no such plan file)") from error
-            raise
-    given = {"--algorithm": algorithm, "--wavelength": wavelength, "--root": root}
-    for option, value in given.items():
-        if value is not None:
-            raise errors.UsageError(f"{option} cannot be given with a plan file: it holds its own")
-    made = opticoll.read_plan(source)
-    if fabric is not None and config.parse_fabric(fabric).spec != made.fabric.spec:
-        raise errors.UsageError(
-            f"`{source}` is a plan for another fabric: it holds for {made.fabric.spec}, "
-            f"given was {config.parse_fabric(fabric).spec}"
-        )
-    return made, ""
-
-
-def names_plan_file(source: str) -> bool:
-    """Whether a source is a file, by its name or because it exists and is no collective."""
-    from opticoll.formats.plan_file import SUFFIXES
-
-    if source.endswith(SUFFIXES) or os.sep in source:
-        return True
-    try:
-        _core.collective_kind(source)
-    except errors.CollectiveError:
-        return os.path.exists(source)
-    return False
-
-
-def need_fabric(fabric: str | None) -> Fabric:
-    """The fabric of an option that must be given."""
-    from opticoll import config
-
-    if fabric is None:
-        raise errors.UsageError(
-            "--fabric is missing; give a preset such as optree_paper, "
-            "or wdm_ring:ranks=16,wavelengths=2"
-        )
-    return config.parse_fabric(fabric)
-
-
-def size_of(made: Plan, size: str | None) -> int:
-    """The size in bytes: as asked for, else as in the plan, else the default."""
-    if size is not None:
-        return _core.parse_size(size)
-    return _core.parse_size(DEFAULT_SIZE) if made.size_bytes is None else made.size_bytes
-
-
-def compose_scenario(
-    source: str,
-    fabric: str | None,
-    algorithms: str | None,
-    size: str | None,
-    sizes: str | None,
-    ranks: str | None,
-    wavelengths: str | None,
-    policy: str | None,
-    simulator: str | None,
-    wavelength: str | None,
-    root: int | None,
-) -> Scenario:
-    """The comparison that a scenario file or a collective asks for; options win over the file."""
-    from dataclasses import replace
-
-    from opticoll import config
-
-    if size is not None and sizes is not None:
-        raise errors.UsageError("--size and --sizes are both given; give one of them")
-    sizes = sizes if size is None else size
-    if config.is_yaml(source):
-        scenario = config.read_scenario(source)
-        if fabric is not None:
-            scenario = replace(scenario, fabric=config.parse_fabric(fabric))
-    else:
-        scenario = config.Scenario(
-            collective=_core.collective_kind(source),
-            fabric=need_fabric(fabric),
-            sizes=[_core.parse_size(DEFAULT_SIZE)],
-        )
-    given: dict[str, Any] = {
-        "algorithms": None if algorithms is None else config.split_algorithms(algorithms),
-        "sizes": None if sizes is None else config.split_sizes(sizes),
-        "ranks": None if ranks is None else config.split_counts("--ranks", ranks),
-        "wavelengths": (
-            None if wavelengths is None else config.split_counts("--wavelengths", wavelengths)
-        ),
-        "policy": policy,
-        "simulator": simulator,
-        "wavelength": wavelength,
-        "root": root,
-    }
-    return replace(scenario, **{key: value for key, value in given.items() if value is not None})
-
-
 def to_json(value: object) -> str:
     """JSON for machines, indented for whoever looks at it."""
     return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-class Waiting:
-    """A progress bar on standard error, once a second has passed and only on a terminal."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-        self._done, self._total = 0, 0
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
-        self._lock = threading.Lock()
-        self._timer = threading.Timer(1.0, self._appear) if sys.stderr.isatty() else None
-
-    def __enter__(self) -> Waiting:
-        if self._timer is not None:
-            self._timer.daemon = True
-            self._timer.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        with self._lock:
-            self._timer = None
-            if self._bar is not None:
-                self._bar.stop()
-
-    def update(self, label: str, done: int, total: int) -> None:
-        """Say what is being done, as number `done` of `total`."""
-        with self._lock:
-            self._label, self._done, self._total = label, done, total
-            if self._bar is not None and self._task is not None:
-                self._bar.update(self._task, description=label, completed=done, total=total)
-
-    def _appear(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        with self._lock:
-            if self._timer is None:
-                return
-            columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(
-                self._label, completed=self._done, total=self._total or None
-            )
-            self._bar.start()
-
-
-# What helps after an error of a kind, where the message itself does not say it all.
-HINTS: dict[type[errors.OpticollError], str] = {
-    errors.AlgorithmError: "see `opticoll list algorithms`",
-    errors.CollectiveError: "see `opticoll list collectives`",
-    errors.FabricError: "see `opticoll list fabrics`",
-    errors.SimulationError: "see `opticoll list simulators` and `opticoll list policies`",
-    errors.WavelengthError: "see `opticoll list wavelengths`",
-}
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code; `argv` are the arguments after `opticoll`."""
-    try:
-        answer = app(argv, exit_on_error=False, print_error=False)
-        if not isinstance(answer, Answer):
-            return 0
-        for note in answer.notes:
-            print(f"opticoll: {note}", file=sys.stderr)
-        print(answer.text, flush=True)
-        return answer.code
-    except BrokenPipeError:
-        # The reader has seen enough (`| head`); Python must not try to flush again at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except CycloptsError as error:
-        command = " ".join(error.command_chain or ())
-        return refuse(str(error), f"see `opticoll {command} --help`".replace("  ", " "))
-    except errors.OpticollError as error:
-        return refuse(str(error), HINTS.get(type(error)))
-    except MemoryError:
-        return refuse("there is not enough memory for this", "try fewer ranks")
-    except KeyboardInterrupt:
-        print("opticoll: interrupted", file=sys.stderr)
-        return 130
-
-
-def refuse(message: str, hint: str | None) -> int:
-    """Say what was wrong on standard error; returns the exit code for bad input."""
-    print(f"opticoll: error: {' '.join(message.split())}", file=sys.stderr)
-    if hint is not None:
-        print(f"hint: {hint}", file=sys.stderr)
-    return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())

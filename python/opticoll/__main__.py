@@ -1,0 +1,8 @@
+"""`python -m opticoll` is the command `opticoll`."""
+
+import sys
+
+from opticoll.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
