@@ -32,12 +32,12 @@ validate: $(VENV)/built
 
 $(VENV)/installed: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opticoll needs Python 3.11")'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || (apt-get install --yes python3-venv && $(PYTHON) -m venv $(VENV))
 	pip install --quiet --requirement constraints.txt
 	touch $@
 
 $(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
-	maturin develop --release --quiet
+	pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 clean:

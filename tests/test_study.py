@@ -48,9 +48,9 @@ def of_wrht(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
 OPTREE_FINDINGS = [
     ("table1.ring", 1023, 1023, "reproduced"),
     ("table1.neighbour_exchange", 512, 512, "reproduced"),
+    ("table1.neighbour_exchange.one_wavelength", 512, 1023, "refuted"),
     ("table1.wrht", 259, 259, "conditional"),
     ("table1.wrht.printed_formula", 259, 16, "refuted"),
-    ("table1.wrht.constructed", 259, 1041, "refuted"),
     ("table1.one_stage", 128, 2048, "refuted"),
     ("table1.optree", 70, 70, "reproduced"),
     ("table1.optree.depth", 7, 7, "reproduced"),
@@ -64,7 +64,7 @@ OPTREE_FINDINGS = [
     ("fig4.best_depth.1024", 7, "6 and 7", "reproduced"),
     ("fig4.best_depth.2048", 7, "7", "reproduced"),
     ("fig4.best_depth.4096", 8, "8", "reproduced"),
-    ("fig4.shape.512", "flat, then rising", "32, 32, 33, 34, 36", "refuted"),
+    ("fig4.shape.512", "flat, then rising", "32, 32, 32, 33, 34", "reproduced"),
     ("fig4.shape.1024", "falling, flat, then rising", "72, 70, 70, 72, 74", "reproduced"),
     ("equation3.1024", 70, 76, "refuted"),
     ("theorem3.proof.1024", 70, 26, "refuted"),
@@ -74,9 +74,9 @@ OPTREE_FINDINGS = [
     ("reductions.wavelengths.wrht", 88.06, 88.070, "reproduced"),
     ("reductions.wavelengths.ring", 95.84, 95.846, "reproduced"),
     ("reductions.wavelengths.neighbour_exchange", 91.69, 91.699, "reproduced"),
-    ("reductions.headline.wrht", 72.21, 72.22, "reproduced"),
-    ("reductions.headline.ring", 94.30, 94.307, "reproduced"),
-    ("reductions.headline.neighbour_exchange", 88.58, 88.623, "reproduced"),
+    ("reductions.headline.wrht", 72.21, 72.21, "reproduced"),
+    ("reductions.headline.ring", 94.30, 94.30, "reproduced"),
+    ("reductions.headline.neighbour_exchange", 88.58, 88.615, "reproduced"),
     ("reductions.journal.1024.wrht", 72.97, 72.973, "reproduced"),
     ("reductions.journal.1024.ring", 93.15, 93.157, "reproduced"),
     ("reductions.journal.1024.neighbour_exchange", 86.32, 86.328, "reproduced"),
@@ -85,5 +85,306 @@ OPTREE_FINDINGS = [
     ("reductions.journal.ranks.neighbour_exchange", 85.49, 85.498, "reproduced"),
     ("reductions.ranks.case_sets", None, 1, "conditional"),
     ("reductions.wavelengths.case_sets", None, 1, "conditional"),
-    ("reductions.4096.wrht", "OpTree needs far fewer steps", -31.27, "refuted"),
+    ("reductions.4096.wrht", "fewer steps", -31.27, "refuted"),
 ]
+
+
+@pytest.mark.parametrize(("id", "paper", "computed", "verdict"), OPTREE_FINDINGS)
+def test_optree_is_judged_as_the_reference_judges_it(
+    id: str,
+    paper: float | str | None,
+    computed: float | str,
+    verdict: str,
+    of_optree: Reproduction,
+) -> None:
+    finding = of_optree.findings[id]
+    assert (finding["paper"], finding["verdict"]) == (paper, verdict)
+    # The reference's percentages are those of the paper's own arithmetic, to 0.02 points.
+    tolerance = 0.02 if finding["unit"].startswith("%") else 0
+    assert finding["computed"] == (
+        computed if isinstance(computed, str) else pytest.approx(computed, abs=tolerance)
+    )
+
+
+def test_wrht_for_all_gather_needs_more_than_any_formula(of_optree: Reproduction) -> None:
+    # By hand: 1 to collect, at least 17 to exchange 8 times 129 blocks, 1023 to hand out.
+    finding = of_optree.findings["table1.wrht.constructed"]
+    assert isinstance(finding["computed"], int)
+    assert 1 + 17 + 1023 <= finding["computed"] <= 1.01 * 1041
+    assert finding["verdict"] == "refuted"
+
+
+def test_the_tree_of_the_papers_depth_misses_the_papers_steps(of_optree: Reproduction) -> None:
+    # Reference, section 3: seven stages of 3 need 86 slots by link load, 91 with first fit.
+    finding = of_optree.findings["table1.optree.paper_tree"]
+    assert isinstance(finding["computed"], int)
+    assert 86 <= finding["computed"] <= 91
+    assert finding["verdict"] == "refuted"
+
+
+@pytest.mark.parametrize("name", ["of_optree", "of_wrht"])
+def test_findings_are_complete_and_written_down(name: str, request: pytest.FixtureRequest) -> None:
+    reproduction: Reproduction = request.getfixturevalue(name)
+    written = {row["id"]: row for row in reproduction.rows("findings.csv")}
+    assert written.keys() == reproduction.findings.keys()
+    for finding in reproduction.findings.values():
+        assert finding.keys() == {"id", "paper", "computed", "unit", "verdict", "note"}
+        assert finding["verdict"] in VERDICTS
+        assert finding["note"].endswith(".")
+        assert written[finding["id"]]["verdict"] == finding["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("name", "figures"),
+    [("of_optree", ["fig4", "fig5", "fig6"]), ("of_wrht", ["fig2_optical"])],
+)
+def test_figures_are_there_with_their_numbers(
+    name: str, figures: list[str], request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(name).folder
+    for figure in figures:
+        assert (folder / f"{figure}.svg").read_bytes().startswith(b"<?xml")
+        assert (folder / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / f"{figure}.csv").stat().st_size > 0
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_no_plan_of_the_tables_fails_verification(
+    of_optree: Reproduction, of_wrht: Reproduction
+) -> None:
+    tables = [of_optree.rows(f"{name}.csv") for name in ("table1", "example16", "lemma1", "fig5")]
+    tables += [of_wrht.rows(f"{name}.csv") for name in ("steps", "fig2_optical", "striping")]
+    for rows in tables:
+        assert {row["verified"] for row in rows} <= {"true", ""}
+        assert any(row["verified"] == "true" for row in rows)
+
+
+# Reference, section 2.3, ceil of the continuous formula at w = 64.
+THEOREM_ONE = {
+    512: [512, 68, 40, 34, 32, 32, 32, 33, 34, 36],
+    1024: [2048, 192, 101, 80, 72, 70, 70, 72, 74, 76],
+    2048: [8192, 544, 254, 189, 166, 157, 155, 156, 159, 163],
+    4096: [32768, 1536, 640, 448, 381, 352, 342, 340, 343, 350],
+}
+EQUATION_THREE = {
+    512: [35, 34, 35, 35, 36],
+    1024: [80, 77, 76, 77, 78],
+    2048: [184, 172, 167, 166, 168],
+    4096: [423, 384, 368, 363, 363],
+}
+
+
+@pytest.mark.parametrize("ranks", THEOREM_ONE)
+def test_steps_by_depth_are_those_of_theorem_one_and_equation_three(
+    ranks: int, of_optree: Reproduction
+) -> None:
+    rows = [row for row in of_optree.rows("theorem1.csv") if row["ranks"] == str(ranks)]
+    assert [int(row["k"]) for row in rows] == list(range(1, 11))
+    assert [int(row["theorem1_steps"]) for row in rows] == THEOREM_ONE[ranks]
+    assert [int(row["equation3_steps"]) for row in rows[4:9]] == EQUATION_THREE[ranks]
+    fewest = [row["k"] for row in rows if row["fewest"] == "true"]
+    least = min(THEOREM_ONE[ranks])
+    assert fewest == [str(k) for k, steps in enumerate(THEOREM_ONE[ranks], 1) if steps == least]
+
+
+def test_equation_three_is_evaluated_exactly() -> None:
+    # N = m^k with w dividing: N m k / (4w) is whole, 4^5 * 4 * 5 / (4 * 64) = 80.
+    assert equation_three_steps(4**5, 64, 5) == 80
+    assert equation_three_steps(4**5, 63, 5) == 82  # 81.27
+    assert theorem_three_proof_steps(1024, 64, 7) == 26
+
+
+def test_the_printed_wrht_formula_gives_16() -> None:
+    # Reference, section 2.1: 7 + 8 + 1.
+    assert printed_wrht_formula(1024, 64) == 16
+
+
+@pytest.mark.parametrize(
+    ("ranks", "wavelengths", "steps"),
+    [
+        (512, 64, (32, 259, 511, 256)),
+        (1024, 64, (70, 259, 1023, 512)),
+        (2048, 64, (156, 259, 2047, 1024)),
+        (4096, 64, (340, 259, 4095, 2048)),
+        (1024, 96, (47, 387, 1023, 512)),
+        (1024, 128, (35, 515, 1023, 512)),
+        (1024, 256, (18, 1027, 1023, 512)),
+    ],
+)
+def test_the_papers_cases_have_the_references_steps(
+    ranks: int, wavelengths: int, steps: tuple[int, ...]
+) -> None:
+    # Reference, section 2.2.
+    names = ("optree", "wrht", "ring", "neighbour_exchange")
+    assert tuple(paper_steps(name, ranks, wavelengths) for name in names) == steps
+
+
+def test_only_the_ceiling_reading_gives_the_published_reductions() -> None:
+    # Reference, section 2.2: rounded or truly minimal k at 2048 ranks misses them.
+    printed = PUBLISHED[0].printed
+    candidates = [(ranks, 64) for ranks in (256, 512, 1024, 2048, 4096)]
+    assert case_sets(printed, candidates, "ceil") == [((1024, 64), (2048, 64))]
+    assert case_sets(printed, candidates, "round") == []
+    assert case_sets(printed, candidates, "best") == []
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "optree:radices=4x4", "neighbour_exchange"])
+@pytest.mark.parametrize("size", [1, 4096, 4 * 1024**2])
+def test_where_claims_hold_the_circuit_time_is_steps_times_one_step(
+    algorithm: str, size: int
+) -> None:
+    result = construct("all_gather", 16, 2, algorithm, sizes=(size,))
+    assert result.verified
+    assert result.claimed_steps == result.steps
+    assert result.times_ps[size] == result.steps * step_time_ps(size)
+    plan = _core.plan("all_gather", fabric(16, 2), algorithm)
+    closed = plan.simulate(size, simulator="closed_form").time_ps
+    assert closed == result.times_ps[size]
+
+
+def test_a_step_takes_transmission_and_reconfiguration() -> None:
+    # 4 MiB at 40 Gb/s is 838.8608 us; reconfiguration 25 us.
+    assert step_time_ps(4 * 1024**2) == 863_860_800
+
+
+# Reference, section 2.2: absolute times at 4 MiB and at 4 MiB / 1024, in ms.
+@pytest.mark.parametrize(
+    ("algorithm", "large_ms", "small_ms"),
+    [
+        ("optree", 60.47, 1.807),
+        ("wrht", 223.74, 6.687),
+        ("neighbour_exchange", 442.30, 13.219),
+        ("ring", 883.73, 26.413),
+    ],
+)
+def test_fig_5_has_the_references_times(
+    algorithm: str, large_ms: float, small_ms: float, of_optree: Reproduction
+) -> None:
+    times = {
+        int(row["size_bytes"]): 1e3 * float(row["paper_time_s"])
+        for row in of_optree.rows("fig5.csv")
+        if (row["ranks"], row["algorithm"]) == ("1024", algorithm)
+    }
+    assert times[4 * 1024**2] == pytest.approx(large_ms, abs=0.01)
+    assert times[4 * 1024] == pytest.approx(small_ms, abs=0.001)
+
+
+# Reference, section 2.6: reduction of time by WRHT against O-Ring in whole percent.
+REDUCTIONS = {
+    "AlexNet": [5, -34, -20, 1, 26, 34],
+    "VGG16": [2, -42, -35, -22, -3, -4],
+    "ResNet50": [13, -14, 8, 34, 58, 67],
+    "GoogLeNet": [36, 31, 55, 74, 86, 90],
+}
+
+
+@pytest.mark.parametrize("model", REDUCTIONS)
+def test_wrht_gains_and_loses_against_the_ring_as_in_the_reference(
+    model: str, of_wrht: Reproduction
+) -> None:
+    rows = [row for row in of_wrht.rows("fig2_optical.csv") if row["model"] == model]
+    assert [int(row["ranks"]) for row in rows] == [128, 256, 512, 1024, 2048, 4096]
+    assert [round(float(row["reduction_percent"])) for row in rows] == REDUCTIONS[model]
+    slower = [str(percent) for percent in REDUCTIONS[model] if percent < 0]
+    finding = of_wrht.findings[f"times.{model.lower()}"]
+    assert finding["computed"] == f"slower at {len(slower)} of 6 N"
+    assert finding["verdict"] == ("refuted" if slower else "conditional")
+
+
+def test_vgg16_takes_the_references_times_at_1024_ranks(of_wrht: Reproduction) -> None:
+    (row,) = (
+        row
+        for row in of_wrht.rows("fig2_optical.csv")
+        if (row["model"], row["ranks"]) == ("VGG16", "1024")
+    )
+    assert 1e3 * float(row["wrht_s"]) == pytest.approx(331.27, abs=0.01)
+    assert 1e3 * float(row["ring_s"]) == pytest.approx(271.73, abs=0.01)
+
+
+def test_the_ring_formula_is_what_the_constructed_ring_takes(of_wrht: Reproduction) -> None:
+    constructed = [row for row in of_wrht.rows("fig2_optical.csv") if row["ranks"] == "128"]
+    assert {row["ring_constructed"] for row in constructed} == {"true"}
+    for row in constructed:
+        formula = 2 * 127 * step_time_ps(-(-int(row["size_bytes"]) // 128))
+        assert float(row["ring_s"]) == pytest.approx(formula / 1e12, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "steps"), [(16, 1), (32, 2), (128, 2), (256, 3), (2048, 3), (4096, 4)]
+)
+def test_wrht_steps_at_64_wavelengths_are_constructed_as_claimed(
+    ranks: int, steps: int, of_wrht: Reproduction
+) -> None:
+    # Reference, section 1.5.
+    (row,) = (
+        row
+        for row in of_wrht.rows("steps.csv")
+        if (row["ranks"], row["wavelengths"]) == (str(ranks), "64")
+    )
+    assert (int(row["formula"]), int(row["constructed"])) == (steps, steps)
+
+
+def test_wrht_formula_steps_at_1024_ranks_fall_with_wavelengths(of_wrht: Reproduction) -> None:
+    # Reference, section 1.5: (1024, w) for w = 1, 2, 4, 16, 64, 128, 256.
+    rows = [row for row in of_wrht.rows("steps.csv") if row["ranks"] == "1024"]
+    assert [int(row["formula"]) for row in rows] == [13, 9, 7, 4, 3, 3, 3]
+
+
+def test_a_plan_that_needs_other_steps_than_the_formula_is_a_finding(
+    of_wrht: Reproduction,
+) -> None:
+    rows = of_wrht.rows("steps.csv")
+    assert len(rows) == 9 * 7
+    differing = {f"steps.{r['ranks']}.{r['wavelengths']}" for r in rows if r["equal"] == "false"}
+    reported = {name for name in of_wrht.findings if name.startswith("steps.")}
+    assert reported == differing
+    assert all(int(row["constructed"]) >= int(row["formula"]) for row in rows)
+
+
+def test_the_headline_is_swapped_and_not_reproducible(of_wrht: Reproduction) -> None:
+    # Reference, section 2.6: mean(80.81, 64.36, 82.12) and mean(92.42, 91.31).
+    order = of_wrht.findings["headline.order"]
+    assert (order["computed"], order["verdict"]) == ("91.865 and 75.763", "refuted")
+    for name in ("headline.optical", "headline.optical.largest", "headline.electrical"):
+        assert of_wrht.findings[name]["verdict"] == "not_reproducible"
+    # Mean of the reference's +34, -4, +67, +90 at 4096 ranks.
+    largest = of_wrht.findings["headline.optical.largest"]["computed"]
+    assert largest == pytest.approx(46.75, abs=0.5)
+
+
+def test_striping_gives_the_theory_for_groups_of_three(of_wrht: Reproduction) -> None:
+    # 1024 ranks: 342, 114, 38, 13, 5, 2 representatives, then an exchange of two that fits the 64
+    # wavelengths: 6 + 1 + 6 steps, each 1/64 of the vector.
+    for model, parameters in wrht.MODELS.items():
+        expected = 13 * step_time_ps(-(-4 * parameters // 64)) / 1e12
+        (row,) = (
+            row
+            for row in of_wrht.rows("striping.csv")
+            if (row["model"], row["group_size"]) == (model, "3")
+        )
+        assert float(row["time_s"]) == pytest.approx(expected, rel=1e-6)
+        best = of_wrht.findings[f"striping.{model.lower()}"]["computed"]
+        assert isinstance(best, float)
+        assert best <= 1e3 * expected + 0.001
+
+
+@pytest.mark.parametrize(
+    ("paper", "computed", "tolerance", "verdict"),
+    [
+        (70, 70, 0.0, "reproduced"),
+        (70, 72, 0.0, "refuted"),
+        (72.21, 72.26, 0.05, "reproduced"),
+        (72.21, 72.27, 0.05, "refuted"),
+    ],
+)
+def test_a_finding_is_reproduced_within_its_tolerance_only(
+    paper: float, computed: float, tolerance: float, verdict: str
+) -> None:
+    assert compared("x", paper, computed, "%", "", tolerance=tolerance)["verdict"] == verdict
+
+
+def test_progress_names_every_part_once(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    wrht.reproduce(tmp_path, quick=True, progress=lambda *part: told.append(part))
+    assert [done for _, done, _ in told] == list(range(len(told)))
+    assert {total for _, _, total in told} == {len(told)}

@@ -5,6 +5,10 @@
 //! and counter-clockwise, so that both directions carry the same. All clockwise would load that
 //! direction n^2/8 + n/4 in a one-stage all-to-all, instead of n^2/8.
 //!
+//! A one-stage all-to-all among members that are not evenly spaced may load some link with more than
+//! the least possible that way. Where the circles of [`all_to_all`] load links less, the step takes
+//! those.
+//!
 //! ```
 //! use opticoll::fabric::Direction;
 //! assert_eq!(opticoll::route::shorter_way(0, 3, 8), Some(Direction::Clockwise));
@@ -12,10 +16,63 @@
 //! assert_eq!(opticoll::route::shorter_way(0, 4, 8), None);
 //! ```
 
+pub(crate) mod all_to_all;
+
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use crate::fabric::{Direction, WdmRing};
 use crate::schedule::Schedule;
+
+/// A path on one direction's circle of links: `first, first + 1, ...` modulo N, `hops` links. On
+/// the clockwise circle link i starts at rank i; on the counter-clockwise circle it ends there.
+/// Either way, link i lies between ranks i and i + 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Arc {
+    pub(crate) direction: Direction,
+    pub(crate) first: u32,
+    pub(crate) hops: u32,
+}
+
+impl Arc {
+    /// The path from `source` to `destination`; `None` if they are one rank or none of the ring.
+    pub(crate) fn new(
+        ring: &WdmRing,
+        source: u32,
+        destination: u32,
+        direction: Direction,
+    ) -> Option<Arc> {
+        if source == destination || source >= ring.ranks || destination >= ring.ranks {
+            return None;
+        }
+        let first = match direction {
+            Direction::Clockwise => source,
+            Direction::CounterClockwise => destination,
+        };
+        Some(Arc { direction, first, hops: ring.hops(source, destination, direction) })
+    }
+}
+
+/// How many arcs of a direction cross each link of its circle.
+pub(crate) fn loads(direction: Direction, arcs: &[Arc], ranks: u32) -> Vec<u32> {
+    let mut change = vec![0u32; ranks as usize + 1];
+    for arc in arcs.iter().filter(|arc| arc.direction == direction) {
+        let (first, end) = (arc.first as usize, (arc.first + arc.hops) as usize);
+        let wraps = end > ranks as usize;
+        let end = if wraps { end - ranks as usize } else { end };
+        change[first] = change[first].wrapping_add(1);
+        change[end] = change[end].wrapping_sub(1);
+        change[0] = change[0].wrapping_add(u32::from(wraps));
+    }
+    change.pop();
+    let mut load = 0u32;
+    for link in &mut change {
+        load = load.wrapping_add(*link);
+        *link = load;
+    }
+    change
+}
+
 
 /// The way of the shorter arc from `source` to `destination` on a ring of `ranks` ranks; `None`
 /// where both are equally long.
@@ -44,8 +101,53 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
             }
         }
         balance(&mut antipodal, sources, destinations, &mut directions);
+        relieve(schedule, schedule.step(step), ring, &mut directions);
     }
     directions
+}
+
+/// Takes the circles of an all-to-all for a step where they load links less.
+fn relieve(
+    schedule: &Schedule,
+    step: Range<usize>,
+    ring: &WdmRing,
+    directions: &mut [Direction],
+) {
+    let Some(groups) = all_to_all::groups(schedule, step.clone(), ring.ranks) else { return };
+    let places = all_to_all::places(&groups, ring.ranks);
+    let circled: Vec<Direction> = step
+        .clone()
+        .map(|index| {
+            let (number, from) = places[schedule.source()[index] as usize];
+            let (_, to) = places[schedule.destination()[index] as usize];
+            let members = groups[number].members.len() as u32;
+            let facing = Direction::BOTH[(from.min(to) % 2) as usize];
+            all_to_all::circle(from, to, members).0.unwrap_or(facing)
+        })
+        .collect();
+    if greatest_load(schedule, step.clone(), ring, &circled)
+        < greatest_load(schedule, step.clone(), ring, &directions[step.clone()])
+    {
+        directions[step].copy_from_slice(&circled);
+    }
+}
+
+fn greatest_load(
+    schedule: &Schedule,
+    step: Range<usize>,
+    ring: &WdmRing,
+    directions: &[Direction],
+) -> u32 {
+    let arcs: Vec<Arc> = step
+        .zip(directions)
+        .filter_map(|(index, &direction)| {
+            Arc::new(ring, schedule.source()[index], schedule.destination()[index], direction)
+        })
+        .collect();
+    let of_both = Direction::BOTH.map(|direction| {
+        loads(direction, &arcs, ring.ranks).into_iter().max().unwrap_or(0)
+    });
+    of_both[0].max(of_both[1])
 }
 
 /// Sends the couples among the antipodal transfers of one step alternately both ways.

@@ -5,7 +5,7 @@ pub(crate) fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     let known: Vec<&str> = known.into_iter().collect();
     let nearest = known.iter().map(|other| (distance(name, other), *other)).min();
     match nearest {
-        Some((edits, other)) if edits <= 1 + name.chars().count() / 3 => {
+        Some((edits, other)) if edits <= 1 + name.len().max(other.len()) / 3 => {
             format!("; did you mean `{other}`?")
         }
         _ => format!("; known are {}", known.join(", ")),

@@ -31,6 +31,7 @@ use thiserror::Error;
 
 use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::plan::{CONVERTED, Circuit, Plan};
+use crate::route::Arc;
 use crate::schedule::Schedule;
 use crate::spec::{Spec, SpecError};
 use crate::spelling::suggest;
@@ -196,16 +197,6 @@ impl Assignment {
     }
 }
 
-/// The path of a lightpath on one direction's circle of links: `first, first + 1, ...` modulo N,
-/// `hops` links. On the clockwise circle link i starts at rank i; on the counter-clockwise circle
-/// it ends there. Either way, link i lies between ranks i and i + 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Arc {
-    direction: Direction,
-    first: u32,
-    hops: u32,
-}
-
 /// Assigns fibres, wavelengths and slots, and so makes a schedule with directions into a plan.
 ///
 /// # Errors
@@ -238,14 +229,14 @@ pub fn assign(
             .clone()
             .map(|index| {
                 let (source, destination) = (schedule.source()[index], schedule.destination()[index]);
-                arc(ring, source, destination, directions[index])
+                Arc::new(ring, source, destination, directions[index])
                     .ok_or(WavelengthError::NoPath { index, rank: source })
             })
             .collect::<Result<Vec<Arc>, _>>()?;
         let first = range.start;
         let plain = !ring.converters && ring.ports.is_none();
         let construction = match assignment.rule {
-            Rule::Auto | Rule::Optimal if plain => optimal::all_to_all(&schedule, range, &arcs, ring),
+            Rule::Auto | Rule::Optimal if plain => optimal::channels(&schedule, range, &arcs, ring),
             _ => None,
         };
         let slots = match construction {
@@ -290,17 +281,6 @@ pub fn assign(
         slot: placed.slot,
         step_slots,
     })
-}
-
-fn arc(ring: &WdmRing, source: u32, destination: u32, direction: Direction) -> Option<Arc> {
-    if source == destination || source >= ring.ranks || destination >= ring.ranks {
-        return None;
-    }
-    let first = match direction {
-        Direction::Clockwise => source,
-        Direction::CounterClockwise => destination,
-    };
-    Some(Arc { direction, first, hops: ring.hops(source, destination, direction) })
 }
 
 /// The columns being filled.
@@ -366,7 +346,7 @@ pub fn wavelengths_used(plan: &Plan) -> u32 {
     for lightpath in plan.lightpaths() {
         let Circuit { direction, fibre, .. } = lightpath.circuit;
         let transfer = lightpath.transfer;
-        let Some(arc) = arc(ring, transfer.source, transfer.destination, direction) else { continue };
+        let Some(arc) = Arc::new(ring, transfer.source, transfer.destination, direction) else { continue };
         for hop in 0..arc.hops {
             let link = (arc.first + hop) % ring.ranks;
             *load.entry((lightpath.slot, direction, fibre, link)).or_insert(0u32) += 1;

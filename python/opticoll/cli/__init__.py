@@ -1,7 +1,8 @@
 """The command line: `opticoll COMMAND --help` says what each command takes.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 as asked, 1 a plan
-violates what it must keep, 2 bad input (one line says what, nothing is written), 70 a bug in opticoll, 130 interrupted.
+violates what it must keep, 2 bad input (one line says what, nothing is written), 70 a bug in
+opticoll, 130 interrupted.
 
 This is the only module that prints. Commands return text; `main` prints it when all is done, so
 that a failure leaves nothing behind on standard output.

@@ -59,7 +59,7 @@ def obtain(
         try:
             kind = _core.collective_kind(source)
         except errors.CollectiveError as error:
-            raise errors.CollectiveError(f"{error}; nor is there a plan file of that name") from error
+            raise errors.CollectiveError(f"{error}; nor is there such a plan file") from error
         return build(kind, fabric, algorithm, wavelength, root)
     given = {"--algorithm": algorithm, "--wavelength": wavelength, "--root": root}
     for option, value in given.items():

@@ -105,8 +105,9 @@ def _close_up(axes: "Axes", panel: Panel) -> None:
     assert panel.close_up is not None
     low, high = panel.close_up
     # No grid lines of the panel behind the inset and the numbers at its left.
-    blank = {"facecolor": "white", "edgecolor": "none", "zorder": 1}
-    axes.add_patch(Rectangle((0.28, 0.36), 0.72, 0.64, transform=axes.transAxes, **blank))
+    blank = Rectangle((0.28, 0.36), 0.72, 0.64, transform=axes.transAxes)
+    blank.set(facecolor="white", edgecolor="none", zorder=1)
+    axes.add_patch(blank)
     inset = axes.inset_axes((0.40, 0.42, 0.58, 0.55))
     near = [
         Curve(

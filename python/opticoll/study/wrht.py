@@ -15,7 +15,7 @@ from typing import TypedDict
 from opticoll import _core, plot
 from opticoll.formats.table import write_csv
 from opticoll.study.constructed import Constructed, construct, step_time_ps
-from opticoll.study.findings import Finding, Progress, compared, finding
+from opticoll.study.findings import Finding, Progress, finding
 
 __all__ = ["MODELS", "reproduce"]
 

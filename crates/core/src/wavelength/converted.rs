@@ -1,8 +1,8 @@
 //! Placing on a fabric with wavelength converters at every rank: a fibre carries a lightpath as
 //! long as each of its links carries fewer lightpaths than it has wavelengths.
 
-use super::Arc;
 use crate::fabric::WdmRing;
+use crate::route::Arc;
 
 /// Lightpaths per link and ports in use, slot by slot.
 struct Loads {

@@ -4,8 +4,8 @@
 //! several words to a slot where they are many. The words of neighbouring links are neighbours in
 //! memory, so that looking along a path is one sweep.
 
-use super::Arc;
 use crate::fabric::{Direction, WdmRing};
+use crate::route::Arc;
 
 /// Occupancy of channels on links in the slots opened so far.
 pub(super) struct Grid {

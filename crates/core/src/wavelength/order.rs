@@ -1,7 +1,7 @@
 //! The order in which a step's transfers are placed.
 
-use super::Arc;
 use crate::fabric::Direction;
+use crate::route::{Arc, loads};
 
 /// The order in which a step's transfers are placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,24 +54,4 @@ struct Cut {
 fn cut(direction: Direction, arcs: &[Arc], ranks: u32) -> Cut {
     let (least, link) = loads(direction, arcs, ranks).into_iter().zip(0..).min().unwrap_or((0, 0));
     Cut { link: (link + 1) % ranks, idle: least == 0 }
-}
-
-/// How many arcs of a direction cross each link of its circle.
-pub(super) fn loads(direction: Direction, arcs: &[Arc], ranks: u32) -> Vec<u32> {
-    let mut change = vec![0u32; ranks as usize + 1];
-    for arc in arcs.iter().filter(|arc| arc.direction == direction) {
-        let (first, end) = (arc.first as usize, (arc.first + arc.hops) as usize);
-        let wraps = end > ranks as usize;
-        let end = if wraps { end - ranks as usize } else { end };
-        change[first] = change[first].wrapping_add(1);
-        change[end] = change[end].wrapping_sub(1);
-        change[0] = change[0].wrapping_add(u32::from(wraps));
-    }
-    change.pop();
-    let mut load = 0u32;
-    for link in &mut change {
-        load = load.wrapping_add(*link);
-        *link = load;
-    }
-    change
 }

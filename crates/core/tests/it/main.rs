@@ -1,0 +1,57 @@
+//! Integration tests: tables through one `check` each. Expected values come from theory and from
+//! the published papers, never from a run of this code.
+
+mod algorithms;
+mod mutation;
+mod optree;
+mod plan_text;
+mod properties;
+mod simulate;
+mod tidy;
+mod units;
+mod verify;
+mod wavelengths;
+mod wrht;
+
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::plan::Plan;
+use opticoll::wavelength::Assignment;
+use opticoll::{algorithm, route, wavelength};
+
+/// A plan by the named algorithm and assignment, on a ring of `ranks` and `wavelengths`.
+fn plan_with(
+    kind: CollectiveKind,
+    algorithm: &str,
+    fabric: &str,
+    assignment: &str,
+) -> Result<Plan, String> {
+    let fabric = Fabric::parse(fabric).map_err(|error| error.to_string())?;
+    let Fabric::WdmRing(ring) = &fabric;
+    let collective =
+        Collective::new(kind, ring.ranks).map_err(|error| error.to_string())?;
+    let spec = algorithm.parse().map_err(|error| format!("{error}"))?;
+    let schedule =
+        algorithm::build(&spec, collective, &fabric).map_err(|error| error.to_string())?;
+    let directions = route::shortest_arcs(&schedule, ring);
+    let assignment = Assignment::parse(assignment).map_err(|error| error.to_string())?;
+    wavelength::assign(schedule, directions, &fabric, assignment, algorithm.into())
+        .map_err(|error| error.to_string())
+}
+
+/// A verified plan with default wavelength assignment; panics with the violations otherwise.
+fn verified(kind: CollectiveKind, algorithm: &str, ranks: u32, wavelengths: u32) -> Plan {
+    let fabric = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
+    verified_with(kind, algorithm, &fabric, "auto")
+}
+
+/// A verified plan; panics with the violations otherwise.
+fn verified_with(kind: CollectiveKind, algorithm: &str, fabric: &str, assignment: &str) -> Plan {
+    let plan = plan_with(kind, algorithm, fabric, assignment)
+        .unwrap_or_else(|error| panic!("{kind} {algorithm} on {fabric}: {error}"));
+    let violations = opticoll::verify::verify(&plan);
+    let sentences: Vec<&str> =
+        violations.iter().take(3).map(|violation| violation.sentence.as_str()).collect();
+    assert!(violations.is_empty(), "{kind} {algorithm} on {fabric}: {sentences:?}");
+    plan
+}

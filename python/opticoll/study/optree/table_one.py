@@ -102,7 +102,7 @@ def reproduce(output: Path, constructed: Construct) -> list[Finding]:
             PRINTED["optree"],
             built["optree"].steps,
             "steps",
-            f"The best tree found, {radices}, {built['optree'].proof}.",
+            f"The best tree that the search finds, {radices}, {built['optree'].proof}.",
         ),
         compared(
             "table1.optree.paper_tree",

@@ -1,0 +1,129 @@
+//! One-stage all-to-alls among sets of ranks: who takes part, and the circles that carry them.
+//!
+//! Let n members stand in ring order and h = floor(n / 2). Members A_t = t and B_t = t + h (t < h)
+//! face each other; for odd n member C = 2h is left over. The lightpaths between all of them tile
+//! the whole ring, circle by circle:
+//!
+//! * for each pair s < t, clockwise A_t -> B_s -> B_t -> A_s -> A_t, and counter-clockwise
+//!   A_t -> A_s -> B_t -> B_s -> A_t: all lightpaths between couple s and couple t;
+//! * even n: A_t -> B_t -> A_t, half the couples each way;
+//! * odd n: clockwise A_t -> B_t -> C -> A_t, counter-clockwise A_t -> C -> B_t -> A_t.
+//!
+//! That is h(h-1)/2 + ceil(h/2) circles per direction for even n and h(h-1)/2 + h for odd n:
+//! ceil(floor(n^2/4)/2) in both cases, and so many lightpaths on every link. It is the least load
+//! there is (Opatrny 2003), wherever on the ring the members are. Evenly spaced members use their
+//! shorter arcs in it.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use crate::fabric::Direction;
+use crate::schedule::Schedule;
+
+/// The number of the circle that carries the lightpath from member `from` to member `to`, and its
+/// direction, or `None` where two members face each other and either way will do.
+pub(crate) fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u32) {
+    use Direction::{Clockwise, CounterClockwise};
+    let half = members / 2;
+    let pairs = half * half.saturating_sub(1) / 2;
+    let odd_one = |member: u32| member == 2 * half;
+    if odd_one(from) || odd_one(to) {
+        let (facing, to_odd) = if odd_one(to) { (from, true) } else { (to, false) };
+        // Clockwise B_t -> C -> A_t, counter-clockwise A_t -> C -> B_t.
+        let direction = if (facing < half) == to_odd { CounterClockwise } else { Clockwise };
+        return (Some(direction), pairs + facing % half);
+    }
+    let (from_couple, to_couple) = (from % half, to % half);
+    if from_couple == to_couple {
+        let direction = match (members % 2 == 1, from < half) {
+            (true, true) => Some(Clockwise),
+            (true, false) => Some(CounterClockwise),
+            (false, _) => None,
+        };
+        return (direction, pairs + from_couple);
+    }
+    let (low, high) = (from_couple.min(to_couple), from_couple.max(to_couple));
+    // Clockwise: A_high -> B_low -> B_high -> A_low -> A_high.
+    let next_clockwise = match (from_couple == high, from < half) {
+        (true, true) => low + half,
+        (false, false) => high + half,
+        (true, false) => low,
+        (false, true) => high,
+    };
+    let direction = if to == next_clockwise { Clockwise } else { CounterClockwise };
+    (Some(direction), high * (high - 1) / 2 + low)
+}
+
+/// The members of one all-to-all.
+pub(crate) struct Group {
+    /// In ring order.
+    pub(crate) members: Vec<u32>,
+    /// Transfers per ordered pair.
+    pub(crate) rounds: u32,
+}
+
+/// The step's transfers as uniform all-to-alls among disjoint sets of ranks, if they are.
+pub(crate) fn groups(schedule: &Schedule, step: Range<usize>, ranks: u32) -> Option<Vec<Group>> {
+    let (sources, destinations) = (schedule.source(), schedule.destination());
+    // The lowest rank that each rank exchanges with, or itself: the name of its set.
+    let mut set: Vec<u32> = (0..ranks).collect();
+    for index in step.clone() {
+        let (source, destination) = (sources[index] as usize, destinations[index]);
+        set[source] = set[source].min(destination);
+    }
+    let mut sent: Vec<u32> = vec![0; ranks as usize];
+    for index in step.clone() {
+        let (source, destination) = (sources[index], destinations[index]);
+        if set[source as usize] != set[destination as usize] {
+            return None;
+        }
+        sent[source as usize] += 1;
+    }
+    let mut members: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    for rank in 0..ranks {
+        if sent[rank as usize] > 0 {
+            members.entry(set[rank as usize]).or_default().push(rank);
+        }
+    }
+    let mut groups = Vec::with_capacity(members.len());
+    for members in members.into_values() {
+        let others = members.len() as u32 - 1;
+        let each = sent[members[0] as usize];
+        if others == 0 || each % others != 0 {
+            return None;
+        }
+        if members.iter().any(|&member| sent[member as usize] != each) {
+            return None;
+        }
+        groups.push(Group { members, rounds: each / others });
+    }
+    groups.sort_by_key(|group| group.members[0]);
+    uniform(schedule, step, &groups, &set).then_some(groups)
+}
+
+/// Where each rank stands: (number of its group, index among the members).
+pub(crate) fn places(groups: &[Group], ranks: u32) -> Vec<(usize, u32)> {
+    let mut places = vec![(0, 0); ranks as usize];
+    for (number, group) in groups.iter().enumerate() {
+        for (index, &member) in group.members.iter().enumerate() {
+            places[member as usize] = (number, index as u32);
+        }
+    }
+    places
+}
+
+/// Whether every ordered pair inside a group has the group's number of transfers. With the right
+/// total per source it is enough that none has more.
+fn uniform(schedule: &Schedule, step: Range<usize>, groups: &[Group], set: &[u32]) -> bool {
+    let rounds: FxHashMap<u32, u32> =
+        groups.iter().map(|group| (set[group.members[0] as usize], group.rounds)).collect();
+    let mut count: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    count.reserve(step.len());
+    step.into_iter().all(|index| {
+        let pair = (schedule.source()[index], schedule.destination()[index]);
+        let seen = count.entry(pair).or_insert(0);
+        *seen += 1;
+        *seen <= rounds[&set[pair.0 as usize]]
+    })
+}

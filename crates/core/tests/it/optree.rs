@@ -1,0 +1,188 @@
+//! OpTree against the paper's formulas and against counts of explicit schedules made by others.
+
+use opticoll::algorithm::optree::tree::{best_radices, stage_loads, uniform_radices};
+use opticoll::algorithm::optree::{DepthRounding, paper_depth, paper_steps};
+use opticoll::collective::CollectiveKind::AllGather;
+
+use crate::{plan_with, verified, verified_with};
+
+#[test]
+fn theorem_1_for_64_wavelengths() {
+    // Ceil of the continuous formula, k = 1..10.
+    let table = [
+        (512, [512, 68, 40, 34, 32, 32, 32, 33, 34, 36]),
+        (1024, [2048, 192, 101, 80, 72, 70, 70, 72, 74, 76]),
+        (2048, [8192, 544, 254, 189, 166, 157, 155, 156, 159, 163]),
+        (4096, [32768, 1536, 640, 448, 381, 352, 342, 340, 343, 350]),
+        (64, [8, 3, 3, 3, 3, 3, 3, 4, 4, 5]),
+        (256, [128, 24, 16, 14, 14, 14, 15, 15, 16, 17]),
+    ];
+    for (ranks, steps) in table {
+        // The source of the last two rows stops at k = 8.
+        let known = if ranks < 512 { 8 } else { 10 };
+        for (depth, expected) in (1..).zip(steps).take(known) {
+            assert_eq!(paper_steps(ranks, 64, depth), expected, "N = {ranks}, k = {depth}");
+        }
+    }
+}
+
+#[test]
+fn theorem_2_rounded_both_ways() {
+    for (ranks, ceil, nearest) in [
+        (16, 3, 2),
+        (64, 4, 4),
+        (256, 5, 5),
+        (512, 6, 6),
+        (1024, 7, 6),
+        (2048, 8, 7),
+        (4096, 8, 8),
+    ] {
+        assert_eq!(paper_depth(ranks, DepthRounding::Ceil), Some(ceil), "{ranks}");
+        assert_eq!(paper_depth(ranks, DepthRounding::Nearest), Some(nearest), "{ranks}");
+    }
+    assert_eq!(paper_depth(7, DepthRounding::Ceil), None);
+}
+
+#[test]
+fn loads_of_the_16_rank_examples() {
+    assert_eq!(stage_loads(16, &[4, 4]), [8, 16]);
+    assert_eq!(stage_loads(16, &[2, 3, 3]), [4, 12, 12]);
+    assert_eq!(stage_loads(16, &[4, 2, 2]), [8, 8, 8]);
+    assert_eq!(stage_loads(1024, &[4; 5]), [512, 1024, 1024, 1024, 1024]);
+}
+
+#[test]
+fn slots_of_explicit_trees_with_first_fit() {
+    // (N, tree, w, slots): load bound and first-fit agree, or first-fit needs what is given.
+    for (ranks, radices, wavelengths, slots) in [
+        (16, "4x4", 2, 12),
+        (16, "2x3x3", 2, 14),
+        (16, "3x3x3", 2, 17),
+        (16, "2x2x2x2", 2, 14),
+        (16, "4x2x2", 2, 12),
+        (16, "8x2", 2, 12),
+        (64, "8x8", 64, 3),
+        (64, "4x4x4", 64, 3),
+        (64, "4x4x4", 8, 20),
+        (64, "2x2x2x2x2x2", 8, 22),
+        (64, "3x3x3x3", 8, 28),
+        (256, "16x16", 64, 25),
+        (256, "4x4x4x4", 64, 14),
+        (256, "2x2x2x2x2x2x2x2", 64, 15),
+        (256, "3x3x3x3x3x3", 64, 22),
+        (512, "8x4x4x4", 64, 32),
+        (512, "4x4x4x4x2", 64, 32),
+        (512, "3x3x3x3x3x3", 64, 41),
+        (1024, "32x32", 64, 194),
+        (1024, "16x8x8", 64, 98),
+        (1024, "4x4x4x4x4", 64, 72),
+        (1024, "2x2x2x2x2x2x2x2x2x2", 64, 76),
+        (1024, "3x3x3x3x3x3x3", 64, 91),
+        (1024, "7x3x2x3x3x3", 64, 78),
+    ] {
+        let fabric = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
+        let algorithm = format!("optree:radices={radices}");
+        let plan = verified_with(AllGather, &algorithm, &fabric, "first_fit");
+        assert_eq!(plan.slots(), slots, "{ranks} {radices}");
+    }
+}
+
+#[test]
+fn slots_are_never_below_the_sum_of_the_loads() {
+    // (N, tree, w, sum over stages of ceil(load / w)), as counted from explicit schedules.
+    for (ranks, radices, wavelengths, bound) in [
+        (16, "3x3x3", 2, 15),
+        (64, "3x3x3x3", 8, 25),
+        (256, "16x16", 64, 24),
+        (256, "3x3x3x3x3x3", 64, 21),
+        (512, "3x3x3x3x3x3", 64, 38),
+        (1024, "32x32", 64, 192),
+        (1024, "16x8x8", 64, 96),
+        (1024, "3x3x3x3x3x3x3", 64, 86),
+        (1024, "7x3x2x3x3x3", 64, 73),
+    ] {
+        let list: Vec<u32> = radices.split('x').map(|radix| radix.parse().unwrap()).collect();
+        let loads = stage_loads(ranks, &list);
+        let by_load: u64 = loads.iter().map(|load| load.div_ceil(wavelengths)).sum();
+        assert_eq!(by_load, bound, "{ranks} {radices}");
+        let plan = verified(AllGather, &format!("optree:radices={radices}"), ranks, wavelengths as u32);
+        assert!(u64::from(plan.slots()) >= bound, "{ranks} {radices}");
+    }
+}
+
+#[test]
+fn equal_splits_meet_their_load_with_the_optimal_first_stage() {
+    for (ranks, radices, slots) in [(1024, "16x8x8", 96), (1024, "32x32", 192), (256, "16x16", 24)] {
+        let plan = verified(AllGather, &format!("optree:radices={radices}"), ranks, 64);
+        assert_eq!(plan.slots(), slots, "{ranks} {radices}");
+    }
+}
+
+#[test]
+fn the_best_trees_need_the_fewest_slots_found_by_search() {
+    // An exhaustive search over radix lists from {2..8} found 3, 14, 32 and 72; at 2048 and 4096
+    // the best seen were 160 and 352.
+    for (ranks, slots) in [(64, 3), (256, 14), (512, 32), (1024, 72), (2048, 160)] {
+        assert_eq!(verified(AllGather, "optree", ranks, 64).slots(), slots, "{ranks}");
+    }
+    let loads = stage_loads(4096, &best_radices(4096, 64));
+    assert_eq!(loads.iter().map(|load| load.div_ceil(64)).sum::<u64>(), 352);
+}
+
+#[test]
+fn claims_and_what_is_needed_are_two_numbers() {
+    let check = |algorithm: &str, claim: Option<u64>| {
+        let plan = verified(AllGather, algorithm, 1024, 64);
+        assert_eq!(plan.schedule.claims.paper_steps, claim, "{algorithm}");
+    };
+    check("optree", Some(70));
+    check("optree:depth=paper", Some(70));
+    check("optree:k=7", Some(70));
+    check("optree:k=6", Some(70));
+    check("optree:radices=4x4x4x4x4", Some(72));
+    assert_eq!(uniform_radices(1024, 7), [3; 7]);
+    assert_eq!(uniform_radices(1024, 5), [4; 5]);
+    assert_eq!(verified(AllGather, "optree:k=1", 16, 2).slots(), 16);
+}
+
+#[test]
+fn later_stages_stay_on_their_segment() {
+    // No lightpath of stage 2 or later leaves the group of stage 1 it belongs to.
+    for (ranks, radices) in [(64, "4x4x4"), (60, "4x4x4"), (61, "2x8x4"), (7, "2x2x2"), (5, "3x2")] {
+        let plan = verified(AllGather, &format!("optree:radices={radices}"), ranks, 4);
+        let first: u32 = radices.split('x').next().unwrap().parse().unwrap();
+        let (size, larger) = (ranks / first, ranks % first);
+        let group = |rank: u32| {
+            if rank < larger * (size + 1) { rank / (size + 1) } else { (rank - larger) / size }
+        };
+        for lightpath in plan.lightpaths().filter(|path| path.slot >= plan.step_slots[0].end) {
+            let transfer = lightpath.transfer;
+            let inside = (transfer.source.min(transfer.destination)
+                ..=transfer.source.max(transfer.destination))
+                .all(|rank| group(rank) == group(transfer.source));
+            let upwards = transfer.destination > transfer.source;
+            let clockwise = lightpath.circuit.direction == opticoll::fabric::Direction::Clockwise;
+            assert!(inside && upwards == clockwise, "{ranks} {radices}: {lightpath:?}");
+        }
+    }
+}
+
+#[test]
+fn impossible_trees_are_refused_with_a_hint() {
+    for (spec, hint) in [
+        ("optree:k=11", "too many stages"),
+        ("optree:k=0", "too many stages|from 1 to"),
+        ("optree:k=two", "auto, paper or a whole number"),
+        ("optree:radices=4x4", "makes 16 leaves"),
+        ("optree:radices=4x1x4", "whole numbers from 2"),
+        ("optree:radices=32x32x2", "suffice"),
+        ("optree:radices=4x4x4x4x4,k=5", "one of them"),
+        ("optree:radix=4", "did you mean `radices`"),
+        ("optre", "did you mean `optree`"),
+    ] {
+        let error = plan_with(AllGather, spec, "wdm_ring:ranks=1024,wavelengths=64", "auto").unwrap_err();
+        assert!(hint.split('|').any(|hint| error.contains(hint)), "{spec}: {error}");
+    }
+    let error = plan_with(AllGather, "optree:depth=paper", "wdm_ring:ranks=7,wavelengths=2", "auto");
+    assert!(error.unwrap_err().contains("undefined for 7 ranks"));
+}

@@ -1,0 +1,49 @@
+"""What several test files share: the command line run in this process, and small fabrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from opticoll.cli import main
+
+RING = "wdm_ring:ranks=16,wavelengths=2"
+"""The example of the OpTree paper."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that has run."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Finished]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run `opticoll` with arguments in this process."""
+
+    def run_in_process(*arguments: str | Path) -> Finished:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Finished(code, captured.out, captured.err)
+
+    return run_in_process
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    """A plan of `optree:radices=4x4` on 16 ranks with 2 wavelengths."""
+    import opticoll
+
+    path = tmp_path / "tree.plan"
+    opticoll.write_plan(opticoll.plan("all_gather", RING, "optree:radices=4x4"), path)
+    return path

@@ -1,0 +1,299 @@
+"""The Python interface: the same words as the command line, and a user's own algorithms."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import opticoll
+from conftest import RING
+from opticoll import Collective, Fabric, Schedule, errors, registry
+from opticoll.config import split_algorithms, split_counts, split_sizes
+
+
+def test_import_loads_no_heavy_module() -> None:
+    code = (
+        "import sys, opticoll; "
+        "heavy = {'cyclopts', 'matplotlib', 'pydantic', 'rich', 'ruamel', 'zstandard'}; "
+        "print(*heavy & set(sys.modules))"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (finished.stdout.strip(), finished.stderr) == ("", "")
+
+
+def test_six_lines_make_prove_and_time_a_plan() -> None:
+    fabric = Fabric(RING)
+    plan = opticoll.plan("all_gather", fabric, "optree:radices=4x4", size="4MiB")
+    assert plan.size_bytes == 4 * 2**20
+    assert plan.verify() == []
+    outcome = plan.simulate(4 * 2**20, policy="every_step")
+    assert outcome.time_ps == 12 * (838_860_800 + 25_000_000)
+
+
+def test_fabric_options_complete_and_replace_those_of_the_spelling() -> None:
+    fabric = Fabric("wdm_ring", ranks=16, wavelengths=2)
+    assert fabric == Fabric(RING)
+    assert Fabric(RING, wavelengths=4) == fabric.with_options(wavelengths=4)
+    assert fabric.with_options(wavelengths=4).wavelengths == 4
+    assert Fabric("optree_paper", ranks=8).rate_bits_per_second == 40 * 10**9
+    assert Fabric("terarack").fibres == 2
+
+
+def test_fabric_survives_pickling_and_its_own_spelling() -> None:
+    fabric = Fabric(RING, rate="25Gb/s", reconfiguration="20us", conversion="1ns", ports=3)
+    assert pickle.loads(pickle.dumps(fabric)) == fabric
+    assert Fabric(fabric.spec) == fabric
+    assert fabric.reconfiguration_ps == 20 * 10**6
+
+
+def test_fabric_error_names_its_option() -> None:
+    with pytest.raises(errors.FabricError) as caught:
+        Fabric(RING, wavelengths=0)
+    assert caught.value.option == "wavelengths"
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda: opticoll.parse_size("4M"), errors.UnitError),
+        (lambda: Fabric("ring"), errors.FabricError),
+        (lambda: Collective("all_gater", 4), errors.CollectiveError),
+        (lambda: Collective("broadcast", 4, root=4), errors.CollectiveError),
+        (lambda: opticoll.plan("all_gather", RING, "rng"), errors.AlgorithmError),
+        (lambda: opticoll.plan("all_gather", RING, "ring", root=-1), errors.CollectiveError),
+        (lambda: opticoll.plan("all_gather", RING, wavelength="x"), errors.WavelengthError),
+        (lambda: opticoll.Plan.from_text("hello"), errors.PlanFileError),
+        (
+            lambda: opticoll.plan("all_gather", RING).simulate(1, simulator="x"),
+            errors.SimulationError,
+        ),
+        (lambda: opticoll.read_plan("missing.plan"), errors.FileError),
+        (lambda: opticoll.compare("all_gather", RING, []), errors.UsageError),
+        (lambda: opticoll.plan("all_gather", RING, "mine:"), errors.OpticollError),
+    ],
+)
+def test_every_error_is_an_opticoll_error_of_its_kind(make: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind) as caught:
+        make()
+    assert isinstance(caught.value, opticoll.OpticollError)
+    assert str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "chunks", "combines", "before", "after"),
+    [
+        ("all_gather", 4, False, [0, 1, 2, 3], [None] * 4),
+        ("gather", 4, False, [0, 1, 2, 3], [2] * 4),
+        ("scatter", 4, False, [2] * 4, [0, 1, 2, 3]),
+        ("reduce_scatter", 4, True, [None] * 4, [0, 1, 2, 3]),
+        ("broadcast", 1, False, [2], [None]),
+        ("reduce", 1, True, [None], [2]),
+        ("all_reduce", 1, True, [None], [None]),
+        ("all_to_all", 16, False, [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4, [0, 1, 2, 3] * 4),
+    ],
+)
+def test_collectives_demand_what_mpi_says(
+    kind: str, chunks: int, combines: bool, before: list[int | None], after: list[int | None]
+) -> None:
+    collective = Collective(kind, 4, root=2)
+    assert (collective.chunks, collective.combines) == (chunks, combines)
+    assert [collective.before(chunk) for chunk in range(chunks)] == before
+    assert [collective.after(chunk) for chunk in range(chunks)] == after
+    with pytest.raises(IndexError):
+        collective.before(chunks)
+
+
+def test_columns_describe_the_plan() -> None:
+    plan = opticoll.plan("all_gather", "wdm_ring:ranks=5,wavelengths=1", "ring")
+    columns = plan.columns()
+    assert {name: column.dtype.kind for name, column in columns.items()} == dict.fromkeys(
+        ("chunk", "count", "source", "destination", "action", "direction", "fibre", "wavelength",
+         "slot"), "u",
+    )  # fmt: skip
+    assert all(column.shape == (20,) for column in columns.values())
+    assert ((columns["source"] + 1) % 5 == columns["destination"]).all()
+    assert (np.bincount(columns["slot"]) == [5, 5, 5, 5]).all()
+    assert (columns["direction"] == 0).all()
+
+
+def test_plan_text_round_trip_is_exact(tmp_path: Path) -> None:
+    plan = opticoll.plan("all_to_all", RING, size="1MB")
+    opticoll.write_plan(plan, tmp_path / "a.plan.zst")
+    again = opticoll.read_plan(tmp_path / "a.plan.zst")
+    assert again.to_text() == plan.to_text()
+    assert again.size_bytes == 10**6
+    assert (again.slots, len(again), again.step_slots) == (plan.slots, len(plan), plan.step_slots)
+
+
+def test_failed_write_leaves_the_old_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.plan"
+    path.write_text("precious")
+
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", no_space)
+    with pytest.raises(errors.FileError, match="No space left"):
+        opticoll.write_plan(opticoll.plan("all_gather", RING), path)
+    assert path.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def shift(collective: Collective, fabric: Fabric, *, step: int = 1) -> Schedule:
+    """Ring all_gather that passes blocks `step` ranks on; complete where step and N are coprime."""
+    schedule = Schedule(collective)
+    ranks = np.arange(fabric.ranks)
+    for turn in range(fabric.ranks - 1):
+        schedule.step((ranks - step * turn) % fabric.ranks, ranks, (ranks + step) % fabric.ranks)
+    return schedule
+
+
+def test_own_function_is_planned_and_verified() -> None:
+    plan = opticoll.plan("all_gather", RING, shift)
+    assert plan.algorithm.endswith(":shift")
+    assert plan.slots == 15
+    assert plan.verify() == []
+
+
+def test_own_function_that_does_not_deliver_is_caught() -> None:
+    def every_other(collective: Collective, fabric: Fabric) -> Schedule:
+        return shift(collective, fabric, step=2)
+
+    plan = opticoll.plan("all_gather", RING, every_other)
+    # In 15 turns a block visits the 8 ranks of its parity twice; 8 other ranks never get it.
+    missing = [violation for violation in plan.verify() if violation.kind == "missing"]
+    assert {(violation.rank, violation.chunk) for violation in missing} == {
+        (rank, chunk) for rank in range(16) for chunk in range(16) if (rank - chunk) % 2
+    }
+
+
+@pytest.mark.parametrize(
+    ("claims", "holds"),
+    [
+        ({"neighbours_only": True}, True),
+        ({"schedule_steps": 15}, True),
+        ({"schedule_steps": 14}, False),
+        ({"chunks_sent_per_rank": 15}, True),
+        ({"chunks_sent_per_rank": 14}, False),
+        ({"paper_steps": 3}, True),
+    ],
+)
+def test_claims_of_an_own_function_are_enforced(claims: dict[str, Any], holds: bool) -> None:
+    def claimed(collective: Collective, fabric: Fabric) -> Schedule:
+        schedule = shift(collective, fabric)
+        schedule.claim(**claims)
+        return schedule
+
+    plan = opticoll.plan("all_gather", RING, claimed)
+    kinds = [violation.kind for violation in plan.verify()]
+    assert kinds == ([] if holds else ["claim"])
+    assert plan.claimed_steps == claims.get("paper_steps")
+
+
+def test_ring_that_is_no_ring_fails() -> None:
+    def leap(collective: Collective, fabric: Fabric) -> Schedule:
+        schedule = shift(collective, fabric, step=3)
+        schedule.claim(neighbours_only=True)
+        return schedule
+
+    plan = opticoll.plan("all_gather", RING, leap)
+    assert {violation.kind for violation in plan.verify()} == {"claim"}
+
+
+def test_own_algorithm_is_compared_like_any_other() -> None:
+    comparison = opticoll.compare("all_gather", RING, ["ring", shift])
+    ring, own = comparison.rows
+    assert own["algorithm"].endswith(":shift")
+    for key in ("steps", "transfers", "time_ps", "wavelengths_used", "verified"):
+        assert own[key] == ring[key]
+    assert comparison.refusals == []
+
+
+STEPS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "rank too high": ((0, 0, 16), "destination: 16"),
+    "negative rank": ((0, -1, 1), "source: -1"),
+    "chunk too high": ((16, 0, 1), "chunk: 16"),
+    "no chunks": ((0, 0, 1, 0), "count: 0"),
+    "fractions": ((0.5, 0, 1), "chunk: must be integers"),
+    "words": (("a", 0, 1), "chunk: must be integers"),
+    "truth values": ((True, 0, 1), "chunk: must be integers"),
+    "two dimensions": (([[0]], 0, 1), "one dimension"),
+    "different lengths": (([0, 1], [0, 1, 2], 3), "chunk has 2 entries, source has 3"),
+    "unknown action": ((0, 0, 1, 1, "move"), "`move`"),
+    "beyond 64 bits": ((2**70, 0, 1), "chunk"),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_bad_step_is_refused_and_adds_nothing(name: str) -> None:
+    arguments, message = STEPS[name]
+    schedule = Schedule(Collective("all_gather", 16))
+    with pytest.raises(errors.ScheduleError, match=message):
+        schedule.step(*arguments)
+    assert (schedule.steps, len(schedule)) == (0, 0)
+
+
+def test_step_broadcasts_single_numbers() -> None:
+    schedule = Schedule(Collective("broadcast", 4))
+    schedule.step(0, 0, [1, 2, 3])
+    assert (schedule.steps, len(schedule)) == (1, 3)
+    schedule.step([], [], [])
+    assert (schedule.steps, len(schedule)) == (2, 3)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["ring", "optree:k=2", "wrht:group_size=5,striping=true", "m.n:f,a=1,b=x"]),
+        min_size=1,
+    )
+)
+def test_lists_of_algorithms_are_split_where_they_were_joined(algorithms: list[str]) -> None:
+    assert split_algorithms(",".join(algorithms)) == algorithms
+
+
+@given(st.integers(min_value=1, max_value=2**40), st.integers(min_value=0, max_value=20))
+def test_range_of_sizes_grows_fourfold_up_to_its_end(first: int, doublings: int) -> None:
+    last = first * 2**doublings
+    sizes = split_sizes(f"{first}B..{last}B")
+    assert sizes == [first * 4**power for power in range(doublings // 2 + 1)]
+
+
+@given(st.lists(st.integers(min_value=1, max_value=10**6), min_size=1, unique=True))
+def test_lists_of_counts_are_read_as_written(counts: list[int]) -> None:
+    assert split_counts("--ranks", ", ".join(map(str, counts))) == counts
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_any_algorithm_on_any_ring_is_verified_or_refused_with_a_reason(
+    data: st.DataObject,
+) -> None:
+    ranks = data.draw(st.integers(min_value=1, max_value=24), label="ranks")
+    wavelengths = data.draw(st.integers(min_value=1, max_value=5), label="wavelengths")
+    record = data.draw(st.sampled_from(registry.records("algorithms")), label="algorithm")
+    root = data.draw(st.integers(min_value=0, max_value=ranks - 1), label="root")
+    fabric = Fabric("wdm_ring", ranks=ranks, wavelengths=wavelengths)
+    collective = record["collective"]
+    assert collective is not None
+    refusal = ""
+    try:
+        plan = opticoll.plan(collective, fabric, record["name"], root=root)
+    except errors.AlgorithmError as error:
+        refusal = str(error)
+    if refusal:
+        assert refusal.startswith(f"`{record['name']}` cannot run on {ranks} ranks: ")
+        return
+    assert plan.verify() == []
+    assert plan.fabric == fabric
+    text = plan.to_text()
+    assert opticoll.Plan.from_text(text).to_text() == text

@@ -1,0 +1,383 @@
+"""Bad input: one line that says what is wrong, exit code 2, nothing printed, nothing written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import opticoll
+from conftest import RING, Run
+
+LIMIT = "must be"
+
+
+def check(run: Run, folder: Path, arguments: list[str], *words: str) -> None:
+    """The command is refused, its message has all the words, and the folder is as before."""
+    before = sorted(folder.iterdir())
+    finished = run(*arguments)
+    assert finished.code == 2
+    assert finished.out == ""
+    first, *hints = finished.err.splitlines()
+    assert first.startswith("opticoll: error: ")
+    assert all(hint.startswith("hint: ") for hint in hints)
+    assert len(hints) <= 1
+    for word in words:
+        assert word in first
+    assert "Traceback" not in finished.err
+    assert sorted(folder.iterdir()) == before
+
+
+def fabric(options: str) -> list[str]:
+    return ["--fabric", f"wdm_ring:{options}"]
+
+
+PLAN = ["plan", "all_gather"]
+ON_RING = [*PLAN, "--fabric", RING]
+
+REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
+    "no command of that name": (["pln"], ('Did you mean "plan"?',)),
+    "no collective": (["plan"], ("COLLECTIVE",)),
+    "no fabric": (PLAN, ("--fabric", "optree_paper")),
+    "misspelt collective": (
+        ["plan", "all_gater", "--fabric", RING],
+        ("did you mean `all_gather`?",),
+    ),
+    "misspelt algorithm": ([*ON_RING, "--algorithm", "optre"], ("did you mean `optree`?",)),
+    "algorithm of another collective": ([*ON_RING, "--algorithm", "binary_tree"], ("all_gather",)),
+    "misspelt fabric": ([*PLAN, "--fabric", "wdm_rin:ranks=4"], ("did you mean `wdm_ring`?",)),
+    "misspelt preset": ([*PLAN, "--fabric", "terrarack"], ("did you mean `terarack`?",)),
+    "misspelt option of a fabric": (
+        [*PLAN, *fabric("rank=4,wavelengths=1")],
+        ("no option `rank`", "`ranks`"),
+    ),
+    "misspelt option of an algorithm": (
+        [*ON_RING, "--algorithm", "optree:radixes=4x4"],
+        ("did you mean `radices`?",),
+    ),
+    "option given twice": ([*PLAN, *fabric("ranks=4,ranks=5,wavelengths=1")], ("twice",)),
+    "fabric without ranks": ([*PLAN, *fabric("wavelengths=1")], ("needs ranks=",)),
+    "no ranks": ([*PLAN, *fabric("ranks=0,wavelengths=1")], ("ranks=0", LIMIT)),
+    "no wavelengths": ([*PLAN, *fabric("ranks=4,wavelengths=0")], ("wavelengths=0", LIMIT)),
+    "half a wavelength": (
+        [*PLAN, *fabric("ranks=4,wavelengths=2.5")],
+        ("wavelengths=2.5", "whole"),
+    ),
+    "negative ranks": ([*PLAN, *fabric("ranks=-4,wavelengths=1")], ("ranks=-4", "whole")),
+    "too many ranks": ([*PLAN, *fabric("ranks=99999999999,wavelengths=1")], ("ranks", "whole")),
+    "rate without a unit": ([*PLAN, *fabric("ranks=4,wavelengths=1,rate=40G")], ("rate=40G",)),
+    "rate of zero": ([*PLAN, *fabric("ranks=4,wavelengths=1,rate=0Gb/s")], ("rate",)),
+    "time without a unit": (
+        [*PLAN, *fabric("ranks=4,wavelengths=1,reconfiguration=25")],
+        ("reconfiguration=25", "25us"),
+    ),
+    "fraction of a picosecond": (
+        [*PLAN, *fabric("ranks=4,wavelengths=1,reconfiguration=0.3ps")],
+        ("0.3ps", "whole number of picoseconds"),
+    ),
+    "size with a bare M": ([*ON_RING, "--size", "4M"], ("4MB or 4MiB",)),
+    "size without a unit": ([*ON_RING, "--size", "4096"], ("4096", "unit")),
+    "fraction of a byte": ([*ON_RING, "--size", "1.5B"], ("1.5B", "whole number of bytes")),
+    "size beyond 64 bits": ([*ON_RING, "--size", "99999999TiB"], ("too large",)),
+    "negative size": ([*ON_RING, "--size=-4MiB"], ("-4MiB",)),
+    "empty size": ([*ON_RING, "--size", ""], ("size",)),
+    "tree too deep": ([*ON_RING, "--algorithm", "optree:k=99"], ("k=99", "4")),
+    "tree of no stages": ([*ON_RING, "--algorithm", "optree:k=0"], ("k=0",)),
+    "tree of 2.5 stages": ([*ON_RING, "--algorithm", "optree:k=2.5"], ("k=2.5", "whole")),
+    "tree too small": ([*ON_RING, "--algorithm", "optree:radices=2x2"], ("radices=2x2", "16")),
+    "radices that are none": ([*ON_RING, "--algorithm", "optree:radices=4y4"], ("radices=4y4",)),
+    "odd ranks for neighbour exchange": (
+        [*PLAN, *fabric("ranks=7,wavelengths=1"), "--algorithm", "neighbour_exchange"],
+        ("7 ranks", "even"),
+    ),
+    "unknown policy": ([*ON_RING, "--policy", "never"], ("unknown policy `never`", "every_step")),
+    "unknown simulator": ([*ON_RING, "--simulator", "circus"], ("did you mean `circuit`?",)),
+    "unknown assignment": ([*ON_RING, "--wavelength", "first"], ("`first`", "first_fit")),
+    "seed of 2.5": ([*ON_RING, "--wavelength", "random:seed=2.5"], ("seed=2.5",)),
+    "formula without a paper": (
+        [*ON_RING, "--algorithm", "bruck", "--simulator", "closed_form"],
+        ("no paper", "bruck"),
+    ),
+    "root that is no rank": (
+        ["plan", "broadcast", "--fabric", RING, "--root", "16"],
+        ("root 16 is no rank",),
+    ),
+    "negative root": (
+        ["plan", "broadcast", "--fabric", RING, "--root=-1"],
+        ("root -1 is no rank",),
+    ),
+    "root in words": (["plan", "broadcast", "--fabric", RING, "--root", "first"], ("--root",)),
+    "unknown option": ([*ON_RING, "--polcy", "free"], ("--policy",)),
+    "argument too many": ([*ON_RING, "all_reduce"], ("all_reduce",)),
+    "folder that does not exist": (
+        [*ON_RING, "--output", "nowhere/out.plan"],
+        ("no folder `nowhere`",),
+    ),
+    "folder in place of a file": ([*ON_RING, "--output", "."], ("folder",)),
+    "plan file that does not exist": (["verify", "missing.plan"], ("no file `missing.plan`",)),
+    "neither file nor collective": (
+        ["verify", "missing"],
+        ("`missing`", "nor is there such a plan file"),
+    ),
+    "unknown suffix of a figure": (
+        ["show", "all_gather", "--fabric", RING, "--output", "out.gif"],
+        (".gif", ".svg"),
+    ),
+    "figure without a suffix": (
+        ["compare", "all_gather", "--fabric", RING, "--plot", "out"],
+        ("no suffix",),
+    ),
+    "slot too late": (["show", "all_gather", "--fabric", RING, "--slot", "99"], ("no slot 99",)),
+    "negative slot": (["show", "all_gather", "--fabric", RING, "--slot=-1"], ("no slot -1",)),
+    "unknown view": (["show", "all_gather", "--fabric", RING, "--view", "cube"], ("space_time",)),
+    "unknown table": (["simulate", "all_gather", "--fabric", RING, "--per", "slot"], ("--per",)),
+    "named algorithm that refuses": (
+        [
+            "compare",
+            "all_gather",
+            *fabric("ranks=7,wavelengths=1"),
+            "--algorithms",
+            "ring,neighbour_exchange",
+        ],
+        ("neighbour_exchange", "even"),
+    ),
+    "empty algorithm in a list": (
+        ["compare", "all_gather", "--fabric", RING, "--algorithms", "ring,,optree"],
+        ("no algorithm between two commas",),
+    ),
+    "ranks in words": (["compare", "all_gather", "--fabric", RING, "--ranks", "8,ten"], ("`ten`",)),
+    "no wavelengths in a list": (
+        ["compare", "all_gather", "--fabric", RING, "--wavelengths", "2,0"],
+        ("`0`", "--wavelengths"),
+    ),
+    "sizes that fall": (
+        ["compare", "all_gather", "--fabric", RING, "--sizes", "4MiB..1KiB"],
+        ("`4MiB..1KiB`",),
+    ),
+    "range of sizes from zero": (
+        ["compare", "all_gather", "--fabric", RING, "--sizes", "0B..1KiB"],
+        ("start above 0",),
+    ),
+    "size and sizes": (
+        ["compare", "all_gather", "--fabric", RING, "--sizes", "1KiB", "--size", "1KiB"],
+        ("--size and --sizes",),
+    ),
+    "scenario that does not exist": (["compare", "missing.yaml"], ("no file `missing.yaml`",)),
+    "fabric file that does not exist": ([*PLAN, "--fabric", "no.yml"], ("no file `no.yml`",)),
+    "unknown paper": (["reproduce", "optre"], ("did you mean `optree`?",)),
+    "unknown list": (["list", "alogrithms"], ("algorithms",)),
+    "module that does not exist": (
+        [*ON_RING, "--algorithm", "no_such_module:f"],
+        ("no_such_module",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_in_one_line(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments, words = REFUSED[name]
+    check(run, tmp_path, arguments, *words)
+
+
+FABRIC_FILES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "no fields": ("- 1\n- 2\n", ("f.yaml", "fields")),
+    "empty": ("", ("f.yaml", "fields")),
+    "no family": ("ranks: 4\n", ("f.yaml", "`family: wdm_ring`")),
+    "family and preset": ("family: wdm_ring\npreset: terarack\n", ("f.yaml", "twice")),
+    "misspelt family": ("family: wdm_rin\n", ("line 1", "family", "did you mean `wdm_ring`?")),
+    "misspelt option": (
+        "family: wdm_ring\nranks: 4\nwavelenghts: 2\n",
+        ("line 3", "wavelenghts", "did you mean `wavelengths`?"),
+    ),
+    "half a wavelength": (
+        "family: wdm_ring\n\n# a comment\nranks: 4\nwavelengths: 2.5\n",
+        ("line 5", "wavelengths", "whole number"),
+    ),
+    "list in place of a number": (
+        "family: wdm_ring\nranks: [4]\nwavelengths: 2\n",
+        ("line 2", "ranks", "one value"),
+    ),
+    "missing option": ("family: wdm_ring\nranks: 4\n", ("f.yaml", "needs wavelengths=")),
+    "field given twice": ("family: wdm_ring\nranks: 4\nranks: 5\n", ("line 3", "ranks")),
+    "no YAML": ("family: [wdm_ring\nranks: 4\n", ("f.yaml", "line 2", "no YAML")),
+    "a tab": ("family: wdm_ring\n\tranks: 4\n", ("f.yaml", "line 2")),
+}
+
+
+@pytest.mark.parametrize("name", FABRIC_FILES)
+def test_bad_fabric_file_is_refused_with_its_line(run: Run, tmp_path: Path, name: str) -> None:
+    content, words = FABRIC_FILES[name]
+    path = tmp_path / "f.yaml"
+    path.write_text(content)
+    check(run, tmp_path, [*PLAN, "--fabric", str(path)], *words)
+
+
+HEAD = "collective: all_gather\nfabric: optree_paper\n"
+
+SCENARIOS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "no collective": ("fabric: optree_paper\n", ("s.yaml", "`collective` is missing")),
+    "no fabric": ("collective: all_gather\n", ("s.yaml", "`fabric` is missing")),
+    "misspelt collective": (
+        "fabric: optree_paper\ncollective: all_gater\n",
+        ("line 2", "collective", "did you mean `all_gather`?"),
+    ),
+    "misspelt field": (f"{HEAD}algoritms: [ring]\n", ("line 3", "did you mean `algorithms`?")),
+    "fabric that is a number": ("collective: all_gather\nfabric: 5\n", ("line 2", "fabric")),
+    "misspelt preset": (
+        "collective: all_gather\nfabric: optre_paper\n",
+        ("line 2", "fabric", "did you mean `optree_paper`?"),
+    ),
+    "bad value within a fabric": (
+        "collective: all_gather\nfabric:\n  family: wdm_ring\n  ranks: 0\n  wavelengths: 2\n",
+        ("line 4", "fabric.ranks", LIMIT),
+    ),
+    "size with a bare M": (f"{HEAD}sizes: [1KiB, 4M]\n", ("line 3", "sizes", "4MB or 4MiB")),
+    "size without a unit": (f"{HEAD}sizes: 4096\n", ("line 3", "sizes", "unit")),
+    "no sizes": (f"{HEAD}sizes: []\n", ("at least one",)),
+    "half a rank": (f"{HEAD}ranks: [512, 2.5]\n", ("line 3", "ranks", "`2.5`")),
+    "ranks in words": (f"{HEAD}ranks: many\n", ("line 3", "ranks", "`many`")),
+    "true wavelengths": (f"{HEAD}wavelengths: true\n", ("line 3", "wavelengths")),
+    "unknown policy": (f"{HEAD}policy: never\n", ("line 3", "policy", "`never`")),
+    "misspelt simulator": (f"{HEAD}simulator: circut\n", ("line 3", "did you mean `circuit`?")),
+    "root in words": (f"{HEAD}root: first\n", ("line 3", "root")),
+    "algorithm that is a number": (f"{HEAD}algorithms: [7]\n", ("line 3", "algorithms.0")),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_bad_scenario_is_refused_with_its_line(run: Run, tmp_path: Path, name: str) -> None:
+    content, words = SCENARIOS[name]
+    path = tmp_path / "s.yaml"
+    path.write_text(content)
+    check(run, tmp_path, ["compare", str(path)], *words)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("suffix", [".plan", ".plan.zst"])
+def test_plan_file_cut_short_is_refused(
+    run: Run, tmp_path: Path, share: float, suffix: str
+) -> None:
+    path = tmp_path / f"cut{suffix}"
+    opticoll.write_plan(opticoll.plan("all_gather", RING), path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+    check(run, tmp_path, ["verify", str(path)], path.name)
+
+
+def test_every_cut_at_a_line_is_refused(run: Run, tmp_path: Path) -> None:
+    lines = opticoll.plan("all_gather", RING, "ring").to_text().splitlines(keepends=True)
+    path = tmp_path / "cut.plan"
+    path.touch()
+    for kept in range(len(lines)):
+        path.write_text("".join(lines[:kept]))
+        check(run, tmp_path, ["verify", str(path)], "cut.plan")
+
+
+MALFORMED: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "another version": ("opticoll plan 1", "opticoll plan 2", ("line 1",)),
+    "another kind of file": ("opticoll plan 1", "hello", ("line 1",)),
+    "misspelt collective": ("all_gather", "all_gater", ("line 2", "all_gather")),
+    "bad fabric": ("wavelengths=2", "wavelengths=0", ("line 3", "wavelengths=0")),
+    "unknown direction": (" cw ", " east ", ("line", "column", "cw")),
+    "unknown action": ("copy", "move", ("line", "move")),
+    "wrong count at the end": ("end 240", "end 239", ("line", "240")),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_plan_file_is_refused_with_its_place(
+    run: Run, plan_file: Path, name: str
+) -> None:
+    old, new, words = MALFORMED[name]
+    text = plan_file.read_text()
+    assert old in text
+    plan_file.write_text(text.replace(old, new, 1))
+    check(run, plan_file.parent, ["verify", str(plan_file)], "tree.plan", *words)
+
+
+def test_binary_file_is_no_plan(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "noise.plan"
+    path.write_bytes(bytes(range(128, 256)))
+    check(run, tmp_path, ["verify", str(path)], "noise.plan", "UTF-8")
+
+
+def test_plan_for_another_fabric_is_refused(run: Run, plan_file: Path) -> None:
+    arguments = ["verify", str(plan_file), "--fabric", "wdm_ring:ranks=16,wavelengths=4"]
+    check(run, plan_file.parent, arguments, "another fabric", "wavelengths=2", "wavelengths=4")
+
+
+@pytest.mark.parametrize(
+    "option", [("--algorithm", "ring"), ("--wavelength", "auto"), ("--root", "0")]
+)
+def test_plan_file_takes_no_option_that_it_holds(
+    run: Run, plan_file: Path, option: tuple[str, str]
+) -> None:
+    check(run, plan_file.parent, ["simulate", str(plan_file), *option], option[0])
+
+
+def test_folder_is_no_plan_file(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "folder.plan"
+    folder.mkdir()
+    check(run, tmp_path, ["verify", str(folder)], "folder.plan")
+
+
+USER_CODE: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "syntax error": ("def f(:\n", "broken:f", ("importing `broken`", "SyntaxError")),
+    "raises on import": ("raise OSError('no licence')\n", "broken:f", ("OSError", "no licence")),
+    "no such function": ("x = 1\n", "broken:f", ("`broken` has no `f`",)),
+    "not callable": ("f = 7\n", "broken:f", ("no function", "`int`")),
+    "returns nothing": ("def f(c, m): pass\n", "broken:f", ("`NoneType`", "opticoll.Schedule")),
+    "raises": (
+        "def f(c, m):\n    return 1 // 0\n",
+        "broken:f",
+        ("ZeroDivisionError", "broken.py, line 2"),
+    ),
+    "no such option": ("def f(c, m): pass\n", "broken:f,depth=3", ("TypeError", "depth")),
+    "option without a value": ("def f(c, m): pass\n", "broken:f,depth", ("`depth`", "key=value")),
+    "another collective": (
+        "import opticoll\n"
+        "def f(c, m): return opticoll.Schedule(opticoll.Collective('all_reduce', 16))\n",
+        "broken:f",
+        ("another collective", "all_reduce"),
+    ),
+    "rank that does not exist": (
+        "import opticoll\n"
+        "def f(c, m):\n"
+        "    s = opticoll.Schedule(c)\n"
+        "    s.step(0, 0, 16)\n"
+        "    return s\n",
+        "broken:f",
+        ("destination", "16", "broken.py, line 4"),
+    ),
+    "transfer to itself": (
+        "import opticoll\n"
+        "def f(c, m):\n"
+        "    s = opticoll.Schedule(c)\n"
+        "    s.step(0, 3, 3)\n"
+        "    return s\n",
+        "broken:f",
+        ("rank 3 to itself",),
+    ),
+    "refuses": (
+        "import opticoll\ndef f(c, m): raise opticoll.errors.AlgorithmError('only on Sundays')\n",
+        "broken:f",
+        ("only on Sundays",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", USER_CODE)
+def test_broken_user_algorithm_is_refused_in_one_line(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    code, spec, words = USER_CODE[name]
+    # A module of its own name for each case, as Python keeps what it has imported.
+    module = f"broken_{list(USER_CODE).index(name)}"
+    (tmp_path / f"{module}.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    arguments = [*ON_RING, "--algorithm", spec.replace("broken", module)]
+    check(run, tmp_path, arguments, *(word.replace("broken", module) for word in words))

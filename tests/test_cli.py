@@ -1,0 +1,476 @@
+"""The command line: what each command prints, writes and returns.
+
+Expected numbers come from the papers: 4-ary OpTree on 16 ranks and 2 wavelengths takes 4 + 8 = 12
+slots; a step of d = 4 MiB on a 40 Gb/s wavelength takes 838.8608 us, and 25 us to reconfigure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+
+import opticoll
+from conftest import RING, Run
+from opticoll import registry
+
+SCHEMAS = {
+    entry.name: json.loads(entry.read_text(encoding="utf-8"))
+    for entry in files("opticoll").joinpath("schemas").iterdir()
+    if entry.name.endswith(".json")
+}
+TREE = "optree:radices=4x4"
+STEP_PS = 838_860_800 + 25_000_000
+
+
+def validate(name: str, value: Any) -> None:
+    """Check a value against the schema with a name; keys that the schema lacks fail as well."""
+    known: Registry[Any] = Registry().with_resources(
+        [(key, Resource.from_contents(schema)) for key, schema in SCHEMAS.items()]
+    )
+    Draft202012Validator(SCHEMAS[f"{name}.schema.json"], registry=known).validate(value)
+
+
+def run_json(run: Run, schema: str, *arguments: str | Path, code: int = 0) -> Any:
+    finished = run(*arguments, "--json")
+    assert finished.code == code, finished.err
+    value = json.loads(finished.out)
+    validate(schema, value)
+    return value
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_schema_is_a_schema_that_describes_every_key(name: str) -> None:
+    Draft202012Validator.check_schema(SCHEMAS[name])
+    assert SCHEMAS[name]["title"]
+
+
+def test_schemas_notice_a_missing_key(run: Run) -> None:
+    row = run_json(run, "plan", "plan", "all_gather", "--fabric", RING)
+    for key in list(row):
+        with pytest.raises(Exception, match="required property"):
+            validate("plan", {other: row[other] for other in row if other != key})
+
+
+def test_plan_prints_the_papers_example_in_words(run: Run) -> None:
+    finished = run("plan", "all_gather", "--fabric", RING, "--algorithm", TREE)
+    assert finished.code == 0
+    assert finished.err == ""
+    for words in (
+        "all_gather on 16 ranks",
+        "40 Gb/s per wavelength",
+        "4MiB (bytes of one rank's block)",
+        "12 time slots really used; the paper says 12",
+        "2 used of 2",
+        "policy every_step, simulator circuit",
+        "10.37 ms",
+        "yes: the data arrive",
+    ):
+        assert words in finished.out
+
+
+def test_plan_names_the_default_algorithm(run: Run) -> None:
+    finished = run("plan", "broadcast", "--fabric", RING, "--root", "3")
+    (name, *_) = registry.algorithm_names("broadcast")
+    assert f"{name} (not named: the first listed for broadcast)" in finished.out
+    assert "root 3" in finished.out
+
+
+def test_plan_json_holds_the_papers_numbers(run: Run) -> None:
+    row = run_json(run, "plan", "plan", "allgather", "--fabric", RING, "--algorithm", TREE)
+    assert row["collective"] == "all_gather"
+    assert (row["ranks"], row["wavelengths"], row["size_bytes"]) == (16, 2, 4 * 2**20)
+    assert (row["steps"], row["claimed_steps"], row["transfers"]) == (12, 12, 16 * 15)
+    assert row["time_ps"] == 12 * STEP_PS
+    assert row["time_s"] == pytest.approx(12 * STEP_PS / 1e12, rel=1e-12)
+    assert (row["bound_steps"], row["bound_time_s"]) == (None, None)
+    assert (row["verified"], row["violations"]) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm"),
+    [
+        (record["collective"], record["name"])
+        for record in registry.records("algorithms")
+        if record["collective"] is not None
+    ],
+)
+def test_every_listed_algorithm_plans_and_is_verified(
+    run: Run, collective: str, algorithm: str
+) -> None:
+    arguments = ("--fabric", RING, "--algorithm", algorithm)
+    row = run_json(run, "plan", "plan", collective, *arguments)
+    assert (row["collective"], row["algorithm"], row["verified"]) == (collective, algorithm, True)
+
+
+@pytest.mark.parametrize("name", ["out.plan", "out.plan.zst", "out.txt"])
+def test_plan_file_verifies_and_simulates_as_what_it_was_written_from(
+    run: Run, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    options = ("--fabric", RING, "--algorithm", TREE, "--size", "1MB")
+    planned = run_json(run, "plan", "plan", "all_gather", *options, "--output", path)
+    assert path.exists()
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+    assert run_json(run, "verify", "verify", path)["verified"] is True
+    simulated = run_json(run, "simulate", "simulate", path)
+    assert {key: simulated[key] for key in planned} == planned
+    assert simulated["size_bytes"] == 1_000_000
+    assert (simulated["simulator"], simulated["seed"]) == ("circuit", 0)
+
+
+def test_zst_file_is_compressed(run: Run, tmp_path: Path) -> None:
+    options = ("plan", "all_gather", "--fabric", RING, "--output")
+    run(*options, tmp_path / "a.plan")
+    run(*options, tmp_path / "a.plan.zst")
+    plain = (tmp_path / "a.plan").read_bytes()
+    compressed = (tmp_path / "a.plan.zst").read_bytes()
+    assert plain.startswith(b"opticoll plan 1\n")
+    assert compressed.startswith(b"\x28\xb5\x2f\xfd")
+    assert len(compressed) < len(plain)
+
+
+def test_written_file_has_the_usual_permissions(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.plan"
+    run("plan", "all_gather", "--fabric", RING, "--output", path)
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert path.stat().st_mode == plain.stat().st_mode
+
+
+def without(plan_file: Path, dropped: list[str], left: int) -> Path:
+    """The same plan without some of its lines, and `left` lightpaths."""
+    lines = [line for line in plan_file.read_text().splitlines() if line not in dropped]
+    path = plan_file.with_name("broken.plan")
+    path.write_text("\n".join([*lines[:-1], f"end {left}"]) + "\n")
+    return path
+
+
+def without_one(plan_file: Path) -> Path:
+    """The same plan without one lightpath of its first stage."""
+    lines = plan_file.read_text().splitlines()
+    single = next(line for line in lines if line.startswith("copy") and " x" not in line)
+    return without(plan_file, [single], 239)
+
+
+def test_plan_without_a_lightpath_is_violated_where_it_is_missed(run: Run, plan_file: Path) -> None:
+    path = without_one(plan_file)
+    finished = run("verify", path)
+    assert finished.code == 1
+    assert "verified: NO: 4 violations" in finished.out
+    answer = run_json(run, "verify", "verify", path, code=1)
+    assert answer["verified"] is False
+    # The receiver lacks the block in the end, and cannot hand it to its 3 siblings in stage 2.
+    kinds = sorted(violation["kind"] for violation in answer["violations"])
+    assert kinds == ["missing", "not_held", "not_held", "not_held"]
+    assert all(violation["sentence"] in finished.out for violation in answer["violations"])
+
+
+def test_people_see_twenty_violations_and_the_count_of_the_rest(run: Run, plan_file: Path) -> None:
+    lines = plan_file.read_text().splitlines()
+    empty = without(plan_file, [line for line in lines if line.startswith("copy")], 0)
+    # Every one of 16 ranks lacks the blocks of 15 others.
+    assert len(run_json(run, "verify", "verify", empty, code=1)["violations"]) == 16 * 15
+    shown = run("verify", empty).out
+    assert "240 violations" in shown
+    assert "and 220 more" in shown
+    assert len(shown.splitlines()) == 2 + 20 + 1
+
+
+def test_simulating_a_violated_plan_warns_and_exits_with_one(run: Run, plan_file: Path) -> None:
+    finished = run("simulate", without_one(plan_file))
+    assert finished.code == 1
+    assert "warning: the plan is violated" in finished.err
+
+
+def test_verify_builds_what_is_no_file(run: Run) -> None:
+    answer = run_json(run, "verify", "verify", "all_reduce", "--fabric", RING)
+    assert answer["verified"] is True
+
+
+def test_same_fabric_in_other_words_fits_a_plan_file(run: Run, plan_file: Path) -> None:
+    assert run("verify", plan_file, "--fabric", f"{RING},rate=40000Mb/s,fibres=1").code == 0
+
+
+def test_per_step_times_add_up_to_the_whole(run: Run, plan_file: Path) -> None:
+    answer = run_json(run, "simulate", "simulate", plan_file, "--per", "step")
+    steps = answer["per_step"]
+    assert [step["end_ps"] for step in steps] == [STEP_PS * (slot + 1) for slot in range(12)]
+    assert sum(step["lightpaths"] for step in steps) == 240
+    assert answer["critical_path"][-1]["end_ps"] == answer["time_ps"]
+
+
+def test_per_rank_bytes_are_those_of_an_all_gather(run: Run, plan_file: Path) -> None:
+    answer = run_json(run, "simulate", "simulate", plan_file, "--per", "rank", "--size", "1000B")
+    assert [rank["received_bytes"] for rank in answer["per_rank"]] == [15_000] * 16
+
+
+def test_per_link_bytes_add_up_to_bytes_times_hops(run: Run, plan_file: Path) -> None:
+    answer = run_json(run, "simulate", "simulate", plan_file, "--per", "link", "--size", "1000B")
+    columns = opticoll.read_plan(plan_file).columns()
+    distance = (columns["destination"].astype(int) - columns["source"]) % 16
+    hops = [
+        16 - steps if way else steps
+        for steps, way in zip(distance, columns["direction"], strict=True)
+    ]
+    assert sum(link["bytes"] for link in answer["per_link"]) == 1000 * sum(hops)
+
+
+@pytest.mark.parametrize("per", ["step", "link", "rank"])
+def test_tables_have_a_line_for_each(run: Run, plan_file: Path, per: str) -> None:
+    lines = {"step": 12, "link": 32, "rank": 16}[per]
+    table = run("simulate", plan_file, "--per", per).out.rstrip().split("\n\n")[-1]
+    assert len(table.splitlines()) == 1 + lines
+
+
+def test_closed_form_is_the_papers_formula(run: Run, plan_file: Path) -> None:
+    answer = run_json(run, "simulate", "simulate", plan_file, "--simulator", "closed_form")
+    assert (answer["simulator"], answer["time_ps"]) == ("closed_form", 12 * STEP_PS)
+
+
+def test_compare_takes_every_algorithm_and_names_who_refuses(run: Run) -> None:
+    fabric = "wdm_ring:ranks=7,wavelengths=2"
+    finished = run("compare", "all_gather", "--fabric", fabric)
+    assert finished.code == 0
+    assert "`neighbour_exchange` is left out" in finished.err
+    rows = run_json(run, "compare", "compare", "all_gather", "--fabric", fabric)
+    names = {row["algorithm"] for row in rows}
+    assert names == set(registry.algorithm_names("all_gather")) - {"neighbour_exchange"}
+    assert all(row["verified"] for row in rows)
+
+
+def test_compare_keeps_options_with_their_algorithm(run: Run) -> None:
+    chosen = "ring,wrht:group_size=5,striping=true,binary_tree"
+    rows = run_json(
+        run, "compare", "compare", "all_reduce", "--fabric", RING, "--algorithms", chosen
+    )
+    assert [row["algorithm"] for row in rows] == [
+        "ring",
+        "wrht:group_size=5,striping=true",
+        "binary_tree",
+    ]
+
+
+def test_compare_makes_a_row_for_every_case_in_order(run: Run) -> None:
+    rows = run_json(
+        run, "compare", "compare", "all_gather", "--fabric", RING,
+        "--algorithms", "ring,optree", "--sizes", "1KiB..64KiB,1MB",
+        "--ranks", "8,12", "--wavelengths", "1,3", "--policy", "on_change",
+    )  # fmt: skip
+    cases = [
+        (row["ranks"], row["wavelengths"], row["algorithm"], row["size_bytes"]) for row in rows
+    ]
+    sizes = [2**10, 2**12, 2**14, 2**16, 10**6]
+    assert cases == [
+        (ranks, wavelengths, algorithm, size)
+        for ranks in (8, 12)
+        for wavelengths in (1, 3)
+        for algorithm in ("ring", "optree")
+        for size in sizes
+    ]
+    assert {row["policy"] for row in rows} == {"on_change"}
+
+
+def test_compare_prints_the_ratio_to_the_fastest(run: Run) -> None:
+    finished = run("compare", "all_gather", "--fabric", RING, "--algorithms", f"ring,{TREE}")
+    lines = {line.split()[0]: line.split() for line in finished.out.splitlines() if line}
+    # 15 steps against 12, each as long.
+    assert lines["ring"][-2] == "1.25"
+    assert lines[TREE][-2] == "1.00"
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_compare_draws_and_writes_a_table(run: Run, tmp_path: Path, suffix: str) -> None:
+    plot, table = tmp_path / f"out.{suffix}", tmp_path / "out.csv"
+    finished = run(
+        "compare", "all_gather", "--fabric", RING, "--algorithms", f"ring,{TREE}",
+        "--plot", plot, "--csv", table,
+    )  # fmt: skip
+    assert finished.code == 0
+    assert plot.stat().st_size > 1000
+    head, *rows = table.read_text().splitlines()
+    assert head.startswith("collective,algorithm,")
+    assert len(rows) == 2
+    assert {entry.name for entry in tmp_path.iterdir()} == {plot.name, "out.csv"}
+
+
+SCENARIO = """\
+collective: all_gather
+fabric:
+  family: wdm_ring
+  ranks: 16
+  wavelengths: 2
+algorithms: [ring, "optree:radices=4x4"]
+sizes: [1KiB, 4MiB]
+policy: on_change
+"""
+
+
+def test_scenario_file_is_the_same_as_its_options(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(SCENARIO)
+    options = (
+        "--fabric", RING, "--algorithms", "ring,optree:radices=4x4",
+        "--sizes", "1KiB,4MiB", "--policy", "on_change",
+    )  # fmt: skip
+    from_file = run_json(run, "compare", "compare", path)
+    assert from_file == run_json(run, "compare", "compare", "all_gather", *options)
+
+
+def test_options_win_over_the_scenario_file(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(SCENARIO)
+    rows = run_json(run, "compare", "compare", path, "--size", "2MiB", "--policy", "free")
+    assert {(row["size_bytes"], row["policy"]) for row in rows} == {(2**21, "free")}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "family: wdm_ring\nranks: 16\nwavelengths: 2\nrate: 40Gb/s\n",
+        "preset: optree_paper\nranks: 16\nwavelengths: 2\n",
+    ],
+)
+def test_fabric_file_is_a_fabric(run: Run, tmp_path: Path, content: str) -> None:
+    path = tmp_path / "ring.yaml"
+    path.write_text(content)
+    row = run_json(run, "plan", "plan", "all_gather", "--fabric", path)
+    assert row["fabric"] == opticoll.Fabric(RING).spec
+
+
+def test_scenario_finds_its_fabric_file_beside_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "ring.yaml").write_text("family: wdm_ring\nranks: 6\nwavelengths: 2\n")
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("collective: all-reduce\nfabric: ring.yaml\nalgorithms: ring\n")
+    (row,) = run_json(run, "compare", "compare", scenario)
+    assert (row["collective"], row["ranks"], row["size_bytes"]) == ("all_reduce", 6, 2**22)
+
+
+def test_show_lists_the_lightpaths_of_a_slot(run: Run, plan_file: Path) -> None:
+    answer = run_json(run, "show", "show", plan_file, "--slot", "11")
+    columns = opticoll.read_plan(plan_file).columns()
+    expected = (columns["slot"] == 11).sum()
+    assert len(answer["lightpaths"]) == expected
+    text = run("show", plan_file, "--slot", "11").out
+    assert f"slot 11: {expected} lightpaths" in text
+    assert sum(line.startswith("copy") for line in text.splitlines()) == expected
+
+
+@pytest.mark.parametrize("view", ["ring", "space_time"])
+def test_show_draws_a_picture(run: Run, plan_file: Path, tmp_path: Path, view: str) -> None:
+    path = tmp_path / "picture.svg"
+    finished = run("show", plan_file, "--view", view, "--output", path)
+    assert finished.code == 0
+    assert path.read_text().lstrip().startswith("<?xml")
+
+
+@pytest.mark.parametrize("kind", [None, *registry.KINDS])
+def test_list_names_every_record(run: Run, kind: str | None) -> None:
+    arguments = [] if kind is None else [kind]
+    records = run_json(run, "list", "list", *arguments)
+    shown = run("list", *arguments).out
+    assert records
+    for record in records:
+        assert record["name"] in shown
+        assert record["summary"] in shown
+        if kind is not None:
+            assert record["citation"] in shown
+            assert all(option["meaning"] in shown for option in record["options"])
+
+
+def test_wavelength_assignments_are_taken_from_the_list(run: Run) -> None:
+    for record in registry.records("wavelengths"):
+        arguments = ("--fabric", RING, "--algorithm", "one_stage", "--wavelength", record["name"])
+        row = run_json(run, "plan", "plan", "all_gather", *arguments)
+        assert row["verified"] is True
+        # Lemma 1: 32 wavelengths, hence 16 slots of two; first-fit orders may need more.
+        assert row["steps"] >= 16
+
+
+def test_same_command_prints_the_same_bytes(run: Run) -> None:
+    arguments = ("plan", "all_gather", "--fabric", RING, "--wavelength", "random:seed=7", "--json")
+    assert run(*arguments).out == run(*arguments).out
+
+
+@pytest.mark.parametrize(
+    "command", [(), *((name,) for name in ("list", "plan", "verify", "simulate", "compare",
+                                           "show", "reproduce"))],
+)  # fmt: skip
+def test_help_fits_a_screen(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    finished = run(*command, "--help")
+    assert finished.code == 0
+    assert len(finished.out.splitlines()) <= 40
+    assert finished.out == run(*command, "-h").out
+
+
+def test_version_is_that_of_the_package(run: Run) -> None:
+    assert run("--version").out.strip() == f"opticoll {opticoll.__version__}"
+
+
+def opticoll_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "opticoll", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+def test_help_is_there_within_half_a_second() -> None:
+    opticoll_process("--help")
+    best = min(timed_help() for _ in range(5))
+    assert best < 0.5
+
+
+def timed_help() -> float:
+    start = time.perf_counter()
+    assert opticoll_process("--help").returncode == 0
+    return time.perf_counter() - start
+
+
+def test_start_loads_no_heavy_module() -> None:
+    code = (
+        "import sys; from opticoll.cli import main; main(['list']); "
+        "heavy = {'numpy', 'matplotlib', 'pydantic', 'ruamel', 'zstandard'}; "
+        "print(*heavy & set(sys.modules), file=sys.stderr)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert finished.stderr.strip() == ""
+
+
+def test_closed_pipe_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "opticoll", "list", "--json"]
+    process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writer)
+    assert (process.returncode, process.stderr) == (0, "")
+
+
+def test_own_algorithm_of_the_current_folder_runs(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "import opticoll\n"
+        "def shift(collective, fabric, back=False):\n"
+        "    schedule = opticoll.Schedule(collective)\n"
+        "    ranks = np.arange(fabric.ranks)\n"
+        "    way = -1 if back else 1\n"
+        "    for step in range(fabric.ranks - 1):\n"
+        "        chunk = (ranks - way * step) % fabric.ranks\n"
+        "        schedule.step(chunk, ranks, (ranks + way) % fabric.ranks)\n"
+        "    schedule.claim(neighbours_only=True)\n"
+        "    return schedule\n"
+    )
+    arguments = ("--fabric", RING, "--algorithm", "mine:shift,back=true", "--json")
+    finished = opticoll_process("plan", "all_gather", *arguments, cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    row = json.loads(finished.stdout)
+    assert (row["algorithm"], row["steps"], row["verified"]) == ("mine:shift,back=true", 15, True)
