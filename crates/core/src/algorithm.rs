@@ -150,9 +150,15 @@ static RECORDS: LazyLock<Vec<Record>> = LazyLock::new(|| {
     let written = || WRITTEN.iter().copied().flatten().copied();
     let mut records: Vec<Record> = written().collect();
     for (forward, backward) in REVERSED {
-        records.extend(written().filter(|record| record.collective == forward).map(|record| {
-            Record { collective: backward, reversed_from: Some(forward), ..record }
-        }));
+        records.extend(
+            written()
+                .filter(|record| record.collective == forward)
+                .map(|record| Record {
+                    collective: backward,
+                    reversed_from: Some(forward),
+                    ..record
+                }),
+        );
     }
     records.sort_by_key(|record| record.collective);
     records
@@ -165,13 +171,19 @@ pub fn records() -> &'static [Record] {
 
 /// The record of an algorithm of a collective.
 pub fn find(collective: CollectiveKind, name: &str) -> Result<&'static Record, AlgorithmError> {
-    let of_collective = || records().iter().filter(|record| record.collective == collective);
+    let of_collective = || {
+        records()
+            .iter()
+            .filter(|record| record.collective == collective)
+    };
     let plain = name.replace('-', "_");
-    of_collective().find(|record| record.name == plain).ok_or_else(|| AlgorithmError::Unknown {
-        name: name.into(),
-        collective,
-        hint: suggest(name, of_collective().map(|record| record.name)),
-    })
+    of_collective()
+        .find(|record| record.name == plain)
+        .ok_or_else(|| AlgorithmError::Unknown {
+            name: name.into(),
+            collective,
+            hint: suggest(name, of_collective().map(|record| record.name)),
+        })
 }
 
 /// Builds the schedule of the algorithm that `spec` names.
@@ -189,16 +201,30 @@ pub fn build(
     spec.only(&known)?;
     let ranks = collective.ranks();
     if ranks != fabric.ranks() {
-        return Err(AlgorithmError::Ranks { collective: ranks, fabric: fabric.ranks() });
+        return Err(AlgorithmError::Ranks {
+            collective: ranks,
+            fabric: fabric.ranks(),
+        });
     }
-    (record.accepts)(ranks)
-        .map_err(|reason| AlgorithmError::Refused { name: record.name, ranks, reason })?;
+    (record.accepts)(ranks).map_err(|reason| AlgorithmError::Refused {
+        name: record.name,
+        ranks,
+        reason,
+    })?;
     let Fabric::WdmRing(ring) = fabric;
     let Some(forward) = record.reversed_from else {
-        return (record.build)(&Request { collective, ring, spec });
+        return (record.build)(&Request {
+            collective,
+            ring,
+            spec,
+        });
     };
     let forward = Collective::new(forward, ranks)?.with_root(collective.root())?;
-    let schedule = (record.build)(&Request { collective: forward, ring, spec })?;
+    let schedule = (record.build)(&Request {
+        collective: forward,
+        ring,
+        spec,
+    })?;
     let collective = collective.with_pieces(schedule.collective.pieces())?;
     Ok(schedule.reversed(collective))
 }

@@ -57,7 +57,9 @@ pub enum CollectiveError {
         ranks: u32,
     },
     /// Too many or no pieces.
-    #[error("{kind} on {ranks} ranks cannot be cut into {pieces} pieces: chunks are numbered with 32 bits")]
+    #[error(
+        "{kind} on {ranks} ranks cannot be cut into {pieces} pieces: chunks are numbered with 32 bits"
+    )]
     Pieces {
         /// The collective.
         kind: CollectiveKind,
@@ -144,12 +146,13 @@ impl FromStr for CollectiveKind {
     /// Accepts `all_gather`, `all-gather` and `allgather`.
     fn from_str(name: &str) -> Result<CollectiveKind, CollectiveError> {
         let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
-        CollectiveKind::ALL.into_iter().find(|kind| plain(kind.name()) == plain(name)).ok_or_else(
-            || CollectiveError::Unknown {
+        CollectiveKind::ALL
+            .into_iter()
+            .find(|kind| plain(kind.name()) == plain(name))
+            .ok_or_else(|| CollectiveError::Unknown {
                 name: name.into(),
                 hint: crate::spelling::suggest(name, CollectiveKind::ALL.map(CollectiveKind::name)),
-            },
-        )
+            })
     }
 }
 
@@ -177,20 +180,33 @@ impl Collective {
         if ranks == 0 {
             return Err(CollectiveError::NoRanks { ranks });
         }
-        Collective { kind, ranks, root: 0, pieces: 1 }.with_pieces(1)
+        Collective {
+            kind,
+            ranks,
+            root: 0,
+            pieces: 1,
+        }
+        .with_pieces(1)
     }
 
     /// The same collective rooted at `root`.
     pub fn with_root(self, root: u32) -> Result<Collective, CollectiveError> {
         if root >= self.ranks {
-            return Err(CollectiveError::Root { root, ranks: self.ranks });
+            return Err(CollectiveError::Root {
+                root,
+                ranks: self.ranks,
+            });
         }
         Ok(Collective { root, ..self })
     }
 
     /// The same collective with each block (or the vector) cut into `pieces` chunks.
     pub fn with_pieces(self, pieces: u32) -> Result<Collective, CollectiveError> {
-        let refused = CollectiveError::Pieces { kind: self.kind, ranks: self.ranks, pieces };
+        let refused = CollectiveError::Pieces {
+            kind: self.kind,
+            ranks: self.ranks,
+            pieces,
+        };
         match self.blocks().checked_mul(u64::from(pieces)) {
             Some(1..=0xffff_ffff) => Ok(Collective { pieces, ..self }),
             _ => Err(refused),

@@ -49,7 +49,11 @@ impl Arc {
             Direction::Clockwise => source,
             Direction::CounterClockwise => destination,
         };
-        Some(Arc { direction, first, hops: ring.hops(source, destination, direction) })
+        Some(Arc {
+            direction,
+            first,
+            hops: ring.hops(source, destination, direction),
+        })
     }
 }
 
@@ -73,12 +77,14 @@ pub(crate) fn loads(direction: Direction, arcs: &[Arc], ranks: u32) -> Vec<u32> 
     change
 }
 
-
 /// The way of the shorter arc from `source` to `destination` on a ring of `ranks` ranks; `None`
 /// where both are equally long.
 pub fn shorter_way(source: u32, destination: u32, ranks: u32) -> Option<Direction> {
-    let clockwise =
-        if destination >= source { destination - source } else { destination + ranks - source };
+    let clockwise = if destination >= source {
+        destination - source
+    } else {
+        destination + ranks - source
+    };
     match clockwise.cmp(&(ranks - clockwise)) {
         Ordering::Less => Some(Direction::Clockwise),
         Ordering::Greater => Some(Direction::CounterClockwise),
@@ -107,13 +113,10 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
 }
 
 /// Takes the circles of an all-to-all for a step where they load links less.
-fn relieve(
-    schedule: &Schedule,
-    step: Range<usize>,
-    ring: &WdmRing,
-    directions: &mut [Direction],
-) {
-    let Some(groups) = all_to_all::groups(schedule, step.clone(), ring.ranks) else { return };
+fn relieve(schedule: &Schedule, step: Range<usize>, ring: &WdmRing, directions: &mut [Direction]) {
+    let Some(groups) = all_to_all::groups(schedule, step.clone(), ring.ranks) else {
+        return;
+    };
     let places = all_to_all::places(&groups, ring.ranks);
     let circled: Vec<Direction> = step
         .clone()
@@ -141,11 +144,19 @@ fn greatest_load(
     let arcs: Vec<Arc> = step
         .zip(directions)
         .filter_map(|(index, &direction)| {
-            Arc::new(ring, schedule.source()[index], schedule.destination()[index], direction)
+            Arc::new(
+                ring,
+                schedule.source()[index],
+                schedule.destination()[index],
+                direction,
+            )
         })
         .collect();
     let of_both = Direction::BOTH.map(|direction| {
-        loads(direction, &arcs, ring.ranks).into_iter().max().unwrap_or(0)
+        loads(direction, &arcs, ring.ranks)
+            .into_iter()
+            .max()
+            .unwrap_or(0)
     });
     of_both[0].max(of_both[1])
 }

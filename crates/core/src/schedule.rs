@@ -134,7 +134,11 @@ impl Schedule {
 
     /// The transfers of a step, as a range of indices.
     pub fn step(&self, step: usize) -> Range<usize> {
-        let end = self.step_starts.get(step + 1).copied().unwrap_or(self.len());
+        let end = self
+            .step_starts
+            .get(step + 1)
+            .copied()
+            .unwrap_or(self.len());
         self.step_starts[step]..end
     }
 
@@ -185,9 +189,16 @@ impl Schedule {
     /// the same tree gathers every rank's contribution exactly once. Claims on steps and neighbours
     /// carry over.
     pub fn reversed(&self, collective: Collective) -> Schedule {
-        let action = if collective.combines() { Action::Reduce } else { Action::Copy };
+        let action = if collective.combines() {
+            Action::Reduce
+        } else {
+            Action::Copy
+        };
         let mut reversed = Schedule::new(collective);
-        reversed.claims = Claims { chunks_sent_per_rank: None, ..self.claims.clone() };
+        reversed.claims = Claims {
+            chunks_sent_per_rank: None,
+            ..self.claims.clone()
+        };
         reversed.reserve(self.len());
         for step in (0..self.steps()).rev() {
             reversed.begin_step();

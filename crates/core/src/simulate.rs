@@ -100,7 +100,11 @@ pub const POLICIES: &[Record] = &[
         summary: "Only ports whose circuit changes wait; no barriers between slots",
         citation: "opticoll",
     },
-    Record { name: "free", summary: "Never charged: static circuits", citation: "opticoll" },
+    Record {
+        name: "free",
+        summary: "Never charged: static circuits",
+        citation: "opticoll",
+    },
 ];
 
 /// All simulators; the first is the default.
@@ -119,8 +123,12 @@ pub const SIMULATORS: &[Record] = &[
 
 impl Policy {
     /// All policies, in the order of [`POLICIES`].
-    pub const ALL: [Policy; 4] =
-        [Policy::EveryStep, Policy::OnChange, Policy::PerPort, Policy::Free];
+    pub const ALL: [Policy; 4] = [
+        Policy::EveryStep,
+        Policy::OnChange,
+        Policy::PerPort,
+        Policy::Free,
+    ];
 
     /// The name as typed.
     pub fn name(self) -> &'static str {
@@ -133,13 +141,14 @@ impl FromStr for Policy {
 
     fn from_str(name: &str) -> Result<Policy, SimulationError> {
         let plain = name.replace('-', "_");
-        Policy::ALL.into_iter().find(|policy| policy.name() == plain).ok_or_else(|| {
-            SimulationError::Unknown {
+        Policy::ALL
+            .into_iter()
+            .find(|policy| policy.name() == plain)
+            .ok_or_else(|| SimulationError::Unknown {
                 what: "policy",
                 name: name.into(),
                 hint: suggest(name, POLICIES.iter().map(|record| record.name)),
-            }
-        })
+            })
     }
 }
 

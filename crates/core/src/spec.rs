@@ -62,7 +62,10 @@ pub struct Spec {
 impl Spec {
     /// A name without options.
     pub fn new(name: &str) -> Spec {
-        Spec { name: name.into(), options: Vec::new() }
+        Spec {
+            name: name.into(),
+            options: Vec::new(),
+        }
     }
 
     /// The same with one more option.
@@ -78,12 +81,16 @@ impl Spec {
 
     /// The options as given.
     pub fn options(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.options.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+        self.options
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
     /// The value of an option, if it was given.
     pub fn option(&self, key: &str) -> Option<&str> {
-        self.options().find(|(other, _)| *other == key).map(|(_, value)| value)
+        self.options()
+            .find(|(other, _)| *other == key)
+            .map(|(_, value)| value)
     }
 
     /// Refuses options that are not among `known`.
@@ -114,11 +121,16 @@ impl Spec {
 
     /// The whole number given for an option, within `least..=most`; `None` where it was not given.
     pub fn count(&self, key: &str, least: u32, most: u32) -> Result<Option<u32>, SpecError> {
-        let Some(value) = self.option(key) else { return Ok(None) };
+        let Some(value) = self.option(key) else {
+            return Ok(None);
+        };
         match value.parse::<u32>() {
             Ok(number) if (least..=most).contains(&number) => Ok(Some(number)),
             Ok(_) => Err(self.refuse(key, format!("must be from {least} to {most}"))),
-            Err(_) => Err(self.refuse(key, format!("must be a whole number from {least} to {most}"))),
+            Err(_) => Err(self.refuse(
+                key,
+                format!("must be a whole number from {least} to {most}"),
+            )),
         }
     }
 }
@@ -138,12 +150,19 @@ impl FromStr for Spec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Spec, SpecError> {
-        let syntax = |problem: String| SpecError::Syntax { text: text.into(), problem };
+        let syntax = |problem: String| SpecError::Syntax {
+            text: text.into(),
+            problem,
+        };
         let (name, rest) = match text.split_once(':') {
             Some((name, rest)) => (name.trim(), Some(rest)),
             None => (text.trim(), None),
         };
-        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) {
+        if name.is_empty()
+            || !name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+        {
             return Err(syntax(format!("`{name}` is no name")));
         }
         let mut spec = Spec::new(name);

@@ -3,7 +3,10 @@
 /// `; did you mean X?`, or `; known are X, Y, Z` where nothing is near.
 pub(crate) fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let nearest = known.iter().map(|other| (distance(name, other), *other)).min();
+    let nearest = known
+        .iter()
+        .map(|other| (distance(name, other), *other))
+        .min();
     match nearest {
         Some((edits, other)) if edits <= 1 + name.len().max(other.len()) / 3 => {
             format!("; did you mean `{other}`?")

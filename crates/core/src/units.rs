@@ -84,17 +84,26 @@ impl Time {
 
     /// The sum, or an error where it leaves 64 bits.
     pub fn plus(self, other: Time) -> Result<Time, UnitError> {
-        self.0.checked_add(other.0).map(Time).ok_or_else(time_overflow)
+        self.0
+            .checked_add(other.0)
+            .map(Time)
+            .ok_or_else(time_overflow)
     }
 
     /// The product with a count, or an error where it leaves 64 bits.
     pub fn times(self, count: u64) -> Result<Time, UnitError> {
-        self.0.checked_mul(count).map(Time).ok_or_else(time_overflow)
+        self.0
+            .checked_mul(count)
+            .map(Time)
+            .ok_or_else(time_overflow)
     }
 }
 
 fn time_overflow() -> UnitError {
-    UnitError::Overflow { what: "a sum of times".into(), smallest: "picoseconds" }
+    UnitError::Overflow {
+        what: "a sum of times".into(),
+        smallest: "picoseconds",
+    }
 }
 
 impl Bytes {
@@ -130,9 +139,12 @@ impl Rate {
     /// The time that `bytes` need at this rate, rounded up to a picosecond.
     pub fn transmission(self, bytes: Bytes) -> Result<Time, UnitError> {
         let bit_ps = u128::from(bytes.0) * 8 * 1_000_000_000_000;
-        u64::try_from(bit_ps.div_ceil(u128::from(self.0))).map(Time).map_err(|_| {
-            UnitError::Overflow { what: format!("sending {bytes} at {self}"), smallest: "picoseconds" }
-        })
+        u64::try_from(bit_ps.div_ceil(u128::from(self.0)))
+            .map(Time)
+            .map_err(|_| UnitError::Overflow {
+                what: format!("sending {bytes} at {self}"),
+                smallest: "picoseconds",
+            })
     }
 }
 
@@ -182,12 +194,24 @@ struct Quantity {
     units: &'static [(&'static str, u128)],
 }
 
-const TIME: Quantity =
-    Quantity { name: "time", smallest: "picoseconds", example: "25us", units: TIME_UNITS };
-const SIZE: Quantity =
-    Quantity { name: "size", smallest: "bytes", example: "4MiB", units: BYTE_UNITS };
-const RATE: Quantity =
-    Quantity { name: "rate", smallest: "bits per second", example: "40Gb/s", units: RATE_UNITS };
+const TIME: Quantity = Quantity {
+    name: "time",
+    smallest: "picoseconds",
+    example: "25us",
+    units: TIME_UNITS,
+};
+const SIZE: Quantity = Quantity {
+    name: "size",
+    smallest: "bytes",
+    example: "4MiB",
+    units: BYTE_UNITS,
+};
+const RATE: Quantity = Quantity {
+    name: "rate",
+    smallest: "bits per second",
+    example: "40Gb/s",
+    units: RATE_UNITS,
+};
 
 impl Quantity {
     fn parse(&self, text: &str) -> Result<u64, UnitError> {
@@ -197,7 +221,10 @@ impl Quantity {
             .unwrap_or(trimmed.len());
         let (number, unit) = (&trimmed[..split], trimmed[split..].trim_start());
         let (digits, decimals) = split_number(number).ok_or_else(|| {
-            self.refuse(trimmed, format!("write a number and a unit, such as {}", self.example))
+            self.refuse(
+                trimmed,
+                format!("write a number and a unit, such as {}", self.example),
+            )
         })?;
         let factor = self
             .units
@@ -205,8 +232,10 @@ impl Quantity {
             .find(|(name, _)| *name == unit)
             .map(|(_, factor)| *factor)
             .ok_or_else(|| self.refuse(trimmed, self.unit_hint(number, unit)))?;
-        let overflow =
-            || UnitError::Overflow { what: format!("`{trimmed}`"), smallest: self.smallest };
+        let overflow = || UnitError::Overflow {
+            what: format!("`{trimmed}`"),
+            smallest: self.smallest,
+        };
         let scale = 10u128.checked_pow(decimals).ok_or_else(overflow)?;
         let scaled = digits.checked_mul(factor).ok_or_else(overflow)?;
         if scaled % scale != 0 {
@@ -220,7 +249,11 @@ impl Quantity {
     }
 
     fn refuse(&self, text: &str, hint: String) -> UnitError {
-        UnitError::Syntax { text: text.into(), quantity: self.name, hint }
+        UnitError::Syntax {
+            text: text.into(),
+            quantity: self.name,
+            hint,
+        }
     }
 
     fn unit_hint(&self, number: &str, unit: &str) -> String {
@@ -264,7 +297,11 @@ fn write_decimal(
     }
     let digits = factor.ilog10() as usize;
     let fraction = format!("{rest:0digits$}");
-    write!(formatter, "{whole}.{}{name}", fraction.trim_end_matches('0'))
+    write!(
+        formatter,
+        "{whole}.{}{name}",
+        fraction.trim_end_matches('0')
+    )
 }
 
 impl FromStr for Time {

@@ -163,18 +163,22 @@ pub const RECORDS: &[Record] = &[
 
 impl Assignment {
     /// The assignment used where none is named.
-    pub const AUTO: Assignment = Assignment { rule: Rule::Auto, order: Order::Auto };
+    pub const AUTO: Assignment = Assignment {
+        rule: Rule::Auto,
+        order: Order::Auto,
+    };
 
     /// Reads a spelling such as `first_fit:order=longest` or `random:seed=7`.
     pub fn parse(text: &str) -> Result<Assignment, WavelengthError> {
         let spec: Spec = text.parse()?;
         let plain = spec.name().replace('-', "_");
-        let record = RECORDS.iter().find(|record| record.name == plain).ok_or_else(|| {
-            WavelengthError::Unknown {
+        let record = RECORDS
+            .iter()
+            .find(|record| record.name == plain)
+            .ok_or_else(|| WavelengthError::Unknown {
                 name: spec.name().into(),
                 hint: suggest(spec.name(), RECORDS.iter().map(|record| record.name)),
-            }
-        })?;
+            })?;
         let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
         spec.only(&known)?;
         let order = match spec.option("order").unwrap_or("auto") {
@@ -182,7 +186,11 @@ impl Assignment {
             "given" => Order::Given,
             "longest" => Order::Longest,
             "left" => Order::Left,
-            _ => return Err(spec.refuse("order", "must be auto, given, longest or left").into()),
+            _ => {
+                return Err(spec
+                    .refuse("order", "must be auto, given, longest or left")
+                    .into());
+            }
         };
         let rule = match record.name {
             "auto" => Rule::Auto,
@@ -210,65 +218,34 @@ pub fn assign(
     algorithm: String,
 ) -> Result<Plan, WavelengthError> {
     let Fabric::WdmRing(ring) = fabric;
-    let transfers = schedule.len();
-    let mut placed = Placed {
-        fibre: vec![0; transfers],
-        wavelength: vec![0; transfers],
-        slot: vec![0; transfers],
+    let mut steps = Steps {
+        schedule: &schedule,
+        ring,
+        assignment,
+        grid: Grid::new(ring),
+        generator: Pcg64Mcg::seed_from_u64(match assignment.rule {
+            Rule::Random(seed) => seed,
+            _ => 0,
+        }),
     };
-    let mut generator = Pcg64Mcg::seed_from_u64(match assignment.rule {
-        Rule::Random(seed) => seed,
-        _ => 0,
-    });
+    let transfers = schedule.len();
+    let (mut fibre, mut wavelength) = (vec![0; transfers], vec![0; transfers]);
+    let mut slot = vec![0; transfers];
     let mut step_slots = Vec::with_capacity(schedule.steps());
-    let mut next_slot = 0;
-    let mut grid = Grid::new(ring);
+    let mut first_slot = 0;
     for step in 0..schedule.steps() {
-        let range = schedule.step(step);
-        let arcs = range
-            .clone()
-            .map(|index| {
-                let (source, destination) = (schedule.source()[index], schedule.destination()[index]);
-                Arc::new(ring, source, destination, directions[index])
-                    .ok_or(WavelengthError::NoPath { index, rank: source })
-            })
-            .collect::<Result<Vec<Arc>, _>>()?;
-        let first = range.start;
-        let plain = !ring.converters && ring.ports.is_none();
-        let construction = match assignment.rule {
-            Rule::Auto | Rule::Optimal if plain => optimal::channels(&schedule, range, &arcs, ring),
-            _ => None,
+        let put = |index: usize, slot_of_step: u32, channel: u32| {
+            slot[index] = first_slot + slot_of_step;
+            fibre[index] = (channel / ring.wavelengths) as u8;
+            wavelength[index] = if ring.converters {
+                CONVERTED
+            } else {
+                (channel % ring.wavelengths) as u16
+            };
         };
-        let slots = match construction {
-            Some(colours) => {
-                let channels = ring.channels();
-                for (offset, colour) in colours.iter().enumerate() {
-                    let slot = next_slot + colour / channels;
-                    placed.put(first + offset, slot, colour % channels, ring);
-                }
-                colours.iter().max().map_or(0, |most| most / channels + 1)
-            }
-            None if assignment.rule == Rule::Optimal => {
-                return Err(WavelengthError::NotAllToAll { step });
-            }
-            None => {
-                let order = order::order(assignment.order, &arcs, ring.ranks);
-                let put = |offset: usize, slot: u32, channel: u32| {
-                    placed.put(first + offset, next_slot + slot, channel, ring);
-                };
-                let ends = |offset: usize| {
-                    (schedule.source()[first + offset], schedule.destination()[first + offset])
-                };
-                if ring.converters {
-                    converted::place(ring, &arcs, &order, ends, put)
-                } else {
-                    grid.clear();
-                    place(&mut grid, assignment.rule, &mut generator, &arcs, &order, ends, put)
-                }
-            }
-        };
-        step_slots.push(next_slot..next_slot + slots);
-        next_slot += slots;
+        let slots = steps.assign(step, &directions, put)?;
+        step_slots.push(first_slot..first_slot + slots);
+        first_slot += slots;
     }
     Ok(Plan {
         fabric: fabric.clone(),
@@ -276,26 +253,79 @@ pub fn assign(
         algorithm,
         size: None,
         direction: directions,
-        fibre: placed.fibre,
-        wavelength: placed.wavelength,
-        slot: placed.slot,
+        fibre,
+        wavelength,
+        slot,
         step_slots,
     })
 }
 
-/// The columns being filled.
-struct Placed {
-    fibre: Vec<u8>,
-    wavelength: Vec<u16>,
-    slot: Vec<u32>,
+/// What the assignment of one step after the other shares.
+struct Steps<'a> {
+    schedule: &'a Schedule,
+    ring: &'a WdmRing,
+    assignment: Assignment,
+    grid: Grid,
+    generator: Pcg64Mcg,
 }
 
-impl Placed {
-    fn put(&mut self, index: usize, slot: u32, channel: u32, ring: &WdmRing) {
-        self.slot[index] = slot;
-        self.fibre[index] = (channel / ring.wavelengths) as u8;
-        self.wavelength[index] =
-            if ring.converters { CONVERTED } else { (channel % ring.wavelengths) as u16 };
+impl Steps<'_> {
+    /// Assigns one step: calls `put(transfer, slot of the step, channel)` for each transfer and
+    /// returns how many slots they take.
+    fn assign(
+        &mut self,
+        step: usize,
+        directions: &[Direction],
+        mut put: impl FnMut(usize, u32, u32),
+    ) -> Result<u32, WavelengthError> {
+        let Assignment { rule, order } = self.assignment;
+        let (schedule, ring) = (self.schedule, self.ring);
+        let range = schedule.step(step);
+        let ends = |index: usize| (schedule.source()[index], schedule.destination()[index]);
+        let arcs = range
+            .clone()
+            .map(|index| {
+                let (source, destination) = ends(index);
+                Arc::new(ring, source, destination, directions[index]).ok_or(
+                    WavelengthError::NoPath {
+                        index,
+                        rank: source,
+                    },
+                )
+            })
+            .collect::<Result<Vec<Arc>, _>>()?;
+        let plain = !ring.converters && ring.ports.is_none();
+        if plain && matches!(rule, Rule::Auto | Rule::Optimal) {
+            if let Some(channels) = optimal::channels(schedule, range.clone(), &arcs, ring) {
+                for (index, channel) in range.zip(&channels) {
+                    put(index, channel / ring.channels(), channel % ring.channels());
+                }
+                return Ok(channels
+                    .iter()
+                    .max()
+                    .map_or(0, |most| most / ring.channels() + 1));
+            }
+        }
+        if rule == Rule::Optimal {
+            return Err(WavelengthError::NotAllToAll { step });
+        }
+        let order = order::order(order, &arcs, ring.ranks);
+        let first = range.start;
+        let ends = |offset: usize| ends(first + offset);
+        let put = |offset: usize, slot, channel| put(first + offset, slot, channel);
+        if ring.converters {
+            return Ok(converted::place(ring, &arcs, &order, ends, put));
+        }
+        self.grid.clear();
+        Ok(place(
+            &mut self.grid,
+            rule,
+            &mut self.generator,
+            &arcs,
+            &order,
+            ends,
+            put,
+        ))
     }
 }
 
@@ -313,7 +343,10 @@ fn place(
         let arc = arcs[offset];
         let (slot, lowest) = grid.earliest(arc, ends(offset));
         let least_by = |cost: &dyn Fn(u32) -> u32| {
-            grid.free(slot, arc).into_iter().min_by_key(|&channel| cost(channel)).unwrap_or(lowest)
+            grid.free(slot, arc)
+                .into_iter()
+                .min_by_key(|&channel| cost(channel))
+                .unwrap_or(lowest)
         };
         let channel = match rule {
             Rule::Auto | Rule::Optimal | Rule::FirstFit => lowest,
@@ -339,17 +372,25 @@ pub fn wavelengths_used(plan: &Plan) -> u32 {
     let Fabric::WdmRing(ring) = &plan.fabric;
     if !ring.converters {
         let mut lit = vec![false; usize::from(u16::MAX) + 1];
-        plan.wavelength.iter().for_each(|&wavelength| lit[usize::from(wavelength)] = true);
+        plan.wavelength
+            .iter()
+            .for_each(|&wavelength| lit[usize::from(wavelength)] = true);
         return lit.iter().filter(|&&lit| lit).count() as u32;
     }
     let mut load = rustc_hash::FxHashMap::default();
     for lightpath in plan.lightpaths() {
-        let Circuit { direction, fibre, .. } = lightpath.circuit;
+        let Circuit {
+            direction, fibre, ..
+        } = lightpath.circuit;
         let transfer = lightpath.transfer;
-        let Some(arc) = Arc::new(ring, transfer.source, transfer.destination, direction) else { continue };
+        let Some(arc) = Arc::new(ring, transfer.source, transfer.destination, direction) else {
+            continue;
+        };
         for hop in 0..arc.hops {
             let link = (arc.first + hop) % ring.ranks;
-            *load.entry((lightpath.slot, direction, fibre, link)).or_insert(0u32) += 1;
+            *load
+                .entry((lightpath.slot, direction, fibre, link))
+                .or_insert(0u32) += 1;
         }
     }
     load.into_values().max().unwrap_or(0)

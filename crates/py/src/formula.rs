@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use opticoll::algorithm::{one_stage, optree, wrht};
 use opticoll::collective::CollectiveKind;
 use opticoll::units::{Bytes, Time};
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
@@ -98,9 +98,8 @@ pub(crate) fn one_stage_wavelengths(ranks: u32, paper: bool) -> u64 {
 
 /// Steps of WRHT as the OpTree paper turns it into an all-gather.
 #[pyfunction]
-pub(crate) fn wrht_all_gather_steps(ranks: u32, wavelengths: NonZeroU32) -> PyResult<u64> {
+pub(crate) fn wrht_all_gather_steps(ranks: u32, wavelengths: NonZeroU32) -> u64 {
     wrht::paper_all_gather_steps(ranks, wavelengths.get())
-        .ok_or_else(|| PyOverflowError::new_err("the number of steps leaves 64 bits"))
 }
 
 /// Steps of WRHT as its poster gives them; the group size is 2w + 1 where none is given.

@@ -132,7 +132,7 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "Figure":
     for label in (_BOUND, _UNPROVED):
         if label in handles:
             handles[label] = handles.pop(label)
-    figure.legend(handles.values(), handles.keys(), loc="outside right upper")
+    figure.legend(handles.values(), handles.keys(), loc="outside right center")
     return figure
 
 

@@ -85,7 +85,8 @@ def _draw(axes: "Axes", family: Sequence[Curve], *, scale: float = 1.0) -> None:
         look = style.series(curve.colour)
         if curve.dashed:
             look |= {"linestyle": "--", "markerfacecolor": "white", "linewidth": 1.2}
-            look["markersize"] = 4.0
+            # On top of all full curves: it may coincide with that of another series.
+            look |= {"markersize": 4.0, "zorder": 3}
         look["linewidth"] *= scale
         look["markersize"] *= scale
         axes.plot(*zip(*curve.points, strict=True), label=curve.label, **look)

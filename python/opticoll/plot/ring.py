@@ -53,8 +53,8 @@ def _figure(plan: Plan, slot: int, paths: Lightpaths) -> "Figure":
     _draw_arcs(axes, paths, lanes, colours)
     step = int(np.searchsorted(np.cumsum(plan.step_slots), slot, side="right"))
     axes.set_title(
-        f"{plan.algorithm}, N = {paths.ranks}, w = {plan.fabric.wavelengths}: "
-        f"slot {slot} of 0 to {plan.slots - 1} (step {step})\n"
+        f"{plan.collective.kind}, {plan.algorithm}, N = {paths.ranks}, w = "
+        f"{plan.fabric.wavelengths}: slot {slot} of 0 to {plan.slots - 1} (step {step})\n"
         f"{len(paths):,} lightpaths; clockwise outside, counter-clockwise inside"
     )
     _key(figure, axes, paths, plan, colours)

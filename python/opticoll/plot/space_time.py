@@ -62,8 +62,9 @@ def _figure(plan: Plan, paths: Lightpaths, *, as_bars: bool) -> "Figure":
     _label_slots(grid[0], plan.slots)
     steps = len(plan.step_slots)
     figure.suptitle(
-        f"{plan.algorithm}, N = {paths.ranks}, w = {plan.fabric.wavelengths}: {plan.slots} slots "
-        f"in {steps} step{'s' if steps != 1 else ''}, {len(paths):,} lightpaths",
+        f"{plan.collective.kind}, {plan.algorithm}, N = {paths.ranks}, w = "
+        f"{plan.fabric.wavelengths}: {plan.slots} slots in {steps} "
+        f"step{'s' if steps != 1 else ''}, {len(paths):,} lightpaths",
         x=0.01,
         ha="left",
         fontsize=11,

@@ -86,8 +86,8 @@ def series(index: int) -> dict[str, Any]:
     depth = min(index, 7) / 7
     return {
         "color": COLOURS[index % len(COLOURS)],
-        "linewidth": 3.0 - 1.8 * depth,
-        "markersize": 7.5 - 3.5 * depth,
+        "linewidth": 2.4 - 1.1 * depth,
+        "markersize": 6.5 - 2.8 * depth,
         "marker": MARKERS[index % len(MARKERS)],
         "linestyle": LINES[index // len(COLOURS) % len(LINES)],
     }

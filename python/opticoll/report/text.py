@@ -82,16 +82,17 @@ def human_time(time_ps: int) -> str:
     return "0 s"
 
 
-def describe_fabric(fabric: Fabric) -> str:
-    """The fabric in words."""
+def describe_fabric(fabric: Fabric) -> list[str]:
+    """The fabric in words, and as spelled; three lines."""
     (record,) = [one for one in registry.records("fabrics") if one["name"] == fabric.family]
-    fibres = "1 fibre" if fabric.fibres == 1 else f"{fabric.fibres} fibres"
-    return (
-        f"{record['summary'][0].lower()}{record['summary'][1:]}: {plural(fabric.ranks, 'rank')}, "
-        f"{fibres} per direction with {plural(fabric.wavelengths, 'wavelength')} each, "
+    return [
+        f"{record['summary'][0].lower()}{record['summary'][1:]}",
+        f"{plural(fabric.ranks, 'rank')}, {plural(fabric.fibres, 'fibre')} per direction, "
+        f"{plural(fabric.wavelengths, 'wavelength')} per fibre, "
         f"{format_rate(fabric.rate_bits_per_second)} per wavelength, "
-        f"{format_time(fabric.reconfiguration_ps)} to reconfigure"
-    )
+        f"{format_time(fabric.reconfiguration_ps)} to reconfigure",
+        fabric.spec,
+    ]
 
 
 def format_rate(bits_per_second: int) -> str:
@@ -105,6 +106,11 @@ def format_rate(bits_per_second: int) -> str:
 def describe_size(size_bytes: int, convention: str) -> str:
     """A size with what it means, such as `4MiB: bytes of one rank's block`."""
     return f"{format_size(size_bytes)} ({convention})"
+
+
+def labelled(label: str, lines: Sequence[str]) -> list[list[str]]:
+    """Lines beside a label that stands before the first of them."""
+    return [["" if number else label, line] for number, line in enumerate(lines)]
 
 
 def plural(count: int, word: str) -> str:
@@ -124,8 +130,7 @@ def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
     facts = [
         ["collective", f"{row['collective']} on {plural(row['ranks'], 'rank')}{root}"],
         ["algorithm", row["algorithm"] + note],
-        ["fabric", describe_fabric(plan.fabric)],
-        ["", row["fabric"]],
+        *labelled("fabric", describe_fabric(plan.fabric)),
         ["size", describe_size(row["size_bytes"], row["size_convention"])],
         ["steps", f"{row['steps']} time slots really used{paper}"],
         ["transfers", str(row["transfers"])],
@@ -247,8 +252,7 @@ def plan_head(plan: Plan) -> str:
     facts = [
         ["collective", f"{plan.collective.kind} on {plural(plan.collective.ranks, 'rank')}"],
         ["algorithm", plan.algorithm],
-        ["fabric", describe_fabric(plan.fabric)],
-        ["", plan.fabric.spec],
+        *labelled("fabric", describe_fabric(plan.fabric)),
         ["slots", f"{plan.slots}, by steps of the schedule: {slots}{more}"],
         ["transfers", str(len(plan))],
         ["wavelengths", f"{plan.wavelengths_used} used of {plan.fabric.wavelengths}"],

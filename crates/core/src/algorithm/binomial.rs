@@ -8,8 +8,7 @@ use super::{AlgorithmError, Record, Request, any_ranks};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
-const CITATION: &str =
-    "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
+const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005";
 
 /// The records of this file.
@@ -100,5 +99,8 @@ fn scatter(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 }
 
 fn claims(ranks: u32) -> Claims {
-    Claims { schedule_steps: Some(ranks.next_power_of_two().ilog2()), ..Claims::default() }
+    Claims {
+        schedule_steps: Some(ranks.next_power_of_two().ilog2()),
+        ..Claims::default()
+    }
 }

@@ -20,9 +20,18 @@ const fn record(collective: CollectiveKind, summary: &'static str) -> Record {
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[
-    record(CollectiveKind::Broadcast, "The root sends its vector straight to every rank"),
-    record(CollectiveKind::Scatter, "The root sends every rank its block straight"),
-    record(CollectiveKind::AllToAll, "Every rank sends every other its block straight"),
+    record(
+        CollectiveKind::Broadcast,
+        "The root sends its vector straight to every rank",
+    ),
+    record(
+        CollectiveKind::Scatter,
+        "The root sends every rank its block straight",
+    ),
+    record(
+        CollectiveKind::AllToAll,
+        "Every rank sends every other its block straight",
+    ),
 ];
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
@@ -32,14 +41,22 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         schedule.begin_step();
     }
     for chunk in 0..collective.chunks() {
-        let Holders::One(source) = collective.before(chunk) else { continue };
+        let Holders::One(source) = collective.before(chunk) else {
+            continue;
+        };
         let destinations = match collective.after(chunk) {
             Holders::One(rank) => rank..rank + 1,
             Holders::All => 0..collective.ranks(),
         };
         for destination in destinations.filter(|&destination| destination != source) {
             let action = Action::Copy;
-            schedule.push(Transfer { chunk, count: 1, source, destination, action });
+            schedule.push(Transfer {
+                chunk,
+                count: 1,
+                source,
+                destination,
+                action,
+            });
         }
     }
     schedule.claims = Claims {

@@ -26,8 +26,10 @@ fn even_ranks(ranks: u32) -> Result<(), String> {
     if ranks % 2 == 0 {
         return Ok(());
     }
-    Err("neighbours pair up, so the number of ranks must be even; ring_bidirectional runs on any"
-        .into())
+    Err(
+        "neighbours pair up, so the number of ranks must be even; ring_bidirectional runs on any"
+            .into(),
+    )
 }
 
 /// Even ranks turn right in the first step, left in the second, and so on; odd ranks the other
@@ -41,11 +43,19 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     for step in 0..ranks / 2 {
         schedule.begin_step();
         let partner = |rank: u32| {
-            if (rank + step) % 2 == 0 { (rank + 1) % ranks } else { (rank + ranks - 1) % ranks }
+            if (rank + step) % 2 == 0 {
+                (rank + 1) % ranks
+            } else {
+                (rank + ranks - 1) % ranks
+            }
         };
         for rank in 0..ranks {
             let pair = latest[rank as usize];
-            let blocks = if step == 0 { rank..rank + 1 } else { 2 * pair..2 * pair + 2 };
+            let blocks = if step == 0 {
+                rank..rank + 1
+            } else {
+                2 * pair..2 * pair + 2
+            };
             for chunk in blocks {
                 schedule.push(Transfer {
                     chunk,
@@ -57,7 +67,9 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             }
         }
         if step > 0 {
-            latest = (0..ranks).map(|rank| latest[partner(rank) as usize]).collect();
+            latest = (0..ranks)
+                .map(|rank| latest[partner(rank) as usize])
+                .collect();
         }
     }
     schedule.claims = Claims {

@@ -29,9 +29,15 @@ pub const RECORDS: &[Record] = &[Record {
     citation: "Dai et al., OpTree: An Efficient Algorithm for All-gather Operation in Optical \
                Interconnect Systems",
     options: &[
-        ("depth", "auto (the best real tree), paper (Eq. 2), or the number of stages; default auto"),
+        (
+            "depth",
+            "auto (the best real tree), paper (Eq. 2), or the number of stages; default auto",
+        ),
         ("k", "the same as depth"),
-        ("radices", "children per group, stage by stage, such as 4x4x4; instead of depth"),
+        (
+            "radices",
+            "children per group, stage by stage, such as 4x4x4; instead of depth",
+        ),
     ],
     accepts: any_ranks,
     build,
@@ -78,15 +84,17 @@ pub fn paper_depth(ranks: u32, rounding: DepthRounding) -> Option<u32> {
 fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), AlgorithmError> {
     let spec = request.spec;
     let ranks = request.ranks();
-    let given: Vec<&str> =
-        ["depth", "k", "radices"].into_iter().filter(|key| spec.option(key).is_some()).collect();
+    let given: Vec<&str> = ["depth", "k", "radices"]
+        .into_iter()
+        .filter(|key| spec.option(key).is_some())
+        .collect();
     if let [_, second, ..] = given[..] {
         let problem = format!("{} says which tree already; give one of them", given[0]);
         return Err(spec.refuse(second, problem).into());
     }
     if let Some(text) = spec.option("radices") {
-        let radices = tree::parse_radices(text, ranks)
-            .map_err(|problem| spec.refuse("radices", problem))?;
+        let radices =
+            tree::parse_radices(text, ranks).map_err(|problem| spec.refuse("radices", problem))?;
         let depth = radices.len() as u32;
         return Ok((radices, Some(depth)));
     }
@@ -96,14 +104,20 @@ fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), Algorit
         "auto" => Ok((tree::best_radices(ranks, request.ring.channels()), paper)),
         "paper" => {
             let depth = paper.ok_or_else(|| {
-                spec.refuse(key, format!("Eq. 2 is undefined for {ranks} ranks: it needs 8 or more"))
+                spec.refuse(
+                    key,
+                    format!("Eq. 2 is undefined for {ranks} ranks: it needs 8 or more"),
+                )
             })?;
             Ok((tree::uniform_radices(ranks, depth), paper))
         }
         _ => {
             let most = tree::deepest(ranks).max(1);
             let depth = spec.count(key, 1, u32::MAX).map_err(|_| {
-                spec.refuse(key, format!("must be auto, paper or a whole number from 1 to {most}"))
+                spec.refuse(
+                    key,
+                    format!("must be auto, paper or a whole number from 1 to {most}"),
+                )
             })?;
             let depth = depth.unwrap_or(1);
             if depth > most {
@@ -121,7 +135,10 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let (radices, claimed_depth) = choose_tree(request)?;
     let mut schedule = Schedule::new(request.collective);
     schedule.reserve(ranks as usize * (ranks - 1) as usize);
-    let mut groups = vec![tree::Group { start: 0, len: ranks }];
+    let mut groups = vec![tree::Group {
+        start: 0,
+        len: ranks,
+    }];
     let mut held: Vec<Vec<u32>> = (0..ranks).map(|rank| vec![rank]).collect();
     for &radix in &radices {
         if groups.iter().all(|group| group.len == 1) {
@@ -134,7 +151,13 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
                 let blocks = &held[source as usize];
                 for &chunk in blocks {
                     let action = Action::Copy;
-                    schedule.push(Transfer { chunk, count: 1, source, destination, action });
+                    schedule.push(Transfer {
+                        chunk,
+                        count: 1,
+                        source,
+                        destination,
+                        action,
+                    });
                 }
                 received[destination as usize].extend_from_slice(blocks);
             });
@@ -143,7 +166,10 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             held.extend(received);
             held.sort_unstable();
         }
-        groups = groups.iter().flat_map(|group| group.children(radix)).collect();
+        groups = groups
+            .iter()
+            .flat_map(|group| group.children(radix))
+            .collect();
     }
     let channels = request.ring.channels();
     schedule.claims = Claims {

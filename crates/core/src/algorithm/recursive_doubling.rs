@@ -8,8 +8,7 @@ use super::{AlgorithmError, Record, Request, any_ranks};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
-const CITATION: &str =
-    "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
+const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005";
 
 /// The records of this file.
@@ -50,19 +49,31 @@ struct Fold {
 impl Fold {
     fn new(ranks: u32) -> Fold {
         let core = 1 << ranks.ilog2();
-        Fold { ranks, core, folded: ranks - core }
+        Fold {
+            ranks,
+            core,
+            folded: ranks - core,
+        }
     }
 
     /// The rank with an index among those that exchange.
     fn rank(&self, index: u32) -> u32 {
-        if index < self.folded { 2 * index + 1 } else { index + self.folded }
+        if index < self.folded {
+            2 * index + 1
+        } else {
+            index + self.folded
+        }
     }
 
     /// The ranks whose data the one with an index among the exchanging ranks stands for, from
     /// `index` on, `count` indices.
     fn covered(&self, index: u32, count: u32) -> std::ops::Range<u32> {
         let start = |index: u32| {
-            if index < self.folded { 2 * index } else { index + self.folded }
+            if index < self.folded {
+                2 * index
+            } else {
+                index + self.folded
+            }
         };
         start(index)..start(index + count).min(self.ranks)
     }
@@ -73,7 +84,13 @@ impl Fold {
 }
 
 fn copy(chunk: u32, source: u32, destination: u32) -> Transfer {
-    Transfer { chunk, count: 1, source, destination, action: Action::Copy }
+    Transfer {
+        chunk,
+        count: 1,
+        source,
+        destination,
+        action: Action::Copy,
+    }
 }
 
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
@@ -107,7 +124,10 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             }
         }
     }
-    schedule.claims = Claims { schedule_steps: Some(fold.steps()), ..Claims::default() };
+    schedule.claims = Claims {
+        schedule_steps: Some(fold.steps()),
+        ..Claims::default()
+    };
     Ok(schedule)
 }
 

@@ -37,7 +37,10 @@ pub const RECORDS: &[Record] = &[
                    Optical Interconnect Systems, PPoPP 2023",
         options: &[
             ("group_size", "ranks per group; default 2w+1"),
-            ("striping", "true: cut the vector over the wavelengths a group leaves; default false"),
+            (
+                "striping",
+                "true: cut the vector over the wavelengths a group leaves; default false",
+            ),
         ],
         accepts: any_ranks,
         build: all_reduce,
@@ -106,23 +109,39 @@ fn hierarchy(ranks: u32, group_size: u32, exchanges: impl Fn(u32) -> bool) -> Hi
             .chunks(group_size as usize)
             .map(|group| {
                 let middle = group[group.len() / 2];
-                (middle, group.iter().copied().filter(|&member| member != middle).collect())
+                (
+                    middle,
+                    group
+                        .iter()
+                        .copied()
+                        .filter(|&member| member != middle)
+                        .collect(),
+                )
             })
             .collect();
         representatives = groups.iter().map(|(middle, _)| *middle).collect();
         levels.push(groups);
     }
-    Hierarchy { levels, last: representatives }
+    Hierarchy {
+        levels,
+        last: representatives,
+    }
 }
 
 fn group_size(request: &Request<'_>) -> Result<u32, AlgorithmError> {
     let default = default_group_size(request.ring.channels());
-    Ok(request.spec.count("group_size", 2, u32::MAX)?.unwrap_or(default))
+    Ok(request
+        .spec
+        .count("group_size", 2, u32::MAX)?
+        .unwrap_or(default))
 }
 
 fn ordered_pairs(ranks: &[u32]) -> impl Iterator<Item = (u32, u32)> + '_ {
     ranks.iter().flat_map(move |&source| {
-        ranks.iter().filter(move |&&other| other != source).map(move |&other| (source, other))
+        ranks
+            .iter()
+            .filter(move |&&other| other != source)
+            .map(move |&other| (source, other))
     })
 }
 
@@ -132,7 +151,12 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let stripes = match request.spec.option("striping") {
         None | Some("false") => 1,
         Some("true") => (channels / (group_size / 2)).max(1),
-        Some(_) => return Err(request.spec.refuse("striping", "must be true or false").into()),
+        Some(_) => {
+            return Err(request
+                .spec
+                .refuse("striping", "must be true or false")
+                .into());
+        }
     };
     let collective = request.collective.with_pieces(stripes)?;
     let hierarchy = hierarchy(request.ranks(), group_size, |representatives| {
@@ -142,7 +166,13 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let mut schedule = Schedule::new(collective);
     let send = |schedule: &mut Schedule, source, destination, action| {
         for chunk in 0..stripes {
-            schedule.push(Transfer { chunk, count: 1, source, destination, action });
+            schedule.push(Transfer {
+                chunk,
+                count: 1,
+                source,
+                destination,
+                action,
+            });
         }
     };
     for groups in &hierarchy.levels {
@@ -168,7 +198,11 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         }
     }
     schedule.claims = Claims {
-        paper_steps: Some(paper_all_reduce_steps(request.ranks(), channels, group_size)),
+        paper_steps: Some(paper_all_reduce_steps(
+            request.ranks(),
+            channels,
+            group_size,
+        )),
         paper_step_share: Some((1, stripes)),
         ..Claims::default()
     };
@@ -184,11 +218,18 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     });
     let mut schedule = Schedule::new(request.collective);
     schedule.reserve(ranks as usize * (ranks - 1) as usize);
-    let send = |schedule: &mut Schedule, blocks: &mut dyn Iterator<Item = u32>, source, destination| {
-        for chunk in blocks {
-            schedule.push(Transfer { chunk, count: 1, source, destination, action: Action::Copy });
-        }
-    };
+    let send =
+        |schedule: &mut Schedule, blocks: &mut dyn Iterator<Item = u32>, source, destination| {
+            for chunk in blocks {
+                schedule.push(Transfer {
+                    chunk,
+                    count: 1,
+                    source,
+                    destination,
+                    action: Action::Copy,
+                });
+            }
+        };
     // The blocks that each rank holds when it has collected, always a contiguous range, and how
     // many it held before each level (a representative's members keep only what they had).
     let mut held: Vec<std::ops::Range<u32>> = (0..ranks).map(|rank| rank..rank + 1).collect();
@@ -196,20 +237,32 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         schedule.begin_step();
         for (middle, members) in groups {
             for &member in members {
-                send(&mut schedule, &mut held[member as usize].clone(), member, *middle);
+                send(
+                    &mut schedule,
+                    &mut held[member as usize].clone(),
+                    member,
+                    *middle,
+                );
             }
-            let all = members.iter().chain([middle]).map(|&rank| held[rank as usize].clone());
-            let (first, last) =
-                all.fold((u32::MAX, 0), |(first, last), range| {
-                    (first.min(range.start), last.max(range.end))
-                });
+            let all = members
+                .iter()
+                .chain([middle])
+                .map(|&rank| held[rank as usize].clone());
+            let (first, last) = all.fold((u32::MAX, 0), |(first, last), range| {
+                (first.min(range.start), last.max(range.end))
+            });
             held[*middle as usize] = first..last;
         }
     }
     if hierarchy.last.len() > 1 {
         schedule.begin_step();
         for (source, destination) in ordered_pairs(&hierarchy.last) {
-            send(&mut schedule, &mut held[source as usize].clone(), source, destination);
+            send(
+                &mut schedule,
+                &mut held[source as usize].clone(),
+                source,
+                destination,
+            );
         }
     }
     for groups in hierarchy.levels.iter().rev() {

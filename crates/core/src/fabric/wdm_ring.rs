@@ -82,11 +82,23 @@ pub const RECORD: FamilyRecord = FamilyRecord {
         ("wavelengths", "wavelengths per directed fibre; required"),
         ("fibres", "fibres per direction; default 1"),
         ("rate", "rate per wavelength; default 40Gb/s"),
-        ("reconfiguration", "time to reconfigure circuits; default 25us"),
-        ("conversion", "O/E/O delay at the end of each lightpath; default 0s"),
+        (
+            "reconfiguration",
+            "time to reconfigure circuits; default 25us",
+        ),
+        (
+            "conversion",
+            "O/E/O delay at the end of each lightpath; default 0s",
+        ),
         ("propagation", "delay per hop; default 0s"),
-        ("ports", "lightpaths a rank may send, and receive, at once; default all"),
-        ("converters", "wavelength converters at every rank: none or full; default none"),
+        (
+            "ports",
+            "lightpaths a rank may send, and receive, at once; default all",
+        ),
+        (
+            "converters",
+            "wavelength converters at every rank: none or full; default none",
+        ),
     ],
     build,
 };
@@ -161,7 +173,11 @@ impl WdmRing {
             Direction::Clockwise => (source, destination),
             Direction::CounterClockwise => (destination, source),
         };
-        if to >= from { to - from } else { to + self.ranks - from }
+        if to >= from {
+            to - from
+        } else {
+            to + self.ranks - from
+        }
     }
 
     /// The complete spelling.

@@ -71,7 +71,13 @@ fn by_slot(plan: &Plan) -> impl Iterator<Item = (u32, Vec<Lightpath>)> + '_ {
         let tail = &indices[rest..];
         let count = tail.partition_point(|&index| plan.slot[index as usize] == slot);
         rest += count;
-        Some((slot, tail[..count].iter().map(|&index| plan.lightpath(index as usize)).collect()))
+        Some((
+            slot,
+            tail[..count]
+                .iter()
+                .map(|&index| plan.lightpath(index as usize))
+                .collect(),
+        ))
     })
 }
 
@@ -121,7 +127,9 @@ fn write_head(plan: &Plan, text: &mut String) {
 }
 
 fn write_block(block: &Block, text: &mut String) {
-    let Lightpath { circuit, transfer, .. } = block.base;
+    let Lightpath {
+        circuit, transfer, ..
+    } = block.base;
     let action = match transfer.action {
         Action::Copy => "copy",
         Action::Reduce => "reduce",

@@ -29,9 +29,17 @@ pub(crate) fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u3
     let pairs = half * half.saturating_sub(1) / 2;
     let odd_one = |member: u32| member == 2 * half;
     if odd_one(from) || odd_one(to) {
-        let (facing, to_odd) = if odd_one(to) { (from, true) } else { (to, false) };
+        let (facing, to_odd) = if odd_one(to) {
+            (from, true)
+        } else {
+            (to, false)
+        };
         // Clockwise B_t -> C -> A_t, counter-clockwise A_t -> C -> B_t.
-        let direction = if (facing < half) == to_odd { CounterClockwise } else { Clockwise };
+        let direction = if (facing < half) == to_odd {
+            CounterClockwise
+        } else {
+            Clockwise
+        };
         return (Some(direction), pairs + facing % half);
     }
     let (from_couple, to_couple) = (from % half, to % half);
@@ -51,7 +59,11 @@ pub(crate) fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u3
         (true, false) => low,
         (false, true) => high,
     };
-    let direction = if to == next_clockwise { Clockwise } else { CounterClockwise };
+    let direction = if to == next_clockwise {
+        Clockwise
+    } else {
+        CounterClockwise
+    };
     (Some(direction), high * (high - 1) / 2 + low)
 }
 
@@ -96,7 +108,10 @@ pub(crate) fn groups(schedule: &Schedule, step: Range<usize>, ranks: u32) -> Opt
         if members.iter().any(|&member| sent[member as usize] != each) {
             return None;
         }
-        groups.push(Group { members, rounds: each / others });
+        groups.push(Group {
+            members,
+            rounds: each / others,
+        });
     }
     groups.sort_by_key(|group| group.members[0]);
     uniform(schedule, step, &groups, &set).then_some(groups)
@@ -116,8 +131,10 @@ pub(crate) fn places(groups: &[Group], ranks: u32) -> Vec<(usize, u32)> {
 /// Whether every ordered pair inside a group has the group's number of transfers. With the right
 /// total per source it is enough that none has more.
 fn uniform(schedule: &Schedule, step: Range<usize>, groups: &[Group], set: &[u32]) -> bool {
-    let rounds: FxHashMap<u32, u32> =
-        groups.iter().map(|group| (set[group.members[0] as usize], group.rounds)).collect();
+    let rounds: FxHashMap<u32, u32> = groups
+        .iter()
+        .map(|group| (set[group.members[0] as usize], group.rounds))
+        .collect();
     let mut count: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     count.reserve(step.len());
     step.into_iter().all(|index| {

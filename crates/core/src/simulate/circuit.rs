@@ -138,7 +138,10 @@ fn check(plan: &Plan, ring: &WdmRing) -> Result<(), SimulationError> {
         } else {
             continue;
         };
-        return Err(SimulationError::Transfer { transfer: index, problem });
+        return Err(SimulationError::Transfer {
+            transfer: index,
+            problem,
+        });
     }
     Ok(())
 }
@@ -178,10 +181,17 @@ impl<'a> Ledger<'a> {
     }
 
     fn bytes(&self, index: usize) -> Bytes {
-        let (chunk, count) = (self.plan.schedule.chunk()[index], self.plan.schedule.count()[index]);
+        let (chunk, count) = (
+            self.plan.schedule.chunk()[index],
+            self.plan.schedule.count()[index],
+        );
         match self.uniform {
             Some(bytes) => Bytes::new(bytes.get().saturating_mul(count.into())),
-            None => self.plan.schedule.collective.range_bytes(self.size, chunk, count),
+            None => self
+                .plan
+                .schedule
+                .collective
+                .range_bytes(self.size, chunk, count),
         }
     }
 
@@ -193,8 +203,10 @@ impl<'a> Ledger<'a> {
             _ => self.ring.rate.transmission(bytes)?,
         };
         self.latest = Some((bytes, transmission));
-        let (source, destination) =
-            (self.plan.schedule.source()[index], self.plan.schedule.destination()[index]);
+        let (source, destination) = (
+            self.plan.schedule.source()[index],
+            self.plan.schedule.destination()[index],
+        );
         let direction = self.plan.direction[index];
         let hops = self.ring.hops(source, destination, direction);
         let flight = self.ring.propagation.times(hops.into())?;
@@ -203,9 +215,10 @@ impl<'a> Ledger<'a> {
             crate::fabric::Direction::Clockwise => (source, destination),
             crate::fabric::Direction::CounterClockwise => (destination, source),
         };
-        for (column, amount) in
-            [(&mut self.busy, duration.ps()), (&mut self.crossed, bytes.get())]
-        {
+        for (column, amount) in [
+            (&mut self.busy, duration.ps()),
+            (&mut self.crossed, bytes.get()),
+        ] {
             let circle = &mut column[direction as usize];
             circle[from as usize] = circle[from as usize].wrapping_add(amount);
             circle[to as usize] = circle[to as usize].wrapping_sub(amount);
@@ -219,7 +232,10 @@ impl<'a> Ledger<'a> {
     }
 
     fn finish(&mut self, index: usize, end: Time) {
-        for rank in [self.plan.schedule.source()[index], self.plan.schedule.destination()[index]] {
+        for rank in [
+            self.plan.schedule.source()[index],
+            self.plan.schedule.destination()[index],
+        ] {
             let finish = &mut self.ranks.finish[rank as usize];
             *finish = (*finish).max(end);
         }
@@ -242,7 +258,13 @@ impl<'a> Ledger<'a> {
             clockwise.into_iter().chain(counter).collect()
         };
         let busy = sum(self.busy).into_iter().map(Time::from_ps).collect();
-        (LinkColumns { busy, bytes: sum(self.crossed) }, self.ranks)
+        (
+            LinkColumns {
+                busy,
+                bytes: sum(self.crossed),
+            },
+            self.ranks,
+        )
     }
 }
 
@@ -264,7 +286,11 @@ fn with_barriers(
             Policy::OnChange => settings.enter(transfers),
             Policy::PerPort | Policy::Free => false,
         };
-        let reconfiguration = if charged { ring.reconfiguration } else { Time::ZERO };
+        let reconfiguration = if charged {
+            ring.reconfiguration
+        } else {
+            Time::ZERO
+        };
         let start = now;
         let sending = start.plus(reconfiguration)?;
         let mut longest = None;
@@ -278,12 +304,19 @@ fn with_barriers(
         now = sending;
         if let Some((end, transfer)) = longest {
             now = end;
-            critical_path.push(Critical { transfer: transfer as usize, start, end });
+            critical_path.push(Critical {
+                transfer: transfer as usize,
+                start,
+                end,
+            });
         }
         columns.start.push(start);
         columns.end.push(now);
         columns.reconfiguration.push(reconfiguration);
         columns.lightpaths.push(transfers.len() as u64);
     }
-    Ok(Timing { slots: columns, critical_path })
+    Ok(Timing {
+        slots: columns,
+        critical_path,
+    })
 }

@@ -16,7 +16,9 @@ pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, Sim
     let Fabric::WdmRing(ring) = &plan.fabric;
     let claims = &plan.schedule.claims;
     let (Some(steps), Some((part, whole))) = (claims.paper_steps, claims.paper_step_share) else {
-        return Err(SimulationError::NoClaim { algorithm: plan.algorithm.clone() });
+        return Err(SimulationError::NoClaim {
+            algorithm: plan.algorithm.clone(),
+        });
     };
     let reconfiguration = match policy {
         Policy::EveryStep => ring.reconfiguration,
@@ -38,7 +40,11 @@ pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, Sim
         simulator: "closed_form",
         policy: policy.name(),
         time: step.times(steps)?,
-        reconfigurations: if policy == Policy::EveryStep { steps } else { 0 },
+        reconfigurations: if policy == Policy::EveryStep {
+            steps
+        } else {
+            0
+        },
         utilisation: super::circuit::utilisation(plan),
         slots: SlotColumns::default(),
         links: LinkColumns::default(),

@@ -101,8 +101,16 @@ impl Rows {
                 self.contains(other, rank).then_some(rank)
             }
             (Set::Row(a), Set::Row(b)) => {
-                let meet = self.row(a).iter().zip(self.row(b)).fold(0, |meet, (a, b)| meet | a & b);
-                if meet == 0 { None } else { self.first(one, two, |a, b| a & b) }
+                let meet = self
+                    .row(a)
+                    .iter()
+                    .zip(self.row(b))
+                    .fold(0, |meet, (a, b)| meet | a & b);
+                if meet == 0 {
+                    None
+                } else {
+                    self.first(one, two, |a, b| a & b)
+                }
             }
         }
     }
@@ -172,7 +180,10 @@ struct Arrival {
     position: u32,
 }
 
-const NO_ARRIVAL: Arrival = Arrival { step: u32::MAX, position: 0 };
+const NO_ARRIVAL: Arrival = Arrival {
+    step: u32::MAX,
+    position: 0,
+};
 
 /// Replays one chunk after the other.
 pub(super) struct Combining<'a> {
@@ -191,7 +202,12 @@ impl<'a> Combining<'a> {
         let words = (ranks as usize).div_ceil(64);
         Combining {
             plan,
-            rows: Rows { words, bits: Vec::new(), users: Vec::new(), free: Vec::new() },
+            rows: Rows {
+                words,
+                bits: Vec::new(),
+                users: Vec::new(),
+                free: Vec::new(),
+            },
             held: (0..ranks).map(Set::Own).collect(),
             sent: Vec::new(),
             arrival: vec![NO_ARRIVAL; ranks as usize],
@@ -245,7 +261,10 @@ impl<'a> Combining<'a> {
                 });
             }
         }
-        self.arrival[rank] = Arrival { step: delivery.step, position: position as u32 };
+        self.arrival[rank] = Arrival {
+            step: delivery.step,
+            position: position as u32,
+        };
         let mine = self.held[rank];
         match delivery.action {
             Action::Reduce => {
@@ -298,7 +317,9 @@ impl<'a> Combining<'a> {
         let ranks = self.plan.schedule.collective.ranks();
         let lacking = ranks - self.rows.len(self.held[rank as usize]);
         if lacking > 0 {
-            report.add(ViolationKind::Missing, || missing(ranks, rank, chunk, lacking));
+            report.add(ViolationKind::Missing, || {
+                missing(ranks, rank, chunk, lacking)
+            });
         }
     }
 
@@ -344,8 +365,10 @@ impl<'a> Combining<'a> {
     }
 
     fn duplicate(&self, chunk: u32, delivery: &Delivery) -> Violation {
-        let ending =
-            format!("over that of rank {}, which has the same already", delivery.destination);
+        let ending = format!(
+            "over that of rank {}, which has the same already",
+            delivery.destination
+        );
         self.violation(ViolationKind::Duplicate, chunk, delivery, &ending)
     }
 

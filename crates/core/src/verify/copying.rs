@@ -20,7 +20,10 @@ pub(super) struct Copying<'a> {
 
 impl<'a> Copying<'a> {
     pub(super) fn new(plan: &'a Plan) -> Copying<'a> {
-        Copying { plan, held_from: vec![NEVER; plan.schedule.collective.ranks() as usize] }
+        Copying {
+            plan,
+            held_from: vec![NEVER; plan.schedule.collective.ranks() as usize],
+        }
     }
 
     /// Whether a rank holds a chunk before the collective.
@@ -115,7 +118,9 @@ impl<'a> Copying<'a> {
         let earlier = if self.starts_with(destination, chunk) {
             "which has held it from the start".into()
         } else {
-            let first = deliveries.iter().find(|other| other.destination == destination);
+            let first = deliveries
+                .iter()
+                .find(|other| other.destination == destination);
             transfers.extend(first.map(|first| first.transfer as usize));
             first.map_or_else(
                 || "which holds it already".into(),
@@ -156,7 +161,9 @@ impl Rule for Copying<'_> {
                 *held_from = delivery.step + 1;
                 delivered += 1;
             } else {
-                report.add(ViolationKind::Duplicate, || self.duplicate(chunk, deliveries, delivery));
+                report.add(ViolationKind::Duplicate, || {
+                    self.duplicate(chunk, deliveries, delivery)
+                });
             }
         }
         self.finish(chunk, delivered, report);
@@ -168,11 +175,13 @@ impl Rule for Copying<'_> {
 
     fn idle(&mut self, chunks: Range<u32>, report: &mut Report) {
         let collective = self.plan.schedule.collective;
-        let (ranks, before, after) =
-            (collective.ranks(), |chunk| collective.before(chunk), |chunk| collective.after(chunk));
-        let lacks = move |chunk, rank| {
-            includes(after(chunk), rank) && !includes(before(chunk), rank)
-        };
+        let (ranks, before, after) = (
+            collective.ranks(),
+            |chunk| collective.before(chunk),
+            |chunk| collective.after(chunk),
+        );
+        let lacks =
+            move |chunk, rank| includes(after(chunk), rank) && !includes(before(chunk), rank);
         let lacking = |chunk| (0..ranks).filter(move |&rank| lacks(chunk, rank));
         let lacking_count = |chunk| match (before(chunk), after(chunk)) {
             (Holders::One(_), Holders::All) => u64::from(ranks - 1),

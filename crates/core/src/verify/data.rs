@@ -103,9 +103,7 @@ fn windows(plan: &Plan, admitted: &Admitted, chunks: Range<u32>) -> Vec<Range<u3
             continue;
         }
         match found.last_mut() {
-            Some(open)
-                if open_load + load <= WINDOW && u64::from(end - open.start) <= WINDOW =>
-            {
+            Some(open) if open_load + load <= WINDOW && u64::from(end - open.start) <= WINDOW => {
                 open.end = end;
                 open_load += load;
             }
@@ -187,7 +185,8 @@ impl Scratch {
     /// `next[i]` is the end of those of the window's chunk i.
     fn deal(&mut self, plan: &Plan, admitted: &Admitted, window: &Range<u32>) {
         self.next.clear();
-        self.next.resize((window.end - window.start) as usize + 1, 0);
+        self.next
+            .resize((window.end - window.start) as usize + 1, 0);
         for transfer in admitted.transfers() {
             for chunk in within(plan, transfer, window) {
                 self.next[(chunk - window.start) as usize + 1] += 1;
@@ -196,9 +195,15 @@ impl Scratch {
         for chunk in 1..self.next.len() {
             self.next[chunk] += self.next[chunk - 1];
         }
-        let blank =
-            Delivery { step: 0, source: 0, destination: 0, transfer: 0, action: Action::Copy };
-        self.deliveries.resize(self.next.last().map_or(0, |&total| total as usize), blank);
+        let blank = Delivery {
+            step: 0,
+            source: 0,
+            destination: 0,
+            transfer: 0,
+            action: Action::Copy,
+        };
+        self.deliveries
+            .resize(self.next.last().map_or(0, |&total| total as usize), blank);
         for step in 0..plan.schedule.steps() {
             for transfer in admitted.of_step(plan, step) {
                 for chunk in within(plan, transfer, window) {

@@ -99,7 +99,10 @@ fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
         ("slot", plan.slot.len()),
     ];
     let transfers = plan.schedule.len();
-    for (column, length) in lengths.into_iter().filter(|(_, length)| *length != transfers) {
+    for (column, length) in lengths
+        .into_iter()
+        .filter(|(_, length)| *length != transfers)
+    {
         report.add(ViolationKind::Columns, || {
             let sentence = format!(
                 "the plan has {transfers} transfers but {length} entries in the column {column}"
@@ -118,8 +121,15 @@ fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
         });
         return None;
     }
-    let complete = lengths.iter().map(|(_, length)| *length).fold(transfers, usize::min);
-    Some(Admitted { transfers: complete, malformed: Vec::new(), dark: Vec::new() })
+    let complete = lengths
+        .iter()
+        .map(|(_, length)| *length)
+        .fold(transfers, usize::min);
+    Some(Admitted {
+        transfers: complete,
+        malformed: Vec::new(),
+        dark: Vec::new(),
+    })
 }
 
 /// The slots of the steps must be consecutive ranges that start at 0, one for each step.
@@ -138,7 +148,10 @@ fn steps(plan: &Plan, report: &mut Report) {
                     "step {step} has the slots {}..{}, but they should start at {next}",
                     slots.start, slots.end
                 );
-                Violation { slot: Some(slots.start), ..Violation::new(kind, sentence) }
+                Violation {
+                    slot: Some(slots.start),
+                    ..Violation::new(kind, sentence)
+                }
             });
         }
         next = slots.end;
@@ -154,7 +167,12 @@ impl Ranges<'_> {
         if start >= end {
             return;
         }
-        let own_slots = self.plan.step_slots.get(step).cloned().unwrap_or(0..u32::MAX);
+        let own_slots = self
+            .plan
+            .step_slots
+            .get(step)
+            .cloned()
+            .unwrap_or(0..u32::MAX);
         let chunk = &schedule.chunk()[start..end];
         let count = &schedule.count()[start..end];
         let source = &schedule.source()[start..end];
@@ -235,7 +253,11 @@ impl Ranges<'_> {
             malformed = true;
             fault(
                 ViolationKind::SlotRange,
-                format!("{} is in a slot outside of 0..{}", named(self.plan, index), self.slots),
+                format!(
+                    "{} is in a slot outside of 0..{}",
+                    named(self.plan, index),
+                    self.slots
+                ),
             );
         } else if let Some(own) = self.plan.step_slots.get(step)
             && !own.contains(&slot)
@@ -295,7 +317,12 @@ impl Ranges<'_> {
                 ),
             );
         }
-        mark(malformed, index, &mut admitted.malformed, admitted.transfers);
+        mark(
+            malformed,
+            index,
+            &mut admitted.malformed,
+            admitted.transfers,
+        );
         mark(dark, index, &mut admitted.dark, admitted.transfers);
     }
 }

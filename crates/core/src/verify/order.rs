@@ -23,7 +23,10 @@ impl Order {
         let slots = plan.slots() as usize;
         if slots / 4 > slot.len() + 1024 {
             // Far more slots than transfers: a table of slots would be mostly empty.
-            let mut sorted: Vec<u32> = admitted.transfers().map(|transfer| transfer as u32).collect();
+            let mut sorted: Vec<u32> = admitted
+                .transfers()
+                .map(|transfer| transfer as u32)
+                .collect();
             sorted.sort_by_key(|&transfer| slot[transfer as usize]);
             return Order::Sorted(sorted);
         }

@@ -50,11 +50,18 @@ impl Report {
 
 /// `17 (rank 0 to 4)`: a transfer as sentences name it.
 pub(super) fn named(plan: &Plan, transfer: usize) -> String {
-    let (source, destination) = (plan.schedule.source()[transfer], plan.schedule.destination()[transfer]);
+    let (source, destination) = (
+        plan.schedule.source()[transfer],
+        plan.schedule.destination()[transfer],
+    );
     format!("{transfer} (rank {source} to {destination})")
 }
 
 /// `1 thing`, `2 things`.
 pub(super) fn counted(count: u64, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+    if count == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{count} {thing}s")
+    }
 }

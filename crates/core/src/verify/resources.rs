@@ -46,15 +46,28 @@ impl Arc {
     fn new(plan: &Plan, ranks: u32, transfer: usize) -> Arc {
         let source = plan.schedule.source()[transfer];
         let destination = plan.schedule.destination()[transfer];
-        let apart = |from: u32, to: u32| if to >= from { to - from } else { ranks - (from - to) };
+        let apart = |from: u32, to: u32| {
+            if to >= from {
+                to - from
+            } else {
+                ranks - (from - to)
+            }
+        };
         let (first, links) = match plan.direction[transfer] {
             Direction::Clockwise => (source, apart(source, destination)),
             Direction::CounterClockwise => {
                 let above = destination + 1;
-                (if above == ranks { 0 } else { above }, apart(destination, source))
+                (
+                    if above == ranks { 0 } else { above },
+                    apart(destination, source),
+                )
             }
         };
-        Arc { first, links, transfer: transfer as u32 }
+        Arc {
+            first,
+            links,
+            transfer: transfer as u32,
+        }
     }
 
     /// The arc as one or two ranges of links.
@@ -105,7 +118,10 @@ struct Channels<'a> {
 impl<'a> Channels<'a> {
     fn new(plan: &'a Plan, ring: &WdmRing, admitted: &Admitted) -> Channels<'a> {
         let all = 0..admitted.transfers;
-        let most_fibre = plan.fibre[all.clone()].iter().max().map_or(0, |&most| u32::from(most));
+        let most_fibre = plan.fibre[all.clone()]
+            .iter()
+            .max()
+            .map_or(0, |&most| u32::from(most));
         // A converted lightpath has no wavelength, and one that does not exist is not gathered.
         let wavelengths = ring.wavelengths.min(u32::from(u16::MAX));
         let fibres = ring.fibres.min(most_fibre + 1);
@@ -233,7 +249,9 @@ fn pairs(plan: &Plan, ranks: u32, earlier: &[Arc], arc: &Arc, report: &mut Repor
         return report.count(kind, 1);
     }
     for other in earlier {
-        let Some(shared) = other.shared(arc, ranks) else { continue };
+        let Some(shared) = other.shared(arc, ranks) else {
+            continue;
+        };
         report.add(kind, || {
             let (one, two) = (other.transfer as usize, arc.transfer as usize);
             let link = link_at(plan, two, shared);
@@ -256,20 +274,37 @@ fn pairs(plan: &Plan, ranks: u32, earlier: &[Arc], arc: &Arc, report: &mut Repor
 }
 
 fn link_at(plan: &Plan, transfer: usize, rank: u32) -> Link {
-    Link { rank, direction: plan.direction[transfer], fibre: plan.fibre[transfer] }
+    Link {
+        rank,
+        direction: plan.direction[transfer],
+        fibre: plan.fibre[transfer],
+    }
 }
 
 /// `clockwise fibre 0 between ranks 2 and 3`.
 fn spelled(link: Link, ranks: u32) -> String {
     let (way, next) = match link.direction {
-        Direction::Clockwise => {
-            ("clockwise", if link.rank + 1 == ranks { 0 } else { link.rank + 1 })
-        }
-        Direction::CounterClockwise => {
-            ("counter-clockwise", if link.rank == 0 { ranks - 1 } else { link.rank - 1 })
-        }
+        Direction::Clockwise => (
+            "clockwise",
+            if link.rank + 1 == ranks {
+                0
+            } else {
+                link.rank + 1
+            },
+        ),
+        Direction::CounterClockwise => (
+            "counter-clockwise",
+            if link.rank == 0 {
+                ranks - 1
+            } else {
+                link.rank - 1
+            },
+        ),
     };
-    format!("{way} fibre {} between ranks {} and {next}", link.fibre, link.rank)
+    format!(
+        "{way} fibre {} between ranks {} and {next}",
+        link.fibre, link.rank
+    )
 }
 
 /// With converters at every rank the wavelengths of a link can be dealt out anew, so that on each
@@ -285,8 +320,12 @@ fn overload(plan: &Plan, ring: &WdmRing, converted: &[Arc], fixed: &[Arc], repor
     fibres.sort_unstable();
     fibres.dedup();
     for fibre in fibres {
-        let arcs: Vec<Arc> =
-            fixed.iter().chain(converted).filter(|arc| fibre_of(arc) == fibre).copied().collect();
+        let arcs: Vec<Arc> = fixed
+            .iter()
+            .chain(converted)
+            .filter(|arc| fibre_of(arc) == fibre)
+            .copied()
+            .collect();
         for (link, load) in overloaded(&arcs, ring) {
             report.add(ViolationKind::Overload, || {
                 let crossing: Vec<usize> = arcs
@@ -353,7 +392,11 @@ struct Ports {
 
 impl Ports {
     fn new(most: u32, ranks: u32) -> Ports {
-        Ports { most, sends: vec![0; ranks as usize], receives: vec![0; ranks as usize] }
+        Ports {
+            most,
+            sends: vec![0; ranks as usize],
+            receives: vec![0; ranks as usize],
+        }
     }
 
     fn check(

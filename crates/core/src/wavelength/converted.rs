@@ -60,7 +60,8 @@ impl Loads {
     fn open(&mut self, slot: usize) {
         if slot >= self.slots {
             self.slots = slot + 1;
-            self.load.resize(self.slots * 2 * self.fibres * self.ranks, 0);
+            self.load
+                .resize(self.slots * 2 * self.fibres * self.ranks, 0);
             self.sent.resize(self.slots * self.ranks, 0);
             self.received.resize(self.slots * self.ranks, 0);
         }
@@ -74,8 +75,10 @@ impl Loads {
     }
 
     fn fibre(&self, slot: usize, arc: Arc, wavelengths: u32) -> Option<usize> {
-        (0..self.fibres)
-            .find(|&fibre| self.links(slot, fibre, arc).all(|link| self.load[link] < wavelengths))
+        (0..self.fibres).find(|&fibre| {
+            self.links(slot, fibre, arc)
+                .all(|link| self.load[link] < wavelengths)
+        })
     }
 
     fn ports_free(&self, slot: usize, ends: (u32, u32), ports: Option<u32>) -> bool {

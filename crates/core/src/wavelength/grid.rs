@@ -2,7 +2,8 @@
 //!
 //! Slots are kept in words of 64 bits per link: several slots to a word where channels are few,
 //! several words to a slot where they are many. The words of neighbouring links are neighbours in
-//! memory, so that looking along a path is one sweep.
+//! memory, so that looking along a path is one sweep. For each link a bit per word says whether
+//! anything is free in it: looking at that for a few links of a path passes over most full words.
 
 use crate::fabric::{Direction, WdmRing};
 use crate::route::Arc;
@@ -18,8 +19,8 @@ pub(super) struct Grid {
     taken: [Vec<u64>; 2],
     /// Words per link and direction so far.
     words: usize,
-    /// For each direction and link the words before this one are full.
-    full_before: [Vec<u32>; 2],
+    /// `[direction][word / 64][link]`; a set bit is a word with something free.
+    unfilled: [Vec<u64>; 2],
     /// Lightpaths sent and received, `[slot][rank]`, kept only under a limit on ports.
     sent: Vec<u32>,
     received: Vec<u32>,
@@ -42,7 +43,7 @@ impl Grid {
             ports: ring.ports,
             taken: [Vec::new(), Vec::new()],
             words: 0,
-            full_before: [vec![0; ranks], vec![0; ranks]],
+            unfilled: [Vec::new(), Vec::new()],
             sent: Vec::new(),
             received: Vec::new(),
             used: Vec::new(),
@@ -54,7 +55,7 @@ impl Grid {
     /// Forgets everything, for the next step.
     pub(super) fn clear(&mut self) {
         self.taken.iter_mut().for_each(Vec::clear);
-        self.full_before.iter_mut().for_each(|full| full.fill(0));
+        self.unfilled.iter_mut().for_each(Vec::clear);
         self.sent.clear();
         self.received.clear();
         self.used.clear();
@@ -73,7 +74,7 @@ impl Grid {
     pub(super) fn earliest(&mut self, arc: Arc, ends: (u32, u32)) -> (u32, u32) {
         let mut slot = match self.last {
             Some((last, last_ends, slot)) if last == arc && last_ends == ends => slot,
-            _ => self.first_open(arc),
+            _ => 0,
         };
         loop {
             let (free_slot, channel) = self.next_free(slot, arc);
@@ -89,10 +90,15 @@ impl Grid {
         self.open(slot);
         let (word, bit) = self.position(slot, channel);
         let way = arc.direction as usize;
+        let meaningful = self.meaningful(word);
+        let (row, block) = (word * self.ranks, word / 64 * self.ranks);
         for (first, end) in self.spans(arc) {
-            let row = word * self.ranks;
-            for link in &mut self.taken[way][row + first..row + end] {
-                *link |= 1 << bit;
+            let taken = &mut self.taken[way][row + first..row + end];
+            let unfilled = &mut self.unfilled[way][block + first..block + end];
+            for (taken, unfilled) in taken.iter_mut().zip(unfilled) {
+                *taken |= 1 << bit;
+                let full = u64::from(*taken & meaningful == meaningful);
+                *unfilled &= !(full << (word % 64));
             }
         }
         let used = self.use_index(slot, channel, arc.direction);
@@ -112,14 +118,21 @@ impl Grid {
             return ranks;
         }
         let is_free = |link: u32| !self.is_taken(slot, channel, arc.direction, link % ranks);
-        let after = (arc.hops..).take_while(|hop| is_free(arc.first + hop)).count() as u32;
-        let before = (1..).take_while(|hop| is_free(arc.first + ranks - hop)).count() as u32;
+        let after = (arc.hops..)
+            .take_while(|hop| is_free(arc.first + hop))
+            .count() as u32;
+        let before = (1..)
+            .take_while(|hop| is_free(arc.first + ranks - hop))
+            .count() as u32;
         arc.hops + after + before
     }
 
     /// The links of a direction on which a channel is taken in a slot.
     pub(super) fn used(&self, slot: u32, channel: u32, direction: Direction) -> u32 {
-        self.used.get(self.use_index(slot, channel, direction)).copied().unwrap_or(0)
+        self.used
+            .get(self.use_index(slot, channel, direction))
+            .copied()
+            .unwrap_or(0)
     }
 
     fn use_index(&self, slot: u32, channel: u32, direction: Direction) -> usize {
@@ -136,16 +149,25 @@ impl Grid {
     fn position(&self, slot: u32, channel: u32) -> (usize, u32) {
         if self.words_per_slot == 1 {
             let word = slot / self.slots_per_word;
-            (word as usize, slot % self.slots_per_word * self.channels + channel)
+            (
+                word as usize,
+                slot % self.slots_per_word * self.channels + channel,
+            )
         } else {
-            ((slot * self.words_per_slot + channel / 64) as usize, channel % 64)
+            (
+                (slot * self.words_per_slot + channel / 64) as usize,
+                channel % 64,
+            )
         }
     }
 
     /// The links of an arc as one or two ranges without wrap.
     fn spans(&self, arc: Arc) -> [(usize, usize); 2] {
         let (first, end) = (arc.first as usize, (arc.first + arc.hops) as usize);
-        [(first, end.min(self.ranks)), (0, end.saturating_sub(self.ranks))]
+        [
+            (first, end.min(self.ranks)),
+            (0, end.saturating_sub(self.ranks)),
+        ]
     }
 
     /// The bits of a word that are taken somewhere along `arc`; all free beyond the opened words.
@@ -175,35 +197,58 @@ impl Grid {
             let part = word as u32 % self.words_per_slot;
             (self.channels - part * 64).min(64)
         };
-        if bits == 64 { u64::MAX } else { (1 << bits) - 1 }
+        if bits == 64 {
+            u64::MAX
+        } else {
+            (1 << bits) - 1
+        }
     }
 
-    /// A slot before which the arc's first link has nothing free.
-    fn first_open(&mut self, arc: Arc) -> u32 {
-        let (way, link) = (arc.direction as usize, arc.first as usize);
-        let mut word = self.full_before[way][link] as usize;
-        while word < self.words
-            && !self.taken[way][word * self.ranks + link] & self.meaningful(word) == 0
-        {
-            word += 1;
+    /// The words of a block of 64 in which something may be free along `arc`, judged by some of its
+    /// links.
+    fn candidates(&self, block: usize, arc: Arc) -> u64 {
+        const SAMPLES: u32 = 8;
+        let row = block * self.ranks;
+        let unfilled = &self.unfilled[arc.direction as usize];
+        if row >= unfilled.len() {
+            return u64::MAX;
         }
-        self.full_before[way][link] = word as u32;
-        word as u32 * self.slots_per_word / self.words_per_slot
+        (0..=SAMPLES).fold(u64::MAX, |candidates, sample| {
+            let link = arc.first + (arc.hops - 1) * sample / SAMPLES;
+            candidates & unfilled[row + link as usize % self.ranks]
+        })
     }
 
     /// The first slot from `slot` on with a channel free along `arc`, and its lowest such channel.
     fn next_free(&self, slot: u32, arc: Arc) -> (u32, u32) {
-        let (mut word, bit) = self.position(slot, 0);
-        let mut open = !self.blocked(word, arc) & self.meaningful(word) & (u64::MAX << bit);
-        while open == 0 {
-            word += 1;
-            open = !self.blocked(word, arc) & self.meaningful(word);
-        }
-        let (word, bit) = (word as u32, open.trailing_zeros());
+        let (first, bit) = self.position(slot, 0);
+        let mut block = first / 64;
+        let mut candidates = self.candidates(block, arc) & (u64::MAX << (first % 64));
+        let (word, bit) = loop {
+            while candidates == 0 {
+                block += 1;
+                candidates = self.candidates(block, arc);
+            }
+            let word = block * 64 + candidates.trailing_zeros() as usize;
+            candidates &= candidates - 1;
+            let mut open = !self.blocked(word, arc) & self.meaningful(word);
+            if word == first {
+                open &= u64::MAX << bit;
+            }
+            if open != 0 {
+                break (word as u32, open.trailing_zeros());
+            }
+        };
         if self.words_per_slot == 1 {
-            (word * self.slots_per_word + bit / self.channels, bit % self.channels)
+            (
+                word * self.slots_per_word + bit / self.channels,
+                bit % self.channels,
+            )
         } else {
-            (word / self.words_per_slot, word % self.words_per_slot * 64 + bit)
+            (
+                word / self.words_per_slot,
+                word % self.words_per_slot * 64 + bit,
+            )
         }
     }
 
@@ -234,7 +279,8 @@ impl Grid {
             return true;
         }
         let row = slot as usize * self.ranks;
-        self.sent[row + source as usize] < ports && self.received[row + destination as usize] < ports
+        self.sent[row + source as usize] < ports
+            && self.received[row + destination as usize] < ports
     }
 
     /// Makes room up to and including a slot.
@@ -243,12 +289,16 @@ impl Grid {
             return;
         }
         self.slots = slot + 1;
-        self.used.resize(self.slots as usize * 2 * self.channels as usize, 0);
+        self.used
+            .resize(self.slots as usize * 2 * self.channels as usize, 0);
         let (word, _) = self.position(slot, self.channels - 1);
         if word >= self.words {
             self.words = word + 1;
             for taken in &mut self.taken {
                 taken.resize(self.words * self.ranks, 0);
+            }
+            for unfilled in &mut self.unfilled {
+                unfilled.resize(self.words.div_ceil(64) * self.ranks, u64::MAX);
             }
         }
         if self.ports.is_some() {

@@ -49,7 +49,10 @@ pub(super) fn channels(
         colours.push(*numbers.entry((number, round, circle)).or_insert(next));
     }
     let optimal = Direction::BOTH.into_iter().all(|direction| {
-        let greatest = loads(direction, arcs, ring.ranks).into_iter().max().unwrap_or(0);
+        let greatest = loads(direction, arcs, ring.ranks)
+            .into_iter()
+            .max()
+            .unwrap_or(0);
         numbers[direction as usize].len() == greatest as usize
     });
     optimal.then_some(colours)

@@ -28,8 +28,7 @@ fn plan_with(
 ) -> Result<Plan, String> {
     let fabric = Fabric::parse(fabric).map_err(|error| error.to_string())?;
     let Fabric::WdmRing(ring) = &fabric;
-    let collective =
-        Collective::new(kind, ring.ranks).map_err(|error| error.to_string())?;
+    let collective = Collective::new(kind, ring.ranks).map_err(|error| error.to_string())?;
     let spec = algorithm.parse().map_err(|error| format!("{error}"))?;
     let schedule =
         algorithm::build(&spec, collective, &fabric).map_err(|error| error.to_string())?;
@@ -50,8 +49,14 @@ fn verified_with(kind: CollectiveKind, algorithm: &str, fabric: &str, assignment
     let plan = plan_with(kind, algorithm, fabric, assignment)
         .unwrap_or_else(|error| panic!("{kind} {algorithm} on {fabric}: {error}"));
     let violations = opticoll::verify::verify(&plan);
-    let sentences: Vec<&str> =
-        violations.iter().take(3).map(|violation| violation.sentence.as_str()).collect();
-    assert!(violations.is_empty(), "{kind} {algorithm} on {fabric}: {sentences:?}");
+    let sentences: Vec<&str> = violations
+        .iter()
+        .take(3)
+        .map(|violation| violation.sentence.as_str())
+        .collect();
+    assert!(
+        violations.is_empty(),
+        "{kind} {algorithm} on {fabric}: {sentences:?}"
+    );
     plan
 }

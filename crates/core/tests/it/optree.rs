@@ -21,7 +21,11 @@ fn theorem_1_for_64_wavelengths() {
         // The source of the last two rows stops at k = 8.
         let known = if ranks < 512 { 8 } else { 10 };
         for (depth, expected) in (1..).zip(steps).take(known) {
-            assert_eq!(paper_steps(ranks, 64, depth), expected, "N = {ranks}, k = {depth}");
+            assert_eq!(
+                paper_steps(ranks, 64, depth),
+                expected,
+                "N = {ranks}, k = {depth}"
+            );
         }
     }
 }
@@ -37,8 +41,16 @@ fn theorem_2_rounded_both_ways() {
         (2048, 8, 7),
         (4096, 8, 8),
     ] {
-        assert_eq!(paper_depth(ranks, DepthRounding::Ceil), Some(ceil), "{ranks}");
-        assert_eq!(paper_depth(ranks, DepthRounding::Nearest), Some(nearest), "{ranks}");
+        assert_eq!(
+            paper_depth(ranks, DepthRounding::Ceil),
+            Some(ceil),
+            "{ranks}"
+        );
+        assert_eq!(
+            paper_depth(ranks, DepthRounding::Nearest),
+            Some(nearest),
+            "{ranks}"
+        );
     }
     assert_eq!(paper_depth(7, DepthRounding::Ceil), None);
 }
@@ -101,18 +113,30 @@ fn slots_are_never_below_the_sum_of_the_loads() {
         (1024, "3x3x3x3x3x3x3", 64, 86),
         (1024, "7x3x2x3x3x3", 64, 73),
     ] {
-        let list: Vec<u32> = radices.split('x').map(|radix| radix.parse().unwrap()).collect();
+        let list: Vec<u32> = radices
+            .split('x')
+            .map(|radix| radix.parse().unwrap())
+            .collect();
         let loads = stage_loads(ranks, &list);
         let by_load: u64 = loads.iter().map(|load| load.div_ceil(wavelengths)).sum();
         assert_eq!(by_load, bound, "{ranks} {radices}");
-        let plan = verified(AllGather, &format!("optree:radices={radices}"), ranks, wavelengths as u32);
+        let plan = verified(
+            AllGather,
+            &format!("optree:radices={radices}"),
+            ranks,
+            wavelengths as u32,
+        );
         assert!(u64::from(plan.slots()) >= bound, "{ranks} {radices}");
     }
 }
 
 #[test]
 fn equal_splits_meet_their_load_with_the_optimal_first_stage() {
-    for (ranks, radices, slots) in [(1024, "16x8x8", 96), (1024, "32x32", 192), (256, "16x16", 24)] {
+    for (ranks, radices, slots) in [
+        (1024, "16x8x8", 96),
+        (1024, "32x32", 192),
+        (256, "16x16", 24),
+    ] {
         let plan = verified(AllGather, &format!("optree:radices={radices}"), ranks, 64);
         assert_eq!(plan.slots(), slots, "{ranks} {radices}");
     }
@@ -123,7 +147,11 @@ fn the_best_trees_need_the_fewest_slots_found_by_search() {
     // An exhaustive search over radix lists from {2..8} found 3, 14, 32 and 72; at 2048 and 4096
     // the best seen were 160 and 352.
     for (ranks, slots) in [(64, 3), (256, 14), (512, 32), (1024, 72), (2048, 160)] {
-        assert_eq!(verified(AllGather, "optree", ranks, 64).slots(), slots, "{ranks}");
+        assert_eq!(
+            verified(AllGather, "optree", ranks, 64).slots(),
+            slots,
+            "{ranks}"
+        );
     }
     let loads = stage_loads(4096, &best_radices(4096, 64));
     assert_eq!(loads.iter().map(|load| load.div_ceil(64)).sum::<u64>(), 352);
@@ -148,21 +176,37 @@ fn claims_and_what_is_needed_are_two_numbers() {
 #[test]
 fn later_stages_stay_on_their_segment() {
     // No lightpath of stage 2 or later leaves the group of stage 1 it belongs to.
-    for (ranks, radices) in [(64, "4x4x4"), (60, "4x4x4"), (61, "2x8x4"), (7, "2x2x2"), (5, "3x2")] {
+    for (ranks, radices) in [
+        (64, "4x4x4"),
+        (60, "4x4x4"),
+        (61, "2x8x4"),
+        (7, "2x2x2"),
+        (5, "3x2"),
+    ] {
         let plan = verified(AllGather, &format!("optree:radices={radices}"), ranks, 4);
         let first: u32 = radices.split('x').next().unwrap().parse().unwrap();
         let (size, larger) = (ranks / first, ranks % first);
         let group = |rank: u32| {
-            if rank < larger * (size + 1) { rank / (size + 1) } else { (rank - larger) / size }
+            if rank < larger * (size + 1) {
+                rank / (size + 1)
+            } else {
+                (rank - larger) / size
+            }
         };
-        for lightpath in plan.lightpaths().filter(|path| path.slot >= plan.step_slots[0].end) {
+        for lightpath in plan
+            .lightpaths()
+            .filter(|path| path.slot >= plan.step_slots[0].end)
+        {
             let transfer = lightpath.transfer;
             let inside = (transfer.source.min(transfer.destination)
                 ..=transfer.source.max(transfer.destination))
                 .all(|rank| group(rank) == group(transfer.source));
             let upwards = transfer.destination > transfer.source;
             let clockwise = lightpath.circuit.direction == opticoll::fabric::Direction::Clockwise;
-            assert!(inside && upwards == clockwise, "{ranks} {radices}: {lightpath:?}");
+            assert!(
+                inside && upwards == clockwise,
+                "{ranks} {radices}: {lightpath:?}"
+            );
         }
     }
 }
@@ -180,9 +224,23 @@ fn impossible_trees_are_refused_with_a_hint() {
         ("optree:radix=4", "did you mean `radices`"),
         ("optre", "did you mean `optree`"),
     ] {
-        let error = plan_with(AllGather, spec, "wdm_ring:ranks=1024,wavelengths=64", "auto").unwrap_err();
-        assert!(hint.split('|').any(|hint| error.contains(hint)), "{spec}: {error}");
+        let error = plan_with(
+            AllGather,
+            spec,
+            "wdm_ring:ranks=1024,wavelengths=64",
+            "auto",
+        )
+        .unwrap_err();
+        assert!(
+            hint.split('|').any(|hint| error.contains(hint)),
+            "{spec}: {error}"
+        );
     }
-    let error = plan_with(AllGather, "optree:depth=paper", "wdm_ring:ranks=7,wavelengths=2", "auto");
+    let error = plan_with(
+        AllGather,
+        "optree:depth=paper",
+        "wdm_ring:ranks=7,wavelengths=2",
+        "auto",
+    );
     assert!(error.unwrap_err().contains("undefined for 7 ranks"));
 }

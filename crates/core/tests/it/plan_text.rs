@@ -32,7 +32,12 @@ fn every_algorithm_is_read_back_exactly() {
     for record in records() {
         for (ranks, wavelengths) in [(1, 1), (2, 1), (8, 2), (12, 3), (13, 2)] {
             if (record.accepts)(ranks).is_ok() {
-                check_round_trip(&verified(record.collective, record.name, ranks, wavelengths));
+                check_round_trip(&verified(
+                    record.collective,
+                    record.name,
+                    ranks,
+                    wavelengths,
+                ));
             }
         }
     }
@@ -56,8 +61,17 @@ fn sizes_converters_and_fibres_are_read_back() {
 fn a_rotated_step_is_one_line() {
     let written = text::write(&verified(AllGather, "ring", 64, 4));
     // 63 steps of 64 transfers: a line for the slot and one for its transfers.
-    assert_eq!(written.lines().filter(|line| line.starts_with("copy")).count(), 63);
-    assert!(written.contains("copy 0 0>1 cw 0.0 x64 chunk+1 rank+1"), "{written}");
+    assert_eq!(
+        written
+            .lines()
+            .filter(|line| line.starts_with("copy"))
+            .count(),
+        63
+    );
+    assert!(
+        written.contains("copy 0 0>1 cw 0.0 x64 chunk+1 rank+1"),
+        "{written}"
+    );
 }
 
 #[test]
@@ -94,16 +108,32 @@ fn a_plan_written_by_hand_is_read_and_verified() {
 fn repetitions_nest_from_the_inside_out() {
     let written = GOOD
         .replace("ranks=4,wavelengths=1", "ranks=4,wavelengths=2")
-        .replace("copy 0 0>1 cw 0.0 x4 chunk+1 rank+1", "copy 0 0>1 cw 0.0 x2 destination+1 wavelength+1 x4 rank+1 chunk+1")
+        .replace(
+            "copy 0 0>1 cw 0.0 x4 chunk+1 rank+1",
+            "copy 0 0>1 cw 0.0 x2 destination+1 wavelength+1 x4 rank+1 chunk+1",
+        )
         .replace("end 12", "end 16");
     let plan = text::read(&written).unwrap();
     let ends: Vec<(u32, u32, u16)> = plan
         .lightpaths()
         .filter(|path| path.slot == 0)
-        .map(|path| (path.transfer.source, path.transfer.destination, path.circuit.wavelength))
+        .map(|path| {
+            (
+                path.transfer.source,
+                path.transfer.destination,
+                path.circuit.wavelength,
+            )
+        })
         .collect();
     let expected = [
-        (0, 1, 0), (0, 2, 1), (1, 2, 0), (1, 3, 1), (2, 3, 0), (2, 0, 1), (3, 0, 0), (3, 1, 1),
+        (0, 1, 0),
+        (0, 2, 1),
+        (1, 2, 0),
+        (1, 3, 1),
+        (2, 3, 0),
+        (2, 0, 1),
+        (3, 0, 0),
+        (3, 1, 1),
     ];
     assert_eq!(ends, expected);
 }
@@ -111,18 +141,54 @@ fn repetitions_nest_from_the_inside_out() {
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
     for (from, to, line, column, problem) in [
-        ("opticoll plan 1", "opticoll plan 2", 1, 1, "begins with `opticoll plan 1`"),
-        ("all_gather", "all_gatter", 2, 12, "did you mean `all_gather`"),
+        (
+            "opticoll plan 1",
+            "opticoll plan 2",
+            1,
+            1,
+            "begins with `opticoll plan 1`",
+        ),
+        (
+            "all_gather",
+            "all_gatter",
+            2,
+            12,
+            "did you mean `all_gather`",
+        ),
         ("ranks=4 root", "ranks=0 root", 2, 23, "at least one rank"),
         ("root=0", "root=4", 2, 31, "no rank"),
-        ("wdm_ring:ranks=4", "wdm_ring:ranks=5", 3, 8, "the fabric has 5 ranks"),
+        (
+            "wdm_ring:ranks=4",
+            "wdm_ring:ranks=5",
+            3,
+            8,
+            "the fabric has 5 ranks",
+        ),
         ("size 4MiB", "size 4M", 5, 6, "4MB or 4MiB"),
-        ("neighbours_only", "neighbors_only", 6, 7, "known claims are"),
+        (
+            "neighbours_only",
+            "neighbors_only",
+            6,
+            7,
+            "known claims are",
+        ),
         ("steps 1 1 1", "steps 1 -1 1", 7, 9, "no number that fits"),
         ("slot 1", "slot 7", 10, 6, "0..3"),
         ("slot 1", "slot 0", 10, 6, "increasing order"),
-        ("slot 0  # the first\n", "", 8, 1, "needs a line `slot NUMBER`"),
-        ("copy 0 0>1", "move 0 0>1", 9, 1, "expected slot, copy, reduce or end"),
+        (
+            "slot 0  # the first\n",
+            "",
+            8,
+            1,
+            "needs a line `slot NUMBER`",
+        ),
+        (
+            "copy 0 0>1",
+            "move 0 0>1",
+            9,
+            1,
+            "expected slot, copy, reduce or end",
+        ),
         ("copy 0 0>1", "copy 0 0-1", 9, 8, "SOURCE>DESTINATION"),
         ("copy 0 0>1", "copy 0 0>4", 9, 8, "rank 4 is none of"),
         ("copy 0 0>1", "copy 4 0>1", 9, 6, "chunk 4 is none of"),
@@ -130,17 +196,45 @@ fn what_is_wrong_is_named_with_its_place() {
         ("0>1 cw 0.0", "0>1 up 0.0", 9, 12, "expected cw or ccw"),
         ("0>1 cw 0.0", "0>1 cw 0", 9, 15, "FIBRE.WAVELENGTH"),
         ("0>1 cw 0.0", "0>1 cw 0.99999", 9, 15, "no number that fits"),
-        ("x4 chunk+1 rank+1\nslot 1", "x0 chunk+1 rank+1\nslot 1", 9, 19, "stands for 1 to"),
-        ("x4 chunk+1 rank+1\nslot 1", "x4 chunk+1 rnk+1\nslot 1", 9, 30, "one of chunk, rank"),
-        ("x4 chunk+1 rank+1\nslot 1", "x4 chunk+1 rank-1\nslot 1", 9, 30, "expected a shift"),
+        (
+            "x4 chunk+1 rank+1\nslot 1",
+            "x0 chunk+1 rank+1\nslot 1",
+            9,
+            19,
+            "stands for 1 to",
+        ),
+        (
+            "x4 chunk+1 rank+1\nslot 1",
+            "x4 chunk+1 rnk+1\nslot 1",
+            9,
+            30,
+            "one of chunk, rank",
+        ),
+        (
+            "x4 chunk+1 rank+1\nslot 1",
+            "x4 chunk+1 rank-1\nslot 1",
+            9,
+            30,
+            "expected a shift",
+        ),
         ("end 12", "end 13", 15, 5, "holds 12 lightpaths"),
         ("end 12\n", "", 15, 1, "cut short"),
-        ("end 12\n", "end 12\ncopy 0 0>1 cw 0.0\n", 16, 1, "nothing may follow"),
+        (
+            "end 12\n",
+            "end 12\ncopy 0 0>1 cw 0.0\n",
+            16,
+            1,
+            "nothing may follow",
+        ),
     ] {
         let broken = GOOD.replacen(from, to, 1);
         assert_ne!(broken, GOOD, "`{from}` is in the file");
         let error = text::read(&broken).expect_err(to);
-        assert_eq!((error.line, error.column), (line, column), "{from} -> {to}: {error}");
+        assert_eq!(
+            (error.line, error.column),
+            (line, column),
+            "{from} -> {to}: {error}"
+        );
         assert!(error.problem.contains(problem), "{from} -> {to}: {error}");
     }
 }
@@ -149,6 +243,9 @@ fn what_is_wrong_is_named_with_its_place() {
 fn a_file_cut_anywhere_is_refused() {
     let written = text::write(&verified(AllGather, "optree", 16, 2));
     for length in 0..written.trim_end().len() {
-        assert!(text::read(&written[..length]).is_err(), "cut after {length} bytes");
+        assert!(
+            text::read(&written[..length]).is_err(),
+            "cut after {length} bytes"
+        );
     }
 }

@@ -7,7 +7,9 @@ use opticoll::units::{Bytes, Time};
 use crate::{verified, verified_with};
 
 fn time(plan: &opticoll::plan::Plan, size: &str, policy: Policy, simulator: &str) -> Time {
-    simulate(plan, size.parse().unwrap(), policy, simulator).unwrap().time
+    simulate(plan, size.parse().unwrap(), policy, simulator)
+        .unwrap()
+        .time
 }
 
 fn ps(text: &str) -> Time {
@@ -17,12 +19,19 @@ fn ps(text: &str) -> Time {
 #[test]
 fn every_step_costs_its_block_and_a_reconfiguration() {
     // slots * (d / B + a) with d / B = 838.8608 us and a = 25 us.
-    for (algorithm, slots) in
-        [("optree", 72), ("ring", 1023), ("neighbour_exchange", 512), ("one_stage", 2048)]
-    {
+    for (algorithm, slots) in [
+        ("optree", 72),
+        ("ring", 1023),
+        ("neighbour_exchange", 512),
+        ("one_stage", 2048),
+    ] {
         let plan = verified(AllGather, algorithm, 1024, 64);
         let expected = ps("863.8608us").times(slots).unwrap();
-        assert_eq!(time(&plan, "4MiB", Policy::EveryStep, "circuit"), expected, "{algorithm}");
+        assert_eq!(
+            time(&plan, "4MiB", Policy::EveryStep, "circuit"),
+            expected,
+            "{algorithm}"
+        );
     }
 }
 
@@ -38,25 +47,44 @@ fn published_times_follow_from_published_steps() {
     ] {
         let plan = verified(AllGather, algorithm, 1024, 64);
         let expected = ps("863.8608us").times(claimed).unwrap();
-        assert_eq!(time(&plan, "4MiB", Policy::EveryStep, "closed_form"), expected, "{algorithm}");
+        assert_eq!(
+            time(&plan, "4MiB", Policy::EveryStep, "closed_form"),
+            expected,
+            "{algorithm}"
+        );
     }
     let plan = verified(AllReduce, "wrht", 1024, 64);
     // 100 MB of ResNet50: 3 * (20 ms + 25 us) = 60.075 ms.
-    assert_eq!(time(&plan, "100MB", Policy::EveryStep, "closed_form"), ps("60.075ms"));
-    assert_eq!(time(&plan, "100MB", Policy::EveryStep, "circuit"), ps("60.075ms"));
+    assert_eq!(
+        time(&plan, "100MB", Policy::EveryStep, "closed_form"),
+        ps("60.075ms")
+    );
+    assert_eq!(
+        time(&plan, "100MB", Policy::EveryStep, "circuit"),
+        ps("60.075ms")
+    );
 }
 
 #[test]
 fn static_circuits_are_charged_once() {
-    let check = |kind: CollectiveKind, algorithm: &str, configurations: u64, slots: u64, slot: &str| {
-        let plan = verified(kind, algorithm, 16, 2);
-        assert_eq!(circuit::configurations(&plan), configurations, "{algorithm}");
-        let sending = ps(slot).times(slots).unwrap();
-        let once = ps("25us").times(configurations).unwrap();
-        assert_eq!(time(&plan, "16KiB", Policy::Free, "circuit"), sending, "{algorithm}");
-        let on_change = time(&plan, "16KiB", Policy::OnChange, "circuit");
-        assert_eq!(on_change, sending.plus(once).unwrap(), "{algorithm}");
-    };
+    let check =
+        |kind: CollectiveKind, algorithm: &str, configurations: u64, slots: u64, slot: &str| {
+            let plan = verified(kind, algorithm, 16, 2);
+            assert_eq!(
+                circuit::configurations(&plan),
+                configurations,
+                "{algorithm}"
+            );
+            let sending = ps(slot).times(slots).unwrap();
+            let once = ps("25us").times(configurations).unwrap();
+            assert_eq!(
+                time(&plan, "16KiB", Policy::Free, "circuit"),
+                sending,
+                "{algorithm}"
+            );
+            let on_change = time(&plan, "16KiB", Policy::OnChange, "circuit");
+            assert_eq!(on_change, sending.plus(once).unwrap(), "{algorithm}");
+        };
     // 16 KiB at 40 Gb/s: 3.2768 us; a sixteenth of it: 204.8 ns.
     check(AllGather, "ring", 1, 15, "3.2768us");
     check(AllGather, "ring_bidirectional", 1, 8, "3.2768us");
@@ -70,7 +98,10 @@ fn conversion_and_propagation_are_charged_to_the_longest_path() {
     let plan = verified_with(AllGather, "one_stage", fabric, "auto");
     // One slot; the longest path has 8 hops: 25 us + 100 ns + 40 ns + 3.2768 us.
     assert_eq!(plan.slots(), 1);
-    assert_eq!(time(&plan, "16KiB", Policy::EveryStep, "circuit"), ps("28.4168us"));
+    assert_eq!(
+        time(&plan, "16KiB", Policy::EveryStep, "circuit"),
+        ps("28.4168us")
+    );
 }
 
 #[test]
@@ -98,7 +129,9 @@ fn sizes_that_do_not_divide_are_cut_to_within_a_byte() {
     assert_eq!(outcome.time, ps("3ns").times(12).unwrap());
     let plan = verified(AllToAll, "direct", 7, 1);
     let outcome = simulate(&plan, Bytes::new(100), Policy::Free, "circuit").unwrap();
-    let kept: u64 = (0..7).map(|rank| (rank + 1) * 100 / 7 - rank * 100 / 7).sum();
+    let kept: u64 = (0..7)
+        .map(|rank| (rank + 1) * 100 / 7 - rank * 100 / 7)
+        .sum();
     assert_eq!(outcome.ranks.sent.iter().sum::<u64>(), 700 - kept);
 }
 
@@ -112,7 +145,10 @@ fn links_and_ranks_are_accounted_for() {
     assert_eq!(outcome.links.busy[..8], [ps("7us"); 8]);
     assert_eq!(outcome.ranks.sent, [35_000; 8]);
     assert_eq!(outcome.ranks.finish, [ps("7us"); 8]);
-    assert!((outcome.utilisation - 0.5).abs() < 1e-12, "one direction of two");
+    assert!(
+        (outcome.utilisation - 0.5).abs() < 1e-12,
+        "one direction of two"
+    );
     assert_eq!(outcome.critical_path.len(), 7);
     assert_eq!(outcome.slots.end.last(), Some(&ps("7us")));
 }
@@ -133,15 +169,26 @@ fn closed_forms_refuse_what_no_paper_gives() {
     assert!(error.to_string().contains("no paper gives"), "{error}");
     let plan = verified(AllGather, "ring", 8, 1);
     let error = simulate(&plan, Bytes::new(8), Policy::OnChange, "closed_form").unwrap_err();
-    assert!(error.to_string().contains("use every_step or free"), "{error}");
+    assert!(
+        error.to_string().contains("use every_step or free"),
+        "{error}"
+    );
     let error = simulate(&plan, Bytes::new(8), Policy::Free, "circiut").unwrap_err();
-    assert!(error.to_string().contains("did you mean `circuit`"), "{error}");
+    assert!(
+        error.to_string().contains("did you mean `circuit`"),
+        "{error}"
+    );
     assert!("every".parse::<Policy>().is_err());
 }
 
 #[test]
 fn a_time_beyond_64_bits_is_an_error() {
-    let plan = verified_with(AllGather, "ring", "wdm_ring:ranks=8,wavelengths=1,rate=1b/s", "auto");
+    let plan = verified_with(
+        AllGather,
+        "ring",
+        "wdm_ring:ranks=8,wavelengths=1,rate=1b/s",
+        "auto",
+    );
     let size = Bytes::new(u64::MAX / 8);
     assert!(simulate(&plan, size, Policy::Free, "circuit").is_err());
 }

@@ -11,13 +11,30 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("fabric", &["spelling", "spec", "units"]),
     ("collective", &["spelling", "units"]),
     ("schedule", &["collective"]),
-    ("algorithm", &["spelling", "spec", "fabric", "collective", "schedule"]),
+    (
+        "algorithm",
+        &["spelling", "spec", "fabric", "collective", "schedule"],
+    ),
     ("plan", &["units", "fabric", "collective", "schedule"]),
     ("route", &["fabric", "schedule"]),
-    ("wavelength", &["spelling", "spec", "fabric", "schedule", "plan", "route"]),
+    (
+        "wavelength",
+        &["spelling", "spec", "fabric", "schedule", "plan", "route"],
+    ),
     ("verify", &["fabric", "collective", "schedule", "plan"]),
     ("outcome", &["units"]),
-    ("simulate", &["spelling", "units", "fabric", "collective", "schedule", "plan", "outcome"]),
+    (
+        "simulate",
+        &[
+            "spelling",
+            "units",
+            "fabric",
+            "collective",
+            "schedule",
+            "plan",
+            "outcome",
+        ],
+    ),
 ];
 
 /// Engines inside `simulate` do not import each other.
@@ -30,12 +47,21 @@ fn imports_point_upwards_only() {
     let mut seen = 0;
     for file in rust_files(&source) {
         let relative = file.strip_prefix(&source).unwrap();
-        let module = relative.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs");
+        let module = relative
+            .iter()
+            .next()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .trim_end_matches(".rs");
         if module == "lib" {
             continue;
         }
         let Some((_, allowed)) = MAY_IMPORT.iter().find(|(name, _)| *name == module) else {
-            wrong.push(format!("{}: module `{module}` has no line in MAY_IMPORT", file.display()));
+            wrong.push(format!(
+                "{}: module `{module}` has no line in MAY_IMPORT",
+                file.display()
+            ));
             continue;
         };
         for (number, line) in fs::read_to_string(&file).unwrap().lines().enumerate() {
@@ -74,7 +100,10 @@ fn engines_do_not_import_each_other() {
 fn the_verifier_shares_no_code_with_what_it_checks() {
     // Beyond imports: of the fabric it reads fields, and does its own arithmetic on the ring.
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    for file in rust_files(&source).iter().filter(|file| file.to_str().unwrap().contains("verify")) {
+    for file in rust_files(&source)
+        .iter()
+        .filter(|file| file.to_str().unwrap().contains("verify"))
+    {
         let text = fs::read_to_string(file).unwrap();
         for call in [".hops(", ".channels(", "shorter_way", "uniform_chunk"] {
             assert!(!text.contains(call), "{} calls {call}", file.display());
@@ -88,11 +117,22 @@ fn modules_used(line: &str) -> Vec<String> {
     for (at, _) in line.match_indices("crate::") {
         let rest = &line[at + "crate::".len()..];
         let list = rest.strip_prefix('{').unwrap_or(rest);
-        let names = if rest.starts_with('{') { list.split('}').next().unwrap_or("") } else { list };
-        let parts: Vec<&str> = if rest.starts_with('{') { names.split(',').collect() } else { vec![names] };
+        let names = if rest.starts_with('{') {
+            list.split('}').next().unwrap_or("")
+        } else {
+            list
+        };
+        let parts: Vec<&str> = if rest.starts_with('{') {
+            names.split(',').collect()
+        } else {
+            vec![names]
+        };
         for part in parts {
-            let name: String =
-                part.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let name: String = part
+                .trim()
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
             if !name.is_empty() {
                 used.push(name);
             }

@@ -4,7 +4,11 @@ use opticoll::fabric::Fabric;
 use opticoll::units::{Bytes, Rate, Time};
 
 fn check_time(text: &str, picoseconds: Option<u64>) {
-    assert_eq!(text.parse::<Time>().ok().map(Time::ps), picoseconds, "{text}");
+    assert_eq!(
+        text.parse::<Time>().ok().map(Time::ps),
+        picoseconds,
+        "{text}"
+    );
 }
 
 #[test]
@@ -14,7 +18,18 @@ fn times_are_exact_or_refused() {
     check_time("1.000001us", Some(1_000_001));
     check_time("0s", Some(0));
     check_time("18446744073709551615ps", Some(u64::MAX));
-    for refused in ["25", "25 parsecs", "0.5ps", "-1us", "1e3us", ".5us", "5.us", "1.2.3us", "", "us"] {
+    for refused in [
+        "25",
+        "25 parsecs",
+        "0.5ps",
+        "-1us",
+        "1e3us",
+        ".5us",
+        "5.us",
+        "1.2.3us",
+        "",
+        "us",
+    ] {
         check_time(refused, None);
     }
     check_time("18446744073709551616ps", None);
@@ -41,7 +56,11 @@ fn sizes_are_exact_or_refused() {
 #[test]
 fn rates_are_bits_or_bytes_per_second() {
     let check = |text: &str, bits: Option<u64>| {
-        assert_eq!(text.parse::<Rate>().ok().map(Rate::bits_per_second), bits, "{text}");
+        assert_eq!(
+            text.parse::<Rate>().ok().map(Rate::bits_per_second),
+            bits,
+            "{text}"
+        );
     };
     check("40Gb/s", Some(40_000_000_000));
     check("12.5GB/s", Some(100_000_000_000));
@@ -55,7 +74,10 @@ fn rates_are_bits_or_bytes_per_second() {
 fn transmission_rounds_up_to_a_picosecond() {
     let check = |bytes: u64, rate: &str, picoseconds: u64| {
         let rate: Rate = rate.parse().unwrap();
-        assert_eq!(rate.transmission(Bytes::new(bytes)).unwrap().ps(), picoseconds);
+        assert_eq!(
+            rate.transmission(Bytes::new(bytes)).unwrap().ps(),
+            picoseconds
+        );
     };
     // 4 MiB at 40 Gb/s: 4194304 * 8 / 40e9 s = 838.8608 us.
     check(4 << 20, "40Gb/s", 838_860_800);
@@ -63,7 +85,10 @@ fn transmission_rounds_up_to_a_picosecond() {
     check(1, "3b/s", 2_666_666_666_667);
     check(0, "40Gb/s", 0);
     let slow: Rate = "1b/s".parse().unwrap();
-    assert!(slow.transmission(Bytes::new(u64::MAX)).is_err(), "an overflow is an error");
+    assert!(
+        slow.transmission(Bytes::new(u64::MAX)).is_err(),
+        "an overflow is an error"
+    );
 }
 
 #[test]
@@ -89,7 +114,11 @@ fn fabrics_are_read_back_from_their_spelling() {
         "optree_paper:ranks=512",
     ] {
         let fabric = Fabric::parse(spec).unwrap();
-        assert_eq!(Fabric::parse(&fabric.to_string()).unwrap(), fabric, "{spec}");
+        assert_eq!(
+            Fabric::parse(&fabric.to_string()).unwrap(),
+            fabric,
+            "{spec}"
+        );
     }
 }
 

@@ -29,7 +29,11 @@ fn the_optimal_construction_meets_the_bound_for_every_number_of_ranks() {
         );
         assert_eq!(plan.slots(), 1, "{ranks}");
         if bound > 1 {
-            assert_eq!(verified(AllToAll, "direct", ranks, bound - 1).slots(), 2, "{ranks}");
+            assert_eq!(
+                verified(AllToAll, "direct", ranks, bound - 1).slots(),
+                2,
+                "{ranks}"
+            );
         }
     }
 }
@@ -68,9 +72,11 @@ fn every_assignment_gives_a_verified_plan() {
             "wdm_ring:ranks=12,wavelengths=5,converters=full",
             "wdm_ring:ranks=9,wavelengths=2,converters=full,ports=1,fibres=2",
         ] {
-            for (kind, algorithm) in
-                [(AllGather, "optree"), (AllGather, "one_stage"), (AllReduce, "recursive_doubling")]
-            {
+            for (kind, algorithm) in [
+                (AllGather, "optree"),
+                (AllGather, "one_stage"),
+                (AllReduce, "recursive_doubling"),
+            ] {
                 verified_with(kind, algorithm, fabric, assignment);
             }
         }
@@ -91,7 +97,12 @@ fn a_line_of_groups_needs_exactly_its_load() {
 fn random_assignment_depends_on_its_seed_only() {
     let make = |seed: u32| {
         let assignment = format!("random:seed={seed}");
-        verified_with(AllGather, "optree", "wdm_ring:ranks=16,wavelengths=4", &assignment)
+        verified_with(
+            AllGather,
+            "optree",
+            "wdm_ring:ranks=16,wavelengths=4",
+            &assignment,
+        )
     };
     assert_eq!(make(3), make(3));
     assert_ne!(make(3).wavelength, make(4).wavelength);
@@ -100,9 +111,8 @@ fn random_assignment_depends_on_its_seed_only() {
 #[test]
 fn more_fibres_are_more_channels() {
     // w = 2: 12 slots with one fibre per direction, 6 with two (the same colours, halved).
-    let slots = |fabric: &str| {
-        verified_with(AllGather, "optree:radices=4x4", fabric, "auto").slots()
-    };
+    let slots =
+        |fabric: &str| verified_with(AllGather, "optree:radices=4x4", fabric, "auto").slots();
     assert_eq!(slots("wdm_ring:ranks=16,wavelengths=2"), 12);
     assert_eq!(slots("wdm_ring:ranks=16,wavelengths=2,fibres=2"), 6);
 }
@@ -135,13 +145,28 @@ fn ports_limit_what_a_rank_sends_and_receives_at_once() {
 #[test]
 fn wrong_assignments_are_refused_with_a_hint() {
     for (kind, algorithm, assignment, hint) in [
-        (AllGather, "ring", "optimal", "one-stage all-to-all steps only"),
+        (
+            AllGather,
+            "ring",
+            "optimal",
+            "one-stage all-to-all steps only",
+        ),
         (AllGather, "ring", "frist_fit", "did you mean `first_fit`"),
-        (AllGather, "ring", "first_fit:order=up", "auto, given, longest or left"),
+        (
+            AllGather,
+            "ring",
+            "first_fit:order=up",
+            "auto, given, longest or left",
+        ),
         (AllGather, "ring", "first_fit:seed=1", "no option `seed`"),
     ] {
         let kind: CollectiveKind = kind;
-        let error = plan_with(kind, algorithm, "wdm_ring:ranks=8,wavelengths=2", assignment);
+        let error = plan_with(
+            kind,
+            algorithm,
+            "wdm_ring:ranks=8,wavelengths=2",
+            assignment,
+        );
         let error = error.unwrap_err();
         assert!(error.contains(hint), "{assignment}: {error}");
     }

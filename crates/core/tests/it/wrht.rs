@@ -12,8 +12,19 @@ fn all_reduce_steps_of_the_poster() {
         // 128 wavelengths.
         assert_eq!(paper_all_reduce_steps(ranks, 64, 129), steps, "{ranks}");
     }
-    for (wavelengths, steps) in [(1, 13), (2, 9), (4, 7), (16, 4), (64, 3), (128, 3), (256, 3)] {
-        assert_eq!(paper_all_reduce_steps(1024, wavelengths, 2 * wavelengths + 1), steps);
+    for (wavelengths, steps) in [
+        (1, 13),
+        (2, 9),
+        (4, 7),
+        (16, 4),
+        (64, 3),
+        (128, 3),
+        (256, 3),
+    ] {
+        assert_eq!(
+            paper_all_reduce_steps(1024, wavelengths, 2 * wavelengths + 1),
+            steps
+        );
     }
 }
 
@@ -23,7 +34,11 @@ fn the_construction_needs_what_the_formula_says() {
         for ranks in (2..1200).step_by(131) {
             let plan = verified(AllReduce, "wrht", ranks, wavelengths);
             let claim = paper_all_reduce_steps(ranks, wavelengths, 2 * wavelengths + 1);
-            assert_eq!(u64::from(plan.slots()), claim, "N = {ranks}, w = {wavelengths}");
+            assert_eq!(
+                u64::from(plan.slots()),
+                claim,
+                "N = {ranks}, w = {wavelengths}"
+            );
         }
     }
 }
@@ -40,7 +55,11 @@ fn the_all_gather_really_needs_1041_or_more_slots() {
     // By hand for (1024, 64): 1 to collect, 8 * 129 / 64 = 17 by load for the exchange of 8
     // representatives, 1023 to hand out. First fit needs a few more for the exchange.
     let plan = verified(AllGather, "wrht", 1024, 64);
-    let slots: Vec<u32> = plan.step_slots.iter().map(|step| step.end - step.start).collect();
+    let slots: Vec<u32> = plan
+        .step_slots
+        .iter()
+        .map(|step| step.end - step.start)
+        .collect();
     assert_eq!((slots.len(), slots[0], slots[2]), (3, 1, 1023));
     assert!((17..=17 * 3 / 2).contains(&slots[1]), "{slots:?}");
 }
@@ -52,6 +71,10 @@ fn striping_fills_the_spare_wavelengths() {
         let algorithm = format!("wrht:group_size={group_size},striping=true");
         let plan = verified(AllReduce, &algorithm, 1024, 64);
         assert_eq!(plan.schedule.collective.pieces(), pieces);
-        assert_eq!(plan.slots() as usize, plan.schedule.steps(), "every step fits one slot");
+        assert_eq!(
+            plan.slots() as usize,
+            plan.schedule.steps(),
+            "every step fits one slot"
+        );
     }
 }

@@ -45,7 +45,9 @@ def figure_four(output: Path, constructed: Construct, *, quick: bool) -> list[Fi
     panels = [_depth_panel("Theorem 1 (as the paper's Fig. 4)", rows, "paper_steps")]
     if not quick:
         verified = all(row["verified"] is not False for row in rows)
-        title = f"Trees of k stages, constructed and {'verified' if verified else 'NOT verified'}"
+        title = (
+            f"Trees of k equal stages, constructed and {'verified' if verified else 'NOT verified'}"
+        )
         panels.append(_depth_panel(title, rows, "constructed_steps"))
     for suffix in ("svg", "png"):
         plot.curves(

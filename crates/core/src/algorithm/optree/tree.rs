@@ -55,12 +55,16 @@ pub fn parse_radices(text: &str, ranks: u32) -> Result<Vec<u32>, String> {
     let mut leaves = 1u64;
     for (stage, radix) in radices.iter().enumerate() {
         if stage > 0 && leaves >= u64::from(ranks) {
-            return Err(format!("{leaves} leaves after {stage} stages suffice for {ranks} ranks"));
+            return Err(format!(
+                "{leaves} leaves after {stage} stages suffice for {ranks} ranks"
+            ));
         }
         leaves = leaves.saturating_mul(u64::from(*radix));
     }
     if leaves < u64::from(ranks) {
-        return Err(format!("makes {leaves} leaves, fewer than the {ranks} ranks"));
+        return Err(format!(
+            "makes {leaves} leaves, fewer than the {ranks} ranks"
+        ));
     }
     Ok(radices)
 }
@@ -73,20 +77,26 @@ pub fn deepest(ranks: u32) -> u32 {
 /// The tree that the paper's depth k stands for: k stages of radix m, the least with m^k >= N.
 pub fn uniform_radices(ranks: u32, depth: u32) -> Vec<u32> {
     let reaches = |radix: u32| {
-        (0..depth).try_fold(1u64, |leaves, _| {
-            let leaves = leaves * u64::from(radix);
-            (leaves < u64::from(ranks)).then_some(leaves)
-        })
-        .is_none()
+        (0..depth)
+            .try_fold(1u64, |leaves, _| {
+                let leaves = leaves * u64::from(radix);
+                (leaves < u64::from(ranks)).then_some(leaves)
+            })
+            .is_none()
     };
-    let radix = (2..=ranks.max(2)).find(|&radix| reaches(radix)).unwrap_or(2);
+    let radix = (2..=ranks.max(2))
+        .find(|&radix| reaches(radix))
+        .unwrap_or(2);
     vec![radix; depth as usize]
 }
 
 /// The greatest link load of each stage, in lightpaths of one block: what the stage needs in
 /// wavelengths per direction at the least.
 pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
-    let mut groups = vec![Group { start: 0, len: ranks }];
+    let mut groups = vec![Group {
+        start: 0,
+        len: ranks,
+    }];
     let mut held = vec![1u64; ranks as usize];
     let mut loads = Vec::new();
     for &radix in radices {
@@ -95,7 +105,10 @@ pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
         }
         let mut received = held.clone();
         // Changes of the load from one link to the next, clockwise and counter-clockwise.
-        let mut change = [vec![0i64; ranks as usize + 1], vec![0i64; ranks as usize + 1]];
+        let mut change = [
+            vec![0i64; ranks as usize + 1],
+            vec![0i64; ranks as usize + 1],
+        ];
         for group in &groups {
             for_each_pair(*group, radix, |source, destination| {
                 let blocks = held[source as usize];
@@ -104,8 +117,17 @@ pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
             });
         }
         held = received;
-        groups = groups.iter().flat_map(|group| group.children(radix)).collect();
-        loads.push(change.iter().map(|change| greatest(change)).max().unwrap_or(0));
+        groups = groups
+            .iter()
+            .flat_map(|group| group.children(radix))
+            .collect();
+        loads.push(
+            change
+                .iter()
+                .map(|change| greatest(change))
+                .max()
+                .unwrap_or(0),
+        );
     }
     loads
 }
@@ -119,8 +141,11 @@ fn add_arc(change: &mut [Vec<i64>; 2], ranks: u32, source: u32, destination: u32
         std::cmp::Ordering::Equal => source.min(destination) % 2 == 0,
     };
     // Links are numbered by the lower end: link i joins i and i + 1.
-    let (way, from, to) =
-        if is_clockwise { (0, source, destination) } else { (1, destination, source) };
+    let (way, from, to) = if is_clockwise {
+        (0, source, destination)
+    } else {
+        (1, destination, source)
+    };
     change[way][from as usize] += load;
     change[way][to as usize] -= load;
     if from > to {
@@ -166,9 +191,11 @@ pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     let cost = |radices: &Vec<u32>| {
         let loads = stage_loads(ranks, radices);
         let first = radices.first().map_or(0, |&radix| thirds(ranks, radix));
-        let needs = loads.iter().enumerate().map(|(stage, &load)| {
-            if stage == 0 { load.max(first) } else { load }
-        });
+        let needs = loads.iter().enumerate().map(
+            |(stage, &load)| {
+                if stage == 0 { load.max(first) } else { load }
+            },
+        );
         let slots: u64 = needs.map(|need| need.div_ceil(u64::from(channels))).sum();
         (slots, loads.iter().sum::<u64>(), radices.len())
     };
@@ -178,7 +205,11 @@ pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
 /// What stage 1 needs beyond its load: around the ring three lightpaths fit on a wavelength only
 /// if none is longer than N / 3, so unequal thirds need N / 2 wavelengths where their load is N / 3.
 fn thirds(ranks: u32, radix: u32) -> u64 {
-    if radix == 3 && ranks % 3 != 0 { u64::from(ranks / 2) } else { 0 }
+    if radix == 3 && ranks % 3 != 0 {
+        u64::from(ranks / 2)
+    } else {
+        0
+    }
 }
 
 /// Appends all non-increasing lists that extend `radices` (whose product is `leaves`) to a product

@@ -53,10 +53,17 @@ enum Order {
 }
 
 impl Order {
-    const ALL: [Order; 4] = [Order::Circuit, Order::Source, Order::Destination, Order::Hops];
+    const ALL: [Order; 4] = [
+        Order::Circuit,
+        Order::Source,
+        Order::Destination,
+        Order::Hops,
+    ];
 
     fn key(self, lightpath: &Lightpath, ranks: u32) -> [u32; 6] {
-        let Lightpath { circuit, transfer, .. } = *lightpath;
+        let Lightpath {
+            circuit, transfer, ..
+        } = *lightpath;
         let hops = (transfer.destination + ranks - transfer.source) % ranks;
         let way = (transfer.action as u32) << 1 | circuit.direction as u32;
         let (fibre, wavelength) = (circuit.fibre.into(), circuit.wavelength.into());
@@ -75,7 +82,10 @@ pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<
     lightpaths.sort_unstable();
     let mut blocks: Vec<Block> = lightpaths
         .into_iter()
-        .map(|base| Block { base, repetitions: Vec::new() })
+        .map(|base| Block {
+            base,
+            repetitions: Vec::new(),
+        })
         .collect();
     for shortest in SHORTEST_RUNS {
         loop {
@@ -95,9 +105,11 @@ pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<
 
 fn sort(blocks: &mut [Block], order: Order, ranks: u32) {
     blocks.sort_by(|one, other| {
-        one.repetitions
-            .cmp(&other.repetitions)
-            .then_with(|| order.key(&one.base, ranks).cmp(&order.key(&other.base, ranks)))
+        one.repetitions.cmp(&other.repetitions).then_with(|| {
+            order
+                .key(&one.base, ranks)
+                .cmp(&order.key(&other.base, ranks))
+        })
     });
 }
 
@@ -108,7 +120,10 @@ fn merge_runs(blocks: Vec<Block>, shortest: usize, modulus: Modulus) -> Vec<Bloc
         let run = run_length(&blocks[first..], modulus);
         let mut block = blocks[first].clone();
         if let Some((count, shift)) = run.filter(|(count, _)| *count >= shortest) {
-            block.repetitions.push(Repetition { count: count as u32, shift });
+            block.repetitions.push(Repetition {
+                count: count as u32,
+                shift,
+            });
             first += count;
         } else {
             first += 1;
@@ -132,7 +147,11 @@ fn run_length(blocks: &[Block], modulus: Modulus) -> Option<(usize, Shift)> {
 fn shift(one: &Block, other: &Block, modulus: Modulus) -> Option<Shift> {
     let (from, to) = (&one.base, &other.base);
     let ahead = |from: u32, to: u32, modulus: u32| {
-        if to >= from { to - from } else { to + (modulus - from) }
+        if to >= from {
+            to - from
+        } else {
+            to + (modulus - from)
+        }
     };
     let alike = one.repetitions == other.repetitions
         && from.transfer.action == to.transfer.action
@@ -144,8 +163,16 @@ fn shift(one: &Block, other: &Block, modulus: Modulus) -> Option<Shift> {
     Some(Shift {
         chunk: ahead(from.transfer.chunk, to.transfer.chunk, modulus.chunks),
         source: ahead(from.transfer.source, to.transfer.source, modulus.ranks),
-        destination: ahead(from.transfer.destination, to.transfer.destination, modulus.ranks),
+        destination: ahead(
+            from.transfer.destination,
+            to.transfer.destination,
+            modulus.ranks,
+        ),
         fibre: to.circuit.fibre.checked_sub(from.circuit.fibre)?.into(),
-        wavelength: to.circuit.wavelength.checked_sub(from.circuit.wavelength)?.into(),
+        wavelength: to
+            .circuit
+            .wavelength
+            .checked_sub(from.circuit.wavelength)?
+            .into(),
     })
 }

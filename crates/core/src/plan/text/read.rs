@@ -46,7 +46,9 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
                 let count: usize = word.number()?;
                 if count != plan.len() {
                     let found = plan.len();
-                    return Err(word.wrong(format!("the file holds {found} lightpaths, not {count}")));
+                    return Err(
+                        word.wrong(format!("the file holds {found} lightpaths, not {count}"))
+                    );
                 }
                 words.end()?;
                 break;
@@ -60,7 +62,9 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
         }
     }
     if let Some(line) = lines.next() {
-        return Err(Words::new(line).next("")?.wrong("nothing may follow the `end` line"));
+        return Err(Words::new(line)
+            .next("")?
+            .wrong("nothing may follow the `end` line"));
     }
     while plan.schedule.steps() < plan.step_slots.len() {
         plan.schedule.begin_step();
@@ -73,7 +77,11 @@ fn read_head(lines: &mut Lines<'_>) -> Result<(Plan, u32), PlanTextError> {
     let magic = lines.line(MAGIC)?;
     if magic.text.trim_end() != MAGIC {
         let problem = format!("a plan file begins with `{MAGIC}`");
-        return Err(PlanTextError { line: magic.number, column: 1, problem });
+        return Err(PlanTextError {
+            line: magic.number,
+            column: 1,
+            problem,
+        });
     }
     let collective = read_collective(lines.line("collective")?)?;
     let mut words = Words::new(lines.line("fabric")?);
@@ -83,7 +91,9 @@ fn read_head(lines: &mut Lines<'_>) -> Result<(Plan, u32), PlanTextError> {
     words.end()?;
     if fabric.ranks() != collective.ranks() {
         let (have, need) = (fabric.ranks(), collective.ranks());
-        return Err(word.wrong(format!("the fabric has {have} ranks, the collective {need}")));
+        return Err(word.wrong(format!(
+            "the fabric has {have} ranks, the collective {need}"
+        )));
     }
     let mut words = Words::new(lines.line("algorithm")?);
     words.keyword("algorithm")?;
@@ -94,7 +104,11 @@ fn read_head(lines: &mut Lines<'_>) -> Result<(Plan, u32), PlanTextError> {
         match words.next("size, claim or steps")? {
             Word { text: "size", .. } => {
                 let word = words.next("a size")?;
-                size = Some(word.text.parse::<Bytes>().map_err(|error| word.wrong(error))?);
+                size = Some(
+                    word.text
+                        .parse::<Bytes>()
+                        .map_err(|error| word.wrong(error))?,
+                );
             }
             Word { text: "claim", .. } => read_claim(&mut words, &mut claims)?,
             Word { text: "steps", .. } => break read_steps(&mut words)?,
@@ -156,7 +170,9 @@ fn read_claim(words: &mut Words<'_>, claims: &mut Claims) -> Result<(), PlanText
             claims.paper_step_share = Some((part, whole));
         }
         "neighbours_only" => claims.neighbours_only = true,
-        "schedule_steps" => claims.schedule_steps = Some(words.next("a number of steps")?.number()?),
+        "schedule_steps" => {
+            claims.schedule_steps = Some(words.next("a number of steps")?.number()?)
+        }
         "chunks_sent_per_rank" => {
             claims.chunks_sent_per_rank = Some(words.next("a number of chunks")?.number()?);
         }
@@ -170,7 +186,9 @@ fn read_steps(words: &mut Words<'_>) -> Result<Vec<Range<u32>>, PlanTextError> {
     let mut next = 0u32;
     while let Some(word) = words.optional() {
         let slots: u32 = word.number()?;
-        let end = next.checked_add(slots).ok_or_else(|| word.wrong("more than 2^32 slots"))?;
+        let end = next
+            .checked_add(slots)
+            .ok_or_else(|| word.wrong("more than 2^32 slots"))?;
         steps.push(next..end);
         next = end;
     }
@@ -214,15 +232,32 @@ fn read_lightpath(
         "*" => CONVERTED,
         number => channel.part(number)?,
     };
-    let circuit = Circuit { direction, fibre: channel.part(fibre)?, wavelength };
-    let transfer = Transfer { chunk, count, source, destination, action };
-    let base = Lightpath { slot, circuit, transfer };
+    let circuit = Circuit {
+        direction,
+        fibre: channel.part(fibre)?,
+        wavelength,
+    };
+    let transfer = Transfer {
+        chunk,
+        count,
+        source,
+        destination,
+        action,
+    };
+    let base = Lightpath {
+        slot,
+        circuit,
+        transfer,
+    };
     check_range(&base, plan, &chunks, &ranks)?;
     let mut repetitions = Vec::new();
     let mut total = 1u64;
     while let Some(word) = words.optional() {
         let repetition = match word.text.strip_prefix('x') {
-            Some(count) => Repetition { count: word.part(count)?, shift: [0; SHIFTED.len()] },
+            Some(count) => Repetition {
+                count: word.part(count)?,
+                shift: [0; SHIFTED.len()],
+            },
             None => return Err(word.wrong("expected a repetition, such as x4 chunk+1 rank+1")),
         };
         total = total.saturating_mul(u64::from(repetition.count));
@@ -239,7 +274,9 @@ fn read_lightpath(
             let index = SHIFTED
                 .iter()
                 .position(|known| *known == name)
-                .ok_or_else(|| word.wrong(format!("what shifts is one of {}", SHIFTED.join(", "))))?;
+                .ok_or_else(|| {
+                    word.wrong(format!("what shifts is one of {}", SHIFTED.join(", ")))
+                })?;
             repetition.shift[index] = word.part(by)?;
         }
     }
@@ -247,7 +284,14 @@ fn read_lightpath(
 }
 
 /// What a repetition may shift, in the order of [`Repetition::shift`]; `rank` is both ends.
-const SHIFTED: [&str; 6] = ["chunk", "rank", "source", "destination", "fibre", "wavelength"];
+const SHIFTED: [&str; 6] = [
+    "chunk",
+    "rank",
+    "source",
+    "destination",
+    "fibre",
+    "wavelength",
+];
 
 struct Repetition {
     count: u32,
@@ -264,7 +308,10 @@ fn check_range(
     let collective = plan.schedule.collective;
     let (ranks, chunks) = (collective.ranks(), collective.chunks());
     let transfer = base.transfer;
-    if let Some(rank) = [transfer.source, transfer.destination].into_iter().find(|&r| r >= ranks) {
+    if let Some(rank) = [transfer.source, transfer.destination]
+        .into_iter()
+        .find(|&r| r >= ranks)
+    {
         return Err(ranks_word.wrong(format!("rank {rank} is none of the ranks 0..{ranks}")));
     }
     if transfer.chunk >= chunks {
@@ -296,7 +343,14 @@ fn expand(
     let added = |number: u32, copy: u32, by: u32| {
         u32::try_from(u64::from(number) + u64::from(copy) * u64::from(by)).ok()
     };
-    let [chunk_by, rank_by, source_by, destination_by, fibre_by, wavelength_by] = outermost.shift;
+    let [
+        chunk_by,
+        rank_by,
+        source_by,
+        destination_by,
+        fibre_by,
+        wavelength_by,
+    ] = outermost.shift;
     for copy in 0..outermost.count {
         let mut shifted = base;
         let transfer = &mut shifted.transfer;
@@ -337,7 +391,10 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn new(text: &'a str) -> Lines<'a> {
-        Lines { lines: text.lines().enumerate(), last: 0 }
+        Lines {
+            lines: text.lines().enumerate(),
+            last: 0,
+        }
     }
 
     fn next(&mut self) -> Option<Line<'a>> {
@@ -345,7 +402,10 @@ impl<'a> Lines<'a> {
             self.last = index + 1;
             let text = text.split('#').next().unwrap_or("").trim_end();
             if !text.trim_start().is_empty() {
-                return Some(Line { number: index + 1, text });
+                return Some(Line {
+                    number: index + 1,
+                    text,
+                });
             }
         }
         None
@@ -357,7 +417,11 @@ impl<'a> Lines<'a> {
 
     fn missing(&self, expected: &str) -> PlanTextError {
         let problem = format!("the file ends where a line was expected: {expected}");
-        PlanTextError { line: self.last + 1, column: 1, problem }
+        PlanTextError {
+            line: self.last + 1,
+            column: 1,
+            problem,
+        }
     }
 }
 
@@ -372,7 +436,11 @@ struct Word<'a> {
 impl Word<'_> {
     fn wrong(&self, problem: impl std::fmt::Display) -> PlanTextError {
         let problem = format!("`{}`: {problem}", self.text);
-        PlanTextError { line: self.line, column: self.column, problem }
+        PlanTextError {
+            line: self.line,
+            column: self.column,
+            problem,
+        }
     }
 
     fn number<N: std::str::FromStr>(&self) -> Result<N, PlanTextError> {
@@ -407,10 +475,17 @@ impl<'a> Words<'a> {
     fn optional_if(&mut self, fits: impl Fn(&str) -> bool) -> Option<Word<'a>> {
         let rest = &self.line.text[self.at..];
         let start = self.at + (rest.len() - rest.trim_start().len());
-        let word = self.line.text[start..].split_whitespace().next().filter(|word| fits(word))?;
+        let word = self.line.text[start..]
+            .split_whitespace()
+            .next()
+            .filter(|word| fits(word))?;
         self.at = start + word.len();
         let column = self.line.text[..start].chars().count() + 1;
-        Some(Word { line: self.line.number, column, text: word })
+        Some(Word {
+            line: self.line.number,
+            column,
+            text: word,
+        })
     }
 
     fn next(&mut self, expected: &str) -> Result<Word<'a>, PlanTextError> {
@@ -423,7 +498,11 @@ impl<'a> Words<'a> {
 
     fn keyword(&mut self, keyword: &str) -> Result<(), PlanTextError> {
         let word = self.next(keyword)?;
-        if word.text == keyword { Ok(()) } else { Err(word.wrong(format!("expected `{keyword}`"))) }
+        if word.text == keyword {
+            Ok(())
+        } else {
+            Err(word.wrong(format!("expected `{keyword}`")))
+        }
     }
 
     /// The number in `name=number`.

@@ -20,6 +20,7 @@ use super::{Ledger, Slots, Timing};
 use crate::fabric::{Direction, WdmRing};
 use crate::outcome::{Critical, SlotColumns};
 use crate::plan::Plan;
+use crate::schedule::Transfer;
 use crate::simulate::{Policy, SimulationError};
 use crate::units::Time;
 
@@ -49,10 +50,19 @@ struct Ports {
     ports: FxHashMap<u64, Vec<Port>>,
 }
 
+/// A port found for a circuit.
+struct Found {
+    /// The set of ports it belongs to, and its place there (one past the last: not used yet).
+    key: u64,
+    place: usize,
+    free: Since,
+    /// Whether it is set to another circuit, or to none.
+    changes: bool,
+}
+
 impl Ports {
-    /// Finds the port for a circuit `(rank, far end, channel)`: its key, its place (perhaps one
-    /// past the last: a port not used yet), and since when it is free.
-    fn find(&self, circuit: (u32, u32, u32)) -> (u64, usize, Since, bool) {
+    /// Finds the port for a circuit `(rank, far end, channel)`.
+    fn find(&self, circuit: (u32, u32, u32)) -> Found {
         let (rank, _, channel) = circuit;
         let (key, most) = match self.per_rank {
             Some(most) => (u64::from(rank), most),
@@ -60,34 +70,64 @@ impl Ports {
         };
         let ports = self.ports.get(&key).map_or(&[][..], Vec::as_slice);
         if let Some(place) = ports.iter().position(|port| port.circuit == circuit) {
-            return (key, place, ports[place].free, false);
+            return Found {
+                key,
+                place,
+                free: ports[place].free,
+                changes: false,
+            };
         }
+        let unused = Found {
+            key,
+            place: ports.len(),
+            free: Since::default(),
+            changes: true,
+        };
         if ports.len() < most {
-            return (key, ports.len(), Since::default(), true);
+            return unused;
         }
-        let (place, port) = ports
+        let earliest = ports
             .iter()
             .enumerate()
-            .min_by_key(|(_, port)| port.free.time)
-            .expect("a full set of ports is not empty");
-        (key, place, port.free, true)
+            .min_by_key(|(_, port)| port.free.time);
+        earliest.map_or(unused, |(place, port)| Found {
+            key,
+            place,
+            free: port.free,
+            changes: true,
+        })
     }
 
-    fn set(&mut self, key: u64, place: usize, port: Port) {
-        let ports = self.ports.entry(key).or_default();
-        match ports.get_mut(place) {
+    fn set(&mut self, found: Found, port: Port) {
+        let ports = self.ports.entry(found.key).or_default();
+        match ports.get_mut(found.place) {
             Some(old) => *old = port,
             None => ports.push(port),
         }
     }
 }
 
-/// A transfer of the current step, timed but not yet entered into what later steps see.
-struct Started {
-    transfer: u32,
-    begin: Time,
+/// When a transfer ran, and the transfer that it waited for last.
+#[derive(Debug, Clone, Copy, Default)]
+struct Run {
     start: Time,
     end: Time,
+    cause: Option<u32>,
+}
+
+/// What transfers wait for.
+struct Network<'a> {
+    plan: &'a Plan,
+    ring: &'a WdmRing,
+    /// When each chunk arrived at each rank, from earlier steps.
+    arrived: FxHashMap<(u32, u32), Since>,
+    /// When each chunk was last read at each rank, by earlier steps; where contributions combine.
+    read: FxHashMap<(u32, u32), Since>,
+    /// Since when each channel is free on each link.
+    links: Vec<Since>,
+    transmitters: Ports,
+    receivers: Ports,
+    runs: Vec<Run>,
 }
 
 pub(super) fn run(
@@ -103,95 +143,187 @@ pub(super) fn run(
             reason: "with converters a lightpath has no wavelength of its own; use on_change",
         });
     }
-    let schedule = &plan.schedule;
-    let combines = schedule.collective.combines();
-    let mut arrived: FxHashMap<(u32, u32), Since> = FxHashMap::default();
-    let mut read: FxHashMap<(u32, u32), Since> = FxHashMap::default();
-    let channels = ring.channels() as usize;
-    let mut links = vec![Since::default(); 2 * channels * ring.ranks as usize];
-    let ports = || Ports {
-        per_rank: ring.ports.map(|ports| ports as usize),
-        ports: FxHashMap::default(),
-    };
-    let (mut transmitters, mut receivers) = (ports(), ports());
-    let mut ends = vec![(Time::ZERO, Time::ZERO, None); plan.len()];
+    let mut network = Network::new(plan, ring);
     let mut columns = SlotColumns::default();
-    let mut step_ends = plan.step_slots.iter().map(|slots| slots.end).peekable();
-    let mut started: Vec<Started> = Vec::new();
-    for slot in 0..plan.slots() {
-        let first = started.len();
-        let mut waited = Time::ZERO;
-        for &transfer in slots.of_slot(slot) {
-            let index = transfer as usize;
-            let moved = schedule.transfer(index);
-            let (source, destination) = (moved.source, moved.destination);
-            let circuit = plan.circuit(index);
-            let way = circuit.direction as usize;
-            let channel = u32::from(circuit.fibre) * ring.wavelengths + u32::from(circuit.wavelength);
-            let row = (way * channels + channel as usize) * ring.ranks as usize;
-            let path = path(ring, source, destination, circuit.direction).map(|link| row + link);
-            let name = way as u32 * channels as u32 + channel;
-            let (sender_key, sender, sender_free, sender_changes) =
-                transmitters.find((source, destination, name));
-            let (receiver_key, receiver, receiver_free, receiver_changes) =
-                receivers.find((destination, source, name));
-            let free = path
-                .clone()
-                .map(|link| links[link])
-                .fold(sender_free.later(receiver_free), Since::later);
-            let retune = if sender_changes || receiver_changes {
-                waited = ring.reconfiguration;
-                ring.reconfiguration
-            } else {
-                Time::ZERO
-            };
-            let mut ready = Since { time: free.time.plus(retune)?, transfer: free.transfer };
-            for chunk in moved.chunk..moved.chunk + moved.count {
-                if let Some(&since) = arrived.get(&(source, chunk)) {
-                    ready = ready.later(since);
-                }
-                if let Some(&since) = read.get(&(destination, chunk)).filter(|_| combines) {
-                    ready = ready.later(since);
-                }
+    let mut previous = Time::ZERO;
+    for step in &plan.step_slots {
+        for slot in step.clone() {
+            let mut retuned = Time::ZERO;
+            let (mut start, mut end) = (None, previous);
+            for &transfer in slots.of_slot(slot) {
+                let (began, retune) = network.start(transfer, ledger)?;
+                retuned = retuned.max(retune);
+                start = Some(start.map_or(began, |start: Time| start.min(began)));
+                end = end.max(network.runs[transfer as usize].end);
             }
-            let start = ready.time;
-            let end = start.plus(ledger.enter(index)?)?;
-            ledger.finish(index, end);
-            let cause = ready.transfer;
-            ends[index] = (start, end, cause);
-            let since = Since { time: end, transfer: Some(transfer) };
-            path.for_each(|link| links[link] = since);
-            let port = |circuit| Port { circuit, free: since };
-            transmitters.set(sender_key, sender, port((source, destination, name)));
-            receivers.set(receiver_key, receiver, port((destination, source, name)));
-            let begin = cause.map_or(Time::ZERO, |cause| ends[cause as usize].1).min(start);
-            started.push(Started { transfer, begin, start, end });
+            columns.start.push(start.unwrap_or(previous));
+            columns.end.push(end);
+            columns.reconfiguration.push(retuned);
+            columns.lightpaths.push(slots.of_slot(slot).len() as u64);
+            previous = end;
         }
-        let previous = columns.end.last().copied().unwrap_or(Time::ZERO);
-        let of_slot = &started[first..];
-        columns.start.push(of_slot.iter().map(|one| one.begin).min().unwrap_or(previous));
-        columns.end.push(of_slot.iter().map(|one| one.end).max().unwrap_or(previous));
-        columns.reconfiguration.push(waited);
-        columns.lightpaths.push(of_slot.len() as u64);
-        if step_ends.next_if(|&end| end <= slot + 1).is_none() {
-            continue;
+        for slot in step.clone() {
+            slots
+                .of_slot(slot)
+                .iter()
+                .for_each(|&transfer| network.deliver(transfer));
         }
-        // Steps without slots end where the one before does.
-        while step_ends.next_if(|&end| end <= slot + 1).is_some() {}
-        for Started { transfer, start, end, .. } in started.drain(..) {
-            let moved = schedule.transfer(transfer as usize);
-            for chunk in moved.chunk..moved.chunk + moved.count {
-                let later = |entry: &mut Since, time: Time| {
-                    *entry = entry.later(Since { time, transfer: Some(transfer) });
-                };
-                later(arrived.entry((moved.destination, chunk)).or_default(), end);
-                if combines {
-                    later(read.entry((moved.source, chunk)).or_default(), start);
-                }
+    }
+    Ok(Timing {
+        slots: columns,
+        critical_path: network.critical_path(),
+    })
+}
+
+impl<'a> Network<'a> {
+    fn new(plan: &'a Plan, ring: &'a WdmRing) -> Network<'a> {
+        let ports = || Ports {
+            per_rank: ring.ports.map(|ports| ports as usize),
+            ports: FxHashMap::default(),
+        };
+        Network {
+            plan,
+            ring,
+            arrived: FxHashMap::default(),
+            read: FxHashMap::default(),
+            links: vec![Since::default(); 2 * ring.channels() as usize * ring.ranks as usize],
+            transmitters: ports(),
+            receivers: ports(),
+            runs: vec![Run::default(); plan.len()],
+        }
+    }
+
+    /// Starts a transfer as early as it can. Returns when it (or the reconfiguration before it)
+    /// began, and the reconfiguration it waited for.
+    fn start(
+        &mut self,
+        transfer: u32,
+        ledger: &mut Ledger<'_>,
+    ) -> Result<(Time, Time), SimulationError> {
+        let index = transfer as usize;
+        let Transfer {
+            source,
+            destination,
+            ..
+        } = self.plan.schedule.transfer(index);
+        let circuit = self.plan.circuit(index);
+        let channels = self.ring.channels();
+        let channel = circuit.direction as u32 * channels
+            + u32::from(circuit.fibre) * self.ring.wavelengths
+            + u32::from(circuit.wavelength);
+        let row = channel as usize * self.ring.ranks as usize;
+        let path = path(self.ring, source, destination, circuit.direction).map(|link| row + link);
+        let sending = (source, destination, channel);
+        let receiving = (destination, source, channel);
+        let sender = self.transmitters.find(sending);
+        let receiver = self.receivers.find(receiving);
+        let free = path
+            .clone()
+            .map(|link| self.links[link])
+            .fold(sender.free.later(receiver.free), Since::later);
+        let retune = if sender.changes || receiver.changes {
+            self.ring.reconfiguration
+        } else {
+            Time::ZERO
+        };
+        let tuned = Since {
+            time: free.time.plus(retune)?,
+            transfer: free.transfer,
+        };
+        let ready = tuned.later(self.chunks_ready(index));
+        let start = ready.time;
+        let end = start.plus(ledger.enter(index)?)?;
+        ledger.finish(index, end);
+        self.runs[index] = Run {
+            start,
+            end,
+            cause: ready.transfer,
+        };
+        let since = Since {
+            time: end,
+            transfer: Some(transfer),
+        };
+        path.for_each(|link| self.links[link] = since);
+        self.transmitters.set(
+            sender,
+            Port {
+                circuit: sending,
+                free: since,
+            },
+        );
+        self.receivers.set(
+            receiver,
+            Port {
+                circuit: receiving,
+                free: since,
+            },
+        );
+        Ok((self.began(index), retune))
+    }
+
+    /// When everything that a transfer carries is at its source and may be changed where it goes.
+    fn chunks_ready(&self, index: usize) -> Since {
+        let Transfer {
+            chunk,
+            count,
+            source,
+            destination,
+            ..
+        } = self.plan.schedule.transfer(index);
+        (chunk..chunk + count)
+            .flat_map(|chunk| {
+                [
+                    self.arrived.get(&(source, chunk)),
+                    self.read.get(&(destination, chunk)),
+                ]
+            })
+            .flatten()
+            .fold(Since::default(), |ready, &since| ready.later(since))
+    }
+
+    /// Lets later steps see what a transfer brought and read.
+    fn deliver(&mut self, transfer: u32) {
+        let moved = self.plan.schedule.transfer(transfer as usize);
+        let Run { start, end, .. } = self.runs[transfer as usize];
+        let combines = self.plan.schedule.collective.combines();
+        for chunk in moved.chunk..moved.chunk + moved.count {
+            let since = |time: Time| Since {
+                time,
+                transfer: Some(transfer),
+            };
+            let arrived = self.arrived.entry((moved.destination, chunk)).or_default();
+            *arrived = arrived.later(since(end));
+            if combines {
+                let read = self.read.entry((moved.source, chunk)).or_default();
+                *read = read.later(since(start));
             }
         }
     }
-    Ok(Timing { slots: columns, critical_path: critical_path(&ends) })
+
+    /// When what a transfer waited for last was over.
+    fn began(&self, index: usize) -> Time {
+        let Run { start, cause, .. } = self.runs[index];
+        cause.map_or(Time::ZERO, |cause| self.runs[cause as usize].end.min(start))
+    }
+
+    /// Back from the transfer that ends last, cause by cause.
+    fn critical_path(&self) -> Vec<Critical> {
+        let mut path = Vec::new();
+        let mut next = (0..self.runs.len())
+            .rev()
+            .max_by_key(|&index| self.runs[index].end);
+        while let Some(transfer) = next {
+            let Run { end, cause, .. } = self.runs[transfer];
+            path.push(Critical {
+                transfer,
+                start: self.began(transfer),
+                end,
+            });
+            next = cause.map(|cause| cause as usize);
+        }
+        path.reverse();
+        path
+    }
 }
 
 /// The links of a path, by the lower of the ranks they join.
@@ -206,20 +338,6 @@ fn path(
         Direction::CounterClockwise => destination,
     };
     let ranks = ring.ranks;
-    (first..first + ring.hops(source, destination, direction)).map(move |link| (link % ranks) as usize)
-}
-
-/// Back from the transfer that ends last, cause by cause.
-fn critical_path(ends: &[(Time, Time, Option<u32>)]) -> Vec<Critical> {
-    let last = (0..ends.len()).rev().max_by_key(|&index| ends[index].1);
-    let mut path = Vec::new();
-    let mut next = last;
-    while let Some(transfer) = next {
-        let (start, end, cause) = ends[transfer];
-        let begin = cause.map_or(Time::ZERO, |cause| ends[cause as usize].1.min(start));
-        path.push(Critical { transfer, start: begin, end });
-        next = cause.map(|cause| cause as usize);
-    }
-    path.reverse();
-    path
+    (first..first + ring.hops(source, destination, direction))
+        .map(move |link| (link % ranks) as usize)
 }

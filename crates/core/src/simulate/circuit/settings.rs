@@ -12,12 +12,18 @@ pub(super) struct Settings<'a> {
 
 impl<'a> Settings<'a> {
     pub(super) fn new(plan: &'a Plan) -> Settings<'a> {
-        Settings { plan, in_force: FxHashSet::default() }
+        Settings {
+            plan,
+            in_force: FxHashSet::default(),
+        }
     }
 
     /// Moves to a slot's circuits; whether one of them was not set already.
     pub(super) fn enter(&mut self, transfers: &[u32]) -> bool {
-        if transfers.iter().all(|&transfer| self.in_force.contains(&self.circuit(transfer))) {
+        if transfers
+            .iter()
+            .all(|&transfer| self.in_force.contains(&self.circuit(transfer)))
+        {
             return false;
         }
         let mut circuits = std::mem::take(&mut self.in_force);

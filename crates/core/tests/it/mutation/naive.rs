@@ -1,0 +1,209 @@
+//! A checker of plans that is naive and slow, to check the verifier by.
+//!
+//! It shares nothing with the verifier: it walks every lightpath link by link, keeps whole sets of
+//! contributions in maps, and goes step by step for all chunks at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use opticoll::collective::Holders;
+use opticoll::fabric::{Direction, Fabric};
+use opticoll::plan::{CONVERTED, Circuit, Lightpath, Plan};
+use opticoll::schedule::{Action, Transfer};
+
+/// Whether a plan is right, by the rules of the plan file and of the collective.
+pub(super) fn is_right(plan: &Plan) -> bool {
+    entries_exist(plan) && light_fits(plan) && data_arrives(plan) && claims_hold(plan)
+}
+
+fn entries_exist(plan: &Plan) -> bool {
+    let Fabric::WdmRing(ring) = &plan.fabric;
+    let collective = plan.schedule.collective;
+    let step_of = |index: usize| {
+        (0..plan.schedule.steps())
+            .find(|&step| plan.schedule.step(step).contains(&index))
+            .unwrap()
+    };
+    let mut slots_so_far = 0;
+    for slots in &plan.step_slots {
+        if slots.start != slots_so_far || slots.end < slots.start {
+            return false;
+        }
+        slots_so_far = slots.end;
+    }
+    ring.ranks == collective.ranks()
+        && plan.step_slots.len() == plan.schedule.steps()
+        && plan.lightpaths().enumerate().all(
+            |(
+                index,
+                Lightpath {
+                    slot,
+                    circuit,
+                    transfer,
+                },
+            )| {
+                transfer.source != transfer.destination
+                    && transfer.source < ring.ranks
+                    && transfer.destination < ring.ranks
+                    && transfer.count >= 1
+                    && u64::from(transfer.chunk) + u64::from(transfer.count)
+                        <= u64::from(collective.chunks())
+                    && plan.step_slots[step_of(index)].contains(&slot)
+                    && u32::from(circuit.fibre) < ring.fibres
+                    && if circuit.wavelength == CONVERTED {
+                        ring.converters
+                    } else {
+                        u32::from(circuit.wavelength) < ring.wavelengths
+                    }
+                    && (collective.combines() || transfer.action == Action::Copy)
+            },
+        )
+}
+
+/// The links of a lightpath, as pairs of neighbours.
+pub(super) fn walk(lightpath: &Lightpath, ranks: u32) -> Vec<(u32, u32)> {
+    let mut links = Vec::new();
+    let mut here = lightpath.transfer.source;
+    while here != lightpath.transfer.destination {
+        let next = match lightpath.circuit.direction {
+            Direction::Clockwise => (here + 1) % ranks,
+            Direction::CounterClockwise => (here + ranks - 1) % ranks,
+        };
+        links.push((here, next));
+        here = next;
+    }
+    links
+}
+
+pub(super) fn light_fits(plan: &Plan) -> bool {
+    let Fabric::WdmRing(ring) = &plan.fabric;
+    let mut channels = BTreeSet::new();
+    let mut loads: BTreeMap<_, u32> = BTreeMap::new();
+    let mut sends: BTreeMap<_, u32> = BTreeMap::new();
+    let mut receives: BTreeMap<_, u32> = BTreeMap::new();
+    for lightpath in plan.lightpaths() {
+        let Lightpath {
+            slot,
+            circuit,
+            transfer,
+        } = lightpath;
+        let Circuit {
+            direction,
+            fibre,
+            wavelength,
+        } = circuit;
+        for link in walk(&lightpath, ring.ranks) {
+            let place = (slot, direction, fibre, link);
+            *loads.entry(place).or_default() += 1;
+            if wavelength != CONVERTED && !channels.insert((place, wavelength)) {
+                return false;
+            }
+        }
+        *sends.entry((slot, transfer.source)).or_default() += 1;
+        *receives.entry((slot, transfer.destination)).or_default() += 1;
+    }
+    let ports = ring.ports.unwrap_or(u32::MAX);
+    loads.values().all(|&load| load <= ring.wavelengths)
+        && sends
+            .values()
+            .chain(receives.values())
+            .all(|&used| used <= ports)
+}
+
+/// A rank and a chunk.
+type Place = (u32, u32);
+
+/// What is held: the ranks whose contributions (or whose block) it is made of.
+type State = BTreeMap<Place, BTreeSet<u32>>;
+
+fn data_arrives(plan: &Plan) -> bool {
+    let collective = plan.schedule.collective;
+    let everyone = || 0..collective.ranks();
+    let among = |holders: Holders, rank| match holders {
+        Holders::One(holder) => holder == rank,
+        Holders::All => true,
+    };
+    let mut state = State::new();
+    let mut goal = BTreeMap::new();
+    for chunk in 0..collective.chunks() {
+        let makers: BTreeSet<u32> = everyone()
+            .filter(|&rank| among(collective.before(chunk), rank))
+            .collect();
+        for &rank in &makers {
+            state.insert((rank, chunk), [rank].into());
+        }
+        goal.insert(chunk, makers);
+    }
+    for step in 0..plan.schedule.steps() {
+        let Some(after) = one_step(plan, step, &state) else {
+            return false;
+        };
+        state = after;
+    }
+    (0..collective.chunks()).all(|chunk| {
+        everyone()
+            .filter(|&rank| among(collective.after(chunk), rank))
+            .all(|rank| state.get(&(rank, chunk)) == Some(&goal[&chunk]))
+    })
+}
+
+/// What ranks hold after a step, if all goes well in it.
+fn one_step(plan: &Plan, step: usize, before: &State) -> Option<State> {
+    let mut arrivals = BTreeMap::<Place, Vec<(Action, &BTreeSet<u32>)>>::new();
+    for index in plan.schedule.step(step) {
+        let Transfer {
+            chunk,
+            count,
+            source,
+            destination,
+            action,
+        } = plan.schedule.transfer(index);
+        for chunk in chunk..chunk + count {
+            let sent = before.get(&(source, chunk))?;
+            arrivals
+                .entry((destination, chunk))
+                .or_default()
+                .push((action, sent));
+        }
+    }
+    let mut after = before.clone();
+    for (place, arrivals) in arrivals {
+        let held = after.entry(place).or_default();
+        match arrivals[..] {
+            [(Action::Copy, sent)] => {
+                if sent == held || !sent.is_superset(held) {
+                    return None;
+                }
+                held.clone_from(sent);
+            }
+            _ => {
+                for (action, sent) in arrivals {
+                    for &contribution in sent {
+                        if action == Action::Copy || !held.insert(contribution) {
+                            return None;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Some(after)
+}
+
+fn claims_hold(plan: &Plan) -> bool {
+    let claims = &plan.schedule.claims;
+    let ranks = plan.schedule.collective.ranks();
+    let mut sent = vec![0u64; ranks as usize];
+    let mut neighbours = true;
+    for transfer in plan.schedule.transfers() {
+        sent[transfer.source as usize] += u64::from(transfer.count);
+        neighbours &= (transfer.source + 1) % ranks == transfer.destination
+            || (transfer.destination + 1) % ranks == transfer.source;
+    }
+    (neighbours || !claims.neighbours_only)
+        && claims
+            .schedule_steps
+            .is_none_or(|steps| steps as usize == plan.schedule.steps())
+        && claims
+            .chunks_sent_per_rank
+            .is_none_or(|most| sent.iter().max() == Some(&most))
+}

@@ -1,0 +1,94 @@
+//! Plans made by hand, a line for each lightpath.
+
+use opticoll::collective::Collective;
+use opticoll::fabric::{Direction, Fabric};
+use opticoll::plan::{CONVERTED, Plan};
+use opticoll::schedule::{Action, Schedule, Transfer};
+
+/// A plan from lines such as `3 copy 5+2 0>1 cw 0.7`: in slot 3 the chunks 5 and 6 go from rank 0
+/// to rank 1, clockwise on fibre 0 and wavelength 7. Each slot is a step of its own, but for lines
+/// that begin with step and slot, such as `1:3`. `collective` is `kind ranks root pieces`, the last
+/// two optional.
+pub(super) fn by_hand(fabric: &str, collective: &str, lines: &str) -> Plan {
+    let words: Vec<&str> = collective.split_whitespace().collect();
+    let number = |word: usize, default: u32| words.get(word).map_or(default, |word| parse(word));
+    let collective = Collective::new(words[0].parse().unwrap(), number(1, 0))
+        .and_then(|collective| collective.with_root(number(2, 0)))
+        .and_then(|collective| collective.with_pieces(number(3, 1)))
+        .unwrap();
+    let mut plan = Plan {
+        fabric: Fabric::parse(fabric).unwrap(),
+        schedule: Schedule::new(collective),
+        algorithm: "by hand".into(),
+        size: None,
+        direction: Vec::new(),
+        fibre: Vec::new(),
+        wavelength: Vec::new(),
+        slot: Vec::new(),
+        step_slots: Vec::new(),
+    };
+    for line in lines.lines() {
+        let [time, action, chunks, ends, way, channel] = line
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .try_into()
+            .expect(line);
+        let (step, slot) = time.split_once(':').unwrap_or((time, time));
+        let (chunk, count) = chunks.split_once('+').unwrap_or((chunks, "1"));
+        let (source, destination) = ends.split_once('>').expect(line);
+        let (fibre, wavelength) = channel.split_once('.').expect(line);
+        while plan.schedule.steps() <= parse::<usize>(step) {
+            plan.schedule.begin_step();
+        }
+        plan.schedule.push(Transfer {
+            chunk: parse(chunk),
+            count: parse(count),
+            source: parse(source),
+            destination: parse(destination),
+            action: match action {
+                "copy" => Action::Copy,
+                "reduce" => Action::Reduce,
+                _ => panic!("{line}"),
+            },
+        });
+        plan.slot.push(parse(slot));
+        plan.direction.push(match way {
+            "cw" => Direction::Clockwise,
+            "ccw" => Direction::CounterClockwise,
+            _ => panic!("{line}"),
+        });
+        plan.fibre.push(parse(fibre));
+        plan.wavelength.push(if wavelength == "*" {
+            CONVERTED
+        } else {
+            parse(wavelength)
+        });
+    }
+    plan.step_slots = slots_of_steps(&plan);
+    plan
+}
+
+fn parse<Number: std::str::FromStr>(word: &str) -> Number
+where
+    Number::Err: std::fmt::Debug,
+{
+    word.parse()
+        .unwrap_or_else(|error| panic!("{word}: {error:?}"))
+}
+
+/// The slots of each step: up to the last in which it has a transfer.
+pub(super) fn slots_of_steps(plan: &Plan) -> Vec<std::ops::Range<u32>> {
+    let mut next = 0;
+    (0..plan.schedule.steps())
+        .map(|step| {
+            let start = next;
+            let last = plan
+                .schedule
+                .step(step)
+                .map(|index| plan.slot[index] + 1)
+                .max();
+            next = next.max(last.unwrap_or(next));
+            start..next
+        })
+        .collect()
+}
