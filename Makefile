@@ -28,7 +28,7 @@ bench: $(VENV)/built
 	cargo bench --package opticoll
 
 validate: $(VENV)/built
-	pytest -n 2 validation
+	$(if $(wildcard validation/*.py),pytest -n 2 validation,@echo 'nothing to validate yet')
 
 $(VENV)/installed: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opticoll needs Python 3.11")'

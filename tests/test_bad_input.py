@@ -335,6 +335,7 @@ USER_CODE: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "broken:f",
         ("ZeroDivisionError", "broken.py, line 2"),
     ),
+    "exits": ("def f(c, m): raise SystemExit('bye')\n", "broken:f", ("SystemExit", "bye")),
     "no such option": ("def f(c, m): pass\n", "broken:f,depth=3", ("TypeError", "depth")),
     "option without a value": ("def f(c, m): pass\n", "broken:f,depth", ("`depth`", "key=value")),
     "another collective": (

@@ -467,10 +467,11 @@ def test_own_algorithm_of_the_current_folder_runs(tmp_path: Path) -> None:
         "        chunk = (ranks - way * step) % fabric.ranks\n"
         "        schedule.step(chunk, ranks, (ranks + way) % fabric.ranks)\n"
         "    schedule.claim(neighbours_only=True)\n"
+        "    print('on my way')\n"
         "    return schedule\n"
     )
     arguments = ("--fabric", RING, "--algorithm", "mine:shift,back=true", "--json")
     finished = opticoll_process("plan", "all_gather", *arguments, cwd=tmp_path)
-    assert finished.returncode == 0, finished.stderr
+    assert (finished.returncode, finished.stderr) == (0, "on my way\n")
     row = json.loads(finished.stdout)
     assert (row["algorithm"], row["steps"], row["verified"]) == ("mine:shift,back=true", 15, True)

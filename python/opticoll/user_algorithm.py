@@ -95,7 +95,7 @@ def call(
         schedule: object = function(collective, fabric, **(options or {}))
     except AlgorithmError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserAlgorithmError(
             f"algorithm `{name}` raised {type(error).__name__}: {_one_line(error)}{_place(error)}"
         ) from error
@@ -150,19 +150,19 @@ def _import_module(spec: str, module: str) -> object:
         sys.path.insert(0, here)
     try:
         return importlib.import_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserAlgorithmError(
             f"cannot load algorithm `{spec}`: importing `{module}` failed with "
             f"{type(error).__name__}: {_one_line(error)}{_place(error)}"
         ) from error
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return lines[0] if lines else "no message"
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """The file and line in which the user's code failed, unless it failed before it began."""
     import traceback
 

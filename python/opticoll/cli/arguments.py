@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import AbstractContextManager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from opticoll import _core, errors
@@ -11,7 +13,14 @@ if TYPE_CHECKING:
     from opticoll._core import Fabric, Plan
     from opticoll.config import Scenario
 
-__all__ = ["DEFAULT_SIZE", "build", "compose_scenario", "obtain", "size_of"]
+__all__ = [
+    "DEFAULT_SIZE",
+    "build",
+    "compose_scenario",
+    "obtain",
+    "size_of",
+    "users_print_to_stderr",
+]
 
 DEFAULT_SIZE = "4MiB"
 
@@ -33,14 +42,16 @@ def build(
     if algorithm is None:
         algorithm = registry.default_algorithm(kind)
         note = f" (not named: the first listed for {kind})"
-    made = opticoll.plan(
-        kind,
-        need_fabric(fabric),
-        algorithm,
-        size=size_bytes,
-        root=0 if root is None else root,
-        wavelength="auto" if wavelength is None else wavelength,
-    )
+    machine = need_fabric(fabric)
+    with users_print_to_stderr():
+        made = opticoll.plan(
+            kind,
+            machine,
+            algorithm,
+            size=size_bytes,
+            root=0 if root is None else root,
+            wavelength="auto" if wavelength is None else wavelength,
+        )
     return made, note
 
 
@@ -72,6 +83,11 @@ def obtain(
             f"given was {config.parse_fabric(fabric).spec}"
         )
     return made, ""
+
+
+def users_print_to_stderr() -> AbstractContextManager[object]:
+    """While a user's own algorithm runs: standard output is for results only."""
+    return redirect_stdout(sys.stderr)
 
 
 def names_plan_file(source: str) -> bool:

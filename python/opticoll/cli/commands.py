@@ -13,7 +13,14 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from opticoll import __version__, _core, errors
-from opticoll.cli.arguments import DEFAULT_SIZE, build, compose_scenario, obtain, size_of
+from opticoll.cli.arguments import (
+    DEFAULT_SIZE,
+    build,
+    compose_scenario,
+    obtain,
+    size_of,
+    users_print_to_stderr,
+)
 from opticoll.cli.waiting import Waiting
 
 __all__ = ["Answer", "app"]
@@ -262,7 +269,7 @@ def compare(
         from opticoll.plot.output import check_path
 
         check_path(plot)
-    with Waiting("comparing") as waiting:
+    with Waiting("comparing") as waiting, users_print_to_stderr():
         result = comparison.compare(
             scenario.collective,
             scenario.fabric,

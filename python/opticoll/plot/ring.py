@@ -141,7 +141,7 @@ def _draw_arcs(axes: "Axes", paths: Lightpaths, lanes: int, colours: Any) -> Non
     lines = []
     for start, hops, distance in zip(paths.start, paths.hops, radius, strict=True):
         # A gap, visible at any N, between arcs that follow one another on one channel.
-        gap = min(0.25 * hops, max(0.1, 0.003 * paths.ranks))
+        gap = min(0.25 * hops, 0.004 * paths.ranks)
         points = max(2, int(np.ceil(hops / paths.ranks * 240)) + 1)
         position = np.linspace(start + gap, start + hops - gap, points)
         angles = _angles(paths.ranks, position)

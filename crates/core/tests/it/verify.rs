@@ -61,6 +61,10 @@ fn long_arcs_collide_only_where_they_meet() {
         ("10>127 ccw", "128>9 ccw", 1),
         ("10>127 ccw", "127>10 ccw", 0),
         ("10>127 ccw", "100>120 cw", 0),
+        ("80>81 cw", "10>190 cw", 1),
+        ("10>190 cw", "80>81 cw", 1),
+        ("64>63 cw", "63>64 cw", 0),
+        ("63>64 cw", "62>65 cw", 1),
     ] {
         let plan = by_hand(
             ring,
