@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
-import time
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -424,16 +424,16 @@ def opticoll_process(*arguments: str, **options: Any) -> subprocess.CompletedPro
     return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
 
-def test_help_is_there_within_half_a_second() -> None:
-    opticoll_process("--help")
-    best = min(timed_help() for _ in range(5))
-    assert best < 0.5
+def test_help_takes_less_than_half_a_second_of_computing() -> None:
+    # Not of waiting: other work on the machine must not fail a test.
+    assert min(computing_for_help() for _ in range(5)) < 0.5
 
 
-def timed_help() -> float:
-    start = time.perf_counter()
+def computing_for_help() -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert opticoll_process("--help").returncode == 0
-    return time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def test_start_loads_no_heavy_module() -> None:

@@ -93,6 +93,7 @@ pub fn shorter_way(source: u32, destination: u32, ranks: u32) -> Option<Directio
 }
 
 /// A direction for every transfer of the schedule: the shorter arc, antipodal couples balanced.
+/// A transfer to or from no rank of the ring goes clockwise; the assignment refuses it.
 pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
     let (sources, destinations) = (schedule.source(), schedule.destination());
     let mut directions = Vec::with_capacity(schedule.len());
@@ -100,7 +101,12 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
     for step in 0..schedule.steps() {
         antipodal.clear();
         for index in schedule.step(step) {
-            let way = shorter_way(sources[index], destinations[index], ring.ranks);
+            let (source, destination) = (sources[index], destinations[index]);
+            let way = if source.max(destination) < ring.ranks {
+                shorter_way(source, destination, ring.ranks)
+            } else {
+                Some(Direction::Clockwise)
+            };
             directions.push(way.unwrap_or(Direction::Clockwise));
             if way.is_none() {
                 antipodal.push(index);

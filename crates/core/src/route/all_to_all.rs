@@ -71,50 +71,50 @@ pub(crate) fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u3
 pub(crate) struct Group {
     /// In ring order.
     pub(crate) members: Vec<u32>,
-    /// Transfers per ordered pair.
+    /// The most transfers that any ordered pair has.
     pub(crate) rounds: u32,
 }
 
-/// The step's transfers as uniform all-to-alls among disjoint sets of ranks, if they are.
+/// The step's transfers as all-to-alls among disjoint sets of ranks, if they are: every ordered pair
+/// of a set has a transfer, and no other pair.
 pub(crate) fn groups(schedule: &Schedule, step: Range<usize>, ranks: u32) -> Option<Vec<Group>> {
     let (sources, destinations) = (schedule.source(), schedule.destination());
-    // The lowest rank that each rank exchanges with, or itself: the name of its set.
+    // The lowest rank that each rank sends to, or itself: the name of its set.
     let mut set: Vec<u32> = (0..ranks).collect();
     for index in step.clone() {
-        let (source, destination) = (sources[index] as usize, destinations[index]);
-        set[source] = set[source].min(destination);
+        let destination = Some(destinations[index]).filter(|&destination| destination < ranks)?;
+        let name = set.get_mut(sources[index] as usize)?;
+        *name = destination.min(*name);
     }
-    let mut sent: Vec<u32> = vec![0; ranks as usize];
-    for index in step.clone() {
+    let mut pairs: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    pairs.reserve(step.len());
+    let mut rounds: Vec<u32> = vec![0; ranks as usize];
+    let mut sent_to: Vec<u32> = vec![0; ranks as usize];
+    for index in step {
         let (source, destination) = (sources[index], destinations[index]);
-        if set[source as usize] != set[destination as usize] {
+        let name = set[source as usize];
+        if name != set[destination as usize] {
             return None;
         }
-        sent[source as usize] += 1;
+        let count = pairs.entry((source, destination)).or_insert(0);
+        sent_to[source as usize] += u32::from(*count == 0);
+        *count += 1;
+        rounds[name as usize] = rounds[name as usize].max(*count);
     }
-    let mut members: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-    for rank in 0..ranks {
-        if sent[rank as usize] > 0 {
-            members.entry(set[rank as usize]).or_default().push(rank);
-        }
+    let mut members: Vec<Vec<u32>> = vec![Vec::new(); ranks as usize];
+    for rank in (0..ranks).filter(|&rank| sent_to[rank as usize] > 0) {
+        members[set[rank as usize] as usize].push(rank);
     }
-    let mut groups = Vec::with_capacity(members.len());
-    for members in members.into_values() {
-        let others = members.len() as u32 - 1;
-        let each = sent[members[0] as usize];
-        if others == 0 || each % others != 0 {
-            return None;
-        }
-        if members.iter().any(|&member| sent[member as usize] != each) {
-            return None;
-        }
-        groups.push(Group {
-            members,
-            rounds: each / others,
-        });
-    }
-    groups.sort_by_key(|group| group.members[0]);
-    uniform(schedule, step, &groups, &set).then_some(groups)
+    members
+        .into_iter()
+        .zip(rounds)
+        .filter(|(members, _)| !members.is_empty())
+        .map(|(members, rounds)| {
+            let others = members.len() as u32 - 1;
+            let complete = members.iter().all(|&member| sent_to[member as usize] == others);
+            complete.then_some(Group { members, rounds })
+        })
+        .collect()
 }
 
 /// Where each rank stands: (number of its group, index among the members).
@@ -126,21 +126,4 @@ pub(crate) fn places(groups: &[Group], ranks: u32) -> Vec<(usize, u32)> {
         }
     }
     places
-}
-
-/// Whether every ordered pair inside a group has the group's number of transfers. With the right
-/// total per source it is enough that none has more.
-fn uniform(schedule: &Schedule, step: Range<usize>, groups: &[Group], set: &[u32]) -> bool {
-    let rounds: FxHashMap<u32, u32> = groups
-        .iter()
-        .map(|group| (set[group.members[0] as usize], group.rounds))
-        .collect();
-    let mut count: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    count.reserve(step.len());
-    step.into_iter().all(|index| {
-        let pair = (schedule.source()[index], schedule.destination()[index]);
-        let seen = count.entry(pair).or_insert(0);
-        *seen += 1;
-        *seen <= rounds[&set[pair.0 as usize]]
-    })
 }

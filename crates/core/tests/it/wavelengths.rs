@@ -171,3 +171,21 @@ fn wrong_assignments_are_refused_with_a_hint() {
         assert!(error.contains(hint), "{assignment}: {error}");
     }
 }
+
+#[test]
+fn a_transfer_to_nowhere_is_refused() {
+    use opticoll::collective::Collective;
+    use opticoll::fabric::Fabric;
+    use opticoll::schedule::{Action, Schedule, Transfer};
+    use opticoll::wavelength::{Assignment, assign};
+    let fabric = Fabric::parse("wdm_ring:ranks=4,wavelengths=1").unwrap();
+    let Fabric::WdmRing(ring) = &fabric;
+    for (source, destination) in [(0, 4), (4, 0), (2, 2), (u32::MAX, 0)] {
+        let mut schedule = Schedule::new(Collective::new(AllGather, 4).unwrap());
+        schedule.push(Transfer { chunk: 0, count: 1, source, destination, action: Action::Copy });
+        let directions = opticoll::route::shortest_arcs(&schedule, ring);
+        let made = assign(schedule, directions, &fabric, Assignment::AUTO, "by hand".into());
+        let error = made.unwrap_err().to_string();
+        assert!(error.contains("transfer 0"), "{error}");
+    }
+}

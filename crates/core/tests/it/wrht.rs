@@ -51,17 +51,16 @@ fn all_gather_steps_as_the_optree_paper_evaluates_them() {
 }
 
 #[test]
-fn the_all_gather_really_needs_1041_or_more_slots() {
-    // By hand for (1024, 64): 1 to collect, 8 * 129 / 64 = 17 by load for the exchange of 8
-    // representatives, 1023 to hand out. First fit needs a few more for the exchange.
+fn the_all_gather_really_needs_1041_slots() {
+    // By hand for (1024, 64): 1 to collect, ceil(8 * 129 / 64) = 17 for the exchange of 129 blocks
+    // among 8 representatives, 1023 to hand out.
     let plan = verified(AllGather, "wrht", 1024, 64);
     let slots: Vec<u32> = plan
         .step_slots
         .iter()
         .map(|step| step.end - step.start)
         .collect();
-    assert_eq!((slots.len(), slots[0], slots[2]), (3, 1, 1023));
-    assert!((17..=17 * 3 / 2).contains(&slots[1]), "{slots:?}");
+    assert_eq!(slots, [1, 17, 1023]);
 }
 
 #[test]

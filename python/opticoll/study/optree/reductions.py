@@ -181,7 +181,7 @@ def _note(claim: Published, baseline: str, printed: float) -> str:
     elif _cut(sum(cut_means) / len(cut_means)) == printed:
         digits = "each case and each mean cut after two digits"
     else:
-        digits = "no cutting or rounding gives the printed digits: a slip"
+        digits = "the printed digits come out under neither way of cutting: a slip"
     return f"By step counts alone, {kind} (N, w) = {sets} ({claim.source}); {digits}."
 
 
