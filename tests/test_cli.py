@@ -33,11 +33,24 @@ STEP_PS = 838_860_800 + 25_000_000
 
 
 def validate(name: str, value: Any) -> None:
-    """Check a value against the schema with a name; keys that the schema lacks fail as well."""
+    """Check a value against the schema with a name, and that the schema describes all its keys."""
     known: Registry[Any] = Registry().with_resources(
         [(key, Resource.from_contents(schema)) for key, schema in SCHEMAS.items()]
     )
-    Draft202012Validator(SCHEMAS[f"{name}.schema.json"], registry=known).validate(value)
+    schema = SCHEMAS[f"{name}.schema.json"]
+    Draft202012Validator(schema, registry=known).validate(value)
+    if isinstance(value, dict):
+        assert value.keys() <= described(schema)
+
+
+def described(schema: dict[str, Any]) -> set[str]:
+    """The keys of an object that a schema, or one that it refers to, describes."""
+    keys = set(schema.get("properties", {}))
+    for part in schema.get("allOf", []):
+        keys |= described(part)
+    if "$ref" in schema:
+        keys |= described(SCHEMAS[schema["$ref"]])
+    return keys
 
 
 def run_json(run: Run, schema: str, *arguments: str | Path, code: int = 0) -> Any:
@@ -49,7 +62,7 @@ def run_json(run: Run, schema: str, *arguments: str | Path, code: int = 0) -> An
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS))
-def test_schema_is_a_schema_that_describes_every_key(name: str) -> None:
+def test_schema_is_a_schema_with_a_title(name: str) -> None:
     Draft202012Validator.check_schema(SCHEMAS[name])
     assert SCHEMAS[name]["title"]
 
@@ -377,7 +390,7 @@ def test_show_draws_a_picture(run: Run, plan_file: Path, tmp_path: Path, view: s
 def test_list_names_every_record(run: Run, kind: str | None) -> None:
     arguments = [] if kind is None else [kind]
     records = run_json(run, "list", "list", *arguments)
-    shown = run("list", *arguments).out
+    shown = " ".join(run("list", *arguments).out.split())
     assert records
     for record in records:
         assert record["name"] in shown

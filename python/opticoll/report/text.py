@@ -11,6 +11,7 @@ optree        72
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -324,11 +325,28 @@ def record_list(records: Sequence[ListedRecord], full: bool) -> str:
         indent = "  " if collective else ""
         lines.append(f"{indent}{record['name'].ljust(width)}  {record['summary']}")
         if full:
-            pad = f"{indent}{' ' * width}    "
-            lines.extend(f"{pad}{one['name']}: {one['meaning']}" for one in record["options"])
+            details = [f"{one['name']}: {one['meaning']}" for one in record["options"]]
             if record["citation"]:
-                lines.append(f"{pad}[{record['citation']}]")
+                details.append(f"[{record['citation']}]")
+            lines.extend(wrapped(details, len(indent) + width + 4))
     return "\n".join(lines)
+
+
+def wrapped(paragraphs: Sequence[str], margin: int) -> list[str]:
+    """Paragraphs cut into lines of at most 100 characters that start at a margin."""
+    first, later = " " * margin, " " * (margin + 2)
+    return [
+        line
+        for paragraph in paragraphs
+        for line in textwrap.wrap(
+            paragraph,
+            100,
+            initial_indent=first,
+            subsequent_indent=later,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    ]
 
 
 def findings_table(findings: Sequence[Finding]) -> str:
@@ -345,7 +363,7 @@ def findings_table(findings: Sequence[Finding]) -> str:
     ]
     table = align(rows, ["finding", "paper", "computed", "unit", "verdict"], right={1, 2})
     notes = [f"{finding['id']}: {finding['note']}" for finding in findings if finding["note"]]
-    return "\n".join([table, "", *notes]) if notes else table
+    return "\n".join([table, "", *wrapped(notes, 0)]) if notes else table
 
 
 def _cell(value: object) -> str:

@@ -310,9 +310,11 @@ pub(super) fn plans_by_hand() -> Vec<Plan> {
 /// larger ring.
 pub(super) fn plans_by_algorithm() -> Vec<Plan> {
     let mut plans = Vec::new();
-    for (ranks, options) in
-        [(6, "wavelengths=2"), (4, "wavelengths=1,fibres=2,ports=2"), (150, "wavelengths=5")]
-    {
+    for (ranks, options) in [
+        (6, "wavelengths=2"),
+        (4, "wavelengths=1,fibres=2,ports=2"),
+        (150, "wavelengths=5"),
+    ] {
         let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},{options}")).unwrap();
         let Fabric::WdmRing(ring) = &fabric;
         for record in algorithm::records() {
@@ -320,12 +322,12 @@ pub(super) fn plans_by_algorithm() -> Vec<Plan> {
                 continue;
             }
             let collective = Collective::new(record.collective, ranks).unwrap();
-            if ranks > 100 && collective.chunks() > 1 {
+            let spec = record.name.parse().unwrap();
+            let schedule = algorithm::build(&spec, collective, &fabric).unwrap();
+            if ranks > 100 && schedule.len() > 1000 {
                 // Sets and paths of more than one word of 64 ranks, but few transfers.
                 continue;
             }
-            let spec = record.name.parse().unwrap();
-            let schedule = algorithm::build(&spec, collective, &fabric).unwrap();
             let directions = route::shortest_arcs(&schedule, ring);
             let assignment = wavelength::Assignment::AUTO;
             let plan = wavelength::assign(
