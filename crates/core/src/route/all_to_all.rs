@@ -111,7 +111,9 @@ pub(crate) fn groups(schedule: &Schedule, step: Range<usize>, ranks: u32) -> Opt
         .filter(|(members, _)| !members.is_empty())
         .map(|(members, rounds)| {
             let others = members.len() as u32 - 1;
-            let complete = members.iter().all(|&member| sent_to[member as usize] == others);
+            let complete = members
+                .iter()
+                .all(|&member| sent_to[member as usize] == others);
             complete.then_some(Group { members, rounds })
         })
         .collect()

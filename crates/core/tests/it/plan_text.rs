@@ -196,12 +196,21 @@ fn what_is_wrong_is_named_with_its_place() {
         ("0>1 cw 0.0", "0>1 up 0.0", 9, 12, "expected cw or ccw"),
         ("0>1 cw 0.0", "0>1 cw 0", 9, 15, "FIBRE.WAVELENGTH"),
         ("0>1 cw 0.0", "0>1 cw 0.99999", 9, 15, "no number that fits"),
+        ("0>1 cw 0.0", "0>1 cw 0.65535", 9, 15, "so many wavelengths"),
+        (
+            "cw 0.0 x4",
+            "cw 0.0 x4294967295",
+            9,
+            19,
+            "says 12 lightpaths",
+        ),
+        ("end 12", "end 9999999999", 15, 5, "at most 268435456"),
         (
             "x4 chunk+1 rank+1\nslot 1",
             "x0 chunk+1 rank+1\nslot 1",
             9,
             19,
-            "stands for 1 to",
+            "one lightpath at the least",
         ),
         (
             "x4 chunk+1 rank+1\nslot 1",

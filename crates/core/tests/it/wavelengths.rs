@@ -182,9 +182,21 @@ fn a_transfer_to_nowhere_is_refused() {
     let Fabric::WdmRing(ring) = &fabric;
     for (source, destination) in [(0, 4), (4, 0), (2, 2), (u32::MAX, 0)] {
         let mut schedule = Schedule::new(Collective::new(AllGather, 4).unwrap());
-        schedule.push(Transfer { chunk: 0, count: 1, source, destination, action: Action::Copy });
+        schedule.push(Transfer {
+            chunk: 0,
+            count: 1,
+            source,
+            destination,
+            action: Action::Copy,
+        });
         let directions = opticoll::route::shortest_arcs(&schedule, ring);
-        let made = assign(schedule, directions, &fabric, Assignment::AUTO, "by hand".into());
+        let made = assign(
+            schedule,
+            directions,
+            &fabric,
+            Assignment::AUTO,
+            "by hand".into(),
+        );
         let error = made.unwrap_err().to_string();
         assert!(error.contains("transfer 0"), "{error}");
     }

@@ -17,6 +17,7 @@ use crate::units::Bytes;
 pub fn read(text: &str) -> Result<Plan, PlanTextError> {
     let mut lines = Lines::new(text);
     let (mut plan, slots) = read_head(&mut lines)?;
+    let most = declared_lightpaths(text, &lines)?;
     let mut step_of_slot = 0;
     let mut slot = None;
     loop {
@@ -57,7 +58,7 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
                 let Some(slot) = slot else {
                     return Err(word.wrong("a lightpath needs a line `slot NUMBER` before it"));
                 };
-                read_lightpath(slot, word, &mut words, &mut plan)?;
+                read_lightpath(slot, word, &mut words, most, &mut plan)?;
             }
         }
     }
@@ -70,6 +71,37 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
         plan.schedule.begin_step();
     }
     Ok(plan)
+}
+
+/// The most lightpaths that a plan file may hold: beyond them a plan would not fit into memory.
+const MOST_LIGHTPATHS: u64 = 1 << 28;
+
+/// The number on the `end` line, looked up beforehand: repetitions that stand for more are refused
+/// before they fill the memory.
+fn declared_lightpaths(text: &str, lines: &Lines<'_>) -> Result<u64, PlanTextError> {
+    let end = lines
+        .clone()
+        .all()
+        .find(|line| line.text.trim_start().starts_with("end"));
+    let Some(end) = end else {
+        let line = text.lines().count() + 1;
+        let problem = "the file has no line `end COUNT`; is it cut short?".into();
+        return Err(PlanTextError {
+            line,
+            column: 1,
+            problem,
+        });
+    };
+    let mut words = Words::new(end);
+    words.keyword("end")?;
+    let word = words.next("the number of lightpaths")?;
+    let count: u64 = word.number()?;
+    if count > MOST_LIGHTPATHS {
+        return Err(word.wrong(format!(
+            "a plan file holds at most {MOST_LIGHTPATHS} lightpaths"
+        )));
+    }
+    Ok(count)
 }
 
 /// Everything up to and including `steps`; also the number of slots.
@@ -200,6 +232,7 @@ fn read_lightpath(
     slot: u32,
     action: Word<'_>,
     words: &mut Words<'_>,
+    most: u64,
     plan: &mut Plan,
 ) -> Result<(), PlanTextError> {
     let action = match action.text {
@@ -230,7 +263,9 @@ fn read_lightpath(
         .ok_or_else(|| channel.wrong("expected FIBRE.WAVELENGTH, such as 0.12 or 0.*"))?;
     let wavelength = match wavelength {
         "*" => CONVERTED,
-        number => channel.part(number)?,
+        number => Some(channel.part(number)?)
+            .filter(|wavelength| *wavelength != CONVERTED)
+            .ok_or_else(|| channel.wrong("no fabric has so many wavelengths"))?,
     };
     let circuit = Circuit {
         direction,
@@ -261,8 +296,13 @@ fn read_lightpath(
             None => return Err(word.wrong("expected a repetition, such as x4 chunk+1 rank+1")),
         };
         total = total.saturating_mul(u64::from(repetition.count));
-        if repetition.count == 0 || total > u64::from(u32::MAX) {
-            return Err(word.wrong("a statement stands for 1 to 2^32 lightpaths"));
+        if total == 0 {
+            return Err(word.wrong("a repetition stands for one lightpath at the least"));
+        }
+        if total + plan.len() as u64 > most {
+            return Err(word.wrong(format!(
+                "the `end` line says {most} lightpaths, this makes more"
+            )));
         }
         repetitions.push(repetition);
         let repetition = repetitions.last_mut().expect("one was pushed just now");
@@ -384,6 +424,7 @@ struct Line<'a> {
 }
 
 /// The lines that say something.
+#[derive(Clone)]
 struct Lines<'a> {
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
     last: usize,
@@ -409,6 +450,10 @@ impl<'a> Lines<'a> {
             }
         }
         None
+    }
+
+    fn all(mut self) -> impl Iterator<Item = Line<'a>> {
+        std::iter::from_fn(move || self.next())
     }
 
     fn line(&mut self, expected: &str) -> Result<Line<'a>, PlanTextError> {
