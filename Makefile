@@ -13,7 +13,7 @@ demo: $(VENV)/built
 	opticoll compare all_gather --fabric optree_paper --size 4MiB --plot out/demo.svg
 
 test: $(VENV)/built
-	cargo test --package opticoll
+	cargo test --release --package opticoll
 	pytest -n 2
 
 check: $(VENV)/built

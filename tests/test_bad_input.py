@@ -277,13 +277,15 @@ def test_every_cut_at_a_line_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 MALFORMED: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "more slots than memory holds": ("steps 4 8", "steps 4 4294967000", ("line 8", "slots")),
     "another version": ("opticoll plan 1", "opticoll plan 2", ("line 1",)),
     "another kind of file": ("opticoll plan 1", "hello", ("line 1",)),
     "misspelt collective": ("all_gather", "all_gater", ("line 2", "all_gather")),
     "bad fabric": ("wavelengths=2", "wavelengths=0", ("line 3", "wavelengths=0")),
     "unknown direction": (" cw ", " east ", ("line", "column", "cw")),
     "unknown action": ("copy", "move", ("line", "move")),
-    "wrong count at the end": ("end 240", "end 239", ("line", "240")),
+    "wrong count at the end": ("end 240", "end 239", ("line", "239")),
+    "more repetitions than memory holds": (" x4 ", " x4294967295 ", ("line", "column", "240")),
 }
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 UInt64 = NDArray[np.uint64]
 
 __version__: str
+CONVERTED: int  # in the column `wavelength`: converters choose it link by link
 
 class OpticollError(Exception): ...
 class UnitError(OpticollError): ...
@@ -146,12 +147,16 @@ class Plan:
         """One entry a transfer, in the order of the schedule.
 
         chunk, count, source, destination, action (0 copy, 1 reduce), direction (0 cw, 1 ccw),
-        fibre, wavelength (65535: converted on the way), slot.
+        fibre, wavelength (CONVERTED: converted on the way), slot.
         """
     def verify(self) -> list[Violation]: ...
     def simulate(
-        self, size_bytes: int, policy: str = "every_step", simulator: str = "circuit"
-    ) -> Outcome: ...
+        self,
+        size: int | str | None = None,
+        policy: str = "every_step",
+        simulator: str = "circuit",
+    ) -> Outcome:
+        """Run a simulator; the size in bytes or as text with a unit, else the plan's own."""
 
 class Outcome:
     @property

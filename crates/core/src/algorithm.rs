@@ -74,6 +74,19 @@ pub enum AlgorithmError {
         /// Ranks of the fabric.
         fabric: u32,
     },
+    /// More transfers than fit into memory.
+    #[error(
+        "{transfers} transfers among {ranks} ranks are too many to list one by one (at most {most}); \
+         plan for fewer ranks"
+    )]
+    TooLarge {
+        /// The number of ranks.
+        ranks: u32,
+        /// The transfers that the schedule would have.
+        transfers: u64,
+        /// The most that a schedule may have.
+        most: u64,
+    },
     /// The collective that the algorithm needs cannot be made.
     #[error(transparent)]
     Collective(#[from] CollectiveError),
@@ -117,6 +130,23 @@ pub struct Record {
     pub build: fn(&Request<'_>) -> Result<Schedule, AlgorithmError>,
     /// The collective whose schedule `build` makes, to be run backwards for this one.
     pub reversed_from: Option<CollectiveKind>,
+}
+
+/// The most transfers that a schedule is built for: some 7 GB with routes and wavelengths.
+const MOST_TRANSFERS: u64 = 1 << 27;
+
+/// Makes room for the N(N - 1) transfers in which every rank receives N - 1 blocks.
+pub(crate) fn make_room(schedule: &mut Schedule, ranks: u32) -> Result<(), AlgorithmError> {
+    let transfers = u64::from(ranks) * u64::from(ranks.saturating_sub(1));
+    if transfers > MOST_TRANSFERS {
+        return Err(AlgorithmError::TooLarge {
+            ranks,
+            transfers,
+            most: MOST_TRANSFERS,
+        });
+    }
+    schedule.reserve(transfers as usize);
+    Ok(())
 }
 
 /// For [`Record::accepts`]: any number of ranks.

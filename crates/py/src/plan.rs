@@ -12,6 +12,7 @@ use opticoll::units::Bytes;
 use opticoll::verify;
 use opticoll::wavelength::{self, Assignment};
 use opticoll::{fabric, schedule};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -20,6 +21,22 @@ use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
 use crate::schedule::Schedule;
+
+/// A size as Python gives it: a number of bytes, or text with a unit.
+#[derive(FromPyObject)]
+pub(crate) enum Size {
+    Count(u64),
+    Text(String),
+}
+
+impl Size {
+    fn bytes(&self) -> PyResult<Bytes> {
+        match self {
+            Size::Count(bytes) => Ok(Bytes::new(*bytes)),
+            Size::Text(text) => text.parse().map_err(IntoPyErr::into_py_err),
+        }
+    }
+}
 
 /// A schedule with a route, a wavelength and a slot for every transfer.
 #[pyclass(frozen, eq, module = "opticoll._core")]
@@ -153,16 +170,25 @@ impl Plan {
             .collect()
     }
 
-    #[pyo3(signature = (size_bytes, policy = "every_step", simulator = "circuit"))]
+    #[pyo3(signature = (size = None, policy = "every_step", simulator = "circuit"))]
     fn simulate(
         &self,
         py: Python<'_>,
-        size_bytes: u64,
+        size: Option<Size>,
         policy: &str,
         simulator: &str,
     ) -> PyResult<Outcome> {
         let policy: simulate::Policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
-        py.detach(|| simulate::simulate(&self.plan, Bytes::new(size_bytes), policy, simulator))
+        let size = match (size, self.plan.size) {
+            (Some(size), _) => size.bytes()?,
+            (None, Some(size)) => size,
+            (None, None) => {
+                return Err(PyTypeError::new_err(
+                    "the plan has no size of its own: give one",
+                ));
+            }
+        };
+        py.detach(|| simulate::simulate(&self.plan, size, policy, simulator))
             .map(Outcome::from_core)
             .map_err(IntoPyErr::into_py_err)
     }

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opticoll._core import Plan
+from opticoll._core import CONVERTED, Plan
 
-# How a plan's columns mark a lightpath whose wavelength converters choose link by link.
-CONVERTED = 0xFFFF
 WAYS = ("cw", "ccw")
 WAY_NAMES = ("clockwise", "counter-clockwise")
 

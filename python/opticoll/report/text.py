@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from opticoll import registry
-from opticoll._core import format_size, format_time
+from opticoll._core import CONVERTED, format_size, format_time
 
 if TYPE_CHECKING:
     from opticoll._core import Fabric, Outcome, Plan
@@ -288,6 +288,11 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
+def wavelength_name(wavelength: int) -> str:
+    """The wavelength as plan files write it: `*` where converters choose it link by link."""
+    return "*" if wavelength == CONVERTED else str(wavelength)
+
+
 def lightpath_lines(plan: Plan, slot: int) -> str:
     """The lightpaths of a slot in words, the first of them where they are many."""
     columns = plan.columns()
@@ -302,7 +307,7 @@ def lightpath_lines(plan: Plan, slot: int) -> str:
                 f"{columns['source'][index]} > {columns['destination'][index]}",
                 "ccw" if columns["direction"][index] else "cw",
                 f"fibre {columns['fibre'][index]}",
-                f"wavelength {columns['wavelength'][index]}",
+                f"wavelength {wavelength_name(int(columns['wavelength'][index]))}",
             ]
         )
     lines = [f"slot {slot}: {plural(len(here), 'lightpath')}"]

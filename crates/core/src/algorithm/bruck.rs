@@ -1,7 +1,7 @@
 //! Bruck's all_gather: in step i, rank r sends all it holds (2^i blocks, fewer in the last step)
 //! to rank r - 2^i. ceil(log2 N) steps for any N.
 
-use super::{AlgorithmError, Record, Request, any_ranks};
+use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -23,7 +23,7 @@ pub const RECORDS: &[Record] = &[Record {
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let mut schedule = Schedule::new(request.collective);
-    schedule.reserve(ranks as usize * (ranks - 1) as usize);
+    make_room(&mut schedule, ranks)?;
     let mut distance = 1;
     while distance < ranks {
         schedule.begin_step();

@@ -1,6 +1,6 @@
 //! Direct: each chunk goes straight from where it is to where it must be, all in one step.
 
-use super::{AlgorithmError, Record, Request, any_ranks};
+use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::{CollectiveKind, Holders};
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -37,6 +37,9 @@ pub const RECORDS: &[Record] = &[
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let collective = request.collective;
     let mut schedule = Schedule::new(collective);
+    if collective.kind() == CollectiveKind::AllToAll {
+        make_room(&mut schedule, collective.ranks())?;
+    }
     if collective.ranks() > 1 {
         schedule.begin_step();
     }

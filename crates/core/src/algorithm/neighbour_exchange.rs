@@ -4,7 +4,7 @@
 //! Each block is a transfer of its own, so that with two wavelengths a step fits one slot. The
 //! papers charge one block's time to a step although all but the first carry two blocks.
 
-use super::{AlgorithmError, Record, Request};
+use super::{AlgorithmError, Record, Request, make_room};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -37,7 +37,7 @@ fn even_ranks(ranks: u32) -> Result<(), String> {
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let mut schedule = Schedule::new(request.collective);
-    schedule.reserve(ranks as usize * (ranks - 1) as usize);
+    make_room(&mut schedule, ranks)?;
     // The pair of blocks that each rank got last.
     let mut latest: Vec<u32> = (0..ranks).map(|rank| rank / 2).collect();
     for step in 0..ranks / 2 {

@@ -1,6 +1,6 @@
 //! One-stage: every rank sends its block straight to every other, in one step.
 
-use super::{AlgorithmError, Record, Request, any_ranks};
+use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -40,7 +40,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let mut schedule = Schedule::new(request.collective);
     if ranks > 1 {
-        schedule.reserve(ranks as usize * (ranks - 1) as usize);
+        make_room(&mut schedule, ranks)?;
         schedule.begin_step();
     }
     for source in 0..ranks {

@@ -16,7 +16,7 @@
 
 pub mod tree;
 
-use super::{AlgorithmError, Record, Request, any_ranks, one_stage};
+use super::{AlgorithmError, Record, Request, any_ranks, make_room, one_stage};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -134,7 +134,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let (radices, claimed_depth) = choose_tree(request)?;
     let mut schedule = Schedule::new(request.collective);
-    schedule.reserve(ranks as usize * (ranks - 1) as usize);
+    make_room(&mut schedule, ranks)?;
     let mut groups = vec![tree::Group {
         start: 0,
         len: ranks,

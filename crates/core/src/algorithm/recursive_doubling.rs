@@ -4,7 +4,7 @@
 //! two below N, each even one hands its data to the odd one after it and waits; P ranks exchange;
 //! at the end the waiting ranks get the result. log2 P steps, and two more with the fold.
 
-use super::{AlgorithmError, Record, Request, any_ranks};
+use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -97,7 +97,7 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let fold = Fold::new(ranks);
     let mut schedule = Schedule::new(request.collective);
-    schedule.reserve(ranks as usize * (ranks - 1) as usize);
+    make_room(&mut schedule, ranks)?;
     if fold.folded > 0 {
         schedule.begin_step();
         for pair in 0..fold.folded {

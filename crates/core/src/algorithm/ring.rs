@@ -3,7 +3,7 @@
 //! all_gather in N-1 steps of one block; reduce_scatter is the same backwards; all_reduce is the
 //! one after the other, 2(N-1) steps of an N-th of the vector (Patarasuk and Yuan 2009).
 
-use super::{AlgorithmError, Record, Request, any_ranks};
+use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -37,13 +37,13 @@ pub const RECORDS: &[Record] = &[
 ];
 
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    Ok(pass_around(request.collective))
+    pass_around(request.collective)
 }
 
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let collective = request.collective.with_pieces(ranks)?;
-    let gathering = pass_around(Collective::new(CollectiveKind::AllGather, ranks)?);
+    let gathering = pass_around(Collective::new(CollectiveKind::AllGather, ranks)?)?;
     let mut schedule = gathering.reversed(collective);
     schedule.append(&gathering);
     schedule.claims = Claims {
@@ -57,10 +57,10 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 }
 
 /// In step s, rank r sends the block of rank r - s to rank r + 1.
-fn pass_around(collective: Collective) -> Schedule {
+fn pass_around(collective: Collective) -> Result<Schedule, AlgorithmError> {
     let ranks = collective.ranks();
     let mut schedule = Schedule::new(collective);
-    schedule.reserve(ranks as usize * (ranks - 1) as usize);
+    make_room(&mut schedule, ranks)?;
     for step in 0..ranks - 1 {
         schedule.begin_step();
         for rank in 0..ranks {
@@ -80,5 +80,5 @@ fn pass_around(collective: Collective) -> Schedule {
         schedule_steps: Some(ranks - 1),
         chunks_sent_per_rank: Some(u64::from(ranks - 1)),
     };
-    schedule
+    Ok(schedule)
 }

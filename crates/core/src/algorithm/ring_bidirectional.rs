@@ -1,6 +1,6 @@
 //! Bidirectional ring: the ring algorithm on both directions at once, half the blocks each way.
 
-use super::{AlgorithmError, Record, Request, any_ranks};
+use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -23,7 +23,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let (clockwise, counter_clockwise) = (ranks / 2, (ranks - 1) / 2);
     let mut schedule = Schedule::new(request.collective);
-    schedule.reserve(ranks as usize * (ranks - 1) as usize);
+    make_room(&mut schedule, ranks)?;
     for step in 0..clockwise {
         schedule.begin_step();
         for rank in 0..ranks {

@@ -10,7 +10,7 @@
 //! *Striping* (all_reduce): a group of m uses floor(m / 2) of the w wavelengths per direction, so
 //! the vector may be cut into floor(w / floor(m / 2)) pieces on wavelengths of their own.
 
-use super::{AlgorithmError, Record, Request, any_ranks, one_stage};
+use super::{AlgorithmError, Record, Request, any_ranks, make_room, one_stage};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -217,7 +217,7 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         one_stage::paper_ring_wavelengths(representatives) <= u64::from(channels)
     });
     let mut schedule = Schedule::new(request.collective);
-    schedule.reserve(ranks as usize * (ranks - 1) as usize);
+    make_room(&mut schedule, ranks)?;
     let send =
         |schedule: &mut Schedule, blocks: &mut dyn Iterator<Item = u32>, source, destination| {
             for chunk in blocks {

@@ -174,6 +174,14 @@ fn refusals_say_why_and_what_would_do() {
         ),
         (AllGather, "rign", 7, "did you mean `ring`"),
         (AllGather, "ring:k=3", 7, "it has none"),
+        (
+            AllGather,
+            "ring",
+            100_000,
+            "9999900000 transfers among 100000 ranks are too many",
+        ),
+        (AllReduce, "ring", 100_000, "too many"),
+        (AllToAll, "direct", 20_000, "too many"),
     ] {
         let fabric = format!("wdm_ring:ranks={ranks},wavelengths=2");
         let error = plan_with(kind, algorithm, &fabric, "auto").unwrap_err();

@@ -76,6 +76,9 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
 /// The most lightpaths that a plan file may hold: beyond them a plan would not fit into memory.
 const MOST_LIGHTPATHS: u64 = 1 << 28;
 
+/// The most time slots of a plan: simulations keep columns of them.
+const MOST_SLOTS: u32 = 1 << 24;
+
 /// The number on the `end` line, looked up beforehand: repetitions that stand for more are refused
 /// before they fill the memory.
 fn declared_lightpaths(text: &str, lines: &Lines<'_>) -> Result<u64, PlanTextError> {
@@ -220,7 +223,8 @@ fn read_steps(words: &mut Words<'_>) -> Result<Vec<Range<u32>>, PlanTextError> {
         let slots: u32 = word.number()?;
         let end = next
             .checked_add(slots)
-            .ok_or_else(|| word.wrong("more than 2^32 slots"))?;
+            .filter(|end| *end <= MOST_SLOTS)
+            .ok_or_else(|| word.wrong(format!("a plan has at most {MOST_SLOTS} slots")))?;
         steps.push(next..end);
         next = end;
     }
