@@ -9,6 +9,9 @@
 //! | `one_stage_1024` (w = 64) | 3 s |
 //! | `one_stage_1024_first_fit` (w = 64; no goal, watched) | - |
 
+// Criterion's macro makes a public function without docs.
+#![allow(missing_docs)]
+
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
