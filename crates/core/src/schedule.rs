@@ -6,11 +6,11 @@
 //!
 //! ```
 //! use opticoll::collective::{Collective, CollectiveKind};
-//! use opticoll::schedule::{Action, Schedule, Transfer};
+//! use opticoll::schedule::{Schedule, Transfer};
 //! let mut schedule = Schedule::new(Collective::new(CollectiveKind::AllGather, 2)?);
 //! schedule.begin_step();
-//! schedule.push(Transfer { chunk: 0, count: 1, source: 0, destination: 1, action: Action::Copy });
-//! schedule.push(Transfer { chunk: 1, count: 1, source: 1, destination: 0, action: Action::Copy });
+//! schedule.push(Transfer::copy(0, 0, 1));
+//! schedule.push(Transfer::copy(1, 1, 0));
 //! assert_eq!((schedule.steps(), schedule.len()), (1, 2));
 //! # Ok::<(), opticoll::collective::CollectiveError>(())
 //! ```
@@ -42,6 +42,30 @@ pub struct Transfer {
     pub destination: u32,
     /// What the receiver does with it.
     pub action: Action,
+}
+
+impl Transfer {
+    /// One chunk, copied.
+    pub const fn copy(chunk: u32, source: u32, destination: u32) -> Transfer {
+        Transfer {
+            chunk,
+            count: 1,
+            source,
+            destination,
+            action: Action::Copy,
+        }
+    }
+
+    /// One chunk, combined at its destination.
+    pub const fn reduce(chunk: u32, source: u32, destination: u32) -> Transfer {
+        Transfer {
+            chunk,
+            count: 1,
+            source,
+            destination,
+            action: Action::Reduce,
+        }
+    }
 }
 
 /// What the algorithm's author claims of a schedule.

@@ -6,7 +6,7 @@
 
 use super::{AlgorithmError, Record, Request, any_ranks};
 use crate::collective::CollectiveKind;
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005";
@@ -64,13 +64,11 @@ pub(super) fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmErro
     for step in edges(ranks) {
         schedule.begin_step();
         for (sender, receiver, _) in step {
-            schedule.push(Transfer {
-                chunk: 0,
-                count: 1,
-                source: (root + sender) % ranks,
-                destination: (root + receiver) % ranks,
-                action: Action::Copy,
-            });
+            schedule.push(Transfer::copy(
+                0,
+                (root + sender) % ranks,
+                (root + receiver) % ranks,
+            ));
         }
     }
     schedule.claims = claims(ranks);
@@ -84,13 +82,11 @@ fn scatter(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         schedule.begin_step();
         for (sender, receiver, subtree) in step {
             for distance in subtree {
-                schedule.push(Transfer {
-                    chunk: (root + distance) % ranks,
-                    count: 1,
-                    source: (root + sender) % ranks,
-                    destination: (root + receiver) % ranks,
-                    action: Action::Copy,
-                });
+                schedule.push(Transfer::copy(
+                    (root + distance) % ranks,
+                    (root + sender) % ranks,
+                    (root + receiver) % ranks,
+                ));
             }
         }
     }

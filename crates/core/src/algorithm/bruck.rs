@@ -3,7 +3,7 @@
 
 use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::CollectiveKind;
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[Record {
@@ -29,13 +29,11 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         schedule.begin_step();
         for source in 0..ranks {
             for offset in 0..distance.min(ranks - distance) {
-                schedule.push(Transfer {
-                    chunk: (source + offset) % ranks,
-                    count: 1,
+                schedule.push(Transfer::copy(
+                    (source + offset) % ranks,
                     source,
-                    destination: (source + ranks - distance) % ranks,
-                    action: Action::Copy,
-                });
+                    (source + ranks - distance) % ranks,
+                ));
             }
         }
         distance *= 2;

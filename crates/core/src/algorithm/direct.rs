@@ -2,7 +2,7 @@
 
 use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::{CollectiveKind, Holders};
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 
 const fn record(collective: CollectiveKind, summary: &'static str) -> Record {
     Record {
@@ -52,14 +52,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             Holders::All => 0..collective.ranks(),
         };
         for destination in destinations.filter(|&destination| destination != source) {
-            let action = Action::Copy;
-            schedule.push(Transfer {
-                chunk,
-                count: 1,
-                source,
-                destination,
-                action,
-            });
+            schedule.push(Transfer::copy(chunk, source, destination));
         }
     }
     schedule.claims = Claims {

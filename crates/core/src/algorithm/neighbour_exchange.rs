@@ -6,7 +6,7 @@
 
 use super::{AlgorithmError, Record, Request, make_room};
 use crate::collective::CollectiveKind;
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[Record {
@@ -57,13 +57,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
                 2 * pair..2 * pair + 2
             };
             for chunk in blocks {
-                schedule.push(Transfer {
-                    chunk,
-                    count: 1,
-                    source: rank,
-                    destination: partner(rank),
-                    action: Action::Copy,
-                });
+                schedule.push(Transfer::copy(chunk, rank, partner(rank)));
             }
         }
         if step > 0 {

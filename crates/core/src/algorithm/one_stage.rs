@@ -2,7 +2,7 @@
 
 use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::CollectiveKind;
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[Record {
@@ -45,13 +45,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     }
     for source in 0..ranks {
         for destination in (0..ranks).filter(|&destination| destination != source) {
-            schedule.push(Transfer {
-                chunk: source,
-                count: 1,
-                source,
-                destination,
-                action: Action::Copy,
-            });
+            schedule.push(Transfer::copy(source, source, destination));
         }
     }
     let channels = u64::from(request.ring.channels());

@@ -18,7 +18,7 @@ pub mod tree;
 
 use super::{AlgorithmError, Record, Request, any_ranks, make_room, one_stage};
 use crate::collective::CollectiveKind;
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[Record {
@@ -150,14 +150,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             tree::for_each_pair(*group, radix, |source, destination| {
                 let blocks = &held[source as usize];
                 for &chunk in blocks {
-                    let action = Action::Copy;
-                    schedule.push(Transfer {
-                        chunk,
-                        count: 1,
-                        source,
-                        destination,
-                        action,
-                    });
+                    schedule.push(Transfer::copy(chunk, source, destination));
                 }
                 received[destination as usize].extend_from_slice(blocks);
             });

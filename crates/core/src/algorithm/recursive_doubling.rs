@@ -6,7 +6,7 @@
 
 use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::CollectiveKind;
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005";
@@ -83,16 +83,6 @@ impl Fold {
     }
 }
 
-fn copy(chunk: u32, source: u32, destination: u32) -> Transfer {
-    Transfer {
-        chunk,
-        count: 1,
-        source,
-        destination,
-        action: Action::Copy,
-    }
-}
-
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let fold = Fold::new(ranks);
@@ -101,7 +91,7 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     if fold.folded > 0 {
         schedule.begin_step();
         for pair in 0..fold.folded {
-            schedule.push(copy(2 * pair, 2 * pair, 2 * pair + 1));
+            schedule.push(Transfer::copy(2 * pair, 2 * pair, 2 * pair + 1));
         }
     }
     let mut distance = 1;
@@ -110,7 +100,7 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         for index in 0..fold.core {
             let (source, destination) = (fold.rank(index), fold.rank(index ^ distance));
             for chunk in fold.covered(index & !(distance - 1), distance) {
-                schedule.push(copy(chunk, source, destination));
+                schedule.push(Transfer::copy(chunk, source, destination));
             }
         }
         distance *= 2;
@@ -120,7 +110,7 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         for pair in 0..fold.folded {
             let waiting = 2 * pair;
             for chunk in (0..ranks).filter(|&chunk| chunk != waiting) {
-                schedule.push(copy(chunk, waiting + 1, waiting));
+                schedule.push(Transfer::copy(chunk, waiting + 1, waiting));
             }
         }
     }
@@ -134,10 +124,7 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let fold = Fold::new(request.ranks());
     let mut schedule = Schedule::new(request.collective);
-    let reduce = |source, destination| Transfer {
-        action: Action::Reduce,
-        ..copy(0, source, destination)
-    };
+    let reduce = |source, destination| Transfer::reduce(0, source, destination);
     if fold.folded > 0 {
         schedule.begin_step();
         for pair in 0..fold.folded {
@@ -155,7 +142,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     if fold.folded > 0 {
         schedule.begin_step();
         for pair in 0..fold.folded {
-            schedule.push(copy(0, 2 * pair + 1, 2 * pair));
+            schedule.push(Transfer::copy(0, 2 * pair + 1, 2 * pair));
         }
     }
     schedule.claims = Claims {

@@ -5,7 +5,7 @@
 
 use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::{Collective, CollectiveKind};
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 
 const CITATION: &str = "Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters \
                         of Workstations, JPDC 2009";
@@ -64,13 +64,11 @@ fn pass_around(collective: Collective) -> Result<Schedule, AlgorithmError> {
     for step in 0..ranks - 1 {
         schedule.begin_step();
         for rank in 0..ranks {
-            schedule.push(Transfer {
-                chunk: (rank + ranks - step) % ranks,
-                count: 1,
-                source: rank,
-                destination: (rank + 1) % ranks,
-                action: Action::Copy,
-            });
+            schedule.push(Transfer::copy(
+                (rank + ranks - step) % ranks,
+                rank,
+                (rank + 1) % ranks,
+            ));
         }
     }
     schedule.claims = Claims {

@@ -2,7 +2,7 @@
 
 use super::{AlgorithmError, Record, Request, any_ranks, make_room};
 use crate::collective::CollectiveKind;
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[Record {
@@ -27,25 +27,21 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     for step in 0..clockwise {
         schedule.begin_step();
         for rank in 0..ranks {
-            schedule.push(Transfer {
-                chunk: (rank + ranks - step) % ranks,
-                count: 1,
-                source: rank,
-                destination: (rank + 1) % ranks,
-                action: Action::Copy,
-            });
+            schedule.push(Transfer::copy(
+                (rank + ranks - step) % ranks,
+                rank,
+                (rank + 1) % ranks,
+            ));
         }
         if step >= counter_clockwise {
             continue;
         }
         for rank in 0..ranks {
-            schedule.push(Transfer {
-                chunk: (rank + step) % ranks,
-                count: 1,
-                source: rank,
-                destination: (rank + ranks - 1) % ranks,
-                action: Action::Copy,
-            });
+            schedule.push(Transfer::copy(
+                (rank + step) % ranks,
+                rank,
+                (rank + ranks - 1) % ranks,
+            ));
         }
     }
     schedule.claims = Claims {

@@ -12,7 +12,7 @@
 
 use super::{AlgorithmError, Record, Request, any_ranks, make_room, one_stage};
 use crate::collective::CollectiveKind;
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[
@@ -164,36 +164,31 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             <= u64::from(channels)
     });
     let mut schedule = Schedule::new(collective);
-    let send = |schedule: &mut Schedule, source, destination, action| {
+    // A transfer of each piece of the vector.
+    let send = |schedule: &mut Schedule, transfer: Transfer| {
         for chunk in 0..stripes {
-            schedule.push(Transfer {
-                chunk,
-                count: 1,
-                source,
-                destination,
-                action,
-            });
+            schedule.push(Transfer { chunk, ..transfer });
         }
     };
     for groups in &hierarchy.levels {
         schedule.begin_step();
         for (middle, members) in groups {
             for &member in members {
-                send(&mut schedule, member, *middle, Action::Reduce);
+                send(&mut schedule, Transfer::reduce(0, member, *middle));
             }
         }
     }
     if hierarchy.last.len() > 1 {
         schedule.begin_step();
         for (source, destination) in ordered_pairs(&hierarchy.last) {
-            send(&mut schedule, source, destination, Action::Reduce);
+            send(&mut schedule, Transfer::reduce(0, source, destination));
         }
     }
     for groups in hierarchy.levels.iter().rev() {
         schedule.begin_step();
         for (middle, members) in groups {
             for &member in members {
-                send(&mut schedule, *middle, member, Action::Copy);
+                send(&mut schedule, Transfer::copy(0, *middle, member));
             }
         }
     }
@@ -221,13 +216,7 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let send =
         |schedule: &mut Schedule, blocks: &mut dyn Iterator<Item = u32>, source, destination| {
             for chunk in blocks {
-                schedule.push(Transfer {
-                    chunk,
-                    count: 1,
-                    source,
-                    destination,
-                    action: Action::Copy,
-                });
+                schedule.push(Transfer::copy(chunk, source, destination));
             }
         };
     // The blocks that each rank holds when it has collected, always a contiguous range, and how
