@@ -236,6 +236,14 @@ pub fn build(
             fabric: fabric.ranks(),
         });
     }
+    if collective.pieces() > 1 {
+        let reason = "it decides by itself into how many pieces blocks are cut; ask for one".into();
+        return Err(AlgorithmError::Refused {
+            name: record.name,
+            ranks,
+            reason,
+        });
+    }
     (record.accepts)(ranks).map_err(|reason| AlgorithmError::Refused {
         name: record.name,
         ranks,

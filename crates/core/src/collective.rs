@@ -29,7 +29,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::units::Bytes;
+use crate::units::{Bytes, UnitError};
 
 /// Why a collective was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -282,12 +282,22 @@ impl Collective {
         (size.get() % parts == 0).then(|| Bytes::new(size.get() / parts))
     }
 
-    /// The bytes of `count` chunks from `chunk` on; stops at the largest number there is.
-    pub fn range_bytes(&self, size: Bytes, chunk: u32, count: u32) -> Bytes {
-        let bytes = (0..count)
-            .map(|offset| self.chunk_bytes(size, chunk.wrapping_add(offset)).get())
-            .fold(0, u64::saturating_add);
-        Bytes::new(bytes)
+    /// The bytes of `count` chunks from `chunk` on, or an error where they leave 64 bits.
+    pub fn range_bytes(&self, size: Bytes, chunk: u32, count: u32) -> Result<Bytes, UnitError> {
+        let parts = u128::from(self.parts());
+        // The bytes of all chunks before one: whole cuts of the size, and a part of another.
+        let before = |chunk: u128| {
+            let size = u128::from(size.get());
+            chunk / parts * size + size * (chunk % parts) / parts
+        };
+        let first = u128::from(chunk);
+        let bytes = before(first + u128::from(count)) - before(first);
+        u64::try_from(bytes)
+            .map(Bytes::new)
+            .map_err(|_| UnitError::Overflow {
+                what: format!("{count} chunks of a collective of {size}"),
+                smallest: "bytes",
+            })
     }
 
     /// Into how many chunks the bytes that `size` counts are cut.

@@ -118,18 +118,22 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
     directions
 }
 
-/// Takes the circles of an all-to-all for a step where they load links less.
+/// Takes the circles of an all-to-all for a step that is one, where they load links less.
 fn relieve(schedule: &Schedule, step: Range<usize>, ring: &WdmRing, directions: &mut [Direction]) {
     let Some(groups) = all_to_all::groups(schedule, step.clone(), ring.ranks) else {
         return;
     };
+    // Several all-to-alls side by side have segments of their own to stay on.
+    let [group] = &groups[..] else {
+        return;
+    };
+    let members = group.members.len() as u32;
     let places = all_to_all::places(&groups, ring.ranks);
     let circled: Vec<Direction> = step
         .clone()
         .map(|index| {
-            let (number, from) = places[schedule.source()[index] as usize];
+            let (_, from) = places[schedule.source()[index] as usize];
             let (_, to) = places[schedule.destination()[index] as usize];
-            let members = groups[number].members.len() as u32;
             let facing = Direction::BOTH[(from.min(to) % 2) as usize];
             all_to_all::circle(from, to, members).0.unwrap_or(facing)
         })

@@ -220,8 +220,9 @@ impl Schedule {
         };
         let mut reversed = Schedule::new(collective);
         reversed.claims = Claims {
-            chunks_sent_per_rank: None,
-            ..self.claims.clone()
+            neighbours_only: self.claims.neighbours_only,
+            schedule_steps: self.claims.schedule_steps,
+            ..Claims::default()
         };
         reversed.reserve(self.len());
         for step in (0..self.steps()).rev() {

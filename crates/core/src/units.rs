@@ -116,6 +116,15 @@ impl Bytes {
     pub const fn get(self) -> u64 {
         self.0
     }
+
+    /// The sum, or an error where it leaves 64 bits.
+    pub fn plus(self, other: Bytes) -> Result<Bytes, UnitError> {
+        let overflow = || UnitError::Overflow {
+            what: "a sum of sizes".into(),
+            smallest: "bytes",
+        };
+        self.0.checked_add(other.0).map(Bytes).ok_or_else(overflow)
+    }
 }
 
 impl Rate {

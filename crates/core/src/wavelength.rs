@@ -30,8 +30,8 @@ use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
 
 use crate::fabric::{Direction, Fabric, WdmRing};
-use crate::plan::{CONVERTED, Circuit, Plan};
-use crate::route::Arc;
+use crate::plan::{CONVERTED, Plan};
+use crate::route::{Arc, loads};
 use crate::schedule::Schedule;
 use crate::spec::{Spec, SpecError};
 use crate::spelling::suggest;
@@ -54,8 +54,8 @@ pub enum WavelengthError {
     Spec(#[from] SpecError),
     /// `optimal` was asked for something else than a one-stage all-to-all.
     #[error(
-        "step {step}: `optimal` assigns one-stage all-to-all steps only, without converters or a \
-         limit on ports; use first_fit"
+        "step {step}: `optimal` assigns one-stage all-to-all steps only, without a limit on ports; \
+         use first_fit"
     )]
     NotAllToAll {
         /// The step of the schedule.
@@ -294,8 +294,7 @@ impl Steps<'_> {
                 )
             })
             .collect::<Result<Vec<Arc>, _>>()?;
-        let plain = !ring.converters && ring.ports.is_none();
-        if plain && matches!(rule, Rule::Auto | Rule::Optimal) {
+        if ring.ports.is_none() && matches!(rule, Rule::Auto | Rule::Optimal) {
             if let Some(channels) = optimal::channels(schedule, range.clone(), &arcs, ring) {
                 for (index, channel) in range.zip(&channels) {
                     put(index, channel / ring.channels(), channel % ring.channels());
@@ -370,28 +369,36 @@ fn place(
 /// lightpaths on one fibre of one link in one slot.
 pub fn wavelengths_used(plan: &Plan) -> u32 {
     let Fabric::WdmRing(ring) = &plan.fabric;
-    if !ring.converters {
-        let mut lit = vec![false; usize::from(u16::MAX) + 1];
-        plan.wavelength
+    if ring.converters {
+        return greatest_load(plan, ring);
+    }
+    let mut lit = vec![false; usize::from(u16::MAX) + 1];
+    for &wavelength in &plan.wavelength {
+        lit[usize::from(wavelength)] = true;
+    }
+    lit.iter().filter(|&&lit| lit).count() as u32
+}
+
+/// The greatest number of lightpaths on one fibre of one link in one slot.
+fn greatest_load(plan: &Plan, ring: &WdmRing) -> u32 {
+    let place = |index: &usize| {
+        let circuit = plan.circuit(*index);
+        (plan.slot[*index], circuit.fibre, circuit.direction)
+    };
+    let mut indices: Vec<usize> = (0..plan.len()).collect();
+    indices.sort_unstable_by_key(place);
+    let mut greatest = 0;
+    for together in indices.chunk_by(|one, other| place(one) == place(other)) {
+        let direction = plan.direction[together[0]];
+        let arcs: Vec<Arc> = together
             .iter()
-            .for_each(|&wavelength| lit[usize::from(wavelength)] = true);
-        return lit.iter().filter(|&&lit| lit).count() as u32;
+            .filter_map(|&index| {
+                let transfer = plan.schedule.transfer(index);
+                Arc::new(ring, transfer.source, transfer.destination, direction)
+            })
+            .collect();
+        let most = loads(direction, &arcs, ring.ranks).into_iter().max();
+        greatest = greatest.max(most.unwrap_or(0));
     }
-    let mut load = rustc_hash::FxHashMap::default();
-    for lightpath in plan.lightpaths() {
-        let Circuit {
-            direction, fibre, ..
-        } = lightpath.circuit;
-        let transfer = lightpath.transfer;
-        let Some(arc) = Arc::new(ring, transfer.source, transfer.destination, direction) else {
-            continue;
-        };
-        for hop in 0..arc.hops {
-            let link = (arc.first + hop) % ring.ranks;
-            *load
-                .entry((lightpath.slot, direction, fibre, link))
-                .or_insert(0u32) += 1;
-        }
-    }
-    load.into_values().max().unwrap_or(0)
+    greatest
 }

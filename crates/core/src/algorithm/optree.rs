@@ -55,15 +55,15 @@ pub enum DepthRounding {
 
 /// Theorem 1: ceil((2k - 1) N^(1 + 1/k) / (8w)) steps; for k = 1 the one-stage ceil(N^2 / (8w)).
 ///
-/// The formula is continuous in m = N^(1/k) and a bound for no particular tree. Where the float
-/// comes within 1e-9 of a whole number it is taken as that number.
+/// The formula is continuous in m = N^(1/k) and a bound for no particular tree. A float within
+/// rounding errors (1 part in 10^13) above a whole number is taken as that number.
 pub fn paper_steps(ranks: u32, channels: u32, depth: u32) -> u64 {
     if depth <= 1 {
         return one_stage::paper_ring_wavelengths(ranks).div_ceil(u64::from(channels));
     }
     let (ranks, depth) = (f64::from(ranks), f64::from(depth));
     let steps = (2.0 * depth - 1.0) * ranks.powf(1.0 + 1.0 / depth) / (8.0 * f64::from(channels));
-    (steps - 1e-9 * steps).ceil() as u64
+    (steps - 1e-13 * steps).ceil() as u64
 }
 
 /// Theorem 2: k* = (ln N + sqrt(ln N (ln N - 2))) / 2, rounded; `None` for N <= 7, where the root
@@ -132,9 +132,9 @@ fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), Algorit
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
-    let (radices, claimed_depth) = choose_tree(request)?;
     let mut schedule = Schedule::new(request.collective);
     make_room(&mut schedule, ranks)?;
+    let (radices, claimed_depth) = choose_tree(request)?;
     let mut groups = vec![tree::Group {
         start: 0,
         len: ranks,

@@ -93,7 +93,10 @@ fn write_head(plan: &Plan, text: &mut String) {
         collective.pieces()
     );
     let _ = writeln!(text, "fabric {}", plan.fabric);
-    let _ = writeln!(text, "algorithm {}", plan.algorithm);
+    // What would end the line early, or be taken for a comment, is written as a blank.
+    let unprintable = |letter: char| letter.is_control() || letter == '#';
+    let algorithm = plan.algorithm.replace(unprintable, " ");
+    let _ = writeln!(text, "algorithm {}", algorithm.trim());
     if let Some(size) = plan.size {
         let _ = writeln!(text, "size {size}");
     }

@@ -108,12 +108,15 @@ pub(crate) fn groups(schedule: &Schedule, step: Range<usize>, ranks: u32) -> Opt
     members
         .into_iter()
         .zip(rounds)
-        .filter(|(members, _)| !members.is_empty())
-        .map(|(members, rounds)| {
+        .enumerate()
+        .filter(|(_, (members, _))| !members.is_empty())
+        .map(|(name, (members, rounds))| {
             let others = members.len() as u32 - 1;
-            let complete = members
-                .iter()
-                .all(|&member| sent_to[member as usize] == others);
+            // Who gives the set its name is a member only if it sends as well.
+            let complete = members[0] as usize == name
+                && members
+                    .iter()
+                    .all(|&member| sent_to[member as usize] == others);
             complete.then_some(Group { members, rounds })
         })
         .collect()

@@ -10,10 +10,10 @@ mod asynchronous;
 mod settings;
 
 use super::{Policy, SimulationError};
-use crate::fabric::{Fabric, WdmRing};
+use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns};
 use crate::plan::Plan;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Time, UnitError};
 use settings::Settings;
 
 /// The time that a plan takes under a policy, with columns per slot, link and rank.
@@ -29,7 +29,7 @@ pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, Sim
         Policy::PerPort => asynchronous::run(plan, ring, &slots, &mut ledger)?,
         _ => with_barriers(plan, ring, policy, &slots, &mut ledger)?,
     };
-    let (links, ranks) = ledger.close();
+    let (links, ranks) = ledger.close()?;
     let charged = |time: &&Time| **time > Time::ZERO;
     Ok(Outcome {
         simulator: "circuit",
@@ -155,8 +155,8 @@ struct Ledger<'a> {
     /// The transmission time computed last: most transfers are of one size.
     latest: Option<(Bytes, Time)>,
     /// Changes from one link to the next along the lower-to-higher circle, per direction.
-    busy: [Vec<u64>; 2],
-    crossed: [Vec<u64>; 2],
+    busy: [Vec<u128>; 2],
+    crossed: [Vec<u128>; 2],
     ranks: RankColumns,
 }
 
@@ -180,24 +180,23 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    fn bytes(&self, index: usize) -> Bytes {
+    fn bytes(&self, index: usize) -> Result<Bytes, UnitError> {
         let (chunk, count) = (
             self.plan.schedule.chunk()[index],
             self.plan.schedule.count()[index],
         );
         match self.uniform {
-            Some(bytes) => Bytes::new(bytes.get().saturating_mul(count.into())),
-            None => self
-                .plan
-                .schedule
-                .collective
-                .range_bytes(self.size, chunk, count),
+            Some(bytes) if count == 1 => Ok(bytes),
+            _ => {
+                let collective = self.plan.schedule.collective;
+                collective.range_bytes(self.size, chunk, count)
+            }
         }
     }
 
     /// How long a transfer's lightpath is up, and enters its traffic.
     fn enter(&mut self, index: usize) -> Result<Time, SimulationError> {
-        let bytes = self.bytes(index);
+        let bytes = self.bytes(index)?;
         let transmission = match self.latest {
             Some((same, time)) if same == bytes => time,
             _ => self.ring.rate.transmission(bytes)?,
@@ -212,12 +211,12 @@ impl<'a> Ledger<'a> {
         let flight = self.ring.propagation.times(hops.into())?;
         let duration = self.ring.conversion.plus(flight)?.plus(transmission)?;
         let (from, to) = match direction {
-            crate::fabric::Direction::Clockwise => (source, destination),
-            crate::fabric::Direction::CounterClockwise => (destination, source),
+            Direction::Clockwise => (source, destination),
+            Direction::CounterClockwise => (destination, source),
         };
         for (column, amount) in [
-            (&mut self.busy, duration.ps()),
-            (&mut self.crossed, bytes.get()),
+            (&mut self.busy, u128::from(duration.ps())),
+            (&mut self.crossed, u128::from(bytes.get())),
         ] {
             let circle = &mut column[direction as usize];
             circle[from as usize] = circle[from as usize].wrapping_add(amount);
@@ -226,8 +225,12 @@ impl<'a> Ledger<'a> {
                 circle[0] = circle[0].wrapping_add(amount);
             }
         }
-        self.ranks.sent[source as usize] += bytes.get();
-        self.ranks.received[destination as usize] += bytes.get();
+        for total in [
+            &mut self.ranks.sent[source as usize],
+            &mut self.ranks.received[destination as usize],
+        ] {
+            *total = Bytes::new(*total).plus(bytes)?.get();
+        }
         Ok(duration)
     }
 
@@ -243,28 +246,33 @@ impl<'a> Ledger<'a> {
 
     /// Sums the changes up. The circle's link i joins ranks i and i + 1: counter-clockwise it
     /// starts at rank i + 1.
-    fn close(self) -> (LinkColumns, RankColumns) {
+    fn close(self) -> Result<(LinkColumns, RankColumns), SimulationError> {
         let ranks = self.ring.ranks as usize;
-        let sum = |circles: [Vec<u64>; 2]| -> Vec<u64> {
+        let sum = |what: &str, circles: [Vec<u128>; 2]| -> Result<Vec<u64>, UnitError> {
             let [clockwise, mut counter] = circles.map(|changes| {
-                let mut level = 0u64;
+                let mut level = 0u128;
                 let levels = changes[..ranks].iter().map(|change| {
                     level = level.wrapping_add(*change);
                     level
                 });
-                levels.collect::<Vec<u64>>()
+                levels.collect::<Vec<u128>>()
             });
             counter.rotate_right(1);
-            clockwise.into_iter().chain(counter).collect()
+            let overflow = |_| UnitError::Overflow {
+                what: format!("the {what} of a link"),
+                smallest: "picoseconds or bytes",
+            };
+            let levels = clockwise.into_iter().chain(counter);
+            levels
+                .map(|level| u64::try_from(level).map_err(overflow))
+                .collect()
         };
-        let busy = sum(self.busy).into_iter().map(Time::from_ps).collect();
-        (
-            LinkColumns {
-                busy,
-                bytes: sum(self.crossed),
-            },
-            self.ranks,
-        )
+        let busy = sum("busy time", self.busy)?;
+        let links = LinkColumns {
+            busy: busy.into_iter().map(Time::from_ps).collect(),
+            bytes: sum("traffic", self.crossed)?,
+        };
+        Ok((links, self.ranks))
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Policy, SimulationError};
 use crate::fabric::Fabric;
 use crate::outcome::{LinkColumns, Outcome, RankColumns, SlotColumns};
 use crate::plan::Plan;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Time, UnitError};
 
 /// The time that the paper's formula gives for the plan's algorithm, whatever the plan needs.
 ///
@@ -34,7 +34,11 @@ pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, Sim
     };
     // The largest part where the size does not divide evenly.
     let bytes = (u128::from(size.get()) * u128::from(part)).div_ceil(u128::from(whole));
-    let transmission = ring.rate.transmission(Bytes::new(bytes as u64))?;
+    let bytes = u64::try_from(bytes).map_err(|_| UnitError::Overflow {
+        what: format!("{part}/{whole} of {size}"),
+        smallest: "bytes",
+    })?;
+    let transmission = ring.rate.transmission(Bytes::new(bytes))?;
     let step = reconfiguration.plus(ring.conversion)?.plus(transmission)?;
     Ok(Outcome {
         simulator: "closed_form",

@@ -14,6 +14,8 @@ struct Loads {
     sent: Vec<u32>,
     received: Vec<u32>,
     slots: usize,
+    /// `[direction][link]`: in the slots before this one no fibre has room on the link.
+    full_before: [Vec<usize>; 2],
 }
 
 /// Places the arcs of a step in the order given, each in the earliest slot and lowest fibre that
@@ -33,6 +35,7 @@ pub(super) fn place(
         sent: Vec::new(),
         received: Vec::new(),
         slots: 0,
+        full_before: [vec![0; ring.ranks as usize], vec![0; ring.ranks as usize]],
     };
     let mut last = None;
     for &offset in order {
@@ -40,7 +43,7 @@ pub(super) fn place(
         // An equal arc cannot go earlier than the one before.
         let mut slot = match last {
             Some((before, slot)) if before == (arc, ends) => slot,
-            _ => 0,
+            _ => loads.first_open(arc, ring.wavelengths),
         };
         let fibre = loop {
             loads.open(slot);
@@ -72,6 +75,27 @@ impl Loads {
         let row = ((slot * 2 + arc.direction as usize) * self.fibres + fibre) * self.ranks;
         let ranks = self.ranks;
         (arc.first..arc.first + arc.hops).map(move |link| row + link as usize % ranks)
+    }
+
+    /// A slot before which some links of the arc have no room.
+    fn first_open(&mut self, arc: Arc, wavelengths: u32) -> usize {
+        const SAMPLES: u32 = 8;
+        let mut first = 0;
+        for sample in 0..=SAMPLES {
+            let link = (arc.first + (arc.hops - 1) * sample / SAMPLES) % self.ranks as u32;
+            let one = Arc {
+                first: link,
+                hops: 1,
+                ..arc
+            };
+            let mut slot = self.full_before[arc.direction as usize][link as usize];
+            while slot < self.slots && self.fibre(slot, one, wavelengths).is_none() {
+                slot += 1;
+            }
+            self.full_before[arc.direction as usize][link as usize] = slot;
+            first = first.max(slot);
+        }
+        first
     }
 
     fn fibre(&self, slot: usize, arc: Arc, wavelengths: u32) -> Option<usize> {

@@ -31,6 +31,37 @@ fn theorem_1_for_64_wavelengths() {
 }
 
 #[test]
+fn theorem_1_is_exact_for_large_values() {
+    // By whole-number arithmetic: the least S with (8 w S)^k >= (2k - 1)^k N^(k + 1).
+    for (ranks, wavelengths, depth, steps) in [
+        (8394, 1, 2, 288_394),
+        (8394, 3, 2, 96_132),
+        (5841, 1, 7, 32_766),
+        (10465, 2, 2, 200_730),
+        (1_048_575, 64, 2, 6_291_448),
+        (1024, 64, 5, 72),
+    ] {
+        assert_eq!(paper_steps(ranks, wavelengths, depth), steps, "{ranks}");
+    }
+}
+
+#[test]
+fn a_tree_of_k_stages_has_k_stages() {
+    for (ranks, depth) in [
+        (9, 3),
+        (27, 4),
+        (16, 3),
+        (1024, 7),
+        (1024, 10),
+        (5, 3),
+        (7, 2),
+    ] {
+        let plan = verified(AllGather, &format!("optree:k={depth}"), ranks, 2);
+        assert_eq!(plan.schedule.steps(), depth, "{ranks}");
+    }
+}
+
+#[test]
 fn theorem_2_rounded_both_ways() {
     for (ranks, ceil, nearest) in [
         (16, 3, 2),

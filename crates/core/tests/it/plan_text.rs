@@ -172,6 +172,14 @@ fn what_is_wrong_is_named_with_its_place() {
             7,
             "known claims are",
         ),
+        ("size 4MiB", "size 4MiB\nsize 5MiB", 6, 6, "one size"),
+        (
+            "claim neighbours_only",
+            "claim neighbours_only\nclaim neighbours_only",
+            7,
+            7,
+            "claimed twice",
+        ),
         ("steps 1 1 1", "steps 1 -1 1", 7, 9, "no number that fits"),
         ("slot 1", "slot 7", 10, 6, "0..3"),
         ("slot 1", "slot 0", 10, 6, "increasing order"),
@@ -204,7 +212,7 @@ fn what_is_wrong_is_named_with_its_place() {
             19,
             "says 12 lightpaths",
         ),
-        ("end 12", "end 9999999999", 15, 5, "at most 268435456"),
+        ("end 12", "end 9999999999", 15, 5, "at most 134217728"),
         (
             "x4 chunk+1 rank+1\nslot 1",
             "x0 chunk+1 rank+1\nslot 1",
@@ -246,6 +254,34 @@ fn what_is_wrong_is_named_with_its_place() {
         );
         assert!(error.problem.contains(problem), "{from} -> {to}: {error}");
     }
+}
+
+#[test]
+fn hostile_files_are_refused_quickly() {
+    let deep = GOOD.replace(
+        "x4 chunk+1 rank+1\nslot 1",
+        &format!("{}\nslot 1", "x1 ".repeat(100_000)),
+    );
+    let error = text::read(&deep).unwrap_err();
+    assert!(
+        error.problem.contains("at most 32 repetitions"),
+        "{}",
+        error.problem
+    );
+    let wide = GOOD.replace(
+        "steps 1 1 1",
+        &format!("steps 1 1 1{}", " 0".repeat(200_000)),
+    );
+    assert_eq!(text::read(&wide).unwrap().slots(), 3);
+}
+
+#[test]
+fn an_algorithm_cannot_forge_the_head() {
+    let mut plan = verified(AllGather, "ring", 4, 1);
+    plan.algorithm = "mine # or not\nclaim paper_steps 1".into();
+    let read = text::read(&text::write(&plan)).unwrap();
+    assert_eq!(read.algorithm, "mine   or not claim paper_steps 1");
+    assert_eq!(read.schedule.claims, plan.schedule.claims);
 }
 
 #[test]

@@ -163,11 +163,46 @@ fn links_of_both_directions_are_numbered_by_their_start() {
 }
 
 #[test]
+fn per_port_keeps_the_order_in_which_contributions_combine() {
+    // Rank 0's contribution takes four links to rank 4: 41 s. Rank 3 has everybody's after 21 s, but
+    // its copy must not reach rank 4 before that, or rank 0 would be counted twice: 41 + 11 s.
+    let written = "opticoll plan 1
+collective all_reduce ranks=5 root=0 pieces=1
+fabric wdm_ring:ranks=5,wavelengths=4,rate=8b/s,reconfiguration=0s,propagation=10s
+algorithm by hand
+steps 1 1
+slot 0
+reduce 0 4>3 ccw 0.0
+reduce 0 2>3 cw 0.0
+reduce 0 1>3 cw 0.1
+reduce 0 0>3 ccw 0.2
+reduce 0 0>4 cw 0.3
+slot 1
+copy 0 3>4 cw 0.0
+copy 0 3>2 ccw 0.0
+copy 0 3>1 ccw 0.1
+copy 0 3>0 cw 0.1
+end 9
+";
+    let plan = opticoll::plan::text::read(written).unwrap();
+    assert_eq!(opticoll::verify::verify(&plan), []);
+    let outcome = simulate(&plan, Bytes::new(1), Policy::PerPort, "circuit").unwrap();
+    assert_eq!(outcome.time, ps("52s"));
+}
+
+#[test]
 fn closed_forms_refuse_what_no_paper_gives() {
     let plan = verified(AllGather, "ring_bidirectional", 8, 1);
     let error = simulate(&plan, Bytes::new(8), Policy::EveryStep, "closed_form").unwrap_err();
     assert!(error.to_string().contains("no paper gives"), "{error}");
     let plan = verified(AllGather, "ring", 8, 1);
+    for reversed in ["ring", "optree", "one_stage"] {
+        let plan = verified(CollectiveKind::ReduceScatter, reversed, 8, 1);
+        assert_eq!(
+            plan.schedule.claims.paper_steps, None,
+            "papers speak of all_gather only"
+        );
+    }
     let error = simulate(&plan, Bytes::new(8), Policy::OnChange, "closed_form").unwrap_err();
     assert!(
         error.to_string().contains("use every_step or free"),
@@ -191,4 +226,16 @@ fn a_time_beyond_64_bits_is_an_error() {
     );
     let size = Bytes::new(u64::MAX / 8);
     assert!(simulate(&plan, size, Policy::Free, "circuit").is_err());
+}
+
+#[test]
+fn traffic_beyond_64_bits_is_an_error() {
+    let plan = verified_with(
+        AllGather,
+        "ring",
+        "wdm_ring:ranks=8,wavelengths=1,rate=9000Tb/s",
+        "auto",
+    );
+    let error = simulate(&plan, Bytes::new(u64::MAX / 4), Policy::Free, "circuit").unwrap_err();
+    assert!(error.to_string().contains("too large"), "{error}");
 }

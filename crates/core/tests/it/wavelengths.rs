@@ -173,6 +173,46 @@ fn wrong_assignments_are_refused_with_a_hint() {
 }
 
 #[test]
+fn what_only_looks_like_an_all_to_all_is_not_coloured_as_one() {
+    use opticoll::collective::Collective;
+    use opticoll::fabric::Fabric;
+    use opticoll::schedule::{Schedule, Transfer};
+    use opticoll::verify::{ViolationKind, verify};
+    use opticoll::wavelength::{Assignment, assign};
+    // Rank 5 receives from two ranks and sends nothing: no all-to-all among 5, 7 and 9.
+    let fabric = Fabric::parse("wdm_ring:ranks=16,wavelengths=4").unwrap();
+    let Fabric::WdmRing(ring) = &fabric;
+    let mut schedule = Schedule::new(Collective::new(AllGather, 16).unwrap());
+    for (source, destination) in [(7, 5), (9, 5), (1, 2), (2, 1)] {
+        schedule.push(Transfer::copy(source, source, destination));
+    }
+    let directions = opticoll::route::shortest_arcs(&schedule, ring);
+    let plan = assign(
+        schedule,
+        directions,
+        &fabric,
+        Assignment::AUTO,
+        "by hand".into(),
+    )
+    .unwrap();
+    let collides =
+        |violation: &opticoll::verify::Violation| violation.kind == ViolationKind::Collision;
+    assert!(!verify(&plan).iter().any(collides));
+}
+
+#[test]
+fn converters_are_never_worse_than_none() {
+    for ranks in [16, 50, 100] {
+        let slots = |fabric: String| verified_with(AllGather, "one_stage", &fabric, "auto").slots();
+        let none = slots(format!("wdm_ring:ranks={ranks},wavelengths=2"));
+        let full = slots(format!(
+            "wdm_ring:ranks={ranks},wavelengths=2,converters=full"
+        ));
+        assert!(full <= none, "{ranks}: {full} against {none}");
+    }
+}
+
+#[test]
 fn a_transfer_to_nowhere_is_refused() {
     use opticoll::collective::Collective;
     use opticoll::fabric::Fabric;

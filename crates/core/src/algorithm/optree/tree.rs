@@ -75,23 +75,33 @@ pub fn deepest(ranks: u32) -> u32 {
 }
 
 /// The tree that the paper's depth k stands for: k stages of radix m, the least with m^k >= N.
+/// Where fewer stages of m would do, some are made smaller so that all k are used.
 pub fn uniform_radices(ranks: u32, depth: u32) -> Vec<u32> {
-    let reaches = |radix: u32| {
-        (0..depth)
-            .try_fold(1u64, |leaves, _| {
-                let leaves = leaves * u64::from(radix);
-                (leaves < u64::from(ranks)).then_some(leaves)
-            })
-            .is_none()
+    let leaves = |radices: &[u32]| {
+        radices
+            .iter()
+            .fold(1u64, |leaves, &radix| leaves.saturating_mul(radix.into()))
     };
-    let radix = (2..=ranks.max(2))
-        .find(|&radix| reaches(radix))
-        .unwrap_or(2);
-    vec![radix; depth as usize]
+    let reaches = |radices: &[u32]| leaves(radices) >= u64::from(ranks);
+    let radix = (2..=ranks.max(2)).find(|&radix| reaches(&vec![radix; depth as usize]));
+    let mut radices = vec![radix.unwrap_or(2); depth as usize];
+    // Each time the first k - 1 stages reach N, all k reach 2 N; one smaller radix of at least 2
+    // leaves two thirds of that or more.
+    while let Some((_, first)) = radices.split_last() {
+        let Some(place) = radices.iter().rposition(|&radix| radix > 2) else {
+            break;
+        };
+        if !reaches(first) {
+            break;
+        }
+        radices[place] -= 1;
+    }
+    radices
 }
 
 /// The greatest link load of each stage, in lightpaths of one block: what the stage needs in
-/// wavelengths per direction at the least.
+/// wavelengths per direction at the least. Antipodal ties are broken by parity here, which may differ
+/// by one from the routes of a finished plan.
 pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
     let mut groups = vec![Group {
         start: 0,

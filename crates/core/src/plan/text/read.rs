@@ -73,8 +73,11 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
     Ok(plan)
 }
 
-/// The most lightpaths that a plan file may hold: beyond them a plan would not fit into memory.
-const MOST_LIGHTPATHS: u64 = 1 << 28;
+/// The most lightpaths that a plan file may hold: some 7 GB.
+const MOST_LIGHTPATHS: u64 = 1 << 27;
+
+/// The most repetitions of a lightpath: more than 2^27 lightpaths can use.
+const MOST_REPETITIONS: usize = 32;
 
 /// The most time slots of a plan: simulations keep columns of them.
 const MOST_SLOTS: u32 = 1 << 24;
@@ -134,18 +137,28 @@ fn read_head(lines: &mut Lines<'_>) -> Result<(Plan, u32), PlanTextError> {
     words.keyword("algorithm")?;
     let algorithm = words.rest().to_owned();
     let (mut size, mut claims) = (None, Claims::default());
+    let mut claimed: Vec<&str> = Vec::new();
     let step_slots = loop {
         let mut words = Words::new(lines.line("size, claim or steps")?);
         match words.next("size, claim or steps")? {
             Word { text: "size", .. } => {
                 let word = words.next("a size")?;
+                if size.is_some() || !claimed.is_empty() {
+                    return Err(word.wrong("one size, before the claims"));
+                }
                 size = Some(
                     word.text
                         .parse::<Bytes>()
                         .map_err(|error| word.wrong(error))?,
                 );
             }
-            Word { text: "claim", .. } => read_claim(&mut words, &mut claims)?,
+            Word { text: "claim", .. } => {
+                let name = read_claim(&mut words, &mut claims)?;
+                if claimed.contains(&name.text) {
+                    return Err(name.wrong("claimed twice"));
+                }
+                claimed.push(name.text);
+            }
             Word { text: "steps", .. } => break read_steps(&mut words)?,
             word => return Err(word.wrong("expected size, claim or steps")),
         }
@@ -188,7 +201,8 @@ fn read_collective(line: Line<'_>) -> Result<Collective, PlanTextError> {
         .map_err(|error| pieces.1.wrong(error))
 }
 
-fn read_claim(words: &mut Words<'_>, claims: &mut Claims) -> Result<(), PlanTextError> {
+/// Reads a claim into `claims`; returns its name.
+fn read_claim<'a>(words: &mut Words<'a>, claims: &mut Claims) -> Result<Word<'a>, PlanTextError> {
     const KNOWN: &str = "paper_steps, paper_step_share, neighbours_only, schedule_steps or \
                          chunks_sent_per_rank";
     let name = words.next(KNOWN)?;
@@ -213,7 +227,7 @@ fn read_claim(words: &mut Words<'_>, claims: &mut Claims) -> Result<(), PlanText
         }
         _ => return Err(name.wrong(format!("known claims are {KNOWN}"))),
     }
-    Ok(())
+    Ok(name)
 }
 
 fn read_steps(words: &mut Words<'_>) -> Result<Vec<Range<u32>>, PlanTextError> {
@@ -306,6 +320,11 @@ fn read_lightpath(
         if total + plan.len() as u64 > most {
             return Err(word.wrong(format!(
                 "the `end` line says {most} lightpaths, this makes more"
+            )));
+        }
+        if repetitions.len() == MOST_REPETITIONS {
+            return Err(word.wrong(format!(
+                "at most {MOST_REPETITIONS} repetitions to a lightpath"
             )));
         }
         repetitions.push(repetition);
@@ -477,18 +496,18 @@ impl<'a> Lines<'a> {
 /// A word of a line, with its place.
 #[derive(Clone, Copy)]
 struct Word<'a> {
-    line: usize,
-    column: usize,
+    line: Line<'a>,
+    /// Bytes of the line before the word.
+    start: usize,
     text: &'a str,
 }
 
 impl Word<'_> {
     fn wrong(&self, problem: impl std::fmt::Display) -> PlanTextError {
-        let problem = format!("`{}`: {problem}", self.text);
         PlanTextError {
-            line: self.line,
-            column: self.column,
-            problem,
+            line: self.line.number,
+            column: self.line.text[..self.start].chars().count() + 1,
+            problem: format!("`{}`: {problem}", self.text),
         }
     }
 
@@ -529,10 +548,9 @@ impl<'a> Words<'a> {
             .next()
             .filter(|word| fits(word))?;
         self.at = start + word.len();
-        let column = self.line.text[..start].chars().count() + 1;
         Some(Word {
-            line: self.line.number,
-            column,
+            line: self.line,
+            start,
             text: word,
         })
     }

@@ -5,7 +5,7 @@
 //!
 //! * the arrival at u of every chunk it carries (from earlier steps of the schedule);
 //! * where contributions combine: the start of every transfer of an earlier step that reads what
-//!   t changes;
+//!   t changes, and the end of every one that changes it;
 //! * F + R, with F the time from which c is free on every link of its path and its transmitter at
 //!   u and receiver at v are free, and R the reconfiguration delay if either was set to another
 //!   circuit before (or to none), else zero.
@@ -149,18 +149,18 @@ pub(super) fn run(
     for step in &plan.step_slots {
         for slot in step.clone() {
             let mut retuned = Time::ZERO;
-            let (mut start, mut end) = (None, previous);
+            let (mut start, mut end) = (None, None);
             for &transfer in slots.of_slot(slot) {
                 let (began, retune) = network.start(transfer, ledger)?;
                 retuned = retuned.max(retune);
                 start = Some(start.map_or(began, |start: Time| start.min(began)));
-                end = end.max(network.runs[transfer as usize].end);
+                end = end.max(Some(network.runs[transfer as usize].end));
             }
             columns.start.push(start.unwrap_or(previous));
-            columns.end.push(end);
+            columns.end.push(end.unwrap_or(previous));
             columns.reconfiguration.push(retuned);
             columns.lightpaths.push(slots.of_slot(slot).len() as u64);
-            previous = end;
+            previous = previous.max(end.unwrap_or(previous));
         }
         for slot in step.clone() {
             slots
@@ -270,11 +270,14 @@ impl<'a> Network<'a> {
             destination,
             ..
         } = self.plan.schedule.transfer(index);
+        let combines = self.plan.schedule.collective.combines();
         (chunk..chunk + count)
             .flat_map(|chunk| {
+                let changed = self.arrived.get(&(destination, chunk));
                 [
                     self.arrived.get(&(source, chunk)),
                     self.read.get(&(destination, chunk)),
+                    changed.filter(|_| combines),
                 ]
             })
             .flatten()
