@@ -11,6 +11,7 @@ of its residue class have everything; then neighbours hand on what the other cla
 import numpy as np
 
 import opticoll
+from opticoll.errors import AlgorithmError
 
 
 def all_gather(
@@ -19,7 +20,7 @@ def all_gather(
     """Blocks go around in strides of `skip`, which must divide the number of ranks."""
     ranks = fabric.ranks
     if ranks % skip:
-        raise opticoll.AlgorithmError(f"{skip} does not divide {ranks} ranks; choose another skip")
+        raise AlgorithmError(f"{skip} does not divide {ranks} ranks; choose another skip")
     schedule = opticoll.Schedule(collective)
     everyone = np.arange(ranks)
     strides = ranks // skip

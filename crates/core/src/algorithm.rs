@@ -38,7 +38,7 @@ use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::{Fabric, WdmRing};
 use crate::schedule::Schedule;
 use crate::spec::{Spec, SpecError};
-use crate::spelling::suggest;
+use crate::spelling::{same_name, suggest};
 
 /// Why no schedule was made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -57,7 +57,7 @@ pub enum AlgorithmError {
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// The algorithm does not run here.
-    #[error("`{name}` cannot run on {ranks} ranks: {reason}")]
+    #[error("`{name}` does not run with N = {ranks}: {reason}")]
     Refused {
         /// The algorithm.
         name: &'static str,
@@ -206,9 +206,8 @@ pub fn find(collective: CollectiveKind, name: &str) -> Result<&'static Record, A
             .iter()
             .filter(|record| record.collective == collective)
     };
-    let plain = name.replace('-', "_");
     of_collective()
-        .find(|record| record.name == plain)
+        .find(|record| same_name(record.name, name))
         .ok_or_else(|| AlgorithmError::Unknown {
             name: name.into(),
             collective,

@@ -29,6 +29,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, UnitError};
 
 /// Why a collective was refused.
@@ -49,7 +50,7 @@ pub enum CollectiveError {
         ranks: u32,
     },
     /// The root is no rank.
-    #[error("root {root} is no rank: ranks are 0..{ranks}")]
+    #[error("root {root} is no rank: there are {ranks}, counted from 0")]
     Root {
         /// The root given.
         root: u32,
@@ -145,13 +146,12 @@ impl FromStr for CollectiveKind {
 
     /// Accepts `all_gather`, `all-gather` and `allgather`.
     fn from_str(name: &str) -> Result<CollectiveKind, CollectiveError> {
-        let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
         CollectiveKind::ALL
             .into_iter()
-            .find(|kind| plain(kind.name()) == plain(name))
+            .find(|kind| same_name(kind.name(), name))
             .ok_or_else(|| CollectiveError::Unknown {
                 name: name.into(),
-                hint: crate::spelling::suggest(name, CollectiveKind::ALL.map(CollectiveKind::name)),
+                hint: suggest(name, CollectiveKind::ALL.map(CollectiveKind::name)),
             })
     }
 }

@@ -19,7 +19,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::spec::{Spec, SpecError};
-use crate::spelling::suggest;
+use crate::spelling::{same_name, suggest};
 pub use wdm_ring::{Direction, WdmRing};
 
 /// Why a fabric was refused.
@@ -92,7 +92,10 @@ impl Fabric {
     /// options given to a preset replace its own.
     pub fn parse(text: &str) -> Result<Fabric, FabricError> {
         let mut spec: Spec = text.parse()?;
-        if let Some(preset) = PRESETS.iter().find(|preset| preset.name == spec.name()) {
+        if let Some(preset) = PRESETS
+            .iter()
+            .find(|preset| same_name(preset.name, spec.name()))
+        {
             let base: Spec = preset.spec.parse()?;
             let kept = base.options().filter(|(key, _)| spec.option(key).is_none());
             let mut merged = Spec::new(base.name());
@@ -101,7 +104,10 @@ impl Fabric {
             }
             spec = merged;
         }
-        match FAMILIES.iter().find(|family| family.name == spec.name()) {
+        match FAMILIES
+            .iter()
+            .find(|family| same_name(family.name, spec.name()))
+        {
             Some(family) => (family.build)(&spec),
             None => Err(FabricError::Unknown {
                 name: spec.name().into(),

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::outcome::Outcome;
 use crate::plan::Plan;
-use crate::spelling::suggest;
+use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, UnitError};
 
 /// Why a simulation was refused.
@@ -140,10 +140,9 @@ impl FromStr for Policy {
     type Err = SimulationError;
 
     fn from_str(name: &str) -> Result<Policy, SimulationError> {
-        let plain = name.replace('-', "_");
         Policy::ALL
             .into_iter()
-            .find(|policy| policy.name() == plain)
+            .find(|policy| same_name(policy.name(), name))
             .ok_or_else(|| SimulationError::Unknown {
                 what: "policy",
                 name: name.into(),
@@ -163,13 +162,14 @@ pub fn simulate(
     policy: Policy,
     simulator: &str,
 ) -> Result<Outcome, SimulationError> {
-    match simulator.replace('-', "_").as_str() {
-        "circuit" => circuit::simulate(plan, size, policy),
-        "closed_form" => closed_form::simulate(plan, size, policy),
-        _ => Err(SimulationError::Unknown {
+    let known = SIMULATORS.iter().map(|record| record.name);
+    match known.clone().find(|name| same_name(name, simulator)) {
+        Some("closed_form") => closed_form::simulate(plan, size, policy),
+        Some(_) => circuit::simulate(plan, size, policy),
+        None => Err(SimulationError::Unknown {
             what: "simulator",
             name: simulator.into(),
-            hint: suggest(simulator, SIMULATORS.iter().map(|record| record.name)),
+            hint: suggest(simulator, known),
         }),
     }
 }

@@ -1,17 +1,28 @@
-//! The nearest known name to a misspelt one, for hints in error messages.
+//! Names that are one whatever their case and hyphens, and the nearest known name to a misspelt one.
+
+/// Whether two spellings are one name: `one_stage`, `one-stage` and `One_Stage` are.
+pub(crate) fn same_name(one: &str, other: &str) -> bool {
+    let letters = |name: &str| -> String {
+        let plain = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
+        plain.flat_map(char::to_lowercase).collect()
+    };
+    letters(one) == letters(other)
+}
 
 /// `; did you mean X?`, or `; known are X, Y, Z` where nothing is near.
 pub(crate) fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let nearest = known
+    let begun = known
         .iter()
-        .map(|other| (distance(name, other), *other))
-        .min();
-    match nearest {
-        Some((edits, other)) if edits <= 1 + name.len().max(other.len()) / 3 => {
-            format!("; did you mean `{other}`?")
-        }
-        _ => format!("; known are {}", known.join(", ")),
+        .find(|other| name.len() > 2 && other.starts_with(name));
+    let nearest = known.iter().map(|other| (distance(name, other), other));
+    let near = nearest
+        .min()
+        .filter(|(edits, other)| *edits <= 1 + name.len().max(other.len()) / 3)
+        .map(|(_, other)| other);
+    match begun.or(near) {
+        Some(other) => format!("; did you mean `{other}`?"),
+        None => format!("; known are {}", known.join(", ")),
     }
 }
 

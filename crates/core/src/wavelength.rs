@@ -34,7 +34,7 @@ use crate::plan::{CONVERTED, Plan};
 use crate::route::{Arc, loads};
 use crate::schedule::Schedule;
 use crate::spec::{Spec, SpecError};
-use crate::spelling::suggest;
+use crate::spelling::{same_name, suggest};
 use grid::Grid;
 pub use order::Order;
 
@@ -171,10 +171,9 @@ impl Assignment {
     /// Reads a spelling such as `first_fit:order=longest` or `random:seed=7`.
     pub fn parse(text: &str) -> Result<Assignment, WavelengthError> {
         let spec: Spec = text.parse()?;
-        let plain = spec.name().replace('-', "_");
         let record = RECORDS
             .iter()
-            .find(|record| record.name == plain)
+            .find(|record| same_name(record.name, spec.name()))
             .ok_or_else(|| WavelengthError::Unknown {
                 name: spec.name().into(),
                 hint: suggest(spec.name(), RECORDS.iter().map(|record| record.name)),

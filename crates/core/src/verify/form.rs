@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
 use crate::fabric::{Fabric, WdmRing};
-use crate::plan::{CONVERTED, Plan};
-use crate::schedule::Action;
+use crate::plan::{CONVERTED, Circuit, Lightpath, Plan};
+use crate::schedule::{Action, Transfer};
 
 /// The most transfers, and the most steps, that are numbered: with 32 bits and some to spare.
 const MOST: usize = u32::MAX as usize - 2;
@@ -201,129 +201,121 @@ impl Ranges<'_> {
 
     /// Says what is wrong with a transfer, if anything.
     fn examine(&self, index: usize, step: usize, admitted: &mut Admitted, report: &mut Report) {
-        let lightpath = self.plan.lightpath(index);
-        let (transfer, circuit, slot) = (lightpath.transfer, lightpath.circuit, lightpath.slot);
-        let mut malformed = false;
-        let mut dark = false;
-        let mut fault = |kind: ViolationKind, sentence: String| {
+        let Lightpath {
+            transfer,
+            circuit,
+            slot,
+        } = self.plan.lightpath(index);
+        let unusable = [self.wrong_data(transfer), self.wrong_slot(slot)].concat();
+        let unlit = self.wrong_circuit(circuit);
+        let length = admitted.transfers;
+        mark(!unusable.is_empty(), index, &mut admitted.malformed, length);
+        mark(!unlit.is_empty(), index, &mut admitted.dark, length);
+        let others = [self.wrong_step(slot, step), self.wrong_action(transfer)];
+        for (kind, problem) in [unusable, unlit, others.concat()].concat() {
+            let name = named(self.plan, index);
             report.add(kind, || Violation {
                 transfers: vec![index],
                 slot: Some(slot),
                 wavelength: (kind == ViolationKind::WavelengthRange).then_some(circuit.wavelength),
                 chunk: (kind == ViolationKind::ChunkRange).then_some(transfer.chunk),
-                ..Violation::new(kind, format!("slot {slot}: transfer {sentence}"))
+                ..Violation::new(kind, format!("slot {slot}: transfer {name} {problem}"))
             });
-        };
+        }
+    }
+
+    /// Ranks and chunks that do not exist.
+    fn wrong_data(&self, transfer: Transfer) -> Vec<Fault> {
+        let mut faults = Vec::new();
         for rank in [transfer.source, transfer.destination] {
             if rank >= self.ranks {
-                malformed = true;
-                fault(
-                    ViolationKind::RankRange,
-                    format!(
-                        "{} has an end at rank {rank}, but ranks are 0..{}",
-                        named(self.plan, index),
-                        self.ranks
-                    ),
-                );
+                let ranks = up_to(self.ranks);
+                let problem = format!("has an end at rank {rank}, but ranks are {ranks}");
+                faults.push((ViolationKind::RankRange, problem));
             }
         }
         if transfer.source == transfer.destination {
-            malformed = true;
-            let sentence = format!("{index} ends at rank {}, where it starts", transfer.source);
-            fault(ViolationKind::SelfTransfer, sentence);
+            let problem = format!("ends at rank {}, where it starts", transfer.source);
+            faults.push((ViolationKind::SelfTransfer, problem));
         }
         let chunk_end = u64::from(transfer.chunk) + u64::from(transfer.count);
         if transfer.count == 0 {
-            malformed = true;
-            let sentence = format!("{} carries no chunk", named(self.plan, index));
-            fault(ViolationKind::ChunkRange, sentence);
+            faults.push((ViolationKind::ChunkRange, "carries no chunk".into()));
         } else if chunk_end > u64::from(self.chunks) {
-            malformed = true;
-            fault(
-                ViolationKind::ChunkRange,
-                format!(
-                    "{} carries chunk {}, but chunks are 0..{}",
-                    named(self.plan, index),
-                    chunk_end - 1,
-                    self.chunks
-                ),
-            );
+            let (last, chunks) = (chunk_end - 1, up_to(self.chunks));
+            let problem = format!("carries chunk {last}, but chunks are {chunks}");
+            faults.push((ViolationKind::ChunkRange, problem));
         }
-        if slot >= self.slots {
-            malformed = true;
-            fault(
-                ViolationKind::SlotRange,
-                format!(
-                    "{} is in a slot outside of 0..{}",
-                    named(self.plan, index),
-                    self.slots
-                ),
-            );
-        } else if let Some(own) = self.plan.step_slots.get(step)
-            && !own.contains(&slot)
-        {
-            fault(
-                ViolationKind::StepOrder,
-                format!(
-                    "{} belongs to step {step}, which has the slots {}..{}",
-                    named(self.plan, index),
-                    own.start,
-                    own.end
-                ),
-            );
+        faults
+    }
+
+    /// A slot that does not exist.
+    fn wrong_slot(&self, slot: u32) -> Vec<Fault> {
+        if slot < self.slots {
+            return Vec::new();
         }
-        if u32::from(circuit.fibre) >= self.ring.fibres {
-            dark = true;
-            fault(
-                ViolationKind::FibreRange,
-                format!(
-                    "{} is on fibre {}, but fibres are 0..{}",
-                    named(self.plan, index),
-                    circuit.fibre,
-                    self.ring.fibres
-                ),
-            );
-        }
-        if circuit.wavelength == CONVERTED {
-            if !self.ring.converters {
-                dark = true;
-                fault(
-                    ViolationKind::Conversion,
-                    format!(
-                        "{} changes its wavelength, but the fabric has no converters",
-                        named(self.plan, index)
-                    ),
-                );
+        let problem = format!("is in a slot that is not one of {}", up_to(self.slots));
+        vec![(ViolationKind::SlotRange, problem)]
+    }
+
+    /// A slot of another step than the transfer's.
+    fn wrong_step(&self, slot: u32, step: usize) -> Vec<Fault> {
+        match self.plan.step_slots.get(step) {
+            Some(own) if slot < self.slots && !own.contains(&slot) => {
+                let slots = match own.end.checked_sub(1) {
+                    Some(last) if last >= own.start => format!("slots {} to {last}", own.start),
+                    _ => "no slots".into(),
+                };
+                let problem = format!("belongs to step {step}, which has {slots}");
+                vec![(ViolationKind::StepOrder, problem)]
             }
-        } else if u32::from(circuit.wavelength) >= self.ring.wavelengths {
-            dark = true;
-            fault(
-                ViolationKind::WavelengthRange,
-                format!(
-                    "{} is on wavelength {}, but wavelengths are 0..{}",
-                    named(self.plan, index),
-                    circuit.wavelength,
-                    self.ring.wavelengths
-                ),
-            );
+            _ => Vec::new(),
         }
-        if !self.combines && transfer.action == Action::Reduce {
-            fault(
-                ViolationKind::WrongAction,
-                format!(
-                    "{} reduces, but {} combines nothing",
-                    named(self.plan, index),
-                    self.plan.schedule.collective.kind()
-                ),
-            );
+    }
+
+    /// A fibre or wavelength that does not exist, or a conversion that cannot be.
+    fn wrong_circuit(&self, circuit: Circuit) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if u32::from(circuit.fibre) >= self.ring.fibres {
+            let (fibre, fibres) = (circuit.fibre, up_to(self.ring.fibres));
+            let problem = format!("is on fibre {fibre}, but fibres are {fibres}");
+            faults.push((ViolationKind::FibreRange, problem));
         }
-        mark(
-            malformed,
-            index,
-            &mut admitted.malformed,
-            admitted.transfers,
-        );
-        mark(dark, index, &mut admitted.dark, admitted.transfers);
+        let wavelength = circuit.wavelength;
+        if wavelength == CONVERTED {
+            if !self.ring.converters {
+                let problem = "changes its wavelength, but the fabric has no converters".into();
+                faults.push((ViolationKind::Conversion, problem));
+            }
+        } else if u32::from(wavelength) >= self.ring.wavelengths {
+            let wavelengths = up_to(self.ring.wavelengths);
+            let problem =
+                format!("is on wavelength {wavelength}, but wavelengths are {wavelengths}");
+            faults.push((ViolationKind::WavelengthRange, problem));
+        }
+        faults
+    }
+
+    /// A combination where nothing combines.
+    fn wrong_action(&self, transfer: Transfer) -> Vec<Fault> {
+        if self.combines || transfer.action == Action::Copy {
+            return Vec::new();
+        }
+        let kind = self.plan.schedule.collective.kind();
+        let problem = format!("reduces, but {kind} combines nothing");
+        vec![(ViolationKind::WrongAction, problem)]
+    }
+}
+
+/// What is wrong, and the rest of the sentence that says so.
+type Fault = (ViolationKind, String);
+
+/// The numbers below `count`, in words.
+fn up_to(count: u32) -> String {
+    match count {
+        0 => "none".into(),
+        1 => "only 0".into(),
+        _ => format!("0 to {}", count - 1),
     }
 }
 

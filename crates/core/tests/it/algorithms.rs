@@ -156,6 +156,25 @@ fn roots_are_respected() {
 }
 
 #[test]
+fn names_are_one_whatever_their_case_and_hyphens() {
+    for spelling in ["one_stage", "one-stage", "One_Stage", "ONESTAGE"] {
+        let fabric = "WDM-Ring:ranks=4,wavelengths=2";
+        let plan = plan_with(AllGather, spelling, fabric, "First-Fit").unwrap();
+        assert_eq!(plan.schedule.steps(), 1, "{spelling}");
+    }
+    assert!("every-step".parse::<opticoll::simulate::Policy>().is_ok());
+}
+
+#[test]
+fn pieces_are_the_algorithms_choice() {
+    let fabric = opticoll::fabric::Fabric::parse("wdm_ring:ranks=4,wavelengths=1").unwrap();
+    let collective = opticoll::collective::Collective::new(AllGather, 4).unwrap();
+    let collective = collective.with_pieces(2).unwrap();
+    let refused = opticoll::algorithm::build(&"ring".parse().unwrap(), collective, &fabric);
+    assert!(refused.unwrap_err().to_string().contains("ask for one"));
+}
+
+#[test]
 fn refusals_say_why_and_what_would_do() {
     for (kind, algorithm, ranks, hint) in [
         (

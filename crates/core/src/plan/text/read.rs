@@ -30,7 +30,7 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
                 let word = words.next("a slot number")?;
                 let number: u32 = word.number()?;
                 if number >= slots {
-                    return Err(word.wrong(format!("the steps take {slots} slots, 0..{slots}")));
+                    return Err(word.wrong(format!("the steps take {slots} slots, counted from 0")));
                 }
                 if slot.is_some_and(|slot| number <= slot) {
                     return Err(word.wrong("slots must stand in increasing order"));
@@ -375,11 +375,15 @@ fn check_range(
         .into_iter()
         .find(|&r| r >= ranks)
     {
-        return Err(ranks_word.wrong(format!("rank {rank} is none of the ranks 0..{ranks}")));
+        return Err(ranks_word.wrong(format!(
+            "there are {ranks} ranks, counted from 0: none is {rank}"
+        )));
     }
     if transfer.chunk >= chunks {
         let chunk = transfer.chunk;
-        return Err(chunks_word.wrong(format!("chunk {chunk} is none of the chunks 0..{chunks}")));
+        return Err(chunks_word.wrong(format!(
+            "there are {chunks} chunks, counted from 0: none is {chunk}"
+        )));
     }
     Ok(())
 }
