@@ -2,7 +2,8 @@
 //!
 //! Work flows from top to bottom through these modules, and imports only point upwards:
 //! [`units`], [`fabric`], [`collective`], [`schedule`] (what moves), [`algorithm`] (named ways to
-//! make one), [`plan`] (how it moves), [`route`], [`wavelength`], [`verify`], [`simulate`].
+//! make one), [`plan`] (how it moves), [`route`], [`wavelength`], [`bound`] (what cannot be beaten),
+//! [`verify`], [`simulate`].
 #![forbid(unsafe_code)]
 
 mod spelling;
@@ -23,6 +24,8 @@ pub mod plan;
 pub mod route;
 
 pub mod wavelength;
+
+pub mod bound;
 
 pub mod verify;
 

@@ -1,0 +1,216 @@
+//! Bounds on time, in the cost model of the simulators: a slot takes its reconfiguration R, if
+//! charged, and as long as its longest lightpath: a + delta * hops + bytes / B.
+//!
+//! **bandwidth.** A rank must receive (or send) m bytes over r = min(2c, ports) channels of rate B:
+//! T >= m / (r B), beside one reconfiguration where any is charged, and one a + delta. m is
+//! (N - 1) d for all_gather (d the block), M (N - 1) / N for reduce_scatter (M one rank's input),
+//! 2 M (N - 1) / N for all_reduce (Patarasuk and Yuan, Journal of Parallel and Distributed Computing
+//! 2009: every rank's share of the traffic is that at least), M for broadcast and reduce, (N - 1) d
+//! at the root of gather and scatter. all_to_all: M / N bytes for each pair, floor(N^2 / 4) pairs
+//! over 2c channels of the cut.
+//!
+//! **rounds.** With R charged at every slot and at least G slots (growth): T >= G (R + a + delta)
+//! plus the bandwidth term.
+//!
+//! **relay_tree.** An all_gather in S slots whose longest lightpaths carry b_1, ..., b_S bytes has
+//! 2cN sum b_s link-bytes to offer, and needs N d C_S(N) of them, for every byte of a block travels
+//! along a tree of depth at most S (see [`super::relay_tree`]), however blocks are cut and striped.
+//! So T >= S (R + a + delta) + C_S(N) d / (2 c B) for the plan's own S, hence at least the minimum
+//! over S. Backwards the same for reduce_scatter with d = M / N.
+//!
+//! ```
+//! use opticoll::bound::time::{self, Charge};
+//! use opticoll::collective::{Collective, CollectiveKind};
+//! use opticoll::fabric::Fabric;
+//! let Fabric::WdmRing(ring) = Fabric::parse("optree_paper")?;
+//! let collective = Collective::new(CollectiveKind::AllGather, 1024)?;
+//! let bound = time::best(&ring, &collective, "4MiB".parse()?, Charge::EverySlot)?;
+//! assert_eq!(bound.name, "relay_tree");
+//! assert_eq!((bound.time.seconds() * 1e5).round(), 1368.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::relay_tree::{Costs, MOST_WORK};
+use super::{growth, intake};
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::WdmRing;
+use crate::units::{Bytes, Time, UnitError};
+
+/// How often a plan pays for reconfiguration at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charge {
+    /// In every slot: policy `every_step`.
+    EverySlot,
+    /// Once, to set up the first circuits, and slots run one after the other: `on_change`.
+    Once,
+    /// Never, but slots run one after the other: `free`.
+    Never,
+    /// Once, and ports go on without waiting for each other: `per_port`.
+    OncePerPort,
+}
+
+/// A time that no plan can go below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeBound {
+    /// The time.
+    pub time: Time,
+    /// Which bound, such as `bandwidth`.
+    pub name: &'static str,
+    /// Under which conditions it holds, in words.
+    pub assumption: &'static str,
+}
+
+/// All bounds on the time of a collective of a size.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn times(
+    ring: &WdmRing,
+    collective: &Collective,
+    size: Bytes,
+    charge: Charge,
+) -> Result<Vec<TimeBound>, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    if ranks < 2 {
+        return Ok(vec![TimeBound {
+            time: Time::ZERO,
+            name: "bandwidth",
+            assumption: "a single rank has everything",
+        }]);
+    }
+    let once = match charge {
+        Charge::Never => Time::ZERO,
+        _ => ring.reconfiguration,
+    };
+    let hop = ring.conversion.plus(ring.propagation)?;
+    let sending = bandwidth(ring, collective, size)?;
+    let mut bounds = vec![TimeBound {
+        time: once.plus(hop)?.plus(sending)?,
+        name: "bandwidth",
+        assumption: "no rank sends or receives faster than all its channels at once",
+    }];
+    if charge == Charge::OncePerPort {
+        return Ok(bounds);
+    }
+    let per_slot = match charge {
+        Charge::EverySlot => ring.reconfiguration.plus(hop)?,
+        _ => hop,
+    };
+    let beside = match charge {
+        Charge::Once => once,
+        _ => Time::ZERO,
+    };
+    let grown = !matches!(
+        collective.kind(),
+        CollectiveKind::Gather | CollectiveKind::Scatter | CollectiveKind::AllToAll
+    );
+    if grown {
+        let rounds = growth(ranks, intake(ring));
+        bounds.push(TimeBound {
+            time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
+            name: "rounds",
+            assumption: "slots one after the other, each as long as its longest lightpath",
+        });
+    }
+    if let Some(time) = relay_tree(ring, collective, size, per_slot)? {
+        bounds.push(TimeBound {
+            time: time.plus(beside)?,
+            name: "relay_tree",
+            assumption: "slots one after the other, each as long as its longest lightpath; \
+                         lightpaths deliver at their end only; blocks may be cut at will",
+        });
+    }
+    Ok(bounds)
+}
+
+/// The greatest of the bounds on time; of equal ones the last.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn best(
+    ring: &WdmRing,
+    collective: &Collective,
+    size: Bytes,
+    charge: Charge,
+) -> Result<TimeBound, UnitError> {
+    let bounds = times(ring, collective, size, charge)?;
+    let greatest = bounds.iter().copied().max_by_key(|bound| bound.time);
+    Ok(greatest.unwrap_or(bounds[0]))
+}
+
+/// The time in which `bytes / parts` go over `channels` channels at once, rounded down.
+fn over(ring: &WdmRing, bytes: u128, parts: u64, channels: u64) -> Result<Time, UnitError> {
+    let bit_ps = bytes
+        .checked_mul(8 * 1_000_000_000_000)
+        .ok_or_else(too_long)?;
+    let rate = u128::from(ring.rate.bits_per_second()) * u128::from(parts) * u128::from(channels);
+    u64::try_from(bit_ps / rate)
+        .map(Time::from_ps)
+        .map_err(|_| too_long())
+}
+
+fn too_long() -> UnitError {
+    UnitError::Overflow {
+        what: "a bound on the time".into(),
+        smallest: "picoseconds",
+    }
+}
+
+/// m / (r B), or the cut of an all_to_all.
+fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    let bytes = u128::from(size.get());
+    let others = u128::from(ranks - 1);
+    let both_ways = 2 * u64::from(ring.channels());
+    match collective.kind() {
+        CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => {
+            over(ring, bytes * others, 1, intake(ring))
+        }
+        CollectiveKind::ReduceScatter => over(ring, bytes * others, ranks, intake(ring)),
+        CollectiveKind::AllReduce => over(ring, 2 * bytes * others, ranks, intake(ring)),
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => over(ring, bytes, 1, intake(ring)),
+        CollectiveKind::AllToAll => {
+            let pairs = u128::from(ranks) * u128::from(ranks) / 4;
+            let cut = over(ring, bytes * pairs, ranks, both_ways)?;
+            Ok(cut.max(over(ring, bytes * others, ranks, intake(ring))?))
+        }
+    }
+}
+
+/// min over S of S (R + a + delta) + C_S(N) d / (2 c B), for collectives along relay trees.
+fn relay_tree(
+    ring: &WdmRing,
+    collective: &Collective,
+    size: Bytes,
+    per_slot: Time,
+) -> Result<Option<Time>, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    let parts = match collective.kind() {
+        CollectiveKind::AllGather => 1,
+        CollectiveKind::ReduceScatter => ranks,
+        _ => return Ok(None),
+    };
+    let (Some(costs), true) = (Costs::new(collective.ranks()), per_slot > Time::ZERO) else {
+        return Ok(None);
+    };
+    let channels = 2 * u64::from(ring.channels());
+    let bytes = u128::from(size.get());
+    let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?;
+    let mut least: Option<Time> = None;
+    for (slots, cost) in (1..).zip(costs) {
+        // No plan of this many slots or more is faster than that, whatever its tree.
+        let floor = per_slot.times(slots)?.plus(shortest)?;
+        if least.is_some_and(|least| floor >= least) {
+            break;
+        }
+        if slots * ranks * ranks > MOST_WORK {
+            return Ok(Some(least.map_or(floor, |least| least.min(floor))));
+        }
+        let sending = over(ring, bytes * u128::from(cost), parts, channels)?;
+        let time = per_slot.times(slots)?.plus(sending)?;
+        if least.is_none_or(|least| time < least) {
+            least = Some(time);
+        }
+    }
+    Ok(least)
+}

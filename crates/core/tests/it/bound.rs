@@ -1,0 +1,341 @@
+//! Lower bounds against exhaustive search and against what theory gives.
+
+use opticoll::bound::relay_tree::Costs;
+use opticoll::bound::time::{self, Charge};
+use opticoll::bound::{self, per_step};
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::{Fabric, WdmRing};
+
+use crate::verified;
+
+fn ring(ranks: u32, wavelengths: u32) -> WdmRing {
+    let Fabric::WdmRing(ring) =
+        Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
+    ring
+}
+
+fn gather(ranks: u32) -> Collective {
+    Collective::new(CollectiveKind::AllGather, ranks).unwrap()
+}
+
+/// The least priced length over *all* relay trees on a ring: every way to choose a parent for every
+/// rank, from the definition, with no thought of contiguity. The slot of a rank is one of
+/// 1..=prices.len(), its parent any rank of a smaller slot. Also says whether every tree of least
+/// length with nearest parents covers intervals only.
+fn exhaustive(ranks: usize, prices: &[u64]) -> u64 {
+    let slots = prices.len();
+    let mut least = u64::MAX;
+    let mut slot = vec![1; ranks];
+    slot[0] = 0;
+    loop {
+        let mut total = 0;
+        for rank in 1..ranks {
+            let parents = (0..ranks).filter(|&parent| slot[parent] < slot[rank]);
+            let hops = parents.map(|parent| {
+                let apart = rank.abs_diff(parent);
+                apart.min(ranks - apart) as u64
+            });
+            total += prices[slot[rank] - 1] * hops.min().unwrap();
+        }
+        least = least.min(total);
+        let Some(next) = (1..ranks).find(|&rank| slot[rank] < slots) else {
+            return least;
+        };
+        slot[1..next].fill(1);
+        slot[next] += 1;
+    }
+}
+
+/// The least length over all *rooted labelled trees* of a depth, by their parent lists: slower than
+/// [`exhaustive`] and free of its step "the nearest rank of a smaller slot is the best parent".
+fn exhaustive_by_parents(ranks: usize, depth: usize) -> u64 {
+    let mut least = u64::MAX;
+    let mut parent = vec![0; ranks];
+    loop {
+        let deep = |mut rank: usize| {
+            let mut hops = 0;
+            while rank != 0 && hops <= depth {
+                rank = parent[rank];
+                hops += 1;
+            }
+            hops
+        };
+        if (1..ranks).all(|rank| deep(rank) <= depth) {
+            let length = |rank: usize| {
+                let apart = rank.abs_diff(parent[rank]);
+                apart.min(ranks - apart) as u64
+            };
+            least = least.min((1..ranks).map(length).sum());
+        }
+        let Some(next) = (1..ranks).find(|&rank| parent[rank] + 1 < ranks) else {
+            return least;
+        };
+        parent[1..next].fill(0);
+        parent[next] += 1;
+    }
+}
+
+/// Whether some tree of least length and of this depth reaches other sets than intervals through
+/// some rank, when every rank is joined to its nearest parent.
+fn crossing_tree_with_nearest_parents(ranks: usize, depth: usize) -> bool {
+    let mut slot = vec![1; ranks];
+    slot[0] = 0;
+    loop {
+        let apart = |a: usize, b: usize| a.abs_diff(b).min(ranks - a.abs_diff(b));
+        let parent: Vec<usize> = (0..ranks)
+            .map(|rank| {
+                let smaller = (0..ranks).filter(|&other| slot[other] < slot[rank]);
+                smaller.min_by_key(|&other| apart(rank, other)).unwrap_or(0)
+            })
+            .collect();
+        for through in 1..ranks {
+            let reached = |mut rank: usize| {
+                while rank != through && rank != 0 {
+                    rank = parent[rank];
+                }
+                rank == through
+            };
+            let edges = (1..ranks - 1).filter(|&rank| reached(rank) != reached(rank + 1));
+            let inner = edges.count() + usize::from(reached(1)) + usize::from(reached(ranks - 1));
+            if inner != 2 {
+                return true;
+            }
+        }
+        let Some(next) = (1..ranks).find(|&rank| slot[rank] < depth) else {
+            return false;
+        };
+        slot[1..next].fill(1);
+        slot[next] += 1;
+    }
+}
+
+#[test]
+fn the_dynamic_program_finds_the_least_of_all_relay_trees() {
+    for ranks in 2..=9 {
+        for (depth, cost) in (1..ranks).zip(Costs::new(ranks as u32).unwrap()) {
+            if depth < 5 || ranks < 9 {
+                let least = exhaustive(ranks, &vec![1; depth]);
+                assert_eq!(cost, least, "N = {ranks}, depth {depth}");
+            }
+        }
+    }
+    for ranks in 2..=7 {
+        for (depth, cost) in (1..ranks).zip(Costs::new(ranks as u32).unwrap()) {
+            let least = exhaustive_by_parents(ranks, depth);
+            assert_eq!(cost, least, "all parents: N = {ranks}, depth {depth}");
+        }
+    }
+}
+
+#[test]
+fn trees_with_nearest_parents_reach_intervals() {
+    for ranks in 2..=8 {
+        for depth in 1..ranks.min(5) {
+            assert!(
+                !crossing_tree_with_nearest_parents(ranks, depth),
+                "N = {ranks}, depth {depth}"
+            );
+        }
+    }
+}
+
+#[test]
+fn priced_trees_are_the_least_of_all() {
+    for prices in [
+        vec![1, 1, 1],
+        vec![3, 1],
+        vec![1, 3],
+        vec![5, 2, 1],
+        vec![1, 2, 5],
+        vec![2, 7, 1],
+        vec![0, 1, 1],
+        vec![4, 3, 2, 1],
+    ] {
+        for ranks in 2..=8 {
+            assert_eq!(
+                per_step::cheapest(ranks as u32, &prices),
+                Some(exhaustive(ranks, &prices)),
+                "N = {ranks}, prices {prices:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn equal_prices_give_the_plain_tree_cost() {
+    for ranks in [2, 3, 10, 31, 64, 100] {
+        for (depth, cost) in (1..12).zip(Costs::new(ranks).unwrap()) {
+            let priced = per_step::cheapest(ranks, &vec![3; depth]);
+            assert_eq!(priced, Some(3 * cost), "N = {ranks}, depth {depth}");
+        }
+    }
+    // 4 ranks and one channel each way: 3 blocks over 2 channels take 2 steps.
+    assert!(per_step::refutes(4, 2, &[1]));
+    assert!(!per_step::refutes(4, 2, &[1, 1]));
+}
+
+#[test]
+fn tree_costs_of_1024_ranks() {
+    let costs: Vec<u64> = Costs::new(1024).unwrap().take(100).collect();
+    assert_eq!(
+        costs[..8],
+        [262_144, 15_433, 6975, 4962, 4135, 3620, 3392, 3100]
+    );
+    assert_eq!((costs[19], costs[99]), (2189, 1846));
+}
+
+#[test]
+fn tree_costs_at_both_ends_are_closed_forms() {
+    for ranks in [2u32, 3, 4, 7, 16, 33, 128] {
+        let costs: Vec<u64> = Costs::new(ranks).unwrap().take(ranks as usize).collect();
+        assert_eq!(costs[0], u64::from(ranks * ranks / 4), "one stage, {ranks}");
+        let deep = ranks as usize / 2;
+        assert_eq!(costs[deep - 1], u64::from(ranks - 1), "hop by hop, {ranks}");
+        assert!(costs.is_sorted_by(|one, next| one >= next));
+    }
+}
+
+#[test]
+fn least_steps_of_all_gather() {
+    // Computed independently for the reference table of the relay-tree planner.
+    for (ranks, wavelengths, steps) in [
+        (16, 2, 5),
+        (16, 4, 3),
+        (64, 8, 7),
+        (64, 16, 5),
+        (128, 8, 15),
+        (256, 16, 15),
+        (512, 16, 31),
+        (512, 64, 11),
+        (1024, 16, 61),
+        (1024, 64, 19),
+        (1024, 128, 11),
+        (2048, 64, 32),
+    ] {
+        let bound = bound::best(&ring(ranks, wavelengths), &gather(ranks));
+        assert_eq!(
+            (bound.steps, bound.name),
+            (steps, "relay_tree"),
+            "N = {ranks}, w = {wavelengths}"
+        );
+    }
+}
+
+#[test]
+fn simple_bounds_of_every_collective() {
+    use CollectiveKind::*;
+    // (collective, N, w, pieces, slots): counted by hand.
+    for (kind, ranks, wavelengths, pieces, steps) in [
+        (AllGather, 1, 1, 1, 0),
+        (AllGather, 2, 1, 1, 1),
+        (AllGather, 9, 1, 1, 4),  // 8 blocks over 2 channels
+        (AllGather, 9, 4, 1, 2),  // growth: 1 + 8 = 9 in one slot, but trees are too long
+        (AllGather, 3, 1, 4, 4),  // 8 chunks over 2 channels
+        (AllGather, 5, 64, 1, 1), // all to all in one slot
+        (ReduceScatter, 9, 1, 1, 4),
+        (AllReduce, 27, 1, 1, 3), // 3^3
+        (AllReduce, 28, 1, 1, 4),
+        (AllReduce, 4, 1, 7, 4), // 7 chunks over 2 channels
+        (Broadcast, 1024, 64, 1, 2),
+        (Reduce, 129, 64, 1, 1),
+        (Gather, 1024, 64, 1, 8),
+        (Scatter, 16, 2, 1, 4),
+        (AllToAll, 16, 2, 1, 16), // 64 over the cut of 4 channels
+        (AllToAll, 3, 1, 1, 1),
+    ] {
+        let collective = Collective::new(kind, ranks)
+            .unwrap()
+            .with_pieces(pieces)
+            .unwrap();
+        let bound = bound::best(&ring(ranks, wavelengths), &collective);
+        assert_eq!(bound.steps, steps, "{kind} {ranks} {wavelengths} {pieces}");
+        assert!(!bound.assumption.is_empty());
+    }
+}
+
+#[test]
+fn ports_and_fibres_count() {
+    let check = |fabric: &str, kind, steps| {
+        let Fabric::WdmRing(ring) = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(kind, ring.ranks).unwrap();
+        assert_eq!(bound::best(&ring, &collective).steps, steps, "{fabric}");
+    };
+    let kind = CollectiveKind::Gather;
+    check("wdm_ring:ranks=17,wavelengths=2", kind, 4);
+    check("wdm_ring:ranks=17,wavelengths=2,fibres=2", kind, 2);
+    check("wdm_ring:ranks=17,wavelengths=2,ports=1", kind, 16);
+    check(
+        "wdm_ring:ranks=17,wavelengths=2,ports=1",
+        CollectiveKind::Broadcast,
+        5,
+    );
+}
+
+#[test]
+fn no_named_algorithm_is_below_a_bound() {
+    use CollectiveKind::*;
+    for (kind, algorithm) in [
+        (AllGather, "optree"),
+        (AllGather, "one_stage"),
+        (AllGather, "ring"),
+        (AllGather, "ring_bidirectional"),
+        (AllGather, "neighbour_exchange"),
+        (AllGather, "bruck"),
+        (AllReduce, "wrht"),
+        (AllReduce, "recursive_doubling"),
+        (ReduceScatter, "optree"),
+    ] {
+        for (ranks, wavelengths) in [(4, 1), (16, 2), (16, 64), (64, 8), (32, 200)] {
+            let plan = verified(kind, algorithm, ranks, wavelengths);
+            let bound = bound::best(&ring(ranks, wavelengths), &plan.schedule.collective);
+            assert!(
+                u64::from(plan.slots()) >= bound.steps,
+                "{kind} {algorithm} on {ranks}, {wavelengths}: {} < {}",
+                plan.slots(),
+                bound.steps
+            );
+        }
+    }
+}
+
+#[test]
+fn times_of_the_reference_table() {
+    // (block, every slot charged, never charged) in milliseconds, N = 1024, w = 64, 40 Gb/s, 25 us.
+    for (size, charged, never) in [
+        ("64KiB", 0.52, 0.105),
+        ("1MiB", 3.85, 1.68),
+        ("4MiB", 13.68, 6.70),
+        ("32MiB", 66.4, 53.6),
+        ("128MiB", 227.3, 214.5),
+    ] {
+        let milliseconds = |charge| {
+            let bound = time::best(
+                &ring(1024, 64),
+                &gather(1024),
+                size.parse().unwrap(),
+                charge,
+            );
+            bound.unwrap().time.seconds() * 1e3
+        };
+        let close = |found: f64, expected: f64| (found - expected).abs() < 0.005 * expected + 1e-4;
+        let found = (
+            milliseconds(Charge::EverySlot),
+            milliseconds(Charge::Never),
+            milliseconds(Charge::Once),
+        );
+        assert!(close(found.0, charged), "{size}: {found:?}");
+        assert!(close(found.1, never), "{size}: {found:?}");
+        assert!(close(found.2, never + 0.025), "{size}: {found:?}");
+    }
+    let reduce = Collective::new(CollectiveKind::AllReduce, 1024).unwrap();
+    for (size, expected) in [("100MB", 0.31), ("249MB", 0.78), ("552MB", 1.72)] {
+        let bound = time::best(
+            &ring(1024, 64),
+            &reduce,
+            size.parse().unwrap(),
+            Charge::Never,
+        );
+        let found = bound.unwrap().time.seconds() * 1e3;
+        assert!((found - expected).abs() < 0.006, "{size}: {found}");
+    }
+}
