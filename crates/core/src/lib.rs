@@ -32,3 +32,5 @@ pub mod verify;
 pub mod outcome;
 
 pub mod simulate;
+
+pub mod planner;

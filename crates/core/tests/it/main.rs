@@ -6,6 +6,7 @@ mod bound;
 mod mutation;
 mod optree;
 mod plan_text;
+mod planner;
 mod properties;
 mod simulate;
 mod tidy;

@@ -36,6 +36,24 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "outcome",
         ],
     ),
+    (
+        "planner",
+        &[
+            "spec",
+            "units",
+            "fabric",
+            "collective",
+            "schedule",
+            "algorithm",
+            "plan",
+            "route",
+            "wavelength",
+            "bound",
+            "verify",
+            "outcome",
+            "simulate",
+        ],
+    ),
 ];
 
 /// Engines inside `simulate` do not import each other.

@@ -1,0 +1,235 @@
+//! Searches for plans that come near the lower bounds of [`crate::bound`].
+//!
+//! **Relay trees.** An all_gather on a ring looks the same from every rank, so one tree of
+//! lightpaths that takes a block from its owner to all others, rotated to all owners, is a whole
+//! plan. A lightpath of length l, rotated to all ranks, takes l channels of its direction in its
+//! step, when l divides N. What remains is to find *one* tree of N - 1 lightpaths with a step each, later
+//! than its parent's, whose lengths add up to at most c channels in every step and direction
+//! ([`tree`]), and to give the rotations channels ([`pack`]).
+//!
+//! ```
+//! use opticoll::collective::{Collective, CollectiveKind};
+//! use opticoll::fabric::Fabric;
+//! use opticoll::{bound, planner, verify};
+//! let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8")?;
+//! let collective = Collective::new(CollectiveKind::AllGather, 64)?;
+//! let plan = planner::relay_tree(&fabric, collective)?;
+//! let Fabric::WdmRing(ring) = &fabric;
+//! assert_eq!(u64::from(plan.slots()), bound::best(ring, &collective).steps);
+//! assert!(verify::verify(&plan).is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod named;
+mod pack;
+mod prices;
+mod tree;
+
+use thiserror::Error;
+
+use crate::algorithm::AlgorithmError;
+use crate::bound;
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::plan::{CONVERTED, Plan};
+use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::wavelength::WavelengthError;
+use tree::Edge;
+
+/// Why no plan was made.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PlannerError {
+    /// The planner does not know this collective.
+    #[error("the planner makes relay trees for all_gather of whole blocks, not for {what}; {hint}")]
+    Collective {
+        /// The collective.
+        what: String,
+        /// What would do.
+        hint: &'static str,
+    },
+    /// The fabric and the collective differ in their number of ranks.
+    #[error("the collective has {collective} ranks, the fabric {fabric}")]
+    Ranks {
+        /// Ranks of the collective.
+        collective: u32,
+        /// Ranks of the fabric.
+        fabric: u32,
+    },
+    /// A named algorithm failed.
+    #[error(transparent)]
+    Algorithm(#[from] AlgorithmError),
+    /// Wavelengths could not be assigned.
+    #[error(transparent)]
+    Wavelength(#[from] WavelengthError),
+}
+
+/// An all_gather along rotated relay trees in as few slots as were found, one block per lightpath
+/// and slot; never more slots than the best named algorithm. Deterministic.
+///
+/// # Errors
+/// Another collective than an all_gather of whole blocks, or one with another number of ranks than
+/// the fabric.
+pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+    let Fabric::WdmRing(ring) = fabric;
+    if collective.kind() != CollectiveKind::AllGather || collective.pieces() != 1 {
+        return Err(PlannerError::Collective {
+            what: format!("{} of {} pieces", collective.kind(), collective.pieces()),
+            hint: "reduce_scatter is an all_gather reversed",
+        });
+    }
+    if collective.ranks() != ring.ranks {
+        return Err(PlannerError::Ranks {
+            collective: collective.ranks(),
+            fabric: ring.ranks,
+        });
+    }
+    let least = bound::best(ring, &collective).steps as u32;
+    let named = named::fewest_slots(ring);
+    match search(
+        ring,
+        least,
+        named.as_ref().map_or(u32::MAX, |named| named.1),
+    ) {
+        Some(found) => Ok(found.plan(fabric, collective)),
+        None => named::plan(named.map_or("ring", |named| named.0), fabric, collective),
+    }
+}
+
+/// A tree with the channels of its rotations, if they are not the regular ones.
+struct Found {
+    tree: Vec<Edge>,
+    steps: u32,
+    placed: Option<Vec<Vec<(bool, pack::Placed)>>>,
+}
+
+/// Trees of `least` steps and more, until one packs into as few steps as the next would have; `None`
+/// if none takes fewer than `enough`.
+fn search(ring: &WdmRing, least: u32, enough: u32) -> Option<Found> {
+    let (ranks, channels) = (ring.ranks, ring.channels());
+    if ranks < 2 || ring.ports.is_some_and(|ports| ports < 2 * channels) {
+        return None;
+    }
+    let mut best: Option<Found> = None;
+    let mut enough = enough;
+    let mut steps = least.max(1);
+    while steps < enough {
+        for (lengths, spare) in menus(ranks, channels) {
+            let request = tree::Request::new(ranks, channels - spare, steps, lengths);
+            let Some(tree) = tree::build(&request) else {
+                continue;
+            };
+            if pack::divides(ranks, &tree) {
+                return Some(Found {
+                    tree,
+                    steps,
+                    placed: None,
+                });
+            }
+            let most = enough - 1;
+            if let Some(placed) = pack::greedily(ranks, channels, &tree, most) {
+                let taken = placed.len() as u32;
+                best = Some(Found {
+                    tree,
+                    steps: taken,
+                    placed: Some(placed),
+                });
+                enough = taken;
+                if taken <= steps {
+                    return best;
+                }
+            }
+        }
+        steps += 1;
+    }
+    best
+}
+
+/// Lists of lengths to try, each with the channels to hold back for what does not pack.
+fn menus(ranks: u32, channels: u32) -> Vec<(Vec<u32>, u32)> {
+    let most = channels.min(ranks / 2).max(1);
+    let dividing: Vec<u32> = (1..=most)
+        .filter(|length| ranks.is_multiple_of(*length))
+        .collect();
+    let powers: Vec<u32> = (0..31)
+        .map(|bit| 1 << bit)
+        .take_while(|length| *length <= most)
+        .collect();
+    let mut menus = vec![(dividing.clone(), 0)];
+    if dividing != powers {
+        let mut mixed: Vec<u32> = powers
+            .iter()
+            .flat_map(|power| [*power, power * 3 / 2])
+            .collect();
+        mixed.retain(|length| *length <= most);
+        mixed.sort_unstable();
+        mixed.dedup();
+        menus.push((mixed.clone(), 0));
+        menus.push((powers, 0));
+        if channels > 8 {
+            menus.push((mixed, channels / 32 + 1));
+        }
+    }
+    menus
+}
+
+impl Found {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Plan {
+        let Fabric::WdmRing(ring) = fabric;
+        let mut plan = Plan {
+            fabric: fabric.clone(),
+            schedule: Schedule::new(collective),
+            algorithm: "relay_tree".into(),
+            size: None,
+            direction: Vec::new(),
+            fibre: Vec::new(),
+            wavelength: Vec::new(),
+            slot: Vec::new(),
+            step_slots: (0..self.steps).map(|slot| slot..slot + 1).collect(),
+        };
+        plan.schedule.claims = Claims {
+            schedule_steps: Some(self.steps),
+            ..Claims::default()
+        };
+        let transfers = self.tree.len() * ring.ranks as usize;
+        plan.schedule.reserve(transfers);
+        plan.direction.reserve_exact(transfers);
+        plan.fibre.reserve_exact(transfers);
+        plan.wavelength.reserve_exact(transfers);
+        plan.slot.reserve_exact(transfers);
+        for step in 0..self.steps {
+            plan.schedule.begin_step();
+            match &self.placed {
+                Some(placed) => placed[step as usize]
+                    .iter()
+                    .for_each(|(_, path)| self.put(&mut plan, ring, step, *path)),
+                None => pack::exactly(ring.ranks, &self.tree, step, |path| {
+                    self.put(&mut plan, ring, step, path);
+                }),
+            }
+        }
+        plan
+    }
+
+    fn put(&self, plan: &mut Plan, ring: &WdmRing, step: u32, path: pack::Placed) {
+        let edge = self.tree[path.edge as usize];
+        plan.schedule.push(Transfer {
+            chunk: path.origin,
+            count: 1,
+            source: (path.origin + edge.parent) % ring.ranks,
+            destination: (path.origin + edge.child(ring.ranks)) % ring.ranks,
+            action: Action::Copy,
+        });
+        plan.direction.push(if edge.clockwise {
+            Direction::Clockwise
+        } else {
+            Direction::CounterClockwise
+        });
+        plan.fibre.push((path.channel / ring.wavelengths) as u8);
+        plan.wavelength.push(if ring.converters {
+            CONVERTED
+        } else {
+            (path.channel % ring.wavelengths) as u16
+        });
+        plan.slot.push(step);
+    }
+}

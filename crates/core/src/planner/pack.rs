@@ -1,0 +1,195 @@
+//! Channels for the rotations of a relay tree.
+//!
+//! In its step a lightpath of length l is needed N times, once from every rank. Where l divides N,
+//! l channels hold these exactly: channel k those that start at ranks congruent to k modulo l. What
+//! does not divide N goes around the ring channel by channel, the longest lightpath that still fits
+//! at every rank; what finds no room waits for a later step, with all that depends on it.
+
+use super::tree::Edge;
+
+/// One lightpath: an edge of the tree, rotated by its origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Placed {
+    /// The edge's index in the tree.
+    pub(super) edge: u32,
+    /// The rank whose block it carries.
+    pub(super) origin: u32,
+    /// The channel, 0..channels.
+    pub(super) channel: u32,
+}
+
+/// Whether every lightpath's length divides N, so that [`exactly`] applies.
+pub(super) fn divides(ranks: u32, tree: &[Edge]) -> bool {
+    tree.iter().all(|edge| ranks.is_multiple_of(edge.length))
+}
+
+/// The lightpaths of one step when every length divides N: called `put` for each.
+pub(super) fn exactly(ranks: u32, tree: &[Edge], step: u32, mut put: impl FnMut(Placed)) {
+    let mut taken = [0, 0];
+    for (index, edge) in tree.iter().enumerate() {
+        if edge.step != step {
+            continue;
+        }
+        let taken = &mut taken[usize::from(edge.clockwise)];
+        for origin in 0..ranks {
+            let source = (origin + edge.parent) % ranks;
+            put(Placed {
+                edge: index as u32,
+                origin,
+                channel: *taken + source % edge.length,
+            });
+        }
+        *taken += edge.length;
+    }
+}
+
+/// What waits for a place in one direction: by length (longest first) and by first link, the
+/// lightpaths as `edge * N + origin`.
+struct Waiting {
+    ranks: u32,
+    lengths: Vec<u32>,
+    /// `queues[length index][link]`.
+    queues: Vec<Vec<Vec<u64>>>,
+    left: usize,
+}
+
+impl Waiting {
+    fn new(ranks: u32, lengths: &[u32]) -> Waiting {
+        Waiting {
+            ranks,
+            lengths: lengths.to_vec(),
+            queues: vec![vec![Vec::new(); ranks as usize]; lengths.len()],
+            left: 0,
+        }
+    }
+
+    fn push(&mut self, length: u32, link: u32, path: u64) {
+        let at = self.lengths.iter().position(|known| *known == length);
+        let Some(at) = at else { return };
+        self.queues[at][link as usize].push(path);
+        self.left += 1;
+    }
+
+    /// Fills one channel from a link on; calls `put` for each lightpath that it takes.
+    fn tour(&mut self, first: u32, mut put: impl FnMut(u64)) {
+        let mut passed = 0;
+        while passed < self.ranks && self.left > 0 {
+            let link = ((first + passed) % self.ranks) as usize;
+            let room = self.ranks - passed;
+            let fits = |at: &usize| self.lengths[*at] <= room && !self.queues[*at][link].is_empty();
+            match (0..self.lengths.len()).find(fits) {
+                Some(at) => {
+                    if let Some(path) = self.queues[at][link].pop() {
+                        put(path);
+                    }
+                    self.left -= 1;
+                    passed += self.lengths[at];
+                }
+                None => passed += 1,
+            }
+        }
+    }
+
+    /// The first link with one of the longest lightpaths that wait.
+    fn longest(&self, from: u32) -> Option<u32> {
+        self.queues.iter().find_map(|queue| {
+            (0..self.ranks)
+                .map(|offset| (from + offset) % self.ranks)
+                .find(|&link| !queue[link as usize].is_empty())
+        })
+    }
+}
+
+/// Places all lightpaths, each in its step or a later one; one list per step. `None` where more
+/// than `most` steps would be needed.
+pub(super) fn greedily(
+    ranks: u32,
+    channels: u32,
+    tree: &[Edge],
+    most: u32,
+) -> Option<Vec<Vec<(bool, Placed)>>> {
+    let mut lengths: Vec<u32> = tree.iter().map(|edge| edge.length).collect();
+    lengths.sort_unstable_by(|one, other| other.cmp(one));
+    lengths.dedup();
+    let children = children(ranks, tree);
+    let mut waiting = [Waiting::new(ranks, &lengths), Waiting::new(ranks, &lengths)];
+    // Lightpaths whose block has arrived at their source, by the step from which they may go.
+    let mut due: Vec<Vec<u64>> = vec![Vec::new(); most as usize + 1];
+    for (index, edge) in tree.iter().enumerate() {
+        if edge.parent == 0 {
+            let all = (0..ranks).map(|origin| index as u64 * u64::from(ranks) + u64::from(origin));
+            due.get_mut(edge.step as usize)?.extend(all);
+        }
+    }
+    let mut steps = Vec::new();
+    let mut placed_in_all = 0;
+    while placed_in_all < tree.len() * ranks as usize {
+        let step = steps.len();
+        if step >= most as usize {
+            return None;
+        }
+        for path in std::mem::take(&mut due[step]) {
+            let (edge, origin) = split(ranks, path);
+            let link = first_link(ranks, &tree[edge as usize], origin);
+            let side = usize::from(tree[edge as usize].clockwise);
+            waiting[side].push(tree[edge as usize].length, link, path);
+        }
+        let mut placed = Vec::new();
+        for (side, waiting) in waiting.iter_mut().enumerate() {
+            let mut first = 0;
+            for channel in 0..channels {
+                let Some(start) = waiting.longest(first) else {
+                    break;
+                };
+                first = start;
+                waiting.tour(start, |path| {
+                    let (edge, origin) = split(ranks, path);
+                    placed.push((
+                        side == 1,
+                        Placed {
+                            edge,
+                            origin,
+                            channel,
+                        },
+                    ));
+                });
+            }
+        }
+        for (_, path) in &placed {
+            for &child in &children[path.edge as usize] {
+                let from = (step + 1).max(tree[child as usize].step as usize);
+                let path = u64::from(child) * u64::from(ranks) + u64::from(path.origin);
+                due.get_mut(from)?.push(path);
+            }
+        }
+        placed_in_all += placed.len();
+        steps.push(placed);
+    }
+    Some(steps)
+}
+
+fn split(ranks: u32, path: u64) -> (u32, u32) {
+    let ranks = u64::from(ranks);
+    ((path / ranks) as u32, (path % ranks) as u32)
+}
+
+/// The lowest link of a lightpath, links numbered clockwise from 0 for both directions.
+fn first_link(ranks: u32, edge: &Edge, origin: u32) -> u32 {
+    let source = (origin + edge.parent) % ranks;
+    if edge.clockwise {
+        source
+    } else {
+        (source + ranks - edge.length) % ranks
+    }
+}
+
+/// For each edge those that start where it ends.
+fn children(ranks: u32, tree: &[Edge]) -> Vec<Vec<u32>> {
+    let mut from = vec![Vec::new(); ranks as usize];
+    for (index, edge) in tree.iter().enumerate() {
+        from[edge.parent as usize].push(index as u32);
+    }
+    tree.iter()
+        .map(|edge| from[edge.child(ranks) as usize].clone())
+        .collect()
+}

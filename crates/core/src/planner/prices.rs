@@ -1,0 +1,206 @@
+//! Prices for the steps of a relay tree, and the cheapest tree at given prices.
+//!
+//! The ranks that a block has not reached yet form *gaps* between its holders. V_t(n), the least
+//! price of filling a gap of n ranks in steps t, t + 1, ..., satisfies the recursion of
+//! `bound::per_step`; here lightpaths have lengths from a short list, so that a table takes
+//! O(steps * lengths * N). Which prices are right depends on the gaps to be filled and on the
+//! capacity of each step: a step whose load in the cheapest tree exceeds its capacity becomes dearer,
+//! one with room becomes cheaper (multiplicative weights; Arora, Hazan and Kale, Theory of Computing
+//! 2012). The mean of the trees met on the way approaches the best mixture.
+
+/// Larger than any price.
+pub(super) const UNREACHED: f32 = 1e30;
+
+/// What a table is made for.
+pub(super) struct Problem<'a> {
+    /// Lengths that lightpaths may have, ascending.
+    pub(super) lengths: &'a [u32],
+    /// Total length per step, over both directions.
+    pub(super) capacity: f32,
+}
+
+/// V_t(n) for steps 0..steps, and what a backward search needs.
+pub(super) struct Table {
+    /// `values[t][n]` for t in 0..=steps.
+    values: Vec<Vec<f32>>,
+    /// `one_end[t]`: L_t over [0, lengths...], with the position before it.
+    one_end: Vec<Vec<(f32, usize)>>,
+}
+
+impl Table {
+    /// The tables of gaps up to `most` ranks.
+    pub(super) fn new(problem: &Problem<'_>, prices: &[f32], most: usize) -> Table {
+        let steps = prices.len();
+        let mut values = vec![Vec::new(); steps + 1];
+        let mut one_end = vec![Vec::new(); steps];
+        let mut last = vec![UNREACHED; most + 1];
+        last[0] = 0.0;
+        values[steps] = last;
+        for step in (0..steps).rev() {
+            let later = &values[step + 1];
+            let reach = reaches(problem.lengths, prices[step], later);
+            let with_one_end = fill(problem.lengths, &reach, later);
+            let filled = fill(problem.lengths, &reach, &with_one_end);
+            values[step] = filled;
+            one_end[step] = reach;
+        }
+        Table { values, one_end }
+    }
+
+    /// V_t: the price of filling gaps from step `step` on.
+    pub(super) fn values(&self, step: usize) -> &[f32] {
+        &self.values[step]
+    }
+
+    /// The load of each step when `gaps` (how many there are of each size) are filled in the cheapest
+    /// way from step 0 on, and its price.
+    pub(super) fn loads(&self, lengths: &[u32], gaps: &[(usize, u32)]) -> (Vec<f32>, f32) {
+        let steps = self.one_end.len();
+        let most = self.values[0].len();
+        let mut loads = vec![0.0; steps];
+        let mut price = 0.0;
+        let mut count = vec![0u32; most];
+        for &(gap, times) in gaps {
+            count[gap] += times;
+            price += self.values[0][gap] * times as f32;
+        }
+        let mut next = vec![0u32; most];
+        for step in 0..steps {
+            next.fill(0);
+            let later = &self.values[step + 1];
+            let reach = &self.one_end[step];
+            for gap in 1..most {
+                let times = count[gap];
+                if times == 0 {
+                    continue;
+                }
+                let (left, right, middle) = cheapest_split(lengths, reach, later, gap);
+                next[middle] += times;
+                for mut at in [left, right] {
+                    while at > 0 {
+                        let before = reach[at].1;
+                        loads[step] += lengths[at - 1] as f32 * times as f32;
+                        let from = if before == 0 { 0 } else { lengths[before - 1] };
+                        next[(lengths[at - 1] - from - 1) as usize] += times;
+                        at = before;
+                    }
+                }
+            }
+            std::mem::swap(&mut count, &mut next);
+        }
+        (loads, price)
+    }
+}
+
+/// L_t at 0 and at every length.
+fn reaches(lengths: &[u32], price: f32, later: &[f32]) -> Vec<(f32, usize)> {
+    let mut reach = vec![(0.0, 0)];
+    for (index, &length) in lengths.iter().enumerate() {
+        let mut best = (UNREACHED, 0);
+        for (at, before) in reach.iter().enumerate() {
+            let from = if at == 0 { 0 } else { lengths[at - 1] };
+            let between = (length - from - 1) as usize;
+            let Some(fill) = later.get(between) else {
+                continue;
+            };
+            let cost = before.0 + fill;
+            if cost < best.0 {
+                best = (cost, at);
+            }
+        }
+        debug_assert_eq!(reach.len(), index + 1);
+        reach.push(((best.0 + price * length as f32).min(UNREACHED), best.1));
+    }
+    reach
+}
+
+/// result[n] = min over positions x of L(x) + other[n - x].
+fn fill(lengths: &[u32], reach: &[(f32, usize)], other: &[f32]) -> Vec<f32> {
+    let mut filled = other.to_vec();
+    for (&length, &(cost, _)) in lengths.iter().zip(&reach[1..]) {
+        let length = length as usize;
+        if length >= filled.len() || cost >= UNREACHED {
+            continue;
+        }
+        let (into, from) = (&mut filled[length..], &other[..other.len() - length]);
+        for (value, rest) in into.iter_mut().zip(from) {
+            *value = value.min(cost + rest);
+        }
+    }
+    filled
+}
+
+/// The positions (as indices into [0, lengths...]) of the farthest lightpaths from both ends, and
+/// the gap that remains between them.
+fn cheapest_split(
+    lengths: &[u32],
+    reach: &[(f32, usize)],
+    later: &[f32],
+    gap: usize,
+) -> (usize, usize, usize) {
+    let at = |index: usize| {
+        if index == 0 {
+            0
+        } else {
+            lengths[index - 1] as usize
+        }
+    };
+    let mut best = (f32::INFINITY, 0, 0);
+    for left in (0..reach.len()).take_while(|&left| at(left) <= gap) {
+        for right in (0..reach.len()).take_while(|&right| at(left) + at(right) <= gap) {
+            let rest = gap - at(left) - at(right);
+            let cost = reach[left].0 + reach[right].0 + later[rest];
+            if cost < best.0 {
+                best = (cost, left, right);
+            }
+        }
+    }
+    (best.1, best.2, gap - at(best.1) - at(best.2))
+}
+
+/// Adjusts prices for `gaps` over so many rounds. Returns the greatest ratio of least price to
+/// supply met: above 1 (by more than rounding) no mixture of such trees fits the steps.
+pub(super) fn adjust(
+    problem: &Problem<'_>,
+    gaps: &[(usize, u32)],
+    prices: &mut [f32],
+    rounds: usize,
+    eagerness: f32,
+) -> f32 {
+    let most = gaps.iter().map(|&(gap, _)| gap).max().unwrap_or(0);
+    if prices.is_empty() || most == 0 {
+        return 0.0;
+    }
+    let mut ratio = 0.0f32;
+    let mut mean = vec![0.0; prices.len()];
+    let mut weight = 0.0;
+    for round in 0..rounds {
+        let table = Table::new(problem, prices, most);
+        let (loads, price) = table.loads(problem.lengths, gaps);
+        if price >= UNREACHED / 2.0 {
+            return f32::INFINITY;
+        }
+        let supply: f32 = prices.iter().sum::<f32>() * problem.capacity;
+        ratio = ratio.max(price / supply);
+        let rate = eagerness / (1.0 + round as f32).sqrt();
+        for (price, load) in prices.iter_mut().zip(&loads) {
+            let over = (load / problem.capacity - 1.0).clamp(-1.0, 2.0);
+            *price = (*price * (rate * over).exp()).clamp(1e-3, 1e3);
+        }
+        let total: f32 = prices.iter().sum();
+        let scale = prices.len() as f32 / total;
+        prices.iter_mut().for_each(|price| *price *= scale);
+        if 2 * round >= rounds {
+            weight += 1.0;
+            mean.iter_mut()
+                .zip(prices.iter())
+                .for_each(|(mean, price)| *mean += price);
+        }
+    }
+    if weight > 0.0 {
+        for (price, mean) in prices.iter_mut().zip(&mean) {
+            *price = mean / weight;
+        }
+    }
+    ratio
+}

@@ -1,0 +1,110 @@
+//! Plans by the planner: proved by the verifier, measured against bounds and named algorithms.
+
+use opticoll::bound;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::plan::Plan;
+use opticoll::planner::{self, PlannerError};
+use opticoll::verify::verify;
+
+use crate::plan_with;
+
+/// A verified plan that is not below the bound; panics otherwise.
+fn planned(fabric: &str) -> Plan {
+    let parsed = Fabric::parse(fabric).unwrap();
+    let Fabric::WdmRing(ring) = &parsed;
+    let collective = Collective::new(CollectiveKind::AllGather, ring.ranks).unwrap();
+    let plan = planner::relay_tree(&parsed, collective).unwrap();
+    let violations = verify(&plan);
+    assert!(
+        violations.is_empty(),
+        "{fabric}: {} violations, first: {}",
+        violations.len(),
+        violations[0].sentence
+    );
+    assert!(u64::from(plan.slots()) >= bound::best(ring, &collective).steps);
+    plan
+}
+
+fn slots(ranks: u32, wavelengths: u32) -> u32 {
+    planned(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).slots()
+}
+
+#[test]
+fn all_gathers_meet_their_goals() {
+    // (N, w, lower bound, most slots allowed): the goals are at or next to the bound.
+    for (ranks, wavelengths, bound, most) in [
+        (16, 2, 5, 5),
+        (16, 4, 3, 3),
+        (64, 8, 7, 7),
+        (64, 16, 5, 5),
+        (128, 8, 15, 15),
+        (256, 16, 15, 15),
+        (512, 16, 31, 31),
+        (512, 64, 11, 11),
+        (1024, 16, 61, 61),
+        (1024, 64, 19, 19),
+        (1024, 128, 11, 12),
+        (2048, 64, 32, 34),
+    ] {
+        let slots = slots(ranks, wavelengths);
+        assert!(
+            (bound..=most).contains(&slots),
+            "N = {ranks}, w = {wavelengths}: {slots} slots"
+        );
+    }
+}
+
+#[test]
+fn no_named_algorithm_takes_fewer_slots() {
+    for ranks in [2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 24, 31, 37, 48, 64] {
+        for wavelengths in [1, 2, 3, 5, 8, 20, 70, 600] {
+            let fabric = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
+            let ours = planned(&fabric).slots();
+            for record in opticoll::algorithm::records() {
+                if record.collective != CollectiveKind::AllGather
+                    || (record.accepts)(ranks).is_err()
+                {
+                    continue;
+                }
+                let named =
+                    plan_with(CollectiveKind::AllGather, record.name, &fabric, "auto").unwrap();
+                assert!(
+                    ours <= named.slots(),
+                    "{fabric}: {ours} slots, {} takes {}",
+                    record.name,
+                    named.slots()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn fibres_count_as_channels_and_ports_are_kept() {
+    let two_fibres = planned("wdm_ring:ranks=64,wavelengths=4,fibres=2");
+    assert_eq!(two_fibres.slots(), slots(64, 8));
+    assert!(two_fibres.fibre.contains(&1));
+    planned("wdm_ring:ranks=16,wavelengths=4,ports=2");
+    planned("wdm_ring:ranks=64,wavelengths=8,converters=full");
+}
+
+#[test]
+fn planning_twice_gives_the_same_plan() {
+    let fabric = "wdm_ring:ranks=101,wavelengths=9";
+    assert_eq!(planned(fabric), planned(fabric));
+}
+
+#[test]
+fn other_collectives_are_refused() {
+    let fabric = Fabric::parse("wdm_ring:ranks=8,wavelengths=2").unwrap();
+    let gather = Collective::new(CollectiveKind::Gather, 8).unwrap();
+    let result = planner::relay_tree(&fabric, gather);
+    assert!(matches!(result, Err(PlannerError::Collective { .. })));
+    let larger = Collective::new(CollectiveKind::AllGather, 9).unwrap();
+    let result = planner::relay_tree(&fabric, larger);
+    assert!(matches!(result, Err(PlannerError::Ranks { .. })));
+    let cut = Collective::new(CollectiveKind::AllGather, 8).unwrap();
+    let result = planner::relay_tree(&fabric, cut.with_pieces(2).unwrap());
+    assert!(matches!(result, Err(PlannerError::Collective { .. })));
+}
