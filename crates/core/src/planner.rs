@@ -84,15 +84,19 @@ pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, Plann
         });
     }
     let least = bound::best(ring, &collective).steps as u32;
-    let named = named::fewest_slots(ring);
-    match search(
-        ring,
-        least,
-        named.as_ref().map_or(u32::MAX, |named| named.1),
-    ) {
-        Some(found) => Ok(found.plan(fabric, collective)),
-        None => named::plan(named.map_or("ring", |named| named.0), fabric, collective),
+    if ring.ranks < 2 {
+        return named::plan("ring", fabric, collective);
     }
+    let (name, at_least) = named::fewest_slots(ring);
+    if let Some(found) = search(ring, least, at_least) {
+        return Ok(found.plan(fabric, collective));
+    }
+    // The named algorithm may need more than its loads say.
+    let named = named::plan(name, fabric, collective)?;
+    Ok(match search(ring, at_least.max(least), named.slots()) {
+        Some(found) => found.plan(fabric, collective),
+        None => named,
+    })
 }
 
 /// A tree with the channels of its rotations, if they are not the regular ones.

@@ -11,27 +11,25 @@ use crate::spec::Spec;
 use crate::wavelength::{Assignment, assign};
 
 /// The named algorithm with the fewest slots, and these or a little fewer: by its loads, which no
-/// assignment of wavelengths can beat. `None` on a single rank.
+/// assignment of wavelengths can beat.
 ///
 /// Bruck's and recursive doubling's lightpaths are at least as long as those of one stage, and WRHT's
 /// all_gather sends every block to half of a group over single channels; none is ever the first.
-pub(super) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
+pub(super) fn fewest_slots(ring: &WdmRing) -> (&'static str, u32) {
     let (ranks, channels) = (u64::from(ring.ranks), u64::from(ring.channels()));
-    if ranks < 2 {
-        return None;
-    }
     let one_stage = (ranks * ranks / 4).div_ceil(2).div_ceil(channels);
     let radices = tree::best_radices(ring.ranks, ring.channels());
     let loads = tree::stage_loads(ring.ranks, &radices);
     let optree = loads.iter().map(|load| load.div_ceil(channels)).sum();
-    [
+    let (name, slots) = [
         ("one_stage", one_stage),
         ("optree", optree),
         ("ring_bidirectional", (ranks - 1).div_ceil(2)),
     ]
     .into_iter()
     .min_by_key(|(_, slots)| *slots)
-    .map(|(name, slots)| (name, u32::try_from(slots).unwrap_or(u32::MAX)))
+    .unwrap_or(("ring", ranks - 1));
+    (name, u32::try_from(slots).unwrap_or(u32::MAX))
 }
 
 /// The plan of a named algorithm, with the default routes and wavelengths.

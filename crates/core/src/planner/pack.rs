@@ -70,32 +70,42 @@ impl Waiting {
         self.left += 1;
     }
 
-    /// Fills one channel from a link on; calls `put` for each lightpath that it takes.
-    fn tour(&mut self, first: u32, mut put: impl FnMut(u64)) {
+    /// Fills one channel from a link on, with lightpaths of one length while they join without a
+    /// gap, and with shorter ones where they do not; calls `put` for each. Returns where the last
+    /// one of that length ended.
+    fn tour(&mut self, main: usize, first: u32, mut put: impl FnMut(u64)) -> u32 {
         let mut passed = 0;
+        let mut joint = first;
         while passed < self.ranks && self.left > 0 {
-            let link = ((first + passed) % self.ranks) as usize;
+            let link = (first + passed) % self.ranks;
             let room = self.ranks - passed;
-            let fits = |at: &usize| self.lengths[*at] <= room && !self.queues[*at][link].is_empty();
-            match (0..self.lengths.len()).find(fits) {
-                Some(at) => {
-                    if let Some(path) = self.queues[at][link].pop() {
-                        put(path);
-                    }
-                    self.left -= 1;
-                    passed += self.lengths[at];
-                }
-                None => passed += 1,
+            let fits = |at: &usize| {
+                self.lengths[*at] <= room && !self.queues[*at][link as usize].is_empty()
+            };
+            let Some(at) = (main..self.lengths.len()).find(fits) else {
+                passed += 1;
+                continue;
+            };
+            if let Some(path) = self.queues[at][link as usize].pop() {
+                put(path);
+            }
+            self.left -= 1;
+            passed += self.lengths[at];
+            if at == main {
+                joint = (first + passed) % self.ranks;
             }
         }
+        joint
     }
 
-    /// The first link with one of the longest lightpaths that wait.
-    fn longest(&self, from: u32) -> Option<u32> {
-        self.queues.iter().find_map(|queue| {
+    /// The longest length of which a lightpath waits (as an index), and the first link from `from`
+    /// on where one does.
+    fn longest(&self, from: u32) -> Option<(usize, u32)> {
+        self.queues.iter().enumerate().find_map(|(at, queue)| {
             (0..self.ranks)
                 .map(|offset| (from + offset) % self.ranks)
                 .find(|&link| !queue[link as usize].is_empty())
+                .map(|link| (at, link))
         })
     }
 }
@@ -138,11 +148,10 @@ pub(super) fn greedily(
         for (side, waiting) in waiting.iter_mut().enumerate() {
             let mut first = 0;
             for channel in 0..channels {
-                let Some(start) = waiting.longest(first) else {
+                let Some((main, start)) = waiting.longest(first) else {
                     break;
                 };
-                first = start;
-                waiting.tour(start, |path| {
+                first = waiting.tour(main, start, |path| {
                     let (edge, origin) = split(ranks, path);
                     placed.push((
                         side == 1,
