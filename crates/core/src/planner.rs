@@ -117,8 +117,8 @@ fn search(ring: &WdmRing, least: u32, enough: u32) -> Option<Found> {
     let mut enough = enough;
     let mut steps = least.max(1);
     while steps < enough {
-        for (lengths, spare) in menus(ranks, channels) {
-            let request = tree::Request::new(ranks, channels - spare, steps, lengths);
+        for (lengths, padded) in menus(ranks, channels) {
+            let request = tree::Request::new(ranks, channels, steps, lengths, padded);
             let Some(tree) = tree::build(&request) else {
                 continue;
             };
@@ -148,8 +148,8 @@ fn search(ring: &WdmRing, least: u32, enough: u32) -> Option<Found> {
     best
 }
 
-/// Lists of lengths to try, each with the channels to hold back for what does not pack.
-fn menus(ranks: u32, channels: u32) -> Vec<(Vec<u32>, u32)> {
+/// Lists of lengths to try, and whether each step is to be padded with lightpaths of length 1.
+fn menus(ranks: u32, channels: u32) -> Vec<(Vec<u32>, bool)> {
     let most = channels.min(ranks / 2).max(1);
     let dividing: Vec<u32> = (1..=most)
         .filter(|length| ranks.is_multiple_of(*length))
@@ -158,7 +158,7 @@ fn menus(ranks: u32, channels: u32) -> Vec<(Vec<u32>, u32)> {
         .map(|bit| 1 << bit)
         .take_while(|length| *length <= most)
         .collect();
-    let mut menus = vec![(dividing.clone(), 0)];
+    let mut menus = vec![(dividing.clone(), false)];
     if dividing != powers {
         let mut mixed: Vec<u32> = powers
             .iter()
@@ -167,10 +167,10 @@ fn menus(ranks: u32, channels: u32) -> Vec<(Vec<u32>, u32)> {
         mixed.retain(|length| *length <= most);
         mixed.sort_unstable();
         mixed.dedup();
-        menus.push((mixed.clone(), 0));
-        menus.push((powers, 0));
-        if channels > 8 {
-            menus.push((mixed, channels / 32 + 1));
+        menus.push((mixed.clone(), false));
+        if most > 1 {
+            menus.push((mixed, true));
+            menus.push((powers, true));
         }
     }
     menus

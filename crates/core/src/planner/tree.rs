@@ -45,6 +45,9 @@ pub(super) struct Request {
     /// Rounds of price adjustment at first and after each step.
     pub(super) rounds: (usize, usize),
     pub(super) eagerness: f32,
+    /// Keep one channel of each direction and step for lightpaths of length 1: they fill what
+    /// lengths that do not divide N leave open at the end of a channel.
+    pub(super) padded: bool,
 }
 
 /// A gap of the tree: `size` ranks without the block after the holder at `start`.
@@ -83,7 +86,13 @@ const MOST_ADJUSTMENTS: usize = 48;
 
 impl Request {
     /// A request with as many rounds as are worth their time.
-    pub(super) fn new(ranks: u32, channels: u32, steps: u32, lengths: Vec<u32>) -> Request {
+    pub(super) fn new(
+        ranks: u32,
+        channels: u32,
+        steps: u32,
+        lengths: Vec<u32>,
+        padded: bool,
+    ) -> Request {
         let table = 2 * ranks as usize * steps as usize * lengths.len();
         let affordable = MOST_PRICED / table.max(1);
         let later = affordable / (steps as usize).min(MOST_ADJUSTMENTS);
@@ -94,6 +103,7 @@ impl Request {
             lengths,
             rounds: (affordable.clamp(20, 200), later.clamp(2, 20)),
             eagerness: 0.3,
+            padded,
         }
     }
 }
@@ -143,7 +153,12 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
             table = Table::new(&problem, &prices[step..], most);
             table_from = step;
         }
-        let chosen = choose(request, &gaps, table.values(step + 1 - table_from))?;
+        let later = table.values(step + 1 - table_from);
+        let budget = request.channels - u32::from(request.padded);
+        let mut chosen = choose(request, budget, &gaps, later)?;
+        if request.padded {
+            pad(&gaps, &mut chosen, later, request.channels);
+        }
         let mut next = Vec::new();
         for (gap, split) in gaps.iter().zip(&chosen) {
             apply(
@@ -158,6 +173,48 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
         gaps = next;
     }
     gaps.is_empty().then_some(edges)
+}
+
+/// Fills what is left of both directions with lightpaths of length 1, where they save most.
+fn pad(gaps: &[Gap], chosen: &mut [Split], later: &[f32], channels: u32) {
+    for direction in 0..2 {
+        let cost = |split: &Split| [split.cost.0, split.cost.1][direction];
+        let mut left = channels - chosen.iter().map(cost).sum::<u32>();
+        while left > 0 {
+            let saved = |(gap, split): (&Gap, &Split)| {
+                let open = open_beside(gap, split, direction)?;
+                Some(later[open as usize] - later[open as usize - 1])
+            };
+            let best = (0..gaps.len())
+                .filter_map(|index| Some((saved((&gaps[index], &chosen[index]))?, index)))
+                .max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
+            let Some((_, index)) = best else { break };
+            let split = &mut chosen[index];
+            if direction == 0 {
+                split.near.insert(0, 1);
+                split.cost.0 += 1;
+            } else {
+                split.far.insert(0, 1);
+                split.cost.1 += 1;
+            }
+            left -= 1;
+        }
+    }
+}
+
+/// How many ranks next to the near (0) or far (1) end of a gap a split leaves without the block, if
+/// any.
+fn open_beside(gap: &Gap, split: &Split, end: usize) -> Option<u32> {
+    let (this, other) = if end == 0 {
+        (&split.near, &split.far)
+    } else {
+        (&split.far, &split.near)
+    };
+    let open = match this.first() {
+        Some(first) => first - 1,
+        None => gap.size - other.last().unwrap_or(&0),
+    };
+    (open > 0).then_some(open)
 }
 
 /// How many gaps there are of each size.
@@ -214,9 +271,8 @@ fn apply(
 ///
 /// With few gaps the two directions are two budgets of one knapsack. With many, one knapsack over
 /// the sum is enough, for there are always small splits to level the directions with.
-fn choose(request: &Request, gaps: &[Gap], later: &[f32]) -> Option<Vec<Split>> {
-    let one_end = one_end(request, later);
-    let channels = request.channels;
+fn choose(request: &Request, channels: u32, gaps: &[Gap], later: &[f32]) -> Option<Vec<Split>> {
+    let one_end = one_end(request, channels, later);
     let sizes = census(gaps);
     let options: Vec<(u32, Vec<Split>)> = sizes
         .iter()
@@ -296,13 +352,13 @@ struct OneEnd {
 
 const MOST_WAYS: usize = 24;
 
-fn one_end(request: &Request, later: &[f32]) -> Vec<OneEnd> {
+fn one_end(request: &Request, channels: u32, later: &[f32]) -> Vec<OneEnd> {
     let mut ends = vec![OneEnd {
         position: 0,
         ways: vec![(0, 0.0, Vec::new())],
     }];
     for &length in &request.lengths {
-        if length > request.channels {
+        if length > channels {
             break;
         }
         let mut ways = Vec::new();
@@ -314,7 +370,7 @@ fn one_end(request: &Request, later: &[f32]) -> Vec<OneEnd> {
                 continue;
             }
             for (cost, value, chain) in &end.ways {
-                if cost + length <= request.channels {
+                if cost + length <= channels {
                     let mut chain = chain.clone();
                     chain.push(length);
                     ways.push((cost + length, value + fill, chain));
