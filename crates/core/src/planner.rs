@@ -158,20 +158,22 @@ fn menus(ranks: u32, channels: u32) -> Vec<(Vec<u32>, bool)> {
         .map(|bit| 1 << bit)
         .take_while(|length| *length <= most)
         .collect();
-    let mut menus = vec![(dividing.clone(), false)];
-    if dividing != powers {
-        let mut mixed: Vec<u32> = powers
+    let finer = |parts: &[u32]| {
+        let mut lengths: Vec<u32> = powers
             .iter()
-            .flat_map(|power| [*power, power * 3 / 2])
+            .flat_map(|power| parts.iter().map(move |part| power * part / 8))
+            .filter(|length| (1..=most).contains(length))
             .collect();
-        mixed.retain(|length| *length <= most);
-        mixed.sort_unstable();
-        mixed.dedup();
-        menus.push((mixed.clone(), false));
-        if most > 1 {
-            menus.push((mixed, true));
-            menus.push((powers, true));
-        }
+        lengths.sort_unstable();
+        lengths.dedup();
+        lengths
+    };
+    let mut menus = vec![(dividing, false)];
+    if most > 1 {
+        menus.push((finer(&[8, 12]), false));
+        menus.push((finer(&[8, 12]), true));
+        menus.push((finer(&[8, 10, 12, 14]), true));
+        menus.push((powers, true));
     }
     menus
 }
