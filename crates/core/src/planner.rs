@@ -34,7 +34,7 @@ use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::plan::{CONVERTED, Plan};
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 use crate::wavelength::WavelengthError;
-use tree::Edge;
+use tree::{Edge, Reserve};
 
 /// Why no plan was made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -106,50 +106,80 @@ struct Found {
     placed: Option<Vec<Vec<(bool, pack::Placed)>>>,
 }
 
-/// Trees of `least` steps and more, until one packs into as few steps as the next would have; `None`
-/// if none takes fewer than `enough`.
+/// A tree that packs into as few steps as were found, from `least` on; `None` if none takes fewer
+/// than `enough`. Numbers of steps are tried in widening strides until one works, and then halfway
+/// between it and the last that did not.
 fn search(ring: &WdmRing, least: u32, enough: u32) -> Option<Found> {
     let (ranks, channels) = (ring.ranks, ring.channels());
-    if ranks < 2 || ring.ports.is_some_and(|ports| ports < 2 * channels) {
+    if ring.ports.is_some_and(|ports| ports < 2 * channels) {
         return None;
     }
+    let menus = menus(ranks, channels);
     let mut best: Option<Found> = None;
-    let mut enough = enough;
-    let mut steps = least.max(1);
-    while steps < enough {
-        for (lengths, padded) in menus(ranks, channels) {
-            let request = tree::Request::new(ranks, channels, steps, lengths, padded);
-            let Some(tree) = tree::build(&request) else {
-                continue;
-            };
-            if pack::divides(ranks, &tree) {
-                return Some(Found {
-                    tree,
-                    steps,
-                    placed: None,
-                });
-            }
-            let most = enough - 1;
-            if let Some(placed) = pack::greedily(ranks, channels, &tree, most) {
-                let taken = placed.len() as u32;
-                best = Some(Found {
-                    tree,
-                    steps: taken,
-                    placed: Some(placed),
-                });
-                enough = taken;
-                if taken <= steps {
-                    return best;
+    let (mut failed, mut works) = (least.max(1) - 1, enough);
+    let mut stride = 1;
+    // Far from the bound, a step more or less is not worth many attempts.
+    while failed + 1 + works / 100 < works {
+        let steps = match best {
+            None => (failed + stride).min(works - 1),
+            Some(_) => failed + (works - failed) / 2,
+        };
+        match attempt(ring, &menus, steps, works) {
+            Some(found) => {
+                works = found.steps;
+                best = Some(found);
+                if works <= steps {
+                    continue;
                 }
             }
+            None if best.is_none() => stride = if steps < least + 3 { 1 } else { 2 * stride },
+            None => {}
         }
-        steps += 1;
+        failed = steps;
     }
     best
 }
 
-/// Lists of lengths to try, and whether each step is to be padded with lightpaths of length 1.
-fn menus(ranks: u32, channels: u32) -> Vec<(Vec<u32>, bool)> {
+/// The best of the trees of `steps` steps with channels for all rotations in fewer than `enough`
+/// steps, if any.
+fn attempt(
+    ring: &WdmRing,
+    menus: &[(Vec<u32>, Reserve)],
+    steps: u32,
+    enough: u32,
+) -> Option<Found> {
+    let mut best: Option<Found> = None;
+    for (lengths, reserve) in menus {
+        let (ranks, channels) = (ring.ranks, ring.channels());
+        let request = tree::Request::new(ranks, channels, steps, lengths.clone(), *reserve);
+        let Some(tree) = tree::build(&request) else {
+            continue;
+        };
+        if pack::divides(ranks, &tree) {
+            return Some(Found {
+                tree,
+                steps,
+                placed: None,
+            });
+        }
+        let fewer = best.as_ref().map_or(enough, |found| found.steps) - 1;
+        if let Some(placed) = pack::greedily(ranks, channels, &tree, fewer) {
+            let taken = placed.len() as u32;
+            best = Some(Found {
+                tree,
+                steps: taken,
+                placed: Some(placed),
+            });
+            if taken <= steps {
+                break;
+            }
+        }
+    }
+    best
+}
+
+/// Lists of lengths to try, each with what to keep back.
+fn menus(ranks: u32, channels: u32) -> Vec<(Vec<u32>, Reserve)> {
     let most = channels.min(ranks / 2).max(1);
     let dividing: Vec<u32> = (1..=most)
         .filter(|length| ranks.is_multiple_of(*length))
@@ -168,13 +198,25 @@ fn menus(ranks: u32, channels: u32) -> Vec<(Vec<u32>, bool)> {
         lengths.dedup();
         lengths
     };
-    let mut menus = vec![(dividing, false)];
-    if most > 1 {
-        menus.push((finer(&[8, 12]), false));
-        menus.push((finer(&[8, 12]), true));
-        menus.push((finer(&[8, 10, 12, 14]), true));
-        menus.push((powers, true));
+    let mut menus = vec![
+        (dividing, Reserve::Nothing),
+        (finer(&[8, 12]), Reserve::Nothing),
+    ];
+    if most > 2 {
+        menus.push((finer(&[8, 12]), Reserve::Pad));
+        menus.push((finer(&[8, 10, 12, 14]), Reserve::Pad));
+        menus.push((powers.clone(), Reserve::Pad));
     }
+    if (2..=4).contains(&most) {
+        menus.push((powers.clone(), Reserve::Rest(3)));
+        menus.push((powers, Reserve::Rest(8)));
+    }
+    let mut known = Vec::new();
+    menus.retain(|menu| {
+        let new = !known.contains(menu);
+        known.push(menu.clone());
+        new
+    });
     menus
 }
 

@@ -45,9 +45,32 @@ pub(super) struct Request {
     /// Rounds of price adjustment at first and after each step.
     pub(super) rounds: (usize, usize),
     pub(super) eagerness: f32,
-    /// Keep one channel of each direction and step for lightpaths of length 1: they fill what
-    /// lengths that do not divide N leave open at the end of a channel.
-    pub(super) padded: bool,
+    pub(super) reserve: Reserve,
+}
+
+/// What is kept back for lengths that do not divide N.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reserve {
+    /// Nothing.
+    Nothing,
+    /// One channel of each direction and step for lightpaths of length 1: they fill what others
+    /// leave open at the end of a channel.
+    Pad,
+    /// One channel of each direction in every so many steps, for lightpaths that found no room.
+    Rest(u32),
+}
+
+impl Reserve {
+    /// The channels held back in a step, of those there are.
+    fn channels(self, step: usize, channels: u32) -> u32 {
+        match self {
+            Reserve::Nothing => 0,
+            Reserve::Pad => 1,
+            Reserve::Rest(every) => {
+                u32::from(channels > 1 && (step + 1).is_multiple_of(every as usize))
+            }
+        }
+    }
 }
 
 /// A gap of the tree: `size` ranks without the block after the holder at `start`.
@@ -91,19 +114,23 @@ impl Request {
         channels: u32,
         steps: u32,
         lengths: Vec<u32>,
-        padded: bool,
+        reserve: Reserve,
     ) -> Request {
         let table = 2 * ranks as usize * steps as usize * lengths.len();
-        let affordable = MOST_PRICED / table.max(1);
+        // With many steps each is much like the next, and prices hardly matter.
+        let affordable = match steps {
+            0..128 => MOST_PRICED / table.max(1),
+            _ => MOST_PRICED / 8 / table.max(1),
+        };
         let later = affordable / (steps as usize).min(MOST_ADJUSTMENTS);
         Request {
             ranks,
             channels,
             steps,
             lengths,
-            rounds: (affordable.clamp(20, 200), later.clamp(2, 20)),
+            rounds: (affordable.clamp(10, 200), later.clamp(1, 20)),
             eagerness: 0.3,
-            padded,
+            reserve,
         }
     }
 }
@@ -112,7 +139,10 @@ impl Request {
 pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
     let problem = Problem {
         lengths: &request.lengths,
-        capacity: 2.0 * request.channels as f32,
+        capacity: match request.reserve {
+            Reserve::Rest(every) => 2.0 * request.channels as f32 - 2.0 / every as f32,
+            _ => 2.0 * request.channels as f32,
+        },
     };
     let steps = request.steps as usize;
     let mut prices = vec![1.0; steps];
@@ -154,9 +184,9 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
             table_from = step;
         }
         let later = table.values(step + 1 - table_from);
-        let budget = request.channels - u32::from(request.padded);
+        let budget = request.channels - request.reserve.channels(step, request.channels);
         let mut chosen = choose(request, budget, &gaps, later)?;
-        if request.padded {
+        if request.reserve == Reserve::Pad {
             pad(&gaps, &mut chosen, later, request.channels);
         }
         let mut next = Vec::new();
