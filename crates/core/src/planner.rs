@@ -29,7 +29,7 @@ use thiserror::Error;
 
 use crate::algorithm::AlgorithmError;
 use crate::bound;
-use crate::collective::{Collective, CollectiveKind};
+use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::plan::{CONVERTED, Plan};
 use crate::schedule::{Action, Claims, Schedule, Transfer};
@@ -40,10 +40,10 @@ use tree::{Edge, Reserve};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlannerError {
     /// The planner does not know this collective.
-    #[error("the planner makes relay trees for all_gather of whole blocks, not for {what}; {hint}")]
+    #[error("relay trees carry out all_gather, not {kind}; {hint}")]
     Collective {
         /// The collective.
-        what: String,
+        kind: CollectiveKind,
         /// What would do.
         hint: &'static str,
     },
@@ -55,6 +55,15 @@ pub enum PlannerError {
         /// Ranks of the fabric.
         fabric: u32,
     },
+    /// No trees were found.
+    #[error("no relay trees found for blocks of {pieces} pieces; fewer pieces, or 1, will do")]
+    NotFound {
+        /// The pieces of a block.
+        pieces: u32,
+    },
+    /// The collective could not be made.
+    #[error(transparent)]
+    CollectiveSize(#[from] CollectiveError),
     /// A named algorithm failed.
     #[error(transparent)]
     Algorithm(#[from] AlgorithmError),
@@ -63,17 +72,17 @@ pub enum PlannerError {
     Wavelength(#[from] WavelengthError),
 }
 
-/// An all_gather along rotated relay trees in as few slots as were found, one block per lightpath
-/// and slot; never more slots than the best named algorithm. Deterministic.
+/// An all_gather along rotated relay trees in as few slots as were found, one chunk per lightpath
+/// and slot; for whole blocks never more slots than the best named algorithm. Blocks in pieces have
+/// a tree for each piece. Deterministic.
 ///
 /// # Errors
-/// Another collective than an all_gather of whole blocks, or one with another number of ranks than
-/// the fabric.
+/// Another collective than an all_gather, or one with another number of ranks than the fabric.
 pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
     let Fabric::WdmRing(ring) = fabric;
-    if collective.kind() != CollectiveKind::AllGather || collective.pieces() != 1 {
+    if collective.kind() != CollectiveKind::AllGather {
         return Err(PlannerError::Collective {
-            what: format!("{} of {} pieces", collective.kind(), collective.pieces()),
+            kind: collective.kind(),
             hint: "reduce_scatter is an all_gather reversed",
         });
     }
@@ -84,19 +93,28 @@ pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, Plann
         });
     }
     let least = bound::best(ring, &collective).steps as u32;
+    let pieces = collective.pieces();
+    let whole = pieces == 1;
     if ring.ranks < 2 {
         return named::plan("ring", fabric, collective);
     }
     let (name, at_least) = named::fewest_slots(ring);
-    if let Some(found) = search(ring, least, at_least) {
+    // Piece after piece by the named algorithm is a plan, too.
+    if let Some(found) = search(ring, pieces, least, at_least.saturating_mul(pieces)) {
         return Ok(found.plan(fabric, collective));
     }
     // The named algorithm may need more than its loads say.
-    let named = named::plan(name, fabric, collective)?;
-    Ok(match search(ring, at_least.max(least), named.slots()) {
-        Some(found) => found.plan(fabric, collective),
-        None => named,
-    })
+    let named = named::plan(
+        name,
+        fabric,
+        Collective::new(collective.kind(), ring.ranks)?,
+    )?;
+    let enough = named.slots().saturating_mul(pieces);
+    match search(ring, pieces, at_least.max(least), enough) {
+        Some(found) => Ok(found.plan(fabric, collective)),
+        None if whole => Ok(named),
+        None => Err(PlannerError::NotFound { pieces }),
+    }
 }
 
 /// A tree with the channels of its rotations, if they are not the regular ones.
@@ -109,7 +127,7 @@ struct Found {
 /// A tree that packs into as few steps as were found, from `least` on; `None` if none takes fewer
 /// than `enough`. Numbers of steps are tried in widening strides until one works, and then halfway
 /// between it and the last that did not.
-fn search(ring: &WdmRing, least: u32, enough: u32) -> Option<Found> {
+fn search(ring: &WdmRing, pieces: u32, least: u32, enough: u32) -> Option<Found> {
     let (ranks, channels) = (ring.ranks, ring.channels());
     if ring.ports.is_some_and(|ports| ports < 2 * channels) {
         return None;
@@ -124,7 +142,7 @@ fn search(ring: &WdmRing, least: u32, enough: u32) -> Option<Found> {
             None => (failed + stride).min(works - 1),
             Some(_) => failed + (works - failed) / 2,
         };
-        match attempt(ring, &menus, steps, works) {
+        match attempt(ring, pieces, &menus, steps, works) {
             Some(found) => {
                 works = found.steps;
                 best = Some(found);
@@ -144,6 +162,7 @@ fn search(ring: &WdmRing, least: u32, enough: u32) -> Option<Found> {
 /// steps, if any.
 fn attempt(
     ring: &WdmRing,
+    pieces: u32,
     menus: &[(Vec<u32>, Reserve)],
     steps: u32,
     enough: u32,
@@ -151,7 +170,8 @@ fn attempt(
     let mut best: Option<Found> = None;
     for (lengths, reserve) in menus {
         let (ranks, channels) = (ring.ranks, ring.channels());
-        let request = tree::Request::new(ranks, channels, steps, lengths.clone(), *reserve);
+        let request =
+            tree::Request::new((ranks, pieces), channels, steps, lengths.clone(), *reserve);
         let Some(tree) = tree::build(&request) else {
             continue;
         };
@@ -261,7 +281,7 @@ impl Found {
     fn put(&self, plan: &mut Plan, ring: &WdmRing, step: u32, path: pack::Placed) {
         let edge = self.tree[path.edge as usize];
         plan.schedule.push(Transfer {
-            chunk: path.origin,
+            chunk: path.origin * plan.schedule.collective.pieces() + edge.piece,
             count: 1,
             source: (path.origin + edge.parent) % ring.ranks,
             destination: (path.origin + edge.child(ring.ranks)) % ring.ranks,

@@ -5,6 +5,8 @@
 //! does not divide N goes around the ring channel by channel, the longest lightpath that still fits
 //! at every rank; what finds no room waits for a later step, with all that depends on it.
 
+use rustc_hash::FxHashMap;
+
 use super::tree::Edge;
 
 /// One lightpath: an edge of the tree, rotated by its origin.
@@ -194,11 +196,15 @@ fn first_link(ranks: u32, edge: &Edge, origin: u32) -> u32 {
 
 /// For each edge those that start where it ends.
 fn children(ranks: u32, tree: &[Edge]) -> Vec<Vec<u32>> {
-    let mut from = vec![Vec::new(); ranks as usize];
+    let mut from = FxHashMap::default();
     for (index, edge) in tree.iter().enumerate() {
-        from[edge.parent as usize].push(index as u32);
+        let at = (edge.piece, edge.parent);
+        from.entry(at).or_insert_with(Vec::new).push(index as u32);
     }
     tree.iter()
-        .map(|edge| from[edge.child(ranks) as usize].clone())
+        .map(|edge| {
+            let at = (edge.piece, edge.child(ranks));
+            from.get(&at).cloned().unwrap_or_default()
+        })
         .collect()
 }

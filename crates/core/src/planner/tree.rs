@@ -20,6 +20,8 @@ pub(super) struct Edge {
     pub(super) clockwise: bool,
     /// The step, from 0.
     pub(super) step: u32,
+    /// The piece of the block that it carries.
+    pub(super) piece: u32,
 }
 
 impl Edge {
@@ -37,6 +39,8 @@ impl Edge {
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) ranks: u32,
+    /// How many trees, one for each piece of a block.
+    pub(super) pieces: u32,
     /// Total length per step and direction.
     pub(super) channels: u32,
     pub(super) steps: u32,
@@ -78,6 +82,7 @@ impl Reserve {
 struct Gap {
     start: u32,
     size: u32,
+    piece: u32,
 }
 
 /// One way to split a gap: positions of new holders from one end and from the other.
@@ -110,7 +115,7 @@ const MOST_ADJUSTMENTS: usize = 48;
 impl Request {
     /// A request with as many rounds as are worth their time.
     pub(super) fn new(
-        ranks: u32,
+        (ranks, pieces): (u32, u32),
         channels: u32,
         steps: u32,
         lengths: Vec<u32>,
@@ -125,6 +130,7 @@ impl Request {
         let later = affordable / (steps as usize).min(MOST_ADJUSTMENTS);
         Request {
             ranks,
+            pieces,
             channels,
             steps,
             lengths,
@@ -146,10 +152,13 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
     };
     let steps = request.steps as usize;
     let mut prices = vec![1.0; steps];
-    let mut gaps = vec![Gap {
-        start: 0,
-        size: request.ranks - 1,
-    }];
+    let mut gaps: Vec<Gap> = (0..request.pieces)
+        .map(|piece| Gap {
+            start: 0,
+            size: request.ranks - 1,
+            piece,
+        })
+        .collect();
     let (first, later) = request.rounds;
     let ratio = adjust(
         &problem,
@@ -163,7 +172,7 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
         return None;
     }
     let every = steps.div_ceil(MOST_ADJUSTMENTS);
-    let mut edges = Vec::with_capacity(request.ranks as usize - 1);
+    let mut edges = Vec::with_capacity((request.ranks as usize - 1) * request.pieces as usize);
     let mut table = Table::new(&problem, &prices, request.ranks as usize - 1);
     let mut table_from = 0;
     for step in 0..steps {
@@ -274,6 +283,7 @@ fn apply(
             length,
             clockwise: true,
             step,
+            piece: gap.piece,
         });
         holders.push(gap.start + length);
     }
@@ -283,6 +293,7 @@ fn apply(
             length,
             clockwise: false,
             step,
+            piece: gap.piece,
         });
         holders.push(end - length);
     }
@@ -292,6 +303,7 @@ fn apply(
             next.push(Gap {
                 start: pair[0],
                 size: pair[1] - pair[0] - 1,
+                piece: gap.piece,
             });
         }
     }
