@@ -20,6 +20,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod auto;
+mod levels;
 mod named;
 mod pack;
 mod prices;
@@ -33,7 +35,10 @@ use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::plan::{CONVERTED, Plan};
 use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::simulate::SimulationError;
+use crate::units::UnitError;
 use crate::wavelength::WavelengthError;
+pub use auto::{Aim, Candidate, Choice, auto};
 use tree::{Edge, Reserve};
 
 /// Why no plan was made.
@@ -61,6 +66,18 @@ pub enum PlannerError {
         /// The pieces of a block.
         pieces: u32,
     },
+    /// No plan is small enough.
+    #[error("every plan has more than {most} transfers; allow more")]
+    NothingFits {
+        /// The most transfers allowed.
+        most: u64,
+    },
+    /// A plan could not be simulated.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    /// A time left 64 bits.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
     /// The collective could not be made.
     #[error(transparent)]
     CollectiveSize(#[from] CollectiveError),
@@ -115,6 +132,23 @@ pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, Plann
         None if whole => Ok(named),
         None => Err(PlannerError::NotFound { pieces }),
     }
+}
+
+/// All_gathers over circuits that do not change within a level: for one level, two and three the
+/// plan of fewest slots, where there is one. For a collective in pieces, with all pieces at once.
+pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<Plan> {
+    let Fabric::WdmRing(ring) = fabric;
+    if collective.kind() != CollectiveKind::AllGather
+        || collective.ranks() != ring.ranks
+        || ring.ranks < 2
+        || ring.ports.is_some()
+    {
+        return Vec::new();
+    }
+    levels::layouts(ring, collective.pieces(), levels::MOST_LEVELS)
+        .iter()
+        .filter_map(|layout| levels::plan(fabric, collective, layout))
+        .collect()
 }
 
 /// A tree with the channels of its rotations, if they are not the regular ones.

@@ -10,25 +10,32 @@ use crate::route;
 use crate::spec::Spec;
 use crate::wavelength::{Assignment, assign};
 
-/// The named algorithm with the fewest slots, and these or a little fewer: by its loads, which no
-/// assignment of wavelengths can beat.
+/// The named algorithms that may be the best somewhere, each with a number of slots that it is not
+/// below (by its loads, which no assignment of wavelengths can beat) and one of settings of circuits.
 ///
 /// Bruck's and recursive doubling's lightpaths are at least as long as those of one stage, and WRHT's
 /// all_gather sends every block to half of a group over single channels; none is ever the first.
-pub(super) fn fewest_slots(ring: &WdmRing) -> (&'static str, u32) {
+pub(super) fn estimates(ring: &WdmRing) -> Vec<(&'static str, u64, u64)> {
     let (ranks, channels) = (u64::from(ring.ranks), u64::from(ring.channels()));
+    if ranks < 2 {
+        return vec![("ring", 0, 0)];
+    }
     let one_stage = (ranks * ranks / 4).div_ceil(2).div_ceil(channels);
     let radices = tree::best_radices(ring.ranks, ring.channels());
     let loads = tree::stage_loads(ring.ranks, &radices);
     let optree = loads.iter().map(|load| load.div_ceil(channels)).sum();
-    let (name, slots) = [
-        ("one_stage", one_stage),
-        ("optree", optree),
-        ("ring_bidirectional", (ranks - 1).div_ceil(2)),
+    vec![
+        ("one_stage", one_stage, one_stage),
+        ("optree", optree, loads.len() as u64),
+        ("ring_bidirectional", (ranks - 1).div_ceil(2), 1),
     ]
-    .into_iter()
-    .min_by_key(|(_, slots)| *slots)
-    .unwrap_or(("ring", ranks - 1));
+}
+
+/// The named algorithm with the fewest slots, and a number that these are not below.
+pub(super) fn fewest_slots(ring: &WdmRing) -> (&'static str, u32) {
+    let estimates = estimates(ring);
+    let fewest = estimates.into_iter().min_by_key(|(_, slots, _)| *slots);
+    let (name, slots, _) = fewest.unwrap_or(("ring", 0, 0));
     (name, u32::try_from(slots).unwrap_or(u32::MAX))
 }
 

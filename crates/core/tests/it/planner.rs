@@ -4,7 +4,8 @@ use opticoll::bound;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
-use opticoll::planner::{self, PlannerError};
+use opticoll::planner::{self, Aim, Choice, PlannerError};
+use opticoll::simulate::{self, Policy};
 use opticoll::verify::verify;
 
 use crate::plan_with;
@@ -104,4 +105,104 @@ fn other_collectives_are_refused() {
     let larger = Collective::new(CollectiveKind::AllGather, 9).unwrap();
     let result = planner::relay_tree(&fabric, larger);
     assert!(matches!(result, Err(PlannerError::Ranks { .. })));
+}
+
+#[test]
+fn blocks_in_pieces_meet_the_bound() {
+    // P blocks' worth of trees share the channels; with P = c every channel carries a piece to the
+    // neighbour in every slot, and (N - 1) / 2 slots are what a rank's 2c channels need.
+    for (ranks, wavelengths, pieces) in
+        [(64, 8, 2), (64, 8, 4), (64, 8, 8), (17, 4, 3), (100, 8, 4)]
+    {
+        let fabric =
+            Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
+        let Fabric::WdmRing(ring) = &fabric;
+        let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
+        let collective = collective.with_pieces(pieces).unwrap();
+        let plan = planner::relay_tree(&fabric, collective).unwrap();
+        assert_eq!(verify(&plan), []);
+        let bound = bound::best(ring, &collective).steps;
+        assert_eq!(u64::from(plan.slots()), bound, "{fabric}, {pieces} pieces");
+    }
+}
+
+fn choose(ranks: u32, wavelengths: u32, size: &str, policy: Policy) -> Choice {
+    let fabric =
+        Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
+    let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
+    let aim = Aim {
+        size: size.parse().unwrap(),
+        policy,
+        most_transfers: 3_000_000,
+    };
+    let choice = planner::auto(&fabric, collective, aim).unwrap();
+    assert_eq!(verify(&choice.plan), [], "{size} {policy:?}");
+    choice
+}
+
+#[test]
+fn the_automatic_choice_lies_between_the_bound_and_every_named_algorithm() {
+    for (ranks, wavelengths) in [(16, 2), (64, 8), (60, 16), (37, 5)] {
+        let fabric = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
+        for policy in Policy::ALL {
+            for size in ["1KiB", "100KiB", "10MiB"] {
+                let choice = choose(ranks, wavelengths, size, policy);
+                assert!(choice.time >= choice.time_bound.time, "{fabric} {size}");
+                for record in opticoll::algorithm::records() {
+                    if record.collective != CollectiveKind::AllGather
+                        || (record.accepts)(ranks).is_err()
+                    {
+                        continue;
+                    }
+                    let named =
+                        plan_with(CollectiveKind::AllGather, record.name, &fabric, "auto").unwrap();
+                    let size = size.parse().unwrap();
+                    let named = simulate::simulate(&named, size, policy, "circuit").unwrap();
+                    assert!(
+                        choice.time <= named.time,
+                        "{fabric} {size} {policy:?}: {} takes {}, {} {}",
+                        choice.plan.algorithm,
+                        choice.time,
+                        record.name,
+                        named.time
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn large_blocks_come_close_to_the_bound_on_time() {
+    for policy in Policy::ALL {
+        let choice = choose(64, 8, "4MiB", policy);
+        let gap = choice.time.seconds() / choice.time_bound.time.seconds();
+        assert!(gap < 1.25, "{policy:?}: {gap} by {:?}", choice.candidates);
+    }
+}
+
+#[test]
+fn circuits_that_stay_up_take_the_slots_of_their_levels() {
+    // optical-ring, better schedules: one level of reach x with x (x + 1) / 2 <= w takes
+    // ceil((N - 1) / 2x) slots: 52 for (1024, 64); (16, 2) 8; (64, 64) 4. Two levels of 16 and 64
+    // ranks take 8 + 16 = 24 slots for (1024, 64); 16 x 16 take 4 + 4 = 8 for (256, 64).
+    for (ranks, wavelengths, expected) in [
+        (1024, 64, vec![(1, 52), (2, 24)]),
+        (256, 64, vec![(1, 13), (2, 8)]),
+        (64, 64, vec![(1, 4), (2, 3)]),
+        (16, 2, vec![(1, 8)]),
+    ] {
+        let fabric =
+            Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
+        let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
+        let found = planner::static_levels(&fabric, collective);
+        for (settings, slots) in expected {
+            let plan = found
+                .iter()
+                .find(|plan| simulate::circuit::configurations(plan) == settings)
+                .unwrap_or_else(|| panic!("{fabric}: no plan of {settings} settings"));
+            assert_eq!(verify(plan), []);
+            assert!(plan.slots() <= slots, "{fabric}: {} slots", plan.slots());
+        }
+    }
 }

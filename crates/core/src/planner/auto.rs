@@ -1,0 +1,297 @@
+//! The plan that takes the least time, of all that are known here.
+//!
+//! Candidates are the named algorithms, relay trees for blocks in 1, 2, 3, ... pieces, and levels of
+//! circuits that stay up. Each is estimated from its number of slots (for relay trees the lower bound,
+//! which they mostly meet), then the most promising are made and simulated, until none that is left is
+//! estimated to be faster than the fastest found.
+
+use super::levels::{self, Layout};
+use super::{PlannerError, named, relay_tree};
+use crate::bound;
+use crate::bound::time::{Charge, TimeBound};
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::{Fabric, WdmRing};
+use crate::plan::Plan;
+use crate::simulate::{self, Policy};
+use crate::units::{Bytes, Time, UnitError};
+
+/// What a plan is to be good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aim {
+    /// The size of the collective: for all_gather the bytes of one rank's block.
+    pub size: Bytes,
+    /// When reconfiguration is charged.
+    pub policy: Policy,
+    /// The most transfers that a plan may have: what fits into memory. A transfer takes about 25
+    /// bytes.
+    pub most_transfers: u64,
+}
+
+/// One of the ways to carry the collective out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// As spelled, such as `relay_tree:pieces=2`.
+    pub name: String,
+    /// Its slots; where it was not made, the least it may take.
+    pub slots: u64,
+    /// Its time: simulated, or estimated where it was not made.
+    pub time: Time,
+    /// Whether it was made and simulated.
+    pub made: bool,
+}
+
+/// The plan chosen, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The plan.
+    pub plan: Plan,
+    /// Its simulated time.
+    pub time: Time,
+    /// The bound on its slots, for the plan's own number of pieces.
+    pub slots_bound: bound::Bound,
+    /// The bound on the time of any plan.
+    pub time_bound: TimeBound,
+    /// All candidates by time, the chosen one first.
+    pub candidates: Vec<Candidate>,
+    /// Why this one, in sentences.
+    pub reasons: Vec<String>,
+}
+
+/// The numbers of pieces that are tried: powers of two and halfway between them, and as many as fill
+/// the channels when circuits reach 1, 2, 3 or 4 ranks far. More pieces than channels only make more
+/// slots.
+fn pieces_to_try(channels: u32) -> Vec<u32> {
+    let powers = (0..31).map(|bit| 1u32 << bit);
+    let halfway = (0..30).map(|bit| 3u32 << bit);
+    let filling = [1, 3, 6, 10].map(|load| channels / load);
+    let mut pieces: Vec<u32> = powers.chain(halfway).chain(filling).collect();
+    pieces.retain(|pieces| (1..=channels).contains(pieces));
+    pieces.sort_unstable();
+    pieces.dedup();
+    pieces
+}
+
+/// At most so many candidates are made and simulated.
+const MOST_MADE: usize = 4;
+
+/// How a candidate is made.
+enum Recipe {
+    Named(&'static str),
+    RelayTree(u32),
+    Levels(Layout),
+}
+
+struct Prospect {
+    recipe: Recipe,
+    slots: u64,
+    estimate: Time,
+}
+
+impl Prospect {
+    fn name(&self) -> String {
+        match &self.recipe {
+            Recipe::Named(name) => (*name).into(),
+            Recipe::RelayTree(1) => "relay_tree".into(),
+            Recipe::RelayTree(pieces) => format!("relay_tree:pieces={pieces}"),
+            Recipe::Levels(layout) => layout.spelling(),
+        }
+    }
+}
+
+/// The fastest plan found for an all_gather of whole blocks.
+///
+/// # Errors
+/// Another collective, one with another number of ranks than the fabric, or a time beyond 64 bits.
+pub fn auto(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Choice, PlannerError> {
+    let Fabric::WdmRing(ring) = fabric;
+    if collective.kind() != CollectiveKind::AllGather {
+        return Err(PlannerError::Collective {
+            kind: collective.kind(),
+            hint: "reduce_scatter is an all_gather reversed",
+        });
+    }
+    let mut prospects = prospects(ring, collective, aim)?;
+    prospects.sort_by_key(|prospect| (prospect.estimate, prospect.slots));
+    let mut best: Option<(Plan, Time)> = None;
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut made = 0;
+    for prospect in &prospects {
+        let promising = best
+            .as_ref()
+            .is_none_or(|(_, time)| prospect.estimate < *time);
+        let mut candidate = Candidate {
+            name: prospect.name(),
+            slots: prospect.slots,
+            time: prospect.estimate,
+            made: false,
+        };
+        if promising && (made < MOST_MADE || best.is_none()) {
+            if let Some(plan) = make(fabric, collective, &prospect.recipe)? {
+                made += 1;
+                let time = simulate::simulate(&plan, aim.size, aim.policy, "circuit")?.time;
+                candidate.slots = plan.slots().into();
+                candidate.time = time;
+                candidate.made = true;
+                if matches!(prospect.recipe, Recipe::Levels(_)) {
+                    // Made with a shorter reach, perhaps.
+                    candidate.name.clone_from(&plan.algorithm);
+                }
+                if best.as_ref().is_none_or(|(_, least)| time < *least) {
+                    let algorithm = candidate.name.clone();
+                    best = Some((Plan { algorithm, ..plan }, time));
+                }
+            } else {
+                continue;
+            }
+        }
+        candidates.push(candidate);
+    }
+    let Some((mut plan, time)) = best else {
+        return Err(PlannerError::NothingFits {
+            most: aim.most_transfers,
+        });
+    };
+    plan.size = Some(aim.size);
+    candidates.sort_by_key(|candidate| (!candidate.made, candidate.time, candidate.slots));
+    let charge = match aim.policy {
+        Policy::EveryStep => Charge::EverySlot,
+        Policy::OnChange => Charge::Once,
+        Policy::PerPort => Charge::OncePerPort,
+        Policy::Free => Charge::Never,
+    };
+    let slots_bound = bound::best(ring, &plan.schedule.collective);
+    let time_bound = bound::time::best(ring, &collective, aim.size, charge)?;
+    let reasons = reasons(&plan, time, &candidates, &time_bound, aim);
+    Ok(Choice {
+        plan,
+        time,
+        slots_bound,
+        time_bound,
+        candidates,
+        reasons,
+    })
+}
+
+/// Why the first candidate was taken.
+fn reasons(
+    plan: &Plan,
+    time: Time,
+    candidates: &[Candidate],
+    bound: &TimeBound,
+    aim: Aim,
+) -> Vec<String> {
+    let gap = (time.seconds() / bound.time.seconds() - 1.0) * 100.0;
+    let mut reasons = vec![format!(
+        "{} takes {time} in {} slots under {}, {gap:.1} % above the {} bound of {}",
+        plan.algorithm,
+        plan.slots(),
+        aim.policy.name(),
+        bound.name,
+        bound.time,
+    )];
+    if let Some(next) = candidates.get(1) {
+        let how = if next.made { "simulated" } else { "estimated" };
+        reasons.push(format!(
+            "next is {} with {} slots and {} ({how})",
+            next.name, next.slots, next.time
+        ));
+    }
+    reasons
+}
+
+fn make(
+    fabric: &Fabric,
+    collective: Collective,
+    recipe: &Recipe,
+) -> Result<Option<Plan>, PlannerError> {
+    let cut = |pieces| collective.with_pieces(pieces);
+    match recipe {
+        Recipe::Named(name) => named::plan(name, fabric, collective).map(Some),
+        Recipe::RelayTree(pieces) => match relay_tree(fabric, cut(*pieces)?) {
+            Err(PlannerError::NotFound { .. }) => Ok(None),
+            other => other.map(Some),
+        },
+        Recipe::Levels(layout) => Ok(levels::plan(fabric, cut(layout.pieces)?, layout)),
+    }
+}
+
+/// All candidates with their estimates.
+fn prospects(
+    ring: &WdmRing,
+    collective: Collective,
+    aim: Aim,
+) -> Result<Vec<Prospect>, PlannerError> {
+    let ranks = u64::from(ring.ranks);
+    let mut prospects = Vec::new();
+    for (name, slots, settings) in named::estimates(ring) {
+        let estimate = estimate(ring, aim, slots, settings, 1)?;
+        let recipe = Recipe::Named(name);
+        prospects.push(Prospect {
+            recipe,
+            slots,
+            estimate,
+        });
+    }
+    if ranks < 2 || ring.ports.is_some() {
+        return Ok(prospects);
+    }
+    for pieces in pieces_to_try(ring.channels()) {
+        let transfers = ranks * (ranks - 1) * u64::from(pieces);
+        if transfers > aim.most_transfers && pieces > 1 {
+            break;
+        }
+        let Ok(cut) = collective.with_pieces(pieces) else {
+            break;
+        };
+        if u64::from(pieces) > aim.size.get().max(1) {
+            break;
+        }
+        let slots = bound::best(ring, &cut).steps;
+        prospects.push(Prospect {
+            recipe: Recipe::RelayTree(pieces),
+            slots,
+            // Lightpaths to neighbours over all channels never change; all others do.
+            estimate: estimate(
+                ring,
+                aim,
+                slots,
+                if pieces >= ring.channels() { 1 } else { slots },
+                pieces,
+            )?,
+        });
+        for layout in levels::layouts(ring, pieces, levels::MOST_LEVELS) {
+            let slots = u64::from(layout.slots());
+            let settings = layout.levels.len() as u64;
+            prospects.push(Prospect {
+                estimate: estimate(ring, aim, slots, settings, pieces)?,
+                recipe: Recipe::Levels(layout),
+                slots,
+            });
+        }
+    }
+    Ok(prospects)
+}
+
+/// The time of so many slots with so many settings of circuits, if lightpaths are as short as can
+/// be.
+fn estimate(
+    ring: &WdmRing,
+    aim: Aim,
+    slots: u64,
+    settings: u64,
+    pieces: u32,
+) -> Result<Time, UnitError> {
+    let chunk = Bytes::new(aim.size.get() / u64::from(pieces));
+    let sending = ring.rate.transmission(chunk)?;
+    let hop = ring.conversion.plus(ring.propagation)?;
+    let charged = match aim.policy {
+        Policy::EveryStep => slots,
+        // A port waits for nearly every change of a setting, for all of them are busy.
+        Policy::OnChange | Policy::PerPort => settings,
+        Policy::Free => 0,
+    };
+    sending
+        .plus(hop)?
+        .times(slots)?
+        .plus(ring.reconfiguration.times(charged)?)
+}
