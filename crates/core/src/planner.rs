@@ -21,10 +21,12 @@
 //! ```
 
 mod auto;
+mod knapsack;
 mod levels;
 mod named;
 mod pack;
 mod prices;
+mod split;
 mod tree;
 
 use thiserror::Error;
@@ -235,9 +237,7 @@ fn attempt(
 /// Lists of lengths to try, each with what to keep back.
 fn menus(ranks: u32, channels: u32) -> Vec<(Vec<u32>, Reserve)> {
     let most = channels.min(ranks / 2).max(1);
-    let dividing: Vec<u32> = (1..=most)
-        .filter(|length| ranks.is_multiple_of(*length))
-        .collect();
+    let dividing: Vec<u32> = (1..=most).filter(|length| ranks % *length == 0).collect();
     let powers: Vec<u32> = (0..31)
         .map(|bit| 1 << bit)
         .take_while(|length| *length <= most)

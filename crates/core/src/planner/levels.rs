@@ -96,7 +96,7 @@ fn extend(
     if levels.len() == best.len() {
         return;
     }
-    for radix in (2..=rest).filter(|radix| rest.is_multiple_of(*radix)) {
+    for radix in (2..=rest).filter(|radix| rest % *radix == 0) {
         let each = u64::from(ring.ranks / radix) * u64::from(pieces);
         let fits = |reach: u32| {
             each * u64::from(reach) * u64::from(reach + 1) / 2 <= u64::from(ring.channels())

@@ -22,7 +22,7 @@ pub(super) struct Placed {
 
 /// Whether every lightpath's length divides N, so that [`exactly`] applies.
 pub(super) fn divides(ranks: u32, tree: &[Edge]) -> bool {
-    tree.iter().all(|edge| ranks.is_multiple_of(edge.length))
+    tree.iter().all(|edge| ranks % edge.length == 0)
 }
 
 /// The lightpaths of one step when every length divides N: called `put` for each.

@@ -65,12 +65,9 @@ impl Table {
             price += self.values[0][gap] * times as f32;
         }
         let mut next = vec![0u32; most];
-        for step in 0..steps {
+        for ((load, reach), later) in loads.iter_mut().zip(&self.one_end).zip(&self.values[1..]) {
             next.fill(0);
-            let later = &self.values[step + 1];
-            let reach = &self.one_end[step];
-            for gap in 1..most {
-                let times = count[gap];
+            for (gap, &times) in count.iter().enumerate().skip(1) {
                 if times == 0 {
                     continue;
                 }
@@ -79,7 +76,7 @@ impl Table {
                 for mut at in [left, right] {
                     while at > 0 {
                         let before = reach[at].1;
-                        loads[step] += lengths[at - 1] as f32 * times as f32;
+                        *load += lengths[at - 1] as f32 * times as f32;
                         let from = if before == 0 { 0 } else { lengths[before - 1] };
                         next[(lengths[at - 1] - from - 1) as usize] += times;
                         at = before;

@@ -7,7 +7,9 @@
 //! picks the splits that leave the least to pay later within 2c, and each gap is then turned (which
 //! end sends what) so that neither direction exceeds c. Prices are adjusted again after each step.
 
-use super::prices::{Problem, Table, UNREACHED, adjust};
+use super::knapsack::choose;
+use super::prices::{Problem, Table, adjust};
+use super::split::Split;
 
 /// A lightpath of the tree: from a rank at `parent` (an offset from the root, clockwise).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +72,7 @@ impl Reserve {
         match self {
             Reserve::Nothing => 0,
             Reserve::Pad => 1,
-            Reserve::Rest(every) => {
-                u32::from(channels > 1 && (step + 1).is_multiple_of(every as usize))
-            }
+            Reserve::Rest(every) => u32::from(channels > 1 && (step + 1) % every as usize == 0),
         }
     }
 }
@@ -83,27 +83,6 @@ struct Gap {
     start: u32,
     size: u32,
     piece: u32,
-}
-
-/// One way to split a gap: positions of new holders from one end and from the other.
-#[derive(Debug, Clone, PartialEq)]
-struct Split {
-    cost: (u32, u32),
-    value: f32,
-    near: Vec<u32>,
-    far: Vec<u32>,
-}
-
-impl Split {
-    fn total(&self) -> u32 {
-        self.cost.0 + self.cost.1
-    }
-
-    /// The same from the other ends.
-    fn mirror(&mut self) {
-        std::mem::swap(&mut self.near, &mut self.far);
-        self.cost = (self.cost.1, self.cost.0);
-    }
 }
 
 /// Table entries that price adjustment may fill: a tenth of a second or so.
@@ -179,7 +158,7 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
         if gaps.is_empty() {
             break;
         }
-        if step > 0 && step.is_multiple_of(every) {
+        if step > 0 && step % every == 0 {
             let eagerness = request.eagerness / 2.0;
             adjust(
                 &problem,
@@ -194,7 +173,8 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
         }
         let later = table.values(step + 1 - table_from);
         let budget = request.channels - request.reserve.channels(step, request.channels);
-        let mut chosen = choose(request, budget, &gaps, later)?;
+        let sizes: Vec<u32> = gaps.iter().map(|gap| gap.size).collect();
+        let mut chosen = choose(&request.lengths, budget, &sizes, later)?;
         if request.reserve == Reserve::Pad {
             pad(&gaps, &mut chosen, later, request.channels);
         }
@@ -307,331 +287,4 @@ fn apply(
             });
         }
     }
-}
-
-/// A split for every gap, within the capacity of both directions, turned already.
-///
-/// With few gaps the two directions are two budgets of one knapsack. With many, one knapsack over
-/// the sum is enough, for there are always small splits to level the directions with.
-fn choose(request: &Request, channels: u32, gaps: &[Gap], later: &[f32]) -> Option<Vec<Split>> {
-    let one_end = one_end(request, channels, later);
-    let sizes = census(gaps);
-    let options: Vec<(u32, Vec<Split>)> = sizes
-        .iter()
-        .map(|&(size, _)| (size as u32, splits(channels, &one_end, later, size)))
-        .collect();
-    let options: Vec<&[Split]> = gaps
-        .iter()
-        .map(|gap| &options[options.partition_point(|(size, _)| *size < gap.size)].1[..])
-        .collect();
-    let budgets = [channels as usize; 2];
-    if work_of_two(&options, budgets) <= MOST_WORK {
-        return knapsack_of_two(&options, budgets);
-    }
-    let simple: Vec<Vec<Split>> = options.iter().map(|options| by_total(options)).collect();
-    let full = 2 * channels;
-    (full - full / 16..=full).rev().find_map(|capacity| {
-        let mut chosen = knapsack(&simple, capacity)?;
-        if turn(&mut chosen, channels) {
-            return Some(chosen);
-        }
-        reconsider(&options, chosen, channels)
-    })
-}
-
-/// Chooses again, with two budgets, for the gaps whose splits cost most; the others keep theirs.
-fn reconsider(options: &[&[Split]], chosen: Vec<Split>, channels: u32) -> Option<Vec<Split>> {
-    let mut order: Vec<usize> = (0..chosen.len()).collect();
-    order.sort_by_key(|&index| std::cmp::Reverse(chosen[index].total()));
-    let budgets = [channels as usize; 2];
-    let mut again = 1;
-    while again < order.len() {
-        let some: Vec<&[Split]> = order[..=again]
-            .iter()
-            .map(|&index| options[index])
-            .collect();
-        if work_of_two(&some, budgets) > MOST_WORK {
-            break;
-        }
-        again += 1;
-    }
-    let mut result = chosen;
-    let mut rest: Vec<Split> = order[again..]
-        .iter()
-        .map(|&index| result[index].clone())
-        .collect();
-    if !turn(&mut rest, channels) {
-        return None;
-    }
-    let spent = |side: fn(&Split) -> u32| rest.iter().map(side).sum::<u32>();
-    let left = [spent(|split| split.cost.0), spent(|split| split.cost.1)]
-        .map(|spent| (channels - spent) as usize);
-    let some: Vec<&[Split]> = order[..again].iter().map(|&index| options[index]).collect();
-    let picks = knapsack_of_two(&some, left)?;
-    for (&index, split) in order.iter().zip(picks.into_iter().chain(rest)) {
-        result[index] = split;
-    }
-    Some(result)
-}
-
-/// Table entries that [`knapsack_of_two`] goes through.
-fn work_of_two(options: &[&[Split]], budgets: [usize; 2]) -> usize {
-    let states = (budgets[0] + 1) * (budgets[1] + 1);
-    options
-        .iter()
-        .map(|options| options.len() * 2 * states)
-        .sum()
-}
-
-/// Table entries that a step may spend on the knapsack with two budgets.
-const MOST_WORK: usize = 20_000_000;
-
-/// Ways to place holders from one end: for each farthest position, cost against value, falling.
-struct OneEnd {
-    position: u32,
-    ways: Vec<(u32, f32, Vec<u32>)>,
-}
-
-const MOST_WAYS: usize = 24;
-
-fn one_end(request: &Request, channels: u32, later: &[f32]) -> Vec<OneEnd> {
-    let mut ends = vec![OneEnd {
-        position: 0,
-        ways: vec![(0, 0.0, Vec::new())],
-    }];
-    for &length in &request.lengths {
-        if length > channels {
-            break;
-        }
-        let mut ways = Vec::new();
-        for end in &ends {
-            let Some(&fill) = later.get((length - end.position - 1) as usize) else {
-                continue;
-            };
-            if fill >= UNREACHED {
-                continue;
-            }
-            for (cost, value, chain) in &end.ways {
-                if cost + length <= channels {
-                    let mut chain = chain.clone();
-                    chain.push(length);
-                    ways.push((cost + length, value + fill, chain));
-                }
-            }
-        }
-        ways.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
-        let mut kept: Vec<(u32, f32, Vec<u32>)> = Vec::new();
-        for way in ways {
-            if kept.last().is_none_or(|last| way.1 < last.1 - 1e-6) {
-                kept.push(way);
-            }
-        }
-        if kept.len() > MOST_WAYS {
-            kept = lower_hull(kept);
-        }
-        ends.push(OneEnd {
-            position: length,
-            ways: kept,
-        });
-    }
-    ends
-}
-
-/// The ways that are best at some price.
-fn lower_hull(ways: Vec<(u32, f32, Vec<u32>)>) -> Vec<(u32, f32, Vec<u32>)> {
-    let mut hull: Vec<(u32, f32, Vec<u32>)> = Vec::new();
-    for way in ways {
-        while let [.., a, b] = &hull[..] {
-            let (ab, aw) = ((b.0 - a.0) as f32, (way.0 - a.0) as f32);
-            if (b.1 - a.1) * aw < (way.1 - a.1) * ab {
-                break;
-            }
-            hull.pop();
-        }
-        hull.push(way);
-    }
-    hull
-}
-
-/// The ways to split a gap of `size`, near end first with the farther reach, without those that cost
-/// no less in both directions and have no better value; by rising total cost.
-fn splits(channels: u32, ends: &[OneEnd], later: &[f32], size: usize) -> Vec<Split> {
-    let side = channels as usize + 1;
-    let mut best: Vec<(f32, [u16; 4])> = vec![(f32::INFINITY, [0; 4]); side * side];
-    let mut met = Vec::new();
-    for (near, near_end) in ends.iter().enumerate() {
-        for (far, far_end) in ends.iter().enumerate().take(near + 1) {
-            let taken = (near_end.position + far_end.position) as usize;
-            if taken > size {
-                break;
-            }
-            let rest = later[size - taken];
-            if rest >= UNREACHED {
-                continue;
-            }
-            for (one, (near_cost, near_value, _)) in near_end.ways.iter().enumerate() {
-                for (other, (far_cost, far_value, _)) in far_end.ways.iter().enumerate() {
-                    let value = near_value + far_value + rest;
-                    let at = *near_cost as usize * side + *far_cost as usize;
-                    if best[at].0 == f32::INFINITY {
-                        met.push((near_cost + far_cost, at));
-                    }
-                    if value < best[at].0 {
-                        best[at] = (value, [near, one, far, other].map(|index| index as u16));
-                    }
-                }
-            }
-        }
-    }
-    met.sort_unstable();
-    let mut splits: Vec<Split> = Vec::new();
-    for (_, at) in met {
-        let (value, from) = best[at];
-        let [near, one, far, other] = from.map(usize::from);
-        let (near, far) = (&ends[near].ways[one], &ends[far].ways[other]);
-        let cost = (near.0, far.0);
-        let beaten = |known: &Split| {
-            known.value <= value + 1e-6
-                && (known.cost.0.max(known.cost.1) <= cost.0.max(cost.1))
-                && (known.cost.0.min(known.cost.1) <= cost.0.min(cost.1))
-        };
-        if !splits.iter().any(beaten) {
-            splits.push(Split {
-                cost,
-                value,
-                near: near.2.clone(),
-                far: far.2.clone(),
-            });
-        }
-    }
-    splits
-}
-
-/// Of splits by rising total cost, those that no cheaper one equals in value.
-fn by_total(splits: &[Split]) -> Vec<Split> {
-    let mut kept: Vec<Split> = Vec::new();
-    for split in splits {
-        match kept.last_mut() {
-            Some(last) if split.value >= last.value => {}
-            Some(last) if split.total() == last.total() => *last = split.clone(),
-            _ => kept.push(split.clone()),
-        }
-    }
-    kept
-}
-
-/// One split per gap with the least total value among those with total cost up to `capacity`.
-fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
-    let capacity = capacity as usize;
-    let mut best = vec![f32::INFINITY; capacity + 1];
-    best[0] = 0.0;
-    let mut picks: Vec<Vec<u16>> = Vec::with_capacity(options.len());
-    let mut reached = 0;
-    for options in options {
-        let mut next = vec![f32::INFINITY; capacity + 1];
-        let mut pick = vec![u16::MAX; capacity + 1];
-        let most = options.last().map_or(0, Split::total) as usize;
-        for (index, split) in options.iter().enumerate() {
-            let cost = split.total() as usize;
-            if cost > capacity {
-                break;
-            }
-            for used in 0..=reached.min(capacity - cost) {
-                let value = best[used] + split.value;
-                if value < next[used + cost] {
-                    next[used + cost] = value;
-                    pick[used + cost] = index as u16;
-                }
-            }
-        }
-        reached = (reached + most).min(capacity);
-        best = next;
-        picks.push(pick);
-    }
-    let mut used = (0..=capacity).min_by(|&one, &other| best[one].total_cmp(&best[other]))?;
-    if best[used] == f32::INFINITY {
-        return None;
-    }
-    let mut chosen = Vec::with_capacity(options.len());
-    for (options, pick) in options.iter().zip(&picks).rev() {
-        let split = &options[usize::from(pick[used])];
-        used -= split.total() as usize;
-        chosen.push(split.clone());
-    }
-    chosen.reverse();
-    Some(chosen)
-}
-
-/// The same with a budget for each direction; splits come out turned.
-fn knapsack_of_two(options: &[&[Split]], budgets: [usize; 2]) -> Option<Vec<Split>> {
-    let [rows, side] = budgets.map(|budget| budget + 1);
-    let mut best = vec![f32::INFINITY; rows * side];
-    best[0] = 0.0;
-    let mut picks: Vec<Vec<u16>> = Vec::with_capacity(options.len());
-    let turned = |split: &Split, turn: usize| {
-        let (near, far) = (split.cost.0 as usize, split.cost.1 as usize);
-        if turn == 0 { (near, far) } else { (far, near) }
-    };
-    for options in options {
-        let mut next = vec![f32::INFINITY; rows * side];
-        let mut pick = vec![u16::MAX; rows * side];
-        for (index, split) in options.iter().enumerate() {
-            for turn in 0..2 {
-                let (one, other) = turned(split, turn);
-                if (turn == 1 && one == other) || one >= rows || other >= side {
-                    continue;
-                }
-                for used in 0..rows - one {
-                    let from = &best[used * side..(used + 1) * side - other];
-                    let start = (used + one) * side + other;
-                    let places = start..start + from.len();
-                    let row = next[places.clone()].iter_mut().zip(&mut pick[places]);
-                    for ((next, pick), value) in row.zip(from) {
-                        let value = value + split.value;
-                        if value < *next {
-                            *next = value;
-                            *pick = (2 * index + turn) as u16;
-                        }
-                    }
-                }
-            }
-        }
-        best = next;
-        picks.push(pick);
-    }
-    let mut used = (0..rows * side).min_by(|&one, &other| best[one].total_cmp(&best[other]))?;
-    if best[used] == f32::INFINITY {
-        return None;
-    }
-    let mut chosen = Vec::with_capacity(options.len());
-    for (options, pick) in options.iter().zip(&picks).rev() {
-        let index = usize::from(pick[used]);
-        let mut split = options[index / 2].clone();
-        let (one, other) = turned(&split, index % 2);
-        used -= one * side + other;
-        if index % 2 == 1 {
-            split.mirror();
-        }
-        chosen.push(split);
-    }
-    chosen.reverse();
-    Some(chosen)
-}
-
-/// Mirrors splits so that neither direction exceeds `channels`; whether that was possible.
-fn turn(chosen: &mut [Split], channels: u32) -> bool {
-    let mut order: Vec<usize> = (0..chosen.len()).collect();
-    let lean = |split: &Split| i64::from(split.cost.0) - i64::from(split.cost.1);
-    order.sort_by_key(|&index| -lean(&chosen[index]).abs());
-    let mut balance = 0i64;
-    for index in order {
-        let split = &mut chosen[index];
-        if balance * lean(split) > 0 {
-            split.mirror();
-        }
-        balance += lean(split);
-    }
-    let near: u32 = chosen.iter().map(|split| split.cost.0).sum();
-    let far: u32 = chosen.iter().map(|split| split.cost.1).sum();
-    near.max(far) <= channels
 }
