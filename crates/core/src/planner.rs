@@ -23,6 +23,7 @@
 mod auto;
 mod knapsack;
 mod levels;
+mod mirror;
 mod named;
 mod pack;
 mod prices;
@@ -41,6 +42,7 @@ use crate::simulate::SimulationError;
 use crate::units::UnitError;
 use crate::wavelength::WavelengthError;
 pub use auto::{Aim, Candidate, Choice, auto};
+pub use mirror::{all_reduce, reduce_scatter};
 use tree::{Edge, Reserve};
 
 /// Why no plan was made.

@@ -206,3 +206,41 @@ fn circuits_that_stay_up_take_the_slots_of_their_levels() {
         }
     }
 }
+
+#[test]
+fn run_backwards_a_gather_reduces_and_there_and_back_it_is_an_all_reduce() {
+    for (ranks, wavelengths, pieces) in [(2, 1, 1), (16, 2, 1), (37, 5, 1), (16, 4, 3)] {
+        let fabric =
+            Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
+        let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
+        let collective = collective.with_pieces(pieces).unwrap();
+        let gather = planner::relay_tree(&fabric, collective).unwrap();
+        let scatter = planner::reduce_scatter(&gather).unwrap();
+        assert_eq!(verify(&scatter), []);
+        assert_eq!(scatter.slots(), gather.slots());
+        let reduce = planner::all_reduce(&gather).unwrap();
+        assert_eq!(verify(&reduce), []);
+        assert_eq!(reduce.slots(), 2 * gather.slots());
+        assert!(planner::all_reduce(&reduce).is_err(), "it is no all_gather");
+    }
+}
+
+#[test]
+fn all_reduces_of_the_reference_models() {
+    // bounds-and-relay-trees 4.4 gives 1.87, 3.09, 5.58 and 1.27 ms by 42 steps of M / N at
+    // (1024, 64), 40 Gb/s, 25 us; with 2 x 19 steps each must be below.
+    let fabric = Fabric::parse("optree_paper").unwrap();
+    let collective = Collective::new(CollectiveKind::AllGather, 1024).unwrap();
+    let gather = planner::relay_tree(&fabric, collective).unwrap();
+    let reduce = planner::all_reduce(&gather).unwrap();
+    for (size, milliseconds) in [
+        ("100MB", 1.87),
+        ("249MB", 3.09),
+        ("552MB", 5.58),
+        ("27MB", 1.27),
+    ] {
+        let size = size.parse().unwrap();
+        let outcome = simulate::simulate(&reduce, size, Policy::EveryStep, "circuit").unwrap();
+        assert!(outcome.time.seconds() * 1e3 < milliseconds, "{size}");
+    }
+}
