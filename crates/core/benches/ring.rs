@@ -8,6 +8,8 @@
 //! | `optree_4096` (4x4x4x4x4x4, w = 64; 16.8 million deliveries) | 10 s, 2 GiB |
 //! | `one_stage_1024` (w = 64) | 3 s |
 //! | `one_stage_1024_first_fit` (w = 64; no goal, watched) | - |
+//! | `relay_tree_1024` (w = 64; planned and verified) | 2 s |
+//! | `relay_tree_4096` (w = 64; planned and verified) | 20 s |
 
 // Criterion's macro makes a public function without docs.
 #![allow(missing_docs)]
@@ -20,7 +22,7 @@ use opticoll::fabric::Fabric;
 use opticoll::simulate::{Policy, simulate};
 use opticoll::units::Time;
 use opticoll::wavelength::Assignment;
-use opticoll::{algorithm, route, verify, wavelength};
+use opticoll::{algorithm, planner, route, verify, wavelength};
 
 /// Builds, routes, assigns, verifies and simulates an all_gather of 4 MiB blocks.
 fn all_gather(ranks: u32, algorithm: &str, assignment: &str) -> Time {
@@ -40,6 +42,15 @@ fn all_gather(ranks: u32, algorithm: &str, assignment: &str) -> Time {
         .time
 }
 
+/// Plans and verifies an all_gather along relay trees.
+fn relay_tree(ranks: u32) -> u32 {
+    let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=64")).unwrap();
+    let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
+    let plan = planner::relay_tree(&fabric, collective).unwrap();
+    assert!(verify::verify(&plan).is_empty());
+    plan.slots()
+}
+
 fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("ring");
     group.sample_size(10);
@@ -51,6 +62,11 @@ fn benches(criterion: &mut Criterion) {
     ] {
         group.bench_function(name, |bencher| {
             bencher.iter(|| black_box(all_gather(ranks, algorithm, assignment)));
+        });
+    }
+    for (name, ranks) in [("relay_tree_1024", 1024), ("relay_tree_4096", 4096)] {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| black_box(relay_tree(ranks)))
         });
     }
     group.finish();

@@ -5,7 +5,7 @@
 //! plan. A lightpath of length l, rotated to all ranks, takes l channels of its direction in its
 //! step, when l divides N. What remains is to find *one* tree of N - 1 lightpaths with a step each, later
 //! than its parent's, whose lengths add up to at most c channels in every step and direction
-//! ([`tree`]), and to give the rotations channels ([`pack`]).
+//! (`tree`), and to give the rotations channels (`pack`).
 //!
 //! ```
 //! use opticoll::collective::{Collective, CollectiveKind};
@@ -64,6 +64,14 @@ pub enum PlannerError {
         /// Ranks of the fabric.
         fabric: u32,
     },
+    /// The plan would not fit into memory.
+    #[error("a plan of {transfers} transfers is too large: {most} at most; fewer ranks or pieces")]
+    TooLarge {
+        /// The transfers that it would have.
+        transfers: u64,
+        /// The most allowed.
+        most: u64,
+    },
     /// No trees were found.
     #[error("no relay trees found for blocks of {pieces} pieces; fewer pieces, or 1, will do")]
     NotFound {
@@ -93,6 +101,9 @@ pub enum PlannerError {
     Wavelength(#[from] WavelengthError),
 }
 
+/// What fits into 16 GiB, with some 25 bytes for a transfer.
+const MOST_TRANSFERS: u64 = 1 << 29;
+
 /// An all_gather along rotated relay trees in as few slots as were found, one chunk per lightpath
 /// and slot; for whole blocks never more slots than the best named algorithm. Blocks in pieces have
 /// a tree for each piece. Deterministic.
@@ -114,6 +125,13 @@ pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, Plann
         });
     }
     let least = bound::best(ring, &collective).steps as u32;
+    let transfers = u64::from(ring.ranks).pow(2) * u64::from(collective.pieces());
+    if transfers > MOST_TRANSFERS {
+        return Err(PlannerError::TooLarge {
+            transfers,
+            most: MOST_TRANSFERS,
+        });
+    }
     let pieces = collective.pieces();
     let whole = pieces == 1;
     if ring.ranks < 2 {

@@ -97,11 +97,15 @@ fn planning_twice_gives_the_same_plan() {
 }
 
 #[test]
-fn other_collectives_are_refused() {
+fn what_cannot_be_planned_is_refused() {
     let fabric = Fabric::parse("wdm_ring:ranks=8,wavelengths=2").unwrap();
     let gather = Collective::new(CollectiveKind::Gather, 8).unwrap();
     let result = planner::relay_tree(&fabric, gather);
     assert!(matches!(result, Err(PlannerError::Collective { .. })));
+    let huge = Fabric::parse("wdm_ring:ranks=65536,wavelengths=64").unwrap();
+    let of_huge = Collective::new(CollectiveKind::AllGather, 65_536).unwrap();
+    let result = planner::relay_tree(&huge, of_huge);
+    assert!(matches!(result, Err(PlannerError::TooLarge { .. })));
     let larger = Collective::new(CollectiveKind::AllGather, 9).unwrap();
     let result = planner::relay_tree(&fabric, larger);
     assert!(matches!(result, Err(PlannerError::Ranks { .. })));
