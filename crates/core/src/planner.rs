@@ -73,7 +73,10 @@ pub enum PlannerError {
         most: u64,
     },
     /// No trees were found.
-    #[error("no relay trees found for blocks of {pieces} pieces; fewer pieces, or 1, will do")]
+    #[error(
+        "no relay trees found for blocks of {pieces} pieces; whole blocks (1 piece) will do, also \
+         where ports are limited"
+    )]
     NotFound {
         /// The pieces of a block.
         pieces: u32,
@@ -133,27 +136,26 @@ pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, Plann
         });
     }
     let pieces = collective.pieces();
-    let whole = pieces == 1;
     if ring.ranks < 2 {
         return named::plan("ring", fabric, collective);
     }
+    if pieces > 1 {
+        // Hop by hop in both directions is always possible.
+        let enough = pieces.saturating_mul(ring.ranks).saturating_add(1);
+        return search(ring, pieces, least, enough)
+            .map(|found| found.plan(fabric, collective))
+            .ok_or(PlannerError::NotFound { pieces });
+    }
     let (name, at_least) = named::fewest_slots(ring);
-    // Piece after piece by the named algorithm is a plan, too.
-    if let Some(found) = search(ring, pieces, least, at_least.saturating_mul(pieces)) {
+    if let Some(found) = search(ring, 1, least, at_least) {
         return Ok(found.plan(fabric, collective));
     }
     // The named algorithm may need more than its loads say.
-    let named = named::plan(
-        name,
-        fabric,
-        Collective::new(collective.kind(), ring.ranks)?,
-    )?;
-    let enough = named.slots().saturating_mul(pieces);
-    match search(ring, pieces, at_least.max(least), enough) {
-        Some(found) => Ok(found.plan(fabric, collective)),
-        None if whole => Ok(named),
-        None => Err(PlannerError::NotFound { pieces }),
-    }
+    let named = named::plan(name, fabric, collective)?;
+    Ok(match search(ring, 1, at_least.max(least), named.slots()) {
+        Some(found) => found.plan(fabric, collective),
+        None => named,
+    })
 }
 
 /// All_gathers over circuits that do not change within a level: for one level, two and three the
