@@ -37,7 +37,7 @@ use crate::bound;
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::plan::{CONVERTED, Plan};
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 use crate::simulate::SimulationError;
 use crate::units::UnitError;
 use crate::wavelength::WavelengthError;
@@ -336,13 +336,11 @@ impl Found {
 
     fn put(&self, plan: &mut Plan, ring: &WdmRing, step: u32, path: pack::Placed) {
         let edge = self.tree[path.edge as usize];
-        plan.schedule.push(Transfer {
-            chunk: path.origin * plan.schedule.collective.pieces() + edge.piece,
-            count: 1,
-            source: (path.origin + edge.parent) % ring.ranks,
-            destination: (path.origin + edge.child(ring.ranks)) % ring.ranks,
-            action: Action::Copy,
-        });
+        plan.schedule.push(Transfer::copy(
+            path.origin * plan.schedule.collective.pieces() + edge.piece,
+            (path.origin + edge.parent) % ring.ranks,
+            (path.origin + edge.child(ring.ranks)) % ring.ranks,
+        ));
         plan.direction.push(if edge.clockwise {
             Direction::Clockwise
         } else {

@@ -12,7 +12,7 @@
 use crate::collective::Collective;
 use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::plan::Plan;
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::schedule::{Claims, Schedule, Transfer};
 use crate::wavelength::{Assignment, assign};
 
 /// More levels save no slots worth their settings.
@@ -176,13 +176,11 @@ fn over(
                     Direction::Clockwise => u64::from(circuit.block) + ranks - behind % ranks,
                     Direction::CounterClockwise => u64::from(circuit.block) + behind,
                 };
-                plan.schedule.push(Transfer {
-                    chunk: (origin % ranks) as u32 * layout.pieces + circuit.piece,
-                    count: 1,
-                    source: circuit.source,
-                    destination: circuit.destination,
-                    action: Action::Copy,
-                });
+                plan.schedule.push(Transfer::copy(
+                    (origin % ranks) as u32 * layout.pieces + circuit.piece,
+                    circuit.source,
+                    circuit.destination,
+                ));
                 plan.direction.push(circuit.direction);
                 plan.fibre.push(circuit.fibre);
                 plan.wavelength.push(circuit.wavelength);
@@ -231,13 +229,7 @@ fn circuits(
                 for multiple in 0..ranks / held {
                     let block = (source + multiple * held) % ranks;
                     for piece in 0..pieces {
-                        schedule.push(Transfer {
-                            chunk: block * pieces + piece,
-                            count: 1,
-                            source,
-                            destination,
-                            action: Action::Copy,
-                        });
+                        schedule.push(Transfer::copy(block * pieces + piece, source, destination));
                         directions.push(direction);
                         distances.push(distance);
                     }
