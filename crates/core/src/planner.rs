@@ -27,6 +27,7 @@ mod mirror;
 mod named;
 mod pack;
 mod prices;
+mod request;
 mod split;
 mod tree;
 
@@ -39,10 +40,12 @@ use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::plan::{CONVERTED, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::simulate::SimulationError;
+use crate::spec::{Spec, SpecError};
 use crate::units::UnitError;
 use crate::wavelength::WavelengthError;
 pub use auto::{Aim, Candidate, Choice, auto};
 pub use mirror::{all_reduce, reduce_scatter};
+pub use request::{Planned, RECORDS, Record, find, plan};
 use tree::{Edge, Reserve};
 
 /// Why no plan was made.
@@ -96,6 +99,9 @@ pub enum PlannerError {
     /// The collective could not be made.
     #[error(transparent)]
     CollectiveSize(#[from] CollectiveError),
+    /// An option is unknown or does not fit.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
     /// A named algorithm failed.
     #[error(transparent)]
     Algorithm(#[from] AlgorithmError),
@@ -137,7 +143,7 @@ pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, Plann
     }
     let pieces = collective.pieces();
     if ring.ranks < 2 {
-        return named::plan("ring", fabric, collective);
+        return named::plan(&Spec::new("ring"), fabric, collective);
     }
     if pieces > 1 {
         // Hop by hop in both directions is always possible.
@@ -151,7 +157,7 @@ pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, Plann
         return Ok(found.plan(fabric, collective));
     }
     // The named algorithm may need more than its loads say.
-    let named = named::plan(name, fabric, collective)?;
+    let named = named::plan(&Spec::new(name), fabric, collective)?;
     Ok(match search(ring, 1, at_least.max(least), named.slots()) {
         Some(found) => found.plan(fabric, collective),
         None => named,

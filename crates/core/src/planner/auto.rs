@@ -13,6 +13,7 @@ use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, WdmRing};
 use crate::plan::Plan;
 use crate::simulate::{self, Policy};
+use crate::spec::Spec;
 use crate::units::{Bytes, Time, UnitError};
 
 /// What a plan is to be good for.
@@ -206,7 +207,7 @@ fn make(
 ) -> Result<Option<Plan>, PlannerError> {
     let cut = |pieces| collective.with_pieces(pieces);
     match recipe {
-        Recipe::Named(name) => named::plan(name, fabric, collective).map(Some),
+        Recipe::Named(name) => named::plan(&Spec::new(name), fabric, collective).map(Some),
         Recipe::RelayTree(pieces) => match relay_tree(fabric, cut(*pieces)?) {
             Err(PlannerError::NotFound { .. }) => Ok(None),
             other => other.map(Some),

@@ -44,12 +44,12 @@ pub(super) fn fewest_slots(ring: &WdmRing) -> (&'static str, u32) {
 /// # Errors
 /// What the algorithm or the assignment refuses.
 pub(super) fn plan(
-    name: &str,
+    spec: &Spec,
     fabric: &Fabric,
     collective: Collective,
 ) -> Result<Plan, PlannerError> {
     let Fabric::WdmRing(ring) = fabric;
-    let schedule = algorithm::build(&Spec::new(name), collective, fabric)?;
+    let schedule = algorithm::build(spec, collective, fabric)?;
     let directions = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::AUTO;
     Ok(assign(
@@ -57,6 +57,6 @@ pub(super) fn plan(
         directions,
         fabric,
         assignment,
-        name.into(),
+        spec.to_string(),
     )?)
 }

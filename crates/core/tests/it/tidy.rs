@@ -39,6 +39,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "planner",
         &[
+            "spelling",
             "spec",
             "units",
             "fabric",

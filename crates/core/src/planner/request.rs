@@ -1,0 +1,236 @@
+//! What the planner makes by name: `relay_tree` and `auto`, beside the named algorithms.
+
+use super::auto::{self, Aim, Candidate};
+use super::{PlannerError, mirror, named, relay_tree};
+use crate::algorithm;
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::{Fabric, WdmRing};
+use crate::plan::Plan;
+use crate::simulate;
+use crate::spec::Spec;
+use crate::spelling::same_name;
+use crate::units::Bytes;
+
+/// The declaration of a way to plan.
+pub struct Record {
+    /// As typed.
+    pub name: &'static str,
+    /// As printed in figures.
+    pub label: &'static str,
+    /// What it carries out.
+    pub collectives: &'static [CollectiveKind],
+    /// One sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub citation: &'static str,
+    /// Options with their meaning and default.
+    pub options: &'static [(&'static str, &'static str)],
+}
+
+/// All ways to plan.
+pub const RECORDS: &[Record] = &[
+    Record {
+        name: "relay_tree",
+        label: "Relay tree",
+        collectives: &[
+            CollectiveKind::AllGather,
+            CollectiveKind::ReduceScatter,
+            CollectiveKind::AllReduce,
+        ],
+        summary: "One tree of lightpaths rotated to all ranks, in the fewest slots found",
+        citation: "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
+        options: &[("pieces", "chunks that a block is cut into; default 1")],
+    },
+    Record {
+        name: "auto",
+        label: "Auto",
+        collectives: &CollectiveKind::ALL,
+        summary: "The fastest plan found for the size and the policy, of all that are known",
+        citation: "opticoll",
+        options: &[(
+            "transfers",
+            "the most that a plan may have; default 16777216",
+        )],
+    },
+];
+
+const PIECES: (u32, u32) = (1, 4096);
+const DEFAULT_TRANSFERS: u32 = 1 << 24;
+
+/// All_reduces that may be the fastest somewhere, beside an all_gather there and back.
+const ALL_REDUCES: &[&str] = &[
+    "wrht",
+    "wrht:group_size=3,striping=true",
+    "wrht:group_size=5,striping=true",
+    "wrht:group_size=9,striping=true",
+    "wrht:group_size=17,striping=true",
+    "ring",
+    "recursive_doubling",
+    "binary_tree",
+];
+
+/// Reduce_scatters that may be the fastest somewhere, beside the fastest all_gather backwards: where
+/// circuits stay up, that one may begin with a slot that uses only some of them, and then pays for
+/// the others.
+const REDUCE_SCATTERS: &[&str] = &["ring", "ring_bidirectional", "optree", "one_stage"];
+
+/// A plan, and why it was chosen where there was a choice.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// What was compared, the chosen one first; empty where nothing was.
+    pub candidates: Vec<Candidate>,
+}
+
+/// The record with a name, if the planner has one for the collective.
+pub fn find(kind: CollectiveKind, name: &str) -> Option<&'static Record> {
+    RECORDS
+        .iter()
+        .find(|record| same_name(record.name, name) && record.collectives.contains(&kind))
+}
+
+/// Makes the plan that `spec` names, by a record of [`RECORDS`].
+///
+/// # Errors
+/// An unknown name or option, a collective that it does not carry out, or no plan that fits.
+pub fn plan(
+    spec: &Spec,
+    fabric: &Fabric,
+    collective: Collective,
+    size: Bytes,
+    policy: simulate::Policy,
+) -> Result<Planned, PlannerError> {
+    let Some(record) = find(collective.kind(), spec.name()) else {
+        let error = algorithm::find(collective.kind(), spec.name()).err();
+        return Err(error.map_or(PlannerError::NothingFits { most: 0 }, Into::into));
+    };
+    let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
+    spec.only(&known)?;
+    let mut planned = if record.name == "auto" {
+        let most = spec.count("transfers", 1, u32::MAX)?;
+        let aim = Aim {
+            size,
+            policy,
+            most_transfers: most.unwrap_or(DEFAULT_TRANSFERS).into(),
+        };
+        choose(fabric, collective, aim)?
+    } else {
+        let pieces = spec.count("pieces", PIECES.0, PIECES.1)?.unwrap_or(1);
+        let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
+        let gathering = relay_tree(fabric, gather.with_pieces(pieces)?)?;
+        Planned {
+            plan: turned(gathering, collective.kind())?,
+            candidates: Vec::new(),
+        }
+    };
+    planned.plan.size = Some(size);
+    if record.name != "auto" {
+        planned.plan.algorithm = spec.to_string();
+    }
+    Ok(planned)
+}
+
+/// The all_gather itself, backwards, or there and back.
+fn turned(gathering: Plan, kind: CollectiveKind) -> Result<Plan, PlannerError> {
+    match kind {
+        CollectiveKind::ReduceScatter => mirror::reduce_scatter(&gathering),
+        CollectiveKind::AllReduce => mirror::all_reduce(&gathering),
+        _ => Ok(gathering),
+    }
+}
+
+/// The fastest of the plans known for a collective, simulated.
+fn choose(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Planned, PlannerError> {
+    let Fabric::WdmRing(ring) = fabric;
+    let mut plans = Vec::new();
+    match collective.kind() {
+        CollectiveKind::AllGather => {
+            let choice = auto::auto(fabric, collective, aim)?;
+            return Ok(Planned {
+                plan: choice.plan,
+                candidates: choice.candidates,
+            });
+        }
+        CollectiveKind::ReduceScatter => {
+            plans.push(there(fabric, collective, aim)?);
+            plans.extend(named_plans(fabric, collective, ring, aim, REDUCE_SCATTERS)?);
+        }
+        CollectiveKind::AllReduce => {
+            plans.push(there(fabric, collective, aim)?);
+            plans.extend(named_plans(fabric, collective, ring, aim, ALL_REDUCES)?);
+        }
+        kind => {
+            let names: Vec<&str> = algorithm::records()
+                .iter()
+                .filter(|record| record.collective == kind)
+                .map(|record| record.name)
+                .collect();
+            plans.extend(named_plans(fabric, collective, ring, aim, &names)?);
+        }
+    }
+    fastest(plans, aim)
+}
+
+/// The automatic all_gather for blocks of an N-th of the size, turned into the collective.
+fn there(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Plan, PlannerError> {
+    let ranks = u64::from(collective.ranks());
+    let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
+    let block = Aim {
+        size: Bytes::new(aim.size.get().div_ceil(ranks)),
+        ..aim
+    };
+    turned(auto::auto(fabric, gather, block)?.plan, collective.kind())
+}
+
+/// The plans of the named algorithms that run on the ring within the limit on transfers.
+fn named_plans(
+    fabric: &Fabric,
+    collective: Collective,
+    ring: &WdmRing,
+    aim: Aim,
+    specs: &[&str],
+) -> Result<Vec<Plan>, PlannerError> {
+    let mut plans = Vec::new();
+    for spec in specs {
+        let spec: Spec = spec.parse()?;
+        let record = algorithm::find(collective.kind(), spec.name())?;
+        let all_pairs = u64::from(ring.ranks).pow(2);
+        let lists_all_pairs = record.name == "ring"
+            || matches!(
+                collective.kind(),
+                CollectiveKind::AllToAll | CollectiveKind::ReduceScatter
+            );
+        if (record.accepts)(ring.ranks).is_err()
+            || lists_all_pairs && all_pairs > aim.most_transfers
+        {
+            continue;
+        }
+        plans.push(named::plan(&spec, fabric, collective)?);
+    }
+    Ok(plans)
+}
+
+/// Simulates plans and takes the fastest, the first of equals.
+fn fastest(plans: Vec<Plan>, aim: Aim) -> Result<Planned, PlannerError> {
+    let mut timed = Vec::with_capacity(plans.len());
+    for plan in plans {
+        let time = simulate::simulate(&plan, aim.size, aim.policy, "circuit")?.time;
+        timed.push((time, plan));
+    }
+    timed.sort_by_key(|(time, _)| *time);
+    let candidates = timed
+        .iter()
+        .map(|(time, plan)| Candidate {
+            name: plan.algorithm.clone(),
+            slots: plan.slots().into(),
+            time: *time,
+            made: true,
+        })
+        .collect();
+    match timed.into_iter().next() {
+        Some((_, plan)) => Ok(Planned { plan, candidates }),
+        None => Err(PlannerError::NothingFits {
+            most: aim.most_transfers,
+        }),
+    }
+}
