@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import opticoll
 from opticoll import plot
@@ -92,6 +96,100 @@ def test_a_comparison_says_what_it_shows(
     assert [
         word for word in words if f"{word}</text>" not in drawn and f"{word})" not in drawn
     ] == []
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that are drawn, laid out, in place of files."""
+    figures: list[Figure] = []
+
+    def keep(figure: Figure, _: Path) -> None:
+        figure.draw_without_rendering()
+        figures.append(figure)
+
+    for module in ("comparison", "ring", "space_time"):
+        monkeypatch.setattr(sys.modules[f"opticoll.plot.{module}"], "save", keep)
+    return figures
+
+
+def shown(labels: list[Text]) -> list[str]:
+    return [label.get_text() for label in labels if label.get_text()]
+
+
+# Claims below, at, a little above and far above the steps.
+@pytest.mark.parametrize("claim", [None, 3, 6, 7, 60])
+def test_no_marker_hides_the_number_beside_a_bar(
+    claim: int | None, drawn: list[Figure], tmp_path: Path
+) -> None:
+    plot.comparison([row("optree", steps=6, claimed_steps=claim)], tmp_path / "f.png")
+    axes = drawn[0].axes[0]
+    (number,) = (text for text in axes.texts if text.get_text() == "6")
+    left = number.get_window_extent().x0
+    for value in [6, *([] if claim is None else [claim])]:
+        # Half of a marker is 3 points, 4 pixels at 100 dots per inch.
+        assert axes.transData.transform((value, 0))[0] + 4 <= left
+
+
+@pytest.mark.parametrize(
+    ("rows", "ticks"),
+    [
+        ([row("ring", ranks=n) for n in (4, 8, 15, 16, 32)], ["4", "8", "16", "32"]),
+        ([row("ring", wavelengths=w) for w in (1, 2, 4, 8, 16)], ["1", "2", "4", "8", "16"]),
+        ([row("ring", ranks=n) for n in (15, 16)], ["15", "16"]),
+    ],
+)
+def test_numbers_below_an_axis_do_not_overprint(
+    rows: list[dict[str, Any]], ticks: list[str], drawn: list[Figure], tmp_path: Path
+) -> None:
+    plot.comparison(rows, tmp_path / "f.png")
+    assert shown(drawn[0].axes[0].get_xticklabels()) == ticks
+
+
+@pytest.mark.parametrize("longest_s", [1.1e-3, 2e-3, 5e-3, 2e-2, 9e-2, 2e-1, 1e1])
+def test_a_time_axis_has_several_numbers(
+    longest_s: float, drawn: list[Figure], tmp_path: Path
+) -> None:
+    times = [row("ring", wavelengths=w, time_s=t) for w, t in ((1, longest_s), (2, 1e-3))]
+    plot.comparison(times, tmp_path / "f.png")
+    axes = drawn[0].axes[0]
+    low, high = axes.get_ylim()
+    both = [*axes.yaxis.get_major_ticks(), *axes.yaxis.get_minor_ticks()]
+    visible = [tick.label1.get_text() for tick in both if low <= tick.get_loc() <= high]
+    assert 2 <= len([text for text in visible if text]) <= 12
+
+
+@pytest.mark.parametrize(
+    ("count", "columns", "lines"), [(2, 2, 1), (3, 3, 1), (4, 2, 2), (6, 3, 2)]
+)
+def test_panels_fill_a_rectangle(
+    count: int, columns: int, lines: int, drawn: list[Figure], tmp_path: Path
+) -> None:
+    rows = [one | {"ranks": 8 + n} for n in range(count) for one in SIZES]
+    plot.comparison(rows, tmp_path / "f.png")
+    grid = drawn[0].axes[0].get_gridspec()
+    assert len(drawn[0].axes) == count
+    assert grid is not None
+    assert (grid.ncols, grid.nrows) == (columns, lines)
+
+
+def test_times_of_nothing_are_in_seconds(drawn: list[Figure], tmp_path: Path) -> None:
+    plot.comparison([row("ring", ranks=1, steps=0, claimed_steps=0, time_s=0)], tmp_path / "f.png")
+    assert drawn[0].axes[1].get_xlabel() == "Time (s)"
+
+
+def test_a_ring_is_scaled_to_the_channels_that_are_lit(drawn: list[Figure], tmp_path: Path) -> None:
+    # Two fibres of 64 wavelengths, of which a tree's stage of 4 x 4 on 16 ranks needs few.
+    plan = opticoll.plan("all_gather", "terarack:ranks=16", "optree:radices=4x4")
+    lit = np.unique(lightpaths(plan, 0).lane)
+    assert 2 < len(lit) < 16
+    plot.ring(plan, 0, tmp_path / "f.png")
+    axes = drawn[0].axes[0]
+    (arcs,) = (one for one in axes.collections if isinstance(one, LineCollection))
+    radii = [float(np.hypot(*line[0])) for line in arcs.get_segments()]
+    # The band is 0.42 wide, of which 0.09 is left clear for the ranks.
+    assert max(radii) == pytest.approx(1.42, abs=0.33 / len(lit))
+    assert len(np.unique(np.asarray(arcs.get_color()), axis=0)) == len(lit)
+    assert f"slot 0 (of {plan.slots}), step 0" in axes.get_title("left")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ PERCENTAGE_POINTS = 0.05
 
 @pytest.mark.parametrize("paper", ["optree", "wrht"])
 def test_reproduced_numbers_are_within_their_tolerance(paper: str, tmp_path: Path) -> None:
-    findings = study.reproduce(paper, tmp_path, quick=False)
+    findings = study.reproduce(paper, tmp_path, quick=False).findings
     compared = 0
     for finding in findings:
         printed, computed = finding["paper"], finding["computed"]

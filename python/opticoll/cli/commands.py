@@ -359,12 +359,12 @@ def reproduce(
 
     folder = Path("reproduced", name) if output is None else output
     with Waiting(f"reproducing {name}") as waiting:
-        findings = study.reproduce(name, folder, quick, waiting.update)
-    notes = [f"wrote figures and tables to {folder}"]
+        results = study.reproduce(name, folder, quick, waiting.update)
+    notes = [f"wrote to {folder}: {', '.join(results.files)}"]
     if as_json:
-        answer = {"paper": name, "output": str(folder), "findings": findings}
+        answer = {"paper": name, "output": str(folder), "findings": results.findings}
         return Answer(to_json(answer), notes=notes)
-    return Answer(text.findings_table(findings), notes=notes)
+    return Answer(text.study_text(results), notes=notes)
 
 
 def to_json(value: object) -> str:

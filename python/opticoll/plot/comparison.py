@@ -22,6 +22,7 @@ _AXES = {
 }
 _NEEDED = ("algorithm", "ranks", "wavelengths", "size_bytes", "steps", "time_s", "policy")
 _MOST_PANELS = 12
+_APART = 0.085  # of an axis' length: nearer numbers overprint
 _BOUND = "lower bound"
 _UNPROVED = "not verified"
 
@@ -108,13 +109,15 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "Figure":
             f"figure (at most {_MOST_PANELS}): compare fewer at once"
         )
     names = _names(rows)
-    columns = min(len(panels), 3)
+    columns = 2 if len(panels) == 4 else min(len(panels), 3)
+    ticks = sorted({row[axis] for row in rows})
     lines = -(-len(panels) // columns)
     figure = Figure(figsize=(1.4 + 4.4 * columns, 0.6 + 3.3 * lines), layout="constrained")
     grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     spare = list(grid.flat)
     for axes, (values, panel) in zip(spare, panels.items(), strict=False):
         _line_panel(axes, panel, axis, names)
+        _label_values(axes, axis, ticks)
         title = ", ".join(_value_text(k, v) for k, v in zip(others, values, strict=True))
         axes.set_title(title)
         axes.label_outer()
@@ -165,10 +168,9 @@ def _line_panel(axes: "Axes", rows: Sequence[Row], axis: str, names: dict[str, s
         axes.plot(*zip(*bound, strict=True), color=style.GREY, linestyle="--", label=_BOUND)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    _label_values(axes, axis, sorted({row[axis] for row in rows}))
     axes.set_ylabel("Time")
     axes.yaxis.set_major_formatter(lambda value, _: style.time_text(value))
-    axes.yaxis.set_minor_formatter(lambda *_: "")
+    style.label_between_decades(axes, style.time_text)
 
 
 def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
@@ -182,8 +184,8 @@ def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
 
 
 def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
-    """Label the values that were computed, or some of them where they are many."""
-    shown = values[:: -(-len(values) // 7)]
+    """Label the values that were computed, but for those too near to another."""
+    shown = [values[index] for index in style.spread(values, _APART)]
     text = [style.size_text(value) if axis == "size_bytes" else str(value) for value in shown]
     axes.set_xticks(shown, text)
     axes.set_xticks([], minor=True)
@@ -203,7 +205,9 @@ def _bars(rows: Sequence[Row]) -> "Figure":
     hatches = ["///" if row.get("verified") is False else "" for row in ordered]
     left.barh(places, [row["steps"] for row in ordered], 0.62, color=colours, hatch=hatches)
     for place, row in zip(places, ordered, strict=True):
-        _value(left, place, float(row["steps"]), f"{row['steps']:,}")
+        # The number stays clear of the marker, wherever that is.
+        end = max(float(row["steps"]), float(row.get("claimed_steps") or 0))
+        _value(left, place, end, f"{row['steps']:,}")
     claimed = [
         (float(row["claimed_steps"]), place)
         for place, row in zip(places, ordered, strict=True)

@@ -1,6 +1,6 @@
 """A plan's lightpaths as arrays ready to draw."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,21 @@ def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
     if slot is not None and converted.any():
         _lay_out(paths)
     return paths
+
+
+def packed(paths: Lightpaths) -> tuple[Lightpaths, NDArray[np.int64]]:
+    """The same lightpaths with lanes numbered among those that are lit, and the lit lanes.
+
+    A plan on a fabric of many wavelengths may light few: what is drawn is scaled to those.
+    """
+    lit, lane = np.unique(paths.lane, return_inverse=True)
+    return replace(paths, lane=lane.astype(np.int64), channels=max(1, len(lit))), lit
+
+
+def channel_name(lane: int, wavelengths: int, fibres: int) -> str:
+    """A channel as `wavelength 3`, with its fibre where there are several per direction."""
+    fibre = f" of fibre {lane // wavelengths}" if fibres > 1 else ""
+    return f"wavelength {lane % wavelengths}{fibre}"
 
 
 def occupancy(paths: Lightpaths, slots: int) -> NDArray[np.float64]:

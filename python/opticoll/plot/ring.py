@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from opticoll._core import Plan
 from opticoll.plot import style
-from opticoll.plot.lightpaths import Lightpaths, lightpaths
+from opticoll.plot.lightpaths import Lightpaths, channel_name, lightpaths, packed
 from opticoll.plot.output import PlotError, check_path, save
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> None:
     """Draw the ranks as a circle and the lightpaths of `slot` as arcs coloured by wavelength.
 
     Rank 0 is at the top and numbers grow clockwise. Clockwise lightpaths run outside of the
-    circle, counter-clockwise ones inside, each channel at its own radius, wavelength 0 nearest to
-    the ranks.
+    circle, counter-clockwise ones inside, each channel that is lit in the slot at its own radius,
+    the lowest wavelength nearest to the ranks.
 
     Raises PlotError for a slot that the plan does not have.
     """
@@ -38,26 +38,26 @@ def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> None:
         save(_figure(plan, slot, paths), target)
 
 
-def _figure(plan: Plan, slot: int, paths: Lightpaths) -> "Figure":
+def _figure(plan: Plan, slot: int, given: Lightpaths) -> "Figure":
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.6, 7.0), layout="constrained")
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.axis("off")
-    lanes = max([paths.channels, *(paths.lane + 1)]) if len(paths) else paths.channels
+    paths, lit = packed(given)
     reach = _RING + _BAND + 0.04
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
-    _draw_ranks(axes, paths.ranks, crowded=lanes > 8)
+    _draw_ranks(axes, paths.ranks, crowded=paths.channels > 8)
     colours = style.wavelength_colours(paths.channels)
-    _draw_arcs(axes, paths, lanes, colours)
+    _draw_arcs(axes, paths, colours)
     step = int(np.searchsorted(np.cumsum(plan.step_slots), slot, side="right"))
     axes.set_title(
         f"{plan.collective.kind}, {plan.algorithm}, N = {paths.ranks}, w = "
-        f"{plan.fabric.wavelengths}: slot {slot} of 0 to {plan.slots - 1} (step {step})\n"
+        f"{plan.fabric.wavelengths}: slot {slot} (of {plan.slots}), step {step}\n"
         f"{len(paths):,} lightpaths; clockwise outside, counter-clockwise inside"
     )
-    _key(figure, axes, paths, plan, colours)
+    _key(figure, axes, paths, lit, plan, colours)
     return figure
 
 
@@ -129,13 +129,13 @@ def _round_stride(ranks: int) -> int:
     return next(stride for stride in candidates if ranks <= 16 * stride)
 
 
-def _draw_arcs(axes: "Axes", paths: Lightpaths, lanes: int, colours: Any) -> None:
+def _draw_arcs(axes: "Axes", paths: Lightpaths, colours: Any) -> None:
     from matplotlib.collections import LineCollection
 
     few = len(paths) <= _MOST_ARROWS
-    # A node is a disc where it is labelled: the first lane starts outside of it.
+    # A rank is a disc where it is labelled: the first lane starts outside of it.
     clear = 0.09 if paths.ranks <= _MOST_LABELS else 0.045
-    pitch = (_BAND - clear) / max(lanes, 2)
+    pitch = (_BAND - clear) / max(paths.channels, 2)
     side = np.where(paths.way == 0, 1.0, -1.0)
     radius = _RING + side * (clear + (paths.lane + 0.5) * pitch)
     lines = []
@@ -174,7 +174,14 @@ def _draw_arcs(axes: "Axes", paths: Lightpaths, lanes: int, colours: Any) -> Non
         axes.plot(*tail, marker="o", markersize=1.2 + width, color=shade)
 
 
-def _key(figure: "Figure", axes: "Axes", paths: Lightpaths, plan: Plan, colours: Any) -> None:
+def _key(
+    figure: "Figure",
+    axes: "Axes",
+    paths: Lightpaths,
+    lit: NDArray[np.int64],
+    plan: Plan,
+    colours: Any,
+) -> None:
     """Which colour is which wavelength: a legend for few, a colour bar for many."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm
@@ -185,17 +192,16 @@ def _key(figure: "Figure", axes: "Axes", paths: Lightpaths, plan: Plan, colours:
         figure.legend(handles=handles, loc="outside lower center")
         return
     if paths.channels <= 8:
-        wavelengths = plan.fabric.wavelengths
+        wavelengths, fibres = plan.fabric.wavelengths, plan.fabric.fibres
         handles = [
             Line2D(
                 [],
                 [],
-                color=colours(channel),
+                color=colours(index),
                 linewidth=2.2,
-                label=f"wavelength {channel % wavelengths}"
-                + (f" of fibre {channel // wavelengths}" if plan.fabric.fibres > 1 else ""),
+                label=channel_name(int(lane), wavelengths, fibres),
             )
-            for channel in range(paths.channels)
+            for index, lane in enumerate(lit)
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
         return
@@ -204,7 +210,8 @@ def _key(figure: "Figure", axes: "Axes", paths: Lightpaths, plan: Plan, colours:
         ScalarMappable(BoundaryNorm(edges, paths.channels), colours), ax=axes, shrink=0.6, pad=0.02
     )
     stride = 2 * _round_stride(paths.channels)
-    bar.set_ticks(list(range(0, paths.channels, stride)))
+    places = range(0, paths.channels, stride)
+    bar.set_ticks(list(places), labels=[str(lit[place]) for place in places])
     bar.minorticks_off()
-    fibres = "" if plan.fabric.fibres == 1 else ", all fibres"
-    bar.set_label(f"Wavelength (number{fibres})")
+    counted = "" if plan.fabric.fibres == 1 else ", counted over all fibres"
+    bar.set_label(f"Wavelength (number{counted})")

@@ -7,7 +7,14 @@ import numpy as np
 
 from opticoll._core import Plan
 from opticoll.plot import style
-from opticoll.plot.lightpaths import WAY_NAMES, Lightpaths, lightpaths, occupancy
+from opticoll.plot.lightpaths import (
+    WAY_NAMES,
+    Lightpaths,
+    channel_name,
+    lightpaths,
+    occupancy,
+    packed,
+)
 from opticoll.plot.output import PlotError, check_path, save
 
 if TYPE_CHECKING:
@@ -24,9 +31,9 @@ def space_time(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Draw every lightpath as a bar: position on the ring across, slots downwards.
 
     The left panel holds clockwise lightpaths, the right one counter-clockwise ones; within a slot
-    each channel has its own line, coloured by wavelength; boundaries of steps are marked. A plan
-    with too many lightpaths for that is drawn as an image of the fraction of a link's channels that
-    is lit in each slot.
+    each channel that the plan lights has its own line, coloured by wavelength; boundaries of steps
+    are marked. A plan with too many lightpaths for that is drawn as an image of the fraction of a
+    link's channels that is lit in each slot.
 
     Raises PlotError for a plan without slots.
     """
@@ -34,7 +41,7 @@ def space_time(plan: Plan, path: str | os.PathLike[str]) -> None:
     if plan.slots == 0:
         raise PlotError("the plan has no slots: there is nothing to draw")
     paths = lightpaths(plan)
-    lanes = paths.channels * plan.slots
+    lanes = packed(paths)[0].channels * plan.slots
     fits = lanes <= _MOST_LANES and len(paths) <= _MOST_LIGHTPATHS and not paths.converted.any()
     with style.applied():
         save(_figure(plan, paths, as_bars=fits), target)
@@ -43,7 +50,8 @@ def space_time(plan: Plan, path: str | os.PathLike[str]) -> None:
 def _figure(plan: Plan, paths: Lightpaths, *, as_bars: bool) -> "Figure":
     from matplotlib.figure import Figure
 
-    height = float(np.clip(0.11 * paths.channels * plan.slots, 3.2, 8.0)) if as_bars else 5.6
+    lanes = packed(paths)[0].channels * plan.slots
+    height = float(np.clip(0.11 * lanes, 3.2, 8.0)) if as_bars else 5.6
     figure = Figure(figsize=(10.0, height + 1.2), layout="constrained")
     grid = figure.subplots(1, 2, sharex=True, sharey=True)
     if as_bars:
@@ -72,12 +80,13 @@ def _figure(plan: Plan, paths: Lightpaths, *, as_bars: bool) -> "Figure":
     return figure
 
 
-def _bars(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
+def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import BoundaryNorm
     from matplotlib.patches import Patch
 
+    paths, lit = packed(given)
     colours = style.wavelength_colours(paths.channels)
     pitch = 1.0 / paths.channels
     # Bars that follow one another on a channel stay apart, as do those of neighbouring channels.
@@ -100,14 +109,10 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
         for slot in range(1, plan.slots):
             axes.axhline(slot, color=style.FAINT, linewidth=0.5, zorder=0.5)
     if paths.channels <= 8:
-        wavelengths = plan.fabric.wavelengths
+        wavelengths, fibres = plan.fabric.wavelengths, plan.fabric.fibres
         handles = [
-            Patch(
-                color=colours(channel),
-                label=f"wavelength {channel % wavelengths}"
-                + (f" of fibre {channel // wavelengths}" if plan.fabric.fibres > 1 else ""),
-            )
-            for channel in range(paths.channels)
+            Patch(color=colours(index), label=channel_name(int(lane), wavelengths, fibres))
+            for index, lane in enumerate(lit)
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
         return
@@ -115,8 +120,12 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
     bar = figure.colorbar(
         ScalarMappable(BoundaryNorm(edges, paths.channels), colours), ax=grid, pad=0.03
     )
+    stride = -(-paths.channels // 16)
+    places = range(0, paths.channels, stride)
+    bar.set_ticks(list(places), labels=[str(lit[place]) for place in places])
     bar.minorticks_off()
-    bar.set_label("Wavelength (number)")
+    counted = "" if plan.fabric.fibres == 1 else ", counted over all fibres"
+    bar.set_label(f"Wavelength (number{counted})")
 
 
 def _unwrapped(left: int, right: int, ranks: int) -> list[tuple[int, int]]:

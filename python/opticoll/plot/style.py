@@ -6,7 +6,8 @@ Wavelengths are coloured by number along viridis, which grows in lightness, so t
 be told apart in grey print as well.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +100,39 @@ def logarithmic(axes: "Axes") -> None:
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
 
 
+def label_between_decades(axes: "Axes", text: Callable[[float], str]) -> None:
+    """Label minor ticks of a logarithmic vertical axis where its decades alone would be too few."""
+
+    def label(value: float, _: object) -> str:
+        low, high = axes.get_ylim()
+        decades = math.log10(high / low)
+        # Of the ticks at 2 to 9 times a decade, those at 2 and 5 divide it about evenly.
+        leading = f"{value:e}"[0]
+        wanted = decades < 0.6 or (decades < 2 and leading in "25")
+        return text(value) if wanted else ""
+
+    axes.yaxis.set_minor_formatter(label)
+    axes.tick_params("y", which="minor", labelsize=8)
+
+
+def spread(values: Sequence[float], apart: float) -> list[int]:
+    """Indices of values to label on a logarithmic axis, none nearer than `apart` of its length.
+
+    Ascending positive values. The ends come first, then powers of two, then the others.
+    """
+    places = [math.log2(value) for value in values]
+    least = apart * (places[-1] - places[0])
+    order = sorted(
+        range(len(values)),
+        key=lambda index: (index not in (0, len(values) - 1), not places[index].is_integer()),
+    )
+    chosen: list[int] = []
+    for index in order:
+        if all(abs(places[index] - places[other]) >= least for other in chosen):
+            chosen.append(index)
+    return sorted(chosen)
+
+
 def wavelength_colours(channels: int) -> "Colormap":
     """One colour per channel; few channels get colours that are easy to name."""
     import matplotlib
@@ -135,6 +169,8 @@ def time_text(time_s: float) -> str:
 
 def time_unit(longest_s: float) -> tuple[float, str]:
     """The unit for an axis whose largest value is `longest_s`: its length in seconds, its name."""
+    if longest_s == 0:
+        return 1.0, "s"
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
         if longest_s >= factor:
             return factor, unit

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from opticoll.registry import ListedRecord
     from opticoll.study.comparison import Row, ViolationRow
     from opticoll.study.findings import Finding
+    from opticoll.study.results import Results
 
 __all__ = [
     "align",
@@ -38,6 +39,7 @@ __all__ = [
     "plan_summary",
     "plural",
     "record_list",
+    "study_text",
     "verdict",
     "violation_lines",
 ]
@@ -352,6 +354,15 @@ def wrapped(paragraphs: Sequence[str], margin: int) -> list[str]:
             break_on_hyphens=False,
         )
     ]
+
+
+def study_text(results: Results) -> str:
+    """The tables of a study, then its findings."""
+    tables = [
+        f"{table.title}\n\n{align(table.rows, table.heading, table.right)}"
+        for table in results.tables
+    ]
+    return "\n\n".join([*tables, f"Findings\n\n{findings_table(results.findings)}"])
 
 
 def findings_table(findings: Sequence[Finding]) -> str:

@@ -10,7 +10,8 @@ from opticoll.errors import UsageError
 from opticoll.registry import nearest
 
 if TYPE_CHECKING:
-    from opticoll.study.findings import Finding, Progress
+    from opticoll.study.findings import Progress
+    from opticoll.study.results import Results
 
 __all__ = ["PAPERS", "reproduce"]
 
@@ -23,8 +24,8 @@ PAPERS = {
 
 def reproduce(
     name: str, output: Path, quick: bool = False, progress: Progress | None = None
-) -> list[Finding]:
-    """Recompute what a paper prints, with figures and tables in the folder `output`.
+) -> Results:
+    """Recompute what a paper prints: findings and tables, with figures and CSV in `output`.
 
     Parameters
     ----------
@@ -45,5 +46,5 @@ def reproduce(
     if name not in PAPERS:
         raise UsageError(f"nothing to reproduce is called `{name}`{nearest(name, PAPERS)}")
     study = importlib.import_module(f"opticoll.study.{name}")
-    findings: list[Finding] = study.reproduce(output, quick, progress)
-    return findings
+    results: Results = study.reproduce(output, quick, progress)
+    return results

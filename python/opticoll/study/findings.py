@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypedDict
 
-__all__ = ["Finding", "Progress", "Value", "Verdict", "compared", "finding"]
+__all__ = ["Finding", "Progress", "Value", "Verdict", "compared", "finding", "judged"]
 
 Verdict = Literal["reproduced", "refuted", "conditional", "not_reproducible"]
 """`reproduced`: the paper's value comes out. `refuted`: another value comes out. `conditional`: it
@@ -53,6 +53,10 @@ def compared(
     tolerance: float = 0.0,
 ) -> Finding:
     """A finding that is reproduced where the values differ by at most `tolerance`, else refuted."""
+    return finding(id, paper, computed, unit, judged(paper, computed, tolerance), note)
+
+
+def judged(paper: int | float, computed: int | float, tolerance: float = 0.0) -> Verdict:
+    """`reproduced` where the values differ by at most `tolerance`, else `refuted`."""
     # Printed decimals are no binary fractions: a difference may exceed the tolerance by rounding.
-    agree = abs(computed - paper) <= tolerance + 1e-9
-    return finding(id, paper, computed, unit, "reproduced" if agree else "refuted", note)
+    return "reproduced" if abs(computed - paper) <= tolerance + 1e-9 else "refuted"

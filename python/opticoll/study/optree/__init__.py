@@ -11,41 +11,41 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from opticoll.formats.table import write_csv
 from opticoll.study.constructed import Constructed, construct
 from opticoll.study.findings import Finding, Progress
 from opticoll.study.optree import example, figures, reductions, table_one, theorems
 from opticoll.study.optree.cases import SIZES
+from opticoll.study.results import Results
 
 __all__ = ["reproduce"]
 
 
-def reproduce(output: Path, quick: bool = False, progress: Progress | None = None) -> list[Finding]:
+def reproduce(output: Path, quick: bool = False, progress: Progress | None = None) -> Results:
     """Recompute the paper; write tables as CSV and figures as SVG and PNG into the folder `output`.
 
     The folder is created where it does not exist. `quick` constructs plans only for the example and
     for the table's 1024 ranks and 64 wavelengths. Raises FileError where files cannot be written.
     """
     output.mkdir(parents=True, exist_ok=True)
+    results = Results(output)
 
     @cache
     def constructed(ranks: int, wavelengths: int, algorithm: str) -> Constructed:
         return construct("all_gather", ranks, wavelengths, algorithm, sizes=SIZES)
 
     parts: dict[str, Callable[[], list[Finding]]] = {
-        "Table I": lambda: table_one.reproduce(output, constructed),
-        "the example of 16 ranks": lambda: example.reproduce(output, constructed),
-        "Lemma 1": lambda: theorems.lemma_one(output, constructed),
-        "Theorems 1 to 3": lambda: theorems.theorems(output),
-        "Fig. 4": lambda: figures.figure_four(output, constructed, quick=quick),
-        "Fig. 5": lambda: figures.figure_five(output, constructed, quick=quick),
-        "Fig. 6": lambda: figures.figure_six(output, constructed, quick=quick),
-        "the published reductions": lambda: reductions.reproduce(output, constructed, quick=quick),
+        "Table I": lambda: table_one.reproduce(results, constructed),
+        "the example of 16 ranks": lambda: example.reproduce(results, constructed),
+        "Lemma 1": lambda: theorems.lemma_one(results, constructed),
+        "Theorems 1 to 3": lambda: theorems.theorems(results),
+        "Fig. 4": lambda: figures.figure_four(results, constructed, quick=quick),
+        "Fig. 5": lambda: figures.figure_five(results, constructed, quick=quick),
+        "Fig. 6": lambda: figures.figure_six(results, constructed, quick=quick),
+        "the published reductions": lambda: reductions.reproduce(results, constructed, quick=quick),
     }
-    findings: list[Finding] = []
     for done, (name, part) in enumerate(parts.items()):
         if progress is not None:
             progress(name, done, len(parts))
-        findings += part()
-    write_csv(findings, output / "findings.csv")
-    return findings
+        results.findings += part()
+    results.write("findings", results.findings)
+    return results

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opticoll import _core, plot
-from opticoll.formats.table import write_csv
 from opticoll.study.constructed import Construct
 from opticoll.study.findings import Finding, finding
 from opticoll.study.optree.cases import DEPTHS, LABELS, SIZES, paper_steps, paper_time_ps
+from opticoll.study.results import Results
 
 __all__ = ["figure_five", "figure_four", "figure_six"]
 
 RANKS_FOUR = (512, 1024, 2048, 4096)
+LARGEST_BUILT = 2048  # ten plans of 4096 ranks would take most of the study's time
 CLOSE_UP = range(5, 10)
 CASES_FIVE = ((1024, 64), (2048, 64))
 CASES_SIX = ((1024, 64), (1024, 96), (1024, 128), (1024, 256))
@@ -21,14 +22,13 @@ CASES_SIX = ((1024, 64), (1024, 96), (1024, 128), (1024, 256))
 Row = dict[str, int | float | str | bool | None]
 
 
-def figure_four(output: Path, constructed: Construct, *, quick: bool) -> list[Finding]:
+def figure_four(results: Results, constructed: Construct, *, quick: bool) -> list[Finding]:
     """Steps against the number of stages, normalised to the fewest; writes fig4.csv, .svg, .png."""
     rows: list[Row] = []
     for ranks in RANKS_FOUR:
         formula = {depth: _core.optree_steps(ranks, 64, depth) for depth in DEPTHS}
         for depth, steps in formula.items():
-            # Ten plans of 4096 ranks would take most of the study's time.
-            builds = not quick and ranks <= 2048 and 2 ** (depth - 1) < ranks
+            builds = not quick and ranks <= LARGEST_BUILT and 2 ** (depth - 1) < ranks
             plan = constructed(ranks, 64, f"optree:k={depth}") if builds else None
             rows.append(
                 {
@@ -41,28 +41,33 @@ def figure_four(output: Path, constructed: Construct, *, quick: bool) -> list[Fi
                     "verified": plan.verified if plan else None,
                 }
             )
-    write_csv(rows, output / "fig4.csv")
+    results.write("fig4", rows)
     panels = [_depth_panel("Theorem 1 (as the paper's Fig. 4)", rows, "paper_steps")]
     if not quick:
         verified = all(row["verified"] is not False for row in rows)
+        left_out = ", ".join(str(ranks) for ranks in RANKS_FOUR if ranks > LARGEST_BUILT)
         title = (
             f"Trees of k equal stages, constructed and {'verified' if verified else 'NOT verified'}"
+            f"\n(N = {left_out} left out: plans too large)"
         )
         panels.append(_depth_panel(title, rows, "constructed_steps"))
-    for suffix in ("svg", "png"):
+
+    def draw(path: Path) -> None:
         plot.curves(
             panels,
-            output / f"fig4.{suffix}",
+            path,
             x_label="Stages k",
             y_label="Steps / fewest by Theorem 1",
             title="OpTree by depth, w = 64",
         )
+
+    results.draw("fig4", draw)
     return []
 
 
-def figure_five(output: Path, constructed: Construct, *, quick: bool) -> list[Finding]:
+def figure_five(results: Results, constructed: Construct, *, quick: bool) -> list[Finding]:
     """Time against size at 1024 and 2048 ranks; writes fig5.csv, .svg, .png."""
-    _compare(output, "fig5", CASES_FIVE, constructed, quick=quick)
+    _compare(results, "fig5", CASES_FIVE, constructed, quick=quick)
     small, large = (_lead(ranks) for ranks, _ in CASES_FIVE)
     return [
         finding(
@@ -77,9 +82,9 @@ def figure_five(output: Path, constructed: Construct, *, quick: bool) -> list[Fi
     ]
 
 
-def figure_six(output: Path, constructed: Construct, *, quick: bool) -> list[Finding]:
+def figure_six(results: Results, constructed: Construct, *, quick: bool) -> list[Finding]:
     """Time against size at four numbers of wavelengths; writes fig6.csv, .svg, .png."""
-    _compare(output, "fig6", CASES_SIX, constructed, quick=quick)
+    _compare(results, "fig6", CASES_SIX, constructed, quick=quick)
     wrht, exchange = paper_steps("wrht", 1024, 128), paper_steps("neighbour_exchange", 1024, 128)
     between = exchange < wrht < paper_steps("ring", 1024, 128)
     return [
@@ -120,7 +125,7 @@ def _number(value: int | float | str | bool | None) -> float:
 
 
 def _compare(
-    output: Path,
+    results: Results,
     name: str,
     cases: Sequence[tuple[int, int]],
     constructed: Construct,
@@ -155,17 +160,22 @@ def _compare(
                         "verified": plan.verified if plan else None,
                     }
                 )
-    write_csv(rows, output / f"{name}.csv")
-    for suffix in ("svg", "png"):
+    results.write(name, rows)
+    ranks, wavelengths = cases[0]
+
+    def draw(path: Path) -> None:
         plot.curves(
             [_time_panel(rows, *case) for case in cases],
-            output / f"{name}.{suffix}",
+            path,
             x_label="Block of one rank",
-            y_label="Time / first of OpTree",
-            title="all_gather, policy every_step",
+            y_label="Time relative to OpTree's at the\nsmallest block (its first point)",
+            title="all_gather, policy every_step; 1 is OpTree's first point at "
+            f"N = {ranks}, w = {wavelengths}",
             x_sizes=True,
             log_x=True,
         )
+
+    results.draw(name, draw)
 
 
 def _time_panel(rows: Sequence[Row], ranks: int, wavelengths: int) -> plot.Panel:

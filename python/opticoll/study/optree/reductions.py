@@ -10,13 +10,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import get_args
 
-from opticoll.formats.table import write_csv
 from opticoll.study.constructed import Construct, Constructed
-from opticoll.study.findings import Finding, compared, finding
+from opticoll.study.findings import Finding, compared, finding, judged
 from opticoll.study.optree.cases import BASELINES, SIZES, Rounding, paper_steps
+from opticoll.study.results import Results
 
 __all__ = ["PUBLISHED", "Published", "case_sets", "reproduce"]
 
@@ -60,21 +59,14 @@ SEARCHED_WAVELENGTHS = (4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 25
 LARGEST_SET = 5
 
 
-def reproduce(output: Path, constructed: Construct, *, quick: bool) -> list[Finding]:
+def reproduce(results: Results, constructed: Construct, *, quick: bool) -> list[Finding]:
     """Recompute the reductions; writes reductions.csv and case_sets.csv."""
     findings: list[Finding] = []
     rows: list[dict[str, object]] = []
     for claim in PUBLISHED:
         for printed, baseline in zip(claim.printed, BASELINES, strict=True):
             computed = _mean(claim, baseline, _paper_steps)
-            entry = compared(
-                f"reductions.{claim.id}.{baseline}",
-                printed,
-                round(computed, 3),
-                "%",
-                _note(claim, baseline, printed),
-                tolerance=TOLERANCE,
-            )
+            entry = _judged(claim, baseline, printed, computed)
             findings.append(entry)
             steps = time = None
             if not quick:
@@ -110,8 +102,8 @@ def reproduce(output: Path, constructed: Construct, *, quick: bool) -> list[Find
                     "constructed_time": None if time is None else round(time, 4),
                 }
             )
-    write_csv(rows, output / "reductions.csv")
-    return [*findings, *_searched(output), _overtaken()]
+    results.write("reductions", rows)
+    return [*findings, *_searched(results), _overtaken()]
 
 
 def case_sets(
@@ -166,23 +158,40 @@ def _spell(groups: Sequence[Sequence[Case]]) -> str:
     )
 
 
-def _note(claim: Published, baseline: str, printed: float) -> str:
+def _judged(claim: Published, baseline: str, printed: float, computed: float) -> Finding:
+    """Reproduced where the printed digits come out, conditional where only nearly."""
     sets = "; ".join(_spell([group]) for group in claim.groups)
     kind = "the mean of two means, over" if len(claim.groups) > 1 else "the mean over"
+    digits = _cutting(claim, baseline, printed)
+    verdict = judged(printed, computed, TOLERANCE)
+    if verdict == "reproduced" and digits is None:
+        verdict = "conditional"
+        digits = f"it agrees to {TOLERANCE} points, but no way of cutting gives the last digit"
+    return finding(
+        f"reductions.{claim.id}.{baseline}",
+        printed,
+        round(computed, 3),
+        "%",
+        verdict,
+        f"By step counts alone, {kind} (N, w) = {sets} ({claim.source}); "
+        f"{digits or 'the printed value does not come out'}.",
+    )
+
+
+def _cutting(claim: Published, baseline: str, printed: float) -> str | None:
+    """Where digits were cut off to get the printed number; None if no way gives it."""
     means = [
         sum(_reduction(case, baseline) for case in group) / len(group) for group in claim.groups
     ]
+    if _cut(sum(means) / len(means)) == printed:
+        return "cut after two digits"
     cut_means = [
         _cut(sum(_cut(_reduction(case, baseline)) for case in group) / len(group))
         for group in claim.groups
     ]
-    if _cut(sum(means) / len(means)) == printed:
-        digits = "cut after two digits"
-    elif _cut(sum(cut_means) / len(cut_means)) == printed:
-        digits = "each case and each mean cut after two digits"
-    else:
-        digits = "the printed digits come out under neither way of cutting: a slip"
-    return f"By step counts alone, {kind} (N, w) = {sets} ({claim.source}); {digits}."
+    if _cut(sum(cut_means) / len(cut_means)) == printed:
+        return "each case and each mean cut after two digits"
+    return None
 
 
 def _reduction(case: Case, baseline: str) -> float:
@@ -196,7 +205,7 @@ def _cut(percent: float) -> float:
     return math.trunc(100 * percent + math.copysign(1e-6, percent)) / 100
 
 
-def _searched(output: Path) -> list[Finding]:
+def _searched(results: Results) -> list[Finding]:
     """Whether other cases give the same numbers; writes case_sets.csv."""
     searches = (
         (PUBLISHED[0], [(ranks, 64) for ranks in SEARCHED_RANKS]),
@@ -229,7 +238,7 @@ def _searched(output: Path) -> list[Finding]:
                 + (" The paper never mentions w = 256." if claim.id == "wavelengths" else ""),
             )
         )
-    write_csv(rows, output / "case_sets.csv")
+    results.write("case_sets", rows)
     return findings
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from opticoll import _core
-from opticoll.formats.table import write_csv
-from opticoll.study.constructed import Construct
-from opticoll.study.findings import Finding, compared, finding
+from opticoll.study.constructed import Construct, Constructed
+from opticoll.study.findings import Finding, compared, finding, judged
 from opticoll.study.optree.cases import paper_steps
+from opticoll.study.results import Results
 
 __all__ = ["printed_wrht_formula", "reproduce"]
 
@@ -17,14 +17,58 @@ PRINTED = {"ring": 1023, "neighbour_exchange": 512, "wrht": 259, "one_stage": 12
 PRINTED_DEPTH = 7
 
 
-def reproduce(output: Path, constructed: Construct) -> list[Finding]:
+def reproduce(results: Results, constructed: Construct) -> list[Finding]:
     """The table with the columns printed, formula, constructed and verified; writes table1.csv."""
     formulas = {name: _formula(name) for name in PRINTED}
     built = {name: constructed(RANKS, WAVELENGTHS, name) for name in PRINTED}
-    paper_tree = constructed(RANKS, WAVELENGTHS, "optree:depth=paper")
-    one_wavelength = constructed(RANKS, 1, "neighbour_exchange")
-    radices = "x".join(str(radix) for radix in _core.optree_best_radices(RANKS, WAVELENGTHS))
     findings = [
+        *_rings(built, constructed(RANKS, 1, "neighbour_exchange")),
+        *_wrht(formulas["wrht"], built["wrht"]),
+        _one_stage(built["one_stage"]),
+        *_optree(
+            formulas["optree"],
+            built["optree"],
+            constructed(RANKS, WAVELENGTHS, "optree:depth=paper"),
+        ),
+    ]
+    rows = [_row(name, formulas[name], built[name], findings) for name in PRINTED]
+    results.write("table1", rows)
+    columns = ["algorithm", "printed", "formula", "constructed", "verified", "verdict"]
+    results.show(
+        f"Table I: steps of all_gather, N = {RANKS}, w = {WAVELENGTHS} (table1.csv)",
+        columns,
+        [[row[column] for column in columns] for row in rows],
+        left=(0, 4, 5),
+    )
+    return findings
+
+
+def _row(
+    name: str, formula: int, plan: Constructed, findings: Sequence[Finding]
+) -> dict[str, int | str | bool]:
+    """A line of the table; what is printed is judged against the formula and against the plan."""
+    own = [
+        entry
+        for entry in findings
+        if entry["id"] in (f"table1.{name}", f"table1.{name}.constructed")
+    ]
+    of_formula = own[0]["verdict"] if len(own) > 1 else judged(PRINTED[name], formula)
+    return {
+        "algorithm": name,
+        "ranks": RANKS,
+        "wavelengths": WAVELENGTHS,
+        "printed": PRINTED[name],
+        "formula": formula,
+        "constructed": plan.steps,
+        "verified": plan.verified,
+        "verdict": f"formula {of_formula}, constructed {judged(PRINTED[name], plan.steps)}",
+        "note": " ".join(entry["note"] for entry in own),
+    }
+
+
+def _rings(built: Mapping[str, Constructed], one_wavelength: Constructed) -> list[Finding]:
+    """Ring and neighbour exchange, the latter also on one wavelength."""
+    return [
         compared(
             "table1.ring",
             PRINTED["ring"],
@@ -48,12 +92,17 @@ def reproduce(output: Path, constructed: Construct) -> list[Finding]:
             "On one wavelength the two blocks of a step follow one another, "
             f"{one_wavelength.proof}: as many slots as the ring.",
         ),
+    ]
+
+
+def _wrht(formula: int, built: Constructed) -> list[Finding]:
+    return [
         finding(
             "table1.wrht",
             PRINTED["wrht"],
-            formulas["wrht"],
+            formula,
             "steps",
-            "conditional",
+            "conditional" if formula == PRINTED["wrht"] else "refuted",
             "1 + p(p^(t-1) - 1)/(p - 1) + (t - 1)p^(t-1) with p = 2w + 1 and t = ceil(log_p N) "
             "gives it; p is defined nowhere in the paper.",
         ),
@@ -67,32 +116,42 @@ def reproduce(output: Path, constructed: Construct) -> list[Finding]:
         compared(
             "table1.wrht.constructed",
             PRINTED["wrht"],
-            built["wrht"].steps,
+            built.steps,
             "steps",
-            f"Collecting, exchanging and handing out every block by unicast takes "
-            f"{' + '.join(map(str, built['wrht'].step_slots))} slots, {built['wrht'].proof}; no "
-            "formula of the paper counts them.",
+            "Collecting, exchanging and handing out every block by unicast takes "
+            f"{' + '.join(map(str, built.step_slots))} slots, {built.proof}; no formula of the "
+            "paper counts them.",
         ),
-        compared(
-            "table1.one_stage",
-            PRINTED["one_stage"],
-            built["one_stage"].steps,
-            "steps",
-            f"ceil(N^2/(8w)), {built['one_stage'].proof} with an optimal assignment; the printed "
-            "value is N/8.",
-        ),
+    ]
+
+
+def _one_stage(built: Constructed) -> Finding:
+    return compared(
+        "table1.one_stage",
+        PRINTED["one_stage"],
+        built.steps,
+        "steps",
+        f"ceil(N^2/(8w)), {built.proof} with an optimal assignment; the printed value is N/8.",
+    )
+
+
+def _optree(formula: int, built: Constructed, paper_tree: Constructed) -> list[Finding]:
+    """The number of steps by formula and by trees that exist, and the depth."""
+    depth = _core.optree_depth(RANKS)
+    radices = "x".join(str(radix) for radix in _core.optree_best_radices(RANKS, WAVELENGTHS))
+    return [
         compared(
             "table1.optree",
             PRINTED["optree"],
-            formulas["optree"],
+            formula,
             "steps",
-            f"Theorem 1 at k = {_core.optree_depth(RANKS)}, rounded up, for a tree with "
-            "m = N^(1/k) = 2.69 children, which does not exist.",
+            f"Theorem 1 at k = {depth}, rounded up, for a tree with m = N^(1/k) = 2.69 children, "
+            "which does not exist.",
         ),
         compared(
             "table1.optree.depth",
             PRINTED_DEPTH,
-            _core.optree_depth(RANKS) or 0,
+            depth or 0,
             "stages",
             "By Eq. 2 with its bracket read as a ceiling; rounded to the nearest, as the text "
             f"says, it is {_core.optree_depth(RANKS, 'round')}, with as many steps.",
@@ -100,9 +159,10 @@ def reproduce(output: Path, constructed: Construct) -> list[Finding]:
         compared(
             "table1.optree.constructed",
             PRINTED["optree"],
-            built["optree"].steps,
+            built.steps,
             "steps",
-            f"The best tree that the search finds, {radices}, {built['optree'].proof}.",
+            f"The best tree that the search finds, {radices}, takes {built.steps} slots, "
+            f"{built.proof}.",
         ),
         compared(
             "table1.optree.paper_tree",
@@ -113,25 +173,6 @@ def reproduce(output: Path, constructed: Construct) -> list[Finding]:
             f"{paper_tree.proof}.",
         ),
     ]
-    verdicts = {entry["id"].removeprefix("table1."): entry for entry in findings}
-    write_csv(
-        [
-            {
-                "algorithm": name,
-                "ranks": RANKS,
-                "wavelengths": WAVELENGTHS,
-                "printed": printed,
-                "formula": formulas[name],
-                "constructed": built[name].steps,
-                "verified": built[name].verified,
-                "verdict": verdicts[name]["verdict"],
-                "note": verdicts[name]["note"],
-            }
-            for name, printed in PRINTED.items()
-        ],
-        output / "table1.csv",
-    )
-    return findings
 
 
 def printed_wrht_formula(ranks: int, wavelengths: int) -> int:

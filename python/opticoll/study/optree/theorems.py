@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from opticoll import _core
-from opticoll.formats.table import write_csv
 from opticoll.study.constructed import Construct
 from opticoll.study.findings import Finding, compared, finding
 from opticoll.study.optree.cases import DEPTHS, best_depths
+from opticoll.study.results import Results
 
 __all__ = ["equation_three_steps", "lemma_one", "theorem_three_proof_steps", "theorems"]
 
@@ -18,7 +16,7 @@ RANKS = (16, 64, 256, *FIGURE_FOUR_RANKS)
 LEMMA_RANKS = range(2, 33)
 
 
-def lemma_one(output: Path, constructed: Construct) -> list[Finding]:
+def lemma_one(results: Results, constructed: Construct) -> list[Finding]:
     """Wavelengths of a one-stage all-to-all on a ring; writes lemma1.csv."""
     rows = []
     for ranks in LEMMA_RANKS:
@@ -33,7 +31,7 @@ def lemma_one(output: Path, constructed: Construct) -> list[Finding]:
                 "verified": plan.verified,
             }
         )
-    write_csv(rows, output / "lemma1.csv")
+    results.write("lemma1", rows)
     odd = [row for row in rows if row["ranks"] % 2 == 1]
     too_large = [row for row in odd if row["paper"] > row["exact"]]
     shown = [row for row in too_large if row["constructed_slots"] == 1 and row["verified"]]
@@ -61,9 +59,10 @@ def lemma_one(output: Path, constructed: Construct) -> list[Finding]:
     ]
 
 
-def theorems(output: Path) -> list[Finding]:
+def theorems(results: Results) -> list[Finding]:
     """Steps by depth, the depth chosen, and Eq. 3; writes theorem1.csv and theorem2.csv."""
-    write_csv(
+    results.write(
+        "theorem1",
         [
             {
                 "ranks": ranks,
@@ -76,10 +75,22 @@ def theorems(output: Path) -> list[Finding]:
             for ranks in FIGURE_FOUR_RANKS
             for depth in DEPTHS
         ],
-        output / "theorem1.csv",
+    )
+    results.show(
+        f"Theorem 1: steps of OpTree by stages k, w = {WAVELENGTHS} (theorem1.csv)",
+        ["N", *(f"k = {depth}" for depth in DEPTHS), "fewest at k ="],
+        [
+            [
+                ranks,
+                *(_core.optree_steps(ranks, WAVELENGTHS, depth) for depth in DEPTHS),
+                ", ".join(map(str, best_depths(ranks, WAVELENGTHS))),
+            ]
+            for ranks in FIGURE_FOUR_RANKS
+        ],
+        left=(),
     )
     chosen = [_chosen(ranks, 2 if ranks == 16 else WAVELENGTHS) for ranks in RANKS]
-    write_csv(chosen, output / "theorem2.csv")
+    results.write("theorem2", chosen)
     return [*_best_depth_findings(), *_rounding_findings(chosen), *_formula_findings()]
 
 
@@ -137,7 +148,7 @@ def _best_depth_findings() -> list[Finding]:
             finding(
                 f"fig4.best_depth.{ranks}",
                 printed,
-                best(ranks),
+                depths[0] if len(depths) == 1 else best(ranks),
                 "stages",
                 "reproduced" if printed in depths else "refuted",
                 f"Theorem 1 at k = 5..9 gives {', '.join(map(str, steps(ranks)))} steps; the "
