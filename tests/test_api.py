@@ -78,6 +78,17 @@ def test_fabric_error_names_its_option() -> None:
         (lambda: opticoll.read_plan("missing.plan"), errors.FileError),
         (lambda: opticoll.compare("all_gather", RING, []), errors.UsageError),
         (lambda: opticoll.plan("all_gather", RING, "mine:"), errors.OpticollError),
+        (lambda: opticoll.plan("all_gather", RING, size=-1), errors.UnitError),
+        (lambda: opticoll.plan("all_gather", RING, size=2**64), errors.UnitError),
+        (lambda: opticoll.plan("all_gather", RING, size=1.5), errors.UnitError),  # type: ignore[arg-type]
+        (lambda: opticoll.plan("all_gather", RING, root=0.5), errors.CollectiveError),  # type: ignore[arg-type]
+        (lambda: opticoll.plan("all_gather", 3), errors.FabricError),  # type: ignore[arg-type]
+        (lambda: opticoll.plan("all_gather", "missing.yaml"), errors.FileError),
+        (lambda: opticoll.plan("all_gather", RING).simulate(), errors.UnitError),
+        (lambda: opticoll.plan("all_gather", RING).simulate(-1), errors.UnitError),
+        (lambda: opticoll.plan("all_gather", RING).simulate(1.5), errors.UnitError),  # type: ignore[arg-type]
+        (lambda: opticoll.compare("all_gather", RING, sizes=[1.5]), errors.UnitError),  # type: ignore[list-item]
+        (lambda: opticoll.compare("all_gather", 3), errors.FabricError),  # type: ignore[arg-type]
     ],
 )
 def test_every_error_is_an_opticoll_error_of_its_kind(make: Any, kind: type[Exception]) -> None:
@@ -297,3 +308,34 @@ def test_any_algorithm_on_any_ring_is_verified_or_refused_with_a_reason(
     assert plan.fabric == fabric
     text = plan.to_text()
     assert opticoll.Plan.from_text(text).to_text() == text
+
+
+def test_lists_of_a_comparison_may_be_one_text() -> None:
+    comparison = opticoll.compare("all_gather", RING, "ring,optree:k=2", sizes="1KiB..4KiB")
+    cases = [(row["algorithm"], row["size_bytes"]) for row in comparison.rows]
+    assert cases == [(name, size) for name in ("ring", "optree:k=2") for size in (1024, 4096)]
+    (row,) = opticoll.compare("all_gather", RING, "ring", sizes="4MiB").rows
+    assert row["size_bytes"] == 2**22
+
+
+def test_fabric_may_be_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "ring.yaml"
+    path.write_text("family: wdm_ring\nranks: 6\nwavelengths: 2\n")
+    assert opticoll.plan("all_gather", str(path), "ring").fabric.ranks == 6
+    (row,) = opticoll.compare("all_gather", str(path), "ring").rows
+    assert row["ranks"] == 6
+
+
+def test_relay_trees_meet_the_bound_and_auto_is_the_fastest() -> None:
+    fabric = "wdm_ring:ranks=16,wavelengths=2"
+    # The least S with C_S(16) <= 4 S, C the cost of a relay tree: 5.
+    plan = opticoll.plan("all_gather", fabric, "relay_tree")
+    assert plan.bound is not None
+    assert (plan.slots, plan.bound[0]) == (5, 5)
+    rows = opticoll.compare(
+        "all_gather", fabric, ["auto", "relay_tree", "optree", "ring"], sizes=["1KiB", "16MiB"]
+    ).rows
+    for size in {row["size_bytes"] for row in rows}:
+        times = {row["algorithm"]: row["time_ps"] for row in rows if row["size_bytes"] == size}
+        assert times["auto"] == min(times.values())
+    assert all(row["verified"] for row in rows)

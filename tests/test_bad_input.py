@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import zstandard
 
 import opticoll
 from conftest import RING, Run
+from opticoll.formats import plan_file
 
 LIMIT = "must be"
 
@@ -88,7 +90,7 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "radices that are none": ([*ON_RING, "--algorithm", "optree:radices=4y4"], ("radices=4y4",)),
     "odd ranks for neighbour exchange": (
         [*PLAN, *fabric("ranks=7,wavelengths=1"), "--algorithm", "neighbour_exchange"],
-        ("7 ranks", "even"),
+        ("N = 7", "even"),
     ),
     "unknown policy": ([*ON_RING, "--policy", "never"], ("unknown policy `never`", "every_step")),
     "unknown simulator": ([*ON_RING, "--simulator", "circus"], ("did you mean `circuit`?",)),
@@ -106,7 +108,111 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ["plan", "broadcast", "--fabric", RING, "--root=-1"],
         ("root -1 is no rank",),
     ),
-    "root in words": (["plan", "broadcast", "--fabric", RING, "--root", "first"], ("--root",)),
+    **{
+        f"root {root}": (
+            ["plan", "broadcast", "--fabric", RING, "--root", root],
+            ("--root", f"`{root}`", "whole number"),
+        )
+        for root in ("first", "1.5", "0x3", "1e0", "")
+    },
+    "root after a space": (
+        ["plan", "broadcast", "--fabric", RING, "--root", "-1"],
+        ("root -1 is no rank",),
+    ),
+    "root of a collective without one": ([*ON_RING, "--root", "0"], ("all_gather has no root",)),
+    "root in a comparison without one": (
+        ["compare", "all_reduce", "--fabric", RING, "--root", "0"],
+        ("all_reduce has no root",),
+    ),
+    **{
+        f"seed {seed}": ([*ON_RING, "--seed", seed], ("--seed", "0..4294967295"))
+        for seed in ("-1", "4294967296", "99999999999")
+    },
+    "seed of half": ([*ON_RING, "--seed", "1.5"], ("--seed", "`1.5`", "whole number")),
+    "seed of thousands of digits": ([*ON_RING, "--seed", "9" * 5000], ("--seed", "too large")),
+    "ranks of thousands of digits": (
+        ["compare", "all_gather", "--fabric", RING, "--ranks", "9" * 5000],
+        ("--ranks",),
+    ),
+    "slot of half": (
+        ["show", "all_gather", "--fabric", RING, "--slot", "1.5"],
+        ("--slot", "`1.5`", "whole number"),
+    ),
+    "slot of all slots": (
+        [
+            "show",
+            "all_gather",
+            "--fabric",
+            RING,
+            "--view",
+            "space_time",
+            "--slot",
+            "0",
+            "--output",
+            "out.svg",
+        ],
+        ("--slot", "all slots"),
+    ),
+    "picture of all slots as text": (
+        ["show", "all_gather", "--fabric", RING, "--view", "space-time"],
+        ("--output",),
+    ),
+    "negative size after a space": ([*ON_RING, "--size", "-4MiB"], ("-4MiB", "not negative")),
+    "numbers separated by commas": (
+        [*ON_RING, "--algorithm", "optree:radices=4,4"],
+        ("optree:radices=4,4", "write 4x4"),
+    ),
+    "numbers separated by commas in a list": (
+        ["compare", "all_gather", "--fabric", RING, "--algorithms", "optree:radices=4,4"],
+        ("`4` is no algorithm", "4x4"),
+    ),
+    "number of wavelengths for their rule": (
+        ["compare", "all_gather", "--fabric", RING, "--wavelength", "1,2"],
+        ("--wavelengths 1,2",),
+    ),
+    "number of wavelengths for the rule of a plan": (
+        [*ON_RING, "--wavelength", "2"],
+        ("wavelengths=2 in --fabric",),
+    ),
+    "algorithms of a plan": ([*ON_RING, "--algorithms", "ring"], ("Did you mean --algorithm?",)),
+    "zero wavelengths": (
+        ["compare", "all_gather", "--fabric", RING, "--wavelengths", "0"],
+        ("--wavelengths 32,64",),
+    ),
+    "range of sizes without an end": (
+        ["compare", "all_gather", "--fabric", RING, "--sizes", "1KiB.."],
+        ("`1KiB..`", "end is missing"),
+    ),
+    "range of sizes without a start": (
+        ["compare", "all_gather", "--fabric", RING, "--sizes", "..1KiB"],
+        ("`..1KiB`", "start is missing"),
+    ),
+    "output without a name": ([*ON_RING, "--output", ""], ("--output is empty",)),
+    "table that is no .csv": (
+        ["compare", "all_gather", "--fabric", RING, "--csv", "out.txt"],
+        ("out.txt", ".csv"),
+    ),
+    "table and figure in one file": (
+        ["compare", "all_gather", "--fabric", RING, "--csv", "out.svg", "--plot", "out.svg"],
+        ("out.svg", ".csv"),
+    ),
+    "table of a formula": (
+        ["simulate", "all_gather", "--fabric", RING, "--simulator", "closed-form", "--per", "step"],
+        ("--per step", "--simulator circuit"),
+    ),
+    "folder for figures that is a device": (
+        ["reproduce", "wrht", "--output", "/dev/null"],
+        ("/dev/null", "no folder"),
+    ),
+    "folder for figures where none can be made": (
+        ["reproduce", "wrht", "--output", "/proc/nowhere"],
+        ("/proc/nowhere",),
+    ),
+    "plan on a full device": ([*ON_RING, "--output", "/dev/full"], ("/dev/full", "No space left")),
+    "table on a full device": (
+        ["compare", "all_gather", "--fabric", RING, "--csv", "/dev/full"],
+        ("/dev/full", "No space left"),
+    ),
     "unknown option": ([*ON_RING, "--polcy", "free"], ("--policy",)),
     "argument too many": ([*ON_RING, "all_reduce"], ("all_reduce",)),
     "folder that does not exist": (
@@ -165,7 +271,7 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "scenario that does not exist": (["compare", "missing.yaml"], ("no file `missing.yaml`",)),
     "fabric file that does not exist": ([*PLAN, "--fabric", "no.yml"], ("no file `no.yml`",)),
     "unknown paper": (["reproduce", "optre"], ("did you mean `optree`?",)),
-    "unknown list": (["list", "alogrithms"], ("algorithms",)),
+    "unknown list": (["list", "alogrithms"], ("did you mean `algorithms`?",)),
     "module that does not exist": (
         [*ON_RING, "--algorithm", "no_such_module:f"],
         ("no_such_module",),
@@ -243,7 +349,47 @@ SCENARIOS: dict[str, tuple[str, tuple[str, ...]]] = {
     "unknown policy": (f"{HEAD}policy: never\n", ("line 3", "policy", "`never`")),
     "misspelt simulator": (f"{HEAD}simulator: circut\n", ("line 3", "did you mean `circuit`?")),
     "root in words": (f"{HEAD}root: first\n", ("line 3", "root")),
-    "algorithm that is a number": (f"{HEAD}algorithms: [7]\n", ("line 3", "algorithms.0")),
+    "algorithm that is a number": (
+        f"{HEAD}algorithms: [7]\n",
+        ("line 3", "algorithms.0", "`7` is no text"),
+    ),
+    "unknown algorithm": (
+        f"{HEAD}algorithms:\n  - ring\n  - optre\n",
+        ("s.yaml", "line 5", "algorithms.1", "did you mean `optree`?"),
+    ),
+    "bad option of an algorithm": (
+        f"{HEAD}algorithms: [ring,\n  optree:k=99]\n",
+        ("s.yaml", "line 4", "algorithms.1", "k=99"),
+    ),
+    "missing module of an algorithm": (
+        f"{HEAD}algorithms:\n  - no_such_module:f\n",
+        ("s.yaml", "line 4", "no_such_module"),
+    ),
+    "no algorithms": (f"{HEAD}algorithms: []\n", ("line 3", "algorithms", "at least one")),
+    "sizes left empty": (f"{HEAD}sizes:\n", ("line 3", "sizes", "at least one")),
+    "no ranks": (f"{HEAD}ranks: []\n", ("line 3", "ranks", "at least one")),
+    "unknown assignment": (
+        f"{HEAD}algorithms: ring\nwavelength: first\n",
+        ("s.yaml", "line 4", "wavelength", "first_fit"),
+    ),
+    "root that is no rank": (
+        "collective: broadcast\nfabric: optree_paper:ranks=8\nroot: 99\n",
+        ("s.yaml", "line 3", "root 99 is no rank"),
+    ),
+    "root of half": (
+        "collective: broadcast\nfabric: optree_paper\nroot: 1.5\n",
+        ("line 3", "root", "`1.5` is no whole number"),
+    ),
+    "root of a collective without one": (f"{HEAD}root: 0\n", ("line 3", "has no root")),
+    "too many ranks": (
+        f"{HEAD}ranks: [8, 99999999999]\nalgorithms: ring\n",
+        ("s.yaml", "line 3", "ranks.1", "99999999999"),
+    ),
+    "formula without a paper": (
+        f"{HEAD}simulator: closed_form\nalgorithms: bruck\n",
+        ("s.yaml", "line 3", "simulator", "no paper"),
+    ),
+    "policy that is a list": (f"{HEAD}policy: [free]\n", ("line 3", "policy", "no text")),
 }
 
 
@@ -253,6 +399,64 @@ def test_bad_scenario_is_refused_with_its_line(run: Run, tmp_path: Path, name: s
     path = tmp_path / "s.yaml"
     path.write_text(content)
     check(run, tmp_path, ["compare", str(path)], *words)
+
+
+def test_an_option_at_fault_is_not_blamed_on_the_scenario(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(f"{HEAD}algorithms: ring\n")
+    finished = run("compare", path, "--algorithms", "optre")
+    assert finished.code == 2
+    assert "did you mean `optree`?" in finished.err
+    assert "s.yaml" not in finished.err
+
+
+def test_unit_after_a_space_is_hinted_at(run: Run) -> None:
+    finished = run(*ON_RING, "--size", "4", "MiB")
+    assert finished.code == 2
+    assert "hint: write 4MiB, without a space" in finished.err
+
+
+def test_folder_for_figures_that_is_a_file_is_refused_before_work(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "keep.svg"
+    path.write_text("precious")
+    check(run, tmp_path, ["reproduce", "wrht", "--quick", "--output", str(path)], "keep.svg")
+    assert path.read_text() == "precious"
+
+
+def test_every_flipped_bit_of_a_compressed_plan_is_noticed_or_harmless(tmp_path: Path) -> None:
+    path = tmp_path / "a.plan.zst"
+    plan = opticoll.plan("all_gather", RING)
+    opticoll.write_plan(plan, path)
+    content = path.read_bytes()
+    noticed = 0
+    for bit in range(8 * len(content)):
+        damaged = bytearray(content)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            read = opticoll.read_plan(path)
+        except (opticoll.errors.FileError, opticoll.errors.PlanFileError):
+            noticed += 1
+        else:
+            assert read.to_text() == plan.to_text()
+    assert noticed > 7 * len(content)
+
+
+@pytest.mark.parametrize("tail", [b"x", b"x" * 9000, b"\x28\xb5\x2f\xfd"])
+def test_bytes_after_a_compressed_plan_are_refused(run: Run, tmp_path: Path, tail: bytes) -> None:
+    path = tmp_path / "a.plan.zst"
+    opticoll.write_plan(opticoll.plan("all_gather", RING), path)
+    path.write_bytes(path.read_bytes() + tail)
+    check(run, tmp_path, ["verify", str(path)], "a.plan.zst", "bytes follow")
+
+
+def test_compressed_plan_beyond_the_limit_is_refused(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bomb.plan.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(bytes(10**7)))
+    monkeypatch.setattr(plan_file, "MOST_BYTES", 10**6)
+    check(run, tmp_path, ["verify", str(path)], "bomb.plan.zst", "too large")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
@@ -362,7 +566,7 @@ USER_CODE: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "    s.step(0, 3, 3)\n"
         "    return s\n",
         "broken:f",
-        ("rank 3 to itself",),
+        ("algorithm `broken:f`", "rank 3 to itself"),
     ),
     "refuses": (
         "import opticoll\ndef f(c, m): raise opticoll.errors.AlgorithmError('only on Sundays')\n",

@@ -68,6 +68,7 @@ def plan(
     size: str | int | None = None,
     root: int = 0,
     wavelength: str = "auto",
+    policy: str = "every_step",
 ) -> Plan:
     """Build a schedule and give every transfer its route, wavelength and slot.
 
@@ -76,7 +77,7 @@ def plan(
     collective
         A name such as `all_gather`.
     fabric
-        A fabric or its spelling, such as `optree_paper:ranks=512`.
+        A fabric, its spelling, such as `optree_paper:ranks=512`, or the name of its YAML file.
     algorithm
         A spelling such as `optree:k=5`, a user's function or its `module:function`; where none is
         given, the first algorithm that is listed for the collective.
@@ -86,24 +87,31 @@ def plan(
         The root rank of broadcast, reduce, gather and scatter.
     wavelength
         How wavelengths are assigned, such as `first_fit:order=longest`.
+    policy
+        When reconfiguration is charged; only `auto` looks at it, and at the size.
 
     Raises
     ------
     OpticollError
         An unknown name, an option out of range, or an algorithm that does not run on this fabric.
     """
-    from opticoll import registry, user_algorithm
+    from opticoll import config, registry, user_algorithm
 
-    if isinstance(fabric, str):
-        fabric = Fabric(fabric)
-    if not 0 <= root < fabric.ranks:
-        raise errors.CollectiveError(f"root {root} is no rank: ranks are 0..{fabric.ranks}")
-    size_bytes = parse_size(size) if isinstance(size, str) else size
+    fabric = config.to_fabric(fabric)
+    root = config.to_root(root, fabric)
+    size_bytes = None if size is None else config.to_bytes(size)
     if algorithm is None:
         algorithm = registry.default_algorithm(collective)
     if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
+        spelling = registry.algorithm_spelling(collective, algorithm)
         return _core.plan(
-            collective, fabric, algorithm, root=root, wavelength=wavelength, size_bytes=size_bytes
+            collective,
+            fabric,
+            spelling,
+            root=root,
+            wavelength=wavelength,
+            size_bytes=size_bytes,
+            policy=policy,
         )
     if isinstance(algorithm, str):
         name, (function, options) = algorithm.strip(), user_algorithm.load(algorithm)
@@ -111,7 +119,12 @@ def plan(
         name, function, options = user_algorithm.name_of(algorithm), algorithm, {}
     demanded = Collective(collective, fabric.ranks, root=root)
     schedule = user_algorithm.call(function, demanded, fabric, options)
-    return _core.make_plan(schedule, fabric, name, wavelength, size_bytes)
+    try:
+        return _core.make_plan(schedule, fabric, name, wavelength, size_bytes)
+    except errors.ScheduleError as error:
+        raise errors.UserAlgorithmError(
+            f"algorithm `{name}` returned a schedule that cannot be planned: {error}"
+        ) from error
 
 
 def read_plan(path: str | PathLike[str]) -> Plan:
@@ -147,9 +160,9 @@ def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
 def compare(
     collective: str,
     fabric: Fabric | str,
-    algorithms: Iterable[str | UserAlgorithm] | None = None,
+    algorithms: str | Iterable[str | UserAlgorithm] | None = None,
     *,
-    sizes: Iterable[str | int] = ("4MiB",),
+    sizes: str | int | Iterable[str | int] = "4MiB",
     ranks: Iterable[int] | None = None,
     wavelengths: Iterable[int] | None = None,
     policy: str = "every_step",
@@ -160,7 +173,8 @@ def compare(
     """Plan, verify and simulate several algorithms on the same fabrics, sizes and policy.
 
     Without `algorithms` all of the collective are compared, and those that do not run on a fabric
-    are named in `Comparison.refusals`; an algorithm that is named must run.
+    are named in `Comparison.refusals`; an algorithm that is named must run. Algorithms and sizes
+    may also be one text, as on the command line: `"ring,optree"`, `"1KiB..1GiB"`.
 
     Raises
     ------

@@ -10,7 +10,9 @@ UInt64 = NDArray[np.uint64]
 __version__: str
 CONVERTED: int  # in the column `wavelength`: converters choose it link by link
 
-class OpticollError(Exception): ...
+class OpticollError(Exception):
+    field: tuple[str | int, ...]  # the argument at fault; set by `opticoll.compare` only
+
 class UnitError(OpticollError): ...
 
 class FabricError(OpticollError):
@@ -142,6 +144,9 @@ class Plan:
     @property
     def configurations(self) -> int: ...
     @property
+    def bound(self) -> tuple[int, str, str] | None:
+        """The lower bound on slots, its name and its assumption; one chunk per lightpath."""
+    @property
     def claimed_steps(self) -> int | None: ...
     def columns(self) -> dict[str, NDArray[Any]]:
         """One entry a transfer, in the order of the schedule.
@@ -209,8 +214,15 @@ def plan(
     root: int = 0,
     wavelength: str = "auto",
     size_bytes: int | None = None,
+    policy: str = "every_step",
 ) -> Plan:
-    """build_schedule and make_plan in one, without copying the schedule."""
+    """build_schedule and make_plan in one, or a plan by the planner (relay_tree, auto).
+
+    The planner plans for a size (4 MiB if none is given) and a policy.
+    """
+
+def time_bound(kind: str, fabric: Fabric, size_bytes: int, policy: str) -> tuple[int, str, str]:
+    """The lower bound on the time of any plan in picoseconds, its name and its assumption."""
 
 def algorithms() -> list[Record]: ...
 def fabrics() -> list[Record]: ...

@@ -28,15 +28,18 @@ Errors name the file, the line and the field.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from opticoll import registry
 from opticoll._core import (
     CollectiveError,
     Fabric,
+    FabricError,
     OpticollError,
     UnitError,
     collective_kind,
@@ -56,6 +59,10 @@ __all__ = [
     "split_algorithms",
     "split_counts",
     "split_sizes",
+    "to_bytes",
+    "to_fabric",
+    "to_root",
+    "whole_number",
 ]
 
 SIZE_RANGE_FACTOR = 4
@@ -79,6 +86,87 @@ class Scenario:
     simulator: str = "circuit"
     wavelength: str = "auto"
     root: int = 0
+    origin: _Document | None = None
+    """The file that it was read from."""
+    overridden: frozenset[str] = frozenset()
+    """Fields that options have replaced, hence not those of the file."""
+
+    def located(self, error: OpticollError) -> OpticollError:
+        """An error of the comparison, with file, line and field where the file is at fault."""
+        field: Place = getattr(error, "field", ())
+        if self.origin is None or not field or field[0] in self.overridden:
+            return error
+        return self.origin.error(field, str(error))
+
+
+def to_fabric(fabric: Fabric | str) -> Fabric:
+    """The fabric, from one, from a spelling or from the name of a YAML file.
+
+    Raises
+    ------
+    FabricError
+        It is something else, or the spelling is none.
+    """
+    if isinstance(fabric, Fabric):
+        return fabric
+    if not isinstance(fabric, str):
+        raise FabricError(
+            f"`{fabric!r}` is no fabric; give an opticoll.Fabric, a spelling such as optree_paper, "
+            "or the name of a YAML file"
+        )
+    return parse_fabric(fabric)
+
+
+def to_root(root: int, fabric: Fabric) -> int:
+    """The root, if it is a rank of the fabric.
+
+    Raises
+    ------
+    CollectiveError
+        It is none.
+    """
+    if not _is_whole(root) or not 0 <= root < fabric.ranks:
+        raise CollectiveError(f"root {root} is no rank: ranks are 0..{fabric.ranks}")
+    return int(root)
+
+
+def to_bytes(size: str | int) -> int:
+    """A size in bytes, from a whole number of them or from text with a unit.
+
+    Raises
+    ------
+    UnitError
+        It is neither, or negative.
+    """
+    if isinstance(size, str):
+        if size.strip().startswith("-"):
+            raise UnitError(f"`{size}` is no size: a size is not negative")
+        return parse_size(size)
+    if not _is_whole(size):
+        raise UnitError(f"`{size!r}` is no size; give a whole number of bytes, or text as `4MiB`")
+    if not 0 <= size < 2**64:
+        raise UnitError(f"`{size}` is no size: a size is at least 0 and below 2**64 bytes")
+    return int(size)
+
+
+def whole_number(what: str, text: str, least: int | None = None, most: int | None = None) -> int:
+    """The whole number that a text is, for an option or a field.
+
+    Raises
+    ------
+    UsageError
+        It is none, or outside `least..=most`.
+    """
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()) is None:
+        problem = (
+            "is too large" if re.fullmatch(r"\+?[0-9]+", text.strip()) else "is no whole number"
+        )
+        raise UsageError(f"{what}: `{text}` {problem}")
+    number = int(text)
+    if (least is not None and number < least) or (most is not None and number > most):
+        bounds = f"at least {least}" if most is None else f"in {least}..{most}"
+        raise UsageError(f"{what}: {number} is out of range: it must be {bounds}")
+    return number
 
 
 def split_algorithms(text: str) -> list[str]:
@@ -90,6 +178,10 @@ def split_algorithms(text: str) -> list[str]:
             algorithms[-1] += f",{part.strip()}"
         elif not part.strip():
             raise UsageError(f"`{text}` names no algorithm between two commas")
+        elif part.strip().isdigit() and algorithms:
+            raise UsageError(
+                f"`{part.strip()}` is no algorithm; several numbers of one option are written 4x4"
+            )
         else:
             algorithms.append(part.strip())
     return algorithms
@@ -108,11 +200,14 @@ def split_sizes(text: str) -> list[int]:
     sizes: list[int] = []
     for part in text.split(","):
         first, dots, last = part.partition("..")
-        size = parse_size(first)
+        if dots and not (first.strip() and last.strip()):
+            end_word = "end" if first.strip() else "start"
+            raise UsageError(f"`{part}` is no range of sizes: its {end_word} is missing")
+        size = to_bytes(first)
         if not dots:
             sizes.append(size)
             continue
-        end = parse_size(last)
+        end = to_bytes(last)
         if not 0 < size <= end:
             raise UsageError(f"`{part}` is no range of sizes: it must start above 0 and not fall")
         while size <= end:
@@ -129,14 +224,16 @@ def split_counts(option: str, text: str) -> list[int]:
     UsageError
         One of them is no whole number above zero.
     """
+    example = "32,64" if option == "--wavelengths" else "512,1024"
     counts: list[int] = []
     for part in text.split(","):
-        if not (part.strip().isascii() and part.strip().isdigit() and int(part) > 0):
+        try:
+            counts.append(whole_number(option, part, least=1))
+        except UsageError as error:
             raise UsageError(
                 f"{option}: `{part.strip()}` is no whole number above 0; "
-                f"write a list such as {option} 512,1024"
-            )
-        counts.append(int(part))
+                f"write a list such as {option} {example}"
+            ) from error
     return list(dict.fromkeys(counts))
 
 
@@ -191,6 +288,8 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     except ValidationError as error:
         raise document.explain(error, list(model.model_fields)) from error
     fields: dict[str, Any] = checked.model_dump()
+    if "root" in checked.model_fields_set and not registry.has_root(fields["collective"]):
+        raise document.error(("root",), f"{fields['collective']} has no root; leave it out")
     fabric = fields.pop("fabric")
     if isinstance(fabric, dict):
         machine = _fabric(document, fabric, ("fabric",))
@@ -198,7 +297,7 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
         machine = read_fabric(document.path.parent / fabric)
     else:
         machine = _checked(document, ("fabric",), lambda: Fabric(fabric))
-    return Scenario(fabric=machine, **fields)
+    return Scenario(fabric=machine, origin=document, **fields)
 
 
 @dataclass(frozen=True)
@@ -250,6 +349,8 @@ class _Document:
             )
         if first["type"] == "missing":
             return ConfigError(f"{self.path}: the field `{place[0]}` is missing")
+        if first["type"] in _EXPECTED:
+            return self.error(place, f"`{first['input']}` is no {_EXPECTED[first['type']]}")
         problem = first["msg"].removeprefix("Value error, ")
         return self.error(place, problem[0].lower() + problem[1:])
 
@@ -266,6 +367,22 @@ class _Document:
                 break
             line = position[0] + 1
         return line
+
+
+# What pydantic misses, in the words of this file.
+_EXPECTED = {
+    "string_type": "text",
+    "int_type": "whole number",
+    "int_from_float": "whole number",
+    "int_parsing": "whole number",
+    "list_type": "list",
+    "dict_type": "set of fields",
+}
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, of Python or of NumPy; a truth value is none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _plain(node: Any) -> Any:
@@ -295,12 +412,13 @@ def _fabric(document: _Document, fields: dict[str, Any], place: Place) -> Fabric
     (name,) = names
     kind = "fabrics" if name == "family" else "presets"
     known = [record["name"] for record in registry.records(kind)]
-    if fields[name] not in known:
+    chosen = registry.canonical(str(fields[name]), known)
+    if chosen is None:
         hint = registry.nearest(str(fields[name]), known)
         raise document.error((*place, name), f"unknown {name} `{fields[name]}`{hint}")
     options = {key: str(value) for key, value in fields.items() if key != name}
     try:
-        return Fabric(fields[name], **options)
+        return Fabric(chosen, **options)
     except OpticollError as error:
         wrong = getattr(error, "option", None)
         raise document.error((*place, wrong if wrong in options else name), str(error)) from error
@@ -322,9 +440,10 @@ def _scenario_model() -> Any:
 
     def known(kind: str, name: str) -> str:
         names = [record["name"] for record in registry.records(kind)]
-        if name not in names:
+        found = registry.canonical(name, names)
+        if found is None:
             raise ValueError(f"unknown name `{name}`{registry.nearest(name, names)}")
-        return name
+        return found
 
     class ScenarioFile(BaseModel):
         model_config = ConfigDict(extra="forbid", strict=True)
@@ -358,12 +477,19 @@ def _scenario_model() -> Any:
         @field_validator("algorithms", mode="before")
         @classmethod
         def _algorithms(cls, value: Any) -> Any:
-            return split_algorithms(value) if isinstance(value, str) else value
+            if value == []:
+                raise ValueError("give at least one algorithm, or leave the field out for all")
+            try:
+                return split_algorithms(value) if isinstance(value, str) else value
+            except UsageError as error:
+                raise ValueError(str(error)) from error
 
         @field_validator("sizes", mode="before")
         @classmethod
         def _sizes(cls, value: Any) -> Any:
             sizes = as_list(value)
+            if not sizes:
+                raise ValueError("give at least one size, such as 4MiB")
             try:
                 return [size for text in sizes for size in split_sizes(str(text))]
             except (UnitError, UsageError) as error:
@@ -373,6 +499,8 @@ def _scenario_model() -> Any:
         @classmethod
         def _counts(cls, value: Any) -> Any:
             counts = as_list(value)
+            if counts == []:
+                raise ValueError("give at least one number, or leave the field out")
             for count in counts or []:
                 if type(count) is not int or count < 1:
                     raise ValueError(f"`{count}` is no whole number above 0")

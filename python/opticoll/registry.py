@@ -10,11 +10,12 @@ True
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypedDict
 
 from opticoll import _core
-from opticoll.errors import UsageError
+from opticoll.errors import AlgorithmError, CollectiveError, UsageError
 
 if TYPE_CHECKING:
     from opticoll._core import Record
@@ -23,7 +24,11 @@ __all__ = [
     "KINDS",
     "ListedRecord",
     "algorithm_names",
+    "algorithm_spelling",
+    "canonical",
     "default_algorithm",
+    "has_root",
+    "listing",
     "nearest",
     "records",
 ]
@@ -77,6 +82,27 @@ def records(kind: str) -> list[ListedRecord]:
     ]
 
 
+def listing(what: str | None) -> dict[str, list[ListedRecord]]:
+    """Records by kind: of all kinds, of one, or the algorithms of one collective.
+
+    Raises
+    ------
+    UsageError
+        There is neither a kind nor a collective of that name.
+    """
+    if what is None:
+        return {kind: records(kind) for kind in KINDS}
+    kind = canonical(what, KINDS)
+    if kind is not None:
+        kinds = ["fabrics", "presets"] if kind == "fabrics" else [kind]
+        return {one: records(one) for one in kinds}
+    try:
+        collective = _core.collective_kind(what)
+    except CollectiveError as error:
+        raise UsageError(f"nothing is listed as `{what}`{nearest(what, KINDS)}") from error
+    return {"algorithms": [one for one in records("algorithms") if one["collective"] == collective]}
+
+
 def algorithm_names(collective: str) -> list[str]:
     """Names of the algorithms of a collective, the default first."""
     kind = _core.collective_kind(collective)
@@ -88,10 +114,51 @@ def default_algorithm(collective: str) -> str:
     return algorithm_names(collective)[0]
 
 
+def has_root(collective: str) -> bool:
+    """Whether a collective has a root: whether its demands change with it."""
+
+    def demands(root: int) -> list[tuple[int | None, int | None]]:
+        demanded = _core.Collective(collective, 2, root=root)
+        chunks = range(demanded.chunks)
+        return [(demanded.before(chunk), demanded.after(chunk)) for chunk in chunks]
+
+    return demands(0) != demands(1)
+
+
+def canonical(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a name stands for, whatever its case, hyphens and underscores.
+
+    >>> canonical("WDM-Ring", ["wdm_ring"])
+    'wdm_ring'
+    """
+    wanted = _letters(name)
+    return next((one for one in known if _letters(one) == wanted), None)
+
+
+def algorithm_spelling(collective: str, spec: str) -> str:
+    """The spelling of an algorithm with its recorded name; an unknown name is left as it is.
+
+    Raises
+    ------
+    AlgorithmError
+        The numbers of an option are separated by commas, which separate options.
+    """
+    numbers = re.search(r"=([0-9]+(?:,[0-9]+)+)", spec)
+    if numbers is not None:
+        fixed = numbers[1].replace(",", "x")
+        raise AlgorithmError(f"`{spec}`: a comma starts another option; write {fixed}")
+    name, colon, options = spec.strip().partition(":")
+    return f"{canonical(name, algorithm_names(collective)) or name}{colon}{options}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean X?` where a known name is near, otherwise a list of what is known."""
     import difflib
 
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    near = difflib.get_close_matches(name.lower(), names, n=1)
     return f"; did you mean `{near[0]}`?" if near else f"; known are {', '.join(names)}"
+
+
+def _letters(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()

@@ -4,6 +4,7 @@ use opticoll::algorithm::AlgorithmError as AlgorithmProblem;
 use opticoll::collective::CollectiveError as CollectiveProblem;
 use opticoll::fabric::FabricError as FabricProblem;
 use opticoll::plan::text::PlanTextError;
+use opticoll::planner::PlannerError as PlannerProblem;
 use opticoll::simulate::SimulationError as SimulationProblem;
 use opticoll::spec::SpecError;
 use opticoll::units::UnitError as UnitProblem;
@@ -92,6 +93,13 @@ impl IntoPyErr for CollectiveProblem {
 }
 
 impl IntoPyErr for AlgorithmProblem {
+    fn into_py_err(self) -> PyErr {
+        AlgorithmError::new_err(self.to_string())
+    }
+}
+
+/// A planner's refusal is one of the algorithm that it was asked for.
+impl IntoPyErr for PlannerProblem {
     fn into_py_err(self) -> PyErr {
         AlgorithmError::new_err(self.to_string())
     }

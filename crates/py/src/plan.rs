@@ -4,20 +4,22 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use opticoll::algorithm;
+use opticoll::bound;
 use opticoll::collective::{self, CollectiveKind};
 use opticoll::plan::{self, text};
+use opticoll::planner;
 use opticoll::route;
 use opticoll::simulate;
+use opticoll::spec::{Spec, SpecError};
 use opticoll::units::Bytes;
 use opticoll::verify;
 use opticoll::wavelength::{self, Assignment};
 use opticoll::{fabric, schedule};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::collective::Collective;
-use crate::error::IntoPyErr;
+use crate::error::{IntoPyErr, UnitError};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
 use crate::schedule::Schedule;
@@ -27,6 +29,7 @@ use crate::schedule::Schedule;
 pub(crate) enum Size {
     Count(u64),
     Text(String),
+    Other(Py<PyAny>),
 }
 
 impl Size {
@@ -34,6 +37,9 @@ impl Size {
         match self {
             Size::Count(bytes) => Ok(Bytes::new(*bytes)),
             Size::Text(text) => text.parse().map_err(IntoPyErr::into_py_err),
+            Size::Other(value) => Err(UnitError::new_err(format!(
+                "`{value}` is no size; give a whole number of bytes, or text such as `4MiB`"
+            ))),
         }
     }
 }
@@ -49,6 +55,17 @@ impl Plan {
     fn from_core(plan: plan::Plan) -> Plan {
         Plan {
             plan: Arc::new(plan),
+        }
+    }
+
+    /// The size given, else the plan's own.
+    fn size_or(&self, size: Option<Size>) -> PyResult<Bytes> {
+        match (size, self.plan.size) {
+            (Some(size), _) => size.bytes(),
+            (None, Some(size)) => Ok(size),
+            (None, None) => Err(UnitError::new_err(
+                "the plan has no size of its own; give one, such as `4MiB`",
+            )),
         }
     }
 }
@@ -138,6 +155,21 @@ impl Plan {
         self.plan.schedule.claims.paper_steps
     }
 
+    /// The lower bound on slots: (slots, name, assumption). It counts one chunk per lightpath, so
+    /// there is none for plans whose lightpaths carry more.
+    #[getter]
+    fn bound(&self, py: Python<'_>) -> Option<(u64, &'static str, &'static str)> {
+        let fabric::Fabric::WdmRing(ring) = &self.plan.fabric;
+        let schedule = &self.plan.schedule;
+        py.detach(|| {
+            let single = schedule.count().iter().all(|&count| count == 1);
+            single.then(|| {
+                let bound = bound::best(ring, &schedule.collective);
+                (bound.steps, bound.name, bound.assumption)
+            })
+        })
+    }
+
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (plan, schedule) = (&self.plan, &self.plan.schedule);
         let actions: Vec<u8> = schedule
@@ -179,15 +211,7 @@ impl Plan {
         simulator: &str,
     ) -> PyResult<Outcome> {
         let policy: simulate::Policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
-        let size = match (size, self.plan.size) {
-            (Some(size), _) => size.bytes()?,
-            (None, Some(size)) => size,
-            (None, None) => {
-                return Err(PyTypeError::new_err(
-                    "the plan has no size of its own: give one",
-                ));
-            }
-        };
+        let size = self.size_or(size)?;
         py.detach(|| simulate::simulate(&self.plan, size, policy, simulator))
             .map(Outcome::from_core)
             .map_err(IntoPyErr::into_py_err)
@@ -291,7 +315,11 @@ pub(crate) fn make_plan(
 /// Schedule, routes and wavelengths in one.
 #[pyfunction]
 #[pyo3(name = "plan")]
-#[pyo3(signature = (kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None))]
+#[pyo3(signature = (
+    kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None,
+    policy = "every_step"
+))]
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn plan_collective(
     py: Python<'_>,
     kind: &str,
@@ -300,12 +328,21 @@ pub(crate) fn plan_collective(
     root: u32,
     wavelength: &str,
     size_bytes: Option<u64>,
+    policy: &str,
 ) -> PyResult<Plan> {
     py.detach(|| {
         let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
         let collective = collective::Collective::new(kind, fabric.fabric.ranks())
             .and_then(|collective| collective.with_root(root))
             .map_err(IntoPyErr::into_py_err)?;
+        let spec: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
+        if planner::find(kind, spec.name()).is_some() {
+            let size = Bytes::new(size_bytes.unwrap_or(DEFAULT_SIZE));
+            let policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
+            return planner::plan(&spec, &fabric.fabric, collective, size, policy)
+                .map(|planned| Plan::from_core(planned.plan))
+                .map_err(IntoPyErr::into_py_err);
+        }
         let schedule = build(collective, &fabric.fabric, algorithm)?;
         lay_out(
             schedule,
@@ -317,14 +354,37 @@ pub(crate) fn plan_collective(
     })
 }
 
+/// The lower bound on the time of any plan of a collective: (picoseconds, name, assumption).
+#[pyfunction]
+pub(crate) fn time_bound(
+    py: Python<'_>,
+    kind: &str,
+    fabric: Fabric,
+    size_bytes: u64,
+    policy: &str,
+) -> PyResult<(u64, &'static str, &'static str)> {
+    let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
+    let policy: simulate::Policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
+    let fabric::Fabric::WdmRing(ring) = &fabric.fabric;
+    let size = Bytes::new(size_bytes);
+    py.detach(|| {
+        let collective =
+            collective::Collective::new(kind, ring.ranks).map_err(IntoPyErr::into_py_err)?;
+        bound::time::best(ring, &collective, size, policy.into())
+            .map(|bound| (bound.time.ps(), bound.name, bound.assumption))
+            .map_err(IntoPyErr::into_py_err)
+    })
+}
+
+/// What the planner plans for where no size is given: 4 MiB.
+const DEFAULT_SIZE: u64 = 4 << 20;
+
 fn build(
     collective: collective::Collective,
     fabric: &fabric::Fabric,
     algorithm: &str,
 ) -> PyResult<schedule::Schedule> {
-    let spec = algorithm
-        .parse()
-        .map_err(opticoll::spec::SpecError::into_py_err)?;
+    let spec = algorithm.parse().map_err(SpecError::into_py_err)?;
     algorithm::build(&spec, collective, fabric).map_err(IntoPyErr::into_py_err)
 }
 

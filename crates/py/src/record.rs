@@ -1,7 +1,7 @@
 //! The records of everything that has a name, as dictionaries.
 
 use opticoll::collective::CollectiveKind;
-use opticoll::{algorithm, fabric, simulate, wavelength};
+use opticoll::{algorithm, fabric, planner, simulate, wavelength};
 use pyo3::prelude::*;
 
 /// One entry of `opticoll list`.
@@ -37,7 +37,20 @@ pub(crate) fn algorithms() -> Vec<Record> {
         collective: Some(one.collective.name()),
         ..Record::new(one.name, one.summary, one.citation)
     };
-    algorithm::records().iter().map(record).collect()
+    let mut records: Vec<Record> = algorithm::records().iter().map(record).collect();
+    for one in planner::RECORDS {
+        records.extend(one.collectives.iter().map(|collective| Record {
+            label: one.label,
+            options: one.options.to_vec(),
+            collective: Some(collective.name()),
+            ..Record::new(one.name, one.summary, one.citation)
+        }));
+    }
+    records.sort_by_key(|record| {
+        let of = |kind: &CollectiveKind| Some(kind.name()) == record.collective;
+        CollectiveKind::ALL.iter().position(of)
+    });
+    records
 }
 
 /// All fabric families.

@@ -11,8 +11,11 @@ that a failure leaves nothing behind on standard output.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
 
 from cyclopts import CycloptsError
 
@@ -33,39 +36,91 @@ HINTS: dict[type[errors.OpticollError], str] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code; `argv` are the arguments after `opticoll`."""
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        answer = app(argv, exit_on_error=False, print_error=False)
+        answer = app(words, exit_on_error=False, print_error=False)
         if not isinstance(answer, Answer):
-            return 0
+            return deliver("")
         for note in answer.notes:
-            print(f"opticoll: {note}", file=sys.stderr)
-        print(answer.text, flush=True)
-        return answer.code
-    except BrokenPipeError:
-        # The reader has seen enough (`| head`); Python must not try to flush again at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+            say(f"opticoll: {note}")
+        return deliver(f"{answer.text}\n", answer.code)
     except CycloptsError as error:
         command = " ".join(error.command_chain or ())
-        return refuse(str(error), f"see `opticoll {command} --help`".replace("  ", " "))
+        hint = separated(words) or f"see `opticoll {command} --help`".replace("  ", " ")
+        return refuse(str(error), hint)
     except errors.OpticollError as error:
         return refuse(str(error), HINTS.get(type(error)))
     except MemoryError:
         return refuse("there is not enough memory for this", "try fewer ranks")
     except KeyboardInterrupt:
-        print("opticoll: interrupted", file=sys.stderr)
+        say("opticoll: interrupted")
         return 130
+    except SystemExit:
+        # This is how rich, which prints the help, takes it that its reader has gone.
+        return 0
+    except OSError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            forget_output()
+        place = "" if error.filename is None else f" `{error.filename}`"
+        return refuse(f"cannot read or write{place}: {error.strerror or error}", None)
     except BaseException as error:
-        # A panic of the compiled core is our bug, whatever the input was.
-        if type(error).__name__ != "PanicException":
+        # Whatever the input was, this is our bug; a panic of the compiled core is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        print(f"opticoll: internal error: {error}; please report it", file=sys.stderr)
+        say(f"opticoll: internal error: {one_line(error)}; please report it")
         return 70
+
+
+def deliver(text: str, code: int = 0) -> int:
+    """Print a result; returns `code`, or 2 where it cannot be printed."""
+    try:
+        print(text, end="", flush=True)
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`).
+        forget_output()
+        return 0
+    except OSError as error:
+        forget_output()
+        return refuse(f"cannot print the result: {error.strerror or error}", None)
+    return code
+
+
+def forget_output() -> None:
+    """Keep Python from printing at its exit what could not be printed."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def one_line(error: BaseException) -> str:
+    """An error in one line, with the place in the source where it happened."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    place = (
+        f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
+    )
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
+
+
+def separated(words: Sequence[str]) -> str | None:
+    """A hint where a number and its unit are two words, such as `4 MiB`."""
+    for number, unit in pairwise(words):
+        if re.fullmatch(r"[0-9.]+", number) and re.fullmatch(r"[kKMGTP]?i?B|[munp]?s", unit):
+            return f"write {number}{unit}, without a space"
+    return None
+
+
+def say(line: str) -> None:
+    """Print a line on standard error, if anybody is there."""
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def refuse(message: str, hint: str | None) -> int:
     """Say what was wrong on standard error; returns the exit code for bad input."""
-    print(f"opticoll: error: {' '.join(message.split())}", file=sys.stderr)
+    say(f"opticoll: error: {' '.join(message.split())}")
     if hint is not None:
-        print(f"hint: {hint}", file=sys.stderr)
+        say(f"hint: {hint}")
     return 2

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 from opticoll import _core, errors
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from opticoll._core import Fabric, Plan
     from opticoll.config import Scenario
 
 __all__ = [
     "DEFAULT_SIZE",
     "build",
+    "check_per",
+    "check_table",
     "compose_scenario",
     "obtain",
     "size_of",
@@ -32,12 +36,15 @@ def build(
     wavelength: str | None,
     root: int | None,
     size_bytes: int | None = None,
+    policy: str = "every_step",
 ) -> tuple[Plan, str]:
     """The plan that the options ask for, and a note on the algorithm where it was not named."""
     import opticoll
     from opticoll import registry
 
     kind = _core.collective_kind(collective)
+    check_root(kind, root)
+    check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
     note = ""
     if algorithm is None:
         algorithm = registry.default_algorithm(kind)
@@ -51,6 +58,7 @@ def build(
             size=size_bytes,
             root=0 if root is None else root,
             wavelength="auto" if wavelength is None else wavelength,
+            policy=policy,
         )
     return made, note
 
@@ -85,6 +93,46 @@ def obtain(
     return made, ""
 
 
+def check_root(kind: str, root: int | None) -> None:
+    """Refuse a root for a collective that has none."""
+    from opticoll import registry
+
+    if root is not None and not registry.has_root(kind):
+        rooted = [
+            record["name"]
+            for record in registry.records("collectives")
+            if registry.has_root(record["name"])
+        ]
+        raise errors.UsageError(f"--root: {kind} has no root; only {', '.join(rooted)} have one")
+
+
+def check_rule(wavelength: str | None, cure: str) -> None:
+    """Refuse numbers where the rule by which wavelengths are assigned is asked for."""
+    if wavelength is not None and wavelength.replace(",", "").strip().isdigit():
+        raise errors.UsageError(
+            f"--wavelength {wavelength}: this is the rule by which wavelengths are assigned; {cure}"
+        )
+
+
+def check_per(per: str | None, simulator: str) -> None:
+    """Refuse a table from a simulator that has only a total."""
+    from opticoll import registry
+
+    if per is not None and registry.canonical(simulator, ["closed_form"]):
+        raise errors.UsageError(
+            f"--per {per}: a formula gives the total only; use --simulator circuit"
+        )
+
+
+def check_table(csv: Path) -> None:
+    """Refuse a file for a table that another program would not take for one."""
+    from opticoll.formats.atomic import check_writable, is_device
+
+    if csv.suffix.lower() != ".csv" and not is_device(csv):
+        raise errors.UsageError(f"--csv: `{csv}` must end in .csv")
+    check_writable(csv)
+
+
 def users_print_to_stderr() -> AbstractContextManager[object]:
     """While a user's own algorithm runs: standard output is for results only."""
     return redirect_stdout(sys.stderr)
@@ -117,8 +165,10 @@ def need_fabric(fabric: str | None) -> Fabric:
 
 def size_of(made: Plan, size: str | None) -> int:
     """The size in bytes: as asked for, else as in the plan, else the default."""
+    from opticoll import config
+
     if size is not None:
-        return _core.parse_size(size)
+        return config.to_bytes(size)
     return _core.parse_size(DEFAULT_SIZE) if made.size_bytes is None else made.size_bytes
 
 
@@ -142,6 +192,7 @@ def compose_scenario(
 
     if size is not None and sizes is not None:
         raise errors.UsageError("--size and --sizes are both given; give one of them")
+    check_rule(wavelength, f"numbers of them are given as --wavelengths {wavelength}")
     sizes = sizes if size is None else size
     if config.is_yaml(source):
         scenario = config.read_scenario(source)
@@ -165,4 +216,6 @@ def compose_scenario(
         "wavelength": wavelength,
         "root": root,
     }
-    return replace(scenario, **{key: value for key, value in given.items() if value is not None})
+    given = {key: value for key, value in given.items() if value is not None}
+    check_root(scenario.collective, root)
+    return replace(scenario, **given, overridden=frozenset(given))

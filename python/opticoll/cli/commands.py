@@ -12,10 +12,13 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from opticoll import __version__, _core, errors
+from opticoll import __version__, errors
+from opticoll.cli import words
 from opticoll.cli.arguments import (
     DEFAULT_SIZE,
     build,
+    check_per,
+    check_table,
     compose_scenario,
     obtain,
     size_of,
@@ -57,7 +60,10 @@ AlgorithmOption = Annotated[
     str | None,
     Parameter(help="name:key=value,... or your own module:function,key=value."),
 ]
-SizeOption = Annotated[str | None, Parameter(help="Such as 4MiB or 4MB; 4MiB if not given.")]
+SizeOption = Annotated[
+    str | None,
+    Parameter(help="Such as 4MiB or 4MB; 4MiB if not given.", allow_leading_hyphen=True),
+]
 PolicyOption = Annotated[
     str, Parameter(help="When reconfiguration is charged; see `opticoll list policies`.")
 ]
@@ -66,23 +72,40 @@ WavelengthOption = Annotated[
     str | None, Parameter(help="How wavelengths are assigned; see `opticoll list wavelengths`.")
 ]
 RootOption = Annotated[
-    int | None, Parameter(help="Root of broadcast, reduce, gather, scatter; 0 if not given.")
+    int | None,
+    Parameter(
+        help="Root of broadcast, reduce, gather, scatter; 0 if not given.",
+        converter=words.whole(),
+        allow_leading_hyphen=True,
+    ),
 ]
 SeedOption = Annotated[
-    int, Parameter(help="Reported with the result; these simulators draw no random numbers.")
+    int,
+    Parameter(
+        help="Reported with the result; these simulators draw no random numbers.",
+        converter=words.whole(least=0, most=words.MOST_SEED),
+        allow_leading_hyphen=True,
+    ),
 ]
-OutputOption = Annotated[Path | None, Parameter(help="Write the plan here; .zst compresses it.")]
+OutputOption = Annotated[
+    Path | None,
+    Parameter(help="Write the plan here; .zst compresses it.", converter=words.path),
+]
+FigureOption = Annotated[
+    Path | None, Parameter(help="Draw it: .svg, .png or .pdf.", converter=words.path)
+]
 JsonOption = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
 Source = Annotated[str, Parameter(help="A plan file, or a collective such as all_gather.")]
-ListKind = Literal[
-    "algorithms", "fabrics", "presets", "simulators", "policies", "collectives", "wavelengths"
-]
 
 
 @app.command(name="list")
 def list_(
     kind: Annotated[
-        ListKind | None, Parameter(help="What to list, with options and sources.")
+        str | None,
+        Parameter(
+            help="algorithms, fabrics, presets, simulators, policies, collectives or wavelengths, "
+            "with options; or a collective, for its algorithms."
+        ),
     ] = None,
     /,
     *,
@@ -92,10 +115,7 @@ def list_(
     from opticoll import registry
     from opticoll.report import text
 
-    wanted = list(registry.KINDS) if kind is None else [kind]
-    if kind == "fabrics":
-        wanted = ["fabrics", "presets"]
-    listed = {name: registry.records(name) for name in wanted}
+    listed = registry.listing(kind)
     if as_json:
         return Answer(to_json([record for records in listed.values() for record in records]))
     parts = [
@@ -124,6 +144,7 @@ def plan(
 ) -> Answer:
     """Build a plan, verify it, and say what it needs and how long it takes."""
     import opticoll
+    from opticoll import config
     from opticoll.formats.atomic import check_writable
     from opticoll.report import text
     from opticoll.study.comparison import measure
@@ -131,8 +152,8 @@ def plan(
     if output is not None:
         check_writable(output)
     with Waiting("planning"):
-        size_bytes = _core.parse_size(DEFAULT_SIZE if size is None else size)
-        made, note = build(collective, fabric, algorithm, wavelength, root, size_bytes)
+        size_bytes = config.to_bytes(DEFAULT_SIZE if size is None else size)
+        made, note = build(collective, fabric, algorithm, wavelength, root, size_bytes, policy)
         violations = made.verify()
         outcome = made.simulate(size_bytes, policy=policy, simulator=simulator)
         row = measure(made, violations, outcome, size_bytes, seed)
@@ -194,7 +215,8 @@ def simulate(
     policy: PolicyOption = DEFAULT_POLICY,
     simulator: SimulatorOption = DEFAULT_SIMULATOR,
     per: Annotated[
-        Literal["step", "link", "rank"] | None, Parameter(help="Print a table of these.")
+        Literal["step", "link", "rank"] | None,
+        Parameter(help="Print a table of these.", converter=words.choice),
     ] = None,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
@@ -205,6 +227,7 @@ def simulate(
     from opticoll.report import text, values
     from opticoll.study.comparison import measure
 
+    check_per(per, simulator)
     with Waiting("simulating"):
         made, note = obtain(source, fabric, algorithm, wavelength, root)
         size_bytes = size_of(made, size)
@@ -230,11 +253,18 @@ def compare(
     *,
     fabric: FabricOption = None,
     algorithms: Annotated[
-        str | None, Parameter(help="Such as ring,optree:k=5; all that run there if not given.")
+        str | None,
+        Parameter(
+            name=["--algorithms", "--algorithm"],
+            help="Such as ring,optree:k=5; all that run there if not given.",
+        ),
     ] = None,
     size: SizeOption = None,
     sizes: Annotated[
-        str | None, Parameter(help="1KiB,4MiB or 1KiB..1GiB (each four times the last).")
+        str | None,
+        Parameter(
+            help="1KiB,4MiB or 1KiB..1GiB (each four times the last).", allow_leading_hyphen=True
+        ),
     ] = None,
     ranks: Annotated[str | None, Parameter(help="Numbers of ranks, such as 512,1024.")] = None,
     wavelengths: Annotated[
@@ -249,12 +279,13 @@ def compare(
     ] = None,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
-    plot: Annotated[Path | None, Parameter(help="Draw it: .svg, .png or .pdf.")] = None,
-    csv: Annotated[Path | None, Parameter(help="Write the rows here.")] = None,
+    plot: FigureOption = None,
+    csv: Annotated[
+        Path | None, Parameter(help="Write the rows here: .csv.", converter=words.path)
+    ] = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Compare algorithms on the same fabrics, sizes and policy; every plan is verified."""
-    from opticoll.formats.atomic import check_writable
     from opticoll.formats.table import write_csv
     from opticoll.report import text
     from opticoll.study import comparison
@@ -264,27 +295,30 @@ def compare(
         wavelength, root,
     )  # fmt: skip
     if csv is not None:
-        check_writable(csv)
+        check_table(csv)
     if plot is not None:
         from opticoll.plot.output import check_path
 
         check_path(plot)
     with Waiting("comparing") as waiting, users_print_to_stderr():
-        result = comparison.compare(
-            scenario.collective,
-            scenario.fabric,
-            scenario.algorithms,
-            sizes=scenario.sizes,
-            ranks=scenario.ranks,
-            wavelengths=scenario.wavelengths,
-            policy=scenario.policy,
-            simulator=scenario.simulator,
-            root=scenario.root,
-            wavelength=scenario.wavelength,
-            progress=waiting.update,
-        )
+        try:
+            result = comparison.compare(
+                scenario.collective,
+                scenario.fabric,
+                scenario.algorithms,
+                sizes=scenario.sizes,
+                ranks=scenario.ranks,
+                wavelengths=scenario.wavelengths,
+                policy=scenario.policy,
+                simulator=scenario.simulator,
+                root=scenario.root,
+                wavelength=scenario.wavelength,
+                progress=waiting.update,
+            )
+        except errors.OpticollError as error:
+            raise scenario.located(error) from error
         rows = result.rows
-        notes = [f"`{one.algorithm}` is left out: {one.reason}" for one in result.refusals]
+        notes = [text.left_out(one) for one in result.refusals]
         if plot is not None:
             from opticoll.plot import comparison as draw
 
@@ -307,27 +341,42 @@ def show(
     algorithm: AlgorithmOption = None,
     view: Annotated[
         Literal["ring", "space_time"],
-        Parameter(help="One slot's lightpaths around the ring, or all slots over time."),
+        Parameter(
+            help="One slot's lightpaths around the ring, or all slots over time.",
+            converter=words.choice,
+        ),
     ] = "ring",
-    slot: Annotated[int, Parameter(help="The time slot to show, from 0.")] = 0,
+    slot: Annotated[
+        int | None,
+        Parameter(
+            help="The time slot to show, from 0; the first if not given.",
+            converter=words.whole(),
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
-    output: Annotated[Path | None, Parameter(help="Draw it: .svg, .png or .pdf.")] = None,
+    output: FigureOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Show a plan: a slot's lightpaths as text, or a picture of them with --output."""
     from opticoll.report import text, values
 
+    if view == "space_time" and slot is not None:
+        raise errors.UsageError("--slot: the view space_time shows all slots; leave --slot out")
+    if view == "space_time" and output is None:
+        raise errors.UsageError("the view space_time is a picture; give --output picture.svg")
     if output is not None:
         from opticoll.plot.output import check_path
 
         check_path(output)
     with Waiting("drawing"):
         made, _ = obtain(source, fabric, algorithm, wavelength, root)
-        if not 0 <= slot < max(made.slots, 1):
+        if slot is not None and not 0 <= slot < made.slots:
             raise errors.UsageError(
                 f"there is no slot {slot}: the plan has {text.plural(made.slots, 'slot')}, from 0"
             )
+        slot = 0 if slot is None else slot
         if output is not None:
             from opticoll import plot
 
@@ -338,7 +387,9 @@ def show(
     if as_json:
         shown = to_json(values.slot_values(made, slot))
     else:
-        shown = f"{text.plan_head(made)}\n\n{text.lightpath_lines(made, slot)}"
+        shown = text.plan_head(made)
+        if view == "ring":
+            shown += f"\n\n{text.lightpath_lines(made, slot)}"
     return Answer(shown, notes=[] if output is None else [f"wrote {output}"])
 
 
@@ -348,7 +399,11 @@ def reproduce(
     /,
     *,
     output: Annotated[
-        Path | None, Parameter(help="Folder for figures and tables; reproduced/NAME if not given.")
+        Path | None,
+        Parameter(
+            help="Folder for figures and tables; reproduced/NAME if not given.",
+            converter=words.path,
+        ),
     ] = None,
     quick: Annotated[bool, Parameter(negative=(), help="Leave out the largest cases.")] = False,
     as_json: JsonOption = False,
@@ -357,6 +412,7 @@ def reproduce(
     from opticoll import study
     from opticoll.report import text
 
+    name = study.paper_name(name)
     folder = Path("reproduced", name) if output is None else output
     with Waiting(f"reproducing {name}") as waiting:
         results = study.reproduce(name, folder, quick, waiting.update)

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from opticoll.errors import FileError
 
-__all__ = ["check_writable", "replacing"]
+__all__ = ["check_writable", "is_device", "make_folder", "replacing"]
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
@@ -30,15 +30,41 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
         The folder does not exist or is no folder, may not be written to, or the path is a folder.
     """
     path = Path(path)
-    folder = path.parent
+    # What a link stands for is replaced, not the link.
+    real = _real(path)
+    folder = real.parent if path.is_symlink() else path.parent
     if not folder.exists():
         raise FileError(f"cannot write `{path}`: there is no folder `{folder}`; create it first")
     if not folder.is_dir():
         raise FileError(f"cannot write `{path}`: `{folder}` is no folder")
-    if path.is_dir():
+    if real.is_dir():
         raise FileError(f"cannot write `{path}`: it is a folder; give the name of a file")
-    if not os.access(path if _is_device(path) else folder, os.W_OK):
+    needed = [real] if is_device(real) else [folder, *([real] if real.exists() else [])]
+    if not all(os.access(place, os.W_OK) for place in needed):
         raise FileError(f"cannot write `{path}`: permission denied")
+    return path
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """The folder, made where it does not exist, if files may be written to it.
+
+    Raises
+    ------
+    FileError
+        There is a file of that name, or no folder can be made or written to there.
+    """
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise FileError(
+            f"cannot write to `{path}`: it is no folder; give the name of a folder"
+        ) from error
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileError(f"cannot make the folder `{path}`: {reason}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise FileError(f"cannot write to the folder `{path}`: permission denied")
     return path
 
 
@@ -46,25 +72,36 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path with the same suffix, renamed to `path` at the end, removed on an error.
 
+    A file that exists keeps its mode, a link what it points at; a device is written to directly.
+
     Raises
     ------
     FileError
         The file cannot be written.
     """
-    target = check_writable(path)
-    if _is_device(target):
-        # A rename would replace the device or pipe by a file.
-        yield target
-        return
-    temporary = target.with_name(f".{os.getpid()}.{target.name}")
+    target = _real(check_writable(path))
+    # A rename would replace a device or pipe by a file.
+    direct = is_device(target)
+    temporary = target if direct else target.with_name(f".{os.getpid()}.{target.name}")
     try:
         yield temporary
-        os.replace(temporary, target)
+        if not direct:
+            if target.exists():
+                temporary.chmod(target.stat().st_mode & 0o7777)
+            os.replace(temporary, target)
     except OSError as error:
         raise FileError(f"cannot write `{path}`: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if not direct:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
 
-def _is_device(path: Path) -> bool:
-    return path.exists() and not path.is_file()
+def _real(path: Path) -> Path:
+    """The path behind links; a pipe behind `/dev/stdout` has none."""
+    return path if is_device(path) else Path(os.path.realpath(path))
+
+
+def is_device(path: Path) -> bool:
+    """Whether something is there that is written to and not replaced: a device or a pipe."""
+    return path.exists() and not path.is_file() and not path.is_dir()

@@ -24,7 +24,13 @@ __all__ = ["SUFFIXES", "read", "write"]
 SUFFIXES = (".plan", ".txt", ".zst")
 """Endings by which a name is taken for a plan file before it is looked for."""
 
+MOST_BYTES = 4 * 2**30
+"""Decompressed bytes beyond which a file is taken for damaged or hostile."""
+
 _MAGIC = b"\x28\xb5\x2f\xfd"
+
+_PORTION = 4096
+"""Compressed bytes that are decompressed at once; zstd makes at most some 100 MB of them."""
 
 
 def read(path: str | os.PathLike[str]) -> Plan:
@@ -62,7 +68,7 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
     if str(path).endswith(".zst"):
         import zstandard
 
-        content = zstandard.ZstdCompressor(level=9).compress(content)
+        content = zstandard.ZstdCompressor(level=9, write_checksum=True).compress(content)
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
@@ -79,11 +85,19 @@ def _read_bytes(path: Path) -> bytes:
 def _decompress(path: str | os.PathLike[str], content: bytes) -> bytes:
     import zstandard
 
+    text = bytearray()
     try:
         reader = zstandard.ZstdDecompressor().decompressobj()
-        text = reader.decompress(content)
+        for start in range(0, len(content), _PORTION):
+            if reader.eof:
+                break
+            text += reader.decompress(content[start : start + _PORTION])
+            if len(text) > MOST_BYTES:
+                raise FileError(f"`{path}` is too large: it holds more than {MOST_BYTES} bytes")
     except zstandard.ZstdError as error:
         raise FileError(f"`{path}` is no intact zstd file: {error}") from error
     if not reader.eof:
         raise FileError(f"`{path}` is cut short: its compressed data ends early")
-    return text
+    if reader.unused_data or start + _PORTION < len(content):
+        raise FileError(f"`{path}` is no intact zstd file: bytes follow the end of its data")
+    return bytes(text)

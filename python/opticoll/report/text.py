@@ -21,7 +21,7 @@ from opticoll._core import CONVERTED, format_size, format_time
 if TYPE_CHECKING:
     from opticoll._core import Fabric, Outcome, Plan
     from opticoll.registry import ListedRecord
-    from opticoll.study.comparison import Row, ViolationRow
+    from opticoll.study.comparison import Refusal, Row, ViolationRow
     from opticoll.study.findings import Finding
     from opticoll.study.results import Results
 
@@ -32,6 +32,7 @@ __all__ = [
     "describe_size",
     "findings_table",
     "human_time",
+    "left_out",
     "lightpath_lines",
     "outcome_summary",
     "outcome_table",
@@ -126,7 +127,7 @@ def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
 
     `note` follows the name of the algorithm.
     """
-    rooted = plan.collective.kind in ("broadcast", "reduce", "gather", "scatter")
+    rooted = registry.has_root(plan.collective.kind)
     root = f", root {row['root']}" if rooted else ""
     claimed = row["claimed_steps"]
     paper = "" if claimed is None else f"; the paper says {claimed}"
@@ -140,9 +141,24 @@ def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
         ["wavelengths", f"{row['wavelengths_used']} used of {row['wavelengths']}"],
         ["configurations", f"{row['configurations']} different circuit settings"],
         ["time", f"{human_time(row['time_ps'])}{_under(row)}"],
+        ["lower bound", _bounds(row)],
         ["verified", verdict(row["violations"])],
     ]
     return "\n".join([align(facts), *violation_lines(row["violations"])])
+
+
+def _bounds(row: Row) -> str:
+    """What no plan can beat, and how far this one is from it."""
+    time_ps = round(row["bound_time_s"] * 10**12)
+    bounds = [f"{human_time(time_ps)}{_gap(row['time_ps'], time_ps)}"]
+    if row["bound_steps"] is not None:
+        steps = f"{row['bound_steps']} time slots{_gap(row['steps'], row['bound_steps'])}"
+        bounds.insert(0, steps)
+    return "; ".join(bounds)
+
+
+def _gap(value: int, bound: int) -> str:
+    return f" (gap {value / bound - 1:.1%})" if bound > 0 else ""
 
 
 def verdict(violations: Sequence[ViolationRow]) -> str:
@@ -212,7 +228,8 @@ def comparison_table(rows: Sequence[Row]) -> str:
     tables = []
     for group in _groups(rows):
         first = group[0]
-        best = min(row["time_ps"] for row in group)
+        # A plan that is wrong wins nothing.
+        best = min((row["time_ps"] for row in group if row["verified"]), default=None)
         cells = [
             [
                 row["algorithm"],
@@ -221,7 +238,7 @@ def comparison_table(rows: Sequence[Row]) -> str:
                 str(row["wavelengths_used"]),
                 str(row["configurations"]),
                 human_time(row["time_ps"]),
-                f"{row['time_ps'] / best:.2f}" if best else "1.00",
+                _ratio(row, best),
                 "yes" if row["verified"] else verdict(row["violations"]),
             ]
             for row in group
@@ -248,6 +265,13 @@ def comparison_table(rows: Sequence[Row]) -> str:
     return "\n\n".join([*tables, f"{under}\n{legend}"])
 
 
+def left_out(refusal: Refusal) -> str:
+    """Why an algorithm is not among those compared; it is named once."""
+    name = f"`{refusal.algorithm}`"
+    named = refusal.reason.startswith(f"{name} ")
+    return f"left out: {refusal.reason}" if named else f"left out: {name}: {refusal.reason}"
+
+
 def plan_head(plan: Plan) -> str:
     """What a plan is for and what it needs, without proof or time."""
     slots = " ".join(str(count) for count in plan.step_slots[:MOST_STEPS])
@@ -265,6 +289,8 @@ def plan_head(plan: Plan) -> str:
 
 def outcome_summary(plan: Plan, outcome: Outcome) -> str:
     """Where the time of a simulation goes."""
+    if outcome.simulator == "closed_form":
+        return "A formula gives the total only; `--simulator circuit` says where the time goes."
     path = outcome.critical_path
     facts = [
         ["reconfigurations", f"{outcome.reconfigurations} of {plural(plan.slots, 'slot')} waited"],
@@ -297,6 +323,8 @@ def wavelength_name(wavelength: int) -> str:
 
 def lightpath_lines(plan: Plan, slot: int) -> str:
     """The lightpaths of a slot in words, the first of them where they are many."""
+    if not plan.slots:
+        return "no slots: nothing needs to be sent"
     columns = plan.columns()
     (here,) = (columns["slot"] == slot).nonzero()
     rows = []
@@ -321,7 +349,7 @@ def lightpath_lines(plan: Plan, slot: int) -> str:
 
 
 def record_list(records: Sequence[ListedRecord], full: bool) -> str:
-    """Records of one kind: a line each, or (`full`) with citation and options."""
+    """Records of one kind: a line each and its citation, and (`full`) the options."""
     lines = []
     width = max(len(record["name"]) for record in records)
     collective = None
@@ -333,9 +361,9 @@ def record_list(records: Sequence[ListedRecord], full: bool) -> str:
         lines.append(f"{indent}{record['name'].ljust(width)}  {record['summary']}")
         if full:
             details = [f"{one['name']}: {one['meaning']}" for one in record["options"]]
-            if record["citation"]:
-                details.append(f"[{record['citation']}]")
             lines.extend(wrapped(details, len(indent) + width + 4))
+        if record["citation"]:
+            lines.extend(wrapped([f"[{record['citation']}]"], len(indent) + width + 4))
     return "\n".join(lines)
 
 
@@ -386,6 +414,13 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _ratio(row: Row, best: int | None) -> str:
+    """The time in multiples of the best, or `-` where there is no time to trust."""
+    if best is None or not row["verified"]:
+        return "-"
+    return f"{row['time_ps'] / best:.2f}" if best else "1.00" if not row["time_ps"] else "-"
 
 
 def _under(row: Row) -> str:

@@ -82,12 +82,15 @@ def slot_values(plan: Plan, slot: int) -> SlotRow:
 def outcome_values(row: Row, outcome: Outcome, per: str | None) -> dict[str, object]:
     """What `opticoll simulate --json` prints: the row of the plan, and where its time goes.
 
+    A formula gives the total only: the rest is None or empty.
+
     `per` (step, link or rank) adds `per_step`, `per_link` or `per_rank`: a list of objects.
     """
+    formula = outcome.simulator == "closed_form"
     values: dict[str, object] = {
         **row,
-        "reconfigurations": outcome.reconfigurations,
-        "utilisation": outcome.utilisation,
+        "reconfigurations": None if formula else outcome.reconfigurations,
+        "utilisation": None if formula else outcome.utilisation,
         "critical_path": [
             {"transfer": transfer, "start_ps": start, "end_ps": end}
             for transfer, start, end in outcome.critical_path

@@ -7,19 +7,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opticoll.errors import UsageError
-from opticoll.registry import nearest
+from opticoll.formats.atomic import make_folder
+from opticoll.registry import canonical, nearest
 
 if TYPE_CHECKING:
     from opticoll.study.findings import Progress
     from opticoll.study.results import Results
 
-__all__ = ["PAPERS", "reproduce"]
+__all__ = ["PAPERS", "paper_name", "reproduce"]
 
 PAPERS = {
     "optree": "Dai et al., OpTree: all-gather on optical interconnects",
     "wrht": "Dai et al., WRHT: all-reduce on optical interconnects",
 }
 """Papers that can be reproduced: the module of this package, and what it is about."""
+
+
+def paper_name(name: str) -> str:
+    """The key of `PAPERS` that a name stands for, whatever its case.
+
+    Raises
+    ------
+    UsageError
+        There is no such paper.
+    """
+    found = canonical(name, PAPERS)
+    if found is None:
+        raise UsageError(f"nothing to reproduce is called `{name}`{nearest(name, PAPERS)}")
+    return found
 
 
 def reproduce(
@@ -42,9 +57,11 @@ def reproduce(
     ------
     UsageError
         There is no such paper.
+    FileError
+        No files can be written to the folder.
     """
-    if name not in PAPERS:
-        raise UsageError(f"nothing to reproduce is called `{name}`{nearest(name, PAPERS)}")
-    study = importlib.import_module(f"opticoll.study.{name}")
+    module = paper_name(name)
+    make_folder(output)
+    study = importlib.import_module(f"opticoll.study.{module}")
     results: Results = study.reproduce(output, quick, progress)
     return results

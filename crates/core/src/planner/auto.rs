@@ -16,6 +16,17 @@ use crate::simulate::{self, Policy};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time, UnitError};
 
+impl From<Policy> for Charge {
+    fn from(policy: Policy) -> Charge {
+        match policy {
+            Policy::EveryStep => Charge::EverySlot,
+            Policy::OnChange => Charge::Once,
+            Policy::PerPort => Charge::OncePerPort,
+            Policy::Free => Charge::Never,
+        }
+    }
+}
+
 /// What a plan is to be good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aim {
@@ -154,14 +165,8 @@ pub fn auto(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Choice,
     };
     plan.size = Some(aim.size);
     candidates.sort_by_key(|candidate| (!candidate.made, candidate.time, candidate.slots));
-    let charge = match aim.policy {
-        Policy::EveryStep => Charge::EverySlot,
-        Policy::OnChange => Charge::Once,
-        Policy::PerPort => Charge::OncePerPort,
-        Policy::Free => Charge::Never,
-    };
     let slots_bound = bound::best(ring, &plan.schedule.collective);
-    let time_bound = bound::time::best(ring, &collective, aim.size, charge)?;
+    let time_bound = bound::time::best(ring, &collective, aim.size, aim.policy.into())?;
     let reasons = reasons(&plan, time, &candidates, &time_bound, aim);
     Ok(Choice {
         plan,

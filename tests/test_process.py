@@ -1,0 +1,85 @@
+"""The command line as a process of its own: its start, its streams, and the current folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import RING
+
+
+def opticoll_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "opticoll", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+def test_help_takes_less_than_half_a_second_of_computing() -> None:
+    # Not of waiting: other work on the machine must not fail a test.
+    assert min(computing_for_help() for _ in range(5)) < 0.5
+
+
+def computing_for_help() -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert opticoll_process("--help").returncode == 0
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def test_start_loads_no_heavy_module() -> None:
+    code = (
+        "import sys; from opticoll.cli import main; main(['list']); "
+        "heavy = {'numpy', 'matplotlib', 'pydantic', 'ruamel', 'zstandard'}; "
+        "print(*heavy & set(sys.modules), file=sys.stderr)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert finished.stderr.strip() == ""
+
+
+@pytest.mark.parametrize("arguments", [["list", "--json"], ["--help"], ["plan", "--help"]])
+def test_closed_pipe_is_no_error(arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "opticoll", *arguments]
+    process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writer)
+    assert (process.returncode, process.stderr) == (0, "")
+
+
+def test_own_algorithm_of_the_current_folder_runs(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "import opticoll\n"
+        "def shift(collective, fabric, back=False):\n"
+        "    schedule = opticoll.Schedule(collective)\n"
+        "    ranks = np.arange(fabric.ranks)\n"
+        "    way = -1 if back else 1\n"
+        "    for step in range(fabric.ranks - 1):\n"
+        "        chunk = (ranks - way * step) % fabric.ranks\n"
+        "        schedule.step(chunk, ranks, (ranks + way) % fabric.ranks)\n"
+        "    schedule.claim(neighbours_only=True)\n"
+        "    print('on my way')\n"
+        "    return schedule\n"
+    )
+    arguments = ("--fabric", RING, "--algorithm", "mine:shift,back=true", "--json")
+    finished = opticoll_process("plan", "all_gather", *arguments, cwd=tmp_path)
+    assert (finished.returncode, finished.stderr) == (0, "on my way\n")
+    row = json.loads(finished.stdout)
+    assert (row["algorithm"], row["steps"], row["verified"]) == ("mine:shift,back=true", 15, True)
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["--version"]])
+def test_full_standard_output_is_refused_in_one_line(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "opticoll", *arguments]
+        process = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert process.returncode == 2
+    (line,) = process.stderr.splitlines()
+    assert line.startswith("opticoll: error: ")
+    assert "No space left" in line
