@@ -339,3 +339,10 @@ def test_relay_trees_meet_the_bound_and_auto_is_the_fastest() -> None:
         times = {row["algorithm"]: row["time_ps"] for row in rows if row["size_bytes"] == size}
         assert times["auto"] == min(times.values())
     assert all(row["verified"] for row in rows)
+
+
+def test_the_planner_refuses_an_assignment_it_would_not_use() -> None:
+    fabric = "wdm_ring:ranks=16,wavelengths=2"
+    for algorithm in ("relay_tree", "auto"):
+        with pytest.raises(opticoll.errors.AlgorithmError, match="by itself"):
+            opticoll.plan("all_gather", fabric, algorithm, wavelength="random")

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::collective::Collective;
-use crate::error::{IntoPyErr, UnitError};
+use crate::error::{AlgorithmError, IntoPyErr, UnitError};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
 use crate::schedule::Schedule;
@@ -337,6 +337,12 @@ pub(crate) fn plan_collective(
             .map_err(IntoPyErr::into_py_err)?;
         let spec: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
         if planner::find(kind, spec.name()).is_some() {
+            if wavelength != "auto" {
+                let name = spec.name();
+                return Err(AlgorithmError::new_err(format!(
+                    "`{name}` assigns wavelengths by itself: leave the assignment `{wavelength}` out"
+                )));
+            }
             let size = Bytes::new(size_bytes.unwrap_or(DEFAULT_SIZE));
             let policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
             return planner::plan(&spec, &fabric.fabric, collective, size, policy)

@@ -89,7 +89,8 @@ pub fn find(kind: CollectiveKind, name: &str) -> Option<&'static Record> {
         .find(|record| same_name(record.name, name) && record.collectives.contains(&kind))
 }
 
-/// Makes the plan that `spec` names, by a record of [`RECORDS`].
+/// Makes the plan that `spec` names, by a record of [`RECORDS`] or else by a named algorithm with the
+/// default routes and wavelengths.
 ///
 /// # Errors
 /// An unknown name or option, a collective that it does not carry out, or no plan that fits.
@@ -101,8 +102,10 @@ pub fn plan(
     policy: simulate::Policy,
 ) -> Result<Planned, PlannerError> {
     let Some(record) = find(collective.kind(), spec.name()) else {
-        let error = algorithm::find(collective.kind(), spec.name()).err();
-        return Err(error.map_or(PlannerError::NothingFits { most: 0 }, Into::into));
+        return Ok(Planned {
+            plan: named::plan(spec, fabric, collective)?,
+            candidates: Vec::new(),
+        });
     };
     let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
     spec.only(&known)?;

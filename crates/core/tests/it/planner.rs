@@ -320,6 +320,8 @@ fn the_planner_is_asked_by_name() {
     check(CollectiveKind::AllGather, "relay_tree", 5);
     check(CollectiveKind::ReduceScatter, "relay_tree", 5);
     check(CollectiveKind::AllReduce, "relay_tree", 10);
+    // What is not the planner's is a named algorithm's: two stages of 4 + 8 slots.
+    check(CollectiveKind::AllGather, "optree:radices=4x4", 12);
     let fabric = Fabric::parse(fabric).unwrap();
     for (kind, spec, hint) in [
         (
