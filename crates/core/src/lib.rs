@@ -1,7 +1,7 @@
 //! opticoll plans, proves and simulates collective communication on optical interconnects.
 //!
 //! Work flows from top to bottom through these modules, and imports only point upwards:
-//! [`units`], [`fabric`], [`collective`], [`schedule`] (what moves), [`algorithm`] (named ways to
+//! [`units`], [`network`] and [`fabric`] (the machine), [`collective`], [`schedule`] (what moves), [`algorithm`] (named ways to
 //! make one), [`plan`] (how it moves), [`route`], [`wavelength`], [`bound`] (what cannot be beaten),
 //! [`verify`], [`simulate`].
 #![forbid(unsafe_code)]
@@ -10,6 +10,8 @@ mod spelling;
 
 pub mod spec;
 pub mod units;
+
+pub mod network;
 
 pub mod fabric;
 

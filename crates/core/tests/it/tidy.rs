@@ -8,7 +8,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("spelling", &[]),
     ("spec", &["spelling"]),
     ("units", &[]),
-    ("fabric", &["spelling", "spec", "units"]),
+    ("network", &["units"]),
+    ("fabric", &["spelling", "spec", "units", "network"]),
     ("collective", &["spelling", "units"]),
     ("schedule", &["collective"]),
     (
@@ -29,6 +30,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "spelling",
             "units",
+            "network",
             "fabric",
             "collective",
             "schedule",
