@@ -32,33 +32,48 @@
 //! C_h(N) = min over 0 <= a < N of  f_h(a) + f_h(N - 1 - a)
 //! ```
 //!
-//! O(N^2) per depth. C_1(N) = floor(N^2 / 4), and C_S(N) = N - 1 for S >= N / 2.
+//! **Convexity.** f_h is convex: f_h(n + 1) - f_h(n) never falls with n. (f_0 is, with f_0(n) infinite
+//! for n > 0.) Suppose f_(h-1) is. b_h(s) splits s - 1 ranks between two convex functions, so its
+//! differences are those of both, merged in rising order:
+//! b_h(1) = 1, then the 1 + D(l) and the D(l), with D(l) = f_(h-1)(l + 1) - f_(h-1)(l). Let g be the
+//! function with g(0) = 0, g(1) = b_h(1) = 1 and, from there on, the differences of b_h and those of
+//! n + g(n) merged in rising order; the latter are 1 + E(m), with E those of g, and known when their
+//! turn comes, for the n-th difference needs E(m) for m < n only. g is convex, for its differences
+//! rise: none of those merged is below the first, 1. So g(n) = min over s of (n - s) + g(n - s) +
+//! b_h(s), the split of n between two convex functions. That is the recursion of f_h, which determines
+//! f_h from below: f_h = g, and f_h is convex. By convexity the two sides of the root share evenly:
+//!
+//! ```text
+//! C_h(N) = f_h(floor((N - 1) / 2)) + f_h(ceil((N - 1) / 2))
+//! ```
+//!
+//! O(N) per depth. C_1(N) = floor(N^2 / 4), and C_S(N) = N - 1 for S >= N / 2.
 
-/// More than any length; three of them still fit into 32 bits.
-const UNREACHED: u32 = 1 << 29;
+/// The difference to a number of ranks that cannot be reached.
+const UNREACHED: u32 = u32::MAX / 2;
 
-/// The largest ring for which lengths (at most N^2 / 2) stay below [`UNREACHED`].
-const MOST_RANKS: u32 = 1 << 14;
-
-/// Table entries times N that are computed before the search over S gives up.
-pub(super) const MOST_WORK: u64 = 6_000_000_000;
+/// N times S up to which C_S(N) is computed.
+pub(super) const MOST_WORK: u64 = 3_000_000_000;
 
 /// C_1(N), C_2(N), ...: an endless, falling sequence of lengths in links.
 #[derive(Debug, Clone)]
 pub struct Costs {
-    /// f_h(n) for n = 0..N.
-    one_sided: Vec<u32>,
+    ranks: u32,
+    /// f_h(n + 1) - f_h(n) for n from 0 to the half of N.
+    differences: Vec<u32>,
+    /// Those of b_h(s) from s = 1 on.
+    to_child: Vec<u32>,
 }
 
 impl Costs {
-    /// The sequence for a ring of `ranks` ranks; `None` beyond 16384, where lengths would not fit.
-    pub fn new(ranks: u32) -> Option<Costs> {
-        if !(1..=MOST_RANKS).contains(&ranks) {
-            return None;
+    /// The sequence for a ring of `ranks` ranks.
+    pub fn new(ranks: u32) -> Costs {
+        let farthest = (ranks / 2) as usize;
+        Costs {
+            ranks,
+            differences: vec![UNREACHED; farthest],
+            to_child: vec![UNREACHED; farthest],
         }
-        let mut one_sided = vec![UNREACHED; ranks as usize];
-        one_sided[0] = 0;
-        Some(Costs { one_sided })
     }
 }
 
@@ -66,57 +81,56 @@ impl Iterator for Costs {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        let shallower = &self.one_sided;
-        let count = shallower.len();
-        let to_child: Vec<u32> = (1..).zip(shallower).map(|(hop, f)| hop + f).collect();
-        let backwards: Vec<u32> = shallower.iter().rev().copied().collect();
-        // Filled from the end, so that both minima below run along two rows in the same sense.
-        let mut last_child = vec![UNREACHED; count];
-        let mut deeper = vec![0; count];
-        let mut offset = vec![0; count];
-        for ranks in 1..count {
-            let beyond = &backwards[count - ranks..];
-            last_child[count - 1 - ranks] = least_sum(&to_child[..ranks], beyond);
-            let child = &last_child[count - 1 - ranks..count - 1];
-            deeper[ranks] = least_sum(&offset[..ranks], child);
-            offset[ranks] = deeper[ranks].saturating_add(ranks as u32).min(UNREACHED);
+        let shallower = &self.differences;
+        let (mut before, mut beyond) = (0, 0);
+        for to_child in &mut self.to_child {
+            let (nearer, farther) = (1 + shallower[before], shallower[beyond]);
+            if nearer < farther {
+                *to_child = nearer;
+                before += 1;
+            } else {
+                *to_child = farther.min(UNREACHED);
+                beyond += 1;
+            }
         }
-        self.one_sided = deeper;
-        let backwards: Vec<u32> = self.one_sided.iter().rev().copied().collect();
-        Some(least_sum(&self.one_sided, &backwards).into())
+        let deeper = &mut self.differences;
+        let (mut child, mut rest) = (0, 0);
+        for n in 0..deeper.len() {
+            let farther = self.to_child[child];
+            deeper[n] = match n {
+                0 => 1,
+                _ if 1 + deeper[rest] < farther => {
+                    rest += 1;
+                    1 + deeper[rest - 1]
+                }
+                _ => {
+                    child += 1;
+                    farther
+                }
+            };
+        }
+        let side = |ranks: u32| -> u64 {
+            let differences = &deeper[..ranks as usize];
+            differences.iter().copied().map(u64::from).sum()
+        };
+        let others = self.ranks.saturating_sub(1);
+        Some(side(others / 2) + side(others.div_ceil(2)))
     }
 }
 
-/// min over i of one[i] + other[i], at most [`UNREACHED`].
-fn least_sum(one: &[u32], other: &[u32]) -> u32 {
-    one.iter()
-        .zip(other)
-        .fold(UNREACHED, |least, (one, other)| least.min(one + other))
-}
-
 /// The least S >= `least` with `pieces` C_S(N) <= `channels` S (channels of both directions);
-/// `None` where the ring is too large, or S too far, to compute it.
+/// `None` where S is too far to compute it.
 pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, least: u64) -> Option<u64> {
-    let work_per_depth = u64::from(ranks).pow(2);
-    let mut work = least.checked_mul(work_per_depth)?;
     // With S = ceil(P (N - 1) / channels) >= N / 2, where C_S = N - 1, there is nothing to compute.
     if 2 * least >= u64::from(ranks) && pieces * u64::from(ranks - 1) <= channels * least {
         return Some(least);
     }
-    if work > MOST_WORK {
+    let farthest = MOST_WORK / u64::from(ranks.max(1));
+    if least > farthest {
         return None;
     }
-    for (steps, cost) in (1..).zip(Costs::new(ranks)?) {
-        if steps < least {
-            continue;
-        }
-        if pieces * cost <= channels * steps {
-            return Some(steps);
-        }
-        work += work_per_depth;
-        if work > MOST_WORK {
-            return None;
-        }
-    }
-    None
+    (1..=farthest)
+        .zip(Costs::new(ranks))
+        .find(|(steps, cost)| *steps >= least && pieces * cost <= channels * steps)
+        .map(|(steps, _)| steps)
 }

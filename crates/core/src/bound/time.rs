@@ -190,20 +190,20 @@ fn relay_tree(
         CollectiveKind::ReduceScatter => ranks,
         _ => return Ok(None),
     };
-    let (Some(costs), true) = (Costs::new(collective.ranks()), per_slot > Time::ZERO) else {
+    if per_slot == Time::ZERO {
         return Ok(None);
-    };
+    }
     let channels = 2 * u64::from(ring.channels());
     let bytes = u128::from(size.get());
     let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?;
     let mut least: Option<Time> = None;
-    for (slots, cost) in (1..).zip(costs) {
+    for (slots, cost) in (1..).zip(Costs::new(collective.ranks())) {
         // No plan of this many slots or more is faster than that, whatever its tree.
         let floor = per_slot.times(slots)?.plus(shortest)?;
         if least.is_some_and(|least| floor >= least) {
             break;
         }
-        if slots * ranks * ranks > MOST_WORK {
+        if slots * ranks > MOST_WORK {
             return Ok(Some(least.map_or(floor, |least| least.min(floor))));
         }
         let sending = over(ring, bytes * u128::from(cost), parts, channels)?;
