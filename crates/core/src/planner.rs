@@ -30,6 +30,7 @@ mod prices;
 mod request;
 mod split;
 mod tree;
+mod urgent;
 
 use thiserror::Error;
 
@@ -246,16 +247,18 @@ fn attempt(
                 placed: None,
             });
         }
-        let fewer = best.as_ref().map_or(enough, |found| found.steps) - 1;
-        if let Some(placed) = pack::greedily(ranks, channels, &tree, fewer) {
-            let taken = placed.len() as u32;
-            best = Some(Found {
-                tree,
-                steps: taken,
-                placed: Some(placed),
-            });
-            if taken <= steps {
-                break;
+        for place in [pack::greedily, urgent::place] {
+            let fewer = best.as_ref().map_or(enough, |found| found.steps) - 1;
+            if let Some(placed) = place(ranks, channels, &tree, fewer) {
+                let taken = placed.len() as u32;
+                best = Some(Found {
+                    tree: tree.clone(),
+                    steps: taken,
+                    placed: Some(placed),
+                });
+                if taken <= steps {
+                    return best;
+                }
             }
         }
     }

@@ -3,7 +3,8 @@
 //! In its step a lightpath of length l is needed N times, once from every rank. Where l divides N,
 //! l channels hold these exactly: channel k those that start at ranks congruent to k modulo l. What
 //! does not divide N goes around the ring channel by channel, the longest lightpath that still fits
-//! at every rank; what finds no room waits for a later step, with all that depends on it.
+//! at every rank; what finds no room waits for a later step, with all that depends on it. Where that
+//! takes too many steps, [`super::urgent`] is tried.
 
 use rustc_hash::FxHashMap;
 
@@ -195,7 +196,7 @@ fn first_link(ranks: u32, edge: &Edge, origin: u32) -> u32 {
 }
 
 /// For each edge those that start where it ends.
-fn children(ranks: u32, tree: &[Edge]) -> Vec<Vec<u32>> {
+pub(super) fn children(ranks: u32, tree: &[Edge]) -> Vec<Vec<u32>> {
     let mut from = FxHashMap::default();
     for (index, edge) in tree.iter().enumerate() {
         let at = (edge.piece, edge.parent);

@@ -57,6 +57,33 @@ fn all_gathers_meet_their_goals() {
 }
 
 #[test]
+fn rings_that_no_length_divides_take_a_slot_more_than_the_bound_at_most() {
+    for (ranks, wavelengths) in [
+        (31, 2),
+        (63, 2),
+        (101, 2),
+        (255, 2),
+        (13, 3),
+        (101, 4),
+        (251, 4),
+        (17, 8),
+        (127, 8),
+        (61, 64),
+        (509, 16),
+    ] {
+        let Fabric::WdmRing(ring) =
+            Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
+        let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
+        let bound = bound::best(&ring, &collective).steps;
+        let slots = u64::from(slots(ranks, wavelengths));
+        assert!(
+            slots <= bound + 1,
+            "N = {ranks}, w = {wavelengths}: {slots} slots, bound {bound}"
+        );
+    }
+}
+
+#[test]
 fn no_named_algorithm_takes_fewer_slots() {
     for ranks in [2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 24, 31, 37, 48, 64] {
         for wavelengths in [1, 2, 3, 5, 8, 20, 70, 600] {

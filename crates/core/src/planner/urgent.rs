@@ -1,0 +1,136 @@
+//! Channels for the rotations of a relay tree, where lengths do not divide N: by list scheduling.
+//!
+//! A lightpath may go as soon as its block has arrived at its source. Each channel of a step is filled
+//! along the ring, from the rank of the most urgent lightpath on, at every rank with the most urgent
+//! one that still fits: that of the earliest step in the tree, of these the longest. What the tree
+//! meant for a step and finds no room there goes soon after, and delays only what comes after it.
+//!
+//! With few channels, where one lightpath left over is a large part of a step, this loses a step where
+//! [`super::pack::greedily`] loses every third; with many, it is the other way round.
+
+use std::collections::BTreeSet;
+
+use super::pack::{Placed, children};
+use super::tree::Edge;
+
+/// A lightpath that may go: the most urgent comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    step: u32,
+    /// The larger, the shorter.
+    shortness: u32,
+    edge: u32,
+    origin: u32,
+}
+
+impl Waiting {
+    fn new(tree: &[Edge], edge: u32, origin: u32) -> Waiting {
+        let Edge { step, length, .. } = tree[edge as usize];
+        Waiting {
+            step,
+            shortness: u32::MAX - length,
+            edge,
+            origin,
+        }
+    }
+
+    fn length(self) -> u32 {
+        u32::MAX - self.shortness
+    }
+}
+
+/// The lightpaths of one direction that may go, by the rank at which they start.
+struct Ready {
+    at: Vec<BTreeSet<Waiting>>,
+    clockwise: bool,
+}
+
+impl Ready {
+    /// Fills one channel; false where nothing waits.
+    fn fill(&mut self, mut put: impl FnMut(Waiting)) -> bool {
+        let ranks = self.at.len() as u32;
+        let most_urgent = (0..ranks)
+            .filter_map(|rank| Some((*self.at[rank as usize].first()?, rank)))
+            .min();
+        let Some((_, start)) = most_urgent else {
+            return false;
+        };
+        let mut passed = 0;
+        while passed < ranks {
+            let ahead = if self.clockwise {
+                passed
+            } else {
+                ranks - passed
+            };
+            let here = &mut self.at[((start + ahead) % ranks) as usize];
+            let fits = |waiting: &&Waiting| waiting.length() <= ranks - passed;
+            let Some(waiting) = here.iter().find(fits).copied() else {
+                passed += 1;
+                continue;
+            };
+            here.remove(&waiting);
+            put(waiting);
+            passed += waiting.length();
+        }
+        true
+    }
+}
+
+/// Places all lightpaths; one list per step, each with whether it goes clockwise. `None` where more
+/// than `most` steps would be needed.
+pub(super) fn place(
+    ranks: u32,
+    channels: u32,
+    tree: &[Edge],
+    most: u32,
+) -> Option<Vec<Vec<(bool, Placed)>>> {
+    let children = children(ranks, tree);
+    let mut ready = [false, true].map(|clockwise| Ready {
+        at: vec![BTreeSet::new(); ranks as usize],
+        clockwise,
+    });
+    let release = |ready: &mut [Ready; 2], edge: u32, origin: u32| {
+        let Edge {
+            parent, clockwise, ..
+        } = tree[edge as usize];
+        ready[usize::from(clockwise)].at[((origin + parent) % ranks) as usize]
+            .insert(Waiting::new(tree, edge, origin));
+    };
+    for (edge, _) in (0..).zip(tree).filter(|(_, edge)| edge.parent == 0) {
+        (0..ranks).for_each(|origin| release(&mut ready, edge, origin));
+    }
+    let mut steps = Vec::new();
+    let mut left = tree.len() * ranks as usize;
+    while left > 0 {
+        if steps.len() >= most as usize {
+            return None;
+        }
+        let mut placed = Vec::new();
+        for ready in &mut ready {
+            let clockwise = ready.clockwise;
+            for channel in 0..channels {
+                let some = ready.fill(|Waiting { edge, origin, .. }| {
+                    placed.push((
+                        clockwise,
+                        Placed {
+                            edge,
+                            origin,
+                            channel,
+                        },
+                    ));
+                });
+                if !some {
+                    break;
+                }
+            }
+        }
+        for (_, path) in &placed {
+            for &child in &children[path.edge as usize] {
+                release(&mut ready, child, path.origin);
+            }
+        }
+        left -= placed.len();
+        steps.push(placed);
+    }
+    Some(steps)
+}
