@@ -21,47 +21,193 @@
 //! ```
 //!
 //! The last line is the ring cut open at the root, which is the holder at both ends.
+//!
+//! **Convexity.** V_(S+1) is convex, infinite from 1 on. Suppose V_(t+1) is, with differences
+//! v_0 <= v_1 <= ... (v_n = V(n + 1) - V(n)). The split of a number between two convex functions is
+//! convex, and its differences are theirs, merged in rising order. L_t(x) - p_t x is such a split of
+//! x - 1 between L_t and V_(t+1), so the differences of L_t are p_t and then p_t plus those of L_t and
+//! V_(t+1) merged, of which never more are needed than are known already. They rise, as p_t comes
+//! first and all merged ones are at least 0. M_t splits between L_t and V_(t+1), and V_t between L_t
+//! and M_t: both are convex. So G(p), a sum of differences of V_1, takes O(S N) steps, and following
+//! each difference back to the prices that it is made of gives the load of every step in a cheapest
+//! tree, which says where prices should rise.
 
-/// More than any price that is computed with.
-const UNREACHED: u64 = u64::MAX / 4;
+/// The difference to what cannot be reached: more than any price that is computed with.
+const UNREACHED: u64 = u64::MAX / 8;
 
-/// G(p): the least priced length of a relay tree of `prices.len()` steps on a ring of `ranks`;
-/// `None` where no tree reaches all ranks (no steps), or where prices are beyond 2^32 in all.
-pub fn cheapest(ranks: u32, prices: &[u64]) -> Option<u64> {
+/// Where a difference of a merged function comes from.
+#[derive(Debug, Clone, Copy)]
+enum From {
+    One(u32),
+    Other(u32),
+}
+
+/// The first differences of two convex functions, merged in rising order.
+fn merge(one: &[u64], other: &[u64], into: &mut [u64], from: &mut [From]) {
+    let (mut first, mut second) = (0, 0);
+    for (into, from) in into.iter_mut().zip(from) {
+        if one[first] <= other[second] {
+            (*into, *from) = (one[first], From::One(first as u32));
+            first += 1;
+        } else {
+            (*into, *from) = (other[second], From::Other(second as u32));
+            second += 1;
+        }
+    }
+}
+
+/// What one step adds: the differences of V_t, and where all come from.
+struct Step {
+    one_end: Vec<From>,
+    with_one_end: Vec<From>,
+    filled: Vec<From>,
+}
+
+impl Step {
+    /// From the differences of V_(t+1), which become those of V_t.
+    fn new(price: u64, later: &mut [u64]) -> Step {
+        let count = later.len();
+        let mut one_end = vec![price; count];
+        let mut one_end_from = vec![From::One(0); count];
+        let (mut first, mut second) = (0, 0);
+        for x in 1..count {
+            let (least, from) = if one_end[first] <= later[second] {
+                first += 1;
+                (one_end[first - 1], From::One(first as u32 - 1))
+            } else {
+                second += 1;
+                (later[second - 1], From::Other(second as u32 - 1))
+            };
+            one_end[x] = (price + least).min(UNREACHED);
+            one_end_from[x] = from;
+        }
+        let mut with_one_end = vec![0; count];
+        let mut with_one_end_from = vec![From::One(0); count];
+        merge(&one_end, later, &mut with_one_end, &mut with_one_end_from);
+        let mut filled_from = vec![From::One(0); count];
+        merge(&one_end, &with_one_end, later, &mut filled_from);
+        Step {
+            one_end: one_end_from,
+            with_one_end: with_one_end_from,
+            filled: filled_from,
+        }
+    }
+
+    /// The length of lightpaths in this step, given how often each difference of V_t is part of the
+    /// whole, which becomes the same for V_(t+1).
+    fn load(&self, uses: &mut [u64]) -> u64 {
+        let count = uses.len();
+        let mut of_one_end = vec![0; count];
+        let mut of_with_one_end = vec![0; count];
+        for (uses, from) in uses.iter_mut().zip(&self.filled) {
+            match *from {
+                From::One(at) => of_one_end[at as usize] += *uses,
+                From::Other(at) => of_with_one_end[at as usize] += *uses,
+            }
+            *uses = 0;
+        }
+        for (times, from) in of_with_one_end.iter().zip(&self.with_one_end) {
+            match *from {
+                From::One(at) => of_one_end[at as usize] += times,
+                From::Other(at) => uses[at as usize] += times,
+            }
+        }
+        let mut load = 0;
+        for x in (0..count).rev() {
+            let times = of_one_end[x];
+            load += times;
+            match self.one_end[x] {
+                _ if x == 0 => {}
+                From::One(at) => of_one_end[at as usize] += times,
+                From::Other(at) => uses[at as usize] += times,
+            }
+        }
+        load
+    }
+}
+
+/// The steps of a cheapest tree, backwards from the last, and its price; `None` where no tree reaches
+/// all ranks, or prices are beyond 2^32 in all.
+fn tree(ranks: u32, prices: &[u64]) -> Option<(Vec<Step>, u64)> {
     let total = prices.iter().try_fold(0u64, |sum, p| sum.checked_add(*p))?;
     if total > 1 << 32 || ranks == 0 {
         return None;
     }
-    let count = ranks as usize;
-    let mut filled_later = vec![UNREACHED; count];
-    filled_later[0] = 0;
-    for &price in prices.iter().rev() {
-        let mut one_end = vec![0; count];
-        for reach in 1..count {
-            let before = (0..reach).map(|y| one_end[y] + filled_later[reach - y - 1]);
-            let least = before.min().unwrap_or(UNREACHED);
-            one_end[reach] = (least + price * reach as u64).min(UNREACHED);
-        }
-        let with_one_end = least_sums(&one_end, &filled_later);
-        filled_later = least_sums(&one_end, &with_one_end);
+    let mut differences = vec![UNREACHED; ranks as usize - 1];
+    let backwards = prices.iter().rev();
+    let steps = backwards.map(|price| Step::new(*price, &mut differences));
+    let steps: Vec<Step> = steps.collect();
+    if differences.last().is_some_and(|last| *last >= UNREACHED) {
+        return None;
     }
-    let least = filled_later[count - 1];
-    (least < UNREACHED).then_some(least)
+    Some((steps, differences.iter().sum()))
 }
 
-/// Whether these prices prove that an all_gather of blocks of one chunk cannot take so few steps
+/// G(p): the least priced length of a relay tree of `prices.len()` steps on a ring of `ranks`;
+/// `None` where no tree reaches all ranks (no steps), or where prices are beyond 2^32 in all.
+pub fn cheapest(ranks: u32, prices: &[u64]) -> Option<u64> {
+    tree(ranks, prices).map(|(_, price)| price)
+}
+
+/// The total length of lightpaths in every step of a cheapest tree, whose priced sum is G(p); `None`
+/// as for [`cheapest`].
+pub fn loads(ranks: u32, prices: &[u64]) -> Option<Vec<u64>> {
+    let (backwards, _) = tree(ranks, prices)?;
+    let mut uses = vec![1; ranks as usize - 1];
+    let steps = backwards.iter().rev();
+    Some(steps.map(|step| step.load(&mut uses)).collect())
+}
+
+/// Whether these prices prove that an all_gather of blocks of `pieces` chunks cannot take so few steps
 /// (one price per step) with `channels` channels over both directions.
-pub fn refutes(ranks: u32, channels: u64, prices: &[u64]) -> bool {
+pub fn refutes(ranks: u32, pieces: u64, channels: u64, prices: &[u64]) -> bool {
     let supply: u128 = prices.iter().map(|price| u128::from(*price)).sum();
-    cheapest(ranks, prices).is_some_and(|least| u128::from(least) > supply * u128::from(channels))
+    cheapest(ranks, prices)
+        .is_some_and(|least| u128::from(least) * u128::from(pieces) > supply * u128::from(channels))
 }
 
-/// result[n] = min over x of one[x] + other[n - x].
-fn least_sums(one: &[u64], other: &[u64]) -> Vec<u64> {
-    (0..one.len())
-        .map(|n| {
-            let sums = (0..=n).map(|x| one[x] + other[n - x]);
-            sums.min().unwrap_or(UNREACHED).min(UNREACHED)
-        })
-        .collect()
+/// Prices that refute so many steps, if any are found in some rounds of adjustment: steps that the
+/// cheapest tree loads beyond their channels become dearer, others cheaper (multiplicative weights;
+/// Arora, Hazan and Kale, Theory of Computing 2012). What is found is checked by [`refutes`].
+pub fn certificate(ranks: u32, pieces: u64, channels: u64, steps: u64) -> Option<Vec<u64>> {
+    let mut weights = vec![1.0f64; steps as usize];
+    let mut sums = vec![0.0; steps as usize];
+    for round in 0..ROUNDS {
+        let total: f64 = weights.iter().sum();
+        let scale = SCALE * weights.len() as f64 / total;
+        let prices: Vec<u64> = weights.iter().map(|w| (w * scale) as u64).collect();
+        if refutes(ranks, pieces, channels, &prices) {
+            return Some(prices);
+        }
+        let loads = loads(ranks, &prices)?;
+        let rate = 0.5 / (1.0 + f64::from(round)).sqrt();
+        for ((weight, sum), load) in weights.iter_mut().zip(&mut sums).zip(loads) {
+            let load = (load * pieces) as f64;
+            *sum += load;
+            let over = (load / channels as f64 - 1.0).clamp(-1.0, 2.0);
+            *weight = (*weight * (rate * over).exp()).clamp(1e-3, 1e3);
+        }
+        let rounds = f64::from(round + 1);
+        if sums.iter().all(|sum| *sum <= rounds * channels as f64) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Rounds of adjustment, and the mean price.
+const ROUNDS: u32 = 60;
+const SCALE: f64 = 10_000.0;
+
+/// More N times S than this are not worth the wait of [`least_steps`].
+const MOST_WORK: u64 = 50_000;
+
+/// The least S from `least` on that is not refuted by a certificate that was found.
+pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, least: u64) -> u64 {
+    let affordable = |steps: &u64| u64::from(ranks) * steps <= MOST_WORK;
+    (least..)
+        .take_while(affordable)
+        .take_while(|&steps| certificate(ranks, pieces, channels, steps).is_some())
+        .last()
+        .map_or(least, |refuted| refuted + 1)
 }

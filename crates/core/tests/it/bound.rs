@@ -5,6 +5,7 @@ use opticoll::bound::time::{self, Charge};
 use opticoll::bound::{self, per_step};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, WdmRing};
+use proptest::prelude::*;
 
 use crate::verified;
 
@@ -161,6 +162,50 @@ fn priced_trees_are_the_least_of_all() {
     }
 }
 
+/// G(p) by the recursion as it stands.
+fn priced_by_the_recursion(ranks: usize, prices: &[u64]) -> u64 {
+    const UNREACHED: u64 = 1 << 50;
+    let least_sums = |one: &[u64], other: &[u64]| -> Vec<u64> {
+        let least = |n: usize| (0..=n).map(|x| one[x] + other[n - x]).min().unwrap();
+        (0..ranks).map(least).collect()
+    };
+    let mut later = vec![UNREACHED; ranks];
+    later[0] = 0;
+    for &price in prices.iter().rev() {
+        let mut one_end = vec![0; ranks];
+        for x in 1..ranks {
+            let before = (0..x).map(|y| one_end[y] + later[x - y - 1]);
+            one_end[x] = price * x as u64 + before.min().unwrap();
+        }
+        later = least_sums(&one_end, &least_sums(&one_end, &later));
+    }
+    later[ranks - 1]
+}
+
+proptest! {
+    #[test]
+    fn merged_prices_give_what_the_recursion_gives(
+        ranks in 1usize..60,
+        prices in prop::collection::vec(0u64..50, 1..7),
+    ) {
+        let merged = per_step::cheapest(ranks as u32, &prices).unwrap();
+        prop_assert_eq!(merged, priced_by_the_recursion(ranks, &prices));
+        let loads = per_step::loads(ranks as u32, &prices).unwrap();
+        let paid: u64 = loads.iter().zip(&prices).map(|(load, price)| load * price).sum();
+        prop_assert_eq!(merged, paid, "the loads of a cheapest tree, priced");
+    }
+}
+
+#[test]
+fn certificates_refute_what_is_below_the_bound_and_no_plan() {
+    for (ranks, channels, steps) in [(64, 16, 7), (128, 16, 15), (512, 128, 11), (1024, 128, 19)] {
+        let prices = per_step::certificate(ranks, 1, channels, steps - 1).unwrap();
+        assert!(per_step::refutes(ranks, 1, channels, &prices));
+        // Plans of so many steps exist: the planner's tests verify them.
+        assert_eq!(per_step::certificate(ranks, 1, channels, steps), None);
+    }
+}
+
 #[test]
 fn equal_prices_give_the_plain_tree_cost() {
     for ranks in [2, 3, 10, 31, 64, 100] {
@@ -170,8 +215,8 @@ fn equal_prices_give_the_plain_tree_cost() {
         }
     }
     // 4 ranks and one channel each way: 3 blocks over 2 channels take 2 steps.
-    assert!(per_step::refutes(4, 2, &[1]));
-    assert!(!per_step::refutes(4, 2, &[1, 1]));
+    assert!(per_step::refutes(4, 1, 2, &[1]));
+    assert!(!per_step::refutes(4, 1, 2, &[1, 1]));
 }
 
 /// C_1(N), C_2(N), ... by the recursion as it stands: every last child, every place of the relay.
