@@ -27,6 +27,24 @@
 //! **cut.** all_to_all: P floor(N / 2) ceil(N / 2) chunks go from one half of the ring to the other,
 //! over two directed links with c channels each: S >= ceil(P floor(N^2 / 4) / (2c)).
 //!
+//! **reach.** Where a lightpath spans at most L links, something that must get from a rank to one D
+//! links away (by the shorter way that is whole) takes ceil(D / L) slots: it moves on at most L links
+//! in a slot, also along a light tree. D is floor(N / 2), and N - 1 where a link is broken and every
+//! rank needs something of every other: to pass from one side of the cut to the other in the direction
+//! that is cut, one goes all the way around.
+//!
+//! **Broken links.** Then c channels lead into the rank behind a broken link, not 2c, and as many out
+//! of the one before it: r of the receive bound is that of the narrowest rank that must receive (or
+//! send). On a line of N ranks, cut in both directions, this is the cut bound: N - 1 blocks must cross
+//! the last link over c channels, S >= ceil(P (N - 1) / c), and at the k-th link only max(k, N - k).
+//! In the cut bound of all_to_all one of the two links between the halves is chosen broken.
+//!
+//! **Light trees.** A lightpath that delivers at every rank on its way (`multicast`) tells any number
+//! of ranks in a slot, and a tree of total length N - 1 may have depth 1: neither growth nor relay_tree
+//! hold, and are not claimed. A rank still takes in one chunk per channel, so that the receive bound
+//! holds. So does a link bound, which is weaker: a block crosses at least N - 1 links, N blocks of P
+//! chunks cross P N (N - 1), and a slot has 2cN: S >= ceil(P (N - 1) / (2c)).
+//!
 //! ```
 //! use opticoll::bound;
 //! use opticoll::collective::{Collective, CollectiveKind};
@@ -43,7 +61,7 @@ pub mod relay_tree;
 pub mod time;
 
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::WdmRing;
+use crate::fabric::{Direction, WdmRing};
 
 /// A number of slots that no plan can go below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +78,8 @@ const ONE_CHUNK: &str = "one chunk per lightpath and slot, each delivered at its
                          only";
 const ANY_LOAD: &str = "any number of chunks per lightpath, each delivered at its lightpath's end \
                         only; a rank forwards in later slots than the one in which it received";
+const SHORT: &str = "no lightpath spans more links than the fabric lets light reach; a rank forwards in \
+                     later slots than the one in which it received";
 const RELAYED: &str = "one chunk per lightpath and slot, each delivered at its lightpath's end \
                        only; a rank forwards in later slots than the one in which it received";
 
@@ -81,27 +101,43 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
         _ => pieces * (ranks - 1),
     };
     let mut bounds = vec![Bound {
-        steps: received.div_ceil(intake),
+        steps: received.div_ceil(narrowest(ring, collective)),
         name: "receive",
-        assumption: ONE_CHUNK,
+        assumption: if ring.multicast {
+            "one chunk per lightpath and slot"
+        } else {
+            ONE_CHUNK
+        },
     }];
+    let reach = u64::from(ring.longest());
+    if reach < ranks - 1 {
+        bounds.push(Bound {
+            steps: farthest(ring, collective).div_ceil(reach),
+            name: "reach",
+            assumption: SHORT,
+        });
+    }
     match collective.kind() {
         CollectiveKind::AllToAll => bounds.push(Bound {
-            steps: (pieces * (ranks * ranks / 4)).div_ceil(2 * channels),
+            steps: (pieces * (ranks * ranks / 4)).div_ceil(halves_joined_by(ring)),
             name: "cut",
             assumption: ONE_CHUNK,
         }),
         CollectiveKind::Scatter | CollectiveKind::Gather => {}
+        _ if ring.multicast => {}
         _ => bounds.push(Bound {
             steps: growth(ranks, intake),
             name: "growth",
             assumption: ANY_LOAD,
         }),
     }
-    if matches!(
-        collective.kind(),
-        CollectiveKind::AllGather | CollectiveKind::ReduceScatter
-    ) {
+    // Lights trees do not reduce: backwards the contributions would have to meet on the way.
+    let relayed = match collective.kind() {
+        CollectiveKind::AllGather => !ring.multicast,
+        CollectiveKind::ReduceScatter => true,
+        _ => false,
+    };
+    if relayed {
         let least = bounds.iter().map(|bound| bound.steps).max().unwrap_or(0);
         let steps = relay_tree::least_steps(collective.ranks(), pieces, 2 * channels, least);
         if let Some(steps) = steps {
@@ -131,6 +167,78 @@ fn intake(ring: &WdmRing) -> u64 {
     let channels = 2 * u64::from(ring.channels());
     ring.ports
         .map_or(channels, |ports| channels.min(u64::from(ports)))
+}
+
+/// How many lightpaths the narrowest rank takes in (or sends, where that counts) in a slot at most, of
+/// those that must receive (or send) what the receive bound counts.
+fn narrowest(ring: &WdmRing, collective: &Collective) -> u64 {
+    use CollectiveKind::{
+        AllGather, AllReduce, AllToAll, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
+    };
+    let everyone = 0..ring.ranks;
+    let root = collective.root();
+    let ins = |rank| width(ring, rank, true);
+    let outs = |rank| width(ring, rank, false);
+    let least = if ring.broken.is_empty() {
+        None
+    } else {
+        match collective.kind() {
+            AllGather | AllReduce => everyone.map(ins).min(),
+            ReduceScatter => everyone.map(outs).min(),
+            AllToAll => everyone.map(|rank| ins(rank).min(outs(rank))).min(),
+            Broadcast => everyone.filter(|&rank| rank != root).map(ins).min(),
+            Reduce => everyone.filter(|&rank| rank != root).map(outs).min(),
+            Gather => Some(ins(root)),
+            Scatter => Some(outs(root)),
+        }
+    };
+    // A rank that is cut off has no plan, and hence no bound.
+    least.unwrap_or_else(|| intake(ring)).max(1)
+}
+
+/// How many lightpaths a rank takes in, or sends, in a slot at most.
+fn width(ring: &WdmRing, rank: u32, incoming: bool) -> u64 {
+    let below = (rank + ring.ranks - 1) % ring.ranks;
+    let broken = ring.broken.iter().filter(|link| {
+        let clockwise = link.direction == Direction::Clockwise;
+        link.position == if clockwise == incoming { below } else { rank }
+    });
+    let directions = 2 - broken.count().min(2) as u64;
+    intake(ring).min(directions * u64::from(ring.channels()))
+}
+
+/// The channels from one half of the ring to the other, where the halves meet at a broken link if
+/// there is one.
+fn halves_joined_by(ring: &WdmRing) -> u64 {
+    let links = if ring.broken.is_empty() { 2 } else { 1 };
+    links * u64::from(ring.channels())
+}
+
+/// How many links something has to go that must go farthest.
+fn farthest(ring: &WdmRing, collective: &Collective) -> u64 {
+    let ranks = ring.ranks;
+    if ring.broken.is_empty() {
+        return u64::from(ranks / 2);
+    }
+    let root = collective.root();
+    let way = |source: u32, destination: u32| {
+        let whole = Direction::BOTH
+            .into_iter()
+            .filter(|&direction| ring.is_whole(source, destination, direction));
+        whole
+            .map(|direction| ring.hops(source, destination, direction))
+            .min()
+    };
+    let links = match collective.kind() {
+        CollectiveKind::Broadcast | CollectiveKind::Scatter => {
+            (0..ranks).filter_map(|rank| way(root, rank)).max()
+        }
+        CollectiveKind::Reduce | CollectiveKind::Gather => {
+            (0..ranks).filter_map(|rank| way(rank, root)).max()
+        }
+        _ => Some(ranks - 1),
+    };
+    links.unwrap_or(0).into()
 }
 
 /// The least S with (1 + intake)^S >= ranks.

@@ -355,11 +355,12 @@ impl Found {
         } else {
             Direction::CounterClockwise
         });
-        plan.fibre.push((path.channel / ring.wavelengths) as u8);
+        let (fibre, wavelength) = ring.channel(path.channel);
+        plan.fibre.push(fibre);
         plan.wavelength.push(if ring.converters {
             CONVERTED
         } else {
-            (path.channel % ring.wavelengths) as u16
+            wavelength
         });
         plan.slot.push(step);
     }

@@ -9,6 +9,8 @@
 //! the least possible that way. Where the circles of [`all_to_all`] load links less, the step takes
 //! those.
 //!
+//! A transfer that would cross a broken link goes the other way, where that is whole.
+//!
 //! ```
 //! use opticoll::fabric::Direction;
 //! assert_eq!(opticoll::route::shorter_way(0, 3, 8), Some(Direction::Clockwise));
@@ -113,9 +115,28 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
             }
         }
         balance(&mut antipodal, sources, destinations, &mut directions);
-        relieve(schedule, schedule.step(step), ring, &mut directions);
+        if ring.broken.is_empty() && ring.longest() + 1 >= ring.ranks {
+            relieve(schedule, schedule.step(step), ring, &mut directions);
+        }
+        if !ring.broken.is_empty() {
+            avoid(schedule, schedule.step(step), ring, &mut directions);
+        }
     }
     directions
+}
+
+/// Turns the transfers that would cross a broken link, where the other way is whole.
+fn avoid(schedule: &Schedule, step: Range<usize>, ring: &WdmRing, directions: &mut [Direction]) {
+    for index in step {
+        let (source, destination) = (schedule.source()[index], schedule.destination()[index]);
+        let other = directions[index].opposite();
+        if source.max(destination) < ring.ranks
+            && !ring.is_whole(source, destination, directions[index])
+            && ring.is_whole(source, destination, other)
+        {
+            directions[index] = other;
+        }
+    }
 }
 
 /// Takes the circles of an all-to-all for a step that is one, where they load links less.

@@ -10,6 +10,8 @@
 //! send what they had before, be it in the same slot or one after the other. A plan holds when
 //!
 //! - every entry is in range and every transfer lies in the slots of its step (`form`),
+//! - no lightpath crosses a broken link, is on a dead wavelength or is longer than light reaches
+//!   (`light`),
 //! - no two lightpaths share a wavelength of a fibre on a link in a slot, and no rank uses more
 //!   ports than it has (`resources`),
 //! - nobody sends what it does not hold, nobody gets what it has, every contribution is combined
@@ -53,6 +55,7 @@ mod combining;
 mod copying;
 mod data;
 mod form;
+mod light;
 mod order;
 mod report;
 mod resources;
@@ -89,6 +92,12 @@ pub enum ViolationKind {
     WrongAction,
     /// Steps do not follow one another, or a transfer is outside the slots of its step.
     StepOrder,
+    /// A lightpath over a link that is broken.
+    BrokenFibre,
+    /// A lightpath on a wavelength that is dead.
+    DeadWavelength,
+    /// A lightpath longer than light reaches.
+    Reach,
     /// Two lightpaths on one wavelength of one fibre, on one link in one slot.
     Collision,
     /// More converted lightpaths on a fibre than it has wavelengths.
@@ -117,7 +126,7 @@ pub enum ViolationKind {
 
 impl ViolationKind {
     /// All kinds, in the order in which they are checked.
-    pub const ALL: [ViolationKind; 23] = [
+    pub const ALL: [ViolationKind; 26] = [
         ViolationKind::Columns,
         ViolationKind::RankCount,
         ViolationKind::RankRange,
@@ -129,6 +138,9 @@ impl ViolationKind {
         ViolationKind::Conversion,
         ViolationKind::WrongAction,
         ViolationKind::StepOrder,
+        ViolationKind::BrokenFibre,
+        ViolationKind::DeadWavelength,
+        ViolationKind::Reach,
         ViolationKind::Collision,
         ViolationKind::Overload,
         ViolationKind::Ports,
@@ -157,6 +169,9 @@ impl ViolationKind {
             ViolationKind::Conversion => "conversion",
             ViolationKind::WrongAction => "wrong_action",
             ViolationKind::StepOrder => "step_order",
+            ViolationKind::BrokenFibre => "broken_fibre",
+            ViolationKind::DeadWavelength => "dead_wavelength",
+            ViolationKind::Reach => "reach",
             ViolationKind::Collision => "collision",
             ViolationKind::Overload => "overload",
             ViolationKind::Ports => "ports",
@@ -240,7 +255,8 @@ pub fn verify(plan: &Plan) -> Vec<Violation> {
     let mut report = Report::default();
     if let Some(admitted) = form::check(plan, &mut report) {
         let order = Order::by_slot(plan, &admitted);
-        resources::check(plan, &admitted, &order, &mut report);
+        let riders = light::check(plan, &admitted, &order, &mut report);
+        resources::check(plan, &admitted, &order, &riders, &mut report);
         data::check(plan, &admitted, &mut report);
         claims::check(plan, &admitted, &mut report);
     }

@@ -69,6 +69,37 @@ pub enum WavelengthError {
         /// Its source.
         rank: u32,
     },
+    /// Both ways around the ring are cut, or the one chosen is.
+    #[error(
+        "transfer {index} from rank {source_rank} to {destination} would cross a broken fibre; its \
+         algorithm cannot go around that"
+    )]
+    Broken {
+        /// The transfer.
+        index: usize,
+        /// Its source.
+        source_rank: u32,
+        /// Its destination.
+        destination: u32,
+    },
+    /// A lightpath longer than light reaches on the fabric.
+    #[error(
+        "transfer {index} from rank {source_rank} to {destination} spans {hops} links, but light \
+         reaches {reach} only (`reach`, or the loss budget); an algorithm with shorter lightpaths \
+         such as ring will do"
+    )]
+    TooFar {
+        /// The transfer.
+        index: usize,
+        /// Its source.
+        source_rank: u32,
+        /// Its destination.
+        destination: u32,
+        /// The links that it spans.
+        hops: u32,
+        /// The most that it may span.
+        reach: u32,
+    },
 }
 
 /// Which of the channels that are free on a path and in a slot is taken.
@@ -207,8 +238,8 @@ impl Assignment {
 /// Assigns fibres, wavelengths and slots, and so makes a schedule with directions into a plan.
 ///
 /// # Errors
-/// A transfer to its own source or to no rank, or [`Rule::Optimal`] on other steps than one-stage
-/// all-to-alls.
+/// A transfer to its own source or to no rank, over a broken fibre or farther than light reaches, or
+/// [`Rule::Optimal`] on other steps than one-stage all-to-alls.
 pub fn assign(
     schedule: Schedule,
     directions: Vec<Direction>,
@@ -235,11 +266,12 @@ pub fn assign(
     for step in 0..schedule.steps() {
         let put = |index: usize, slot_of_step: u32, channel: u32| {
             slot[index] = first_slot + slot_of_step;
-            fibre[index] = (channel / ring.wavelengths) as u8;
+            let (on_fibre, on_wavelength) = ring.channel(channel);
+            fibre[index] = on_fibre;
             wavelength[index] = if ring.converters {
                 CONVERTED
             } else {
-                (channel % ring.wavelengths) as u16
+                on_wavelength
             };
         };
         let slots = steps.assign(step, &directions, put)?;
@@ -281,16 +313,34 @@ impl Steps<'_> {
         let (schedule, ring) = (self.schedule, self.ring);
         let range = schedule.step(step);
         let ends = |index: usize| (schedule.source()[index], schedule.destination()[index]);
+        let reach = ring.longest();
         let arcs = range
             .clone()
             .map(|index| {
                 let (source, destination) = ends(index);
-                Arc::new(ring, source, destination, directions[index]).ok_or(
+                let arc = Arc::new(ring, source, destination, directions[index]).ok_or(
                     WavelengthError::NoPath {
                         index,
                         rank: source,
                     },
-                )
+                )?;
+                if !ring.is_whole(source, destination, directions[index]) {
+                    return Err(WavelengthError::Broken {
+                        index,
+                        source_rank: source,
+                        destination,
+                    });
+                }
+                if arc.hops > reach {
+                    return Err(WavelengthError::TooFar {
+                        index,
+                        source_rank: source,
+                        destination,
+                        hops: arc.hops,
+                        reach,
+                    });
+                }
+                Ok(arc)
             })
             .collect::<Result<Vec<Arc>, _>>()?;
         if ring.ports.is_none() && matches!(rule, Rule::Auto | Rule::Optimal) {

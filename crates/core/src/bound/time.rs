@@ -1,7 +1,8 @@
 //! Bounds on time, in the cost model of the simulators: a slot takes its reconfiguration R, if
 //! charged, and as long as its longest lightpath: a + delta * hops + bytes / B.
 //!
-//! **bandwidth.** A rank must receive (or send) m bytes over r = min(2c, ports) channels of rate B:
+//! **bandwidth.** A rank must receive (or send) m bytes over r = min(2c, ports) channels of rate B
+//! (c next to a broken link; all_reduce: the mean over all ranks, and M over the narrowest):
 //! T >= m / (r B), beside one reconfiguration where any is charged, and one a + delta. m is
 //! (N - 1) d for all_gather (d the block), M (N - 1) / N for reduce_scatter (M one rank's input),
 //! 2 M (N - 1) / N for all_reduce (Patarasuk and Yuan, Journal of Parallel and Distributed Computing
@@ -31,7 +32,7 @@
 //! ```
 
 use super::relay_tree::{Costs, MOST_WORK};
-use super::{growth, intake};
+use super::{growth, halves_joined_by, intake, narrowest, width};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::WdmRing;
 use crate::units::{Bytes, Time, UnitError};
@@ -100,10 +101,11 @@ pub fn times(
         Charge::Once => once,
         _ => Time::ZERO,
     };
-    let grown = !matches!(
-        collective.kind(),
-        CollectiveKind::Gather | CollectiveKind::Scatter | CollectiveKind::AllToAll
-    );
+    let grown = !ring.multicast
+        && !matches!(
+            collective.kind(),
+            CollectiveKind::Gather | CollectiveKind::Scatter | CollectiveKind::AllToAll
+        );
     if grown {
         let rounds = growth(ranks, intake(ring));
         bounds.push(TimeBound {
@@ -161,18 +163,23 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
     let ranks = u64::from(collective.ranks());
     let bytes = u128::from(size.get());
     let others = u128::from(ranks - 1);
-    let both_ways = 2 * u64::from(ring.channels());
+    let across = halves_joined_by(ring);
+    let narrowest = narrowest(ring, collective);
     match collective.kind() {
         CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => {
-            over(ring, bytes * others, 1, intake(ring))
+            over(ring, bytes * others, 1, narrowest)
         }
-        CollectiveKind::ReduceScatter => over(ring, bytes * others, ranks, intake(ring)),
-        CollectiveKind::AllReduce => over(ring, 2 * bytes * others, ranks, intake(ring)),
-        CollectiveKind::Broadcast | CollectiveKind::Reduce => over(ring, bytes, 1, intake(ring)),
+        CollectiveKind::ReduceScatter => over(ring, bytes * others, ranks, narrowest),
+        CollectiveKind::AllReduce => {
+            let in_all = (0..ring.ranks).map(|rank| width(ring, rank, true)).sum();
+            let every = over(ring, 2 * bytes * others, 1, in_all)?;
+            Ok(every.max(over(ring, bytes, 1, narrowest)?))
+        }
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => over(ring, bytes, 1, narrowest),
         CollectiveKind::AllToAll => {
             let pairs = u128::from(ranks) * u128::from(ranks) / 4;
-            let cut = over(ring, bytes * pairs, ranks, both_ways)?;
-            Ok(cut.max(over(ring, bytes * others, ranks, intake(ring))?))
+            let cut = over(ring, bytes * pairs, ranks, across)?;
+            Ok(cut.max(over(ring, bytes * others, ranks, narrowest)?))
         }
     }
 }
@@ -186,7 +193,7 @@ fn relay_tree(
 ) -> Result<Option<Time>, UnitError> {
     let ranks = u64::from(collective.ranks());
     let parts = match collective.kind() {
-        CollectiveKind::AllGather => 1,
+        CollectiveKind::AllGather if !ring.multicast => 1,
         CollectiveKind::ReduceScatter => ranks,
         _ => return Ok(None),
     };

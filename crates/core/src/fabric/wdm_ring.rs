@@ -8,9 +8,14 @@
 //! The link with index i of a direction is the one that *starts* at rank i: clockwise i -> i+1,
 //! counter-clockwise i -> i-1.
 
+mod faults;
+mod loss;
+
 use super::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::spec::Spec;
 use crate::units::{Rate, Time};
+pub use faults::{BrokenLink, DeadChannel};
+pub use loss::{Decibels, LossBudget};
 
 /// The way around the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,6 +70,17 @@ pub struct WdmRing {
     pub ports: Option<u32>,
     /// Whether every rank can convert passing light to any wavelength.
     pub converters: bool,
+    /// Whether a rank can take a share of passing light and let the rest go on, so that one
+    /// lightpath delivers at several ranks (drop-and-continue).
+    pub multicast: bool,
+    /// The most links that a lightpath may span, where that is given outright.
+    pub reach: Option<u32>,
+    /// The powers and losses that limit how far light goes, where they are given.
+    pub budget: Option<LossBudget>,
+    /// Links that nothing crosses, in order.
+    pub broken: Vec<BrokenLink>,
+    /// Channels that nobody can use, in order.
+    pub dead: Vec<DeadChannel>,
 }
 
 /// The largest counts accepted: beyond them link and channel numbers would not fit their columns.
@@ -98,6 +114,43 @@ pub const RECORD: FamilyRecord = FamilyRecord {
         (
             "converters",
             "wavelength converters at every rank: none or full; default none",
+        ),
+        (
+            "multicast",
+            "none, or drop_and_continue: ranks that light passes may take a share; default none",
+        ),
+        (
+            "reach",
+            "the most links that a lightpath spans; default any",
+        ),
+        (
+            "launch_power",
+            "of a wavelength, such as 5dBm; with sensitivity and through_loss it limits the reach",
+        ),
+        (
+            "sensitivity",
+            "least power that is received, such as -20dBm",
+        ),
+        (
+            "through_loss",
+            "at each ring resonator passed, such as 0.01dB",
+        ),
+        ("drop_loss", "where light is received; default 0dB"),
+        (
+            "split_loss",
+            "of light that goes on where a rank takes a share; default 0dB",
+        ),
+        (
+            "resonators",
+            "ring resonators of a rank on each fibre; default one per wavelength",
+        ),
+        (
+            "broken",
+            "cuts between neighbours: 3-4, or one way 3-4cw, 3-4ccw; several joined by +",
+        ),
+        (
+            "dead",
+            "wavelengths out of order, such as 5, or on one fibre 1.5; several joined by +",
         ),
     ],
     build,
@@ -148,6 +201,14 @@ fn build(spec: &Spec) -> Result<Fabric, FabricError> {
         Some("full") => true,
         Some(_) => return Err(spec.refuse("converters", "must be `none` or `full`").into()),
     };
+    let multicast = match spec.option("multicast") {
+        None | Some("none") => false,
+        Some("drop_and_continue") => true,
+        Some(_) => {
+            let problem = "must be `none` or `drop_and_continue`";
+            return Err(spec.refuse("multicast", problem).into());
+        }
+    };
     Ok(Fabric::WdmRing(WdmRing {
         ranks,
         wavelengths,
@@ -158,13 +219,81 @@ fn build(spec: &Spec) -> Result<Fabric, FabricError> {
         propagation: time("propagation", Time::ZERO)?,
         ports,
         converters,
+        multicast,
+        reach: spec.count("reach", 1, MOST_RANKS)?,
+        budget: LossBudget::read(spec, wavelengths)?,
+        broken: faults::read_broken(spec, ranks)?,
+        dead: faults::read_dead(spec, fibres, wavelengths)?,
     }))
 }
 
 impl WdmRing {
-    /// Channels per direction: fibres times wavelengths.
+    /// Channels per direction that can be used: fibres times wavelengths, without the dead ones.
     pub fn channels(&self) -> u32 {
-        self.fibres * self.wavelengths
+        self.fibres * self.wavelengths - self.dead.len() as u32
+    }
+
+    /// The fibre and wavelength of a channel 0..channels: fibre by fibre, the dead ones left out.
+    pub fn channel(&self, index: u32) -> (u8, u16) {
+        let mut place = index;
+        for dead in &self.dead {
+            if dead.fibre * self.wavelengths + dead.wavelength <= place {
+                place += 1;
+            }
+        }
+        (
+            (place / self.wavelengths) as u8,
+            (place % self.wavelengths) as u16,
+        )
+    }
+
+    /// The wavelengths of a fibre that can be used.
+    pub fn wavelengths_of(&self, fibre: u32) -> u32 {
+        let dead = self.dead.iter().filter(|dead| dead.fibre == fibre);
+        self.wavelengths - dead.count() as u32
+    }
+
+    /// The most links that a lightpath may span, at most N - 1.
+    pub fn longest(&self) -> u32 {
+        self.farthest(0)
+    }
+
+    /// The most links that a lightpath may span that delivers at every rank on its way.
+    pub fn longest_tree(&self) -> u32 {
+        self.farthest(self.budget.map_or(0, |loss| loss.split_loss.millionths()))
+    }
+
+    fn farthest(&self, lost_per_rank: i64) -> u32 {
+        let given = self.reach.unwrap_or(u32::MAX);
+        let lit = self
+            .budget
+            .map_or(u32::MAX, |budget| budget.farthest(lost_per_rank));
+        given.min(lit).min(self.ranks.saturating_sub(1).max(1))
+    }
+
+    /// Whether no link of the path from `source` to `destination` in a direction is broken.
+    pub fn is_whole(&self, source: u32, destination: u32, direction: Direction) -> bool {
+        let first = match direction {
+            Direction::Clockwise => source,
+            Direction::CounterClockwise => destination,
+        };
+        let hops = self.hops(source, destination, direction);
+        !self.broken.iter().any(|link| {
+            link.direction == direction && (link.position + self.ranks - first) % self.ranks < hops
+        })
+    }
+
+    /// The directions in which nothing is broken anywhere.
+    pub fn whole_directions(&self) -> impl Iterator<Item = Direction> + '_ {
+        let whole = |way: &Direction| self.broken.iter().all(|link| link.direction != *way);
+        Direction::BOTH.into_iter().filter(whole)
+    }
+
+    /// Whether every rank can reach every other, perhaps over others: some direction is whole, or
+    /// both are cut once, in the same place.
+    pub fn is_connected(&self) -> bool {
+        self.whole_directions().next().is_some()
+            || (self.broken.len() == 2 && self.broken[0].position == self.broken[1].position)
     }
 
     /// The number of links from `source` to `destination` in a direction: 0..N.
@@ -199,6 +328,21 @@ impl WdmRing {
         }
         if self.converters {
             spec = spec.with("converters", "full");
+        }
+        if self.multicast {
+            spec = spec.with("multicast", "drop_and_continue");
+        }
+        if let Some(reach) = self.reach {
+            spec = spec.with("reach", reach);
+        }
+        if let Some(budget) = &self.budget {
+            spec = budget.spell(spec, self.wavelengths);
+        }
+        if !self.broken.is_empty() {
+            spec = spec.with("broken", faults::spell_broken(&self.broken, self.ranks));
+        }
+        if !self.dead.is_empty() {
+            spec = spec.with("dead", faults::spell_dead(&self.dead, self.fibres));
         }
         spec
     }

@@ -8,6 +8,7 @@
 
 mod asynchronous;
 mod settings;
+mod trees;
 
 use super::{Policy, SimulationError};
 use crate::fabric::{Direction, Fabric, WdmRing};
@@ -15,6 +16,7 @@ use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns};
 use crate::plan::Plan;
 use crate::units::{Bytes, Time, UnitError};
 use settings::Settings;
+use trees::Trees;
 
 /// The time that a plan takes under a policy, with columns per slot, link and rank.
 ///
@@ -24,7 +26,8 @@ pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, Sim
     let Fabric::WdmRing(ring) = &plan.fabric;
     check(plan, ring)?;
     let slots = Slots::of(plan);
-    let mut ledger = Ledger::new(plan, ring, size);
+    let trees = Trees::of(plan, &slots);
+    let mut ledger = Ledger::new(plan, ring, size, &trees);
     let timing = match policy {
         Policy::PerPort => asynchronous::run(plan, ring, &slots, &mut ledger)?,
         _ => with_barriers(plan, ring, policy, &slots, &mut ledger)?,
@@ -68,7 +71,9 @@ pub fn utilisation(plan: &Plan) -> f64 {
         return 0.0;
     }
     let (sources, destinations) = (plan.schedule.source(), plan.schedule.destination());
+    let trees = Trees::of(plan, &Slots::of(plan));
     let hops: u64 = (0..plan.len())
+        .filter(|&index| trees.leads(index as u32))
         .map(|index| ring.hops(sources[index], destinations[index], plan.direction[index]))
         .map(u64::from)
         .sum();
@@ -148,6 +153,7 @@ fn check(plan: &Plan, ring: &WdmRing) -> Result<(), SimulationError> {
 
 /// Sums per link and rank, and the duration of each transfer.
 struct Ledger<'a> {
+    trees: &'a Trees,
     plan: &'a Plan,
     ring: &'a WdmRing,
     size: Bytes,
@@ -161,10 +167,11 @@ struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    fn new(plan: &'a Plan, ring: &'a WdmRing, size: Bytes) -> Ledger<'a> {
+    fn new(plan: &'a Plan, ring: &'a WdmRing, size: Bytes, trees: &'a Trees) -> Ledger<'a> {
         let ranks = ring.ranks as usize;
         let circles = || [vec![0; ranks + 1], vec![0; ranks + 1]];
         Ledger {
+            trees,
             plan,
             ring,
             size,
@@ -194,7 +201,8 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// How long a transfer's lightpath is up, and enters its traffic.
+    /// How long a transfer's lightpath (or light tree, to its farthest drop) is up, and enters its
+    /// traffic; that on links and from the source once for a tree.
     fn enter(&mut self, index: usize) -> Result<Time, SimulationError> {
         let bytes = self.bytes(index)?;
         let transmission = match self.latest {
@@ -202,14 +210,20 @@ impl<'a> Ledger<'a> {
             _ => self.ring.rate.transmission(bytes)?,
         };
         self.latest = Some((bytes, transmission));
+        let leader = self.trees.leader(index as u32) as usize;
         let (source, destination) = (
             self.plan.schedule.source()[index],
-            self.plan.schedule.destination()[index],
+            self.plan.schedule.destination()[leader],
         );
         let direction = self.plan.direction[index];
         let hops = self.ring.hops(source, destination, direction);
         let flight = self.ring.propagation.times(hops.into())?;
         let duration = self.ring.conversion.plus(flight)?.plus(transmission)?;
+        let received = &mut self.ranks.received[self.plan.schedule.destination()[index] as usize];
+        *received = Bytes::new(*received).plus(bytes)?.get();
+        if leader != index {
+            return Ok(duration);
+        }
         let (from, to) = match direction {
             Direction::Clockwise => (source, destination),
             Direction::CounterClockwise => (destination, source),
@@ -225,13 +239,17 @@ impl<'a> Ledger<'a> {
                 circle[0] = circle[0].wrapping_add(amount);
             }
         }
-        for total in [
-            &mut self.ranks.sent[source as usize],
-            &mut self.ranks.received[destination as usize],
-        ] {
-            *total = Bytes::new(*total).plus(bytes)?.get();
-        }
+        let sent = &mut self.ranks.sent[source as usize];
+        *sent = Bytes::new(*sent).plus(bytes)?.get();
         Ok(duration)
+    }
+
+    /// How many lightpaths carry some transfers: a light tree is one.
+    fn lightpaths(&self, transfers: &[u32]) -> u64 {
+        let leaders = transfers
+            .iter()
+            .filter(|&&transfer| self.trees.leads(transfer));
+        leaders.count() as u64
     }
 
     fn finish(&mut self, index: usize, end: Time) {
@@ -321,7 +339,7 @@ fn with_barriers(
         columns.start.push(start);
         columns.end.push(now);
         columns.reconfiguration.push(reconfiguration);
-        columns.lightpaths.push(transfers.len() as u64);
+        columns.lightpaths.push(ledger.lightpaths(transfers));
     }
     Ok(Timing {
         slots: columns,

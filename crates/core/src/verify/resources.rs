@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use super::form::Admitted;
+use super::light::Riders;
 use super::order::Order;
 use super::report::{Report, named};
 use super::{Link, Violation, ViolationKind};
@@ -16,34 +17,48 @@ use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::plan::{CONVERTED, Plan};
 
 /// Checks channels and ports, slot by slot.
-pub(super) fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
+pub(super) fn check(
+    plan: &Plan,
+    admitted: &Admitted,
+    order: &Order,
+    riders: &Riders,
+    report: &mut Report,
+) {
     let Fabric::WdmRing(ring) = &plan.fabric;
     let mut channels = Channels::new(plan, ring, admitted);
     let mut ports = ring.ports.map(|most| Ports::new(most, ring.ranks));
     let mut converted = Vec::new();
     for slot in order.slots(plan) {
         converted.clear();
-        channels.gather(admitted, order, slot.clone(), &mut converted);
+        let shining = slot
+            .clone()
+            .map(|position| order.at(position))
+            .filter(|&transfer| admitted.is_lit(transfer) && !riders.has(transfer));
+        channels.gather(shining, &mut converted);
         channels.collide(report);
         if !converted.is_empty() {
             overload(plan, ring, &converted, &channels.arcs, report);
         }
         if let Some(ports) = &mut ports {
-            ports.check(plan, slot.map(|position| order.at(position)), report);
+            let transfers = slot.map(|position| order.at(position));
+            let sent = transfers.clone().filter(|&path| !riders.has(path));
+            ports.check(plan, sent, transfers, report);
         }
     }
 }
 
 /// The links that a lightpath occupies: `links` of them, from `first` upwards around the ring.
 #[derive(Clone, Copy, Default)]
-struct Arc {
+pub(super) struct Arc {
     first: u32,
-    links: u32,
+    /// How many.
+    pub(super) links: u32,
     transfer: u32,
 }
 
 impl Arc {
-    fn new(plan: &Plan, ranks: u32, transfer: usize) -> Arc {
+    /// The arc of a transfer on a ring.
+    pub(super) fn new(plan: &Plan, ranks: u32, transfer: usize) -> Arc {
         let source = plan.schedule.source()[transfer];
         let destination = plan.schedule.destination()[transfer];
         let apart = |from: u32, to: u32| {
@@ -80,7 +95,8 @@ impl Arc {
         }
     }
 
-    fn contains(&self, link: u32, ranks: u32) -> bool {
+    /// Whether a link (by the rank at which it starts) is among them.
+    pub(super) fn contains(&self, link: u32, ranks: u32) -> bool {
         self.ranges(ranks).iter().any(|range| range.contains(&link))
     }
 
@@ -140,20 +156,11 @@ impl<'a> Channels<'a> {
     }
 
     /// Groups the lightpaths of a slot; those with conversion are put into `converted`.
-    fn gather(
-        &mut self,
-        admitted: &Admitted,
-        order: &Order,
-        slot: Range<usize>,
-        converted: &mut Vec<Arc>,
-    ) {
+    fn gather(&mut self, transfers: impl Iterator<Item = usize>, converted: &mut Vec<Arc>) {
         self.used.clear();
         self.arcs.clear();
         self.channel.clear();
-        for transfer in slot.map(|position| order.at(position)) {
-            if !admitted.is_lit(transfer) {
-                continue;
-            }
+        for transfer in transfers {
             let arc = Arc::new(self.plan, self.ranks, transfer);
             let wavelength = self.plan.wavelength[transfer];
             if wavelength == CONVERTED {
@@ -273,7 +280,8 @@ fn pairs(plan: &Plan, ranks: u32, earlier: &[Arc], arc: &Arc, report: &mut Repor
     }
 }
 
-fn link_at(plan: &Plan, transfer: usize, rank: u32) -> Link {
+/// The link of a transfer's fibre that starts at a rank.
+pub(super) fn link_at(plan: &Plan, transfer: usize, rank: u32) -> Link {
     Link {
         rank,
         direction: plan.direction[transfer],
@@ -282,7 +290,7 @@ fn link_at(plan: &Plan, transfer: usize, rank: u32) -> Link {
 }
 
 /// `clockwise fibre 0 between ranks 2 and 3`.
-fn spelled(link: Link, ranks: u32) -> String {
+pub(super) fn spelled(link: Link, ranks: u32) -> String {
     let (way, next) = match link.direction {
         Direction::Clockwise => (
             "clockwise",
@@ -326,7 +334,10 @@ fn overload(plan: &Plan, ring: &WdmRing, converted: &[Arc], fixed: &[Arc], repor
             .filter(|arc| fibre_of(arc) == fibre)
             .copied()
             .collect();
-        for (link, load) in overloaded(&arcs, ring) {
+        let (_, number) = fibre;
+        let dead = ring.dead.iter().filter(|dead| dead.fibre == number.into());
+        let wavelengths = ring.wavelengths - dead.count() as u32;
+        for (link, load) in overloaded(&arcs, ring.ranks, wavelengths) {
             report.add(ViolationKind::Overload, || {
                 let crossing: Vec<usize> = arcs
                     .iter()
@@ -336,9 +347,9 @@ fn overload(plan: &Plan, ring: &WdmRing, converted: &[Arc], fixed: &[Arc], repor
                 let place = link_at(plan, crossing[0], link);
                 let slot = plan.slot[crossing[0]];
                 let sentence = format!(
-                    "slot {slot}: {load} lightpaths cross the {}, which has {} wavelengths",
+                    "slot {slot}: {load} lightpaths cross the {}, which has {wavelengths} \
+                     wavelengths",
                     spelled(place, ring.ranks),
-                    ring.wavelengths
                 );
                 Violation {
                     transfers: crossing,
@@ -352,11 +363,11 @@ fn overload(plan: &Plan, ring: &WdmRing, converted: &[Arc], fixed: &[Arc], repor
 }
 
 /// The most loaded link, and its load, of each run of links with more lightpaths than wavelengths.
-fn overloaded(arcs: &[Arc], ring: &WdmRing) -> Vec<(u32, u64)> {
+fn overloaded(arcs: &[Arc], ranks: u32, wavelengths: u32) -> Vec<(u32, u64)> {
     // Ends come before starts on the same link: an arc does not occupy the link at its end.
     let mut events: Vec<(u32, bool)> = arcs
         .iter()
-        .flat_map(|arc| arc.ranges(ring.ranks))
+        .flat_map(|arc| arc.ranges(ranks))
         .filter(|range| !range.is_empty())
         .flat_map(|range| [(range.start, true), (range.end, false)])
         .collect();
@@ -373,7 +384,7 @@ fn overloaded(arcs: &[Arc], ring: &WdmRing) -> Vec<(u32, u64)> {
         if events.get(position + 1).is_some_and(|next| next.0 == link) {
             continue;
         }
-        if load <= u64::from(ring.wavelengths) {
+        if load <= u64::from(wavelengths) {
             worst.extend(open.take());
         } else if open.is_none_or(|(_, peak)| load > peak) {
             open = Some((link, load));
@@ -399,31 +410,51 @@ impl Ports {
         }
     }
 
+    /// `sent` are the transfers of a slot with a transmitter of their own, `received` all of them.
     fn check(
         &mut self,
         plan: &Plan,
-        slot: impl Iterator<Item = usize> + Clone,
+        sent: impl Iterator<Item = usize> + Clone,
+        received: impl Iterator<Item = usize> + Clone,
         report: &mut Report,
     ) {
         let most = self.most;
-        let ends = [
-            (&mut self.sends, plan.schedule.source(), "sends"),
-            (&mut self.receives, plan.schedule.destination(), "receives"),
-        ];
-        for (uses, rank_of, verb) in ends {
-            for transfer in slot.clone() {
-                uses[rank_of[transfer] as usize] += 1;
-            }
-            for transfer in slot.clone() {
-                let rank = rank_of[transfer];
-                let used = std::mem::take(&mut uses[rank as usize]);
-                if used > most {
-                    let users = slot.clone().filter(|&other| rank_of[other] == rank);
-                    report.add(ViolationKind::Ports, || {
-                        crowded(plan, rank, used, most, verb, users.collect())
-                    });
-                }
-            }
+        let (source, destination) = (plan.schedule.source(), plan.schedule.destination());
+        count_ports(plan, most, &mut self.sends, source, "sends", sent, report);
+        let receives = &mut self.receives;
+        count_ports(
+            plan,
+            most,
+            receives,
+            destination,
+            "receives",
+            received,
+            report,
+        );
+    }
+}
+
+/// Reports the ranks with more lightpaths in a slot than ports; `uses` is all zero between slots.
+fn count_ports(
+    plan: &Plan,
+    most: u32,
+    uses: &mut [u32],
+    rank_of: &[u32],
+    verb: &str,
+    slot: impl Iterator<Item = usize> + Clone,
+    report: &mut Report,
+) {
+    for transfer in slot.clone() {
+        uses[rank_of[transfer] as usize] += 1;
+    }
+    for transfer in slot.clone() {
+        let rank = rank_of[transfer];
+        let used = std::mem::take(&mut uses[rank as usize]);
+        if used > most {
+            let users = slot.clone().filter(|&other| rank_of[other] == rank);
+            report.add(ViolationKind::Ports, || {
+                crowded(plan, rank, used, most, verb, users.collect())
+            });
         }
     }
 }

@@ -37,24 +37,27 @@ pub(super) fn place(
         slots: 0,
         full_before: [vec![0; ring.ranks as usize], vec![0; ring.ranks as usize]],
     };
+    let most: Vec<u32> = (0..ring.fibres)
+        .map(|fibre| ring.wavelengths_of(fibre))
+        .collect();
     let mut last = None;
     for &offset in order {
         let (arc, ends) = (arcs[offset], ends(offset));
         // An equal arc cannot go earlier than the one before.
         let mut slot = match last {
             Some((before, slot)) if before == (arc, ends) => slot,
-            _ => loads.first_open(arc, ring.wavelengths),
+            _ => loads.first_open(arc, &most),
         };
         let fibre = loop {
             loads.open(slot);
-            match loads.fibre(slot, arc, ring.wavelengths) {
+            match loads.fibre(slot, arc, &most) {
                 Some(fibre) if loads.ports_free(slot, ends, ring.ports) => break fibre,
                 _ => slot += 1,
             }
         };
         loads.take(slot, fibre, arc, ends);
         last = Some(((arc, ends), slot));
-        put(offset, slot as u32, fibre as u32 * ring.wavelengths);
+        put(offset, slot as u32, most[..fibre].iter().sum());
     }
     loads.slots as u32
 }
@@ -78,7 +81,7 @@ impl Loads {
     }
 
     /// A slot before which some links of the arc have no room.
-    fn first_open(&mut self, arc: Arc, wavelengths: u32) -> usize {
+    fn first_open(&mut self, arc: Arc, most: &[u32]) -> usize {
         const SAMPLES: u32 = 8;
         let mut first = 0;
         for sample in 0..=SAMPLES {
@@ -89,7 +92,7 @@ impl Loads {
                 ..arc
             };
             let mut slot = self.full_before[arc.direction as usize][link as usize];
-            while slot < self.slots && self.fibre(slot, one, wavelengths).is_none() {
+            while slot < self.slots && self.fibre(slot, one, most).is_none() {
                 slot += 1;
             }
             self.full_before[arc.direction as usize][link as usize] = slot;
@@ -98,10 +101,11 @@ impl Loads {
         first
     }
 
-    fn fibre(&self, slot: usize, arc: Arc, wavelengths: u32) -> Option<usize> {
+    /// The lowest fibre with fewer than its most lightpaths on every link of an arc.
+    fn fibre(&self, slot: usize, arc: Arc, most: &[u32]) -> Option<usize> {
         (0..self.fibres).find(|&fibre| {
             self.links(slot, fibre, arc)
-                .all(|link| self.load[link] < wavelengths)
+                .all(|link| self.load[link] < most[fibre])
         })
     }
 

@@ -12,7 +12,8 @@
 //!
 //! A transmitter or receiver is the ring resonator of one channel of a rank, unless the fabric
 //! limits ports: then a rank has that many tunable ones, and takes one that is set to the circuit
-//! already, else the one that is free first.
+//! already, else the one that is free first. The transfers of a light tree start together, over one
+//! transmitter and the receivers of all of them.
 
 use rustc_hash::FxHashMap;
 
@@ -150,7 +151,9 @@ pub(super) fn run(
         for slot in step.clone() {
             let mut retuned = Time::ZERO;
             let (mut start, mut end) = (None, None);
-            for &transfer in slots.of_slot(slot) {
+            let trees = ledger.trees;
+            let leaders = slots.of_slot(slot).iter().copied();
+            for transfer in leaders.filter(|&transfer| trees.leads(transfer)) {
                 let (began, retune) = network.start(transfer, ledger)?;
                 retuned = retuned.max(retune);
                 start = Some(start.map_or(began, |start: Time| start.min(began)));
@@ -159,7 +162,9 @@ pub(super) fn run(
             columns.start.push(start.unwrap_or(previous));
             columns.end.push(end.unwrap_or(previous));
             columns.reconfiguration.push(retuned);
-            columns.lightpaths.push(slots.of_slot(slot).len() as u64);
+            columns
+                .lightpaths
+                .push(ledger.lightpaths(slots.of_slot(slot)));
             previous = previous.max(end.unwrap_or(previous));
         }
         for slot in step.clone() {
@@ -186,14 +191,14 @@ impl<'a> Network<'a> {
             ring,
             arrived: FxHashMap::default(),
             read: FxHashMap::default(),
-            links: vec![Since::default(); 2 * ring.channels() as usize * ring.ranks as usize],
+            links: vec![Since::default(); channels_in_all(ring) as usize * 2 * ring.ranks as usize],
             transmitters: ports(),
             receivers: ports(),
             runs: vec![Run::default(); plan.len()],
         }
     }
 
-    /// Starts a transfer as early as it can. Returns when it (or the reconfiguration before it)
+    /// Starts a transfer, with all that ride on its light, as early as it can. Returns when it (or the reconfiguration before it)
     /// began, and the reconfiguration it waited for.
     fn start(
         &mut self,
@@ -207,21 +212,35 @@ impl<'a> Network<'a> {
             ..
         } = self.plan.schedule.transfer(index);
         let circuit = self.plan.circuit(index);
-        let channels = self.ring.channels();
+        let channels = channels_in_all(self.ring);
         let channel = circuit.direction as u32 * channels
             + u32::from(circuit.fibre) * self.ring.wavelengths
             + u32::from(circuit.wavelength);
         let row = channel as usize * self.ring.ranks as usize;
         let path = path(self.ring, source, destination, circuit.direction).map(|link| row + link);
         let sending = (source, destination, channel);
-        let receiving = (destination, source, channel);
+        let members: Vec<u32> = ledger
+            .trees
+            .riders(transfer)
+            .iter()
+            .copied()
+            .chain([transfer])
+            .collect();
         let sender = self.transmitters.find(sending);
-        let receiver = self.receivers.find(receiving);
+        let receiving = members.iter().map(|&member| {
+            let drop = self.plan.schedule.destination()[member as usize];
+            (drop, source, channel)
+        });
+        let receivers: Vec<_> = receiving
+            .map(|circuit| (circuit, self.receivers.find(circuit)))
+            .collect();
         let free = path
             .clone()
             .map(|link| self.links[link])
-            .fold(sender.free.later(receiver.free), Since::later);
-        let retune = if sender.changes || receiver.changes {
+            .chain(receivers.iter().map(|(_, receiver)| receiver.free))
+            .fold(sender.free, Since::later);
+        let changes = sender.changes || receivers.iter().any(|(_, receiver)| receiver.changes);
+        let retune = if changes {
             self.ring.reconfiguration
         } else {
             Time::ZERO
@@ -230,15 +249,20 @@ impl<'a> Network<'a> {
             time: free.time.plus(retune)?,
             transfer: free.transfer,
         };
-        let ready = tuned.later(self.chunks_ready(index));
+        let ready = members.iter().fold(tuned, |ready, &member| {
+            ready.later(self.chunks_ready(member as usize))
+        });
         let start = ready.time;
-        let end = start.plus(ledger.enter(index)?)?;
-        ledger.finish(index, end);
-        self.runs[index] = Run {
-            start,
-            end,
-            cause: ready.transfer,
-        };
+        let mut end = start;
+        for &member in &members {
+            end = start.plus(ledger.enter(member as usize)?)?;
+            ledger.finish(member as usize, end);
+            self.runs[member as usize] = Run {
+                start,
+                end,
+                cause: ready.transfer,
+            };
+        }
         let since = Since {
             time: end,
             transfer: Some(transfer),
@@ -251,13 +275,13 @@ impl<'a> Network<'a> {
                 free: since,
             },
         );
-        self.receivers.set(
-            receiver,
-            Port {
-                circuit: receiving,
+        for (circuit, receiver) in receivers {
+            let port = Port {
+                circuit,
                 free: since,
-            },
-        );
+            };
+            self.receivers.set(receiver, port);
+        }
         Ok((self.began(index), retune))
     }
 
@@ -327,6 +351,11 @@ impl<'a> Network<'a> {
         path.reverse();
         path
     }
+}
+
+/// Channels per direction, with those that cannot be used.
+fn channels_in_all(ring: &WdmRing) -> u32 {
+    ring.fibres * ring.wavelengths
 }
 
 /// The links of a path, by the lower of the ranks they join.

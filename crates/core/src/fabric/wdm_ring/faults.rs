@@ -1,0 +1,148 @@
+//! What of a ring is out of order: links that are cut, and wavelengths that nobody can use.
+//!
+//! `broken=3-4` is a cable cut between ranks 3 and 4: nothing goes through in either direction, on
+//! any fibre. `3-4cw` and `3-4ccw` are one direction of it. `dead=5` is wavelength 5 on every fibre,
+//! `dead=1.5` the same on fibre 1 of each direction, on the whole ring. Several are joined by `+`.
+
+use super::Direction;
+use crate::spec::{Spec, SpecError};
+
+/// A direction of the ring that nothing crosses between two neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BrokenLink {
+    /// The lower of the two neighbours, or N - 1 for the pair of N - 1 and 0.
+    pub position: u32,
+    /// The way that is cut.
+    pub direction: Direction,
+}
+
+/// A wavelength that cannot be used on a fibre of either direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeadChannel {
+    /// The fibre of each direction.
+    pub fibre: u32,
+    /// The wavelength.
+    pub wavelength: u32,
+}
+
+/// The links listed under `broken`, in order and each once.
+pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, SpecError> {
+    let Some(list) = spec.option("broken") else {
+        return Ok(Vec::new());
+    };
+    let mut broken = Vec::new();
+    for item in list.split('+') {
+        let (ends, ways) = if let Some(ends) = item.strip_suffix("ccw") {
+            (ends, &Direction::BOTH[1..])
+        } else if let Some(ends) = item.strip_suffix("cw") {
+            (ends, &Direction::BOTH[..1])
+        } else {
+            (item, &Direction::BOTH[..])
+        };
+        let position = ends
+            .split_once('-')
+            .and_then(|(one, other)| Some((one.parse().ok()?, other.parse().ok()?)))
+            .ok_or_else(|| {
+                spec.refuse(
+                    "broken",
+                    format!("`{item}` is no pair of neighbours such as 3-4, 3-4cw or 3-4ccw"),
+                )
+            })
+            .and_then(|(one, other)| position(spec, ranks, one, other))?;
+        broken.extend(ways.iter().map(|&direction| BrokenLink {
+            position,
+            direction,
+        }));
+    }
+    broken.sort_unstable();
+    broken.dedup();
+    Ok(broken)
+}
+
+/// The place between two neighbours. On a ring of two, 0-1 and 1-0 are its two places.
+fn position(spec: &Spec, ranks: u32, one: u32, other: u32) -> Result<u32, SpecError> {
+    if one.max(other) >= ranks {
+        let problem = format!("ranks are below {ranks}");
+        return Err(spec.refuse("broken", problem));
+    }
+    if ranks > 1 && (one + 1) % ranks == other {
+        Ok(one)
+    } else if ranks > 1 && (other + 1) % ranks == one {
+        Ok(other)
+    } else {
+        Err(spec.refuse("broken", format!("{one} and {other} are no neighbours")))
+    }
+}
+
+/// The channels listed under `dead`, in order and each once.
+pub(super) fn read_dead(
+    spec: &Spec,
+    fibres: u32,
+    wavelengths: u32,
+) -> Result<Vec<DeadChannel>, SpecError> {
+    let Some(list) = spec.option("dead") else {
+        return Ok(Vec::new());
+    };
+    let number = |text: &str, what: &str, count: u32| match text.parse::<u32>() {
+        Ok(number) if number < count => Ok(number),
+        Ok(_) => Err(spec.refuse("dead", format!("{what} are below {count}"))),
+        Err(_) => Err(spec.refuse(
+            "dead",
+            format!("`{text}` is no whole number; expected wavelengths such as 5, or fibre.5"),
+        )),
+    };
+    let mut dead = Vec::new();
+    for item in list.split('+') {
+        let (on, wavelength) = match item.split_once('.') {
+            Some((fibre, wavelength)) => {
+                let fibre = number(fibre, "fibres", fibres)?;
+                (fibre..fibre + 1, wavelength)
+            }
+            None => (0..fibres, item),
+        };
+        let wavelength = number(wavelength, "wavelengths", wavelengths)?;
+        dead.extend(on.map(|fibre| DeadChannel { fibre, wavelength }));
+    }
+    dead.sort_unstable();
+    dead.dedup();
+    if dead.len() as u64 == u64::from(fibres) * u64::from(wavelengths) {
+        return Err(spec.refuse("dead", "no wavelength is left"));
+    }
+    Ok(dead)
+}
+
+/// As [`read_broken`] reads it.
+pub(super) fn spell_broken(broken: &[BrokenLink], ranks: u32) -> String {
+    let places = broken.chunk_by(|one, other| one.position == other.position);
+    let items: Vec<String> = places
+        .map(|place| {
+            let position = place[0].position;
+            let way = match place {
+                [one] => one.direction.name(),
+                _ => "",
+            };
+            format!("{position}-{}{way}", (position + 1) % ranks)
+        })
+        .collect();
+    items.join("+")
+}
+
+/// As [`read_dead`] reads it.
+pub(super) fn spell_dead(dead: &[DeadChannel], fibres: u32) -> String {
+    let on_all = |wavelength: u32| {
+        let on = dead.iter().filter(|one| one.wavelength == wavelength);
+        on.count() as u32 == fibres
+    };
+    let items: Vec<String> = dead
+        .iter()
+        .filter(|one| one.fibre == 0 || !on_all(one.wavelength))
+        .map(|one| {
+            if on_all(one.wavelength) {
+                one.wavelength.to_string()
+            } else {
+                format!("{}.{}", one.fibre, one.wavelength)
+            }
+        })
+        .collect();
+    items.join("+")
+}

@@ -1,0 +1,80 @@
+//! Which transfers are one light tree.
+//!
+//! Where ranks can take a share of passing light, the copies of the same chunks that leave a rank in
+//! one slot on one channel of one direction are a single lightpath. It is up until its farthest drop
+//! has everything, takes one transmitter, and a receiver at each drop. The farthest *leads*.
+
+use rustc_hash::FxHashMap;
+
+use super::Slots;
+use crate::fabric::Fabric;
+use crate::plan::Plan;
+use crate::schedule::Action;
+
+/// The light trees of a plan; every other transfer leads itself alone.
+#[derive(Default)]
+pub(super) struct Trees {
+    /// The leader of each transfer; empty where ranks cannot share light.
+    leader: Vec<u32>,
+    riders: FxHashMap<u32, Vec<u32>>,
+}
+
+impl Trees {
+    /// Finds them slot by slot.
+    pub(super) fn of(plan: &Plan, slots: &Slots) -> Trees {
+        let Fabric::WdmRing(ring) = &plan.fabric;
+        let mut trees = Trees::default();
+        if !ring.multicast {
+            return trees;
+        }
+        trees.leader = (0..plan.len() as u32).collect();
+        let hops = |transfer: u32| {
+            let moved = plan.schedule.transfer(transfer as usize);
+            let direction = plan.direction[transfer as usize];
+            ring.hops(moved.source, moved.destination, direction)
+        };
+        let light = |transfer: u32| {
+            let moved = plan.schedule.transfer(transfer as usize);
+            let circuit = plan.circuit(transfer as usize);
+            (circuit, moved.source, moved.chunk, moved.count)
+        };
+        for slot in 0..plan.slots() {
+            let action = plan.schedule.action();
+            let copies = slots.of_slot(slot).iter().copied();
+            let mut copies: Vec<u32> = copies
+                .filter(|&transfer| action[transfer as usize] == Action::Copy)
+                .collect();
+            copies.sort_by_cached_key(|&transfer| (light(transfer), hops(transfer), transfer));
+            for together in copies.chunk_by(|&one, &other| light(one) == light(other)) {
+                let [riders @ .., leader] = together else {
+                    continue;
+                };
+                for &rider in riders {
+                    trees.leader[rider as usize] = *leader;
+                }
+                if !riders.is_empty() {
+                    trees.riders.insert(*leader, riders.to_vec());
+                }
+            }
+        }
+        trees
+    }
+
+    /// The transfer with whose light a transfer goes.
+    pub(super) fn leader(&self, transfer: u32) -> u32 {
+        match self.leader.get(transfer as usize) {
+            Some(&leader) => leader,
+            None => transfer,
+        }
+    }
+
+    /// Whether a transfer goes with its own light.
+    pub(super) fn leads(&self, transfer: u32) -> bool {
+        self.leader(transfer) == transfer
+    }
+
+    /// The others that go with a leader's light.
+    pub(super) fn riders(&self, leader: u32) -> &[u32] {
+        self.riders.get(&leader).map_or(&[], Vec::as_slice)
+    }
+}

@@ -1,0 +1,184 @@
+//! Does light get where it should? Broken links, dead wavelengths and the loss on the way; and which
+//! transfers are one light tree.
+//!
+//! Where ranks can take a share of passing light (`multicast=drop_and_continue`), the copies of the
+//! same chunks that leave one rank in one slot on one channel of one direction are a single lightpath
+//! that goes as far as the farthest of them: a *light tree*. The others *ride* on it: they occupy no
+//! link and no transmitter of their own.
+
+use super::form::Admitted;
+use super::order::Order;
+use super::report::{Report, named};
+use super::resources::{Arc, link_at, spelled};
+use super::{Violation, ViolationKind};
+use crate::fabric::wdm_ring::LossBudget;
+use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::plan::Plan;
+use crate::schedule::Action;
+
+/// The transfers that ride on the light of a farther one; empty where ranks cannot share light.
+pub(super) struct Riders(Vec<bool>);
+
+impl Riders {
+    /// Whether a transfer rides.
+    pub(super) fn has(&self, transfer: usize) -> bool {
+        !self.0.is_empty() && self.0[transfer]
+    }
+}
+
+/// Checks every lightpath on its own, and tells the riders.
+pub(super) fn check(
+    plan: &Plan,
+    admitted: &Admitted,
+    order: &Order,
+    report: &mut Report,
+) -> Riders {
+    let Fabric::WdmRing(ring) = &plan.fabric;
+    if !ring.broken.is_empty() || !ring.dead.is_empty() {
+        for transfer in admitted.transfers().filter(|&path| admitted.is_lit(path)) {
+            cut(plan, ring, transfer, report);
+            dead(plan, ring, transfer, report);
+        }
+    }
+    let mut riders = Riders(Vec::new());
+    if ring.multicast {
+        riders.0.resize(admitted.transfers, false);
+        for slot in order.slots(plan) {
+            let transfers = slot.map(|position| order.at(position));
+            let lit = transfers.filter(|&path| admitted.is_lit(path));
+            trees(plan, ring, lit.collect(), &mut riders.0, report);
+        }
+    } else if ring.reach.is_some() || ring.budget.is_some() {
+        for transfer in admitted.transfers().filter(|&path| admitted.is_lit(path)) {
+            received(plan, ring, transfer, 0, report);
+        }
+    }
+    riders
+}
+
+/// Reports the first broken link that a lightpath crosses.
+fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
+    let direction = plan.direction[transfer];
+    let arc = Arc::new(plan, ring.ranks, transfer);
+    let crossed = ring.broken.iter().find_map(|link| {
+        let start = match direction {
+            Direction::Clockwise => link.position,
+            Direction::CounterClockwise if link.position + 1 == ring.ranks => 0,
+            Direction::CounterClockwise => link.position + 1,
+        };
+        let meets = link.direction == direction && arc.contains(start, ring.ranks);
+        meets.then_some(start)
+    });
+    let Some(start) = crossed else { return };
+    let kind = ViolationKind::BrokenFibre;
+    report.add(kind, || {
+        let link = link_at(plan, transfer, start);
+        let slot = plan.slot[transfer];
+        let sentence = format!(
+            "slot {slot}: transfer {} crosses the {}, which is broken",
+            named(plan, transfer),
+            spelled(link, ring.ranks)
+        );
+        Violation {
+            transfers: vec![transfer],
+            link: Some(link),
+            slot: Some(slot),
+            ..Violation::new(kind, sentence)
+        }
+    });
+}
+
+/// Reports a lightpath on a channel that cannot be used.
+fn dead(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
+    let (fibre, wavelength) = (plan.fibre[transfer], plan.wavelength[transfer]);
+    let is_dead = ring
+        .dead
+        .iter()
+        .any(|dead| dead.fibre == u32::from(fibre) && dead.wavelength == u32::from(wavelength));
+    if !is_dead {
+        return;
+    }
+    let kind = ViolationKind::DeadWavelength;
+    report.add(kind, || {
+        let slot = plan.slot[transfer];
+        let sentence = format!(
+            "slot {slot}: transfer {} is on wavelength {wavelength} of fibre {fibre}, which is dead",
+            named(plan, transfer)
+        );
+        Violation {
+            transfers: vec![transfer],
+            wavelength: Some(wavelength),
+            slot: Some(slot),
+            ..Violation::new(kind, sentence)
+        }
+    });
+}
+
+/// Groups the copies of a slot into light trees, and checks that each drop gets light enough.
+fn trees(
+    plan: &Plan,
+    ring: &WdmRing,
+    mut transfers: Vec<usize>,
+    rides: &mut [bool],
+    report: &mut Report,
+) {
+    let links = |transfer: usize| Arc::new(plan, ring.ranks, transfer).links;
+    let tree = |transfer: usize| {
+        let sent = plan.schedule.transfer(transfer);
+        // A reduction shares with nothing, not even with another of the same chunks.
+        let alone = (sent.action == Action::Reduce).then_some(transfer);
+        let circuit = plan.circuit(transfer);
+        (circuit, sent.source, sent.chunk, sent.count, alone)
+    };
+    transfers.sort_by_cached_key(|&transfer| (tree(transfer), links(transfer), transfer));
+    for together in transfers.chunk_by(|&one, &other| tree(one) == tree(other)) {
+        let (mut drops, mut nearer) = (0, None);
+        for &transfer in together {
+            let length = links(transfer);
+            drops += u32::from(nearer.is_some_and(|nearer| nearer < length));
+            nearer = Some(length);
+            received(plan, ring, transfer, drops, report);
+        }
+        for &transfer in &together[..together.len() - 1] {
+            rides[transfer] = true;
+        }
+    }
+}
+
+/// Reports a lightpath that is too long, or too weak after `drops` ranks have taken a share of it.
+fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &mut Report) {
+    let links = Arc::new(plan, ring.ranks, transfer).links;
+    let problem = if let Some(reach) = ring.reach.filter(|&reach| links > reach) {
+        format!("spans {links} links, but light reaches {reach} only")
+    } else {
+        let Some(budget) = &ring.budget else { return };
+        let spare = spare(budget, links, drops);
+        if spare >= 0 {
+            return;
+        }
+        format!(
+            "spans {links} links, over which light becomes {} millionths of a dB too weak",
+            -spare
+        )
+    };
+    let kind = ViolationKind::Reach;
+    report.add(kind, || {
+        let slot = plan.slot[transfer];
+        let sentence = format!("slot {slot}: transfer {} {problem}", named(plan, transfer));
+        Violation {
+            transfers: vec![transfer],
+            slot: Some(slot),
+            ..Violation::new(kind, sentence)
+        }
+    });
+}
+
+/// What light has above the sensitivity after so many links and shares, in millionths of a dB.
+fn spare(budget: &LossBudget, links: u32, drops: u32) -> i64 {
+    let passed = i64::from(links.saturating_sub(1)) * i64::from(budget.resonators);
+    let lost = i128::from(passed) * i128::from(budget.through_loss.millionths())
+        + i128::from(drops) * i128::from(budget.split_loss.millionths())
+        + i128::from(budget.drop_loss.millionths());
+    let power = budget.launch_power.millionths() - budget.sensitivity.millionths();
+    i64::try_from(i128::from(power) - lost).unwrap_or(i64::MIN + 1)
+}
