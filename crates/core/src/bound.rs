@@ -27,6 +27,13 @@
 //! **cut.** all_to_all: P floor(N / 2) ceil(N / 2) chunks go from one half of the ring to the other,
 //! over two directed links with c channels each: S >= ceil(P floor(N^2 / 4) / (2c)).
 //!
+//! **first_slot.** In the first slot of an all_gather every rank sends its own block, and in one
+//! direction its k lightpaths with the same chunk have lengths 1, ..., k at least. At most cN links of
+//! a direction are free, so that with the largest q for which q (q + 1) / 2 <= c all blocks together
+//! make K = 2 (N q + floor(N (c - q (q + 1) / 2) / (q + 1))) first deliveries at most (spread evenly,
+//! for the k-th costs k). Each later slot makes N r. Of N (N - 1) deliveries of whole blocks,
+//! S >= 1 + ceil((N (N - 1) - K) / (N r)). Claimed where ports limit r; relay_tree is sharper elsewhere.
+//!
 //! **reach.** Where a lightpath spans at most L links, something that must get from a rank to one D
 //! links away (by the shorter way that is whole) takes ceil(D / L) slots: it moves on at most L links
 //! in a slot, also along a light tree. D is floor(N / 2), and N - 1 where a link is broken and every
@@ -131,7 +138,15 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
             assumption: ANY_LOAD,
         }),
     }
-    // Lights trees do not reduce: backwards the contributions would have to meet on the way.
+    let few_ports = intake < 2 * channels && !ring.multicast && pieces == 1;
+    if few_ports && collective.kind() == CollectiveKind::AllGather {
+        bounds.push(Bound {
+            steps: first_slot(ranks, channels, intake),
+            name: "first_slot",
+            assumption: RELAYED,
+        });
+    }
+    // Light trees do not reduce: backwards the contributions would have to meet on the way.
     let relayed = match collective.kind() {
         CollectiveKind::AllGather => !ring.multicast,
         CollectiveKind::ReduceScatter => true,
@@ -239,6 +254,16 @@ fn farthest(ring: &WdmRing, collective: &Collective) -> u64 {
         _ => Some(ranks - 1),
     };
     links.unwrap_or(0).into()
+}
+
+/// 1 + ceil((N (N - 1) - K) / (N r)), with K = the most deliveries of the first slot.
+fn first_slot(ranks: u64, channels: u64, intake: u64) -> u64 {
+    let cost = |q: u64| q * (q + 1) / 2;
+    let evenly = (1..=channels).take_while(|q| cost(*q) <= channels).count() as u64;
+    let more = ranks * (channels - cost(evenly)) / (evenly + 1);
+    let first = (2 * (ranks * evenly + more)).min(ranks * intake);
+    let others = (ranks * (ranks - 1)).saturating_sub(first);
+    1 + others.div_ceil(ranks * intake)
 }
 
 /// The least S with (1 + intake)^S >= ranks.

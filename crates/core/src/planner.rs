@@ -21,12 +21,17 @@
 //! ```
 
 mod auto;
+mod beams;
+mod capability;
 mod knapsack;
 mod levels;
 mod mirror;
+mod multicast;
 mod named;
 mod pack;
+mod ports;
 mod prices;
+mod reachable;
 mod request;
 mod split;
 mod tree;
@@ -76,11 +81,14 @@ pub enum PlannerError {
         /// The most allowed.
         most: u64,
     },
-    /// No trees were found.
+    /// Some rank cannot reach some other.
     #[error(
-        "no relay trees found for blocks of {pieces} pieces; whole blocks (1 piece) will do, also \
-         where ports are limited"
+        "the ring falls apart: its broken links leave ranks that cannot reach others; what both \
+         directions lack must be one cut in one place"
     )]
+    CutOff,
+    /// No trees were found.
+    #[error("no relay trees found for blocks of {pieces} pieces; whole blocks (1 piece) will do")]
     NotFound {
         /// The pieces of a block.
         pieces: u32,
@@ -142,9 +150,13 @@ pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, Plann
             most: MOST_TRANSFERS,
         });
     }
+    capability::connected(ring)?;
     let pieces = collective.pieces();
     if ring.ranks < 2 {
         return named::plan(&Spec::new("ring"), fabric, collective);
+    }
+    if capability::is_special(ring) {
+        return capability::all_gather(fabric, collective);
     }
     if pieces > 1 {
         // Hop by hop in both directions is always possible.
@@ -173,6 +185,7 @@ pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<Plan> {
         || collective.ranks() != ring.ranks
         || ring.ranks < 2
         || ring.ports.is_some()
+        || !ring.broken.is_empty()
     {
         return Vec::new();
     }
@@ -193,11 +206,7 @@ struct Found {
 /// than `enough`. Numbers of steps are tried in widening strides until one works, and then halfway
 /// between it and the last that did not.
 fn search(ring: &WdmRing, pieces: u32, least: u32, enough: u32) -> Option<Found> {
-    let (ranks, channels) = (ring.ranks, ring.channels());
-    if ring.ports.is_some_and(|ports| ports < 2 * channels) {
-        return None;
-    }
-    let menus = menus(ranks, channels);
+    let menus = menus(ring);
     let mut best: Option<Found> = None;
     let (mut failed, mut works) = (least.max(1) - 1, enough);
     let mut stride = 1;
@@ -240,7 +249,8 @@ fn attempt(
         let Some(tree) = tree::build(&request) else {
             continue;
         };
-        if pack::divides(ranks, &tree) {
+        // Where converters are, only the number of lightpaths on each link counts.
+        if pack::divides(ranks, &tree) || (ring.converters && ring.fibres == 1) {
             return Some(Found {
                 tree,
                 steps,
@@ -266,8 +276,9 @@ fn attempt(
 }
 
 /// Lists of lengths to try, each with what to keep back.
-fn menus(ranks: u32, channels: u32) -> Vec<(Vec<u32>, Reserve)> {
-    let most = channels.min(ranks / 2).max(1);
+fn menus(ring: &WdmRing) -> Vec<(Vec<u32>, Reserve)> {
+    let ranks = ring.ranks;
+    let most = ring.channels().min(ranks / 2).min(ring.longest()).max(1);
     let dividing: Vec<u32> = (1..=most).filter(|length| ranks % *length == 0).collect();
     let powers: Vec<u32> = (0..31)
         .map(|bit| 1 << bit)

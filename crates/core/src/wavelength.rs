@@ -21,7 +21,7 @@
 //! `longest` otherwise.
 
 mod converted;
-mod grid;
+pub(crate) mod grid;
 mod optimal;
 mod order;
 

@@ -6,7 +6,7 @@
 //! estimated to be faster than the fastest found.
 
 use super::levels::{self, Layout};
-use super::{PlannerError, named, relay_tree};
+use super::{PlannerError, capability, named, relay_tree};
 use crate::bound;
 use crate::bound::time::{Charge, TimeBound};
 use crate::collective::{Collective, CollectiveKind};
@@ -122,6 +122,7 @@ pub fn auto(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Choice,
             hint: "reduce_scatter is an all_gather reversed",
         });
     }
+    capability::connected(ring)?;
     let mut prospects = prospects(ring, collective, aim)?;
     prospects.sort_by_key(|prospect| (prospect.estimate, prospect.slots));
     let mut best: Option<(Plan, Time)> = None;
@@ -212,7 +213,10 @@ fn make(
 ) -> Result<Option<Plan>, PlannerError> {
     let cut = |pieces| collective.with_pieces(pieces);
     match recipe {
-        Recipe::Named(name) => named::plan(&Spec::new(name), fabric, collective).map(Some),
+        Recipe::Named(name) => match named::plan(&Spec::new(name), fabric, collective) {
+            Err(error) if named::does_not_fit(&error) => Ok(None),
+            other => other.map(Some),
+        },
         Recipe::RelayTree(pieces) => match relay_tree(fabric, cut(*pieces)?) {
             Err(PlannerError::NotFound { .. }) => Ok(None),
             other => other.map(Some),
@@ -229,7 +233,15 @@ fn prospects(
 ) -> Result<Vec<Prospect>, PlannerError> {
     let ranks = u64::from(ring.ranks);
     let mut prospects = Vec::new();
+    let special = capability::is_special(ring);
+    // Elsewhere the algorithms' own numbers are sharper.
+    let least = if special && !ring.multicast {
+        bound::best(ring, &collective).steps
+    } else {
+        0
+    };
     for (name, slots, settings) in named::estimates(ring) {
+        let slots = slots.max(least);
         let estimate = estimate(ring, aim, slots, settings, 1)?;
         let recipe = Recipe::Named(name);
         prospects.push(Prospect {
@@ -238,7 +250,7 @@ fn prospects(
             estimate,
         });
     }
-    if ranks < 2 || ring.ports.is_some() {
+    if ranks < 2 {
         return Ok(prospects);
     }
     for pieces in pieces_to_try(ring.channels()) {
@@ -265,6 +277,9 @@ fn prospects(
                 pieces,
             )?,
         });
+        if !ring.broken.is_empty() || capability::has_few_ports(ring) {
+            continue;
+        }
         for layout in levels::layouts(ring, pieces, levels::MOST_LEVELS) {
             let slots = u64::from(layout.slots());
             let settings = layout.levels.len() as u64;

@@ -98,8 +98,10 @@ fn extend(
     }
     for radix in (2..=rest).filter(|radix| rest % *radix == 0) {
         let each = u64::from(ring.ranks / radix) * u64::from(pieces);
+        let stride = u64::from(rest / radix);
         let fits = |reach: u32| {
-            each * u64::from(reach) * u64::from(reach + 1) / 2 <= u64::from(ring.channels())
+            u64::from(reach) * stride <= u64::from(ring.longest())
+                && each * u64::from(reach) * u64::from(reach + 1) / 2 <= u64::from(ring.channels())
         };
         if let Some(reach) = (1..=radix / 2).take_while(|reach| fits(*reach)).last() {
             levels.push(Level { radix, reach });

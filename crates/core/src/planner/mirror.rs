@@ -59,16 +59,21 @@ pub fn reduce_scatter(gather: &Plan) -> Result<Plan, PlannerError> {
 /// # Errors
 /// Another collective than an all_gather, or one of more than 2^32 chunks.
 pub fn all_reduce(gather: &Plan) -> Result<Plan, PlannerError> {
+    joined(reduce_scatter(gather)?, gather)
+}
+
+/// The all_reduce of a reduce_scatter and an all_gather of as many pieces, one after the other.
+pub(super) fn joined(scatter: Plan, gather: &Plan) -> Result<Plan, PlannerError> {
     let collective = of_gather(
         gather,
         "an all_reduce is a reduce_scatter and an all_gather",
     )?;
     let whole = Collective::new(CollectiveKind::AllReduce, collective.ranks())?
         .with_pieces(collective.chunks())?;
-    let mut plan = reduce_scatter(gather)?;
+    let mut plan = scatter;
     let there = plan.slots();
     let mut schedule = Schedule::new(whole);
-    schedule.reserve(2 * gather.len());
+    schedule.reserve(plan.len() + gather.len());
     for part in [&plan.schedule, &gather.schedule] {
         for step in 0..part.steps() {
             schedule.begin_step();

@@ -8,7 +8,7 @@ use crate::fabric::{Fabric, WdmRing};
 use crate::plan::Plan;
 use crate::route;
 use crate::spec::Spec;
-use crate::wavelength::{Assignment, assign};
+use crate::wavelength::{Assignment, WavelengthError, assign};
 
 /// The named algorithms that may be the best somewhere, each with a number of slots that it is not
 /// below (by its loads, which no assignment of wavelengths can beat) and one of settings of circuits.
@@ -20,6 +20,10 @@ pub(super) fn estimates(ring: &WdmRing) -> Vec<(&'static str, u64, u64)> {
     if ranks < 2 {
         return vec![("ring", 0, 0)];
     }
+    let hop_by_hop = ("ring_bidirectional", (ranks - 1).div_ceil(2), 1);
+    if ring.longest() < ring.ranks / 2 {
+        return vec![hop_by_hop];
+    }
     let one_stage = (ranks * ranks / 4).div_ceil(2).div_ceil(channels);
     let radices = tree::best_radices(ring.ranks, ring.channels());
     let loads = tree::stage_loads(ring.ranks, &radices);
@@ -27,7 +31,7 @@ pub(super) fn estimates(ring: &WdmRing) -> Vec<(&'static str, u64, u64)> {
     vec![
         ("one_stage", one_stage, one_stage),
         ("optree", optree, loads.len() as u64),
-        ("ring_bidirectional", (ranks - 1).div_ceil(2), 1),
+        hop_by_hop,
     ]
 }
 
@@ -37,6 +41,14 @@ pub(super) fn fewest_slots(ring: &WdmRing) -> (&'static str, u32) {
     let fewest = estimates.into_iter().min_by_key(|(_, slots, _)| *slots);
     let (name, slots, _) = fewest.unwrap_or(("ring", 0, 0));
     (name, u32::try_from(slots).unwrap_or(u32::MAX))
+}
+
+/// Whether an error says that an algorithm's lightpaths do not fit the ring: too long, or cut.
+pub(super) fn does_not_fit(error: &PlannerError) -> bool {
+    matches!(
+        error,
+        PlannerError::Wavelength(WavelengthError::Broken { .. } | WavelengthError::TooFar { .. })
+    )
 }
 
 /// The plan of a named algorithm, with the default routes and wavelengths.

@@ -1,10 +1,10 @@
 //! What the planner makes by name: `relay_tree` and `auto`, beside the named algorithms.
 
 use super::auto::{self, Aim, Candidate};
-use super::{PlannerError, mirror, named, relay_tree};
+use super::{PlannerError, capability, multicast, named, relay_tree};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Fabric, WdmRing};
+use crate::fabric::Fabric;
 use crate::plan::Plan;
 use crate::simulate;
 use crate::spec::Spec;
@@ -101,6 +101,8 @@ pub fn plan(
     size: Bytes,
     policy: simulate::Policy,
 ) -> Result<Planned, PlannerError> {
+    let Fabric::WdmRing(ring) = fabric;
+    capability::connected(ring)?;
     let Some(record) = find(collective.kind(), spec.name()) else {
         return Ok(Planned {
             plan: named::plan(spec, fabric, collective)?,
@@ -120,9 +122,11 @@ pub fn plan(
     } else {
         let pieces = spec.count("pieces", PIECES.0, PIECES.1)?.unwrap_or(1);
         let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
-        let gathering = relay_tree(fabric, gather.with_pieces(pieces)?)?;
+        let gather = gather.with_pieces(pieces)?;
         Planned {
-            plan: turned(gathering, collective.kind())?,
+            plan: capability::turned(fabric, collective.kind(), |fabric| {
+                relay_tree(fabric, gather)
+            })?,
             candidates: Vec::new(),
         }
     };
@@ -131,15 +135,6 @@ pub fn plan(
         planned.plan.algorithm = spec.to_string();
     }
     Ok(planned)
-}
-
-/// The all_gather itself, backwards, or there and back.
-fn turned(gathering: Plan, kind: CollectiveKind) -> Result<Plan, PlannerError> {
-    match kind {
-        CollectiveKind::ReduceScatter => mirror::reduce_scatter(&gathering),
-        CollectiveKind::AllReduce => mirror::all_reduce(&gathering),
-        _ => Ok(gathering),
-    }
 }
 
 /// The fastest of the plans known for a collective, simulated.
@@ -156,11 +151,11 @@ fn choose(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Planned, 
         }
         CollectiveKind::ReduceScatter => {
             plans.push(there(fabric, collective, aim)?);
-            plans.extend(named_plans(fabric, collective, ring, aim, REDUCE_SCATTERS)?);
+            named_plans(&mut plans, fabric, collective, aim, REDUCE_SCATTERS)?;
         }
         CollectiveKind::AllReduce => {
             plans.push(there(fabric, collective, aim)?);
-            plans.extend(named_plans(fabric, collective, ring, aim, ALL_REDUCES)?);
+            named_plans(&mut plans, fabric, collective, aim, ALL_REDUCES)?;
         }
         kind => {
             let names: Vec<&str> = algorithm::records()
@@ -168,7 +163,10 @@ fn choose(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Planned, 
                 .filter(|record| record.collective == kind)
                 .map(|record| record.name)
                 .collect();
-            plans.extend(named_plans(fabric, collective, ring, aim, &names)?);
+            if kind == CollectiveKind::Broadcast && ring.multicast {
+                plans.extend(light_trees(fabric, collective, aim)?);
+            }
+            named_plans(&mut plans, fabric, collective, aim, &names)?;
         }
     }
     fastest(plans, aim)
@@ -182,18 +180,45 @@ fn there(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Plan, Plan
         size: Bytes::new(aim.size.get().div_ceil(ranks)),
         ..aim
     };
-    turned(auto::auto(fabric, gather, block)?.plan, collective.kind())
+    capability::turned(fabric, collective.kind(), |fabric| {
+        Ok(auto::auto(fabric, gather, block)?.plan)
+    })
 }
 
-/// The plans of the named algorithms that run on the ring within the limit on transfers.
-fn named_plans(
+/// Broadcasts along light trees, of the whole vector and of as many pieces as fill one direction, or
+/// both.
+fn light_trees(
     fabric: &Fabric,
     collective: Collective,
-    ring: &WdmRing,
+    aim: Aim,
+) -> Result<Vec<Plan>, PlannerError> {
+    let Fabric::WdmRing(ring) = fabric;
+    let mut plans = Vec::new();
+    for pieces in [1, ring.channels(), 2 * ring.channels()] {
+        let transfers = u64::from(pieces) * u64::from(ring.ranks);
+        if transfers <= aim.most_transfers && u64::from(pieces) <= aim.size.get().max(1) {
+            plans.extend(multicast::broadcast(
+                fabric,
+                collective.with_pieces(pieces)?,
+            ));
+        }
+    }
+    Ok(plans)
+}
+
+/// Adds the plans of the named algorithms that run on the ring within the limit on transfers.
+///
+/// # Errors
+/// Also where there is no plan at all, and none of these fits the ring.
+fn named_plans(
+    plans: &mut Vec<Plan>,
+    fabric: &Fabric,
+    collective: Collective,
     aim: Aim,
     specs: &[&str],
-) -> Result<Vec<Plan>, PlannerError> {
-    let mut plans = Vec::new();
+) -> Result<(), PlannerError> {
+    let Fabric::WdmRing(ring) = fabric;
+    let mut refused = None;
     for spec in specs {
         let spec: Spec = spec.parse()?;
         let record = algorithm::find(collective.kind(), spec.name())?;
@@ -208,9 +233,15 @@ fn named_plans(
         {
             continue;
         }
-        plans.push(named::plan(&spec, fabric, collective)?);
+        match named::plan(&spec, fabric, collective) {
+            Err(error) if named::does_not_fit(&error) => refused = Some(error),
+            plan => plans.push(plan?),
+        }
     }
-    Ok(plans)
+    match refused {
+        Some(error) if plans.is_empty() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Simulates plans and takes the fastest, the first of equals.

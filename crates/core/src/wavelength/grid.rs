@@ -9,7 +9,7 @@ use crate::fabric::{Direction, WdmRing};
 use crate::route::Arc;
 
 /// Occupancy of channels on links in the slots opened so far.
-pub(super) struct Grid {
+pub(crate) struct Grid {
     ranks: usize,
     channels: u32,
     slots_per_word: u32,
@@ -32,7 +32,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    pub(super) fn new(ring: &WdmRing) -> Grid {
+    pub(crate) fn new(ring: &WdmRing) -> Grid {
         let channels = ring.channels();
         let ranks = ring.ranks as usize;
         Grid {
@@ -86,7 +86,7 @@ impl Grid {
     }
 
     /// Takes a channel along `arc` in a slot.
-    pub(super) fn take(&mut self, slot: u32, channel: u32, arc: Arc, ends: (u32, u32)) {
+    pub(crate) fn take(&mut self, slot: u32, channel: u32, arc: Arc, ends: (u32, u32)) {
         self.open(slot);
         let (word, bit) = self.position(slot, channel);
         let way = arc.direction as usize;
@@ -220,7 +220,7 @@ impl Grid {
     }
 
     /// The first slot from `slot` on with a channel free along `arc`, and its lowest such channel.
-    fn next_free(&self, slot: u32, arc: Arc) -> (u32, u32) {
+    pub(crate) fn next_free(&self, slot: u32, arc: Arc) -> (u32, u32) {
         let (first, bit) = self.position(slot, 0);
         let mut block = first / 64;
         let mut candidates = self.candidates(block, arc) & (u64::MAX << (first % 64));

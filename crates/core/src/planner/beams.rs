@@ -1,0 +1,195 @@
+//! Lightpaths placed one by one, for rings that do not look the same from every rank.
+//!
+//! A *beam* is a lightpath, or a light tree, that carries one chunk from a rank to the last, or to all,
+//! of the ranks that it passes. Beams are given in order of importance, each after the one that brings
+//! its chunk to its source. Each takes the earliest slot after that one's in which a channel is free
+//! along its path, and ports at all its ends: list scheduling (Graham, SIAM Journal on Applied
+//! Mathematics 1969).
+
+use crate::collective::Collective;
+use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::plan::{CONVERTED, Plan};
+use crate::route::Arc;
+use crate::schedule::{Claims, Schedule, Transfer};
+use crate::wavelength::grid::Grid;
+
+/// One lightpath or light tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Beam {
+    /// What it carries.
+    pub(super) chunk: u32,
+    /// Where it starts.
+    pub(super) source: u32,
+    /// The way around the ring.
+    pub(super) direction: Direction,
+    /// Links.
+    pub(super) length: u32,
+    /// Whether every rank on the way takes a share, or only the last.
+    pub(super) shared: bool,
+    /// The earliest slot, if its chunk is there by then.
+    pub(super) earliest: u32,
+    /// The beam that brings the chunk to its source, by its place in the list; `None` at the owner.
+    pub(super) after: Option<u32>,
+}
+
+impl Beam {
+    /// The rank so many links from its source.
+    fn at(&self, ranks: u32, links: u32) -> u32 {
+        match self.direction {
+            Direction::Clockwise => (self.source + links) % ranks,
+            Direction::CounterClockwise => (self.source + ranks - links) % ranks,
+        }
+    }
+
+    /// The ranks that it delivers to.
+    fn drops(&self, ranks: u32) -> impl Iterator<Item = u32> + use<> {
+        let beam = *self;
+        let first = if beam.shared { 1 } else { beam.length };
+        (first..=beam.length).map(move |links| beam.at(ranks, links))
+    }
+
+    fn arc(&self, ranks: u32) -> Arc {
+        let first = match self.direction {
+            Direction::Clockwise => self.source,
+            Direction::CounterClockwise => self.at(ranks, self.length),
+        };
+        Arc {
+            direction: self.direction,
+            first,
+            hops: self.length,
+        }
+    }
+}
+
+/// Where a beam went.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Placed {
+    slot: u32,
+    channel: u32,
+}
+
+/// A slot and channel for every beam; `None` where one would need slot `most` or a later one.
+pub(super) fn place(ring: &WdmRing, beams: &[Beam], most: u32) -> Option<Vec<Placed>> {
+    let free_ports = WdmRing {
+        ports: None,
+        ..ring.clone()
+    };
+    let mut grid = Grid::new(&free_ports);
+    let mut ports = ring.ports.map(|most| Ports {
+        most,
+        ranks: ring.ranks as usize,
+        sent: Vec::new(),
+        received: Vec::new(),
+    });
+    let mut placed: Vec<Placed> = Vec::with_capacity(beams.len());
+    for beam in beams {
+        let arc = beam.arc(ring.ranks);
+        let there = beam
+            .after
+            .map_or(0, |parent| placed[parent as usize].slot + 1);
+        let mut from = beam.earliest.max(there);
+        let (slot, channel) = loop {
+            let (slot, channel) = grid.next_free(from, arc);
+            if slot >= most {
+                return None;
+            }
+            let fits = ports
+                .as_mut()
+                .is_none_or(|ports| ports.take(slot as usize, beam));
+            if fits {
+                break (slot, channel);
+            }
+            from = slot + 1;
+        };
+        grid.take(slot, channel, arc, (beam.source, beam.source));
+        placed.push(Placed { slot, channel });
+    }
+    Some(placed)
+}
+
+/// Lightpaths sent and received, `[slot][rank]`.
+struct Ports {
+    most: u32,
+    ranks: usize,
+    sent: Vec<u32>,
+    received: Vec<u32>,
+}
+
+impl Ports {
+    /// Takes the ports of a beam in a slot, if they are free there.
+    fn take(&mut self, slot: usize, beam: &Beam) -> bool {
+        let row = slot * self.ranks;
+        if self.sent.len() < row + self.ranks {
+            self.sent.resize(row + self.ranks, 0);
+            self.received.resize(row + self.ranks, 0);
+        }
+        let sent = row + beam.source as usize;
+        let mut drops = beam
+            .drops(self.ranks as u32)
+            .map(|rank| row + rank as usize);
+        if self.sent[sent] >= self.most || drops.any(|drop| self.received[drop] >= self.most) {
+            return false;
+        }
+        self.sent[sent] += 1;
+        for drop in beam.drops(self.ranks as u32) {
+            self.received[row + drop as usize] += 1;
+        }
+        true
+    }
+}
+
+/// How many slots placed beams take.
+pub(super) fn slots(placed: &[Placed]) -> u32 {
+    placed.iter().map(|beam| beam.slot + 1).max().unwrap_or(0)
+}
+
+/// The plan of placed beams: a step for every slot.
+pub(super) fn plan(
+    fabric: &Fabric,
+    collective: Collective,
+    beams: &[Beam],
+    placed: &[Placed],
+    algorithm: &str,
+) -> Plan {
+    let Fabric::WdmRing(ring) = fabric;
+    let steps = slots(placed);
+    let mut plan = Plan {
+        fabric: fabric.clone(),
+        schedule: Schedule::new(collective),
+        algorithm: algorithm.into(),
+        size: None,
+        direction: Vec::new(),
+        fibre: Vec::new(),
+        wavelength: Vec::new(),
+        slot: Vec::new(),
+        step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
+    };
+    plan.schedule.claims = Claims {
+        schedule_steps: Some(steps),
+        ..Claims::default()
+    };
+    let mut by_slot: Vec<Vec<u32>> = vec![Vec::new(); steps as usize];
+    for (index, beam) in placed.iter().enumerate() {
+        by_slot[beam.slot as usize].push(index as u32);
+    }
+    for (slot, indices) in by_slot.iter().enumerate() {
+        plan.schedule.begin_step();
+        for &index in indices {
+            let beam = beams[index as usize];
+            let (fibre, wavelength) = ring.channel(placed[index as usize].channel);
+            for drop in beam.drops(ring.ranks) {
+                let sent = Transfer::copy(beam.chunk, beam.source, drop);
+                plan.schedule.push(sent);
+                plan.direction.push(beam.direction);
+                plan.fibre.push(fibre);
+                plan.wavelength.push(if ring.converters {
+                    CONVERTED
+                } else {
+                    wavelength
+                });
+                plan.slot.push(slot as u32);
+            }
+        }
+    }
+    plan
+}

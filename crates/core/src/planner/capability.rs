@@ -1,0 +1,345 @@
+//! Plans for rings that do not look the same from every rank, or whose ranks do more or less than send
+//! a lightpath on every channel: light trees, few ports, broken links.
+//!
+//! **Broken links.** Take a relay tree for a whole ring with c' channels per direction, rotated to all
+//! origins. In a slot at most c' lightpaths of each direction cross the place of a cut. Sent the other
+//! way around, they add at most c' to the load of the other direction: with one cut, c' = floor(c / 2)
+//! fits, and takes the ring's (N - 1) / (2c') slots, nearly the bound (N - 1) / c. Light that crosses no
+//! cut forms intervals, which first fit by left ends colours without loss. Trees for other c' are tried
+//! as well, for odd c and several cuts, and blocks that go from rank to rank, 1, ..., q links far.
+//!
+//! **Ports.** See [`super::ports`]. **Light trees.** See [`super::multicast`].
+
+use super::beams::{self, Beam, Placed};
+use super::tree::{self, Edge, Reserve};
+use super::{PlannerError, mirror, multicast, ports, reachable, relay_tree};
+use crate::bound;
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::wdm_ring::BrokenLink;
+use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::plan::Plan;
+
+/// Whether a ring needs the plans of this file: it has broken links, light trees, or too few ports to
+/// use every channel.
+pub(super) fn is_special(ring: &WdmRing) -> bool {
+    !ring.broken.is_empty() || ring.multicast || has_few_ports(ring)
+}
+
+/// Whether a rank has fewer ports than channels to use them on.
+pub(super) fn has_few_ports(ring: &WdmRing) -> bool {
+    ring.ports.is_some_and(|ports| ports < 2 * ring.channels())
+}
+
+/// Refuses a ring on which some rank cannot reach some other.
+pub(super) fn connected(ring: &WdmRing) -> Result<(), PlannerError> {
+    if ring.is_connected() {
+        return Ok(());
+    }
+    Err(PlannerError::CutOff)
+}
+
+/// The all_gather of fewest slots found on a ring for which [`is_special`] holds.
+pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+    let Fabric::WdmRing(ring) = fabric;
+    let pieces = collective.pieces();
+    let not_found = PlannerError::NotFound { pieces };
+    if ring.multicast {
+        let shared = multicast::all_gather(fabric, collective).ok_or(not_found)?;
+        if ring.longest_tree() >= ring.longest() {
+            return Ok(shared);
+        }
+        // Where sharing weakens light too much, it may be better to share none.
+        let mut alone = relay_tree(&unshared(fabric), collective)?;
+        alone.fabric = fabric.clone();
+        let fewer = alone.slots() < shared.slots();
+        return Ok(if fewer { alone } else { shared });
+    }
+    let least = bound::best(ring, &collective).steps as u32;
+    let mut best: Option<(Vec<Beam>, Vec<Placed>)> = None;
+    for beams in candidates(ring, pieces) {
+        let most = best
+            .as_ref()
+            .map_or(u32::MAX, |(_, placed)| beams::slots(placed) - 1);
+        if let Some(placed) = beams::place(ring, &beams, most) {
+            let done = beams::slots(&placed) <= least;
+            best = Some((beams, placed));
+            if done {
+                break;
+            }
+        }
+    }
+    let (beams, placed) = best.ok_or(not_found)?;
+    Ok(beams::plan(
+        fabric,
+        collective,
+        &beams,
+        &placed,
+        "relay_tree",
+    ))
+}
+
+/// Ways to carry out an all_gather without light trees, one after the other, the cheapest to find
+/// first.
+fn candidates(ring: &WdmRing, pieces: u32) -> impl Iterator<Item = Vec<Beam>> + '_ {
+    let (ranks, channels) = (ring.ranks, ring.channels());
+    let ports = ring.ports.unwrap_or(2 * channels).min(2 * channels);
+    let whole = ring.broken.is_empty();
+    let grown = whole.then(|| ports::growth(ranks, pieces, channels, ports, ring.longest()));
+    let grown = grown.and_then(|tree| rotated(ring, pieces, &tree, true));
+    let leapt = (whole && pieces == 1)
+        .then(|| ports::leaps(ranks, channels, ports, ring.longest()))
+        .and_then(|tree| rotated(ring, 1, &tree, true));
+    let flooded = (!whole)
+        .then(|| flood_lengths(ring, pieces, ports))
+        .into_iter()
+        .flatten()
+        .filter_map(move |longest| flooded(ring, pieces, longest));
+    let trees = budgets(ring)
+        .into_iter()
+        .filter_map(move |budget| tree(ring, pieces, budget))
+        .flat_map(move |found| {
+            let (delayed, _) = ports::delayed(ranks, &found, channels, ports);
+            [
+                rotated(ring, pieces, &delayed, true),
+                rotated(ring, pieces, &found, false),
+            ]
+        })
+        .flatten();
+    grown.into_iter().chain(leapt).chain(flooded).chain(trees)
+}
+
+/// The channels per direction for which trees are made.
+fn budgets(ring: &WdmRing) -> Vec<u32> {
+    let channels = ring.channels();
+    let cuts = Direction::BOTH.map(|direction| {
+        let of_it = ring
+            .broken
+            .iter()
+            .filter(|link| link.direction == direction);
+        of_it.count() as u32
+    });
+    let share = channels / (1 + cuts[0].max(cuts[1]));
+    let mut budgets = vec![share, share + 1, channels];
+    budgets.retain(|budget| (1..=channels).contains(budget));
+    budgets.dedup();
+    budgets
+}
+
+/// A relay tree of few steps for a whole ring with so many channels.
+fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<Edge>> {
+    let most = channels.min(ring.ranks / 2).min(ring.longest()).max(1);
+    let mut lengths: Vec<u32> = (0..31)
+        .flat_map(|bit| [8u64, 10, 12, 14].map(|part| (part << bit) / 8))
+        .filter(|length| *length <= u64::from(most))
+        .map(|length| length as u32)
+        .collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    let build = |steps: u32| {
+        let size = (ring.ranks, pieces);
+        let request = tree::Request::new(size, channels, steps, lengths.clone(), Reserve::Nothing);
+        tree::build(&request)
+    };
+    let whole = WdmRing {
+        fibres: 1,
+        wavelengths: channels,
+        broken: Vec::new(),
+        dead: Vec::new(),
+        ..ring.clone()
+    };
+    let collective = Collective::new(CollectiveKind::AllGather, ring.ranks).ok()?;
+    let least = bound::best(&whole, &collective.with_pieces(pieces).ok()?).steps as u32;
+    // In widening strides until one works, then halfway between it and the last that did not. Hop by
+    // hop in both directions is a tree too.
+    let (mut failed, mut stride) = (least.max(1) - 1, 1);
+    let mut found = loop {
+        let steps = failed + stride;
+        if let Some(tree) = build(steps) {
+            break (tree, steps);
+        }
+        if failed > pieces.saturating_mul(ring.ranks) {
+            return None;
+        }
+        (failed, stride) = (steps, stride * 2);
+    };
+    while failed + 1 + found.1 / 100 < found.1 {
+        let steps = failed + (found.1 - failed) / 2;
+        match build(steps) {
+            Some(tree) => found = (tree, steps),
+            None => failed = steps,
+        }
+    }
+    Some(found.0)
+}
+
+/// The beams of a tree rotated to all origins, in the order of its steps; those that would cross a cut
+/// go the other way around. `None` where they cannot. `timed`: no beam goes before its step.
+fn rotated(ring: &WdmRing, pieces: u32, tree: &[Edge], timed: bool) -> Option<Vec<Beam>> {
+    let ranks = ring.ranks;
+    let mut beams = Vec::with_capacity(tree.len() * ranks as usize);
+    for origin in 0..ranks {
+        for edge in tree {
+            let source = (origin + edge.parent) % ranks;
+            let destination = (origin + edge.child(ranks)) % ranks;
+            let shortest = if edge.clockwise {
+                Direction::Clockwise
+            } else {
+                Direction::CounterClockwise
+            };
+            let direction = [shortest, shortest.opposite()]
+                .into_iter()
+                .find(|&direction| ring.is_whole(source, destination, direction))?;
+            let length = ring.hops(source, destination, direction);
+            if length > ring.longest() {
+                return None;
+            }
+            beams.push(Beam {
+                chunk: origin * pieces + edge.piece,
+                source,
+                direction,
+                length,
+                shared: false,
+                earliest: edge.step,
+                after: None,
+            });
+        }
+    }
+    Some(in_order(ring, beams, timed))
+}
+
+/// The longest lightpaths with which blocks may go from rank to rank.
+fn flood_lengths(ring: &WdmRing, pieces: u32, ports: u32) -> Vec<u32> {
+    let share = (ring.channels() / pieces).max(1);
+    let by_load = (1..=share).take_while(|q| q * (q + 1) / 2 <= share).last();
+    let most = by_load.unwrap_or(1).min(ring.longest());
+    let mut lengths = vec![most, (ports / 2).clamp(1, most), 1];
+    lengths.dedup();
+    lengths
+}
+
+/// Blocks that go to all ranks of either side from rank to rank: the last one that has a block sends it
+/// to the next 1, ..., `longest`.
+fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<Beam>> {
+    let mut beams = Vec::new();
+    for origin in 0..ring.ranks {
+        let (clockwise, counter) = reachable::sides(ring, origin)?;
+        let sides = Direction::BOTH.into_iter().zip([clockwise, counter]);
+        for (direction, links) in sides {
+            for (step, behind) in (0..links).step_by(longest as usize).enumerate() {
+                let source = match direction {
+                    Direction::Clockwise => (origin + behind) % ring.ranks,
+                    Direction::CounterClockwise => (origin + ring.ranks - behind) % ring.ranks,
+                };
+                let lengths = 1..=longest.min(links - behind);
+                beams.extend(lengths.flat_map(|length| {
+                    (0..pieces).map(move |piece| Beam {
+                        chunk: origin * pieces + piece,
+                        source,
+                        direction,
+                        length,
+                        shared: false,
+                        earliest: step as u32,
+                        after: None,
+                    })
+                }));
+            }
+        }
+    }
+    Some(in_order(ring, beams, false))
+}
+
+/// Sorts beams by their step and, within a step, by left end along their direction from a cut on (on a
+/// whole ring the longest first); and finds the beam that brings each its chunk.
+fn in_order(ring: &WdmRing, mut beams: Vec<Beam>, timed: bool) -> Vec<Beam> {
+    let ranks = ring.ranks;
+    let from = Direction::BOTH.map(|direction| {
+        let mut cuts = ring.broken.iter();
+        let cut = cuts.find(|link| link.direction == direction);
+        cut.map_or(0, |link| (link.position + 1) % ranks)
+    });
+    let end = |beam: &Beam| match beam.direction {
+        Direction::Clockwise => (beam.source + beam.length) % ranks,
+        Direction::CounterClockwise => (beam.source + ranks - beam.length) % ranks,
+    };
+    beams.sort_by_cached_key(|beam| {
+        let first = match beam.direction {
+            Direction::Clockwise => beam.source,
+            Direction::CounterClockwise => end(beam),
+        };
+        let left = (first + ranks - from[beam.direction as usize]) % ranks;
+        let shorter = ranks - beam.length;
+        let whole = ring.broken.is_empty();
+        let (one, other) = if whole {
+            (shorter, left)
+        } else {
+            (left, shorter)
+        };
+        (beam.earliest, beam.direction, one, other)
+    });
+    let chunks = beams.iter().map(|beam| beam.chunk + 1).max().unwrap_or(0);
+    let mut bringing: Vec<Option<u32>> = vec![None; chunks as usize * ranks as usize];
+    for (index, beam) in beams.iter_mut().enumerate() {
+        let at = |rank: u32| beam.chunk as usize * ranks as usize + rank as usize;
+        beam.after = bringing[at(beam.source)];
+        bringing[at(end(beam))] = Some(index as u32);
+        if !timed {
+            beam.earliest = 0;
+        }
+    }
+    beams
+}
+
+/// The same fabric without light trees.
+fn unshared(fabric: &Fabric) -> Fabric {
+    let Fabric::WdmRing(ring) = fabric;
+    Fabric::WdmRing(WdmRing {
+        multicast: false,
+        ..ring.clone()
+    })
+}
+
+/// The fabric on which an all_gather is planned that will run backwards on `fabric`: without light
+/// trees, which do not combine, and with every one-way cut in the other direction.
+pub(super) fn backwards(fabric: &Fabric) -> Fabric {
+    let Fabric::WdmRing(ring) = fabric;
+    let mut broken: Vec<BrokenLink> = ring
+        .broken
+        .iter()
+        .map(|link| BrokenLink {
+            direction: link.direction.opposite(),
+            ..*link
+        })
+        .collect();
+    broken.sort_unstable();
+    Fabric::WdmRing(WdmRing {
+        multicast: false,
+        broken,
+        ..ring.clone()
+    })
+}
+
+/// The all_gather that `make` plans, or what it gives backwards, or there and back.
+pub(super) fn turned(
+    fabric: &Fabric,
+    kind: CollectiveKind,
+    make: impl Fn(&Fabric) -> Result<Plan, PlannerError>,
+) -> Result<Plan, PlannerError> {
+    if !matches!(
+        kind,
+        CollectiveKind::ReduceScatter | CollectiveKind::AllReduce
+    ) {
+        return make(fabric);
+    }
+    let there = backwards(fabric);
+    let gathering = make(&there)?;
+    let mut scattering = mirror::reduce_scatter(&gathering)?;
+    scattering.fabric = fabric.clone();
+    if kind == CollectiveKind::ReduceScatter {
+        return Ok(scattering);
+    }
+    if there == *fabric {
+        return mirror::joined(scattering, &gathering);
+    }
+    let back = relay_tree(fabric, gathering.schedule.collective)?;
+    mirror::joined(scattering, &back)
+}

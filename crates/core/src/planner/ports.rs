@@ -1,0 +1,213 @@
+//! Relay trees for ranks with fewer ports than channels.
+//!
+//! Rotated to all ranks, every edge of a tree makes each rank send one lightpath and receive one in the
+//! edge's step. With p ports a step holds at most p edges, beside the limit of c on their lengths in
+//! each direction: S >= ceil((N - 1) / p).
+//!
+//! **Growth.** The ranks that have the block are an interval around its owner. In each step both ends
+//! send lightpaths of lengths 1, ..., q outwards, together p of them, at q (q + 1) / 2 channels a
+//! direction. Where that is at most c, the bound is met.
+//!
+//! **Leaps.** An end that sends one lightpath of length g, and leaves the g - 1 ranks between to be
+//! filled by lightpaths of length 1 in later steps, takes 2g - 1 channels a step for g ranks. With
+//! g = p / 2 at both ends every port is busy where p <= c + 1, but for the first steps.
+//!
+//! **Delay.** Otherwise a tree made for the lengths alone is taken, and its edges are given steps anew:
+//! in each step, of the edges whose parent has the block, those with most ranks behind them first, as
+//! many as there are ports and channels for.
+
+use super::tree::Edge;
+
+/// The tree of an interval that grows at both ends, for each of `pieces`, with at most `ports` edges
+/// per step, `channels` per direction over all of them, and no edge above `reach`; its edges by step.
+pub(super) fn growth(ranks: u32, pieces: u32, channels: u32, ports: u32, reach: u32) -> Vec<Edge> {
+    let share = (channels / pieces).max(1);
+    let longest = (1..=share).take_while(|q| q * (q + 1) / 2 <= share).last();
+    let longest = longest.unwrap_or(1).min(reach);
+    let most = ports.div_ceil(pieces).max(1);
+    let mut edges = Vec::new();
+    let (mut reached, mut step) = ([0u32; 2], 0u32);
+    while reached[0] + reached[1] + 1 < ranks {
+        let before = reached;
+        let mut left = most;
+        // The side with less to show goes first, so that an odd port alternates.
+        let first = usize::from(before[0] > before[1]);
+        for side in [first, 1 - first] {
+            let fair = if side == first {
+                most.div_ceil(2)
+            } else {
+                left
+            };
+            for length in 1..=longest.min(fair) {
+                if reached[0] + reached[1] + 1 == ranks || left == 0 {
+                    break;
+                }
+                reached[side] += 1;
+                left -= 1;
+                edges.extend((0..pieces).map(|piece| Edge {
+                    parent: match side {
+                        0 => before[0],
+                        _ => (ranks - before[1]) % ranks,
+                    },
+                    length,
+                    clockwise: side == 0,
+                    step,
+                    piece,
+                }));
+            }
+        }
+        step += 1;
+    }
+    edges
+}
+
+/// The tree of fewest steps found whose steps have at most `ports` edges and total lengths of at most
+/// `channels` per direction: one interval of ranks with the block grows by leaps of one length at both
+/// ends, and what they leap over is filled by the shortest edges. All lengths up to `reach` are tried.
+pub(super) fn leaps(ranks: u32, channels: u32, ports: u32, reach: u32) -> Vec<Edge> {
+    let most = channels.min(reach).min(ranks / 2).max(1);
+    let trees = (1..=most).map(|leap| leaping(ranks, channels, ports, leap, most));
+    let steps = |tree: &Vec<Edge>| tree.last().map_or(0, |edge| edge.step);
+    trees.min_by_key(steps).unwrap_or_default()
+}
+
+/// Ranks without the block between two that have it, `size` of them after `start`.
+#[derive(Debug, Clone, Copy)]
+struct Gap {
+    start: u32,
+    size: u32,
+}
+
+fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<Edge> {
+    let mut edges = Vec::new();
+    let mut gaps = vec![Gap {
+        start: 0,
+        size: ranks - 1,
+    }];
+    for step in 0.. {
+        if gaps.is_empty() {
+            break;
+        }
+        gaps.sort_by_key(|gap| (ranks - gap.size, gap.start));
+        let mut room = [channels; 2];
+        let mut left = ports;
+        // Per gap: how many ranks next to each end get the block, and the ends' leaps.
+        let mut near = vec![[0u32; 2]; gaps.len()];
+        let outer = gaps[0];
+        let leaps: u32 = if outer.size > 2 * leap && leap > 1 && left >= 2 {
+            2
+        } else {
+            0
+        };
+        if leaps == 2 && room[0] >= leap {
+            left -= 2;
+            room = room.map(|room| room - leap);
+        }
+        let leapt = leaps == 2;
+        let cover = |index: usize| match (index, leapt) {
+            (0, true) => 2 * (leap - 1),
+            _ => gaps[index].size,
+        };
+        // The next edge of every end of every gap, the shortest first, of the largest gap.
+        for length in 1..=reach {
+            for index in 0..gaps.len() {
+                for side in 0..2 {
+                    let taken = near[index][0] + near[index][1];
+                    let own = near[index][side];
+                    let beyond = leapt && index == 0 && own + 1 >= leap;
+                    if left > 0
+                        && own + 1 == length
+                        && taken < cover(index)
+                        && !beyond
+                        && room[side] >= length
+                    {
+                        near[index][side] += 1;
+                        room[side] -= length;
+                        left -= 1;
+                    }
+                }
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        let mut next = Vec::new();
+        for (index, (gap, near)) in gaps.iter().zip(&near).enumerate() {
+            let end = gap.start + gap.size + 1;
+            let far = (leapt && index == 0).then_some(leap);
+            let mut holders = vec![gap.start + near[0], end - near[1]];
+            for (side, &covered) in near.iter().enumerate() {
+                edges.extend((1..=covered).chain(far).map(|length| Edge {
+                    parent: [gap.start, end][side] % ranks,
+                    length,
+                    clockwise: side == 0,
+                    step,
+                    piece: 0,
+                }));
+            }
+            if let Some(far) = far {
+                holders.extend([gap.start + far, end - far]);
+                holders.sort_unstable();
+            }
+            next.extend(
+                holders
+                    .windows(2)
+                    .filter(|pair| pair[1] > pair[0] + 1)
+                    .map(|pair| Gap {
+                        start: pair[0],
+                        size: pair[1] - pair[0] - 1,
+                    }),
+            );
+        }
+        gaps = next;
+    }
+    edges
+}
+
+/// The same tree with steps that respect the limit on ports, and how many there are.
+pub(super) fn delayed(ranks: u32, tree: &[Edge], channels: u32, ports: u32) -> (Vec<Edge>, u32) {
+    let pieces = tree.iter().map(|edge| edge.piece + 1).max().unwrap_or(0);
+    let place = |piece: u32, rank: u32| (piece * ranks + rank) as usize;
+    let mut into: Vec<Option<usize>> = vec![None; (pieces * ranks) as usize];
+    let mut out: Vec<Vec<usize>> = vec![Vec::new(); (pieces * ranks) as usize];
+    for (index, edge) in tree.iter().enumerate() {
+        into[place(edge.piece, edge.child(ranks))] = Some(index);
+        out[place(edge.piece, edge.parent)].push(index);
+    }
+    // Ranks behind each edge, itself counted; a later step is never above an earlier one.
+    let mut by_step: Vec<usize> = (0..tree.len()).collect();
+    by_step.sort_by_key(|&index| tree[index].step);
+    let mut behind = vec![1u32; tree.len()];
+    for &index in by_step.iter().rev() {
+        if let Some(above) = into[place(tree[index].piece, tree[index].parent)] {
+            behind[above] += behind[index];
+        }
+    }
+    let mut ready: Vec<usize> = (0..pieces)
+        .flat_map(|piece| out[place(piece, 0)].clone())
+        .collect();
+    let mut moved = Vec::with_capacity(tree.len());
+    let mut step = 0;
+    while !ready.is_empty() {
+        ready.sort_by_key(|&index| (u32::MAX - behind[index], tree[index].length, index));
+        let (mut left, mut room) = (ports, [channels; 2]);
+        let mut waiting = Vec::new();
+        let mut next = Vec::new();
+        for &index in &ready {
+            let edge = tree[index];
+            let room = &mut room[usize::from(edge.clockwise)];
+            if left == 0 || *room < edge.length {
+                waiting.push(index);
+                continue;
+            }
+            left -= 1;
+            *room -= edge.length;
+            moved.push(Edge { step, ..edge });
+            next.extend(&out[place(edge.piece, edge.child(ranks))]);
+        }
+        ready = waiting;
+        ready.append(&mut next);
+        step += 1;
+    }
+    (moved, step)
+}
