@@ -59,6 +59,63 @@ SUM_OF_THREE = "all_reduce ranks=3 root=0 pieces=1"
 
 # A claim, then collective, fabric, slots of each step, lightpaths, and the kinds of the problems.
 BY_HAND = [
+    (
+        "ranks on the way may take a share of the light",
+        TO_THREE,
+        "ranks=3,wavelengths=1,ports=1,multicast=drop_and_continue",
+        "1",
+        "slot 0\ncopy 0 0>1 cw 0.0\ncopy 0 0>2 cw 0.0",
+        [],
+    ),
+    (
+        "light that is added up cannot be shared",
+        SUM_OF_THREE,
+        "ranks=3,wavelengths=1,multicast=drop_and_continue",
+        "1 1",
+        "slot 0\nreduce 0 0>1 cw 0.0\nreduce 0 0>2 cw 0.0\nslot 1\nreduce 0 1>0 cw 0.0",
+        ["collision", "double_reduction", "missing", "missing", "missing"],
+    ),
+    (
+        "light does not cross a cut, in the direction that is cut",
+        TO_THREE,
+        "ranks=3,wavelengths=1,broken=1-0cw",
+        "1",
+        "slot 0\ncopy 0 0>1 cw 0.0\ncopy 0 0>2 ccw 0.0",
+        ["broken_fibre"],
+    ),
+    (
+        "a dead wavelength carries nothing",
+        TO_TWO,
+        "ranks=2,wavelengths=2,fibres=2,dead=0+1.1",
+        "1",
+        "slot 0\ncopy 0 0>1 cw 1.1",
+        ["dead_wavelength"],
+    ),
+    (
+        "light goes no farther than it reaches",
+        TO_THREE,
+        "ranks=3,wavelengths=1,reach=1",
+        "1",
+        "slot 0\ncopy 0 0>2 cw 0.0\ncopy 0 0>1 ccw 0.0",
+        ["reach", "reach"],
+    ),
+    (
+        "light is received down to the sensitivity",
+        TO_THREE,
+        "ranks=3,wavelengths=1,launch_power=0dBm,sensitivity=-1.5dBm,through_loss=0.5dB,drop_loss=1dB",
+        "1",
+        "slot 0\ncopy 0 0>2 cw 0.0\ncopy 0 0>1 ccw 0.0",
+        [],
+    ),
+    (
+        "a share taken on the way is lost to the others",
+        TO_THREE,
+        "ranks=3,wavelengths=1,launch_power=0dBm,sensitivity=-1.5dBm,through_loss=0.5dB,"
+        "split_loss=1.1dB,multicast=drop_and_continue",
+        "1",
+        "slot 0\ncopy 0 0>1 cw 0.0\ncopy 0 0>2 cw 0.0",
+        ["reach"],
+    ),
     ("nothing to do", "all_gather ranks=1 root=0 pieces=1", "ranks=1,wavelengths=1", "", "", []),
     ("a block arrives", TO_TWO, PAIR, "1", "slot 0\ncopy 0 0>1 cw 0.0", []),
     ("a block is missing", TO_TWO, PAIR, "1", "", ["missing"]),
@@ -416,11 +473,36 @@ def rewritten(head: list[str], steps: list[int], lightpaths: list[Lightpath]) ->
     return "\n".join([*lines, f"end {len(lightpaths)}"])
 
 
+# What a ring may have or lack beyond what a plan was made for.
+CAPABILITIES = [
+    "multicast=drop_and_continue",
+    "multicast=drop_and_continue,reach=2",
+    "multicast=drop_and_continue,launch_power=0dBm,sensitivity=-1dBm,through_loss=0.15dB,"
+    "resonators=2,split_loss=0.2dB",
+    "reach=1",
+    "launch_power=2.5dBm,sensitivity=-1dBm,through_loss=0.5dB,drop_loss=1.25dB",
+    "broken=0-1",
+    "broken=1-0ccw+1-2cw",
+    "dead=0",
+    "dead=0.1+0.0",
+]
+
+
 @st.composite
 def mutants(draw: st.DrawFn) -> str:
-    """The text of a plan with some entries changed, lightpaths dropped or doubled."""
+    """The text of a plan with some entries changed, lightpaths dropped or doubled.
+
+    The fabric may have, or lack, what the plan was not made for.
+    """
     plan = draw(made_plans())
     head = plan.to_text().split("\nsteps")[0].splitlines()
+    options = draw(st.none() | st.sampled_from(CAPABILITIES))
+    if options is not None:
+        head[2] += f",{options}"
+        try:
+            _core.Fabric(head[2].removeprefix("fabric "))
+        except _core.FabricError:
+            assume(False)
     lightpaths = unfolded(plan)
     steps = list(plan.step_slots)
     assume(bool(lightpaths))
@@ -476,6 +558,31 @@ def test_what_the_core_plans_is_proved_by_both(plan: _core.Plan) -> None:
     assert plan.verify() == []
     assert Counter(read(text).lightpaths) == Counter(unfolded(plan))
     assert read(text).steps == list(plan.step_slots)
+
+
+@st.composite
+def shared_light(draw: st.DrawFn) -> str:
+    """A plan of light trees, some of whose lightpaths are changed; often right, often nearly."""
+    ranks = draw(st.integers(2, 7))
+    options = draw(st.sampled_from(["", *CAPABILITIES[1:3], "broken=0-1", "ports=1", "dead=1"]))
+    options = options.removeprefix("multicast=drop_and_continue,")
+    spec = f"wdm_ring:ranks={ranks},wavelengths=2,multicast=drop_and_continue"
+    fabric = _core.Fabric(f"{spec},{options}" if options else spec)
+    plan = _core.plan("all_gather", fabric, "relay_tree")
+    head = plan.to_text().split("\nsteps")[0].splitlines()
+    lightpaths = unfolded(plan)
+    for _ in range(draw(st.integers(0, 2))):
+        index = draw(st.integers(0, len(lightpaths) - 1))
+        column = draw(st.sampled_from(["chunk", "source", "destination", "wavelength", "way"]))
+        value = getattr(lightpaths[draw(st.integers(0, len(lightpaths) - 1))], column)
+        lightpaths[index] = replace(lightpaths[index], **{column: value})
+    return rewritten(head, list(plan.step_slots), lightpaths)
+
+
+@MANY
+@given(shared_light())
+def test_both_judge_light_trees_alike(text: str) -> None:
+    assert {problem.kind for problem in verify(read(text))} == core_kinds(text)
 
 
 @MANY

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 __all__ = [
@@ -99,6 +100,33 @@ class Fabric:
     ports: int | None = None
     """Lightpaths that a rank may send, and receive, at once; None: no limit of its own."""
     converters: bool = False
+    multicast: bool = False
+    """Whether a rank may take a share of passing light and let the rest go on."""
+    reach: int | None = None
+    """The most links that a lightpath may span."""
+    budget: Budget | None = None
+    broken: frozenset[tuple[str, int]] = frozenset()
+    """Links that nothing crosses: the way that they go and the rank at which they start."""
+    dead: frozenset[tuple[int, int]] = frozenset()
+    """Fibres with wavelengths on them that cannot be used, on the whole ring, either way."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What light loses on its way; see ``docs/model.md``."""
+
+    launch_power: Decimal
+    sensitivity: Decimal
+    through_loss: Decimal
+    drop_loss: Decimal
+    split_loss: Decimal
+    resonators: int
+
+    def arrives(self, links: int, shares: int) -> Decimal:
+        """The power that is received over so many links, of which so many ranks took a share."""
+        passed = (links - 1) * self.resonators
+        lost = passed * self.through_loss + shares * self.split_loss + self.drop_loss
+        return self.launch_power - lost
 
 
 CONVERTED = None
@@ -198,7 +226,7 @@ def read(text: str) -> Plan:
                 expect(whole(word) == len(plan.lightpaths), "lightpaths are missing")
                 expect(number == lines[-1][0], "nothing may follow the end")
         expect(lines[-1][1][0] == "end", "the end is missing")
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, InvalidOperation) as error:
         raise NotAPlan(f"line {number}: {error}") from error
     return plan
 
@@ -254,12 +282,53 @@ def read_fabric(spec: str) -> Fabric:
     expect(family == "wdm_ring", "the reference knows wdm_ring only, spelled in full")
     values = dict(option.split("=") for option in options.split(","))
     ports = values.get("ports", "all")
+    ranks = whole(values["ranks"]) if "ranks" in values else 0
+    wavelengths = whole(values["wavelengths"]) if "wavelengths" in values else 0
+    fibres = whole(values.get("fibres", "1"))
+    broken: set[tuple[str, int]] = set()
+    for cut in values["broken"].split("+") if "broken" in values else []:
+        broken |= read_cut(cut, ranks)
+    dead: set[tuple[int, int]] = set()
+    for channel in values["dead"].split("+") if "dead" in values else []:
+        fibre, _, wavelength = channel.rpartition(".")
+        on = [whole(fibre)] if fibre else range(fibres)
+        dead |= {(number, whole(wavelength)) for number in on}
     return Fabric(
-        ranks=whole(values["ranks"]) if "ranks" in values else 0,
-        wavelengths=whole(values["wavelengths"]) if "wavelengths" in values else 0,
-        fibres=whole(values.get("fibres", "1")),
+        ranks=ranks,
+        wavelengths=wavelengths,
+        fibres=fibres,
         ports=None if ports == "all" else whole(ports),
         converters=values.get("converters", "none") == "full",
+        multicast=values.get("multicast", "none") == "drop_and_continue",
+        reach=whole(values["reach"]) if "reach" in values else None,
+        budget=read_budget(values, wavelengths) if "launch_power" in values else None,
+        broken=frozenset(broken),
+        dead=frozenset(dead),
+    )
+
+
+def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:
+    """`3-4` is both ways between ranks 3 and 4, `3-4cw` and `3-4ccw` one of them."""
+    ends = cut.removesuffix("cw").removesuffix("c")
+    lower, upper = (whole(end) for end in ends.split("-"))
+    if (lower + 1) % ranks != upper:
+        lower, upper = upper, lower
+    expect((lower + 1) % ranks == upper, f"`{ends}` are no neighbours")
+    links = {("cw", lower), ("ccw", upper)}
+    return {link for link in links if cut == ends or cut == ends + link[0]}
+
+
+def read_budget(values: dict[str, str], wavelengths: int) -> Budget:
+    def decibels(key: str, unit: str) -> Decimal:
+        return Decimal(values.get(key, f"0{unit}").removesuffix(unit))
+
+    return Budget(
+        launch_power=decibels("launch_power", "dBm"),
+        sensitivity=decibels("sensitivity", "dBm"),
+        through_loss=decibels("through_loss", "dB"),
+        drop_loss=decibels("drop_loss", "dB"),
+        split_loss=decibels("split_loss", "dB"),
+        resonators=whole(values.get("resonators", str(wavelengths))),
     )
 
 
@@ -360,9 +429,17 @@ def verify(plan: Plan) -> list[Problem]:
     for index, path in named.items():
         for kind, sentence in malformed(plan, path) + unlit(plan, path) + wrong_action(plan, path):
             problems.append(Problem(kind, f"slot {path.slot}: transfer {index} {sentence}"))
-    problems += collisions(plan, lit)
-    problems += overloads(plan, lit)
-    problems += crowded_ports(plan, sound)
+    trees = light_trees(plan, lit)
+    for index, path in lit.items():
+        for kind, sentence in out_of_order(plan, path):
+            problems.append(Problem(kind, f"slot {path.slot}: transfer {index} {sentence}"))
+    problems += too_far(plan, trees)
+    # A light tree is as long as its longest branch; the others are part of that.
+    shining = {index: path for *_, (index, path) in trees}
+    riding = lit.keys() - shining.keys()
+    problems += collisions(plan, shining)
+    problems += overloads(plan, shining)
+    problems += crowded_ports(plan, sound, riding)
     problems += combined(plan, sound) if plan.collective.combines else passed_on(plan, sound)
     problems += false_claims(plan, sound)
     return problems
@@ -401,6 +478,54 @@ def wrong_action(plan: Plan, path: Lightpath) -> list[tuple[str, str]]:
     return []
 
 
+def out_of_order(plan: Plan, path: Lightpath) -> list[tuple[str, str]]:
+    """Nothing crosses a broken link, and nothing uses a dead wavelength."""
+    found = []
+    for link in path.links(plan.fabric.ranks):
+        if (path.way, link) in plan.fabric.broken:
+            found.append(("broken_fibre", f"crosses the broken {path.way} link from rank {link}"))
+            break
+    if (path.fibre, path.wavelength) in plan.fabric.dead:
+        found.append(("dead_wavelength", f"is on dead wavelength {path.fibre}.{path.wavelength}"))
+    return found
+
+
+def light_trees(plan: Plan, lit: Lightpaths) -> list[list[tuple[int, Lightpath]]]:
+    """The lightpaths that are one light, the nearest end first.
+
+    Where ranks may take a share of passing light, copies of the same chunks that leave one rank in
+    one slot, one way, on one fibre and wavelength, are one. Everything else is alone.
+    """
+    together: dict[object, list[tuple[int, Lightpath]]] = defaultdict(list)
+    for index, path in lit.items():
+        light: object = index
+        if plan.fabric.multicast and path.action == "copy":
+            place = (path.slot, path.way, path.fibre, path.wavelength, path.source)
+            light = (*place, path.chunk, path.count)
+        together[light].append((index, path))
+    ranks = plan.fabric.ranks
+    for tree in together.values():
+        tree.sort(key=lambda branch: len(branch[1].links(ranks)))
+    return list(together.values())
+
+
+def too_far(plan: Plan, trees: list[list[tuple[int, Lightpath]]]) -> Iterator[Problem]:
+    """Light is received only as far as it reaches; each share taken on the way weakens it."""
+    reach, budget = plan.fabric.reach, plan.fabric.budget
+    for tree in trees:
+        lengths = {len(path.links(plan.fabric.ranks)) for _, path in tree}
+        for index, path in tree:
+            links = len(path.links(plan.fabric.ranks))
+            shares = sum(length < links for length in lengths)
+            far = reach is not None and links > reach
+            if far or (budget and budget.arrives(links, shares) < budget.sensitivity):
+                yield Problem(
+                    "reach",
+                    f"slot {path.slot}: transfer {name(plan, index)} spans {links} links, "
+                    f"with {shares} shares taken on the way, and light does not reach so far",
+                )
+
+
 def collisions(plan: Plan, lit: Lightpaths) -> Iterator[Problem]:
     """A wavelength of a fibre carries one lightpath on each link in each slot.
 
@@ -433,19 +558,24 @@ def overloads(plan: Plan, lit: Lightpaths) -> Iterator[Problem]:
         for link in path.links(plan.fabric.ranks):
             load[path.slot, path.way, path.fibre, link] += 1
     for (slot, way, fibre, link), paths in load.items():
-        if (slot, way, fibre) in converted and paths > plan.fabric.wavelengths:
+        wavelengths = range(plan.fabric.wavelengths)
+        usable = sum((fibre, wavelength) not in plan.fabric.dead for wavelength in wavelengths)
+        if (slot, way, fibre) in converted and paths > usable:
             yield Problem(
                 "overload",
                 f"slot {slot}: {paths} lightpaths on {way} fibre {fibre} from rank {link}, "
-                f"but {plan.fabric.wavelengths} wavelengths",
+                f"but {usable} wavelengths",
             )
 
 
-def crowded_ports(plan: Plan, sound: Lightpaths) -> Iterator[Problem]:
-    """A rank sends, and receives, no more lightpaths at once than it has ports."""
+def crowded_ports(plan: Plan, sound: Lightpaths, riding: set[int]) -> Iterator[Problem]:
+    """A rank sends, and receives, no more lightpaths at once than it has ports.
+
+    What rides on other light needs no transmitter of its own.
+    """
     used: dict[tuple[int, int, str], int] = defaultdict(int)
-    for path in sound.values():
-        used[path.slot, path.source, "sends"] += 1
+    for index, path in sound.items():
+        used[path.slot, path.source, "sends"] += index not in riding
         used[path.slot, path.destination, "receives"] += 1
     for (slot, rank, verb), count in used.items():
         if plan.fabric.ports is not None and count > plan.fabric.ports:

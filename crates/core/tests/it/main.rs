@@ -3,6 +3,7 @@
 
 mod algorithms;
 mod bound;
+mod capabilities;
 mod mutation;
 mod optree;
 mod plan_text;

@@ -4,7 +4,10 @@
 mod naive;
 mod plans;
 
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
 use opticoll::plan::{CONVERTED, Lightpath, Plan};
+use opticoll::planner;
 use opticoll::schedule::Action;
 use opticoll::verify::verify;
 use rand::{RngExt, SeedableRng};
@@ -14,6 +17,18 @@ use naive::{is_right, walk};
 use plans::{Draft, plans_by_algorithm, plans_by_hand};
 
 // Mutations.
+
+/// What a fabric may lack, beyond what a plan was made for.
+const LACKS: &[&str] = &[
+    "broken=1-2",
+    "broken=2-3cw",
+    "broken=0-1ccw",
+    "dead=0",
+    "dead=0.1",
+    "reach=1",
+    "reach=2",
+    "launch_power=1dBm,sensitivity=0dBm,through_loss=0.2dB,resonators=2,split_loss=0.3dB",
+];
 
 /// Changes a draft; false where this draft offers nothing to change.
 type Mutation = fn(&mut Draft, &mut Pcg64Mcg) -> bool;
@@ -276,6 +291,72 @@ fn each_mutant_of_every_algorithm_is_rejected_or_equivalent() {
     let tally = mutate(&plans_by_algorithm(), OTHER, 8, 4);
     assert!(tally.mutants > 4_000, "{tally:?}");
     assert!(tally.accepted > 100, "{tally:?}");
+}
+
+/// All_gathers on fabrics with more, or with less, than channels.
+const CAPABLE: &[&str] = &[
+    "ranks=6,wavelengths=2,multicast=drop_and_continue",
+    "ranks=5,wavelengths=2,fibres=2,multicast=drop_and_continue,reach=2",
+    "ranks=6,wavelengths=2,multicast=drop_and_continue,converters=full,ports=2",
+    "ranks=6,wavelengths=3,broken=2-3,multicast=drop_and_continue",
+    "ranks=6,wavelengths=3,broken=2-3",
+    "ranks=6,wavelengths=3,broken=4-5cw,dead=1",
+    "ranks=7,wavelengths=3,fibres=2,dead=0.0+2",
+    "ranks=7,wavelengths=3,ports=2",
+    "ranks=7,wavelengths=3,reach=2",
+    "ranks=6,wavelengths=2,multicast=drop_and_continue,launch_power=1dBm,sensitivity=0dBm,\
+     through_loss=0.1dB,split_loss=0.2dB",
+];
+
+fn capable_plans() -> Vec<Plan> {
+    let of = |options: &&str| {
+        let fabric = Fabric::parse(&format!("wdm_ring:{options}")).unwrap();
+        let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
+        planner::relay_tree(&fabric, collective).unwrap()
+    };
+    CAPABLE.iter().map(of).collect()
+}
+
+#[test]
+fn each_mutant_of_a_plan_for_a_capable_fabric_is_rejected_or_equivalent() {
+    let tally = mutate(&capable_plans(), OTHER, 20, 7);
+    assert!(tally.mutants > 3_000, "{tally:?}");
+    assert!(tally.accepted > 100, "{tally:?}");
+}
+
+#[test]
+fn each_plan_on_a_fabric_that_lacks_something_is_rejected_or_does_without() {
+    let (mut rejected, mut accepted) = (0, 0);
+    for plan in [plans_by_hand(), plans_by_algorithm(), capable_plans()].concat() {
+        let Fabric::WdmRing(ring) = &plan.fabric;
+        for lack in LACKS {
+            let key = &lack[..lack.find('=').unwrap() + 1];
+            let spelled = plan.fabric.to_string();
+            let parsed = Fabric::parse(&format!("{spelled},{lack}"));
+            // Small rings have no such place, and some lack the same already.
+            let (false, Ok(fabric)) = (spelled.contains(key), parsed) else {
+                continue;
+            };
+            assert!(ring.ranks > 1);
+            let weaker = Plan {
+                fabric,
+                ..plan.clone()
+            };
+            let (right, violations) = (is_right(&weaker), verify(&weaker));
+            assert_eq!(
+                right,
+                violations.is_empty(),
+                "{}: {violations:#?}",
+                weaker.fabric
+            );
+            rejected += usize::from(!right);
+            accepted += usize::from(right);
+        }
+    }
+    assert!(
+        rejected > 100 && accepted > 100,
+        "{rejected} and {accepted}"
+    );
 }
 
 #[test]

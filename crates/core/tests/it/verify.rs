@@ -2,6 +2,7 @@
 //! one rule and is told so.
 
 mod by_hand;
+mod light;
 mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,7 @@ use opticoll::schedule::{Action, Transfer};
 use opticoll::verify::{Link, Violation, ViolationKind, verify};
 
 use by_hand::{by_hand, slots_of_steps};
+use light::LIGHT;
 use tables::{DATA, FORM, FOUR, PAIR, RESOURCES, Row, SOUND, THREE};
 
 /// The names of the kinds of violations, in the order of the report.
@@ -43,6 +45,16 @@ fn every_rank_must_end_with_what_the_collective_demands() {
 #[test]
 fn light_needs_a_channel_of_its_own_and_ports_at_its_ends() {
     check(RESOURCES);
+}
+
+#[test]
+fn light_must_arrive_and_shares_it_only_along_a_tree() {
+    for (claim, fabric, collective, lines, kinds, sentence) in LIGHT {
+        check(&[(claim, fabric, collective, lines, kinds)]);
+        if let Some(first) = verify(&by_hand(fabric, collective, lines)).first() {
+            assert_eq!(&first.sentence, sentence, "{claim}");
+        }
+    }
 }
 
 #[test]
@@ -349,6 +361,7 @@ fn every_kind_is_named_and_tested() {
         .into_iter()
         .flatten()
         .flat_map(|row| row.4.split_whitespace())
+        .chain(LIGHT.iter().flat_map(|row| row.4.split_whitespace()))
         .chain(
             CHANGES
                 .iter()

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use opticoll::collective::Holders;
-use opticoll::fabric::{Direction, Fabric};
+use opticoll::fabric::{Direction, Fabric, WdmRing};
 use opticoll::plan::{CONVERTED, Circuit, Lightpath, Plan};
 use opticoll::schedule::{Action, Transfer};
 
@@ -74,13 +74,34 @@ pub(super) fn walk(lightpath: &Lightpath, ranks: u32) -> Vec<(u32, u32)> {
     links
 }
 
+/// The light that carries a transfer: its own, or that of a tree of copies of the same chunks.
+fn light(plan: &Plan, index: usize) -> (usize, Option<(u32, Circuit, u32, u32, u32)>) {
+    let Fabric::WdmRing(ring) = &plan.fabric;
+    let Lightpath {
+        slot,
+        circuit,
+        transfer,
+    } = plan.lightpath(index);
+    if ring.multicast && transfer.action == Action::Copy {
+        let Transfer {
+            source,
+            chunk,
+            count,
+            ..
+        } = transfer;
+        (0, Some((slot, circuit, source, chunk, count)))
+    } else {
+        (index, None)
+    }
+}
+
 pub(super) fn light_fits(plan: &Plan) -> bool {
     let Fabric::WdmRing(ring) = &plan.fabric;
-    let mut channels = BTreeSet::new();
-    let mut loads: BTreeMap<_, u32> = BTreeMap::new();
-    let mut sends: BTreeMap<_, u32> = BTreeMap::new();
+    let mut channels = BTreeMap::new();
+    let mut loads: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    let mut sends: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     let mut receives: BTreeMap<_, u32> = BTreeMap::new();
-    for lightpath in plan.lightpaths() {
+    for (index, lightpath) in plan.lightpaths().enumerate() {
         let Lightpath {
             slot,
             circuit,
@@ -91,22 +112,76 @@ pub(super) fn light_fits(plan: &Plan) -> bool {
             fibre,
             wavelength,
         } = circuit;
+        let light = light(plan, index);
         for link in walk(&lightpath, ring.ranks) {
             let place = (slot, direction, fibre, link);
-            *loads.entry(place).or_default() += 1;
-            if wavelength != CONVERTED && !channels.insert((place, wavelength)) {
+            loads.entry(place).or_default().insert(light);
+            let other = channels.entry((place, wavelength)).or_insert(light);
+            if wavelength != CONVERTED && *other != light {
                 return false;
             }
         }
-        *sends.entry((slot, transfer.source)).or_default() += 1;
+        sends
+            .entry((slot, transfer.source))
+            .or_default()
+            .insert(light);
         *receives.entry((slot, transfer.destination)).or_default() += 1;
     }
-    let ports = ring.ports.unwrap_or(u32::MAX);
-    loads.values().all(|&load| load <= ring.wavelengths)
-        && sends
-            .values()
-            .chain(receives.values())
-            .all(|&used| used <= ports)
+    let ports = ring.ports.unwrap_or(u32::MAX) as usize;
+    loads
+        .iter()
+        .all(|((_, _, fibre, _), lights)| lights.len() as u32 <= usable(ring, *fibre))
+        && sends.values().all(|lights| lights.len() <= ports)
+        && receives.values().all(|&used| used as usize <= ports)
+        && (0..plan.len()).all(|index| arrives(plan, ring, index))
+}
+
+fn usable(ring: &WdmRing, fibre: u8) -> u32 {
+    let dead = |wavelength: &u32| {
+        let mut all = ring.dead.iter();
+        all.any(|dead| dead.fibre == u32::from(fibre) && dead.wavelength == *wavelength)
+    };
+    (0..ring.wavelengths)
+        .filter(|wavelength| !dead(wavelength))
+        .count() as u32
+}
+
+/// Whether light goes all the way, and is strong enough there.
+fn arrives(plan: &Plan, ring: &WdmRing, index: usize) -> bool {
+    let path = plan.lightpath(index);
+    let links = walk(&path, ring.ranks);
+    let cut = links.iter().any(|&(from, to)| {
+        ring.broken.iter().any(|broken| {
+            let next = (broken.position + 1) % ring.ranks;
+            broken.direction == path.circuit.direction
+                && match broken.direction {
+                    Direction::Clockwise => (from, to) == (broken.position, next),
+                    Direction::CounterClockwise => (from, to) == (next, broken.position),
+                }
+        })
+    });
+    let dead = ring.dead.iter().any(|dead| {
+        (dead.fibre, dead.wavelength) == (path.circuit.fibre.into(), path.circuit.wavelength.into())
+    });
+    let own = light(plan, index);
+    let nearer: BTreeSet<usize> = (0..plan.len())
+        .filter(|&other| light(plan, other) == own)
+        .map(|other| walk(&plan.lightpath(other), ring.ranks).len())
+        .filter(|&other| other < links.len())
+        .collect();
+    let bright = ring.budget.is_none_or(|budget| {
+        let mut power = budget.launch_power.millionths();
+        for _ in 1..links.len() {
+            for _ in 0..budget.resonators {
+                power -= budget.through_loss.millionths();
+            }
+        }
+        for _ in nearer {
+            power -= budget.split_loss.millionths();
+        }
+        power - budget.drop_loss.millionths() >= budget.sensitivity.millionths()
+    });
+    !cut && !dead && bright && ring.reach.is_none_or(|reach| links.len() <= reach as usize)
 }
 
 /// A rank and a chunk.

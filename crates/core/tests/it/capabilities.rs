@@ -1,0 +1,440 @@
+//! What a ring may have or lack: spelled, planned for, simulated.
+
+use opticoll::bound;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::{Fabric, WdmRing};
+use opticoll::plan::Plan;
+use opticoll::planner::{self, PlannerError};
+use opticoll::schedule::Transfer;
+use opticoll::simulate::{self, Policy};
+use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
+
+fn fabric(options: &str) -> Fabric {
+    Fabric::parse(&format!("wdm_ring:{options}")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ring(options: &str) -> WdmRing {
+    let Fabric::WdmRing(ring) = fabric(options);
+    ring
+}
+
+#[track_caller]
+fn proved(plan: &Plan) {
+    let violations = verify(plan);
+    let first = violations.first().map(|violation| &violation.sentence);
+    assert_eq!(first, None, "{}", plan.fabric);
+}
+
+/// A verified all_gather by relay trees, and the bound on its slots.
+fn gathered(options: &str, pieces: u32) -> (Plan, u64) {
+    let fabric = fabric(options);
+    let Fabric::WdmRing(ring) = &fabric;
+    let collective = Collective::new(CollectiveKind::AllGather, ring.ranks)
+        .and_then(|collective| collective.with_pieces(pieces))
+        .unwrap();
+    let plan = planner::relay_tree(&fabric, collective)
+        .unwrap_or_else(|error| panic!("{options}: {error}"));
+    proved(&plan);
+    let bound = bound::best(ring, &collective).steps;
+    assert!(u64::from(plan.slots()) >= bound, "{options}");
+    (plan, bound)
+}
+
+/// The plan of `algorithm`, verified.
+fn planned(
+    kind: CollectiveKind,
+    options: &str,
+    algorithm: &str,
+    policy: Policy,
+) -> Result<Plan, PlannerError> {
+    let fabric = fabric(options);
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let (size, spec) = ("1MiB".parse().unwrap(), algorithm.parse().unwrap());
+    let plan = planner::plan(&spec, &fabric, collective, size, policy)?.plan;
+    proved(&plan);
+    assert_eq!(plan.fabric, fabric);
+    Ok(plan)
+}
+
+#[test]
+fn every_option_is_read_back_as_it_is_spelled() {
+    let base = "wdm_ring:ranks=8,wavelengths=4,fibres=2,rate=40Gb/s,reconfiguration=25us";
+    for (given, spelled) in [
+        ("multicast=none", ""),
+        (
+            "multicast=drop_and_continue",
+            ",multicast=drop_and_continue",
+        ),
+        ("reach=3", ",reach=3"),
+        ("broken=3-4", ",broken=3-4"),
+        ("broken=4-3", ",broken=3-4"),
+        ("broken=0-7", ",broken=7-0"),
+        ("broken=3-4cw+3-4ccw", ",broken=3-4"),
+        ("broken=6-5ccw+1-2cw", ",broken=1-2cw+5-6ccw"),
+        ("dead=3", ",dead=3"),
+        ("dead=0.3+1.3+1.0", ",dead=3+1.0"),
+        ("dead=2+2", ",dead=2"),
+        (
+            "launch_power=5dBm,sensitivity=-20.50dBm,through_loss=0.000001dB",
+            ",launch_power=5dBm,sensitivity=-20.5dBm,through_loss=0.000001dB",
+        ),
+        (
+            "launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0dB,drop_loss=1dB,split_loss=3dB,\
+             resonators=9",
+            ",launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0dB,drop_loss=1dB,\
+             split_loss=3dB,resonators=9",
+        ),
+    ] {
+        let parsed = Fabric::parse(&format!("{base},{given}")).unwrap();
+        assert_eq!(parsed.to_string(), format!("{base}{spelled}"), "{given}");
+        assert_eq!(Fabric::parse(&parsed.to_string()).unwrap(), parsed);
+    }
+}
+
+#[test]
+fn what_no_ring_has_is_refused_with_a_reason() {
+    let budget = "launch_power=0dBm,sensitivity=-9dBm,through_loss=1dB";
+    for (given, reason) in [
+        ("multicast=yes", "must be `none` or `drop_and_continue`"),
+        ("reach=0", "must be from 1 to"),
+        ("broken=3", "no pair of neighbours"),
+        ("broken=3-5", "3 and 5 are no neighbours"),
+        ("broken=7-8", "ranks are below 8"),
+        ("broken=3>4", "no pair of neighbours"),
+        ("dead=4", "wavelengths are below 4"),
+        ("dead=2.1", "fibres are below 2"),
+        ("dead=x", "no whole number"),
+        ("dead=0+1+2+3", "no wavelength is left"),
+        ("launch_power=5dBm", "needs sensitivity"),
+        ("resonators=5", "needs launch_power"),
+        (
+            "launch_power=5,sensitivity=-9dBm,through_loss=1dB",
+            "needs its unit",
+        ),
+        (
+            "launch_power=0dBm,sensitivity=-9dBm,through_loss=-1dB",
+            "is a loss, which is not negative",
+        ),
+        (
+            "launch_power=0dBm,sensitivity=-9dBm,through_loss=0.0000001dB",
+            "at most six digits",
+        ),
+        (
+            "launch_power=0dBm,sensitivity=1dBm,through_loss=1dB",
+            "not even a neighbour",
+        ),
+        (&format!("{budget},drop_loss=9.1dB"), "not even a neighbour"),
+    ] {
+        let text = format!("wdm_ring:ranks=8,wavelengths=4,fibres=2,{given}");
+        let error = Fabric::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(reason), "{given}: {error}");
+    }
+}
+
+#[test]
+fn light_reaches_as_far_as_its_budget() {
+    // (options, most links, most links with a share taken at each rank): 10 dB to lose.
+    for (losses, alone, shared) in [
+        ("through_loss=0dB", 99, 99),
+        ("through_loss=1dB,resonators=1", 11, 11),
+        ("through_loss=1dB,resonators=1,drop_loss=0.5dB", 10, 10),
+        ("through_loss=0.25dB", 11, 11),
+        ("through_loss=0.25dB,split_loss=1dB", 11, 6),
+        ("through_loss=0.25dB,split_loss=1dB,reach=4", 4, 4),
+        ("through_loss=0dB,split_loss=3dB", 99, 4),
+        ("through_loss=0.250001dB", 10, 10),
+    ] {
+        let ring = ring(&format!(
+            "ranks=100,wavelengths=4,launch_power=3dBm,sensitivity=-7dBm,{losses}"
+        ));
+        assert_eq!(
+            (ring.longest(), ring.longest_tree()),
+            (alone, shared),
+            "{losses}"
+        );
+    }
+}
+
+#[test]
+fn light_trees_gather_in_half_as_many_slots_as_ranks_per_channel() {
+    for (ranks, wavelengths) in [
+        (2, 1),
+        (3, 1),
+        (16, 2),
+        (17, 2),
+        (33, 16),
+        (64, 8),
+        (100, 7),
+        (101, 5),
+        (256, 16),
+        (1024, 64),
+    ] {
+        let options =
+            format!("ranks={ranks},wavelengths={wavelengths},multicast=drop_and_continue");
+        let (plan, bound) = gathered(&options, 1);
+        let tight = ranks % 2 == 0 || (ranks - 1) / 2 % wavelengths != 0;
+        let most = if tight {
+            bound
+        } else {
+            u64::from(ranks).div_ceil(2 * u64::from(wavelengths))
+        };
+        assert!(
+            u64::from(plan.slots()) <= most,
+            "{options}: {}",
+            plan.slots()
+        );
+    }
+}
+
+#[test]
+fn slots_stay_near_their_bound_on_a_ring_that_has_or_lacks_something() {
+    for (options, pieces, most_percent) in [
+        // As many slots as a whole ring with half the channels.
+        ("ranks=64,wavelengths=8,broken=3-4", 1, 63),
+        ("ranks=64,wavelengths=8,broken=63-0cw", 1, 63),
+        ("ranks=16,wavelengths=2,broken=0-1", 1, 0),
+        ("ranks=64,wavelengths=1,broken=63-0", 1, 0),
+        // Pieces that fill the channels go from rank to rank, all at once.
+        ("ranks=64,wavelengths=8,broken=3-4", 8, 0),
+        ("ranks=33,wavelengths=4,broken=0-1ccw", 4, 0),
+        (
+            "ranks=64,wavelengths=8,broken=3-4,multicast=drop_and_continue",
+            1,
+            0,
+        ),
+        ("ranks=64,wavelengths=8,dead=0+3", 1, 15),
+        ("ranks=64,wavelengths=8,fibres=2,dead=0.5+1.7", 1, 25),
+        ("ranks=64,wavelengths=8,reach=4", 1, 15),
+        (
+            "ranks=64,wavelengths=8,reach=5,multicast=drop_and_continue",
+            1,
+            15,
+        ),
+        ("ranks=64,wavelengths=8,reach=1", 1, 0),
+        ("ranks=64,wavelengths=8,reach=4,broken=3-4", 1, 32),
+    ] {
+        let (plan, bound) = gathered(options, pieces);
+        let (slots, most) = (u64::from(plan.slots()), bound * (100 + most_percent) / 100);
+        assert!(slots <= most, "{options}: {slots} slots, bound {bound}");
+    }
+}
+
+#[test]
+fn few_ports_are_all_busy() {
+    // (N, w): at most a slot more than the bound, and none where it is 10 or more.
+    for (ranks, wavelengths) in [(16, 2), (64, 8), (100, 5), (101, 8), (256, 16)] {
+        for ports in [1, 2, 4, 8, 16] {
+            if ports > 2 * wavelengths {
+                continue;
+            }
+            let options = format!("ranks={ranks},wavelengths={wavelengths},ports={ports}");
+            let (plan, bound) = gathered(&options, 1);
+            let slots = u64::from(plan.slots());
+            assert!(
+                slots <= (bound * 11 / 10).max(bound + 1),
+                "{options}: {slots}, bound {bound}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_named_algorithm_takes_fewer_slots_on_such_a_ring() {
+    for options in [
+        "ranks=12,wavelengths=3,broken=3-4",
+        "ranks=13,wavelengths=2,broken=12-0ccw",
+        "ranks=12,wavelengths=4,broken=1-2cw+6-7cw",
+        "ranks=16,wavelengths=4,ports=3",
+        "ranks=16,wavelengths=4,ports=7",
+        "ranks=16,wavelengths=2,reach=3",
+        "ranks=9,wavelengths=3,dead=1",
+        "ranks=15,wavelengths=2,multicast=drop_and_continue",
+        "ranks=16,wavelengths=2,fibres=2,converters=full,ports=2,broken=2-3",
+    ] {
+        let (ours, _) = gathered(options, 1);
+        for record in opticoll::algorithm::records() {
+            if record.collective != CollectiveKind::AllGather {
+                continue;
+            }
+            match planned(record.collective, options, record.name, Policy::EveryStep) {
+                Ok(named) => assert!(
+                    ours.slots() <= named.slots(),
+                    "{options}: {}, {} takes {}",
+                    ours.slots(),
+                    record.name,
+                    named.slots()
+                ),
+                Err(error) => {
+                    let error = error.to_string();
+                    let expected = ["light reaches", "broken fibre", "does not run"];
+                    assert!(expected.iter().any(|part| error.contains(part)), "{error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn auto_carries_out_every_collective_on_such_a_ring() {
+    for options in [
+        "ranks=9,wavelengths=3,broken=3-4",
+        "ranks=8,wavelengths=2,broken=3-4cw",
+        "ranks=9,wavelengths=3,dead=0+2",
+        "ranks=9,wavelengths=3,ports=2",
+        "ranks=9,wavelengths=3,multicast=drop_and_continue",
+        "ranks=8,wavelengths=2,multicast=drop_and_continue,reach=2,broken=7-0",
+    ] {
+        for kind in CollectiveKind::ALL {
+            for policy in [Policy::EveryStep, Policy::OnChange, Policy::PerPort] {
+                // Of what combines or is not an all_gather, only neighbours' algorithms reach 2 far.
+                let short = options.contains("reach");
+                match planned(kind, options, "auto", policy) {
+                    Ok(_) => {}
+                    Err(error) if short => assert!(error.to_string().contains("light reaches")),
+                    Err(error) => panic!("{kind} on {options}: {error}"),
+                }
+            }
+        }
+        for kind in [
+            CollectiveKind::AllGather,
+            CollectiveKind::ReduceScatter,
+            CollectiveKind::AllReduce,
+        ] {
+            planned(kind, options, "relay_tree", Policy::EveryStep).unwrap();
+        }
+    }
+}
+
+#[test]
+fn light_trees_broadcast_in_one_slot_and_halve_the_way_back_of_an_all_reduce() {
+    let options = "ranks=16,wavelengths=2,multicast=drop_and_continue";
+    let tree = planned(
+        CollectiveKind::Broadcast,
+        options,
+        "auto",
+        Policy::EveryStep,
+    )
+    .unwrap();
+    assert_eq!(tree.slots(), 1);
+    // Five slots of relay trees there (their bound), four of light trees back.
+    let both = planned(
+        CollectiveKind::AllReduce,
+        options,
+        "relay_tree",
+        Policy::EveryStep,
+    )
+    .unwrap();
+    assert_eq!(both.slots(), 5 + 4);
+}
+
+#[test]
+fn a_ring_cut_into_parts_is_refused_for_what_it_is() {
+    for broken in ["1-2+5-6", "1-2cw+5-6ccw", "1-2+5-6cw"] {
+        for (kind, algorithm) in [
+            (CollectiveKind::AllGather, "auto"),
+            (CollectiveKind::AllGather, "relay_tree"),
+            (CollectiveKind::AllGather, "ring"),
+            (CollectiveKind::Broadcast, "auto"),
+            (CollectiveKind::AllReduce, "auto"),
+        ] {
+            let options = format!("ranks=8,wavelengths=2,broken={broken}");
+            let refused = planned(kind, &options, algorithm, Policy::EveryStep);
+            assert_eq!(refused, Err(PlannerError::CutOff), "{options} {algorithm}");
+        }
+    }
+}
+
+#[test]
+fn an_algorithm_with_longer_lightpaths_than_light_reaches_is_refused() {
+    let options = "ranks=16,wavelengths=4,reach=3";
+    let refused = planned(
+        CollectiveKind::AllGather,
+        options,
+        "one_stage",
+        Policy::EveryStep,
+    );
+    let error = refused.unwrap_err().to_string();
+    assert!(error.contains("light reaches 3 only"), "{error}");
+}
+
+#[test]
+fn two_fibres_are_worth_twice_the_wavelengths() {
+    for (ranks, half, whole) in [(64, 4, 8), (256, 8, 16), (1024, 32, 64)] {
+        let (two, _) = gathered(&format!("ranks={ranks},wavelengths={half},fibres=2"), 1);
+        let (one, _) = gathered(&format!("ranks={ranks},wavelengths={whole}"), 1);
+        assert_eq!(two.slots(), one.slots(), "{ranks} ranks");
+        assert!(two.fibre.contains(&1));
+    }
+}
+
+#[test]
+fn converters_make_up_for_lengths_that_do_not_divide_the_ring() {
+    let mut fewer = 0;
+    for (ranks, wavelengths) in [(13, 3), (61, 4), (101, 4), (127, 8), (251, 4)] {
+        let options = format!("ranks={ranks},wavelengths={wavelengths}");
+        let (without, _) = gathered(&options, 1);
+        let (with, bound) = gathered(&format!("{options},converters=full"), 1);
+        assert!(with.slots() <= without.slots(), "{options}");
+        assert!(
+            u64::from(with.slots()) <= bound + 1,
+            "{options}: {}",
+            with.slots()
+        );
+        fewer += without.slots() - with.slots();
+    }
+    println!("{fewer} slots fewer with converters");
+}
+
+/// Two light trees after one another from rank 0, to the right and to the left, on rings of 5.
+fn two_trees(options: &str) -> Plan {
+    let fabric = fabric(options);
+    let collective = Collective::new(CollectiveKind::Broadcast, 5).unwrap();
+    let mut schedule = opticoll::schedule::Schedule::new(collective);
+    schedule.push(Transfer::copy(0, 0, 1));
+    schedule.push(Transfer::copy(0, 0, 3));
+    schedule.push(Transfer::copy(0, 0, 2));
+    schedule.begin_step();
+    schedule.push(Transfer::copy(0, 3, 4));
+    let clockwise = opticoll::fabric::Direction::Clockwise;
+    Plan {
+        fabric,
+        schedule,
+        algorithm: "by hand".into(),
+        size: None,
+        direction: vec![clockwise; 4],
+        fibre: vec![0; 4],
+        wavelength: vec![0; 4],
+        slot: vec![0, 0, 0, 1],
+        step_slots: vec![0..1, 1..2],
+    }
+}
+
+#[test]
+fn a_light_tree_takes_as_long_as_its_farthest_drop() {
+    let plan = two_trees(
+        "ranks=5,wavelengths=1,rate=8Gb/s,reconfiguration=25us,propagation=1us,conversion=2us,\
+         multicast=drop_and_continue",
+    );
+    proved(&plan);
+    // 1000 bytes in 1 us. The tree: 2 + 3 * 1 + 1 us; the lightpath after it: 2 + 1 + 1 us.
+    let (tree, path, retune) = (6, 4, 25);
+    for (policy, microseconds) in [
+        (Policy::Free, tree + path),
+        (Policy::EveryStep, retune + tree + retune + path),
+        (Policy::OnChange, retune + tree + retune + path),
+        // Rank 3's transmitter and rank 4's receiver are tuned while the tree is up.
+        (Policy::PerPort, retune + tree + path),
+    ] {
+        let outcome = simulate::circuit::simulate(&plan, Bytes::new(1000), policy).unwrap();
+        let expected = Time::from_ps(microseconds * 1_000_000);
+        assert_eq!(outcome.time, expected, "{}", policy.name());
+        // The tree's light crosses links 0, 1, 2 once, and leaves rank 0 once.
+        assert_eq!(outcome.links.bytes[..5], [1000, 1000, 1000, 1000, 0]);
+        assert_eq!(outcome.ranks.sent, [1000, 0, 0, 1000, 0]);
+        assert_eq!(outcome.ranks.received, [0, 1000, 1000, 1000, 1000]);
+        assert_eq!(outcome.slots.lightpaths, [1, 1]);
+    }
+    // Four links in use, of 2 directions, 5 links, 1 channel and 2 slots.
+    assert!((simulate::circuit::utilisation(&plan) - 4.0 / 20.0).abs() < 1e-12);
+}
