@@ -212,7 +212,7 @@ pub struct Violation {
     pub kind: ViolationKind,
     /// The transfers concerned, as indices into the plan.
     pub transfers: Vec<usize>,
-    /// Where light collides.
+    /// Where light collides, or ends at a cut.
     pub link: Option<Link>,
     /// The wavelength concerned.
     pub wavelength: Option<u16>,
