@@ -89,79 +89,66 @@ fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<
             break;
         }
         gaps.sort_by_key(|gap| (ranks - gap.size, gap.start));
-        let mut room = [channels; 2];
-        let mut left = ports;
-        // Per gap: how many ranks next to each end get the block, and the ends' leaps.
-        let mut near = vec![[0u32; 2]; gaps.len()];
-        let outer = gaps[0];
-        let leaps: u32 = if outer.size > 2 * leap && leap > 1 && left >= 2 {
-            2
-        } else {
-            0
-        };
-        if leaps == 2 && room[0] >= leap {
-            left -= 2;
-            room = room.map(|room| room - leap);
-        }
-        let leapt = leaps == 2;
-        let cover = |index: usize| match (index, leapt) {
-            (0, true) => 2 * (leap - 1),
-            _ => gaps[index].size,
-        };
-        // The next edge of every end of every gap, the shortest first, of the largest gap.
-        for length in 1..=reach {
-            for index in 0..gaps.len() {
-                for side in 0..2 {
-                    let taken = near[index][0] + near[index][1];
-                    let own = near[index][side];
-                    let beyond = leapt && index == 0 && own + 1 >= leap;
-                    if left > 0
-                        && own + 1 == length
-                        && taken < cover(index)
-                        && !beyond
-                        && room[side] >= length
-                    {
-                        near[index][side] += 1;
-                        room[side] -= length;
-                        left -= 1;
-                    }
-                }
-            }
-            if left == 0 {
-                break;
-            }
-        }
+        let sent = lengths(&gaps, channels, ports, leap, reach);
         let mut next = Vec::new();
-        for (index, (gap, near)) in gaps.iter().zip(&near).enumerate() {
-            let end = gap.start + gap.size + 1;
-            let far = (leapt && index == 0).then_some(leap);
-            let mut holders = vec![gap.start + near[0], end - near[1]];
-            for (side, &covered) in near.iter().enumerate() {
-                edges.extend((1..=covered).chain(far).map(|length| Edge {
-                    parent: [gap.start, end][side] % ranks,
+        for (gap, sent) in gaps.iter().zip(&sent) {
+            let ends = [gap.start, gap.start + gap.size + 1];
+            let mut holders = ends.to_vec();
+            holders.extend(sent[0].iter().map(|length| ends[0] + length));
+            holders.extend(sent[1].iter().map(|length| ends[1] - length));
+            holders.sort_unstable();
+            let between = holders.windows(2).map(|pair| Gap {
+                start: pair[0],
+                size: pair[1] - pair[0] - 1,
+            });
+            next.extend(between.filter(|gap| gap.size > 0));
+            for (side, lengths) in sent.iter().enumerate() {
+                edges.extend(lengths.iter().map(|&length| Edge {
+                    parent: ends[side] % ranks,
                     length,
                     clockwise: side == 0,
                     step,
                     piece: 0,
                 }));
             }
-            if let Some(far) = far {
-                holders.extend([gap.start + far, end - far]);
-                holders.sort_unstable();
-            }
-            next.extend(
-                holders
-                    .windows(2)
-                    .filter(|pair| pair[1] > pair[0] + 1)
-                    .map(|pair| Gap {
-                        start: pair[0],
-                        size: pair[1] - pair[0] - 1,
-                    }),
-            );
         }
         gaps = next;
     }
     edges
+}
+
+/// What both ends of each gap (the largest first) send in one step, as lengths: a leap into the first
+/// gap from either end while it is wide, and then the shortest ones, of the largest gaps first.
+fn lengths(gaps: &[Gap], channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<[Vec<u32>; 2]> {
+    let mut sent = vec![[Vec::new(), Vec::new()]; gaps.len()];
+    let mut open: Vec<u32> = gaps.iter().map(|gap| gap.size).collect();
+    let (mut room, mut left) = ([channels; 2], ports);
+    let leaps = leap > 1 && ports >= 2 && gaps[0].size > 2 * leap;
+    if leaps {
+        open[0] = 2 * (leap - 1);
+        room = room.map(|room| room - leap);
+        left -= 2;
+    }
+    for length in 1..=reach {
+        for (number, open) in open.iter_mut().enumerate() {
+            let leapt_over = leaps && number == 0 && length >= leap;
+            for side in 0..2 {
+                // An end sends length l only beside 1, ..., l - 1.
+                let own = &mut sent[number][side];
+                let next = own.len() as u32 + 1 == length && !leapt_over;
+                if next && left > 0 && *open > 0 && room[side] >= length {
+                    own.push(length);
+                    room[side] -= length;
+                    *open -= 1;
+                    left -= 1;
+                }
+            }
+        }
+    }
+    if leaps {
+        sent[0].iter_mut().for_each(|lengths| lengths.push(leap));
+    }
+    sent
 }
 
 /// The same tree with steps that respect the limit on ports, and how many there are.

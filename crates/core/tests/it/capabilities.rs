@@ -159,7 +159,7 @@ fn light_reaches_as_far_as_its_budget() {
 #[test]
 fn light_trees_gather_in_half_as_many_slots_as_ranks_per_channel() {
     for (ranks, wavelengths) in [
-        (2, 1),
+        (2u32, 1u32),
         (3, 1),
         (16, 2),
         (17, 2),
@@ -217,6 +217,128 @@ fn slots_stay_near_their_bound_on_a_ring_that_has_or_lacks_something() {
         let (plan, bound) = gathered(options, pieces);
         let (slots, most) = (u64::from(plan.slots()), bound * (100 + most_percent) / 100);
         assert!(slots <= most, "{options}: {slots} slots, bound {bound}");
+    }
+}
+
+#[test]
+fn bounds_know_what_a_ring_has_or_lacks() {
+    use CollectiveKind::{AllGather, AllReduce, AllToAll, Broadcast, Gather, ReduceScatter};
+    // The slots that a bound of this name proves; `None` where it does not hold.
+    for (options, kind, name, slots) in [
+        // 63 blocks over the 8 channels into an end of the line.
+        (
+            "ranks=64,wavelengths=8,broken=3-4",
+            AllGather,
+            "receive",
+            Some(8),
+        ),
+        (
+            "ranks=64,wavelengths=8,broken=3-4cw",
+            ReduceScatter,
+            "receive",
+            Some(8),
+        ),
+        ("ranks=64,wavelengths=8", AllGather, "receive", Some(4)),
+        (
+            "ranks=64,wavelengths=8,dead=1+2",
+            AllGather,
+            "receive",
+            Some(6),
+        ),
+        // The root, in the middle of the line, takes in from both sides.
+        (
+            "ranks=64,wavelengths=8,broken=31-32",
+            Gather,
+            "receive",
+            Some(4),
+        ),
+        (
+            "ranks=64,wavelengths=8,broken=63-0",
+            Gather,
+            "receive",
+            Some(8),
+        ),
+        // 32 * 32 pairs over the 2 * 8 channels between two halves, or 8.
+        ("ranks=64,wavelengths=8", AllToAll, "cut", Some(64)),
+        (
+            "ranks=64,wavelengths=8,broken=9-10ccw",
+            AllToAll,
+            "cut",
+            Some(128),
+        ),
+        // 32 links, 63 on a line, 4 in a slot; from the root of a line at 0, cut at 3-4: 60.
+        (
+            "ranks=64,wavelengths=8,reach=4",
+            AllReduce,
+            "reach",
+            Some(8),
+        ),
+        (
+            "ranks=64,wavelengths=8,reach=4,broken=3-4",
+            AllGather,
+            "reach",
+            Some(16),
+        ),
+        (
+            "ranks=64,wavelengths=8,reach=4,broken=3-4",
+            Broadcast,
+            "reach",
+            Some(15),
+        ),
+        ("ranks=64,wavelengths=8", AllGather, "reach", None),
+        // In its first slot a block goes to 2 * (5 + 1 / 6) ranks on average: 255 = 10.3 + 15.3 * 16.
+        (
+            "ranks=256,wavelengths=16,ports=16",
+            AllGather,
+            "first_slot",
+            Some(17),
+        ),
+        ("ranks=256,wavelengths=16", AllGather, "first_slot", None),
+        (
+            "ranks=64,wavelengths=8,multicast=drop_and_continue",
+            AllGather,
+            "receive",
+            Some(4),
+        ),
+        (
+            "ranks=64,wavelengths=8,multicast=drop_and_continue",
+            AllGather,
+            "growth",
+            None,
+        ),
+        (
+            "ranks=64,wavelengths=8,multicast=drop_and_continue",
+            AllGather,
+            "relay_tree",
+            None,
+        ),
+        (
+            "ranks=64,wavelengths=8,multicast=drop_and_continue",
+            AllGather,
+            "per_step",
+            None,
+        ),
+        (
+            "ranks=64,wavelengths=8,multicast=drop_and_continue",
+            ReduceScatter,
+            "relay_tree",
+            Some(7),
+        ),
+        (
+            "ranks=64,wavelengths=8,multicast=drop_and_continue",
+            Broadcast,
+            "growth",
+            None,
+        ),
+    ] {
+        let collective = Collective::new(kind, ring(options).ranks).unwrap();
+        let bounds = bound::slots(&ring(options), &collective);
+        let found = bounds.iter().find(|bound| bound.name == name);
+        assert_eq!(
+            found.map(|bound| bound.steps),
+            slots,
+            "{kind} on {options}: {name}"
+        );
     }
 }
 

@@ -74,8 +74,11 @@ pub(super) fn walk(lightpath: &Lightpath, ranks: u32) -> Vec<(u32, u32)> {
     links
 }
 
+/// The number of a transfer that has its own light; of others the slot, circuit, source and chunks.
+type Light = (usize, Option<(u32, Circuit, u32, u32, u32)>);
+
 /// The light that carries a transfer: its own, or that of a tree of copies of the same chunks.
-fn light(plan: &Plan, index: usize) -> (usize, Option<(u32, Circuit, u32, u32, u32)>) {
+fn light(plan: &Plan, index: usize) -> Light {
     let Fabric::WdmRing(ring) = &plan.fabric;
     let Lightpath {
         slot,
