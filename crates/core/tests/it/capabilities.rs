@@ -492,7 +492,6 @@ fn two_fibres_are_worth_twice_the_wavelengths() {
 
 #[test]
 fn converters_make_up_for_lengths_that_do_not_divide_the_ring() {
-    let mut fewer = 0;
     for (ranks, wavelengths) in [(13, 3), (61, 4), (101, 4), (127, 8), (251, 4)] {
         let options = format!("ranks={ranks},wavelengths={wavelengths}");
         let (without, _) = gathered(&options, 1);
@@ -503,9 +502,7 @@ fn converters_make_up_for_lengths_that_do_not_divide_the_ring() {
             "{options}: {}",
             with.slots()
         );
-        fewer += without.slots() - with.slots();
     }
-    println!("{fewer} slots fewer with converters");
 }
 
 /// Two light trees after one another from rank 0, to the right and to the left, on rings of 5.
