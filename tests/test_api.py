@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import opticoll
 from conftest import RING
-from opticoll import Collective, Fabric, Schedule, errors, registry
+from opticoll import Collective, Fabric, Schedule, errors, reference, registry
 from opticoll.config import split_algorithms, split_counts, split_sizes
 
 
@@ -346,3 +346,49 @@ def test_the_planner_refuses_an_assignment_it_would_not_use() -> None:
     for algorithm in ("relay_tree", "auto"):
         with pytest.raises(opticoll.errors.AlgorithmError, match="by itself"):
             opticoll.plan("all_gather", fabric, algorithm, wavelength="random")
+
+
+FOLDED = "wdm_ring:ranks=64,wavelengths=8"
+
+
+def test_folded_plans_look_like_any_other(tmp_path: Path) -> None:
+    plan = opticoll.plan("all_reduce", FOLDED, "relay_tree:pieces=2", size="1MiB")
+    assert plan.folded
+    assert plan.verify() == []
+    assert len(plan) == 2 * 2 * 64 * 63
+    assert plan.wavelengths_used == 8
+    columns = plan.columns()
+    assert all(len(column) == len(plan) for column in columns.values())
+    for slot in range(plan.slots):
+        here = plan.slot_columns(slot)
+        np.testing.assert_array_equal(here["transfer"], np.flatnonzero(columns["slot"] == slot))
+        for name, column in columns.items():
+            np.testing.assert_array_equal(here[name], column[here["transfer"]], name)
+    for transfer, _, _ in plan.simulate(policy="per_port").critical_path:
+        ends = (columns["source"][transfer], columns["destination"][transfer])
+        assert plan.ends(transfer) == ends
+    with pytest.raises(IndexError):
+        plan.ends(len(plan))
+    opticoll.write_plan(plan, tmp_path / "folded.plan")
+    read = opticoll.read_plan(tmp_path / "folded.plan")
+    assert read.folded
+    assert read == plan
+    assert read.to_text() == plan.to_text()
+    # The reference verifier expands the file with a parser of its own.
+    assert reference.verify_text(plan.to_text()) == []
+    # One copy of an orbit gone: no longer folded, and no longer right.
+    text = plan.to_text().replace(" x64 ", " x63 ", 1).replace(f"end {len(plan)}", "end 16127")
+    broken = opticoll.Plan.from_text(text)
+    assert not broken.folded
+    assert broken.verify() != []
+
+
+def test_columns_of_a_plan_too_large_for_them_are_refused() -> None:
+    plan = opticoll.plan("all_reduce", "optree_paper", "relay_tree:pieces=64")
+    assert len(plan) == 2 * 64 * 1024 * 1023
+    assert plan.verify() == []
+    # A rank lacks 1023 blocks: from both sides in every slot but the last, here run backwards.
+    assert len(plan.slot_columns(0)["transfer"]) == 64 * 1024
+    assert len(plan.slot_columns(1)["transfer"]) == 2 * 64 * 1024
+    with pytest.raises(opticoll.errors.ScheduleError, match="slot_columns"):
+        plan.columns()

@@ -140,6 +140,8 @@ class Plan:
     def step_slots(self) -> list[int]: ...  # slots of each step of the schedule
     def __len__(self) -> int: ...  # transfers
     @property
+    def folded(self) -> bool: ...  # kept as what rank 0 sends, for all ranks
+    @property
     def wavelengths_used(self) -> int: ...
     @property
     def configurations(self) -> int: ...
@@ -153,8 +155,13 @@ class Plan:
 
         chunk, count, source, destination, action (0 copy, 1 reduce), direction (0 cw, 1 ccw),
         fibre, wavelength (CONVERTED: converted on the way), slot.
+        Raises ScheduleError for a folded plan of more than 2^26 transfers.
         """
-    def verify(self) -> list[Violation]: ...
+    def slot_columns(self, slot: int) -> dict[str, NDArray[Any]]:
+        """The columns of one slot, and `transfer`: the indices in the whole plan."""
+    def ends(self, transfer: int) -> tuple[int, int]: ...  # source and destination
+    def verify(self) -> list[Violation]:
+        """Everything wrong; transfers of a folded plan are orbits, for all their rotations."""
     def simulate(
         self,
         size: int | str | None = None,

@@ -300,6 +300,29 @@ impl Collective {
             })
     }
 
+    /// The most bytes that `count` chunks have, of those that lie any number of `step` chunks after
+    /// `chunk`, counted modulo all chunks; an error where they leave 64 bits.
+    ///
+    /// With P parts and size S, `count` chunks have the bytes floor(S count / P), and one more where
+    /// (S chunk mod P) + (S count mod P) reaches P. The first term takes every value that is congruent
+    /// to S chunk modulo g = gcd(S step, P), of which the largest is P - g + (S chunk mod g).
+    pub fn most_range_bytes(
+        &self,
+        size: Bytes,
+        chunk: u32,
+        count: u32,
+        step: u32,
+    ) -> Result<Bytes, UnitError> {
+        let parts = u128::from(self.parts());
+        let scaled = |chunks: u32| u128::from(size.get()) * u128::from(chunks) % parts;
+        let apart = gcd(scaled(step), parts);
+        let most = parts - apart + scaled(chunk) % apart;
+        let less = (scaled(chunk) + scaled(count)) / parts;
+        let more = (most + scaled(count)) / parts - less;
+        self.range_bytes(size, chunk, count)?
+            .plus(Bytes::new(more as u64))
+    }
+
     /// Into how many chunks the bytes that `size` counts are cut.
     fn parts(&self) -> u64 {
         let pieces = u64::from(self.pieces);
@@ -317,5 +340,13 @@ impl Collective {
             CollectiveKind::AllToAll => ranks * ranks,
             _ => ranks,
         }
+    }
+}
+
+fn gcd(one: u128, other: u128) -> u128 {
+    if one == 0 {
+        other
+    } else {
+        gcd(other % one, one)
     }
 }

@@ -6,6 +6,8 @@
 //! over several slots. Every transfer is one lightpath: one wavelength of one fibre, along its
 //! direction from source to destination.
 
+mod any;
+pub mod folded;
 pub mod text;
 
 use std::ops::Range;
@@ -13,6 +15,8 @@ use std::ops::Range;
 use crate::fabric::{Direction, Fabric};
 use crate::schedule::{Schedule, Transfer};
 use crate::units::Bytes;
+pub use any::{AnyPlan, PlanRef};
+pub use folded::{FoldedPlan, fold};
 
 /// The wavelength of a lightpath that converters may change at every rank.
 pub const CONVERTED: u16 = u16::MAX;
@@ -76,6 +80,41 @@ impl Plan {
     /// Whether nothing moves.
     pub fn is_empty(&self) -> bool {
         self.schedule.is_empty()
+    }
+
+    /// The same fabric, collective, claims and slots, without a step or lightpath.
+    pub fn without_lightpaths(&self) -> Plan {
+        let mut schedule = Schedule::new(self.schedule.collective);
+        schedule.claims = self.schedule.claims.clone();
+        Plan {
+            fabric: self.fabric.clone(),
+            schedule,
+            algorithm: self.algorithm.clone(),
+            size: self.size,
+            direction: Vec::new(),
+            fibre: Vec::new(),
+            wavelength: Vec::new(),
+            slot: Vec::new(),
+            step_slots: self.step_slots.clone(),
+        }
+    }
+
+    /// Makes room for `lightpaths` more.
+    pub fn reserve(&mut self, lightpaths: usize) {
+        self.schedule.reserve(lightpaths);
+        self.direction.reserve_exact(lightpaths);
+        self.fibre.reserve_exact(lightpaths);
+        self.wavelength.reserve_exact(lightpaths);
+        self.slot.reserve_exact(lightpaths);
+    }
+
+    /// Adds a lightpath to the open step of the schedule.
+    pub fn push(&mut self, lightpath: Lightpath) {
+        self.schedule.push(lightpath.transfer);
+        self.direction.push(lightpath.circuit.direction);
+        self.fibre.push(lightpath.circuit.fibre);
+        self.wavelength.push(lightpath.circuit.wavelength);
+        self.slot.push(lightpath.slot);
     }
 
     /// The circuit of a transfer.

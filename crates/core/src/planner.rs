@@ -43,7 +43,7 @@ use crate::algorithm::AlgorithmError;
 use crate::bound;
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::{Direction, Fabric, WdmRing};
-use crate::plan::{CONVERTED, Plan};
+use crate::plan::{AnyPlan, CONVERTED, Circuit, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::simulate::SimulationError;
 use crate::spec::{Spec, SpecError};
@@ -119,16 +119,26 @@ pub enum PlannerError {
     Wavelength(#[from] WavelengthError),
 }
 
-/// What fits into 16 GiB, with some 25 bytes for a transfer.
-const MOST_TRANSFERS: u64 = 1 << 29;
+/// The most transfers or orbits of a plan: what fits into 16 GiB, with some 25 bytes for each.
+const MOST_KEPT: u64 = 1 << 29;
 
 /// An all_gather along rotated relay trees in as few slots as were found, one chunk per lightpath
-/// and slot; for whole blocks never more slots than the best named algorithm. Blocks in pieces have
-/// a tree for each piece. Deterministic.
+/// and slot; for whole blocks never more slots than the best named algorithm, unless the plan is too
+/// large to be written out. Blocks in pieces have a tree for each piece. Folded where all lengths
+/// divide the number of ranks. Deterministic.
 ///
 /// # Errors
 /// Another collective than an all_gather, or one with another number of ranks than the fabric.
-pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
+    relay_tree_within(fabric, collective, MOST_KEPT)
+}
+
+/// The same with so many transfers or orbits at most.
+fn relay_tree_within(
+    fabric: &Fabric,
+    collective: Collective,
+    most: u64,
+) -> Result<AnyPlan, PlannerError> {
     let Fabric::WdmRing(ring) = fabric;
     if collective.kind() != CollectiveKind::AllGather {
         return Err(PlannerError::Collective {
@@ -142,44 +152,55 @@ pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, Plann
             fabric: ring.ranks,
         });
     }
-    let least = bound::best(ring, &collective).steps as u32;
-    let transfers = u64::from(ring.ranks).pow(2) * u64::from(collective.pieces());
-    if transfers > MOST_TRANSFERS {
-        return Err(PlannerError::TooLarge {
-            transfers,
-            most: MOST_TRANSFERS,
-        });
-    }
     capability::connected(ring)?;
     let pieces = collective.pieces();
+    let orbits = u64::from(ring.ranks) * u64::from(pieces);
+    let transfers = orbits * u64::from(ring.ranks);
+    let too_large = |transfers| PlannerError::TooLarge { transfers, most };
+    if orbits > most {
+        return Err(too_large(orbits));
+    }
     if ring.ranks < 2 {
-        return named::plan(&Spec::new("ring"), fabric, collective);
+        return named::plan(&Spec::new("ring"), fabric, collective).map(AnyPlan::Full);
     }
     if capability::is_special(ring) {
+        if transfers > most {
+            return Err(too_large(transfers));
+        }
         return capability::all_gather(fabric, collective);
     }
+    let least = bound::best(ring, &collective).steps as u32;
+    // Hop by hop in both directions is always possible.
+    let enough = pieces.saturating_mul(ring.ranks).saturating_add(1);
+    let kept = Kept::of(transfers, most);
+    let menus = menus(ring, kept);
+    if kept == Kept::Orbits {
+        return search(ring, pieces, &menus, least, enough)
+            .map(|found| found.plan(fabric, collective))
+            .ok_or(too_large(transfers));
+    }
     if pieces > 1 {
-        // Hop by hop in both directions is always possible.
-        let enough = pieces.saturating_mul(ring.ranks).saturating_add(1);
-        return search(ring, pieces, least, enough)
+        return search(ring, pieces, &menus, least, enough)
             .map(|found| found.plan(fabric, collective))
             .ok_or(PlannerError::NotFound { pieces });
     }
     let (name, at_least) = named::fewest_slots(ring);
-    if let Some(found) = search(ring, 1, least, at_least) {
+    if let Some(found) = search(ring, 1, &menus, least, at_least) {
         return Ok(found.plan(fabric, collective));
     }
     // The named algorithm may need more than its loads say.
     let named = named::plan(&Spec::new(name), fabric, collective)?;
-    Ok(match search(ring, 1, at_least.max(least), named.slots()) {
-        Some(found) => found.plan(fabric, collective),
-        None => named,
-    })
+    Ok(
+        match search(ring, 1, &menus, at_least.max(least), named.slots()) {
+            Some(found) => found.plan(fabric, collective),
+            None => AnyPlan::Full(named),
+        },
+    )
 }
 
 /// All_gathers over circuits that do not change within a level: for one level, two and three the
 /// plan of fewest slots, where there is one. For a collective in pieces, with all pieces at once.
-pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<Plan> {
+pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<AnyPlan> {
     let Fabric::WdmRing(ring) = fabric;
     if collective.kind() != CollectiveKind::AllGather
         || collective.ranks() != ring.ranks
@@ -189,10 +210,32 @@ pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<Plan> {
     {
         return Vec::new();
     }
-    levels::layouts(ring, collective.pieces(), levels::MOST_LEVELS)
+    let transfers = u64::from(collective.chunks()) * u64::from(ring.ranks);
+    let kept = Kept::of(transfers, MOST_KEPT);
+    levels::layouts(ring, collective.pieces(), levels::MOST_LEVELS, kept)
         .iter()
         .filter_map(|layout| levels::plan(fabric, collective, layout))
         .collect()
+}
+
+/// In what form a plan may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// Folded only.
+    Orbits,
+    /// Folded or not.
+    Any,
+}
+
+impl Kept {
+    /// The forms in which a plan of so many transfers can be kept.
+    fn of(transfers: u64, most: u64) -> Kept {
+        if transfers > most {
+            Kept::Orbits
+        } else {
+            Kept::Any
+        }
+    }
 }
 
 /// A tree with the channels of its rotations, if they are not the regular ones.
@@ -205,8 +248,7 @@ struct Found {
 /// A tree that packs into as few steps as were found, from `least` on; `None` if none takes fewer
 /// than `enough`. Numbers of steps are tried in widening strides until one works, and then halfway
 /// between it and the last that did not.
-fn search(ring: &WdmRing, pieces: u32, least: u32, enough: u32) -> Option<Found> {
-    let menus = menus(ring);
+fn search(ring: &WdmRing, pieces: u32, menus: &[Menu], least: u32, enough: u32) -> Option<Found> {
     let mut best: Option<Found> = None;
     let (mut failed, mut works) = (least.max(1) - 1, enough);
     let mut stride = 1;
@@ -216,7 +258,7 @@ fn search(ring: &WdmRing, pieces: u32, least: u32, enough: u32) -> Option<Found>
             None => (failed + stride).min(works - 1),
             Some(_) => failed + (works - failed) / 2,
         };
-        match attempt(ring, pieces, &menus, steps, works) {
+        match attempt(ring, pieces, menus, steps, works) {
             Some(found) => {
                 works = found.steps;
                 best = Some(found);
@@ -234,13 +276,7 @@ fn search(ring: &WdmRing, pieces: u32, least: u32, enough: u32) -> Option<Found>
 
 /// The best of the trees of `steps` steps with channels for all rotations in fewer than `enough`
 /// steps, if any.
-fn attempt(
-    ring: &WdmRing,
-    pieces: u32,
-    menus: &[(Vec<u32>, Reserve)],
-    steps: u32,
-    enough: u32,
-) -> Option<Found> {
+fn attempt(ring: &WdmRing, pieces: u32, menus: &[Menu], steps: u32, enough: u32) -> Option<Found> {
     let mut best: Option<Found> = None;
     for (lengths, reserve) in menus {
         let (ranks, channels) = (ring.ranks, ring.channels());
@@ -275,11 +311,17 @@ fn attempt(
     best
 }
 
-/// Lists of lengths to try, each with what to keep back.
-fn menus(ring: &WdmRing) -> Vec<(Vec<u32>, Reserve)> {
+/// Lengths to try, with what to keep back.
+type Menu = (Vec<u32>, Reserve);
+
+/// The menus to try; folded plans need lengths that divide N.
+fn menus(ring: &WdmRing, kept: Kept) -> Vec<Menu> {
     let ranks = ring.ranks;
     let most = ring.channels().min(ranks / 2).min(ring.longest()).max(1);
     let dividing: Vec<u32> = (1..=most).filter(|length| ranks % *length == 0).collect();
+    if kept == Kept::Orbits {
+        return vec![(dividing, Reserve::Nothing)];
+    }
     let powers: Vec<u32> = (0..31)
         .map(|bit| 1 << bit)
         .take_while(|length| *length <= most)
@@ -317,62 +359,89 @@ fn menus(ring: &WdmRing) -> Vec<(Vec<u32>, Reserve)> {
 }
 
 impl Found {
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Plan {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> AnyPlan {
         let Fabric::WdmRing(ring) = fabric;
-        let mut plan = Plan {
-            fabric: fabric.clone(),
-            schedule: Schedule::new(collective),
-            algorithm: "relay_tree".into(),
-            size: None,
-            direction: Vec::new(),
-            fibre: Vec::new(),
-            wavelength: Vec::new(),
-            slot: Vec::new(),
-            step_slots: (0..self.steps).map(|slot| slot..slot + 1).collect(),
-        };
-        plan.schedule.claims = Claims {
-            schedule_steps: Some(self.steps),
-            ..Claims::default()
-        };
-        let transfers = self.tree.len() * ring.ranks as usize;
-        plan.schedule.reserve(transfers);
-        plan.direction.reserve_exact(transfers);
-        plan.fibre.reserve_exact(transfers);
-        plan.wavelength.reserve_exact(transfers);
-        plan.slot.reserve_exact(transfers);
+        let mut plan = empty_plan(fabric, collective, "relay_tree".into(), self.steps);
+        // Dead wavelengths leave gaps among the channels of an orbit.
+        let folded = self.placed.is_none() && ring.is_even();
+        let ranks = if folded { 1 } else { ring.ranks };
+        plan.reserve(self.tree.len() * ranks as usize);
         for step in 0..self.steps {
             plan.schedule.begin_step();
-            match &self.placed {
-                Some(placed) => placed[step as usize]
-                    .iter()
-                    .for_each(|(_, path)| self.put(&mut plan, ring, step, *path)),
-                None => pack::exactly(ring.ranks, &self.tree, step, |path| {
-                    self.put(&mut plan, ring, step, path);
-                }),
+            let Some(placed) = &self.placed else {
+                pack::exactly(&self.tree, step, |edge, first| {
+                    for source in 0..ranks {
+                        let origin = source + ring.ranks - edge.parent;
+                        let channel = first + source % edge.length;
+                        plan.push(lightpath(ring, collective, edge, origin, step, channel));
+                    }
+                });
+                continue;
+            };
+            for (_, path) in &placed[step as usize] {
+                let edge = &self.tree[path.edge as usize];
+                let (origin, channel) = (path.origin, path.channel);
+                plan.push(lightpath(ring, collective, edge, origin, step, channel));
             }
         }
-        plan
+        if folded {
+            AnyPlan::Folded(FoldedPlan { orbits: plan })
+        } else {
+            AnyPlan::Full(plan)
+        }
     }
+}
 
-    fn put(&self, plan: &mut Plan, ring: &WdmRing, step: u32, path: pack::Placed) {
-        let edge = self.tree[path.edge as usize];
-        plan.schedule.push(Transfer::copy(
-            path.origin * plan.schedule.collective.pieces() + edge.piece,
-            (path.origin + edge.parent) % ring.ranks,
-            (path.origin + edge.child(ring.ranks)) % ring.ranks,
-        ));
-        plan.direction.push(if edge.clockwise {
-            Direction::Clockwise
-        } else {
-            Direction::CounterClockwise
-        });
-        let (fibre, wavelength) = ring.channel(path.channel);
-        plan.fibre.push(fibre);
-        plan.wavelength.push(if ring.converters {
-            CONVERTED
-        } else {
-            wavelength
-        });
-        plan.slot.push(step);
+/// A plan of so many steps of one slot each, without lightpaths yet.
+fn empty_plan(fabric: &Fabric, collective: Collective, algorithm: String, steps: u32) -> Plan {
+    let mut schedule = Schedule::new(collective);
+    schedule.claims = Claims {
+        schedule_steps: Some(steps),
+        ..Claims::default()
+    };
+    Plan {
+        fabric: fabric.clone(),
+        schedule,
+        algorithm,
+        size: None,
+        direction: Vec::new(),
+        fibre: Vec::new(),
+        wavelength: Vec::new(),
+        slot: Vec::new(),
+        step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
+    }
+}
+
+/// An edge of the tree, turned by its origin.
+fn lightpath(
+    ring: &WdmRing,
+    collective: Collective,
+    edge: &Edge,
+    origin: u32,
+    slot: u32,
+    channel: u32,
+) -> Lightpath {
+    let origin = origin % ring.ranks;
+    let (fibre, wavelength) = ring.channel(channel);
+    Lightpath {
+        slot,
+        circuit: Circuit {
+            direction: if edge.clockwise {
+                Direction::Clockwise
+            } else {
+                Direction::CounterClockwise
+            },
+            fibre,
+            wavelength: if ring.converters {
+                CONVERTED
+            } else {
+                wavelength
+            },
+        },
+        transfer: Transfer::copy(
+            origin * collective.pieces() + edge.piece,
+            (origin + edge.parent) % ring.ranks,
+            (origin + edge.child(ring.ranks)) % ring.ranks,
+        ),
     }
 }

@@ -13,7 +13,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::outcome::Outcome;
-use crate::plan::Plan;
+use crate::plan::PlanRef;
 use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, UnitError};
 
@@ -53,6 +53,17 @@ pub enum SimulationError {
         transfer: usize,
         /// What is wrong with it.
         problem: &'static str,
+    },
+    /// The quotient of a folded plan by the rotations that keep channels has too many transfers.
+    #[error(
+        "without barriers a plan with lightpaths of so many lengths is simulated as {transfers} \
+         transfers: {most} at most; another policy will do"
+    )]
+    TooLarge {
+        /// The transfers to simulate.
+        transfers: u64,
+        /// The most allowed.
+        most: u64,
     },
     /// A time left 64 bits.
     #[error(transparent)]
@@ -156,8 +167,8 @@ impl FromStr for Policy {
 /// # Errors
 /// An unknown name, a policy that the simulator does not know, a plan whose transfers leave the
 /// fabric, or a time beyond 64 bits of picoseconds.
-pub fn simulate(
-    plan: &Plan,
+pub fn simulate<'a>(
+    plan: impl Into<PlanRef<'a>>,
     size: Bytes,
     policy: Policy,
     simulator: &str,

@@ -18,6 +18,8 @@
 //!   exactly once, and at the end every rank has what the collective demands (`data`),
 //! - what is claimed of the schedule is true (`claims`).
 //!
+//! What rotation makes of a folded plan is proved from what rank 0 sends (`folded`).
+//!
 //! An entry out of range is reported once and takes no part in the later checks. A transfer whose
 //! source does not hold its chunk is reported once and then counts as delivered, so that one
 //! mistake is not repeated for all that follows from it.
@@ -54,6 +56,7 @@ mod claims;
 mod combining;
 mod copying;
 mod data;
+mod folded;
 mod form;
 mod light;
 mod order;
@@ -63,7 +66,7 @@ mod resources;
 use std::fmt;
 
 use crate::fabric::Direction;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanRef};
 use order::Order;
 use report::Report;
 
@@ -120,13 +123,15 @@ pub enum ViolationKind {
     Missing,
     /// A claim of the schedule is not true.
     Claim,
+    /// A folded plan that no rotations make whole.
+    Symmetry,
     /// The plan is larger than the verifier can replay, and hence not proved.
     TooLarge,
 }
 
 impl ViolationKind {
     /// All kinds, in the order in which they are checked.
-    pub const ALL: [ViolationKind; 26] = [
+    pub const ALL: [ViolationKind; 27] = [
         ViolationKind::Columns,
         ViolationKind::RankCount,
         ViolationKind::RankRange,
@@ -152,6 +157,7 @@ impl ViolationKind {
         ViolationKind::CopyConflict,
         ViolationKind::Missing,
         ViolationKind::Claim,
+        ViolationKind::Symmetry,
         ViolationKind::TooLarge,
     ];
 
@@ -183,6 +189,7 @@ impl ViolationKind {
             ViolationKind::CopyConflict => "copy_conflict",
             ViolationKind::Missing => "missing",
             ViolationKind::Claim => "claim",
+            ViolationKind::Symmetry => "symmetry",
             ViolationKind::TooLarge => "too_large",
         }
     }
@@ -248,16 +255,25 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Everything that is wrong with a plan; empty where it is proved.
+/// Everything that is wrong with a plan; empty where it is proved. A folded plan is proved through
+/// its symmetry: transfers are then orbits, and each violation stands for all its rotations.
 ///
 /// Of each kind the first 100 000 violations are listed, and one more counts the rest.
-pub fn verify(plan: &Plan) -> Vec<Violation> {
+pub fn verify<'a>(plan: impl Into<PlanRef<'a>>) -> Vec<Violation> {
+    match plan.into() {
+        PlanRef::Full(plan) => full(plan),
+        PlanRef::Folded(plan) => folded::verify(plan),
+    }
+}
+
+fn full(plan: &Plan) -> Vec<Violation> {
     let mut report = Report::default();
     if let Some(admitted) = form::check(plan, &mut report) {
         let order = Order::by_slot(plan, &admitted);
         let riders = light::check(plan, &admitted, &order, &mut report);
         resources::check(plan, &admitted, &order, &riders, &mut report);
-        data::check(plan, &admitted, &mut report);
+        let chunks = 0..plan.schedule.collective.chunks();
+        data::check(plan, &admitted, chunks, &mut report);
         claims::check(plan, &admitted, &mut report);
     }
     report.finish()

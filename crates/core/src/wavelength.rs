@@ -25,12 +25,14 @@ pub(crate) mod grid;
 mod optimal;
 mod order;
 
+use std::collections::BTreeMap;
+
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
 
 use crate::fabric::{Direction, Fabric, WdmRing};
-use crate::plan::{CONVERTED, Plan};
+use crate::plan::{CONVERTED, FoldedPlan, Lightpath, Plan, PlanRef};
 use crate::route::{Arc, loads};
 use crate::schedule::Schedule;
 use crate::spec::{Spec, SpecError};
@@ -416,16 +418,39 @@ fn place(
 
 /// How many distinct wavelengths a plan lights anywhere. With converters: the greatest number of
 /// lightpaths on one fibre of one link in one slot.
-pub fn wavelengths_used(plan: &Plan) -> u32 {
-    let Fabric::WdmRing(ring) = &plan.fabric;
-    if ring.converters {
-        return greatest_load(plan, ring);
+pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
+    let plan = plan.into();
+    let Fabric::WdmRing(ring) = &plan.kept().fabric;
+    match plan {
+        PlanRef::Full(plan) if ring.converters => return greatest_load(plan, ring),
+        PlanRef::Folded(plan) if ring.converters => return greatest_folded_load(plan),
+        _ => {}
     }
     let mut lit = vec![false; usize::from(u16::MAX) + 1];
-    for &wavelength in &plan.wavelength {
-        lit[usize::from(wavelength)] = true;
+    for index in 0..plan.kept().len() {
+        match plan {
+            PlanRef::Full(plan) => lit[usize::from(plan.wavelength[index])] = true,
+            PlanRef::Folded(plan) => (0..plan.links(index))
+                .map(|source| plan.copy(index, source).circuit.wavelength)
+                .for_each(|wavelength| lit[usize::from(wavelength)] = true),
+        }
     }
     lit.iter().filter(|&&lit| lit).count() as u32
+}
+
+/// The same for a folded plan: every link is crossed by as many copies of an orbit as it has links,
+/// those that leave the ranks below that number among them, as far as fibres go.
+fn greatest_folded_load(plan: &FoldedPlan) -> u32 {
+    let mut loads = BTreeMap::new();
+    for orbit in 0..plan.orbits.len() {
+        for source in 0..plan.links(orbit) {
+            let Lightpath { slot, circuit, .. } = plan.copy(orbit, source);
+            *loads
+                .entry((slot, circuit.fibre, circuit.direction))
+                .or_insert(0) += 1;
+        }
+    }
+    loads.into_values().max().unwrap_or(0)
 }
 
 /// The greatest number of lightpaths on one fibre of one link in one slot.

@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1};
 use opticoll::algorithm;
 use opticoll::bound;
 use opticoll::collective::{self, CollectiveKind};
-use opticoll::plan::{self, text};
+use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
 use opticoll::planner;
 use opticoll::route;
 use opticoll::simulate;
@@ -15,11 +15,12 @@ use opticoll::units::Bytes;
 use opticoll::verify;
 use opticoll::wavelength::{self, Assignment};
 use opticoll::{fabric, schedule};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::collective::Collective;
-use crate::error::{AlgorithmError, IntoPyErr, UnitError};
+use crate::error::{AlgorithmError, IntoPyErr, ScheduleError, UnitError};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
 use crate::schedule::Schedule;
@@ -48,19 +49,27 @@ impl Size {
 #[pyclass(frozen, eq, module = "opticoll._core")]
 #[derive(PartialEq)]
 pub(crate) struct Plan {
-    plan: Arc<plan::Plan>,
+    plan: Arc<AnyPlan>,
 }
 
 impl Plan {
-    fn from_core(plan: plan::Plan) -> Plan {
+    fn from_core(plan: AnyPlan) -> Plan {
         Plan {
             plan: Arc::new(plan),
         }
     }
 
+    fn kept(&self) -> &plan::Plan {
+        self.plan.kept()
+    }
+
+    fn whole(&self) -> PlanRef<'_> {
+        PlanRef::from(&*self.plan)
+    }
+
     /// The size given, else the plan's own.
     fn size_or(&self, size: Option<Size>) -> PyResult<Bytes> {
-        match (size, self.plan.size) {
+        match (size, self.kept().size) {
             (Some(size), _) => size.bytes(),
             (None, Some(size)) => Ok(size),
             (None, None) => Err(UnitError::new_err(
@@ -74,51 +83,50 @@ impl Plan {
 impl Plan {
     #[staticmethod]
     fn from_text(py: Python<'_>, text: &str) -> PyResult<Plan> {
-        py.detach(|| text::read(text))
+        py.detach(|| text::read_any(text))
             .map(Plan::from_core)
             .map_err(IntoPyErr::into_py_err)
     }
 
     fn to_text(&self, py: Python<'_>) -> String {
-        py.detach(|| text::write(&self.plan))
+        py.detach(|| text::write(self.whole()))
     }
 
     #[getter]
     fn fabric(&self) -> Fabric {
         Fabric {
-            fabric: self.plan.fabric.clone(),
+            fabric: self.kept().fabric.clone(),
         }
     }
 
     #[getter]
     fn collective(&self) -> Collective {
         Collective {
-            collective: self.plan.schedule.collective,
+            collective: self.kept().schedule.collective,
         }
     }
 
     #[getter]
     fn algorithm(&self) -> &str {
-        &self.plan.algorithm
+        &self.kept().algorithm
     }
 
     #[getter]
     fn size_bytes(&self) -> Option<u64> {
-        self.plan.size.map(Bytes::get)
+        self.kept().size.map(Bytes::get)
     }
 
     fn with_size(&self, py: Python<'_>, size_bytes: u64) -> Plan {
         let size = Some(Bytes::new(size_bytes));
-        if self.plan.size == size {
+        if self.kept().size == size {
             return Plan {
                 plan: Arc::clone(&self.plan),
             };
         }
         py.detach(|| {
-            Plan::from_core(plan::Plan {
-                size,
-                ..plan::Plan::clone(&self.plan)
-            })
+            let mut plan = AnyPlan::clone(&self.plan);
+            plan.kept_mut().size = size;
+            Plan::from_core(plan)
         })
     }
 
@@ -129,7 +137,7 @@ impl Plan {
 
     #[getter]
     fn step_slots(&self) -> Vec<u32> {
-        self.plan
+        self.kept()
             .step_slots
             .iter()
             .map(|slots| slots.end - slots.start)
@@ -137,30 +145,35 @@ impl Plan {
     }
 
     fn __len__(&self) -> usize {
-        self.plan.len()
+        self.plan.transfers() as usize
+    }
+
+    #[getter]
+    fn folded(&self) -> bool {
+        matches!(*self.plan, AnyPlan::Folded(_))
     }
 
     #[getter]
     fn wavelengths_used(&self, py: Python<'_>) -> u32 {
-        py.detach(|| wavelength::wavelengths_used(&self.plan))
+        py.detach(|| wavelength::wavelengths_used(self.whole()))
     }
 
     #[getter]
     fn configurations(&self, py: Python<'_>) -> u64 {
-        py.detach(|| simulate::circuit::configurations(&self.plan))
+        py.detach(|| simulate::circuit::configurations(self.whole()))
     }
 
     #[getter]
     fn claimed_steps(&self) -> Option<u64> {
-        self.plan.schedule.claims.paper_steps
+        self.kept().schedule.claims.paper_steps
     }
 
     /// The lower bound on slots: (slots, name, assumption). It counts one chunk per lightpath, so
     /// there is none for plans whose lightpaths carry more.
     #[getter]
     fn bound(&self, py: Python<'_>) -> Option<(u64, &'static str, &'static str)> {
-        let fabric::Fabric::WdmRing(ring) = &self.plan.fabric;
-        let schedule = &self.plan.schedule;
+        let fabric::Fabric::WdmRing(ring) = &self.kept().fabric;
+        let schedule = &self.kept().schedule;
         py.detach(|| {
             let single = schedule.count().iter().all(|&count| count == 1);
             single.then(|| {
@@ -171,31 +184,49 @@ impl Plan {
     }
 
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (plan, schedule) = (&self.plan, &self.plan.schedule);
-        let actions: Vec<u8> = schedule
-            .action()
-            .iter()
-            .map(|action| *action as u8)
-            .collect();
-        let directions: Vec<u8> = plan.direction.iter().map(|way| *way as u8).collect();
-        let columns = PyDict::new(py);
-        columns.set_item("chunk", PyArray1::from_slice(py, schedule.chunk()))?;
-        columns.set_item("count", PyArray1::from_slice(py, schedule.count()))?;
-        columns.set_item("source", PyArray1::from_slice(py, schedule.source()))?;
-        columns.set_item(
-            "destination",
-            PyArray1::from_slice(py, schedule.destination()),
-        )?;
-        columns.set_item("action", actions.into_pyarray(py))?;
-        columns.set_item("direction", directions.into_pyarray(py))?;
-        columns.set_item("fibre", PyArray1::from_slice(py, &plan.fibre))?;
-        columns.set_item("wavelength", PyArray1::from_slice(py, &plan.wavelength))?;
-        columns.set_item("slot", PyArray1::from_slice(py, &plan.slot))?;
+        let transfers = self.plan.transfers();
+        if transfers > MOST_COLUMNS {
+            return Err(ScheduleError::new_err(format!(
+                "columns of {transfers} transfers are too large: {MOST_COLUMNS} at most; \
+                 `slot_columns` gives those of a slot"
+            )));
+        }
+        match &*self.plan {
+            AnyPlan::Full(plan) => to_columns(py, plan),
+            AnyPlan::Folded(plan) => to_columns(py, &py.detach(|| plan.unfold())),
+        }
+    }
+
+    fn slot_columns<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
+        let (indices, plan) = py.detach(|| {
+            let mut here = self.kept().without_lightpaths();
+            let of_slot = self.whole().of_slot(slot);
+            let indices: Vec<u64> = of_slot
+                .map(|(index, lightpath)| {
+                    here.push(lightpath);
+                    index
+                })
+                .collect();
+            (indices, here)
+        });
+        let columns = to_columns(py, &plan)?;
+        columns.set_item("transfer", indices.into_pyarray(py))?;
         Ok(columns)
     }
 
+    /// Source and destination of a transfer.
+    fn ends(&self, transfer: u64) -> PyResult<(u32, u32)> {
+        let Lightpath {
+            transfer: moved, ..
+        } = self.whole().lightpath(transfer).ok_or_else(|| {
+            let transfers = self.plan.transfers();
+            PyIndexError::new_err(format!("there is no transfer {transfer}, of {transfers}"))
+        })?;
+        Ok((moved.source, moved.destination))
+    }
+
     fn verify(&self, py: Python<'_>) -> Vec<Violation> {
-        let violations = py.detach(|| verify::verify(&self.plan));
+        let violations = py.detach(|| verify::verify(self.whole()));
         violations
             .into_iter()
             .map(|violation| Violation { violation })
@@ -212,22 +243,49 @@ impl Plan {
     ) -> PyResult<Outcome> {
         let policy: simulate::Policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
         let size = self.size_or(size)?;
-        py.detach(|| simulate::simulate(&self.plan, size, policy, simulator))
+        py.detach(|| simulate::simulate(self.whole(), size, policy, simulator))
             .map(Outcome::from_core)
             .map_err(IntoPyErr::into_py_err)
     }
 
     fn __repr__(&self) -> String {
-        let plan = &self.plan;
+        let plan = self.kept();
         let kind = plan.schedule.collective.kind();
         format!(
             "<Plan of {kind} by {} on {} ranks: {} slots, {} transfers>",
             plan.algorithm,
             plan.fabric.ranks(),
             plan.slots(),
-            plan.len()
+            self.plan.transfers()
         )
     }
+}
+
+/// The most transfers that are put into columns: some 4 GB on the way.
+const MOST_COLUMNS: u64 = 1 << 26;
+
+fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, PyDict>> {
+    let schedule = &plan.schedule;
+    let actions: Vec<u8> = schedule
+        .action()
+        .iter()
+        .map(|action| *action as u8)
+        .collect();
+    let directions: Vec<u8> = plan.direction.iter().map(|way| *way as u8).collect();
+    let columns = PyDict::new(py);
+    columns.set_item("chunk", PyArray1::from_slice(py, schedule.chunk()))?;
+    columns.set_item("count", PyArray1::from_slice(py, schedule.count()))?;
+    columns.set_item("source", PyArray1::from_slice(py, schedule.source()))?;
+    columns.set_item(
+        "destination",
+        PyArray1::from_slice(py, schedule.destination()),
+    )?;
+    columns.set_item("action", actions.into_pyarray(py))?;
+    columns.set_item("direction", directions.into_pyarray(py))?;
+    columns.set_item("fibre", PyArray1::from_slice(py, &plan.fibre))?;
+    columns.set_item("wavelength", PyArray1::from_slice(py, &plan.wavelength))?;
+    columns.set_item("slot", PyArray1::from_slice(py, &plan.slot))?;
+    Ok(columns)
 }
 
 /// One rule broken in one place.
@@ -407,5 +465,5 @@ fn lay_out(
     let mut plan = wavelength::assign(schedule, directions, fabric, assignment, algorithm)
         .map_err(IntoPyErr::into_py_err)?;
     plan.size = size_bytes.map(Bytes::new);
-    Ok(Plan::from_core(plan))
+    Ok(Plan::from_core(AnyPlan::Full(plan)))
 }

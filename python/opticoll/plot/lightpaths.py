@@ -39,10 +39,9 @@ class Lightpaths:
 def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
     """The lightpaths of a plan, or of one slot of it."""
     ranks, wavelengths = plan.fabric.ranks, plan.fabric.wavelengths
-    columns = plan.columns()
-    chosen = slice(None) if slot is None else np.flatnonzero(columns["slot"] == slot)
+    columns = plan.columns() if slot is None else plan.slot_columns(slot)
     source, destination, way, fibre, wavelength, slots = (
-        columns[name][chosen].astype(np.int64)
+        columns[name].astype(np.int64)
         for name in ("source", "destination", "direction", "fibre", "wavelength", "slot")
     )
     start = np.where(way == 0, source, destination)

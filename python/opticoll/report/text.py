@@ -299,12 +299,11 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
     ]
     lines = [align(facts)]
     if path:
-        columns = plan.columns()
         shown = path if len(path) <= MOST_PATH else [*path[: MOST_PATH - 1], path[-1]]
         rows = [
             [
                 f"  transfer {transfer}",
-                f"{columns['source'][transfer]} > {columns['destination'][transfer]}",
+                "{} > {}".format(*plan.ends(transfer)),
                 f"from {human_time(start)}",
                 f"to {human_time(end)}",
             ]
@@ -325,10 +324,10 @@ def lightpath_lines(plan: Plan, slot: int) -> str:
     """The lightpaths of a slot in words, the first of them where they are many."""
     if not plan.slots:
         return "no slots: nothing needs to be sent"
-    columns = plan.columns()
-    (here,) = (columns["slot"] == slot).nonzero()
+    columns = plan.slot_columns(slot)
+    here = len(columns["transfer"])
     rows = []
-    for index in here[:MOST_LIGHTPATHS]:
+    for index in range(min(here, MOST_LIGHTPATHS)):
         chunk, count = int(columns["chunk"][index]), int(columns["count"][index])
         rows.append(
             [
@@ -340,11 +339,11 @@ def lightpath_lines(plan: Plan, slot: int) -> str:
                 f"wavelength {wavelength_name(int(columns['wavelength'][index]))}",
             ]
         )
-    lines = [f"slot {slot}: {plural(len(here), 'lightpath')}"]
+    lines = [f"slot {slot}: {plural(here, 'lightpath')}"]
     if rows:
         lines.append(align(rows))
-    if len(here) > MOST_LIGHTPATHS:
-        lines.append(f"and {len(here) - MOST_LIGHTPATHS} more (all of them with --json)")
+    if here > MOST_LIGHTPATHS:
+        lines.append(f"and {here - MOST_LIGHTPATHS} more (all of them with --json)")
     return "\n".join(lines)
 
 

@@ -51,8 +51,7 @@ class SlotRow(TypedDict):
 
 def slot_values(plan: Plan, slot: int) -> SlotRow:
     """The head of a plan and the lightpaths of a slot, in the order of the schedule."""
-    columns = plan.columns()
-    (here,) = (columns["slot"] == slot).nonzero()
+    columns = plan.slot_columns(slot)
     return SlotRow(
         collective=plan.collective.kind,
         algorithm=plan.algorithm,
@@ -65,7 +64,7 @@ def slot_values(plan: Plan, slot: int) -> SlotRow:
         slot=slot,
         lightpaths=[
             LightpathRow(
-                transfer=int(index),
+                transfer=int(transfer),
                 action=ACTIONS[columns["action"][index]],
                 chunks=[int(columns["chunk"][index]), int(columns["count"][index])],
                 source=int(columns["source"][index]),
@@ -74,7 +73,7 @@ def slot_values(plan: Plan, slot: int) -> SlotRow:
                 fibre=int(columns["fibre"][index]),
                 wavelength=int(columns["wavelength"][index]),
             )
-            for index in here
+            for index, transfer in enumerate(columns["transfer"])
         ],
     )
 

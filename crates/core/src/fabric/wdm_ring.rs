@@ -228,6 +228,12 @@ fn build(spec: &Spec) -> Result<Fabric, FabricError> {
 }
 
 impl WdmRing {
+    /// Whether the ring looks the same from every rank, on all its channels, and light goes to one
+    /// receiver: no broken links, dead wavelengths or light trees. Plans fold on such rings only.
+    pub fn is_even(&self) -> bool {
+        self.broken.is_empty() && self.dead.is_empty() && !self.multicast
+    }
+
     /// Channels per direction that can be used: fibres times wavelengths, without the dead ones.
     pub fn channels(&self) -> u32 {
         self.fibres * self.wavelengths - self.dead.len() as u32

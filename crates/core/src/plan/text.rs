@@ -16,16 +16,19 @@
 //! ```
 
 mod compress;
+mod folded;
 mod read;
+mod statement;
+mod words;
 
 use std::fmt::Write;
 
 use thiserror::Error;
 
-use super::{CONVERTED, Lightpath, Plan};
+use super::{CONVERTED, FoldedPlan, Lightpath, Plan, PlanRef};
 use crate::schedule::{Action, Claims};
 use compress::{Block, Modulus};
-pub use read::read;
+pub use read::{read, read_any};
 
 /// Where and why a plan file was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -43,26 +46,46 @@ pub struct PlanTextError {
 const MAGIC: &str = "opticoll plan 1";
 
 /// The plan as text. Lightpaths that are shifted copies of one another are written once, with
-/// their repetition.
-pub fn write(plan: &Plan) -> String {
+/// their repetition; those of an orbit of a folded plan in as many statements as it has fibres.
+pub fn write<'a>(plan: impl Into<PlanRef<'a>>) -> String {
+    let plan = plan.into();
     let mut text = String::new();
-    write_head(plan, &mut text);
+    write_head(plan.kept(), &mut text);
+    match plan {
+        PlanRef::Full(plan) => write_slots(plan, &mut text),
+        PlanRef::Folded(plan) => write_orbits(plan, &mut text),
+    }
+    let _ = writeln!(text, "end {}", plan.transfers());
+    text
+}
+
+fn write_slots(plan: &Plan, text: &mut String) {
     let modulus = Modulus {
         ranks: plan.fabric.ranks(),
         chunks: plan.schedule.collective.chunks(),
     };
-    for (slot, lightpaths) in by_slot(plan) {
+    for (slot, indices) in by_slot(plan) {
         let _ = writeln!(text, "slot {slot}");
-        for block in compress::compress(lightpaths, modulus) {
-            write_block(&block, &mut text);
+        let lightpaths = indices.iter().map(|&index| plan.lightpath(index));
+        for block in compress::compress(lightpaths.collect(), modulus) {
+            write_block(&block, text);
         }
     }
-    let _ = writeln!(text, "end {}", plan.len());
-    text
 }
 
-/// The lightpaths of each slot that has any.
-fn by_slot(plan: &Plan) -> impl Iterator<Item = (u32, Vec<Lightpath>)> + '_ {
+fn write_orbits(plan: &FoldedPlan, text: &mut String) {
+    for (slot, orbits) in by_slot(&plan.orbits) {
+        let _ = writeln!(text, "slot {slot}");
+        for orbit in orbits {
+            for block in folded::statements(plan, orbit) {
+                write_block(&block, text);
+            }
+        }
+    }
+}
+
+/// The lightpaths of each slot that has any, as indices.
+fn by_slot(plan: &Plan) -> impl Iterator<Item = (u32, Vec<usize>)> + '_ {
     let mut indices: Vec<u32> = (0..plan.len() as u32).collect();
     indices.sort_by_key(|&index| plan.slot[index as usize]);
     let mut rest = 0;
@@ -73,10 +96,7 @@ fn by_slot(plan: &Plan) -> impl Iterator<Item = (u32, Vec<Lightpath>)> + '_ {
         rest += count;
         Some((
             slot,
-            tail[..count]
-                .iter()
-                .map(|&index| plan.lightpath(index as usize))
-                .collect(),
+            tail[..count].iter().map(|&index| index as usize).collect(),
         ))
     })
 }

@@ -6,12 +6,12 @@
 //! estimated to be faster than the fastest found.
 
 use super::levels::{self, Layout};
-use super::{PlannerError, capability, named, relay_tree};
+use super::{Kept, MOST_KEPT, PlannerError, capability, named, relay_tree_within};
 use crate::bound;
 use crate::bound::time::{Charge, TimeBound};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, WdmRing};
-use crate::plan::Plan;
+use crate::plan::AnyPlan;
 use crate::simulate::{self, Policy};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time, UnitError};
@@ -34,8 +34,8 @@ pub struct Aim {
     pub size: Bytes,
     /// When reconfiguration is charged.
     pub policy: Policy,
-    /// The most transfers that a plan may have: what fits into memory. A transfer takes about 25
-    /// bytes.
+    /// The most transfers that a plan may have, or orbits where it is folded: what fits into memory.
+    /// Each takes about 25 bytes.
     pub most_transfers: u64,
 }
 
@@ -56,7 +56,7 @@ pub struct Candidate {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// The plan.
-    pub plan: Plan,
+    pub plan: AnyPlan,
     /// Its simulated time.
     pub time: Time,
     /// The bound on its slots, for the plan's own number of pieces.
@@ -125,7 +125,7 @@ pub fn auto(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Choice,
     capability::connected(ring)?;
     let mut prospects = prospects(ring, collective, aim)?;
     prospects.sort_by_key(|prospect| (prospect.estimate, prospect.slots));
-    let mut best: Option<(Plan, Time)> = None;
+    let mut best: Option<(AnyPlan, Time)> = None;
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut made = 0;
     for prospect in &prospects {
@@ -139,7 +139,7 @@ pub fn auto(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Choice,
             made: false,
         };
         if promising && (made < MOST_MADE || best.is_none()) {
-            if let Some(plan) = make(fabric, collective, &prospect.recipe)? {
+            if let Some(mut plan) = make(fabric, collective, &prospect.recipe, aim)? {
                 made += 1;
                 let time = simulate::simulate(&plan, aim.size, aim.policy, "circuit")?.time;
                 candidate.slots = plan.slots().into();
@@ -147,11 +147,11 @@ pub fn auto(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Choice,
                 candidate.made = true;
                 if matches!(prospect.recipe, Recipe::Levels(_)) {
                     // Made with a shorter reach, perhaps.
-                    candidate.name.clone_from(&plan.algorithm);
+                    candidate.name.clone_from(&plan.kept().algorithm);
                 }
                 if best.as_ref().is_none_or(|(_, least)| time < *least) {
-                    let algorithm = candidate.name.clone();
-                    best = Some((Plan { algorithm, ..plan }, time));
+                    plan.kept_mut().algorithm.clone_from(&candidate.name);
+                    best = Some((plan, time));
                 }
             } else {
                 continue;
@@ -164,9 +164,9 @@ pub fn auto(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Choice,
             most: aim.most_transfers,
         });
     };
-    plan.size = Some(aim.size);
+    plan.kept_mut().size = Some(aim.size);
     candidates.sort_by_key(|candidate| (!candidate.made, candidate.time, candidate.slots));
-    let slots_bound = bound::best(ring, &plan.schedule.collective);
+    let slots_bound = bound::best(ring, &plan.kept().schedule.collective);
     let time_bound = bound::time::best(ring, &collective, aim.size, aim.policy.into())?;
     let reasons = reasons(&plan, time, &candidates, &time_bound, aim);
     Ok(Choice {
@@ -181,7 +181,7 @@ pub fn auto(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Choice,
 
 /// Why the first candidate was taken.
 fn reasons(
-    plan: &Plan,
+    plan: &AnyPlan,
     time: Time,
     candidates: &[Candidate],
     bound: &TimeBound,
@@ -190,7 +190,7 @@ fn reasons(
     let gap = (time.seconds() / bound.time.seconds() - 1.0) * 100.0;
     let mut reasons = vec![format!(
         "{} takes {time} in {} slots under {}, {gap:.1} % above the {} bound of {}",
-        plan.algorithm,
+        plan.kept().algorithm,
         plan.slots(),
         aim.policy.name(),
         bound.name,
@@ -210,18 +210,30 @@ fn make(
     fabric: &Fabric,
     collective: Collective,
     recipe: &Recipe,
-) -> Result<Option<Plan>, PlannerError> {
+    aim: Aim,
+) -> Result<Option<AnyPlan>, PlannerError> {
     let cut = |pieces| collective.with_pieces(pieces);
     match recipe {
         Recipe::Named(name) => match named::plan(&Spec::new(name), fabric, collective) {
             Err(error) if named::does_not_fit(&error) => Ok(None),
-            other => other.map(Some),
+            other => other.map(|plan| Some(AnyPlan::Full(plan))),
         },
-        Recipe::RelayTree(pieces) => match relay_tree(fabric, cut(*pieces)?) {
-            Err(PlannerError::NotFound { .. }) => Ok(None),
-            other => other.map(Some),
-        },
+        Recipe::RelayTree(pieces) => {
+            match relay_tree_within(fabric, cut(*pieces)?, most_kept(aim, *pieces)) {
+                Err(PlannerError::NotFound { .. } | PlannerError::TooLarge { .. }) => Ok(None),
+                other => other.map(Some),
+            }
+        }
         Recipe::Levels(layout) => Ok(levels::plan(fabric, cut(layout.pieces)?, layout)),
+    }
+}
+
+/// The most transfers or orbits of a plan; whole blocks are not refused for the aim's sake.
+fn most_kept(aim: Aim, pieces: u32) -> u64 {
+    if pieces == 1 {
+        MOST_KEPT
+    } else {
+        aim.most_transfers
     }
 }
 
@@ -241,6 +253,9 @@ fn prospects(
         0
     };
     for (name, slots, settings) in named::estimates(ring) {
+        if ranks * ranks > MOST_KEPT {
+            break;
+        }
         let slots = slots.max(least);
         let estimate = estimate(ring, aim, slots, settings, 1)?;
         let recipe = Recipe::Named(name);
@@ -254,10 +269,11 @@ fn prospects(
         return Ok(prospects);
     }
     for pieces in pieces_to_try(ring.channels()) {
-        let transfers = ranks * (ranks - 1) * u64::from(pieces);
-        if transfers > aim.most_transfers && pieces > 1 {
+        let orbits = ranks * u64::from(pieces);
+        if orbits > most_kept(aim, pieces) {
             break;
         }
+        let kept = Kept::of(orbits * ranks, most_kept(aim, pieces));
         let Ok(cut) = collective.with_pieces(pieces) else {
             break;
         };
@@ -280,7 +296,7 @@ fn prospects(
         if !ring.broken.is_empty() || capability::has_few_ports(ring) {
             continue;
         }
-        for layout in levels::layouts(ring, pieces, levels::MOST_LEVELS) {
+        for layout in levels::layouts(ring, pieces, levels::MOST_LEVELS, kept) {
             let slots = u64::from(layout.slots());
             let settings = layout.levels.len() as u64;
             prospects.push(Prospect {

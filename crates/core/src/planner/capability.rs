@@ -17,7 +17,7 @@ use crate::bound;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::wdm_ring::BrokenLink;
 use crate::fabric::{Direction, Fabric, WdmRing};
-use crate::plan::Plan;
+use crate::plan::AnyPlan;
 
 /// Whether a ring needs the plans of this file: it has broken links, light trees, or too few ports to
 /// use every channel.
@@ -39,18 +39,20 @@ pub(super) fn connected(ring: &WdmRing) -> Result<(), PlannerError> {
 }
 
 /// The all_gather of fewest slots found on a ring for which [`is_special`] holds.
-pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
     let Fabric::WdmRing(ring) = fabric;
     let pieces = collective.pieces();
     let not_found = PlannerError::NotFound { pieces };
     if ring.multicast {
         let shared = multicast::all_gather(fabric, collective).ok_or(not_found)?;
+        let shared = AnyPlan::Full(shared);
         if ring.longest_tree() >= ring.longest() {
             return Ok(shared);
         }
         // Where sharing weakens light too much, it may be better to share none.
-        let mut alone = relay_tree(&unshared(fabric), collective)?;
+        let mut alone = relay_tree(&unshared(fabric), collective)?.unfold();
         alone.fabric = fabric.clone();
+        let alone = AnyPlan::Full(alone);
         let fewer = alone.slots() < shared.slots();
         return Ok(if fewer { alone } else { shared });
     }
@@ -69,13 +71,8 @@ pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Result<Plan
         }
     }
     let (beams, placed) = best.ok_or(not_found)?;
-    Ok(beams::plan(
-        fabric,
-        collective,
-        &beams,
-        &placed,
-        "relay_tree",
-    ))
+    let plan = beams::plan(fabric, collective, &beams, &placed, "relay_tree");
+    Ok(AnyPlan::Full(plan))
 }
 
 /// Ways to carry out an all_gather without light trees, one after the other, the cheapest to find
@@ -322,8 +319,8 @@ pub(super) fn backwards(fabric: &Fabric) -> Fabric {
 pub(super) fn turned(
     fabric: &Fabric,
     kind: CollectiveKind,
-    make: impl Fn(&Fabric) -> Result<Plan, PlannerError>,
-) -> Result<Plan, PlannerError> {
+    make: impl Fn(&Fabric) -> Result<AnyPlan, PlannerError>,
+) -> Result<AnyPlan, PlannerError> {
     if !matches!(
         kind,
         CollectiveKind::ReduceScatter | CollectiveKind::AllReduce
@@ -333,13 +330,13 @@ pub(super) fn turned(
     let there = backwards(fabric);
     let gathering = make(&there)?;
     let mut scattering = mirror::reduce_scatter(&gathering)?;
-    scattering.fabric = fabric.clone();
+    scattering.kept_mut().fabric = fabric.clone();
     if kind == CollectiveKind::ReduceScatter {
         return Ok(scattering);
     }
     if there == *fabric {
-        return mirror::joined(scattering, &gathering);
+        return mirror::joined(scattering, gathering);
     }
-    let back = relay_tree(fabric, gathering.schedule.collective)?;
-    mirror::joined(scattering, &back)
+    let back = relay_tree(fabric, gathering.kept().schedule.collective)?;
+    mirror::joined(scattering, back)
 }

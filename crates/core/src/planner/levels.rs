@@ -9,10 +9,11 @@
 //! P (N / m_j) x (x + 1) / 2 channels. With one level, x = 1 and as many pieces as channels it is the
 //! striped ring in both directions, which meets the bandwidth bound.
 
+use super::{Kept, empty_plan};
 use crate::collective::Collective;
 use crate::fabric::{Direction, Fabric, WdmRing};
-use crate::plan::Plan;
-use crate::schedule::{Claims, Schedule, Transfer};
+use crate::plan::{AnyPlan, Circuit as Channel, FoldedPlan, Lightpath, Plan};
+use crate::schedule::{Schedule, Transfer};
 use crate::wavelength::{Assignment, assign};
 
 /// More levels save no slots worth their settings.
@@ -65,16 +66,17 @@ impl Layout {
 
 /// For every number of levels up to `most_levels` the layout of fewest slots with so many pieces,
 /// where there is one.
-pub(super) fn layouts(ring: &WdmRing, pieces: u32, most_levels: usize) -> Vec<Layout> {
+pub(super) fn layouts(ring: &WdmRing, pieces: u32, most_levels: usize, kept: Kept) -> Vec<Layout> {
     let mut best: Vec<Option<Layout>> = vec![None; most_levels];
     let mut levels = Vec::new();
-    extend(ring, pieces, ring.ranks, &mut levels, &mut best);
+    extend(ring, pieces, kept, ring.ranks, &mut levels, &mut best);
     best.into_iter().flatten().collect()
 }
 
 fn extend(
     ring: &WdmRing,
     pieces: u32,
+    kept: Kept,
     rest: u32,
     levels: &mut Vec<Level>,
     best: &mut [Option<Layout>],
@@ -102,34 +104,68 @@ fn extend(
         let fits = |reach: u32| {
             u64::from(reach) * stride <= u64::from(ring.longest())
                 && each * u64::from(reach) * u64::from(reach + 1) / 2 <= u64::from(ring.channels())
+                && (kept == Kept::Any || tiles(ring.ranks, rest / radix, reach))
         };
         if let Some(reach) = (1..=radix / 2).take_while(|reach| fits(*reach)).last() {
             levels.push(Level { radix, reach });
-            extend(ring, pieces, rest / radix, levels, best);
+            extend(ring, pieces, kept, rest / radix, levels, best);
             levels.pop();
         }
     }
 }
 
+/// Whether circuits to all multiples of a stride, up to a reach, are rotations side by side.
+fn tiles(ranks: u32, stride: u32, reach: u32) -> bool {
+    (1..=reach).all(|distance| ranks % (distance * stride) == 0)
+}
+
 /// The plan of a layout. Where the circuits of a level need more channels than their load says, with
 /// a shorter reach there; `None` where even reach 1 does not fit.
-pub(super) fn plan(fabric: &Fabric, collective: Collective, layout: &Layout) -> Option<Plan> {
-    let mut layout = layout.clone();
+pub(super) fn plan(fabric: &Fabric, collective: Collective, layout: &Layout) -> Option<AnyPlan> {
+    let Fabric::WdmRing(ring) = fabric;
     let mut stride = fabric.ranks();
-    let mut circuits_of = Vec::with_capacity(layout.levels.len());
-    for level in &mut layout.levels {
-        let held = stride;
-        stride /= level.radix;
+    let strides: Vec<u32> = layout
+        .levels
+        .iter()
+        .map(|level| {
+            stride /= level.radix;
+            stride
+        })
+        .collect();
+    let mut levels = layout.levels.iter().zip(&strides);
+    let folded =
+        ring.is_even() && levels.all(|(level, stride)| tiles(ring.ranks, *stride, level.reach));
+    let mut layout = layout.clone();
+    let mut circuits_of = Vec::with_capacity(strides.len());
+    let mut held = fabric.ranks();
+    for (level, &stride) in layout.levels.iter_mut().zip(&strides) {
         let found = loop {
-            match circuits(fabric, collective, *level, stride, held) {
+            let found = if folded {
+                Some(rank_0_circuits(
+                    ring,
+                    collective.pieces(),
+                    *level,
+                    stride,
+                    held,
+                ))
+            } else {
+                circuits(fabric, collective, *level, stride, held)
+            };
+            match found {
                 Some(found) => break found,
                 None if level.reach > 1 => level.reach -= 1,
                 None => return None,
             }
         };
         circuits_of.push(found);
+        held = stride;
     }
-    Some(over(fabric, collective, &layout, &circuits_of))
+    let plan = over(fabric, collective, &layout, &circuits_of);
+    Some(if folded {
+        AnyPlan::Folded(FoldedPlan { orbits: plan })
+    } else {
+        AnyPlan::Full(plan)
+    })
 }
 
 /// The plan of a layout over the circuits of its levels.
@@ -139,24 +175,9 @@ fn over(
     layout: &Layout,
     circuits_of: &[Vec<Circuit>],
 ) -> Plan {
-    let Fabric::WdmRing(ring) = fabric;
-    let slots = layout.slots();
-    let mut plan = Plan {
-        fabric: fabric.clone(),
-        schedule: Schedule::new(collective),
-        algorithm: layout.spelling(),
-        size: None,
-        direction: Vec::new(),
-        fibre: Vec::new(),
-        wavelength: Vec::new(),
-        slot: Vec::new(),
-        step_slots: (0..slots).map(|slot| slot..slot + 1).collect(),
-    };
-    plan.schedule.claims = Claims {
-        schedule_steps: Some(slots),
-        ..Claims::default()
-    };
-    let mut stride = ring.ranks;
+    let mut plan = empty_plan(fabric, collective, layout.spelling(), layout.slots());
+    let ranks = u64::from(fabric.ranks());
+    let mut stride = fabric.ranks();
     let mut slot = 0;
     for (level, circuits) in layout.levels.iter().zip(circuits_of) {
         stride /= level.radix;
@@ -173,20 +194,20 @@ fn over(
                     continue;
                 }
                 let behind = u64::from(round * level.reach) * u64::from(stride);
-                let ranks = u64::from(ring.ranks);
                 let origin = match circuit.direction {
                     Direction::Clockwise => u64::from(circuit.block) + ranks - behind % ranks,
                     Direction::CounterClockwise => u64::from(circuit.block) + behind,
                 };
-                plan.schedule.push(Transfer::copy(
-                    (origin % ranks) as u32 * layout.pieces + circuit.piece,
-                    circuit.source,
-                    circuit.destination,
-                ));
-                plan.direction.push(circuit.direction);
-                plan.fibre.push(circuit.fibre);
-                plan.wavelength.push(circuit.wavelength);
-                plan.slot.push(slot);
+                let chunk = (origin % ranks) as u32 * layout.pieces + circuit.piece;
+                plan.push(Lightpath {
+                    slot,
+                    circuit: Channel {
+                        direction: circuit.direction,
+                        fibre: circuit.fibre,
+                        wavelength: circuit.wavelength,
+                    },
+                    transfer: Transfer::copy(chunk, circuit.source, circuit.destination),
+                });
             }
             slot += 1;
         }
@@ -204,6 +225,42 @@ struct Circuit {
     wavelength: u16,
     block: u32,
     piece: u32,
+}
+
+/// Rank 0's circuits of a level whose distances divide N, each on the first channel of its orbit.
+fn rank_0_circuits(
+    ring: &WdmRing,
+    pieces: u32,
+    level: Level,
+    stride: u32,
+    held: u32,
+) -> Vec<Circuit> {
+    let mut circuits = Vec::new();
+    for direction in Direction::BOTH {
+        let mut channel = 0;
+        for distance in 1..=level.reach {
+            let hops = distance * stride;
+            for block in (0..ring.ranks).step_by(held as usize) {
+                for piece in 0..pieces {
+                    circuits.push(Circuit {
+                        source: 0,
+                        destination: match direction {
+                            Direction::Clockwise => hops % ring.ranks,
+                            Direction::CounterClockwise => ring.ranks - hops,
+                        },
+                        distance,
+                        direction,
+                        fibre: (channel / ring.wavelengths) as u8,
+                        wavelength: (channel % ring.wavelengths) as u16,
+                        block,
+                        piece,
+                    });
+                    channel += hops;
+                }
+            }
+        }
+    }
+    circuits
 }
 
 /// The circuits of a level: each rank to those up to `reach` strides away, one for each chunk that

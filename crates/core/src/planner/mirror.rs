@@ -8,27 +8,85 @@
 
 use super::PlannerError;
 use crate::collective::{Collective, CollectiveKind};
-use crate::plan::Plan;
+use crate::plan::{AnyPlan, FoldedPlan, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The reduce_scatter that is an all_gather plan run backwards: as many slots, the same lengths.
 ///
 /// # Errors
 /// Another collective than an all_gather.
-pub fn reduce_scatter(gather: &Plan) -> Result<Plan, PlannerError> {
+pub fn reduce_scatter(gather: &AnyPlan) -> Result<AnyPlan, PlannerError> {
     let collective = of_gather(gather, "reduce_scatter is an all_gather reversed")?;
     let reversed = Collective::new(CollectiveKind::ReduceScatter, collective.ranks())?
         .with_pieces(collective.pieces())?;
-    let schedule = gather.schedule.reversed(reversed);
+    Ok(match gather {
+        AnyPlan::Full(plan) => AnyPlan::Full(backwards(plan, reversed)),
+        AnyPlan::Folded(plan) => {
+            let mut orbits = backwards(&plan.orbits, reversed);
+            leave_rank_0(&mut orbits);
+            AnyPlan::Folded(FoldedPlan { orbits })
+        }
+    })
+}
+
+/// The all_reduce that runs an all_gather plan backwards and then forwards: twice the slots, chunks
+/// of an N P-th of the vector, P the all_gather's pieces of a block.
+///
+/// # Errors
+/// Another collective than an all_gather, or one of more than 2^32 chunks.
+pub fn all_reduce(gather: &AnyPlan) -> Result<AnyPlan, PlannerError> {
+    joined(reduce_scatter(gather)?, gather.clone())
+}
+
+/// The all_reduce of a reduce_scatter and an all_gather of as many pieces, one after the other.
+pub(super) fn joined(scatter: AnyPlan, gather: AnyPlan) -> Result<AnyPlan, PlannerError> {
+    let hint = "an all_reduce is a reduce_scatter and an all_gather";
+    let collective = of_gather(&gather, hint)?;
+    let whole = Collective::new(CollectiveKind::AllReduce, collective.ranks())?
+        .with_pieces(collective.chunks())?;
+    // Both halves number the chunks in one way, and turn them by as many.
+    Ok(match (scatter, gather) {
+        (AnyPlan::Folded(scatter), AnyPlan::Folded(gather)) => AnyPlan::Folded(FoldedPlan {
+            orbits: appended(scatter.orbits, &gather.orbits, whole),
+        }),
+        (scatter, gather) => AnyPlan::Full(appended(scatter.unfold(), &gather.unfold(), whole)),
+    })
+}
+
+/// The lightpaths of one plan and then those of another, for a collective.
+fn appended(mut there: Plan, back: &Plan, whole: Collective) -> Plan {
+    let turn = there.slots();
+    let mut schedule = Schedule::new(whole);
+    schedule.reserve(there.len() + back.len());
+    schedule.append(&there.schedule);
+    schedule.append(&back.schedule);
+    schedule.claims = Claims {
+        schedule_steps: Some(schedule.steps() as u32),
+        ..Claims::default()
+    };
+    there.schedule = schedule;
+    there.direction.extend_from_slice(&back.direction);
+    there.fibre.extend_from_slice(&back.fibre);
+    there.wavelength.extend_from_slice(&back.wavelength);
+    there.slot.extend(back.slot.iter().map(|slot| turn + slot));
+    let slots = back.step_slots.iter();
+    there
+        .step_slots
+        .extend(slots.map(|range| turn + range.start..turn + range.end));
+    there
+}
+
+/// Every lightpath turned round, in the mirrored slot.
+fn backwards(gather: &Plan, reversed: Collective) -> Plan {
     let slots = gather.slots();
     // `reversed` takes the steps from the last to the first, each in its own order.
     let order: Vec<usize> = (0..gather.schedule.steps())
         .rev()
         .flat_map(|step| gather.schedule.step(step))
         .collect();
-    Ok(Plan {
+    Plan {
         fabric: gather.fabric.clone(),
-        schedule,
+        schedule: gather.schedule.reversed(reversed),
         algorithm: gather.algorithm.clone(),
         size: None,
         direction: order
@@ -50,57 +108,36 @@ pub fn reduce_scatter(gather: &Plan) -> Result<Plan, PlannerError> {
             .rev()
             .map(|range| slots - range.end..slots - range.start)
             .collect(),
-    })
-}
-
-/// The all_reduce that runs an all_gather plan backwards and then forwards: twice the slots, chunks
-/// of an N P-th of the vector, P the all_gather's pieces of a block.
-///
-/// # Errors
-/// Another collective than an all_gather, or one of more than 2^32 chunks.
-pub fn all_reduce(gather: &Plan) -> Result<Plan, PlannerError> {
-    joined(reduce_scatter(gather)?, gather)
-}
-
-/// The all_reduce of a reduce_scatter and an all_gather of as many pieces, one after the other.
-pub(super) fn joined(scatter: Plan, gather: &Plan) -> Result<Plan, PlannerError> {
-    let collective = of_gather(
-        gather,
-        "an all_reduce is a reduce_scatter and an all_gather",
-    )?;
-    let whole = Collective::new(CollectiveKind::AllReduce, collective.ranks())?
-        .with_pieces(collective.chunks())?;
-    let mut plan = scatter;
-    let there = plan.slots();
-    let mut schedule = Schedule::new(whole);
-    schedule.reserve(plan.len() + gather.len());
-    for part in [&plan.schedule, &gather.schedule] {
-        for step in 0..part.steps() {
-            schedule.begin_step();
-            for index in part.step(step) {
-                let transfer: Transfer = part.transfer(index);
-                schedule.push(transfer);
-            }
-        }
     }
-    schedule.claims = Claims {
-        schedule_steps: Some(schedule.steps() as u32),
-        ..Claims::default()
-    };
-    plan.schedule = schedule;
-    plan.direction.extend_from_slice(&gather.direction);
-    plan.fibre.extend_from_slice(&gather.fibre);
-    plan.wavelength.extend_from_slice(&gather.wavelength);
-    plan.slot
-        .extend(gather.slot.iter().map(|slot| there + slot));
-    let back = gather.step_slots.iter();
-    plan.step_slots
-        .extend(back.map(|range| there + range.start..there + range.end));
-    Ok(plan)
 }
 
-fn of_gather(plan: &Plan, hint: &'static str) -> Result<Collective, PlannerError> {
-    let collective = plan.schedule.collective;
+/// Turns lightpaths to rank 0 as their new source. That is l ranks away from the old one, so that
+/// each stays on the channel of its orbit that it is on.
+fn leave_rank_0(orbits: &mut Plan) {
+    let collective = orbits.schedule.collective;
+    let (ranks, pieces) = (collective.ranks(), collective.pieces());
+    let turned = |transfer: Transfer| {
+        let block = (transfer.chunk / pieces + ranks - transfer.source) % ranks;
+        Transfer {
+            chunk: block * pieces + transfer.chunk % pieces,
+            source: 0,
+            destination: (transfer.destination + ranks - transfer.source) % ranks,
+            ..transfer
+        }
+    };
+    let mut schedule = Schedule::new(collective);
+    schedule.claims = orbits.schedule.claims.clone();
+    schedule.reserve(orbits.len());
+    for step in 0..orbits.schedule.steps() {
+        schedule.begin_step();
+        let transfers = orbits.schedule.step(step);
+        transfers.for_each(|index| schedule.push(turned(orbits.schedule.transfer(index))));
+    }
+    orbits.schedule = schedule;
+}
+
+fn of_gather(plan: &AnyPlan, hint: &'static str) -> Result<Collective, PlannerError> {
+    let collective = plan.kept().schedule.collective;
     if collective.kind() == CollectiveKind::AllGather {
         return Ok(collective);
     }

@@ -1,7 +1,7 @@
 //! Channels for the rotations of a relay tree.
 //!
 //! In its step a lightpath of length l is needed N times, once from every rank. Where l divides N,
-//! l channels hold these exactly: channel k those that start at ranks congruent to k modulo l. What
+//! l channels hold these exactly, and they are an orbit of a folded plan. What
 //! does not divide N goes around the ring channel by channel, the longest lightpath that still fits
 //! at every rank; what finds no room waits for a later step, with all that depends on it. Where that
 //! takes too many steps, [`super::urgent`] is tried.
@@ -26,22 +26,13 @@ pub(super) fn divides(ranks: u32, tree: &[Edge]) -> bool {
     tree.iter().all(|edge| ranks % edge.length == 0)
 }
 
-/// The lightpaths of one step when every length divides N: called `put` for each.
-pub(super) fn exactly(ranks: u32, tree: &[Edge], step: u32, mut put: impl FnMut(Placed)) {
+/// The edges of one step when every length divides N, each with the first of the channels that its
+/// rotations take: called `put` for each.
+pub(super) fn exactly(tree: &[Edge], step: u32, mut put: impl FnMut(&Edge, u32)) {
     let mut taken = [0, 0];
-    for (index, edge) in tree.iter().enumerate() {
-        if edge.step != step {
-            continue;
-        }
+    for edge in tree.iter().filter(|edge| edge.step == step) {
         let taken = &mut taken[usize::from(edge.clockwise)];
-        for origin in 0..ranks {
-            let source = (origin + edge.parent) % ranks;
-            put(Placed {
-                edge: index as u32,
-                origin,
-                channel: *taken + source % edge.length,
-            });
-        }
+        put(edge, *taken);
         *taken += edge.length;
     }
 }

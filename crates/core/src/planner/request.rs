@@ -5,7 +5,7 @@ use super::{PlannerError, capability, multicast, named, relay_tree};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
-use crate::plan::Plan;
+use crate::plan::AnyPlan;
 use crate::simulate;
 use crate::spec::Spec;
 use crate::spelling::same_name;
@@ -49,7 +49,7 @@ pub const RECORDS: &[Record] = &[
         citation: "opticoll",
         options: &[(
             "transfers",
-            "the most that a plan may have; default 16777216",
+            "the most that a plan may have (or orbits, folded); default 16777216",
         )],
     },
 ];
@@ -77,7 +77,7 @@ const REDUCE_SCATTERS: &[&str] = &["ring", "ring_bidirectional", "optree", "one_
 /// A plan, and why it was chosen where there was a choice.
 pub struct Planned {
     /// The plan.
-    pub plan: Plan,
+    pub plan: AnyPlan,
     /// What was compared, the chosen one first; empty where nothing was.
     pub candidates: Vec<Candidate>,
 }
@@ -105,7 +105,7 @@ pub fn plan(
     capability::connected(ring)?;
     let Some(record) = find(collective.kind(), spec.name()) else {
         return Ok(Planned {
-            plan: named::plan(spec, fabric, collective)?,
+            plan: AnyPlan::Full(named::plan(spec, fabric, collective)?),
             candidates: Vec::new(),
         });
     };
@@ -130,9 +130,9 @@ pub fn plan(
             candidates: Vec::new(),
         }
     };
-    planned.plan.size = Some(size);
+    planned.plan.kept_mut().size = Some(size);
     if record.name != "auto" {
-        planned.plan.algorithm = spec.to_string();
+        planned.plan.kept_mut().algorithm = spec.to_string();
     }
     Ok(planned)
 }
@@ -173,7 +173,7 @@ fn choose(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Planned, 
 }
 
 /// The automatic all_gather for blocks of an N-th of the size, turned into the collective.
-fn there(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Plan, PlannerError> {
+fn there(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<AnyPlan, PlannerError> {
     let ranks = u64::from(collective.ranks());
     let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
     let block = Aim {
@@ -191,16 +191,14 @@ fn light_trees(
     fabric: &Fabric,
     collective: Collective,
     aim: Aim,
-) -> Result<Vec<Plan>, PlannerError> {
+) -> Result<Vec<AnyPlan>, PlannerError> {
     let Fabric::WdmRing(ring) = fabric;
     let mut plans = Vec::new();
     for pieces in [1, ring.channels(), 2 * ring.channels()] {
         let transfers = u64::from(pieces) * u64::from(ring.ranks);
         if transfers <= aim.most_transfers && u64::from(pieces) <= aim.size.get().max(1) {
-            plans.extend(multicast::broadcast(
-                fabric,
-                collective.with_pieces(pieces)?,
-            ));
+            let cut = collective.with_pieces(pieces)?;
+            plans.extend(multicast::broadcast(fabric, cut).map(AnyPlan::Full));
         }
     }
     Ok(plans)
@@ -211,7 +209,7 @@ fn light_trees(
 /// # Errors
 /// Also where there is no plan at all, and none of these fits the ring.
 fn named_plans(
-    plans: &mut Vec<Plan>,
+    plans: &mut Vec<AnyPlan>,
     fabric: &Fabric,
     collective: Collective,
     aim: Aim,
@@ -235,7 +233,7 @@ fn named_plans(
         }
         match named::plan(&spec, fabric, collective) {
             Err(error) if named::does_not_fit(&error) => refused = Some(error),
-            plan => plans.push(plan?),
+            plan => plans.push(AnyPlan::Full(plan?)),
         }
     }
     match refused {
@@ -245,7 +243,7 @@ fn named_plans(
 }
 
 /// Simulates plans and takes the fastest, the first of equals.
-fn fastest(plans: Vec<Plan>, aim: Aim) -> Result<Planned, PlannerError> {
+fn fastest(plans: Vec<AnyPlan>, aim: Aim) -> Result<Planned, PlannerError> {
     let mut timed = Vec::with_capacity(plans.len());
     for plan in plans {
         let time = simulate::simulate(&plan, aim.size, aim.policy, "circuit")?.time;
@@ -255,7 +253,7 @@ fn fastest(plans: Vec<Plan>, aim: Aim) -> Result<Planned, PlannerError> {
     let candidates = timed
         .iter()
         .map(|(time, plan)| Candidate {
-            name: plan.algorithm.clone(),
+            name: plan.kept().algorithm.clone(),
             slots: plan.slots().into(),
             time: *time,
             made: true,

@@ -4,16 +4,17 @@
 //! takes R_s + max over its lightpaths of (conversion + propagation * hops + bytes / rate), with
 //! R_s the reconfiguration that the policy charges.
 //!
-//! Without barriers (`per_port`): see [`asynchronous`].
+//! Without barriers (`per_port`): see [`asynchronous`]. Plans through their symmetry: [`folded`].
 
 mod asynchronous;
+mod folded;
 mod settings;
 mod trees;
 
 use super::{Policy, SimulationError};
 use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanRef};
 use crate::units::{Bytes, Time, UnitError};
 use settings::Settings;
 use trees::Trees;
@@ -22,14 +23,33 @@ use trees::Trees;
 ///
 /// # Errors
 /// A transfer outside the fabric, a policy that does not fit the fabric, or a time beyond 64 bits.
-pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, SimulationError> {
+pub fn simulate<'a>(
+    plan: impl Into<PlanRef<'a>>,
+    size: Bytes,
+    policy: Policy,
+) -> Result<Outcome, SimulationError> {
+    match plan.into() {
+        PlanRef::Full(plan) => run(plan, plan.fabric.ranks(), Sizes::Own, size, policy),
+        PlanRef::Folded(plan) => folded::simulate(plan, size, policy),
+    }
+}
+
+/// Runs the transfers of a plan; only those that leave the first `period` ranks are given, where the
+/// others are their copies (see [`folded`]).
+fn run(
+    plan: &Plan,
+    period: u32,
+    sizes: Sizes,
+    size: Bytes,
+    policy: Policy,
+) -> Result<Outcome, SimulationError> {
     let Fabric::WdmRing(ring) = &plan.fabric;
     check(plan, ring)?;
     let slots = Slots::of(plan);
     let trees = Trees::of(plan, &slots);
-    let mut ledger = Ledger::new(plan, ring, size, &trees);
+    let mut ledger = Ledger::new(plan, ring, size, sizes, &trees);
     let timing = match policy {
-        Policy::PerPort => asynchronous::run(plan, ring, &slots, &mut ledger)?,
+        Policy::PerPort => asynchronous::run(plan, ring, period, &slots, &mut ledger)?,
         _ => with_barriers(plan, ring, policy, &slots, &mut ledger)?,
     };
     let (links, ranks) = ledger.close()?;
@@ -49,7 +69,9 @@ pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, Sim
 
 /// How many distinct circuit settings the plan goes through: slots that use only circuits of the
 /// setting in force do not count as a new one, nor does a setting that was there before.
-pub fn configurations(plan: &Plan) -> u64 {
+pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
+    // An orbit's circuits are those of the lightpath that leaves rank 0, turned.
+    let plan = plan.into().kept();
     let slots = Slots::of(plan);
     let mut settings = Settings::new(plan);
     let mut seen = rustc_hash::FxHashSet::default();
@@ -63,7 +85,9 @@ pub fn configurations(plan: &Plan) -> u64 {
 
 /// The share of link-wavelength-slots in use: the hops of all lightpaths, over both directions'
 /// links times channels times slots.
-pub fn utilisation(plan: &Plan) -> f64 {
+pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
+    let plan = plan.into();
+    let (copies, plan) = (u64::from(plan.copies()), plan.kept());
     let Fabric::WdmRing(ring) = &plan.fabric;
     let capacity =
         2.0 * f64::from(ring.ranks) * f64::from(ring.channels()) * f64::from(plan.slots());
@@ -77,7 +101,7 @@ pub fn utilisation(plan: &Plan) -> f64 {
         .map(|index| ring.hops(sources[index], destinations[index], plan.direction[index]))
         .map(u64::from)
         .sum();
-    hops as f64 / capacity
+    (hops * copies) as f64 / capacity
 }
 
 /// What the engines hand back.
@@ -151,12 +175,22 @@ fn check(plan: &Plan, ring: &WdmRing) -> Result<(), SimulationError> {
     Ok(())
 }
 
+/// What is taken for the bytes of a transfer.
+#[derive(Debug, Clone, Copy)]
+enum Sizes {
+    /// Its own.
+    Own,
+    /// The most of any rotation; chunks move by so many per rank.
+    MostOfRotations(u32),
+}
+
 /// Sums per link and rank, and the duration of each transfer.
 struct Ledger<'a> {
     trees: &'a Trees,
     plan: &'a Plan,
     ring: &'a WdmRing,
     size: Bytes,
+    sizes: Sizes,
     uniform: Option<Bytes>,
     /// The transmission time computed last: most transfers are of one size.
     latest: Option<(Bytes, Time)>,
@@ -167,7 +201,13 @@ struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    fn new(plan: &'a Plan, ring: &'a WdmRing, size: Bytes, trees: &'a Trees) -> Ledger<'a> {
+    fn new(
+        plan: &'a Plan,
+        ring: &'a WdmRing,
+        size: Bytes,
+        sizes: Sizes,
+        trees: &'a Trees,
+    ) -> Ledger<'a> {
         let ranks = ring.ranks as usize;
         let circles = || [vec![0; ranks + 1], vec![0; ranks + 1]];
         Ledger {
@@ -175,6 +215,7 @@ impl<'a> Ledger<'a> {
             plan,
             ring,
             size,
+            sizes,
             uniform: plan.schedule.collective.uniform_chunk_bytes(size),
             latest: None,
             busy: circles(),
@@ -192,11 +233,12 @@ impl<'a> Ledger<'a> {
             self.plan.schedule.chunk()[index],
             self.plan.schedule.count()[index],
         );
-        match self.uniform {
-            Some(bytes) if count == 1 => Ok(bytes),
-            _ => {
-                let collective = self.plan.schedule.collective;
-                collective.range_bytes(self.size, chunk, count)
+        let collective = self.plan.schedule.collective;
+        match (self.uniform, self.sizes) {
+            (Some(bytes), _) if count == 1 => Ok(bytes),
+            (_, Sizes::Own) => collective.range_bytes(self.size, chunk, count),
+            (_, Sizes::MostOfRotations(step)) => {
+                collective.most_range_bytes(self.size, chunk, count, step)
             }
         }
     }

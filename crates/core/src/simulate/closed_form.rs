@@ -5,14 +5,20 @@
 use super::{Policy, SimulationError};
 use crate::fabric::Fabric;
 use crate::outcome::{LinkColumns, Outcome, RankColumns, SlotColumns};
-use crate::plan::Plan;
+use crate::plan::PlanRef;
 use crate::units::{Bytes, Time, UnitError};
 
 /// The time that the paper's formula gives for the plan's algorithm, whatever the plan needs.
 ///
 /// # Errors
 /// No paper gives a number of steps; or the policy needs to know circuits.
-pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, SimulationError> {
+pub fn simulate<'a>(
+    plan: impl Into<PlanRef<'a>>,
+    size: Bytes,
+    policy: Policy,
+) -> Result<Outcome, SimulationError> {
+    let given = plan.into();
+    let plan = given.kept();
     let Fabric::WdmRing(ring) = &plan.fabric;
     let claims = &plan.schedule.claims;
     let (Some(steps), Some((part, whole))) = (claims.paper_steps, claims.paper_step_share) else {
@@ -49,7 +55,7 @@ pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, Sim
         } else {
             0
         },
-        utilisation: super::circuit::utilisation(plan),
+        utilisation: super::circuit::utilisation(given),
         slots: SlotColumns::default(),
         links: LinkColumns::default(),
         ranks: RankColumns::default(),

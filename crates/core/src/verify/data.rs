@@ -43,8 +43,8 @@ pub(super) trait Rule {
     fn idle(&mut self, chunks: Range<u32>, report: &mut Report);
 }
 
-/// Replays every chunk.
-pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
+/// Replays the chunks of a range.
+pub(super) fn check(plan: &Plan, admitted: &Admitted, chunks: Range<u32>, report: &mut Report) {
     let count = plan.schedule.count();
     let deliveries = admitted
         .transfers()
@@ -59,24 +59,30 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
         });
     }
     if plan.schedule.collective.combines() {
-        replay(plan, admitted, &mut Combining::new(plan), report);
+        replay(plan, admitted, chunks, &mut Combining::new(plan), report);
     } else {
-        replay(plan, admitted, &mut Copying::new(plan), report);
+        replay(plan, admitted, chunks, &mut Copying::new(plan), report);
     }
 }
 
-fn replay(plan: &Plan, admitted: &Admitted, rule: &mut impl Rule, report: &mut Report) {
+fn replay(
+    plan: &Plan,
+    admitted: &Admitted,
+    chunks: Range<u32>,
+    rule: &mut impl Rule,
+    report: &mut Report,
+) {
     let mut scratch = Scratch::default();
-    let mut untouched = 0;
-    for window in windows(plan, admitted, 0..plan.schedule.collective.chunks()) {
+    let mut untouched = chunks.start;
+    for window in windows(plan, admitted, chunks.clone()) {
         if untouched < window.start {
             rule.idle(untouched..window.start, report);
         }
         untouched = window.end;
         scratch.replay(plan, admitted, window, rule, report);
     }
-    if untouched < plan.schedule.collective.chunks() {
-        rule.idle(untouched..plan.schedule.collective.chunks(), report);
+    if untouched < chunks.end {
+        rule.idle(untouched..chunks.end, report);
     }
 }
 

@@ -35,6 +35,8 @@ fn gathered(options: &str, pieces: u32) -> (Plan, u64) {
         .unwrap();
     let plan = planner::relay_tree(&fabric, collective)
         .unwrap_or_else(|error| panic!("{options}: {error}"));
+    assert!(verify(&plan).is_empty(), "{options}: {:?}", verify(&plan));
+    let plan = plan.unfold();
     proved(&plan);
     let bound = bound::best(ring, &collective).steps;
     assert!(u64::from(plan.slots()) >= bound, "{options}");
@@ -51,7 +53,9 @@ fn planned(
     let fabric = fabric(options);
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let (size, spec) = ("1MiB".parse().unwrap(), algorithm.parse().unwrap());
-    let plan = planner::plan(&spec, &fabric, collective, size, policy)?.plan;
+    let plan = planner::plan(&spec, &fabric, collective, size, policy)?
+        .plan
+        .unfold();
     proved(&plan);
     assert_eq!(plan.fabric, fabric);
     Ok(plan)

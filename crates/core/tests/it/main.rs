@@ -4,6 +4,7 @@
 mod algorithms;
 mod bound;
 mod capabilities;
+mod folded;
 mod mutation;
 mod optree;
 mod plan_text;

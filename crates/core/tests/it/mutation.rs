@@ -312,7 +312,7 @@ fn capable_plans() -> Vec<Plan> {
     let of = |options: &&str| {
         let fabric = Fabric::parse(&format!("wdm_ring:{options}")).unwrap();
         let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
-        planner::relay_tree(&fabric, collective).unwrap()
+        planner::relay_tree(&fabric, collective).unwrap().unfold()
     };
     CAPABLE.iter().map(of).collect()
 }

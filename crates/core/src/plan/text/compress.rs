@@ -39,6 +39,14 @@ pub(super) struct Block {
     pub(super) repetitions: Vec<Repetition>,
 }
 
+impl Block {
+    /// The number of lightpaths that it stands for.
+    pub(super) fn lightpaths(&self) -> u64 {
+        let counts = self.repetitions.iter().map(|repetition| repetition.count);
+        counts.map(u64::from).product()
+    }
+}
+
 /// The shortest runs worth a repetition, first and then: with two, any pair would do and spoil
 /// longer runs.
 const SHORTEST_RUNS: [usize; 2] = [8, 3];

@@ -2,22 +2,109 @@
 
 use std::ops::Range;
 
+use super::folded::Gathering;
+use super::statement::Statement;
+use super::words::{Line, Lines, Word, Words};
 use super::{MAGIC, PlanTextError};
 use crate::collective::Collective;
-use crate::fabric::{Direction, Fabric};
-use crate::plan::{CONVERTED, Circuit, Lightpath, Plan};
-use crate::schedule::{Action, Claims, Schedule, Transfer};
+use crate::fabric::Fabric;
+use crate::plan::{AnyPlan, Plan};
+use crate::schedule::{Claims, Schedule};
 use crate::units::Bytes;
 
-/// Reads a plan file.
+/// Reads a plan file, every lightpath of it.
 ///
 /// # Errors
 /// Whatever is not of the documented form, with its line, column and a hint. Whether the
 /// lightpaths make sense together is the verifier's business.
 pub fn read(text: &str) -> Result<Plan, PlanTextError> {
+    let (mut plan, mut lines, most) = open(text, MOST_LIGHTPATHS)?;
+    read_slots(&mut lines, most, &mut plan)?;
+    Ok(plan)
+}
+
+/// Reads a plan file: as a folded plan where its statements are the orbits of one, as
+/// [`write`](super::write) writes them, and none of them is expanded then.
+///
+/// # Errors
+/// As for [`read`].
+pub fn read_any(text: &str) -> Result<AnyPlan, PlanTextError> {
+    let (orbits, mut lines, most) = open(text, u64::MAX)?;
+    if let Some(mut gathering) = Gathering::new(orbits)
+        && read_slots(&mut lines, most, &mut gathering)?
+        && !gathering.plan.orbits.is_empty()
+    {
+        return Ok(AnyPlan::Folded(gathering.plan));
+    }
+    read(text).map(AnyPlan::Full)
+}
+
+/// What takes the statements of a file.
+trait Sink {
+    /// What is kept, with the head of the file.
+    fn kept(&mut self) -> &mut Plan;
+
+    /// Takes a statement; false where the file is of no use here.
+    fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError>;
+
+    /// Whether the slot may end here.
+    fn end_slot(&self) -> bool;
+
+    /// The lightpaths taken.
+    fn lightpaths(&self) -> u64;
+}
+
+impl Sink for Plan {
+    fn kept(&mut self) -> &mut Plan {
+        self
+    }
+
+    fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
+        statement.expand(self)?;
+        Ok(true)
+    }
+
+    fn end_slot(&self) -> bool {
+        true
+    }
+
+    fn lightpaths(&self) -> u64 {
+        self.len() as u64
+    }
+}
+
+impl Sink for Gathering {
+    fn kept(&mut self) -> &mut Plan {
+        &mut self.plan.orbits
+    }
+
+    fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
+        Ok(self.gather(&statement.block))
+    }
+
+    fn end_slot(&self) -> bool {
+        self.is_complete()
+    }
+
+    fn lightpaths(&self) -> u64 {
+        self.lightpaths
+    }
+}
+
+/// Reads the head; also the lines after it and the number on the `end` line.
+fn open(text: &str, most: u64) -> Result<(Plan, Lines<'_>, u64), PlanTextError> {
     let mut lines = Lines::new(text);
-    let (mut plan, slots) = read_head(&mut lines)?;
-    let most = declared_lightpaths(text, &lines)?;
+    let plan = read_head(&mut lines)?;
+    let declared = declared_lightpaths(text, &lines, most)?;
+    Ok((plan, lines, declared))
+}
+
+/// Reads everything after the head; false where the sink has no use for the file.
+fn read_slots(
+    lines: &mut Lines<'_>,
+    most: u64,
+    sink: &mut impl Sink,
+) -> Result<bool, PlanTextError> {
     let mut step_of_slot = 0;
     let mut slot = None;
     loop {
@@ -25,28 +112,33 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
             return Err(lines.missing("end COUNT; is the file cut short?"));
         };
         let mut words = Words::new(line);
-        match words.next("slot, copy, reduce or end")? {
+        let first = words.next("slot, copy, reduce or end")?;
+        if matches!(first.text, "slot" | "end") && !sink.end_slot() {
+            return Ok(false);
+        }
+        match first {
             Word { text: "slot", .. } => {
                 let word = words.next("a slot number")?;
                 let number: u32 = word.number()?;
+                let slots = sink.kept().slots();
                 if number >= slots {
                     return Err(word.wrong(format!("the steps take {slots} slots, counted from 0")));
                 }
                 if slot.is_some_and(|slot| number <= slot) {
                     return Err(word.wrong("slots must stand in increasing order"));
                 }
-                while number >= plan.step_slots[step_of_slot].end {
+                while number >= sink.kept().step_slots[step_of_slot].end {
                     step_of_slot += 1;
-                    plan.schedule.begin_step();
+                    sink.kept().schedule.begin_step();
                 }
                 slot = Some(number);
                 words.end()?;
             }
             Word { text: "end", .. } => {
                 let word = words.next("the number of lightpaths")?;
-                let count: usize = word.number()?;
-                if count != plan.len() {
-                    let found = plan.len();
+                let count: u64 = word.number()?;
+                let found = sink.lightpaths();
+                if count != found {
                     return Err(
                         word.wrong(format!("the file holds {found} lightpaths, not {count}"))
                     );
@@ -58,7 +150,12 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
                 let Some(slot) = slot else {
                     return Err(word.wrong("a lightpath needs a line `slot NUMBER` before it"));
                 };
-                read_lightpath(slot, word, &mut words, most, &mut plan)?;
+                let room = most.saturating_sub(sink.lightpaths());
+                let collective = sink.kept().schedule.collective;
+                let statement = Statement::read(collective, slot, word, &mut words, (room, most))?;
+                if !sink.take(&statement)? {
+                    return Ok(false);
+                }
             }
         }
     }
@@ -67,24 +164,22 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
             .next("")?
             .wrong("nothing may follow the `end` line"));
     }
+    let plan = sink.kept();
     while plan.schedule.steps() < plan.step_slots.len() {
         plan.schedule.begin_step();
     }
-    Ok(plan)
+    Ok(true)
 }
 
 /// The most lightpaths that a plan file may hold: some 7 GB.
 const MOST_LIGHTPATHS: u64 = 1 << 27;
-
-/// The most repetitions of a lightpath: more than 2^27 lightpaths can use.
-const MOST_REPETITIONS: usize = 32;
 
 /// The most time slots of a plan: simulations keep columns of them.
 const MOST_SLOTS: u32 = 1 << 24;
 
 /// The number on the `end` line, looked up beforehand: repetitions that stand for more are refused
 /// before they fill the memory.
-fn declared_lightpaths(text: &str, lines: &Lines<'_>) -> Result<u64, PlanTextError> {
+fn declared_lightpaths(text: &str, lines: &Lines<'_>, most: u64) -> Result<u64, PlanTextError> {
     let end = lines
         .clone()
         .all()
@@ -102,16 +197,16 @@ fn declared_lightpaths(text: &str, lines: &Lines<'_>) -> Result<u64, PlanTextErr
     words.keyword("end")?;
     let word = words.next("the number of lightpaths")?;
     let count: u64 = word.number()?;
-    if count > MOST_LIGHTPATHS {
+    if count > most {
         return Err(word.wrong(format!(
-            "a plan file holds at most {MOST_LIGHTPATHS} lightpaths"
+            "a plan file holds at most {most} lightpaths, unless all are orbits of a folded plan"
         )));
     }
     Ok(count)
 }
 
-/// Everything up to and including `steps`; also the number of slots.
-fn read_head(lines: &mut Lines<'_>) -> Result<(Plan, u32), PlanTextError> {
+/// Everything up to and including `steps`, with step 0 open.
+fn read_head(lines: &mut Lines<'_>) -> Result<Plan, PlanTextError> {
     let magic = lines.line(MAGIC)?;
     if magic.text.trim_end() != MAGIC {
         let problem = format!("a plan file begins with `{MAGIC}`");
@@ -164,13 +259,12 @@ fn read_head(lines: &mut Lines<'_>) -> Result<(Plan, u32), PlanTextError> {
         }
         words.end()?;
     };
-    let slots = step_slots.last().map_or(0, |slots| slots.end);
     let mut schedule = Schedule::new(collective);
     schedule.claims = claims;
     if !step_slots.is_empty() {
         schedule.begin_step();
     }
-    let plan = Plan {
+    Ok(Plan {
         fabric,
         schedule,
         algorithm,
@@ -180,8 +274,7 @@ fn read_head(lines: &mut Lines<'_>) -> Result<(Plan, u32), PlanTextError> {
         wavelength: Vec::new(),
         slot: Vec::new(),
         step_slots,
-    };
-    Ok((plan, slots))
+    })
 }
 
 fn read_collective(line: Line<'_>) -> Result<Collective, PlanTextError> {
@@ -243,358 +336,4 @@ fn read_steps(words: &mut Words<'_>) -> Result<Vec<Range<u32>>, PlanTextError> {
         next = end;
     }
     Ok(steps)
-}
-
-/// One statement `copy|reduce CHUNKS SOURCE>DESTINATION WAY FIBRE.WAVELENGTH` with repetitions.
-fn read_lightpath(
-    slot: u32,
-    action: Word<'_>,
-    words: &mut Words<'_>,
-    most: u64,
-    plan: &mut Plan,
-) -> Result<(), PlanTextError> {
-    let action = match action.text {
-        "copy" => Action::Copy,
-        "reduce" => Action::Reduce,
-        _ => return Err(action.wrong("expected slot, copy, reduce or end")),
-    };
-    let chunks = words.next("chunks, such as 5 or 5+3")?;
-    let (chunk, count) = match chunks.text.split_once('+') {
-        None => (chunks.number()?, 1),
-        Some((chunk, count)) => (chunks.part(chunk)?, chunks.part(count)?),
-    };
-    let ranks = words.next("ranks, such as 2>7")?;
-    let (source, destination) = ranks
-        .text
-        .split_once('>')
-        .ok_or_else(|| ranks.wrong("expected SOURCE>DESTINATION, such as 2>7"))?;
-    let (source, destination) = (ranks.part(source)?, ranks.part(destination)?);
-    let way = words.next("cw or ccw")?;
-    let direction = Direction::BOTH
-        .into_iter()
-        .find(|direction| direction.name() == way.text)
-        .ok_or_else(|| way.wrong("expected cw or ccw"))?;
-    let channel = words.next("FIBRE.WAVELENGTH")?;
-    let (fibre, wavelength) = channel
-        .text
-        .split_once('.')
-        .ok_or_else(|| channel.wrong("expected FIBRE.WAVELENGTH, such as 0.12 or 0.*"))?;
-    let wavelength = match wavelength {
-        "*" => CONVERTED,
-        number => Some(channel.part(number)?)
-            .filter(|wavelength| *wavelength != CONVERTED)
-            .ok_or_else(|| channel.wrong("no fabric has so many wavelengths"))?,
-    };
-    let circuit = Circuit {
-        direction,
-        fibre: channel.part(fibre)?,
-        wavelength,
-    };
-    let transfer = Transfer {
-        chunk,
-        count,
-        source,
-        destination,
-        action,
-    };
-    let base = Lightpath {
-        slot,
-        circuit,
-        transfer,
-    };
-    check_range(&base, plan, &chunks, &ranks)?;
-    let mut repetitions = Vec::new();
-    let mut total = 1u64;
-    while let Some(word) = words.optional() {
-        let repetition = match word.text.strip_prefix('x') {
-            Some(count) => Repetition {
-                count: word.part(count)?,
-                shift: [0; SHIFTED.len()],
-            },
-            None => return Err(word.wrong("expected a repetition, such as x4 chunk+1 rank+1")),
-        };
-        total = total.saturating_mul(u64::from(repetition.count));
-        if total == 0 {
-            return Err(word.wrong("a repetition stands for one lightpath at the least"));
-        }
-        if total + plan.len() as u64 > most {
-            return Err(word.wrong(format!(
-                "the `end` line says {most} lightpaths, this makes more"
-            )));
-        }
-        if repetitions.len() == MOST_REPETITIONS {
-            return Err(word.wrong(format!(
-                "at most {MOST_REPETITIONS} repetitions to a lightpath"
-            )));
-        }
-        repetitions.push(repetition);
-        let repetition = repetitions.last_mut().expect("one was pushed just now");
-        while let Some(word) = words.optional_if(|text| !text.starts_with('x')) {
-            let (name, by) = word
-                .text
-                .split_once('+')
-                .ok_or_else(|| word.wrong("expected a shift, such as rank+1"))?;
-            let index = SHIFTED
-                .iter()
-                .position(|known| *known == name)
-                .ok_or_else(|| {
-                    word.wrong(format!("what shifts is one of {}", SHIFTED.join(", ")))
-                })?;
-            repetition.shift[index] = word.part(by)?;
-        }
-    }
-    expand(base, &repetitions, &channel, plan)
-}
-
-/// What a repetition may shift, in the order of [`Repetition::shift`]; `rank` is both ends.
-const SHIFTED: [&str; 6] = [
-    "chunk",
-    "rank",
-    "source",
-    "destination",
-    "fibre",
-    "wavelength",
-];
-
-struct Repetition {
-    count: u32,
-    shift: [u32; SHIFTED.len()],
-}
-
-/// Refuses numbers that a rotation could not be counted modulo.
-fn check_range(
-    base: &Lightpath,
-    plan: &Plan,
-    chunks_word: &Word<'_>,
-    ranks_word: &Word<'_>,
-) -> Result<(), PlanTextError> {
-    let collective = plan.schedule.collective;
-    let (ranks, chunks) = (collective.ranks(), collective.chunks());
-    let transfer = base.transfer;
-    if let Some(rank) = [transfer.source, transfer.destination]
-        .into_iter()
-        .find(|&r| r >= ranks)
-    {
-        return Err(ranks_word.wrong(format!(
-            "there are {ranks} ranks, counted from 0: none is {rank}"
-        )));
-    }
-    if transfer.chunk >= chunks {
-        let chunk = transfer.chunk;
-        return Err(chunks_word.wrong(format!(
-            "there are {chunks} chunks, counted from 0: none is {chunk}"
-        )));
-    }
-    Ok(())
-}
-
-/// Adds the lightpath and its shifted copies to the plan.
-fn expand(
-    base: Lightpath,
-    repetitions: &[Repetition],
-    channel: &Word<'_>,
-    plan: &mut Plan,
-) -> Result<(), PlanTextError> {
-    let Some((outermost, inner)) = repetitions.split_last() else {
-        plan.schedule.push(base.transfer);
-        plan.direction.push(base.circuit.direction);
-        plan.fibre.push(base.circuit.fibre);
-        plan.wavelength.push(base.circuit.wavelength);
-        plan.slot.push(base.slot);
-        return Ok(());
-    };
-    let collective = plan.schedule.collective;
-    let turned = |number: u32, copy: u32, by: u32, modulus: u32| {
-        ((u64::from(number) + u64::from(copy) * u64::from(by)) % u64::from(modulus)) as u32
-    };
-    let added = |number: u32, copy: u32, by: u32| {
-        u32::try_from(u64::from(number) + u64::from(copy) * u64::from(by)).ok()
-    };
-    let [
-        chunk_by,
-        rank_by,
-        source_by,
-        destination_by,
-        fibre_by,
-        wavelength_by,
-    ] = outermost.shift;
-    for copy in 0..outermost.count {
-        let mut shifted = base;
-        let transfer = &mut shifted.transfer;
-        transfer.chunk = turned(transfer.chunk, copy, chunk_by, collective.chunks());
-        for (rank, by) in [
-            (&mut transfer.source, source_by),
-            (&mut transfer.destination, destination_by),
-        ] {
-            *rank = turned(*rank, copy, rank_by, collective.ranks());
-            *rank = turned(*rank, copy, by, collective.ranks());
-        }
-        shifted.circuit.fibre = added(base.circuit.fibre.into(), copy, fibre_by)
-            .and_then(|fibre| fibre.try_into().ok())
-            .ok_or_else(|| channel.wrong("the repetition leaves the range of fibres"))?;
-        if wavelength_by > 0 {
-            shifted.circuit.wavelength = added(base.circuit.wavelength.into(), copy, wavelength_by)
-                .and_then(|wavelength| wavelength.try_into().ok())
-                .filter(|wavelength| *wavelength != CONVERTED)
-                .ok_or_else(|| channel.wrong("the repetition leaves the range of wavelengths"))?;
-        }
-        expand(shifted, inner, channel, plan)?;
-    }
-    Ok(())
-}
-
-/// A line that says something: comments and surrounding blanks removed.
-#[derive(Clone, Copy)]
-struct Line<'a> {
-    number: usize,
-    text: &'a str,
-}
-
-/// The lines that say something.
-#[derive(Clone)]
-struct Lines<'a> {
-    lines: std::iter::Enumerate<std::str::Lines<'a>>,
-    last: usize,
-}
-
-impl<'a> Lines<'a> {
-    fn new(text: &'a str) -> Lines<'a> {
-        Lines {
-            lines: text.lines().enumerate(),
-            last: 0,
-        }
-    }
-
-    fn next(&mut self) -> Option<Line<'a>> {
-        for (index, text) in self.lines.by_ref() {
-            self.last = index + 1;
-            let text = text.split('#').next().unwrap_or("").trim_end();
-            if !text.trim_start().is_empty() {
-                return Some(Line {
-                    number: index + 1,
-                    text,
-                });
-            }
-        }
-        None
-    }
-
-    fn all(mut self) -> impl Iterator<Item = Line<'a>> {
-        std::iter::from_fn(move || self.next())
-    }
-
-    fn line(&mut self, expected: &str) -> Result<Line<'a>, PlanTextError> {
-        self.next().ok_or_else(|| self.missing(expected))
-    }
-
-    fn missing(&self, expected: &str) -> PlanTextError {
-        let problem = format!("the file ends where a line was expected: {expected}");
-        PlanTextError {
-            line: self.last + 1,
-            column: 1,
-            problem,
-        }
-    }
-}
-
-/// A word of a line, with its place.
-#[derive(Clone, Copy)]
-struct Word<'a> {
-    line: Line<'a>,
-    /// Bytes of the line before the word.
-    start: usize,
-    text: &'a str,
-}
-
-impl Word<'_> {
-    fn wrong(&self, problem: impl std::fmt::Display) -> PlanTextError {
-        PlanTextError {
-            line: self.line.number,
-            column: self.line.text[..self.start].chars().count() + 1,
-            problem: format!("`{}`: {problem}", self.text),
-        }
-    }
-
-    fn number<N: std::str::FromStr>(&self) -> Result<N, PlanTextError> {
-        self.part(self.text)
-    }
-
-    fn part<N: std::str::FromStr>(&self, text: &str) -> Result<N, PlanTextError> {
-        // A sign would be taken by the parser of integers, but is not part of the form.
-        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let number = text.parse().ok().filter(|_| digits);
-        number.ok_or_else(|| self.wrong(format!("`{text}` is no number that fits here")))
-    }
-}
-
-/// The words of a line.
-struct Words<'a> {
-    line: Line<'a>,
-    /// Bytes passed.
-    at: usize,
-}
-
-impl<'a> Words<'a> {
-    fn new(line: Line<'a>) -> Words<'a> {
-        Words { line, at: 0 }
-    }
-
-    fn optional(&mut self) -> Option<Word<'a>> {
-        self.optional_if(|_| true)
-    }
-
-    /// The next word, if there is one and it fits.
-    fn optional_if(&mut self, fits: impl Fn(&str) -> bool) -> Option<Word<'a>> {
-        let rest = &self.line.text[self.at..];
-        let start = self.at + (rest.len() - rest.trim_start().len());
-        let word = self.line.text[start..]
-            .split_whitespace()
-            .next()
-            .filter(|word| fits(word))?;
-        self.at = start + word.len();
-        Some(Word {
-            line: self.line,
-            start,
-            text: word,
-        })
-    }
-
-    fn next(&mut self, expected: &str) -> Result<Word<'a>, PlanTextError> {
-        self.optional().ok_or_else(|| PlanTextError {
-            line: self.line.number,
-            column: self.line.text.chars().count() + 1,
-            problem: format!("the line ends where {expected} was expected"),
-        })
-    }
-
-    fn keyword(&mut self, keyword: &str) -> Result<(), PlanTextError> {
-        let word = self.next(keyword)?;
-        if word.text == keyword {
-            Ok(())
-        } else {
-            Err(word.wrong(format!("expected `{keyword}`")))
-        }
-    }
-
-    /// The number in `name=number`.
-    fn assigned(&mut self, name: &str) -> Result<(u32, Word<'a>), PlanTextError> {
-        let word = self.next(name)?;
-        let value = word
-            .text
-            .strip_prefix(name)
-            .and_then(|rest| rest.strip_prefix('='))
-            .ok_or_else(|| word.wrong(format!("expected `{name}=NUMBER`")))?;
-        Ok((word.part(value)?, word))
-    }
-
-    fn rest(&self) -> &'a str {
-        self.line.text[self.at..].trim()
-    }
-
-    fn end(&mut self) -> Result<(), PlanTextError> {
-        match self.optional() {
-            None => Ok(()),
-            Some(word) => Err(word.wrong("the line should end here")),
-        }
-    }
 }

@@ -14,6 +14,12 @@
 //! limits ports: then a rank has that many tunable ones, and takes one that is set to the circuit
 //! already, else the one that is free first. The transfers of a light tree start together, over one
 //! transmitter and the receivers of all of them.
+//!
+//! A *period* Q below N says that the plan turned by Q ranks is the same plan, on the same channels,
+//! and that only the transfers of Q ranks are given. What happens to rank, link and block v + Q then
+//! happens to v at the same time, so that links and ports are kept modulo Q, and what ranks hold for
+//! the blocks 0..Q only: rank v's of block b stands for rank v + Q's of block b + Q. Two circuits of a
+//! port that are the same modulo Q are the same, for lengths are at most Q.
 
 use rustc_hash::FxHashMap;
 
@@ -120,6 +126,7 @@ struct Run {
 struct Network<'a> {
     plan: &'a Plan,
     ring: &'a WdmRing,
+    period: u32,
     /// When each chunk arrived at each rank, from earlier steps.
     arrived: FxHashMap<(u32, u32), Since>,
     /// When each chunk was last read at each rank, by earlier steps; where contributions combine.
@@ -134,6 +141,7 @@ struct Network<'a> {
 pub(super) fn run(
     plan: &Plan,
     ring: &WdmRing,
+    period: u32,
     slots: &Slots,
     ledger: &mut Ledger<'_>,
 ) -> Result<Timing, SimulationError> {
@@ -144,7 +152,7 @@ pub(super) fn run(
             reason: "with converters a lightpath has no wavelength of its own; use on_change",
         });
     }
-    let mut network = Network::new(plan, ring);
+    let mut network = Network::new(plan, ring, period);
     let mut columns = SlotColumns::default();
     let mut previous = Time::ZERO;
     for step in &plan.step_slots {
@@ -181,7 +189,7 @@ pub(super) fn run(
 }
 
 impl<'a> Network<'a> {
-    fn new(plan: &'a Plan, ring: &'a WdmRing) -> Network<'a> {
+    fn new(plan: &'a Plan, ring: &'a WdmRing, period: u32) -> Network<'a> {
         let ports = || Ports {
             per_rank: ring.ports.map(|ports| ports as usize),
             ports: FxHashMap::default(),
@@ -189,17 +197,18 @@ impl<'a> Network<'a> {
         Network {
             plan,
             ring,
+            period,
             arrived: FxHashMap::default(),
             read: FxHashMap::default(),
-            links: vec![Since::default(); channels_in_all(ring) as usize * 2 * ring.ranks as usize],
+            links: vec![Since::default(); channels_in_all(ring) as usize * 2 * period as usize],
             transmitters: ports(),
             receivers: ports(),
             runs: vec![Run::default(); plan.len()],
         }
     }
 
-    /// Starts a transfer, with all that ride on its light, as early as it can. Returns when it (or the reconfiguration before it)
-    /// began, and the reconfiguration it waited for.
+    /// Starts a transfer, with all that ride on its light, as early as it can. Returns when it (or the
+    /// reconfiguration before it) began, and the reconfiguration it waited for.
     fn start(
         &mut self,
         transfer: u32,
@@ -216,9 +225,11 @@ impl<'a> Network<'a> {
         let channel = circuit.direction as u32 * channels
             + u32::from(circuit.fibre) * self.ring.wavelengths
             + u32::from(circuit.wavelength);
-        let row = channel as usize * self.ring.ranks as usize;
-        let path = path(self.ring, source, destination, circuit.direction).map(|link| row + link);
-        let sending = (source, destination, channel);
+        let period = self.period;
+        let row = channel as usize * period as usize;
+        let path = path(self.ring, source, destination, circuit.direction)
+            .map(move |link| row + (link % period) as usize);
+        let sending = (source % period, destination % period, channel);
         let members: Vec<u32> = ledger
             .trees
             .riders(transfer)
@@ -229,7 +240,7 @@ impl<'a> Network<'a> {
         let sender = self.transmitters.find(sending);
         let receiving = members.iter().map(|&member| {
             let drop = self.plan.schedule.destination()[member as usize];
-            (drop, source, channel)
+            (drop % period, source % period, channel)
         });
         let receivers: Vec<_> = receiving
             .map(|circuit| (circuit, self.receivers.find(circuit)))
@@ -297,10 +308,10 @@ impl<'a> Network<'a> {
         let combines = self.plan.schedule.collective.combines();
         (chunk..chunk + count)
             .flat_map(|chunk| {
-                let changed = self.arrived.get(&(destination, chunk));
+                let changed = self.arrived.get(&self.place(destination, chunk));
                 [
-                    self.arrived.get(&(source, chunk)),
-                    self.read.get(&(destination, chunk)),
+                    self.arrived.get(&self.place(source, chunk)),
+                    self.read.get(&self.place(destination, chunk)),
                     changed.filter(|_| combines),
                 ]
             })
@@ -318,13 +329,27 @@ impl<'a> Network<'a> {
                 time,
                 transfer: Some(transfer),
             };
-            let arrived = self.arrived.entry((moved.destination, chunk)).or_default();
+            let place = self.place(moved.destination, chunk);
+            let arrived = self.arrived.entry(place).or_default();
             *arrived = arrived.later(since(end));
             if combines {
-                let read = self.read.entry((moved.source, chunk)).or_default();
+                let place = self.place(moved.source, chunk);
+                let read = self.read.entry(place).or_default();
                 *read = read.later(since(start));
             }
         }
+    }
+
+    /// Where what a rank holds of a chunk is kept: turned back to the blocks below the period.
+    fn place(&self, rank: u32, chunk: u32) -> (u32, u32) {
+        let ranks = self.ring.ranks;
+        if self.period == ranks {
+            return (rank, chunk);
+        }
+        let chunks = self.plan.schedule.collective.chunks() / ranks;
+        let block = chunk / chunks;
+        let turns = block - block % self.period;
+        ((rank + ranks - turns) % ranks, chunk - turns * chunks)
     }
 
     /// When what a transfer waited for last was over.
@@ -364,12 +389,11 @@ fn path(
     source: u32,
     destination: u32,
     direction: Direction,
-) -> impl Iterator<Item = usize> + Clone + use<> {
+) -> impl Iterator<Item = u32> + Clone + use<> {
     let first = match direction {
         Direction::Clockwise => source,
         Direction::CounterClockwise => destination,
     };
     let ranks = ring.ranks;
-    (first..first + ring.hops(source, destination, direction))
-        .map(move |link| (link % ranks) as usize)
+    (first..first + ring.hops(source, destination, direction)).map(move |link| link % ranks)
 }

@@ -1,0 +1,112 @@
+//! Orbits of folded plans as statements, and back.
+
+use super::compress::{Block, Repetition, Shift};
+use crate::fabric::Fabric;
+use crate::plan::folded::chunks_per_rank;
+use crate::plan::{CONVERTED, FoldedPlan, Plan};
+
+/// The statements that stand for an orbit with all rotations.
+///
+/// Those on one channel leave every l-th rank; the ranks in between are on the channels beside it, as
+/// far as its fibre goes. An orbit that does not close, for l does not divide N, is written out.
+pub(super) fn statements(plan: &FoldedPlan, orbit: usize) -> Vec<Block> {
+    let ranks = plan.orbits.fabric.ranks();
+    let converted = plan.orbits.wavelength[orbit] == CONVERTED;
+    let links = if converted { 1 } else { plan.links(orbit) };
+    if ranks % links != 0 {
+        let alone = |source| Block {
+            base: plan.copy(orbit, source),
+            repetitions: Vec::new(),
+        };
+        return (0..ranks).map(alone).collect();
+    }
+    let mut blocks: Vec<Block> = Vec::new();
+    for source in 0..links {
+        let base = plan.copy(orbit, source);
+        match blocks.last_mut() {
+            Some(block) if block.base.circuit.fibre == base.circuit.fibre => {
+                block.repetitions[1].count += 1;
+            }
+            _ => blocks.push(Block {
+                base,
+                repetitions: vec![turns(plan, ranks / links, links, 0), turns(plan, 1, 1, 1)],
+            }),
+        }
+    }
+    for block in &mut blocks {
+        block.repetitions.retain(|repetition| repetition.count > 1);
+    }
+    blocks
+}
+
+/// So many rotations, each by so many ranks and wavelengths.
+fn turns(plan: &FoldedPlan, count: u32, ranks: u32, wavelength: u32) -> Repetition {
+    let collective = plan.orbits.schedule.collective;
+    let chunks = chunks_per_rank(&collective).unwrap_or(0);
+    Repetition {
+        count,
+        shift: Shift {
+            chunk: chunks * ranks,
+            source: ranks,
+            destination: ranks,
+            fibre: 0,
+            wavelength,
+        },
+    }
+}
+
+/// Orbits as they are found among the statements of a file.
+///
+/// The first statement of an orbit begins at rank 0 and hence says what the orbit is; the file holds
+/// the orbit if this and the statements that follow are those that are written for it.
+pub(super) struct Gathering {
+    pub(super) plan: FoldedPlan,
+    pub(super) lightpaths: u64,
+    /// What has to follow for the last orbit to be complete, in reverse order.
+    awaited: Vec<Block>,
+}
+
+impl Gathering {
+    /// A folded plan with this head, if its ring and its collective look the same from every rank.
+    pub(super) fn new(orbits: Plan) -> Option<Gathering> {
+        let Fabric::WdmRing(ring) = &orbits.fabric;
+        if !ring.is_even() {
+            return None;
+        }
+        chunks_per_rank(&orbits.schedule.collective)?;
+        Some(Gathering {
+            plan: FoldedPlan { orbits },
+            lightpaths: 0,
+            awaited: Vec::new(),
+        })
+    }
+
+    /// Whether the last orbit is complete.
+    pub(super) fn is_complete(&self) -> bool {
+        self.awaited.is_empty()
+    }
+
+    /// Takes a statement; false where it does not belong to an orbit.
+    pub(super) fn gather(&mut self, block: &Block) -> bool {
+        if self.awaited.is_empty() {
+            let orbit = self.plan.orbits.len();
+            self.plan.orbits.push(block.base);
+            if !self.may_begin(orbit) {
+                return false;
+            }
+            self.awaited = statements(&self.plan, orbit);
+            self.awaited.reverse();
+        }
+        self.lightpaths += block.lightpaths();
+        self.awaited.pop().as_ref() == Some(block)
+    }
+
+    /// Whether a lightpath leaves rank 0 for another, and its rotations close.
+    fn may_begin(&self, orbit: usize) -> bool {
+        let orbits = &self.plan.orbits;
+        let transfer = orbits.schedule.transfer(orbit);
+        let closes = orbits.fabric.ranks() % self.plan.links(orbit) == 0;
+        let converted = orbits.wavelength[orbit] == CONVERTED;
+        transfer.source == 0 && transfer.destination != 0 && (closes || converted)
+    }
+}

@@ -1,0 +1,248 @@
+//! One statement of a plan file: `copy|reduce CHUNKS SOURCE>DESTINATION WAY FIBRE.WAVELENGTH`, with
+//! repetitions.
+
+use super::PlanTextError;
+use super::compress::{Block, Repetition, Shift};
+use super::words::{Word, Words};
+use crate::collective::Collective;
+use crate::fabric::Direction;
+use crate::plan::{CONVERTED, Circuit, Lightpath, Plan};
+use crate::schedule::{Action, Transfer};
+
+/// The most repetitions of a lightpath: more than 2^27 lightpaths can use.
+const MOST_REPETITIONS: usize = 32;
+
+/// What a repetition may shift; `rank` is both ends.
+const SHIFTED: [&str; 6] = [
+    "chunk",
+    "rank",
+    "source",
+    "destination",
+    "fibre",
+    "wavelength",
+];
+
+/// A statement that was read.
+pub(super) struct Statement<'a> {
+    /// What it stands for.
+    pub(super) block: Block,
+    /// Where its channel is written.
+    channel: Word<'a>,
+}
+
+impl<'a> Statement<'a> {
+    /// Reads a statement that begins with `action`. It may stand for `room` lightpaths more, of
+    /// the `most` that the file declares.
+    pub(super) fn read(
+        collective: Collective,
+        slot: u32,
+        action: Word<'a>,
+        words: &mut Words<'a>,
+        (room, most): (u64, u64),
+    ) -> Result<Statement<'a>, PlanTextError> {
+        let (base, channel) = read_lightpath(collective, slot, action, words)?;
+        let repetitions = read_repetitions(collective, words, (room, most))?;
+        let block = Block { base, repetitions };
+        Ok(Statement { block, channel })
+    }
+
+    /// Adds the lightpath and its shifted copies to a plan.
+    pub(super) fn expand(&self, plan: &mut Plan) -> Result<(), PlanTextError> {
+        expand(
+            self.block.base,
+            &self.block.repetitions,
+            &self.channel,
+            plan,
+        )
+    }
+}
+
+/// The lightpath of a statement and the word that says its channel.
+fn read_lightpath<'a>(
+    collective: Collective,
+    slot: u32,
+    action: Word<'a>,
+    words: &mut Words<'a>,
+) -> Result<(Lightpath, Word<'a>), PlanTextError> {
+    let action = match action.text {
+        "copy" => Action::Copy,
+        "reduce" => Action::Reduce,
+        _ => return Err(action.wrong("expected slot, copy, reduce or end")),
+    };
+    let chunks = words.next("chunks, such as 5 or 5+3")?;
+    let (chunk, count) = match chunks.text.split_once('+') {
+        None => (chunks.number()?, 1),
+        Some((chunk, count)) => (chunks.part(chunk)?, chunks.part(count)?),
+    };
+    let ranks = words.next("ranks, such as 2>7")?;
+    let (source, destination) = ranks
+        .text
+        .split_once('>')
+        .ok_or_else(|| ranks.wrong("expected SOURCE>DESTINATION, such as 2>7"))?;
+    let (source, destination) = (ranks.part(source)?, ranks.part(destination)?);
+    let way = words.next("cw or ccw")?;
+    let direction = Direction::BOTH
+        .into_iter()
+        .find(|direction| direction.name() == way.text)
+        .ok_or_else(|| way.wrong("expected cw or ccw"))?;
+    let channel = words.next("FIBRE.WAVELENGTH")?;
+    let (fibre, wavelength) = channel
+        .text
+        .split_once('.')
+        .ok_or_else(|| channel.wrong("expected FIBRE.WAVELENGTH, such as 0.12 or 0.*"))?;
+    let wavelength = match wavelength {
+        "*" => CONVERTED,
+        number => Some(channel.part(number)?)
+            .filter(|wavelength| *wavelength != CONVERTED)
+            .ok_or_else(|| channel.wrong("no fabric has so many wavelengths"))?,
+    };
+    let circuit = Circuit {
+        direction,
+        fibre: channel.part(fibre)?,
+        wavelength,
+    };
+    let transfer = Transfer {
+        chunk,
+        count,
+        source,
+        destination,
+        action,
+    };
+    let base = Lightpath {
+        slot,
+        circuit,
+        transfer,
+    };
+    check_range(&base, collective, &chunks, &ranks)?;
+    Ok((base, channel))
+}
+
+fn read_repetitions(
+    collective: Collective,
+    words: &mut Words<'_>,
+    (room, most): (u64, u64),
+) -> Result<Vec<Repetition>, PlanTextError> {
+    let mut repetitions = Vec::new();
+    let mut total = 1u64;
+    while let Some(word) = words.optional() {
+        let count: u32 = match word.text.strip_prefix('x') {
+            Some(count) => word.part(count)?,
+            None => return Err(word.wrong("expected a repetition, such as x4 chunk+1 rank+1")),
+        };
+        total = total.saturating_mul(u64::from(count));
+        if total == 0 {
+            return Err(word.wrong("a repetition stands for one lightpath at the least"));
+        }
+        if total > room {
+            return Err(word.wrong(format!(
+                "the `end` line says {most} lightpaths, this makes more"
+            )));
+        }
+        if repetitions.len() == MOST_REPETITIONS {
+            return Err(word.wrong(format!(
+                "at most {MOST_REPETITIONS} repetitions to a lightpath"
+            )));
+        }
+        let shift = read_shift(collective, words)?;
+        repetitions.push(Repetition { count, shift });
+    }
+    Ok(repetitions)
+}
+
+fn read_shift(collective: Collective, words: &mut Words<'_>) -> Result<Shift, PlanTextError> {
+    let mut shifts = [0u32; SHIFTED.len()];
+    while let Some(word) = words.optional_if(|text| !text.starts_with('x')) {
+        let (name, by) = word
+            .text
+            .split_once('+')
+            .ok_or_else(|| word.wrong("expected a shift, such as rank+1"))?;
+        let index = SHIFTED
+            .iter()
+            .position(|known| *known == name)
+            .ok_or_else(|| word.wrong(format!("what shifts is one of {}", SHIFTED.join(", "))))?;
+        shifts[index] = word.part(by)?;
+    }
+    let [chunk, rank, source, destination, fibre, wavelength] = shifts;
+    let both = |own: u32| turned(rank, 1, own, collective.ranks());
+    Ok(Shift {
+        chunk: chunk % collective.chunks(),
+        source: both(source),
+        destination: both(destination),
+        fibre,
+        wavelength,
+    })
+}
+
+/// `number + copies * by` modulo another.
+fn turned(number: u32, copies: u32, by: u32, modulus: u32) -> u32 {
+    ((u64::from(number) + u64::from(copies) * u64::from(by)) % u64::from(modulus)) as u32
+}
+
+/// Refuses numbers that a rotation could not be counted modulo.
+fn check_range(
+    base: &Lightpath,
+    collective: Collective,
+    chunks_word: &Word<'_>,
+    ranks_word: &Word<'_>,
+) -> Result<(), PlanTextError> {
+    let (ranks, chunks) = (collective.ranks(), collective.chunks());
+    let transfer = base.transfer;
+    if let Some(rank) = [transfer.source, transfer.destination]
+        .into_iter()
+        .find(|&r| r >= ranks)
+    {
+        return Err(ranks_word.wrong(format!(
+            "there are {ranks} ranks, counted from 0: none is {rank}"
+        )));
+    }
+    if transfer.chunk >= chunks {
+        let chunk = transfer.chunk;
+        return Err(chunks_word.wrong(format!(
+            "there are {chunks} chunks, counted from 0: none is {chunk}"
+        )));
+    }
+    Ok(())
+}
+
+/// Adds a lightpath and its shifted copies to a plan.
+fn expand(
+    base: Lightpath,
+    repetitions: &[Repetition],
+    channel: &Word<'_>,
+    plan: &mut Plan,
+) -> Result<(), PlanTextError> {
+    let Some((outermost, inner)) = repetitions.split_last() else {
+        plan.push(base);
+        return Ok(());
+    };
+    let collective = plan.schedule.collective;
+    let added = |number: u32, copy: u32, by: u32| {
+        u32::try_from(u64::from(number) + u64::from(copy) * u64::from(by)).ok()
+    };
+    let shift = outermost.shift;
+    for copy in 0..outermost.count {
+        let mut shifted = base;
+        let transfer = &mut shifted.transfer;
+        transfer.chunk = turned(transfer.chunk, copy, shift.chunk, collective.chunks());
+        for (rank, by) in [
+            (&mut transfer.source, shift.source),
+            (&mut transfer.destination, shift.destination),
+        ] {
+            *rank = turned(*rank, copy, by, collective.ranks());
+        }
+        shifted.circuit.fibre = added(base.circuit.fibre.into(), copy, shift.fibre)
+            .and_then(|fibre| fibre.try_into().ok())
+            .ok_or_else(|| channel.wrong("the repetition leaves the range of fibres"))?;
+        if shift.wavelength > 0 {
+            shifted.circuit.wavelength =
+                added(base.circuit.wavelength.into(), copy, shift.wavelength)
+                    .and_then(|wavelength| wavelength.try_into().ok())
+                    .filter(|wavelength| *wavelength != CONVERTED)
+                    .ok_or_else(|| {
+                        channel.wrong("the repetition leaves the range of wavelengths")
+                    })?;
+        }
+        expand(shifted, inner, channel, plan)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Folded plans, simulated through their symmetry.
+//!
+//! **With barriers** it is enough to simulate what rank 0 sends. All copies of an orbit take the same
+//! time, so that the longest orbit is the slot's longest lightpath. The circuits of an orbit are those
+//! of its lightpath from rank 0, turned; from any of them the length, the direction and the first
+//! channel can be read off. Two orbits hence have all circuits in common or none, and the settings of
+//! two slots compare as their circuits from rank 0 do.
+//!
+//! **Without barriers** channels matter. A copy is on channel `first + s mod l`, with s its source: a
+//! rotation by Q, the least common multiple of all lengths, takes every copy to one on the same
+//! channel. Everything thus repeats after Q ranks, and the copies from the ranks below Q are simulated
+//! with that period (see [`super::asynchronous`]). Every rank meets its transfers in the order of the
+//! orbits, as in the unfolded plan.
+//!
+//! What the transfers of Q ranks do to links and ranks, summed over those that are equal modulo Q, is
+//! what all do to each. **Sizes** that are not a multiple of the chunks make some copies of an orbit a
+//! byte larger than others. The largest then stands for all: with barriers no time depends on it;
+//! otherwise times, and in any case bytes and busy times, are those of chunks cut a byte too large.
+
+use super::{Sizes, run, utilisation};
+use crate::fabric::{Fabric, WdmRing};
+use crate::outcome::{LinkColumns, Outcome, RankColumns};
+use crate::plan::folded::chunks_per_rank;
+use crate::plan::{CONVERTED, FoldedPlan};
+use crate::simulate::{Policy, SimulationError};
+use crate::units::{Bytes, Time, UnitError};
+
+/// The most transfers of a quotient: some 20 GB.
+const MOST_TRANSFERS: u64 = 1 << 28;
+
+pub(super) fn simulate(
+    plan: &FoldedPlan,
+    size: Bytes,
+    policy: Policy,
+) -> Result<Outcome, SimulationError> {
+    let Fabric::WdmRing(ring) = &plan.orbits.fabric;
+    let repeats = period(plan, ring)?;
+    let period = match policy {
+        Policy::PerPort => repeats,
+        Policy::EveryStep | Policy::OnChange | Policy::Free => 1,
+    };
+    let transfers = plan.orbits.len() as u64 * u64::from(period);
+    if transfers > MOST_TRANSFERS {
+        let most = MOST_TRANSFERS;
+        return Err(SimulationError::TooLarge { transfers, most });
+    }
+    let chunks = chunks_per_rank(&plan.orbits.schedule.collective);
+    let sizes = chunks.map_or(Sizes::Own, Sizes::MostOfRotations);
+    let mut outcome = run(&plan.copies(period), period, sizes, size, policy)?;
+    spread(&mut outcome, ring, period)?;
+    for critical in &mut outcome.critical_path {
+        let period = period as usize;
+        let (orbit, source) = (critical.transfer / period, critical.transfer % period);
+        critical.transfer = orbit * ring.ranks as usize + source;
+    }
+    outcome.utilisation = utilisation(plan);
+    Ok(outcome)
+}
+
+/// The least common multiple of the lengths of orbits without conversion; an error where their
+/// rotations do not fit onto the channels.
+fn period(plan: &FoldedPlan, ring: &WdmRing) -> Result<u32, SimulationError> {
+    let mut period = 1;
+    for transfer in 0..plan.orbits.len() {
+        let circuit = plan.orbits.circuit(transfer);
+        if circuit.wavelength == CONVERTED {
+            continue;
+        }
+        let links = plan.links(transfer);
+        let first = u32::from(circuit.fibre) * ring.wavelengths + u32::from(circuit.wavelength);
+        let refused = |problem| Err(SimulationError::Transfer { transfer, problem });
+        if ring.ranks % links != 0 {
+            return refused("its rotations do not divide the ring");
+        }
+        if first + links > ring.channels() {
+            return refused("its rotations need channels that do not exist");
+        }
+        // Divisors of N have a common multiple that divides N.
+        period = period / gcd(period, links) * links;
+    }
+    Ok(period)
+}
+
+fn gcd(one: u32, other: u32) -> u32 {
+    if one == 0 {
+        other
+    } else {
+        gcd(other % one, one)
+    }
+}
+
+/// Makes the columns of `period` ranks' transfers into those of all.
+fn spread(outcome: &mut Outcome, ring: &WdmRing, period: u32) -> Result<(), UnitError> {
+    let (ranks, period) = (ring.ranks as usize, period as usize);
+    for lightpaths in &mut outcome.slots.lightpaths {
+        *lightpaths *= (ranks / period) as u64;
+    }
+    let add = |one: &u64, other: &u64| Bytes::new(*one).plus(Bytes::new(*other)).map(Bytes::get);
+    let LinkColumns { busy, bytes } = &mut outcome.links;
+    for direction in [0..ranks, ranks..2 * ranks] {
+        repeat(&mut busy[direction.clone()], period, |one, other| {
+            one.plus(*other)
+        })?;
+        repeat(&mut bytes[direction], period, add)?;
+    }
+    let RankColumns {
+        sent,
+        received,
+        finish,
+    } = &mut outcome.ranks;
+    repeat(sent, period, add)?;
+    repeat(received, period, add)?;
+    repeat(finish, period, |one: &Time, other: &Time| {
+        Ok::<_, UnitError>(*one.max(other))
+    })
+}
+
+/// Joins the entries that are equal modulo the period, and puts the result in place of each.
+fn repeat<T: Copy>(
+    column: &mut [T],
+    period: usize,
+    join: impl Fn(&T, &T) -> Result<T, UnitError>,
+) -> Result<(), UnitError> {
+    for place in period..column.len() {
+        column[place % period] = join(&column[place % period], &column[place])?;
+    }
+    for place in period..column.len() {
+        column[place] = column[place % period];
+    }
+    Ok(())
+}
