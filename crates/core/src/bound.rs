@@ -12,9 +12,10 @@
 //!
 //! **growth.** In a slot, each rank that has (something of) a block tells at most r others, so
 //! 1 + r times as many have it afterwards: S >= ceil(log_(1+r) N) where something of one rank
-//! reaches all, or of all ranks one. The last is the same backwards. This one holds for any number
-//! of chunks per lightpath. Source for D = 2: Bermond, Gargano, Perennes, Rescigno and Vaccaro,
-//! Theoretical Computer Science 2000.
+//! reaches all, or of all ranks one. The last is the same backwards. Every collective here is so: in
+//! a scatter and an all_to_all, too, something of one rank reaches all. It holds for any number of
+//! chunks per lightpath ([`any_load`]). Source for D = 2: Bermond, Gargano, Perennes, Rescigno and
+//! Vaccaro, Theoretical Computer Science 2000.
 //!
 //! **relay_tree.** See [`relay_tree`]: an all_gather in S slots needs P C_S(N) <= 2 c S, with
 //! C_S(N) the least total length of a tree of lightpaths of depth at most S that reaches all ranks
@@ -132,11 +133,7 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
         }),
         CollectiveKind::Scatter | CollectiveKind::Gather => {}
         _ if ring.multicast => {}
-        _ => bounds.push(Bound {
-            steps: growth(ranks, intake),
-            name: "growth",
-            assumption: ANY_LOAD,
-        }),
+        _ => bounds.push(any_load(ring, collective)),
     }
     let few_ports = intake < 2 * channels && !ring.multicast && pieces == 1;
     if few_ports && collective.kind() == CollectiveKind::AllGather {
@@ -167,6 +164,17 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
         }
     }
     bounds
+}
+
+/// The bound on slots that holds for any number of chunks per lightpath: growth; with multicast, by
+/// which any number may be told at once, no more than one slot.
+pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
+    let grown = growth(u64::from(collective.ranks()), intake(ring));
+    Bound {
+        steps: if ring.multicast { grown.min(1) } else { grown },
+        name: "growth",
+        assumption: ANY_LOAD,
+    }
 }
 
 /// The greatest of the bounds; of equal ones the last, which is the sharper one elsewhere.

@@ -20,21 +20,28 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod assembly;
 mod auto;
 mod beams;
+mod candidates;
 mod capability;
+mod exchange;
+mod grouped;
 mod knapsack;
 mod levels;
 mod mirror;
 mod multicast;
 mod named;
+mod pace;
 mod pack;
 mod ports;
 mod prices;
 mod reachable;
 mod request;
+mod rooted;
 mod split;
 mod tree;
+mod unfold;
 mod urgent;
 
 use thiserror::Error;
@@ -373,7 +380,11 @@ impl Found {
                     for source in 0..ranks {
                         let origin = source + ring.ranks - edge.parent;
                         let channel = first + source % edge.length;
-                        plan.push(lightpath(ring, collective, edge, origin, step, channel));
+                        let mut path = lightpath(ring, collective, edge, origin, step, channel);
+                        if ring.ranks % edge.length != 0 {
+                            path.circuit.wavelength = CONVERTED;
+                        }
+                        plan.push(path);
                     }
                 });
                 continue;
@@ -432,11 +443,7 @@ fn lightpath(
                 Direction::CounterClockwise
             },
             fibre,
-            wavelength: if ring.converters {
-                CONVERTED
-            } else {
-                wavelength
-            },
+            wavelength,
         },
         transfer: Transfer::copy(
             origin * collective.pieces() + edge.piece,

@@ -11,13 +11,19 @@
 //! over 2c channels of the cut.
 //!
 //! **rounds.** With R charged at every slot and at least G slots (growth): T >= G (R + a + delta)
-//! plus the bandwidth term.
+//! plus the bandwidth term, for in a slot whose longest lightpath carries b bytes a rank receives
+//! r b at most, and 2 c b cross a cut.
 //!
 //! **relay_tree.** An all_gather in S slots whose longest lightpaths carry b_1, ..., b_S bytes has
 //! 2cN sum b_s link-bytes to offer, and needs N d C_S(N) of them, for every byte of a block travels
 //! along a tree of depth at most S (see [`super::relay_tree`]), however blocks are cut and striped.
 //! So T >= S (R + a + delta) + C_S(N) d / (2 c B) for the plan's own S, hence at least the minimum
-//! over S. Backwards the same for reduce_scatter with d = M / N.
+//! over S >= G; beside that, its transmissions take the bandwidth term at least. Backwards the same
+//! for reduce_scatter with d = M / N. For the M bytes of a broadcast, d = M / N as well: each travels
+//! along one such tree from the root; backwards, in a reduce, the lightpaths by which every rank
+//! first sends (seen from the end) something of a byte that reaches the root form one. And in an
+//! all_reduce, for each byte of the vector, the lightpaths by which the ranks first get something
+//! that one given rank contributed to.
 //!
 //! ```
 //! use opticoll::bound::time::{self, Charge};
@@ -101,12 +107,7 @@ pub fn times(
         Charge::Once => once,
         _ => Time::ZERO,
     };
-    let grown = !ring.multicast
-        && !matches!(
-            collective.kind(),
-            CollectiveKind::Gather | CollectiveKind::Scatter | CollectiveKind::AllToAll
-        );
-    if grown {
+    if !ring.multicast {
         let rounds = growth(ranks, intake(ring));
         bounds.push(TimeBound {
             time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
@@ -114,7 +115,7 @@ pub fn times(
             assumption: "slots one after the other, each as long as its longest lightpath",
         });
     }
-    if let Some(time) = relay_tree(ring, collective, size, per_slot)? {
+    if let Some(time) = relay_tree(ring, collective, size, per_slot, sending)? {
         bounds.push(TimeBound {
             time: time.plus(beside)?,
             name: "relay_tree",
@@ -184,17 +185,24 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
     }
 }
 
-/// min over S of S (R + a + delta) + C_S(N) d / (2 c B), for collectives along relay trees.
+/// min over S >= G of S (R + a + delta) + max(`bandwidth`, C_S(N) d / (2 c B)), for collectives along
+/// relay trees.
 fn relay_tree(
     ring: &WdmRing,
     collective: &Collective,
     size: Bytes,
     per_slot: Time,
+    bandwidth: Time,
 ) -> Result<Option<Time>, UnitError> {
     let ranks = u64::from(collective.ranks());
     let parts = match collective.kind() {
         CollectiveKind::AllGather if !ring.multicast => 1,
         CollectiveKind::ReduceScatter => ranks,
+        CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce
+            if !ring.multicast =>
+        {
+            ranks
+        }
         _ => return Ok(None),
     };
     if per_slot == Time::ZERO {
@@ -202,9 +210,13 @@ fn relay_tree(
     }
     let channels = 2 * u64::from(ring.channels());
     let bytes = u128::from(size.get());
-    let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?;
+    let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?.max(bandwidth);
+    let rounds = super::any_load(ring, collective).steps;
     let mut least: Option<Time> = None;
     for (slots, cost) in (1..).zip(Costs::new(collective.ranks())) {
+        if slots < rounds {
+            continue;
+        }
         // No plan of this many slots or more is faster than that, whatever its tree.
         let floor = per_slot.times(slots)?.plus(shortest)?;
         if least.is_some_and(|least| floor >= least) {
@@ -213,7 +225,7 @@ fn relay_tree(
         if slots * ranks > MOST_WORK {
             return Ok(Some(least.map_or(floor, |least| least.min(floor))));
         }
-        let sending = over(ring, bytes * u128::from(cost), parts, channels)?;
+        let sending = over(ring, bytes * u128::from(cost), parts, channels)?.max(bandwidth);
         let time = per_slot.times(slots)?.plus(sending)?;
         if least.is_none_or(|least| time < least) {
             least = Some(time);

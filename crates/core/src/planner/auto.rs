@@ -5,8 +5,10 @@
 //! which they mostly meet), then the most promising are made and simulated, until none that is left is
 //! estimated to be faster than the fastest found.
 
+use super::grouped::{self, search};
 use super::levels::{self, Layout};
-use super::{Kept, MOST_KEPT, PlannerError, capability, named, relay_tree_within};
+use super::pace::Pace;
+use super::{Kept, MOST_KEPT, PlannerError, candidates, capability, named, relay_tree_within};
 use crate::bound;
 use crate::bound::time::{Charge, TimeBound};
 use crate::collective::{Collective, CollectiveKind};
@@ -91,6 +93,7 @@ enum Recipe {
     Named(&'static str),
     RelayTree(u32),
     Levels(Layout),
+    Grouped(grouped::Layout),
 }
 
 struct Prospect {
@@ -106,6 +109,7 @@ impl Prospect {
             Recipe::RelayTree(1) => "relay_tree".into(),
             Recipe::RelayTree(pieces) => format!("relay_tree:pieces={pieces}"),
             Recipe::Levels(layout) => layout.spelling(),
+            Recipe::Grouped(layout) => layout.spelling(),
         }
     }
 }
@@ -225,6 +229,10 @@ fn make(
             }
         }
         Recipe::Levels(layout) => Ok(levels::plan(fabric, cut(layout.pieces)?, layout)),
+        Recipe::Grouped(layout) => match grouped::all_gather(fabric, layout) {
+            Err(PlannerError::NotFound { .. }) => Ok(None),
+            other => other.map(|plan| Some(AnyPlan::Full(plan))),
+        },
     }
 }
 
@@ -267,6 +275,16 @@ fn prospects(
     }
     if ranks < 2 {
         return Ok(prospects);
+    }
+    let pace = Pace::new(ring, aim.policy);
+    let grouped = candidates::suits(ring)
+        .then(|| search::layouts(ring, pace, search::Kind::AllGather, aim.size));
+    for found in grouped.unwrap_or_default() {
+        prospects.push(Prospect {
+            estimate: Time::from_ps(found.time),
+            slots: found.slots,
+            recipe: Recipe::Grouped(found.layout),
+        });
     }
     for pieces in pieces_to_try(ring.channels()) {
         let orbits = ranks * u64::from(pieces);

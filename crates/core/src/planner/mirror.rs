@@ -76,33 +76,34 @@ fn appended(mut there: Plan, back: &Plan, whole: Collective) -> Plan {
     there
 }
 
-/// Every lightpath turned round, in the mirrored slot.
-fn backwards(gather: &Plan, reversed: Collective) -> Plan {
-    let slots = gather.slots();
+/// A plan run backwards, every lightpath turned round, in the mirrored slot, for the collective that
+/// this makes it carry out: every rank of the one must get every chunk once at most.
+pub(super) fn backwards(forward: &Plan, reversed: Collective) -> Plan {
+    let slots = forward.slots();
     // `reversed` takes the steps from the last to the first, each in its own order.
-    let order: Vec<usize> = (0..gather.schedule.steps())
+    let order: Vec<usize> = (0..forward.schedule.steps())
         .rev()
-        .flat_map(|step| gather.schedule.step(step))
+        .flat_map(|step| forward.schedule.step(step))
         .collect();
     Plan {
-        fabric: gather.fabric.clone(),
-        schedule: gather.schedule.reversed(reversed),
-        algorithm: gather.algorithm.clone(),
+        fabric: forward.fabric.clone(),
+        schedule: forward.schedule.reversed(reversed),
+        algorithm: forward.algorithm.clone(),
         size: None,
         direction: order
             .iter()
-            .map(|&index| gather.direction[index].opposite())
+            .map(|&index| forward.direction[index].opposite())
             .collect(),
-        fibre: order.iter().map(|&index| gather.fibre[index]).collect(),
+        fibre: order.iter().map(|&index| forward.fibre[index]).collect(),
         wavelength: order
             .iter()
-            .map(|&index| gather.wavelength[index])
+            .map(|&index| forward.wavelength[index])
             .collect(),
         slot: order
             .iter()
-            .map(|&index| slots - 1 - gather.slot[index])
+            .map(|&index| slots - 1 - forward.slot[index])
             .collect(),
-        step_slots: gather
+        step_slots: forward
             .step_slots
             .iter()
             .rev()

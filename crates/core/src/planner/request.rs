@@ -1,7 +1,7 @@
 //! What the planner makes by name: `relay_tree` and `auto`, beside the named algorithms.
 
 use super::auto::{self, Aim, Candidate};
-use super::{PlannerError, capability, multicast, named, relay_tree};
+use super::{PlannerError, candidates, capability, multicast, named, relay_tree};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
@@ -40,6 +40,87 @@ pub const RECORDS: &[Record] = &[
         summary: "One tree of lightpaths rotated to all ranks, in the fewest slots found",
         citation: "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
         options: &[("pieces", "chunks that a block is cut into; default 1")],
+    },
+    Record {
+        name: "grouped",
+        label: "Grouped",
+        collectives: &[
+            CollectiveKind::AllGather,
+            CollectiveKind::ReduceScatter,
+            CollectiveKind::AllReduce,
+        ],
+        summary: "Few slots: collect in groups, exchange among their owners, hand back, striped",
+        citation: "opticoll; after WRHT, Dai et al., PPoPP 2023",
+        options: &[
+            (
+                "groups",
+                "ranks per group on each level, such as 9x9; default the best found",
+            ),
+            (
+                "owners",
+                "owners per group on each level, such as 1x1 (all_reduce only); default 1",
+            ),
+            (
+                "stripes",
+                "stripes on each level and of the core, such as 16x16x3; default 1",
+            ),
+            (
+                "core",
+                "exchange (all_reduce only), one_stage or relay_tree; default one_stage",
+            ),
+        ],
+    },
+    Record {
+        name: "tree",
+        label: "Tree",
+        collectives: &[
+            CollectiveKind::Broadcast,
+            CollectiveKind::Scatter,
+            CollectiveKind::Reduce,
+            CollectiveKind::Gather,
+        ],
+        summary: "A tree of any radices around the root, striped over the channels it leaves",
+        citation: "opticoll; growth after Bermond et al., Theoretical Computer Science 2000",
+        options: &[
+            (
+                "radices",
+                "from the root outwards, such as 9x11x11; default the best found",
+            ),
+            (
+                "stripes",
+                "stripes on each level, such as 16x12x12; default 1",
+            ),
+        ],
+    },
+    Record {
+        name: "scatter_all_gather",
+        label: "Scatter + all_gather",
+        collectives: &[CollectiveKind::Broadcast],
+        summary: "Scatter the vector, then all_gather it, both as fast as found",
+        citation: "van de Geijn, Journal of Parallel and Distributed Computing 1994",
+        options: &[],
+    },
+    Record {
+        name: "reduce_scatter_gather",
+        label: "Reduce_scatter + gather",
+        collectives: &[CollectiveKind::Reduce],
+        summary: "Reduce_scatter the vectors, then gather the sum, both as fast as found",
+        citation: "van de Geijn, Journal of Parallel and Distributed Computing 1994",
+        options: &[],
+    },
+    Record {
+        name: "exchange",
+        label: "Exchange",
+        collectives: &[CollectiveKind::AllToAll],
+        summary: "Stage by stage to smaller segments of the ring, several blocks on a lightpath",
+        citation: "opticoll; several items per lightpath after Opatrny, TCS 2003",
+        options: &[
+            (
+                "radices",
+                "from the whole ring down, such as 16x8x8; default the best found",
+            ),
+            ("stripes", "stripes on each stage, such as 1x1x1; default 1"),
+        ],
     },
     Record {
         name: "auto",
@@ -111,14 +192,25 @@ pub fn plan(
     };
     let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
     spec.only(&known)?;
+    let most = spec.count("transfers", 1, u32::MAX)?;
+    let aim = Aim {
+        size,
+        policy,
+        most_transfers: most.unwrap_or(DEFAULT_TRANSFERS).into(),
+    };
     let mut planned = if record.name == "auto" {
-        let most = spec.count("transfers", 1, u32::MAX)?;
-        let aim = Aim {
-            size,
-            policy,
-            most_transfers: most.unwrap_or(DEFAULT_TRANSFERS).into(),
-        };
         choose(fabric, collective, aim)?
+    } else if record.name != "relay_tree" {
+        Planned {
+            plan: AnyPlan::Full(candidates::named(
+                record.name,
+                spec,
+                fabric,
+                collective,
+                aim,
+            )?),
+            candidates: Vec::new(),
+        }
     } else {
         let pieces = spec.count("pieces", PIECES.0, PIECES.1)?.unwrap_or(1);
         let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
@@ -131,7 +223,7 @@ pub fn plan(
         }
     };
     planned.plan.kept_mut().size = Some(size);
-    if record.name != "auto" {
+    if record.name == "relay_tree" {
         planned.plan.kept_mut().algorithm = spec.to_string();
     }
     Ok(planned)
@@ -169,6 +261,8 @@ fn choose(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Planned, 
             named_plans(&mut plans, fabric, collective, aim, &names)?;
         }
     }
+    let few_slots = candidates::plans(fabric, collective, aim)?;
+    plans.extend(few_slots.into_iter().map(AnyPlan::Full));
     fastest(plans, aim)
 }
 

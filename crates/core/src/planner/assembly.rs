@@ -1,0 +1,185 @@
+//! Plans put together from parts: steps that are given wavelengths one by one, and plans for smaller
+//! rings laid over some of the ranks.
+//!
+//! Ranks r_0 < r_1 < ... < r_(n-1) of a ring form a ring of n themselves: its link i consists of the
+//! links from r_i to r_(i+1), and these stretches share no link. So lightpaths that do not collide
+//! on the ring of n do not collide when each runs from r_a to r_b the same way around. Several
+//! such plans run side by side on channels of their own.
+
+use super::PlannerError;
+use crate::collective::Collective;
+use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::plan::{CONVERTED, Plan};
+use crate::schedule::{Claims, Schedule, Transfer};
+use crate::wavelength::{Assignment, assign};
+
+/// A transfer with its way around.
+pub(super) type Move = (Transfer, Direction);
+
+/// Where a plan for a smaller ring goes.
+pub(super) struct Place {
+    /// The rank for each of its ranks, in ascending order.
+    pub(super) members: Vec<u32>,
+    /// The channel that its channel 0 becomes.
+    pub(super) first_channel: u32,
+    /// Its chunk i stands for the chunks `edges[i]..edges[i + 1]`.
+    pub(super) edges: Vec<u32>,
+}
+
+/// A plan that grows step by step.
+pub(super) struct Assembly {
+    plan: Plan,
+    ring: WdmRing,
+}
+
+impl Assembly {
+    /// A plan without steps.
+    pub(super) fn new(fabric: &Fabric, collective: Collective) -> Assembly {
+        let Fabric::WdmRing(ring) = fabric;
+        Assembly {
+            plan: Plan {
+                fabric: fabric.clone(),
+                schedule: Schedule::new(collective),
+                algorithm: String::new(),
+                size: None,
+                direction: Vec::new(),
+                fibre: Vec::new(),
+                wavelength: Vec::new(),
+                slot: Vec::new(),
+                step_slots: Vec::new(),
+            },
+            ring: ring.clone(),
+        }
+    }
+
+    /// Adds a step of transfers, with the wavelengths and slots that it needs; nothing where there
+    /// are none.
+    pub(super) fn step(&mut self, moves: &[Move]) -> Result<(), PlannerError> {
+        if moves.is_empty() {
+            return Ok(());
+        }
+        let mut schedule = Schedule::new(self.plan.schedule.collective);
+        schedule.begin_step();
+        schedule.reserve(moves.len());
+        for (transfer, _) in moves {
+            schedule.push(*transfer);
+        }
+        let directions = moves.iter().map(|(_, direction)| *direction).collect();
+        let fabric = &self.plan.fabric;
+        let placed = assign(
+            schedule,
+            directions,
+            fabric,
+            Assignment::AUTO,
+            String::new(),
+        )?;
+        self.append(&placed);
+        Ok(())
+    }
+
+    /// Adds the steps of a plan for the same fabric, whose chunks have the same numbers.
+    fn append(&mut self, part: &Plan) {
+        self.append_refined(part, 1);
+    }
+
+    /// Adds the steps of a plan for the same fabric, each of whose chunks is `factor` chunks here.
+    pub(super) fn append_refined(&mut self, part: &Plan, factor: u32) {
+        let before = self.plan.slots();
+        let plan = &mut self.plan;
+        for step in 0..part.schedule.steps() {
+            plan.schedule.begin_step();
+            for index in part.schedule.step(step) {
+                let transfer = part.schedule.transfer(index);
+                plan.schedule.push(Transfer {
+                    chunk: transfer.chunk * factor,
+                    count: transfer.count * factor,
+                    ..transfer
+                });
+            }
+        }
+        plan.direction.extend_from_slice(&part.direction);
+        plan.fibre.extend_from_slice(&part.fibre);
+        plan.wavelength.extend_from_slice(&part.wavelength);
+        plan.slot.extend(part.slot.iter().map(|slot| before + slot));
+        let ranges = part.step_slots.iter();
+        plan.step_slots
+            .extend(ranges.map(|range| before + range.start..before + range.end));
+    }
+
+    /// Adds the steps of a plan for a smaller ring, at all places side by side.
+    pub(super) fn embed(&mut self, inner: &Plan, places: &[Place]) {
+        let before = self.plan.slots();
+        for (step, slots) in inner.step_slots.iter().enumerate() {
+            self.plan.schedule.begin_step();
+            self.plan
+                .step_slots
+                .push(before + slots.start..before + slots.end);
+            for place in places {
+                for index in inner.schedule.step(step) {
+                    self.lay(inner, index, place, before);
+                }
+            }
+        }
+    }
+
+    fn lay(&mut self, inner: &Plan, index: usize, place: &Place, before: u32) {
+        let Fabric::WdmRing(inner_ring) = &inner.fabric;
+        let transfer = inner.schedule.transfer(index);
+        let circuit = inner.circuit(index);
+        let channel = place.first_channel
+            + u32::from(circuit.fibre) * inner_ring.wavelengths
+            + u32::from(circuit.wavelength);
+        let first = place.edges[transfer.chunk as usize];
+        let end = place.edges[(transfer.chunk + transfer.count) as usize];
+        self.plan.schedule.push(Transfer {
+            chunk: first,
+            count: end - first,
+            source: place.members[transfer.source as usize],
+            destination: place.members[transfer.destination as usize],
+            action: transfer.action,
+        });
+        self.plan.direction.push(circuit.direction);
+        let (fibre, wavelength) = self.ring.channel(channel);
+        self.plan.fibre.push(fibre);
+        self.plan.wavelength.push(if self.ring.converters {
+            CONVERTED
+        } else {
+            wavelength
+        });
+        self.plan.slot.push(before + inner.slot[index]);
+    }
+
+    /// The plan so far.
+    pub(super) fn finish(mut self, algorithm: String) -> Plan {
+        self.plan.algorithm = algorithm;
+        self.plan.schedule.claims = Claims {
+            schedule_steps: Some(self.plan.schedule.steps() as u32),
+            ..Claims::default()
+        };
+        self.plan
+    }
+}
+
+/// The ring that every k-th part of a ring's channels is for `ranks` of its ranks. Without
+/// converters, so that its plans fit anywhere: what has wavelengths without them has them with.
+pub(super) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> Fabric {
+    Fabric::WdmRing(WdmRing {
+        ranks,
+        wavelengths: channels.min(u32::from(CONVERTED) - 1),
+        fibres: 1,
+        converters: false,
+        dead: Vec::new(),
+        ..ring.clone()
+    })
+}
+
+/// `parts` ranges of nearly equal length that make up a range, in order; fewer where it is too short.
+pub(super) fn cut(
+    range: std::ops::Range<u32>,
+    parts: u32,
+) -> impl Iterator<Item = std::ops::Range<u32>> {
+    let length = u64::from(range.end - range.start);
+    let parts = u64::from(parts).min(length);
+    let edge = move |part: u64| range.start + (length * part / parts.max(1)) as u32;
+    (0..parts).map(move |part| edge(part)..edge(part + 1))
+}

@@ -1,0 +1,321 @@
+//! Which groups, owners, stripes and core take the least time by the model of [`super`].
+//!
+//! Levels are searched depth first: what remains below a level depends only on the owners' ring (its
+//! ranks, its channels, the vector's share), so each such rest is solved once for every depth. Group
+//! sizes are all up to 24 and then in steps of 9 %.
+
+use std::collections::BTreeMap;
+
+use super::{Core, Layout, Level, groups, load};
+use crate::bound::relay_tree::Costs;
+use crate::fabric::WdmRing;
+use crate::planner::pace::{Pace, spread};
+use crate::units::Bytes;
+
+/// More levels save no slots that their own are worth, up to a million ranks.
+const MOST_LEVELS: u32 = 3;
+
+/// Relay trees of more slots are no core for small vectors.
+const MOST_CORE_SLOTS: u64 = 40;
+
+/// Relay trees are a core for so many owners at most.
+const MOST_CORE_RANKS: u32 = 512;
+
+/// What is grouped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::planner) enum Kind {
+    /// A vector of so many bytes.
+    AllReduce,
+    /// Blocks of so many bytes.
+    AllGather,
+}
+
+/// A layout with its estimates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::planner) struct Found {
+    /// Picoseconds.
+    pub(in crate::planner) time: u64,
+    pub(in crate::planner) slots: u64,
+    pub(in crate::planner) layout: Layout,
+}
+
+/// The owners' ring below some levels: all that the rest depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rest {
+    ranks: u32,
+    channels: u32,
+    /// An all_reduce's vector is cut into so many shares.
+    shares: u32,
+    levels: u32,
+}
+
+struct Search<'a> {
+    ring: &'a WdmRing,
+    pace: Pace,
+    kind: Kind,
+    size: Bytes,
+    solved: BTreeMap<Rest, Option<Found>>,
+    costs: BTreeMap<u32, Vec<u64>>,
+}
+
+/// For every number of levels the best layout, fastest first.
+pub(in crate::planner) fn layouts(
+    ring: &WdmRing,
+    pace: Pace,
+    kind: Kind,
+    size: Bytes,
+) -> Vec<Found> {
+    let mut search = Search {
+        ring,
+        pace,
+        kind,
+        size,
+        solved: BTreeMap::new(),
+        costs: BTreeMap::new(),
+    };
+    let mut found: Vec<Found> = (0..=MOST_LEVELS)
+        .filter_map(|levels| {
+            search.rest(Rest {
+                ranks: ring.ranks,
+                channels: ring.channels(),
+                shares: 1,
+                levels,
+            })
+        })
+        .collect();
+    found.sort_by_key(|found| (found.time, found.slots));
+    found
+}
+
+impl Search<'_> {
+    /// The best layout of exactly so many levels.
+    fn rest(&mut self, rest: Rest) -> Option<Found> {
+        if let Some(known) = self.solved.get(&rest) {
+            return known.clone();
+        }
+        let found = if rest.levels == 0 {
+            self.core(rest)
+        } else {
+            self.level(rest)
+        };
+        self.solved.insert(rest, found.clone());
+        found
+    }
+
+    fn level(&mut self, rest: Rest) -> Option<Found> {
+        let mut best: Option<Found> = None;
+        let widest = rest.ranks.min(4 * rest.channels + 1);
+        for group in spread(widest) {
+            for owners in self.owners(group) {
+                let Some(count) = groups(rest.ranks, group, owners) else {
+                    continue;
+                };
+                let below = Rest {
+                    ranks: count,
+                    channels: rest.channels / owners,
+                    shares: rest.shares.saturating_mul(owners),
+                    levels: rest.levels - 1,
+                };
+                if below.channels == 0 || count == 1 && below.levels > 0 {
+                    continue;
+                }
+                let size = rest.ranks.div_ceil(count);
+                let (time, slots, stripes) = self.stripes(rest, size, owners);
+                if best.as_ref().is_some_and(|best| best.time <= time) {
+                    continue;
+                }
+                let Some(inner) = self.rest(below) else {
+                    continue;
+                };
+                let time = time.saturating_add(inner.time);
+                if best.as_ref().is_none_or(|best| time < best.time) {
+                    let level = Level {
+                        group,
+                        owners,
+                        stripes,
+                    };
+                    best = Some(Found {
+                        time,
+                        slots: slots + inner.slots,
+                        layout: Layout {
+                            levels: [vec![level], inner.layout.levels].concat(),
+                            core: inner.layout.core,
+                        },
+                    });
+                }
+            }
+        }
+        best
+    }
+
+    fn owners(&self, group: u32) -> Vec<u32> {
+        let mut owners = match self.kind {
+            Kind::AllGather => vec![1],
+            Kind::AllReduce => vec![1, 2, 3, 4, 6, 8, 12, 16, group / 2, group],
+        };
+        owners.retain(|&owners| (1..=group).contains(&owners));
+        owners.sort_unstable();
+        owners.dedup();
+        owners
+    }
+
+    /// The time and slots of the way up and down a level, with the best number of stripes.
+    fn stripes(&self, rest: Rest, size: u32, owners: u32) -> (u64, u64, u32) {
+        let load = u64::from(load(size, owners)).max(1);
+        let channels = u64::from(rest.channels);
+        let intake = self.ring.ports.map(u64::from);
+        let apart = u64::from(self.ring.ranks / rest.ranks.max(1));
+        let hops = u64::from(size) * apart;
+        let mut best = (u64::MAX, u64::MAX, 1);
+        for slots in 1..=4 {
+            let stripes = (slots * channels / load).max(1);
+            let by_ports =
+                intake.map_or(stripes, |ports| slots * ports / u64::from(size - 1).max(1));
+            // Blocks before and behind a member's own are two ranges.
+            let fewest = if self.kind == Kind::AllGather { 2 } else { 1 };
+            let stripes = stripes.min(by_ports).max(fewest);
+            let slots = (stripes * load)
+                .div_ceil(channels)
+                .max(intake.map_or(1, |ports| (stripes * u64::from(size - 1)).div_ceil(ports)));
+            let time = match self.kind {
+                Kind::AllReduce => {
+                    let parts = u64::from(rest.shares) * u64::from(owners) * stripes;
+                    let bytes = Bytes::new(self.size.get().div_ceil(parts));
+                    self.pace.slots(slots, bytes, hops).saturating_mul(2)
+                }
+                Kind::AllGather => {
+                    let held = u64::from(self.ring.ranks.div_ceil(rest.ranks));
+                    let all = u64::from(self.ring.ranks);
+                    let down = self.blocks(all.div_ceil(stripes));
+                    let up = self.blocks(held.div_ceil(stripes));
+                    let up_slots = (stripes.min(held) * load).div_ceil(channels);
+                    let up = self.pace.slots(up_slots, up, hops);
+                    self.pace.slots(slots, down, hops).saturating_add(up)
+                }
+            };
+            if time < best.0 {
+                best = (time, 2 * slots, u32::try_from(stripes).unwrap_or(u32::MAX));
+            }
+        }
+        best
+    }
+
+    fn blocks(&self, count: u64) -> Bytes {
+        Bytes::new(self.size.get().saturating_mul(count))
+    }
+
+    /// The best core.
+    fn core(&mut self, rest: Rest) -> Option<Found> {
+        let found = |time, slots, core| Found {
+            time,
+            slots,
+            layout: Layout {
+                levels: Vec::new(),
+                core,
+            },
+        };
+        if rest.ranks < 2 {
+            return Some(found(0, 0, Core::OneStage(1)));
+        }
+        let mut cores = self.one_stage(rest);
+        cores.extend(self.relay_tree(rest));
+        cores
+            .into_iter()
+            .min_by_key(|(time, slots, _)| (*time, *slots))
+            .map(|(time, slots, core)| found(time, slots, core))
+    }
+
+    /// Exchanges of everything, and all_gathers in one stage, with as many stripes as fit.
+    fn one_stage(&self, rest: Rest) -> Vec<(u64, u64, Core)> {
+        let ranks = u64::from(rest.ranks);
+        let load = (ranks * ranks / 4).div_ceil(2);
+        let channels = u64::from(rest.channels);
+        let intake = self.ring.ports.map_or(u64::MAX, u64::from);
+        let hops = u64::from(self.ring.ranks / 2);
+        let stripes = (channels / load).min(intake / (ranks - 1)).max(1);
+        let slots_of = |stripes: u64| {
+            let ports = (stripes * (ranks - 1)).div_ceil(intake);
+            (stripes * load).div_ceil(channels).max(ports)
+        };
+        match self.kind {
+            Kind::AllReduce => {
+                let slots = slots_of(stripes);
+                let parts = u64::from(rest.shares) * stripes;
+                let whole = Bytes::new(self.size.get().div_ceil(parts));
+                let part = Bytes::new(self.size.get().div_ceil(parts * ranks));
+                vec![
+                    (
+                        self.pace.slots(slots, whole, hops),
+                        slots,
+                        Core::Exchange(stripes as u32),
+                    ),
+                    (
+                        self.pace.slots(2 * slots, part, hops),
+                        2 * slots,
+                        Core::OneStage(stripes as u32),
+                    ),
+                ]
+            }
+            Kind::AllGather => {
+                let held = u64::from(self.ring.ranks / rest.ranks);
+                let stripes = stripes.min(held).max(1);
+                let slots = slots_of(stripes);
+                let held = u64::from(self.ring.ranks.div_ceil(rest.ranks));
+                let bytes = self.blocks(held.div_ceil(stripes));
+                let core = Core::OneStage(stripes as u32);
+                vec![(self.pace.slots(slots, bytes, hops), slots, core)]
+            }
+        }
+    }
+
+    /// Relay trees of blocks in pieces, in the slots of the bound.
+    fn relay_tree(&mut self, rest: Rest) -> Vec<(u64, u64, Core)> {
+        let unlimited = self.ring.ports.is_none();
+        if !unlimited || !(3..=MOST_CORE_RANKS).contains(&rest.ranks) {
+            return Vec::new();
+        }
+        let costs = self
+            .costs
+            .entry(rest.ranks)
+            .or_insert_with(|| {
+                Costs::new(rest.ranks)
+                    .take(MOST_CORE_SLOTS as usize)
+                    .collect()
+            })
+            .clone();
+        let both_ways = 2 * u64::from(rest.channels);
+        let slots_of = |pieces: u64| {
+            let last = costs.last().copied().unwrap_or(u64::MAX);
+            let within = (1..).zip(costs.iter());
+            within
+                .filter(|(slots, cost)| pieces * **cost <= both_ways * slots)
+                .map(|(slots, _)| slots)
+                .next()
+                .or_else(|| Some((pieces * last).div_ceil(both_ways)))
+                .filter(|slots| *slots <= MOST_CORE_SLOTS)
+        };
+        let held = u64::from(self.ring.ranks.div_ceil(rest.ranks));
+        let least_held = u64::from(self.ring.ranks / rest.ranks);
+        let hops = u64::from(self.ring.ranks / 2).min(u64::from(rest.channels) * held);
+        [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
+            .into_iter()
+            .filter(|&pieces| pieces <= u64::from(rest.channels))
+            .filter(|&pieces| self.kind == Kind::AllReduce || pieces <= least_held)
+            .filter_map(|pieces| {
+                let slots = slots_of(pieces)?;
+                let core = Core::RelayTree(pieces as u32);
+                Some(match self.kind {
+                    Kind::AllReduce => {
+                        let parts = u64::from(rest.shares) * u64::from(rest.ranks) * pieces;
+                        let bytes = Bytes::new(self.size.get().div_ceil(parts));
+                        (self.pace.slots(2 * slots, bytes, hops), 2 * slots, core)
+                    }
+                    Kind::AllGather => {
+                        let bytes = self.blocks(held.div_ceil(pieces));
+                        (self.pace.slots(slots, bytes, hops), slots, core)
+                    }
+                })
+            })
+            .collect()
+    }
+}

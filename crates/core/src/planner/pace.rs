@@ -1,0 +1,53 @@
+//! What a slot costs, for estimates: reconfiguration if it is charged, conversion, propagation over
+//! the hops of its longest lightpath, and its most bytes at the rate of a channel.
+
+use crate::fabric::WdmRing;
+use crate::simulate::Policy;
+use crate::units::Bytes;
+
+/// The cost of slots on a ring under a policy, in picoseconds; too long counts as `u64::MAX`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    per_slot: u64,
+    per_hop: u64,
+    bits_per_second: u64,
+}
+
+impl Pace {
+    /// For slots whose circuits all differ from those before.
+    pub(super) fn new(ring: &WdmRing, policy: Policy) -> Pace {
+        let reconfiguration = match policy {
+            Policy::Free => 0,
+            Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
+        };
+        Pace {
+            per_slot: reconfiguration.saturating_add(ring.conversion.ps()),
+            per_hop: ring.propagation.ps(),
+            bits_per_second: ring.rate.bits_per_second(),
+        }
+    }
+
+    /// `slots` slots with lightpaths of up to `bytes` bytes and `hops` hops.
+    pub(super) fn slots(&self, slots: u64, bytes: Bytes, hops: u64) -> u64 {
+        let bit_ps = u128::from(bytes.get()) * 8 * 1_000_000_000_000;
+        let sending = bit_ps.div_ceil(u128::from(self.bits_per_second));
+        let slot = sending
+            .saturating_add(u128::from(self.per_slot))
+            .saturating_add(u128::from(self.per_hop).saturating_mul(hops.into()));
+        u64::try_from(slot.saturating_mul(slots.into())).unwrap_or(u64::MAX)
+    }
+}
+
+/// Numbers from 2 to `most`: all up to 24, then each some 9 % more than the one before, and the last.
+pub(super) fn spread(most: u32) -> Vec<u32> {
+    let mut numbers = Vec::new();
+    let mut number = 2;
+    while number < most {
+        numbers.push(number);
+        number += (number / 11).max(1);
+    }
+    if most >= 2 {
+        numbers.push(most);
+    }
+    numbers
+}

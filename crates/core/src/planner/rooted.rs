@@ -1,0 +1,385 @@
+//! Broadcast, scatter, reduce and gather along trees of any radices.
+//!
+//! The ring is cut open opposite the root, and data spreads from segment to part (see
+//! [`super::unfold`]); after radices q_1, ..., q_r with ceil(... ceil(N / q_1) ... / q_r) = 1 all parts
+//! are single ranks. At most floor(q / 2) lightpaths leave a holder each way, and segments of
+//! different holders share no link: the load of a level is floor(q / 2), and as these are intervals,
+//! that many channels do. A *broadcast* sends the whole vector, in s stripes over
+//! channels of their own: ceil(s floor(q / 2) / c) slots of M / s bytes. With q = 2c + 1 and s = 1 on
+//! every level it takes ceil(log_(2c+1) N) slots, which is the growth bound. A *scatter* sends a relay
+//! the blocks of its part, consecutive ranks and so one lightpath (two where the part contains both
+//! ranks N - 1 and 0), or several stripes. With q_1 = N it takes ceil((N - 1) / 2c) slots, all that
+//! the root's links allow.
+//!
+//! Every rank gets every chunk at most once, so backwards a broadcast is a reduce and a scatter a
+//! gather.
+//!
+//! **Large vectors.** A broadcast may scatter N blocks and then all_gather them, a reduce may
+//! reduce_scatter and then gather: M / (2 c B) for the root's links, and as much again for the
+//! second half, if that meets its bandwidth bound. What a rank holds already is not sent to it again.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::assembly::{Assembly, Move, cut};
+use super::pace::{Pace, spread};
+use super::unfold::{Hand, holder, reaches, unfold};
+use super::{PlannerError, mirror};
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::plan::Plan;
+use crate::schedule::{Action, Transfer};
+use crate::spec::Spec;
+use crate::units::Bytes;
+
+/// A radix and the stripes of what is sent on its level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Level {
+    pub(super) radix: u32,
+    pub(super) stripes: u32,
+}
+
+/// Radices from the root outwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tree {
+    pub(super) levels: Vec<Level>,
+}
+
+/// A tree with its estimates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Picoseconds.
+    pub(super) time: u64,
+    pub(super) slots: u64,
+    pub(super) tree: Tree,
+}
+
+/// More levels than that are never the fastest below a million ranks.
+const MOST_LEVELS: usize = 5;
+
+impl Tree {
+    /// The spelling, such as `tree:radices=9x11x11,stripes=16x12x12`.
+    pub(super) fn spelling(&self) -> String {
+        let join = |of: fn(&Level) -> u32| {
+            let parts: Vec<String> = self
+                .levels
+                .iter()
+                .map(|level| of(level).to_string())
+                .collect();
+            parts.join("x")
+        };
+        Spec::new("tree")
+            .with("radices", join(|level| level.radix))
+            .with("stripes", join(|level| level.stripes))
+            .to_string()
+    }
+
+    /// Whether the radices reach so many ranks.
+    pub(super) fn reaches(&self, ranks: u32) -> bool {
+        reaches(ranks, self.levels.iter().map(|level| level.radix))
+    }
+}
+
+/// The plan of a tree for a broadcast, scatter, reduce or gather.
+///
+/// # Errors
+/// Chunks beyond 32 bits.
+pub(super) fn plan(
+    fabric: &Fabric,
+    collective: Collective,
+    tree: &Tree,
+) -> Result<Plan, PlannerError> {
+    let forward = match collective.kind() {
+        CollectiveKind::Reduce => CollectiveKind::Broadcast,
+        CollectiveKind::Gather => CollectiveKind::Scatter,
+        kind => kind,
+    };
+    let pieces = if forward == CollectiveKind::Broadcast {
+        pieces_for(&tree.levels)
+    } else {
+        1
+    };
+    let outwards = Collective::new(forward, collective.ranks())?
+        .with_root(collective.root())?
+        .with_pieces(pieces)?;
+    let plan = outward(fabric, outwards, tree)?;
+    Ok(if forward == collective.kind() {
+        plan
+    } else {
+        mirror::backwards(&plan, collective.with_pieces(pieces)?)
+    })
+}
+
+/// The least number of pieces that all levels cut into stripes none of which is more than 3 % above
+/// the mean.
+fn pieces_for(levels: &[Level]) -> u32 {
+    let most = levels.iter().map(|level| level.stripes).max().unwrap_or(1);
+    let even = |pieces: &u32| {
+        levels.iter().all(|level| {
+            let (pieces, stripes) = (u64::from(*pieces), u64::from(level.stripes));
+            pieces.div_ceil(stripes) * stripes * 100 <= pieces * 103
+        })
+    };
+    (most..=most.saturating_mul(64)).find(even).unwrap_or(most)
+}
+
+fn outward(fabric: &Fabric, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
+    let ranks = collective.ranks();
+    let mut assembly = Assembly::new(fabric, collective);
+    let radices: Vec<u32> = tree.levels.iter().map(|level| level.radix).collect();
+    let around = u64::from(collective.root()) + u64::from(ranks - holder(0..ranks, &radices));
+    let rank = |place: u32| ((around + u64::from(place)) % u64::from(ranks)) as u32;
+    for (hands, level) in unfold(ranks, &radices).into_iter().zip(&tree.levels) {
+        let mut moves: Vec<Move> = Vec::new();
+        for Hand { from, to, part } in hands {
+            let direction = if to > from {
+                Direction::Clockwise
+            } else {
+                Direction::CounterClockwise
+            };
+            for chunks in carried(collective, rank(part.start), &part, level.stripes) {
+                let transfer = Transfer {
+                    chunk: chunks.start,
+                    count: chunks.end - chunks.start,
+                    source: rank(from),
+                    destination: rank(to),
+                    action: Action::Copy,
+                };
+                moves.push((transfer, direction));
+            }
+        }
+        assembly.step(&moves)?;
+    }
+    Ok(assembly.finish(tree.spelling()))
+}
+
+/// What a relay gets for its part, whose first rank is `first`: stripes of the vector, or the part's
+/// blocks.
+fn carried(collective: Collective, first: u32, part: &Range<u32>, stripes: u32) -> Vec<Range<u32>> {
+    if collective.kind() == CollectiveKind::Broadcast {
+        return cut(0..collective.pieces(), stripes).collect();
+    }
+    let length = part.end - part.start;
+    let straight = length.min(collective.ranks() - first);
+    if straight == length {
+        return cut(first..first + length, stripes).collect();
+    }
+    let before = (u64::from(stripes) * u64::from(straight) / u64::from(length)) as u32;
+    let behind = stripes.saturating_sub(before);
+    cut(first..collective.ranks(), before.max(1))
+        .chain(cut(0..length - straight, behind.max(1)))
+        .collect()
+}
+
+/// For every number of levels the tree of least time, fastest first. `blocks`: of a scatter of blocks
+/// of `size`, not of a broadcast of a vector of `size`.
+pub(super) fn trees(ring: &WdmRing, pace: Pace, blocks: bool, size: Bytes) -> Vec<Found> {
+    let search = Search {
+        ring,
+        pace,
+        blocks,
+        size,
+    };
+    let mut found: Vec<Found> = search.trees();
+    found.sort_by_key(|found| (found.time, found.slots));
+    found
+}
+
+struct Search<'a> {
+    ring: &'a WdmRing,
+    pace: Pace,
+    blocks: bool,
+    size: Bytes,
+}
+
+/// Time, slots, and the level taken first.
+type Best = Option<(u64, u64, Level)>;
+
+impl Search<'_> {
+    /// Dynamic program over the lengths that segments can have: best[r][n] takes r levels to reach n
+    /// ranks.
+    fn trees(&self) -> Vec<Found> {
+        let ranks = self.ring.ranks;
+        if ranks < 2 {
+            let tree = Tree { levels: Vec::new() };
+            return vec![Found {
+                time: 0,
+                slots: 0,
+                tree,
+            }];
+        }
+        let mut lengths = vec![ranks];
+        let mut next = 0;
+        while let Some(&length) = lengths.get(next) {
+            next += 1;
+            for radix in self.radices(length) {
+                let part = length.div_ceil(radix);
+                if part > 1 && !lengths.contains(&part) {
+                    lengths.push(part);
+                }
+            }
+        }
+        let mut best: Vec<BTreeMap<u32, Best>> = Vec::new();
+        for depth in 0..MOST_LEVELS {
+            let mut of_depth = BTreeMap::new();
+            for &length in &lengths {
+                let mut least: Best = None;
+                for radix in self.radices(length) {
+                    let part = length.div_ceil(radix);
+                    let rest = match (depth, part) {
+                        (0, 1) => Some((0, 0)),
+                        (0, _) | (_, 1) => None,
+                        _ => best[depth - 1]
+                            .get(&part)
+                            .and_then(|best| best.map(|(time, slots, _)| (time, slots))),
+                    };
+                    let Some((time, slots)) = rest else {
+                        continue;
+                    };
+                    let (own, own_slots, stripes) = self.level(length, radix);
+                    let time = own.saturating_add(time);
+                    if least.is_none_or(|(least, ..)| time < least) {
+                        least = Some((time, slots + own_slots, Level { radix, stripes }));
+                    }
+                }
+                of_depth.insert(length, least);
+            }
+            best.push(of_depth);
+        }
+        (0..MOST_LEVELS)
+            .filter_map(|depth| {
+                let (time, slots, _) = best[depth][&ranks]?;
+                let mut levels = Vec::new();
+                let mut length = ranks;
+                for depth in (0..=depth).rev() {
+                    let (_, _, level) = best[depth][&length]?;
+                    levels.push(level);
+                    length = length.div_ceil(level.radix);
+                }
+                let tree = Tree { levels };
+                Some(Found { time, slots, tree })
+            })
+            .collect()
+    }
+
+    fn radices(&self, length: u32) -> Vec<u32> {
+        let mut radices = spread(length);
+        radices.extend(Some(2 * self.ring.channels() + 1).filter(|&radix| radix < length));
+        radices
+    }
+
+    /// The time, slots and stripes of a level.
+    fn level(&self, length: u32, radix: u32) -> (u64, u64, u32) {
+        let parts = u64::from(radix.min(length));
+        let channels = u64::from(self.ring.channels());
+        let load = (parts / 2).max(1);
+        let part = u64::from(length).div_ceil(parts);
+        let intake = self.ring.ports.map_or(u64::MAX, u64::from);
+        let mut best = (u64::MAX, u64::MAX, 1);
+        for slots in 1..=4u64 {
+            let ports = slots.saturating_mul(intake) / (parts - 1).max(1);
+            let stripes = (slots * channels / load).min(ports).max(1);
+            let stripes = if self.blocks {
+                stripes.min(part)
+            } else {
+                stripes
+            };
+            let by_ports = (stripes * (parts - 1)).div_ceil(intake);
+            let slots = (stripes * load).div_ceil(channels).max(by_ports);
+            let bytes = if self.blocks {
+                self.size.get().saturating_mul(part.div_ceil(stripes))
+            } else {
+                self.size.get().div_ceil(stripes)
+            };
+            let hops = u64::from(length / 2).max(1);
+            let time = self.pace.slots(slots, Bytes::new(bytes), hops);
+            if time < best.0 {
+                best = (time, slots, stripes as u32);
+            }
+        }
+        best
+    }
+}
+
+/// The broadcast that scatters blocks by one plan and collects them by another; `None` where a
+/// lightpath of the second would carry two ranges beside what its end holds already.
+///
+/// # Errors
+/// Chunks beyond 32 bits.
+pub(super) fn scatter_all_gather(
+    collective: Collective,
+    scatter: &Plan,
+    gather: &Plan,
+) -> Result<Option<Plan>, PlannerError> {
+    let pieces = gather.schedule.collective.pieces();
+    let collective = collective.with_pieces(gather.schedule.collective.chunks())?;
+    let mut held: Vec<Vec<Range<u32>>> = vec![Vec::new(); collective.ranks() as usize];
+    held[collective.root() as usize].push(0..collective.chunks());
+    for transfer in scatter.schedule.transfers() {
+        let chunks = transfer.chunk * pieces..(transfer.chunk + transfer.count) * pieces;
+        held[transfer.destination as usize].push(chunks);
+    }
+    let Some(rest) = without(gather, &held) else {
+        return Ok(None);
+    };
+    let mut assembly = Assembly::new(&scatter.fabric, collective);
+    assembly.append_refined(scatter, pieces);
+    assembly.append_refined(&rest, 1);
+    Ok(Some(assembly.finish(String::new())))
+}
+
+/// A plan without what its destinations hold already.
+fn without(plan: &Plan, held: &[Vec<Range<u32>>]) -> Option<Plan> {
+    let mut rest = Plan {
+        schedule: crate::schedule::Schedule::new(plan.schedule.collective),
+        direction: Vec::new(),
+        fibre: Vec::new(),
+        wavelength: Vec::new(),
+        slot: Vec::new(),
+        ..plan.clone()
+    };
+    for step in 0..plan.schedule.steps() {
+        rest.schedule.begin_step();
+        for index in plan.schedule.step(step) {
+            let mut transfer = plan.schedule.transfer(index);
+            let mut chunks = transfer.chunk..transfer.chunk + transfer.count;
+            for known in &held[transfer.destination as usize] {
+                if known.start <= chunks.start {
+                    chunks.start = chunks.start.max(known.end);
+                } else if known.end >= chunks.end {
+                    chunks.end = chunks.end.min(known.start);
+                } else {
+                    return None;
+                }
+            }
+            if chunks.is_empty() {
+                continue;
+            }
+            transfer.chunk = chunks.start;
+            transfer.count = chunks.end - chunks.start;
+            rest.schedule.push(transfer);
+            rest.direction.push(plan.direction[index]);
+            rest.fibre.push(plan.fibre[index]);
+            rest.wavelength.push(plan.wavelength[index]);
+            rest.slot.push(plan.slot[index]);
+        }
+    }
+    Some(rest)
+}
+
+/// The reduce that combines blocks by one plan and gathers them by another.
+///
+/// # Errors
+/// Chunks beyond 32 bits.
+pub(super) fn reduce_scatter_gather(
+    collective: Collective,
+    reduce_scatter: &Plan,
+    gather: &Plan,
+) -> Result<Plan, PlannerError> {
+    let pieces = reduce_scatter.schedule.collective.pieces();
+    let collective = collective.with_pieces(reduce_scatter.schedule.collective.chunks())?;
+    let mut assembly = Assembly::new(&gather.fabric, collective);
+    assembly.append_refined(reduce_scatter, 1);
+    assembly.append_refined(gather, pieces);
+    Ok(assembly.finish(String::new()))
+}
