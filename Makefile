@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildc
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check bench validate clean
+.PHONY: demo test check bench validate figures clean
 
 demo: $(VENV)/built
 	mkdir -p out
@@ -26,9 +26,14 @@ check: $(VENV)/built
 
 bench: $(VENV)/built
 	cargo bench --package opticoll
+	python benches/commands.py
 
 validate: $(VENV)/built
 	$(if $(wildcard validation/*.py),pytest -n 2 validation,@echo 'nothing to validate yet')
+
+# Draws; `python docs/figures/make.py --anew` computes the numbers anew first.
+figures: $(VENV)/built
+	python docs/figures/make.py
 
 $(VENV)/installed: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opticoll needs Python 3.11")'

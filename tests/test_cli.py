@@ -111,6 +111,58 @@ def test_plan_json_holds_the_papers_numbers(run: Run) -> None:
     assert (row["verified"], row["violations"]) == (True, [])
 
 
+def test_auto_gives_its_reasons_and_the_runners_up(run: Run) -> None:
+    arguments = ("plan", "all_gather", "--fabric", RING, "--algorithm", "Auto")
+    row = run_json(run, "plan", *arguments)
+    assert row["algorithm"].lower() == "auto"
+    assert row["chosen"] != row["algorithm"]
+    first, *others = row["candidates"]
+    assert (first["name"], first["steps"]) == (row["chosen"], row["steps"])
+    assert first["simulated"]
+    assert first["time_s"] == pytest.approx(row["time_s"])
+    assert others
+    for one in others:
+        assert first["time_s"] <= one["time_s"] or not one["simulated"]
+    assert row["chosen"] in row["reasons"][0]
+    said = run(*arguments).out
+    assert f"{row['chosen']} (chosen by Auto)" in said
+    for one in others[:3]:
+        assert one["name"] in said
+    assert all(word in said for word in ("candidate", "simulated", "estimated"))
+
+
+def test_other_algorithms_are_not_chosen_from_anything(run: Run) -> None:
+    row = run_json(run, "plan", "plan", "all_gather", "--fabric", RING, "--algorithm", "ring")
+    assert (row["candidates"], row["reasons"]) == ([], [])
+    assert row["chosen"] == row["algorithm"] == "ring"
+
+
+@pytest.mark.parametrize(
+    ("fabric", "algorithm", "line"),
+    [
+        # C_5(16) = 20 <= 4 * 5, while C_4(16) = 22 > 4 * 4.
+        (RING, "relay_tree", r"steps 5, lower bound 5 \(relay tree\), gap 0 %; "),
+        # 12 / 5 - 1 = 140 %.
+        (RING, TREE, r"steps 12, lower bound 5 \(relay tree\), gap 140 %; time 10\.37 ms, "),
+        ("wdm_ring:ranks=1,wavelengths=1", "ring", r"steps 0, lower bound 0 \(receive\); time 0 s"),
+    ],
+)
+def test_a_plan_begins_with_a_line_that_says_all(
+    run: Run, fabric: str, algorithm: str, line: str
+) -> None:
+    finished = run("plan", "all_gather", "--fabric", fabric, "--algorithm", algorithm)
+    (first, *_) = finished.out.splitlines()
+    assert re.match(line, first), first
+    assert re.search(r"; time [0-9.]+ \w+, bound [0-9.]+ \w+ \([a-z ]+\)", first), first
+    assert first.endswith("; policy every_step; verified")
+
+
+def test_option_keys_may_be_written_in_any_case(run: Run) -> None:
+    arguments = ("--fabric", "wdm_ring:Ranks=16,WAVELENGTHS=2", "--algorithm", "OpTree:Radices=4x4")
+    row = run_json(run, "plan", "plan", "all_gather", *arguments)
+    assert (row["ranks"], row["wavelengths"], row["steps"]) == (16, 2, 12)
+
+
 @pytest.mark.parametrize(
     ("collective", "algorithm"),
     [
@@ -125,9 +177,8 @@ def test_every_listed_algorithm_plans_and_is_verified(
     arguments = ("--fabric", RING, "--algorithm", algorithm)
     row = run_json(run, "plan", "plan", collective, *arguments)
     assert (row["collective"], row["verified"]) == (collective, True)
-    # `auto` says which algorithm it has chosen.
-    chosen = row["algorithm"].partition(":")[0]
-    assert chosen == algorithm or (algorithm == "auto" and chosen)
+    assert row["algorithm"].partition(":")[0] == algorithm
+    assert algorithm == "auto" or row["chosen"] == row["algorithm"]
 
 
 @pytest.mark.parametrize("name", ["out.plan", "out.plan.zst", "out.txt"])

@@ -53,6 +53,53 @@ def of_wrht(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     return Reproduction(wrht.reproduce(folder, quick=True))
 
 
+@pytest.mark.parametrize(
+    ("paper", "faster_than"),
+    [
+        # A relay-tree bound of 19 against 70 steps: the reference, section 4.3.
+        ("optree", {("all_gather", 1024, 64): (19, 70)}),
+        ("wrht", {("all_reduce", 1024, 64): (2, 3)}),
+    ],
+)
+def test_own_plans_stand_apart_from_the_papers_numbers(
+    request: pytest.FixtureRequest,
+    paper: str,
+    faster_than: dict[tuple[str, int, int], tuple[int, int]],
+) -> None:
+    study: Reproduction = request.getfixturevalue(f"of_{paper}")
+    rows = study.rows("ours.csv")
+    assert len(rows) == len(study.results.ours) > 0
+    for row in study.results.ours:
+        assert row["verified"]
+        assert row["source"] == "opticoll, not the paper"
+        assert row["bound_steps"] is None or row["bound_steps"] <= row["steps"]
+        assert row["bound_time_s"] <= row["time_s"]
+        assert row["paper_time_s"] is not None
+        assert row["time_s"] < row["paper_time_s"]
+        case = (row["collective"], row["ranks"], row["wavelengths"])
+        least, printed = faster_than.get(case, (0, row["paper_steps"]))
+        assert row["steps"] >= least
+        assert row["paper_steps"] == printed
+    assert not any("ours" in name for name in study.findings)
+    titles = [table.title for table in study.results.tables]
+    assert any(title.startswith(("Not in the paper", "Not in the poster")) for title in titles)
+
+
+@pytest.mark.parametrize(
+    ("network", "most_ms"),
+    # The reference, section 4.4: what has been shown at (1024, 64).
+    [("ResNet50", 1.87), ("AlexNet", 3.09), ("VGG16", 5.58), ("GoogLeNet", 1.27)],
+)
+def test_own_all_reduces_are_within_what_has_been_shown(
+    of_wrht: Reproduction, network: str, most_ms: float
+) -> None:
+    size = 4 * wrht.MODELS[network]
+    (row,) = (
+        row for row in of_wrht.results.ours if (row["ranks"], row["size_bytes"]) == (1024, size)
+    )
+    assert row["time_s"] * 1e3 <= most_ms
+
+
 # Reference, sections 2.1 to 2.5 and 3: id, the paper's value, what is true, verdict.
 OPTREE_FINDINGS = [
     ("table1.ring", 1023, 1023, "reproduced"),

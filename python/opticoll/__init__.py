@@ -181,17 +181,20 @@ def compare(
     OpticollError
         As for `plan`.
     """
+    from opticoll import config
     from opticoll.study import comparison
 
     return comparison.compare(
-        collective,
-        fabric,
-        algorithms,
-        sizes=sizes,
-        ranks=ranks,
-        wavelengths=wavelengths,
-        policy=policy,
-        simulator=simulator,
-        root=root,
-        wavelength=wavelength,
+        config.to_scenario(
+            collective,
+            fabric,
+            algorithms,
+            sizes=sizes,
+            ranks=ranks,
+            wavelengths=wavelengths,
+            policy=policy,
+            simulator=simulator,
+            root=root,
+            wavelength=wavelength,
+        )
     )

@@ -149,6 +149,15 @@ class Plan:
     def bound(self) -> tuple[int, str, str] | None:
         """The lower bound on slots, its name and its assumption; one chunk per lightpath."""
     @property
+    def candidates(self) -> list[tuple[str, int, int, bool]]:
+        """What `auto` compared, the chosen one first, then by time.
+
+        Name, slots, time in picoseconds, and whether it was made and simulated; where not, slots
+        and time are estimates, the least that they may be.
+        """
+    @property
+    def reasons(self) -> list[str]: ...  # why `auto` chose this plan
+    @property
     def claimed_steps(self) -> int | None: ...
     def columns(self) -> dict[str, NDArray[Any]]:
         """One entry a transfer, in the order of the schedule.
@@ -230,6 +239,12 @@ def plan(
 
 def time_bound(kind: str, fabric: Fabric, size_bytes: int, policy: str) -> tuple[int, str, str]:
     """The lower bound on the time of any plan in picoseconds, its name and its assumption."""
+
+def slots_bound(kind: str, fabric: Fabric) -> tuple[int, str, str]:
+    """The lower bound on slots, its name and its assumption; blocks are whole."""
+
+def relay_tree_costs(ranks: int, depth: int) -> list[int]:
+    """Least total length in links of relay trees of depth at most 1, 2, ..., `depth`."""
 
 def algorithms() -> list[Record]: ...
 def fabrics() -> list[Record]: ...

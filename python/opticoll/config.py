@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -50,6 +50,8 @@ from opticoll.errors import ConfigError, FileError, UsageError
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+    from opticoll.user_algorithm import UserAlgorithm
+
 __all__ = [
     "Scenario",
     "is_yaml",
@@ -62,6 +64,7 @@ __all__ = [
     "to_bytes",
     "to_fabric",
     "to_root",
+    "to_scenario",
     "whole_number",
 ]
 
@@ -74,14 +77,14 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A comparison: everything that `opticoll.compare` takes, already checked."""
+    """A comparison: what is compared, on what, and how; a field left out has its default."""
 
     collective: str
     fabric: Fabric
     sizes: list[int]
-    algorithms: list[str] | None = None
-    ranks: list[int] | None = None
-    wavelengths: list[int] | None = None
+    algorithms: Sequence[str | UserAlgorithm] | None = None
+    ranks: Sequence[int] | None = None
+    wavelengths: Sequence[int] | None = None
     policy: str = "every_step"
     simulator: str = "circuit"
     wavelength: str = "auto"
@@ -97,6 +100,41 @@ class Scenario:
         if self.origin is None or not field or field[0] in self.overridden:
             return error
         return self.origin.error(field, str(error))
+
+
+def to_scenario(
+    collective: str,
+    fabric: Fabric | str,
+    algorithms: str | Iterable[str | UserAlgorithm] | None = None,
+    *,
+    sizes: str | int | Iterable[str | int] = "4MiB",
+    ranks: Iterable[int] | None = None,
+    wavelengths: Iterable[int] | None = None,
+    **others: Any,
+) -> Scenario:
+    """A comparison from the arguments of `opticoll.compare`; the others are fields as they are.
+
+    Raises
+    ------
+    OpticollError
+        An unknown collective, or something that is no fabric or size.
+    """
+    if isinstance(algorithms, str):
+        algorithms = split_algorithms(algorithms)
+    if isinstance(sizes, str):
+        sizes_bytes = split_sizes(sizes)
+    else:
+        listed = sizes if isinstance(sizes, Iterable) else [sizes]
+        sizes_bytes = list(dict.fromkeys(to_bytes(size) for size in listed))
+    return Scenario(
+        collective=collective_kind(collective),
+        fabric=to_fabric(fabric),
+        sizes=sizes_bytes,
+        algorithms=None if algorithms is None else list(algorithms),
+        ranks=None if ranks is None else list(ranks),
+        wavelengths=None if wavelengths is None else list(wavelengths),
+        **others,
+    )
 
 
 def to_fabric(fabric: Fabric | str) -> Fabric:

@@ -25,6 +25,7 @@ __all__ = [
     "ListedRecord",
     "algorithm_names",
     "algorithm_spelling",
+    "bound_words",
     "canonical",
     "default_algorithm",
     "has_root",
@@ -149,6 +150,17 @@ def algorithm_spelling(collective: str, spec: str) -> str:
         raise AlgorithmError(f"`{spec}`: a comma starts another option; write {fixed}")
     name, colon, options = spec.strip().partition(":")
     return f"{canonical(name, algorithm_names(collective)) or name}{colon}{options}"
+
+
+def bound_words(name: str | None) -> str:
+    """The name of a lower bound as words; nothing for None.
+
+    >>> bound_words("per_step"), bound_words("relay_tree")
+    ('per-step relay tree', 'relay tree')
+    """
+    if name is None:
+        return ""
+    return "per-step relay tree" if name == "per_step" else name.replace("_", " ")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -8,8 +8,11 @@
 //! | `optree_4096` (4x4x4x4x4x4, w = 64; 16.8 million deliveries) | 10 s, 2 GiB |
 //! | `one_stage_1024` (w = 64) | 3 s |
 //! | `one_stage_1024_first_fit` (w = 64; no goal, watched) | - |
-//! | `relay_tree_1024` (w = 64; planned and verified) | 2 s |
-//! | `relay_tree_4096` (w = 64; planned and verified) | 20 s |
+//! | `relay_tree_1024` (w = 64; planned) | 2 s |
+//! | `relay_tree_1024_verify` | 1 s |
+//! | `relay_tree_4096` (w = 64; planned) | 20 s |
+//! | `relay_tree_4096_verify` | 10 s |
+//! | `auto_1024` (w = 64, 4 MiB, every_step; planned) | 5 s |
 
 // Criterion's macro makes a public function without docs.
 #![allow(missing_docs)]
@@ -19,6 +22,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::plan::Plan;
 use opticoll::simulate::{Policy, simulate};
 use opticoll::units::Time;
 use opticoll::wavelength::Assignment;
@@ -42,13 +46,15 @@ fn all_gather(ranks: u32, algorithm: &str, assignment: &str) -> Time {
         .time
 }
 
-/// Plans and verifies an all_gather along relay trees.
-fn relay_tree(ranks: u32) -> u32 {
+/// Plans an all_gather of 4 MiB blocks by what the planner knows by name.
+fn planned(ranks: u32, algorithm: &str) -> Plan {
     let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=64")).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
-    let plan = planner::relay_tree(&fabric, collective).unwrap();
-    assert!(verify::verify(&plan).is_empty());
-    plan.slots()
+    let size = "4MiB".parse().unwrap();
+    let spec = algorithm.parse().unwrap();
+    planner::plan(&spec, &fabric, collective, size, Policy::EveryStep)
+        .unwrap()
+        .plan
 }
 
 fn benches(criterion: &mut Criterion) {
@@ -64,9 +70,19 @@ fn benches(criterion: &mut Criterion) {
             bencher.iter(|| black_box(all_gather(ranks, algorithm, assignment)));
         });
     }
-    for (name, ranks) in [("relay_tree_1024", 1024), ("relay_tree_4096", 4096)] {
+    for (name, ranks, algorithm) in [
+        ("relay_tree_1024", 1024, "relay_tree"),
+        ("relay_tree_4096", 4096, "relay_tree"),
+        ("auto_1024", 1024, "auto"),
+    ] {
         group.bench_function(name, |bencher| {
-            bencher.iter(|| black_box(relay_tree(ranks)))
+            bencher.iter(|| black_box(planned(ranks, algorithm).slots()));
+        });
+    }
+    for ranks in [1024, 4096] {
+        let plan = planned(ranks, "relay_tree");
+        group.bench_function(format!("relay_tree_{ranks}_verify"), |bencher| {
+            bencher.iter(|| assert!(verify::verify(black_box(&plan)).is_empty()));
         });
     }
     group.finish();

@@ -1,5 +1,6 @@
 //! The spelling `name:key=value,key=value` by which fabrics, algorithms and wavelength
-//! assignments are named on the command line, in scenario files and in plan files.
+//! assignments are named on the command line, in scenario files and in plan files. Keys may be
+//! written in any case and with hyphens: `Group-Size=3` is `group_size=3`.
 //!
 //! ```
 //! use opticoll::spec::Spec;
@@ -7,6 +8,7 @@
 //! assert_eq!(spec.name(), "optree");
 //! assert_eq!(spec.option("radices"), Some("4x4"));
 //! assert_eq!(spec.to_string(), "optree:radices=4x4");
+//! assert_eq!("optree:Radices=4x4".parse::<Spec>()?, spec);
 //! # Ok::<(), opticoll::spec::SpecError>(())
 //! ```
 
@@ -170,7 +172,8 @@ impl FromStr for Spec {
             let (key, value) = part
                 .split_once('=')
                 .ok_or_else(|| syntax(format!("`{part}` has no `=`")))?;
-            let (key, value) = (key.trim(), value.trim());
+            let key = key.trim().to_ascii_lowercase().replace('-', "_");
+            let (key, value) = (key.as_str(), value.trim());
             if key.is_empty() || value.is_empty() {
                 return Err(syntax(format!("`{part}` lacks its key or its value")));
             }

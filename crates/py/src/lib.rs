@@ -36,7 +36,10 @@ mod _core {
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]
-    use crate::plan::{Plan, Violation, build_schedule, make_plan, plan_collective, time_bound};
+    use crate::plan::{
+        Plan, Violation, build_schedule, make_plan, plan_collective, relay_tree_costs, slots_bound,
+        time_bound,
+    };
     #[pymodule_export]
     use crate::record::{
         algorithms, collectives, fabrics, policies, presets, simulators, wavelength_assignments,

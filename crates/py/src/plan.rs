@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use opticoll::algorithm;
-use opticoll::bound;
+use opticoll::bound::{self, relay_tree::Costs};
 use opticoll::collective::{self, CollectiveKind};
 use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
 use opticoll::planner;
@@ -47,15 +47,39 @@ impl Size {
 
 /// A schedule with a route, a wavelength and a slot for every transfer.
 #[pyclass(frozen, eq, module = "opticoll._core")]
-#[derive(PartialEq)]
 pub(crate) struct Plan {
     plan: Arc<AnyPlan>,
+    choice: Arc<Choice>,
+}
+
+/// What a plan was chosen from, and why; no part of the plan itself.
+#[derive(Default)]
+struct Choice {
+    candidates: Vec<planner::Candidate>,
+    reasons: Vec<String>,
+}
+
+impl PartialEq for Plan {
+    fn eq(&self, other: &Plan) -> bool {
+        self.plan == other.plan
+    }
 }
 
 impl Plan {
     fn from_core(plan: AnyPlan) -> Plan {
         Plan {
             plan: Arc::new(plan),
+            choice: Arc::default(),
+        }
+    }
+
+    fn from_planned(planned: planner::Planned) -> Plan {
+        Plan {
+            plan: Arc::new(planned.plan),
+            choice: Arc::new(Choice {
+                candidates: planned.candidates,
+                reasons: planned.reasons,
+            }),
         }
     }
 
@@ -121,6 +145,7 @@ impl Plan {
         if self.kept().size == size {
             return Plan {
                 plan: Arc::clone(&self.plan),
+                choice: Arc::clone(&self.choice),
             };
         }
         py.detach(|| {
@@ -181,6 +206,21 @@ impl Plan {
                 (bound.steps, bound.name, bound.assumption)
             })
         })
+    }
+
+    /// What `auto` compared, the chosen one first: (name, slots, picoseconds, simulated).
+    #[getter]
+    fn candidates(&self) -> Vec<(&str, u64, u64, bool)> {
+        let candidates = self.choice.candidates.iter();
+        candidates
+            .map(|one| (one.name.as_str(), one.slots, one.time.ps(), one.made))
+            .collect()
+    }
+
+    /// Why `auto` chose this plan, in sentences.
+    #[getter]
+    fn reasons(&self) -> Vec<&str> {
+        self.choice.reasons.iter().map(String::as_str).collect()
     }
 
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -404,7 +444,7 @@ pub(crate) fn plan_collective(
             let size = Bytes::new(size_bytes.unwrap_or(DEFAULT_SIZE));
             let policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
             return planner::plan(&spec, &fabric.fabric, collective, size, policy)
-                .map(|planned| Plan::from_core(planned.plan))
+                .map(Plan::from_planned)
                 .map_err(IntoPyErr::into_py_err);
         }
         let schedule = build(collective, &fabric.fabric, algorithm)?;
@@ -438,6 +478,27 @@ pub(crate) fn time_bound(
             .map(|bound| (bound.time.ps(), bound.name, bound.assumption))
             .map_err(IntoPyErr::into_py_err)
     })
+}
+
+/// The lower bound on the slots of a collective in whole blocks: (slots, name, assumption).
+#[pyfunction]
+pub(crate) fn slots_bound(
+    py: Python<'_>,
+    kind: &str,
+    fabric: Fabric,
+) -> PyResult<(u64, &'static str, &'static str)> {
+    let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
+    let fabric::Fabric::WdmRing(ring) = &fabric.fabric;
+    let collective =
+        collective::Collective::new(kind, ring.ranks).map_err(IntoPyErr::into_py_err)?;
+    let bound = py.detach(|| bound::best(ring, &collective));
+    Ok((bound.steps, bound.name, bound.assumption))
+}
+
+/// C_1(N), ..., C_depth(N): the least total lengths of relay trees of a depth, in links.
+#[pyfunction]
+pub(crate) fn relay_tree_costs(py: Python<'_>, ranks: u32, depth: usize) -> Vec<u64> {
+    py.detach(|| Costs::new(ranks).take(depth).collect())
 }
 
 /// What the planner plans for where no size is given: 4 MiB.

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from opticoll import _core, errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from opticoll._core import Fabric, Plan
+    from opticoll.cli.options import ComparisonOptions
     from opticoll.config import Scenario
 
 __all__ = [
@@ -172,50 +174,34 @@ def size_of(made: Plan, size: str | None) -> int:
     return _core.parse_size(DEFAULT_SIZE) if made.size_bytes is None else made.size_bytes
 
 
-def compose_scenario(
-    source: str,
-    fabric: str | None,
-    algorithms: str | None,
-    size: str | None,
-    sizes: str | None,
-    ranks: str | None,
-    wavelengths: str | None,
-    policy: str | None,
-    simulator: str | None,
-    wavelength: str | None,
-    root: int | None,
-) -> Scenario:
+def compose_scenario(source: str, options: ComparisonOptions) -> Scenario:
     """The comparison that a scenario file or a collective asks for; options win over the file."""
     from dataclasses import replace
 
     from opticoll import config
 
-    if size is not None and sizes is not None:
+    if options.size is not None and options.sizes is not None:
         raise errors.UsageError("--size and --sizes are both given; give one of them")
-    check_rule(wavelength, f"numbers of them are given as --wavelengths {wavelength}")
-    sizes = sizes if size is None else size
+    check_rule(
+        options.wavelength, f"numbers of them are given as --wavelengths {options.wavelength}"
+    )
     if config.is_yaml(source):
         scenario = config.read_scenario(source)
-        if fabric is not None:
-            scenario = replace(scenario, fabric=config.parse_fabric(fabric))
+        if options.fabric is not None:
+            scenario = replace(scenario, fabric=config.parse_fabric(options.fabric))
     else:
-        scenario = config.Scenario(
-            collective=_core.collective_kind(source),
-            fabric=need_fabric(fabric),
-            sizes=[_core.parse_size(DEFAULT_SIZE)],
-        )
-    given: dict[str, Any] = {
-        "algorithms": None if algorithms is None else config.split_algorithms(algorithms),
-        "sizes": None if sizes is None else config.split_sizes(sizes),
-        "ranks": None if ranks is None else config.split_counts("--ranks", ranks),
-        "wavelengths": (
-            None if wavelengths is None else config.split_counts("--wavelengths", wavelengths)
-        ),
-        "policy": policy,
-        "simulator": simulator,
-        "wavelength": wavelength,
-        "root": root,
+        scenario = config.to_scenario(source, need_fabric(options.fabric), sizes=DEFAULT_SIZE)
+    convert: dict[str, Callable[[str], Any]] = {
+        "algorithms": config.split_algorithms,
+        "sizes": config.split_sizes,
+        "ranks": lambda text: config.split_counts("--ranks", text),
+        "wavelengths": lambda text: config.split_counts("--wavelengths", text),
     }
-    given = {key: value for key, value in given.items() if value is not None}
-    check_root(scenario.collective, root)
-    return replace(scenario, **given, overridden=frozenset(given))
+    given = {**vars(options), "sizes": options.sizes or options.size}
+    fields = {
+        key: convert[key](value) if key in convert else value
+        for key, value in given.items()
+        if value is not None and key not in ("fabric", "size")
+    }
+    check_root(scenario.collective, options.root)
+    return replace(scenario, **fields, overridden=frozenset(fields))

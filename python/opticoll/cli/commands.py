@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -24,12 +24,31 @@ from opticoll.cli.arguments import (
     size_of,
     users_print_to_stderr,
 )
+from opticoll.cli.options import (
+    ALL_DEFAULT,
+    DEFAULT_POLICY,
+    DEFAULT_SIMULATOR,
+    AlgorithmOption,
+    ComparisonOptions,
+    FabricOption,
+    FigureOption,
+    JsonOption,
+    OutputOption,
+    PolicyOption,
+    RootOption,
+    SeedOption,
+    SimulatorOption,
+    SizeOption,
+    Source,
+    TableOption,
+    WavelengthOption,
+)
 from opticoll.cli.waiting import Waiting
 
-__all__ = ["Answer", "app"]
+if TYPE_CHECKING:
+    from opticoll.study.comparison import Row
 
-DEFAULT_POLICY = "every_step"
-DEFAULT_SIMULATOR = "circuit"
+__all__ = ["Answer", "app"]
 
 app = App(
     name="opticoll",
@@ -49,53 +68,6 @@ class Answer:
     text: str
     code: int = 0
     notes: list[str] = field(default_factory=list)
-
-
-# The options that several commands share; each is described once.
-FabricOption = Annotated[
-    str | None,
-    Parameter(help="A preset, family:key=value,... or a YAML file; see `opticoll list fabrics`."),
-]
-AlgorithmOption = Annotated[
-    str | None,
-    Parameter(help="name:key=value,... or your own module:function,key=value."),
-]
-SizeOption = Annotated[
-    str | None,
-    Parameter(help="Such as 4MiB or 4MB; 4MiB if not given.", allow_leading_hyphen=True),
-]
-PolicyOption = Annotated[
-    str, Parameter(help="When reconfiguration is charged; see `opticoll list policies`.")
-]
-SimulatorOption = Annotated[str, Parameter(help="circuit or closed_form (the paper's formula).")]
-WavelengthOption = Annotated[
-    str | None, Parameter(help="How wavelengths are assigned; see `opticoll list wavelengths`.")
-]
-RootOption = Annotated[
-    int | None,
-    Parameter(
-        help="Root of broadcast, reduce, gather, scatter; 0 if not given.",
-        converter=words.whole(),
-        allow_leading_hyphen=True,
-    ),
-]
-SeedOption = Annotated[
-    int,
-    Parameter(
-        help="Reported with the result; these simulators draw no random numbers.",
-        converter=words.whole(least=0, most=words.MOST_SEED),
-        allow_leading_hyphen=True,
-    ),
-]
-OutputOption = Annotated[
-    Path | None,
-    Parameter(help="Write the plan here; .zst compresses it.", converter=words.path),
-]
-FigureOption = Annotated[
-    Path | None, Parameter(help="Draw it: .svg, .png or .pdf.", converter=words.path)
-]
-JsonOption = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
-Source = Annotated[str, Parameter(help="A plan file, or a collective such as all_gather.")]
 
 
 @app.command(name="list")
@@ -147,7 +119,7 @@ def plan(
     from opticoll import config
     from opticoll.formats.atomic import check_writable
     from opticoll.report import text
-    from opticoll.study.comparison import measure
+    from opticoll.study.comparison import is_auto, measure
 
     if output is not None:
         check_writable(output)
@@ -157,6 +129,8 @@ def plan(
         violations = made.verify()
         outcome = made.simulate(size_bytes, policy=policy, simulator=simulator)
         row = measure(made, violations, outcome, size_bytes, seed)
+        if algorithm is not None and is_auto(algorithm):
+            row["algorithm"] = algorithm
         if output is not None:
             opticoll.write_plan(made, output)
     notes = [] if output is None else [f"wrote {output}"]
@@ -251,49 +225,16 @@ def compare(
     source: Annotated[str, Parameter(help="A collective such as all_gather, or a scenario.yaml.")],
     /,
     *,
-    fabric: FabricOption = None,
-    algorithms: Annotated[
-        str | None,
-        Parameter(
-            name=["--algorithms", "--algorithm"],
-            help="Such as ring,optree:k=5; all that run there if not given.",
-        ),
-    ] = None,
-    size: SizeOption = None,
-    sizes: Annotated[
-        str | None,
-        Parameter(
-            help="1KiB,4MiB or 1KiB..1GiB (each four times the last).", allow_leading_hyphen=True
-        ),
-    ] = None,
-    ranks: Annotated[str | None, Parameter(help="Numbers of ranks, such as 512,1024.")] = None,
-    wavelengths: Annotated[
-        str | None, Parameter(help="Numbers of wavelengths per fibre, such as 32,64,128.")
-    ] = None,
-    policy: Annotated[
-        str | None,
-        Parameter(help="When reconfiguration is charged: every_step if not given."),
-    ] = None,
-    simulator: Annotated[
-        str | None, Parameter(help="circuit (if not given) or closed_form (the paper's formula).")
-    ] = None,
-    wavelength: WavelengthOption = None,
-    root: RootOption = None,
+    options: Annotated[ComparisonOptions, Parameter(name="*")] = ALL_DEFAULT,
     plot: FigureOption = None,
-    csv: Annotated[
-        Path | None, Parameter(help="Write the rows here: .csv.", converter=words.path)
-    ] = None,
+    csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Compare algorithms on the same fabrics, sizes and policy; every plan is verified."""
-    from opticoll.formats.table import write_csv
     from opticoll.report import text
     from opticoll.study import comparison
 
-    scenario = compose_scenario(
-        source, fabric, algorithms, size, sizes, ranks, wavelengths, policy, simulator,
-        wavelength, root,
-    )  # fmt: skip
+    scenario = compose_scenario(source, options)
     if csv is not None:
         check_table(csv)
     if plot is not None:
@@ -302,34 +243,30 @@ def compare(
         check_path(plot)
     with Waiting("comparing") as waiting, users_print_to_stderr():
         try:
-            result = comparison.compare(
-                scenario.collective,
-                scenario.fabric,
-                scenario.algorithms,
-                sizes=scenario.sizes,
-                ranks=scenario.ranks,
-                wavelengths=scenario.wavelengths,
-                policy=scenario.policy,
-                simulator=scenario.simulator,
-                root=scenario.root,
-                wavelength=scenario.wavelength,
-                progress=waiting.update,
-            )
+            result = comparison.compare(scenario, waiting.update)
         except errors.OpticollError as error:
             raise scenario.located(error) from error
-        rows = result.rows
-        notes = [text.left_out(one) for one in result.refusals]
-        if plot is not None:
-            from opticoll.plot import comparison as draw
-
-            draw(rows, plot)
-            notes.append(f"wrote {plot}")
-        if csv is not None:
-            write_csv(rows, csv)
-            notes.append(f"wrote {csv}")
-    code = 0 if all(row["verified"] for row in rows) else 1
-    shown = to_json(rows) if as_json else text.comparison_table(rows)
+        files = write_comparison(result.rows, plot, csv)
+    notes = [*(text.left_out(one) for one in result.refusals), *files]
+    code = 0 if all(row["verified"] for row in result.rows) else 1
+    shown = to_json(result.rows) if as_json else text.comparison_table(result.rows)
     return Answer(shown, code, list(dict.fromkeys(notes)))
+
+
+def write_comparison(rows: list[Row], plot: Path | None, csv: Path | None) -> list[str]:
+    """Draw rows and write them as a table, where asked for; returns a note for each file."""
+    notes = []
+    if plot is not None:
+        from opticoll.plot import comparison as draw
+
+        draw(rows, plot)
+        notes.append(f"wrote {plot}")
+    if csv is not None:
+        from opticoll.formats.table import write_csv
+
+        write_csv(rows, csv)
+        notes.append(f"wrote {csv}")
+    return notes
 
 
 @app.command
@@ -418,7 +355,12 @@ def reproduce(
         results = study.reproduce(name, folder, quick, waiting.update)
     notes = [f"wrote to {folder}: {', '.join(results.files)}"]
     if as_json:
-        answer = {"paper": name, "output": str(folder), "findings": results.findings}
+        answer = {
+            "paper": name,
+            "output": str(folder),
+            "findings": results.findings,
+            "ours": results.ours,
+        }
         return Answer(to_json(answer), notes=notes)
     return Answer(text.study_text(results), notes=notes)
 

@@ -187,10 +187,10 @@ def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
     """Label the values that were computed, but for those too near to another."""
     shown = [values[index] for index in style.spread(values, _APART)]
     text = [style.size_text(value) if axis == "size_bytes" else str(value) for value in shown]
-    axes.set_xticks(shown, text)
+    # Turned words end at their tick.
+    turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+    axes.set_xticks(shown, text, **(turned if axis == "size_bytes" else {}))
     axes.set_xticks([], minor=True)
-    if axis == "size_bytes":
-        axes.tick_params("x", rotation=30)
 
 
 def _bars(rows: Sequence[Row]) -> "Figure":

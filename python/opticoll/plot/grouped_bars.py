@@ -1,5 +1,6 @@
 """Bars in groups, one panel per subject: several methods at several scales."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +11,10 @@ from opticoll.plot.output import PlotError, check_path, save
 
 @dataclass(frozen=True)
 class BarPanel:
-    """A panel: for each series its values, one per group, in the groups' order."""
+    """A panel: for each series its values, one per group in the groups' order, None for no bar."""
 
     title: str
-    series: Mapping[str, Sequence[float]]
+    series: Mapping[str, Sequence[float | None]]
 
 
 def grouped_bars(
@@ -52,7 +53,7 @@ def grouped_bars(
                 offset = (index - (len(panel.series) - 1) / 2) * width
                 axes.bar(
                     [place + offset for place in range(len(groups))],
-                    values,
+                    [math.nan if value is None else value for value in values],
                     0.92 * width,
                     color=style.COLOURS[index],
                     label=name,

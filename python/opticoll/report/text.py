@@ -21,12 +21,13 @@ from opticoll._core import CONVERTED, format_size, format_time
 if TYPE_CHECKING:
     from opticoll._core import Fabric, Outcome, Plan
     from opticoll.registry import ListedRecord
-    from opticoll.study.comparison import Refusal, Row, ViolationRow
+    from opticoll.study.comparison import CandidateRow, Refusal, Row, ViolationRow
     from opticoll.study.findings import Finding
     from opticoll.study.results import Results
 
 __all__ = [
     "align",
+    "candidate_table",
     "comparison_table",
     "describe_fabric",
     "describe_size",
@@ -37,6 +38,7 @@ __all__ = [
     "outcome_summary",
     "outcome_table",
     "plan_head",
+    "plan_line",
     "plan_summary",
     "plural",
     "record_list",
@@ -56,6 +58,11 @@ MOST_STEPS = 24
 
 MOST_PATH = 8
 """Transfers of a critical path printed for people."""
+
+MOST_CANDIDATES = 12
+"""Candidates of `auto` printed for people."""
+
+PICOSECONDS = 10**12
 
 TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "ps"))
 
@@ -122,8 +129,26 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
+def plan_line(row: Row) -> str:
+    """What a plan needs, the least that any plan needs, and whether it is proved, in one line."""
+    steps = f"steps {row['steps']}"
+    if row["bound_steps"] is not None:
+        steps += f", lower bound {row['bound_steps']} ({registry.bound_words(row['bound_name'])})"
+        steps += _gap(row["steps"], row["bound_steps"])
+    least_ps = round(row["bound_time_s"] * PICOSECONDS)
+    time = f"time {human_time(row['time_ps'])}, bound {human_time(least_ps)}"
+    time += f" ({registry.bound_words(row['bound_time_name'])}){_gap(row['time_ps'], least_ps)}"
+    proof = "verified" if row["verified"] else "NOT verified"
+    return f"{steps}; {time}; policy {row['policy']}; {proof}"
+
+
+def _gap(value: int, bound: int) -> str:
+    """How far a value is above its bound; nothing where both are zero."""
+    return f", gap {100 * (value / bound - 1):.3g} %" if bound > 0 else ""
+
+
 def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
-    """What a plan is, what it needs, how long it takes and whether it is proved, one fact a line.
+    """A line that says all, then what the plan is and what it needs, one fact a line.
 
     `note` follows the name of the algorithm.
     """
@@ -131,34 +156,46 @@ def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
     root = f", root {row['root']}" if rooted else ""
     claimed = row["claimed_steps"]
     paper = "" if claimed is None else f"; the paper says {claimed}"
+    cut = plan.collective.pieces
+    pieces = "" if cut == 1 else f", each for a piece: {cut} pieces to a block or vector"
+    chosen = "" if row["chosen"] == row["algorithm"] else f" (chosen by {row['algorithm']})"
+    bounds = [f"time: {row['bound_time_assumption']}"]
+    if row["bound_assumption"] is not None:
+        bounds.insert(0, f"steps: {row['bound_assumption']}")
     facts = [
         ["collective", f"{row['collective']} on {plural(row['ranks'], 'rank')}{root}"],
-        ["algorithm", row["algorithm"] + note],
+        ["algorithm", row["chosen"] + chosen + note],
         *labelled("fabric", describe_fabric(plan.fabric)),
         ["size", describe_size(row["size_bytes"], row["size_convention"])],
-        ["steps", f"{row['steps']} time slots really used{paper}"],
+        ["steps", f"{row['steps']} time slots really used{pieces}{paper}"],
         ["transfers", str(row["transfers"])],
         ["wavelengths", f"{row['wavelengths_used']} used of {row['wavelengths']}"],
         ["configurations", f"{row['configurations']} different circuit settings"],
         ["time", f"{human_time(row['time_ps'])}{_under(row)}"],
-        ["lower bound", _bounds(row)],
+        *labelled("bounds hold for", [line for bound in bounds for line in wrapped([bound], 0)]),
         ["verified", verdict(row["violations"])],
     ]
-    return "\n".join([align(facts), *violation_lines(row["violations"])])
+    parts = [plan_line(row), "", align(facts), *violation_lines(row["violations"])]
+    if row["candidates"]:
+        parts += ["", *wrapped(row["reasons"], 0), "", candidate_table(row["candidates"])]
+    return "\n".join(parts)
 
 
-def _bounds(row: Row) -> str:
-    """What no plan can beat, and how far this one is from it."""
-    time_ps = round(row["bound_time_s"] * 10**12)
-    bounds = [f"{human_time(time_ps)}{_gap(row['time_ps'], time_ps)}"]
-    if row["bound_steps"] is not None:
-        steps = f"{row['bound_steps']} time slots{_gap(row['steps'], row['bound_steps'])}"
-        bounds.insert(0, steps)
-    return "; ".join(bounds)
-
-
-def _gap(value: int, bound: int) -> str:
-    return f" (gap {value / bound - 1:.1%})" if bound > 0 else ""
+def candidate_table(candidates: Sequence[CandidateRow]) -> str:
+    """What `auto` compared: all that were simulated, and the best of the estimates."""
+    shown = candidates[:MOST_CANDIDATES]
+    rows = [
+        [
+            one["name"],
+            f"{'' if one['simulated'] else '>= '}{one['steps']}",
+            human_time(round(one["time_s"] * PICOSECONDS)),
+            "simulated" if one["simulated"] else "estimated",
+        ]
+        for one in shown
+    ]
+    table = align(rows, ["candidate", "steps", "time", ""], right={1, 2})
+    rest = len(candidates) - len(shown)
+    return f"{table}\nand {rest} more, estimated (all of them with --json)" if rest else table
 
 
 def verdict(violations: Sequence[ViolationRow]) -> str:
@@ -259,6 +296,8 @@ def comparison_table(rows: Sequence[Row]) -> str:
             f" on {plural(first['ranks'], 'rank')}, {plural(first['wavelengths'], 'wavelength')}"
         )
         tables.append(f"{title}\n{align(cells, heading, right=range(1, 7))}")
+        bound = f"lower bound: {human_time(round(first['bound_time_s'] * PICOSECONDS))}"
+        tables[-1] += f"\n{bound} ({registry.bound_words(first['bound_time_name'])})"
     first = rows[0]
     under = f"policy {first['policy']}, simulator {first['simulator']}, seed {first['seed']}"
     legend = "steps: time slots really used; paper: the number that the paper gives"

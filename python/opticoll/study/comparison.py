@@ -3,9 +3,10 @@
 A plan is built and verified once for each algorithm, number of ranks and number of wavelengths,
 and simulated for every size.
 
+>>> from opticoll.config import to_scenario
 >>> from opticoll.study.comparison import compare
->>> comparison = compare("all_gather", "wdm_ring:ranks=16,wavelengths=2", ["ring", "optree:k=2"])
->>> [(row["algorithm"], row["steps"], row["verified"]) for row in comparison.rows]
+>>> scenario = to_scenario("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring,optree:k=2")
+>>> [(row["algorithm"], row["steps"], row["verified"]) for row in compare(scenario).rows]
 [('ring', 15, True), ('optree:k=2', 12, True)]
 """
 
@@ -17,14 +18,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict
 
 import opticoll
-from opticoll import config, registry, user_algorithm
+from opticoll import registry, user_algorithm
 from opticoll._core import (
     Fabric,
     OpticollError,
     Outcome,
     Plan,
     Violation,
-    collective_kind,
+    format_size,
     time_bound,
 )
 from opticoll.errors import (
@@ -38,9 +39,19 @@ from opticoll.errors import (
 )
 
 if TYPE_CHECKING:
+    from opticoll.config import Scenario
     from opticoll.user_algorithm import UserAlgorithm
 
-__all__ = ["Comparison", "Refusal", "Row", "ViolationRow", "compare", "measure"]
+__all__ = [
+    "CandidateRow",
+    "Comparison",
+    "Refusal",
+    "Row",
+    "ViolationRow",
+    "compare",
+    "is_auto",
+    "measure",
+]
 
 PICOSECONDS = 10**12
 AUTO = "auto"
@@ -67,11 +78,22 @@ class ViolationRow(TypedDict):
     wavelength: int | None
 
 
+class CandidateRow(TypedDict):
+    """A plan that `auto` compared: simulated, or estimated at the least that it may take."""
+
+    name: str
+    steps: int
+    time_s: float
+    simulated: bool
+
+
 class Row(TypedDict):
     """One algorithm on one fabric at one size; what `opticoll plan --json` prints.
 
     `steps` counts the time slots really used, `claimed_steps` is the paper's number. Bounds hold
-    for any plan; `bound_steps` for one chunk per lightpath, None where lightpaths carry more.
+    for any plan; `bound_steps` for one chunk per lightpath, None where lightpaths carry more. Each
+    bound has a name and the assumption under which it holds. `candidates` and `reasons` are empty
+    but for `auto`.
     """
 
     collective: str
@@ -89,14 +111,20 @@ class Row(TypedDict):
     steps: int
     claimed_steps: int | None
     bound_steps: int | None
+    bound_name: str | None
+    bound_assumption: str | None
     transfers: int
     wavelengths_used: int
     configurations: int
     time_s: float
     time_ps: int
     bound_time_s: float
+    bound_time_name: str
+    bound_time_assumption: str
     verified: bool
     violations: list[ViolationRow]
+    candidates: list[CandidateRow]
+    reasons: list[str]
 
 
 @dataclass(frozen=True)
@@ -120,8 +148,10 @@ def measure(
     plan: Plan, violations: list[Violation], outcome: Outcome, size_bytes: int, seed: int = 0
 ) -> Row:
     """The row of a plan that was verified and simulated."""
-    bound = plan.bound
-    bound_ps = _time_bound(plan.collective.kind, plan.fabric.spec, size_bytes, outcome.policy)
+    steps, name, assumption = plan.bound or (None, None, None)
+    time_ps, time_name, time_assumption = _time_bound(
+        plan.collective.kind, plan.fabric.spec, size_bytes, outcome.policy
+    )
     return Row(
         collective=plan.collective.kind,
         algorithm=plan.algorithm,
@@ -137,22 +167,36 @@ def measure(
         seed=seed,
         steps=plan.slots,
         claimed_steps=plan.claimed_steps,
-        bound_steps=None if bound is None else bound[0],
+        bound_steps=steps,
+        bound_name=name,
+        bound_assumption=assumption,
         transfers=len(plan),
         wavelengths_used=plan.wavelengths_used,
         configurations=plan.configurations,
         time_s=outcome.time_ps / PICOSECONDS,
         time_ps=outcome.time_ps,
-        bound_time_s=bound_ps / PICOSECONDS,
+        bound_time_s=time_ps / PICOSECONDS,
+        bound_time_name=time_name,
+        bound_time_assumption=time_assumption,
         verified=not violations,
         violations=[describe_violation(violation) for violation in violations],
+        candidates=[
+            CandidateRow(name=name, steps=slots, time_s=time_ps / PICOSECONDS, simulated=made)
+            for name, slots, time_ps, made in plan.candidates
+        ],
+        reasons=plan.reasons,
     )
 
 
+def is_auto(algorithm: str) -> bool:
+    """Whether an algorithm as spelled leaves the choice to the planner."""
+    return registry.canonical(algorithm.partition(":")[0], [AUTO]) is not None
+
+
 @lru_cache(maxsize=1024)
-def _time_bound(kind: str, fabric: str, size_bytes: int, policy: str) -> int:
-    """The lower bound on time in picoseconds, found once for all algorithms."""
-    return time_bound(kind, Fabric(fabric), size_bytes, policy)[0]
+def _time_bound(kind: str, fabric: str, size_bytes: int, policy: str) -> tuple[int, str, str]:
+    """The lower bound on time (picoseconds, name, assumption), found once for all algorithms."""
+    return time_bound(kind, Fabric(fabric), size_bytes, policy)
 
 
 def describe_violation(violation: Violation) -> ViolationRow:
@@ -171,18 +215,7 @@ def describe_violation(violation: Violation) -> ViolationRow:
 
 
 def compare(
-    collective: str,
-    fabric: Fabric | str,
-    algorithms: str | Iterable[str | UserAlgorithm] | None = None,
-    *,
-    sizes: str | int | Iterable[str | int] = "4MiB",
-    ranks: Iterable[int] | None = None,
-    wavelengths: Iterable[int] | None = None,
-    policy: str = "every_step",
-    simulator: str = "circuit",
-    root: int = 0,
-    wavelength: str = "auto",
-    progress: Callable[[str, int, int], None] | None = None,
+    scenario: Scenario, progress: Callable[[str, int, int], None] | None = None
 ) -> Comparison:
     """Plan, verify and simulate each algorithm for every size on every fabric.
 
@@ -194,59 +227,74 @@ def compare(
     ------
     OpticollError
         An unknown name, or a named algorithm that does not run. Its attribute `field` says which
-        argument is at fault, such as `("algorithms", 2)`, where that is known.
+        field is at fault, such as `("algorithms", 2)`, where that is known.
     UsageError
         Nothing is left to compare.
     """
-    kind = collective_kind(collective)
-    machines = list(_machines(config.to_fabric(fabric), ranks, wavelengths))
-    sizes_bytes = _sizes(sizes)
-    chosen = _algorithms(kind, algorithms)
-    if not chosen or not sizes_bytes or not machines:
+    machines = list(_machines(scenario.fabric, scenario.ranks, scenario.wavelengths))
+    chosen = _algorithms(scenario.collective, scenario.algorithms)
+    if not chosen or not scenario.sizes or not machines:
         raise UsageError("nothing to compare: give at least one algorithm, size and fabric")
+    cases = [
+        (ring, algorithm, together)
+        for ring in machines
+        for algorithm in chosen
+        for together in _planned_together(algorithm, scenario.sizes)
+    ]
     result = Comparison()
-    total = len(machines) * len(chosen)
-    for done, (ring, algorithm) in enumerate((ring, name) for ring in machines for name in chosen):
+    refused: set[tuple[str, str]] = set()
+    for done, (ring, algorithm, sizes_bytes) in enumerate(cases):
         name = algorithm if isinstance(algorithm, str) else user_algorithm.name_of(algorithm)
+        if (name, ring.spec) in refused:
+            continue
         if progress is not None:
-            progress(f"{name} on {ring.ranks} ranks", done, total)
+            sized = "" if len(sizes_bytes) > 1 else f", {format_size(sizes_bytes[0])}"
+            progress(f"{name} on {ring.ranks} ranks{sized}", done, len(cases))
         try:
-            for together in _planned_together(name, sizes_bytes):
-                plan = opticoll.plan(
-                    kind,
-                    ring,
-                    algorithm,
-                    size=together[0],
-                    root=root,
-                    wavelength=wavelength,
-                    policy=policy,
-                )
-                violations = plan.verify()
-                for size_bytes in together:
-                    outcome = plan.simulate(size_bytes, policy=policy, simulator=simulator)
-                    row = measure(plan, violations, outcome, size_bytes)
-                    # What is compared is the name asked for; `auto` may choose another each time.
-                    if _base(name) == AUTO:
-                        row["algorithm"] = name
-                    result.rows.append(row)
+            result.rows.extend(_rows(scenario, ring, algorithm, sizes_bytes))
         except OpticollError as error:
-            if algorithms is None and isinstance(error, AlgorithmError | SimulationError):
+            if scenario.algorithms is None and isinstance(error, AlgorithmError | SimulationError):
                 result.refusals.append(Refusal(name, ring.spec, str(error)))
+                refused.add((name, ring.spec))
                 continue
             error.field = _field_at_fault(error, chosen[algorithm])
             raise
     if not result.rows:
-        raise UsageError(f"no algorithm of {kind} runs here: {result.refusals[0].reason}")
+        raise UsageError(
+            f"no algorithm of {scenario.collective} runs here: {result.refusals[0].reason}"
+        )
     return result
 
 
-def _base(algorithm: str) -> str:
-    return algorithm.partition(":")[0]
+def _rows(
+    scenario: Scenario, ring: Fabric, algorithm: str | UserAlgorithm, sizes_bytes: list[int]
+) -> list[Row]:
+    """One plan, verified once and simulated for each size."""
+    plan = opticoll.plan(
+        scenario.collective,
+        ring,
+        algorithm,
+        size=sizes_bytes[0],
+        root=scenario.root,
+        wavelength=scenario.wavelength,
+        policy=scenario.policy,
+    )
+    violations = plan.verify()
+    rows = []
+    for size_bytes in sizes_bytes:
+        outcome = plan.simulate(size_bytes, policy=scenario.policy, simulator=scenario.simulator)
+        row = measure(plan, violations, outcome, size_bytes)
+        # What is compared is the name asked for; `auto` may choose another each time.
+        if isinstance(algorithm, str) and is_auto(algorithm):
+            row["algorithm"] = algorithm
+        rows.append(row)
+    return rows
 
 
-def _planned_together(algorithm: str, sizes_bytes: list[int]) -> list[list[int]]:
+def _planned_together(algorithm: str | UserAlgorithm, sizes_bytes: list[int]) -> list[list[int]]:
     """Sizes that share a plan: all, but for `auto`, which plans for each."""
-    return [[size] for size in sizes_bytes] if _base(algorithm) == AUTO else [sizes_bytes]
+    alone = isinstance(algorithm, str) and is_auto(algorithm)
+    return [[size] for size in sizes_bytes] if alone else [sizes_bytes]
 
 
 def _machines(
@@ -268,23 +316,13 @@ def _changed(fabric: Fabric, option: str, count: int, place: int) -> Fabric:
         raise
 
 
-def _sizes(sizes: str | int | Iterable[str | int]) -> list[int]:
-    """Sizes in bytes, each once."""
-    if isinstance(sizes, str):
-        return config.split_sizes(sizes)
-    listed = sizes if isinstance(sizes, Iterable) else [sizes]
-    return list(dict.fromkeys(config.to_bytes(size) for size in listed))
-
-
 def _algorithms(
-    kind: str, algorithms: str | Iterable[str | UserAlgorithm] | None
+    kind: str, algorithms: Iterable[str | UserAlgorithm] | None
 ) -> dict[str | UserAlgorithm, int]:
     """The algorithms, each once, with the place at which they were first given."""
     if algorithms is None:
         # What `auto` chooses is among the others, and takes longer to find than they all.
         algorithms = [name for name in registry.algorithm_names(kind) if name != AUTO]
-    elif isinstance(algorithms, str):
-        algorithms = config.split_algorithms(algorithms)
     chosen: dict[str | UserAlgorithm, int] = {}
     for place, algorithm in enumerate(algorithms):
         try:
@@ -302,7 +340,7 @@ def _named(kind: str, algorithm: str | UserAlgorithm) -> str | UserAlgorithm:
 
 
 def _field_at_fault(error: OpticollError, place: int) -> tuple[str | int, ...]:
-    """The argument of `compare` that an error of planning or simulating is about, if it is one."""
+    """The field of a scenario that an error of planning or simulating is about, if it is one."""
     kinds: list[tuple[type[OpticollError], tuple[str | int, ...]]] = [
         (WavelengthError, ("wavelength",)),
         (CollectiveError, ("root",)),

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opticoll.formats.table import write_csv
 from opticoll.study.findings import Finding
+
+if TYPE_CHECKING:
+    from opticoll.study.ours import OwnRow
 
 __all__ = ["Results", "Table"]
 
@@ -24,10 +28,14 @@ class Table:
 
 @dataclass
 class Results:
-    """The results of a study, as they come; `files` are names in `folder`, in order of writing."""
+    """The results of a study, as they come; `files` are names in `folder`, in order of writing.
+
+    `ours` are plans of opticoll beside the paper's numbers, kept apart from the findings.
+    """
 
     folder: Path
     findings: list[Finding] = field(default_factory=list)
+    ours: list[OwnRow] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 

@@ -15,6 +15,7 @@ from typing import TypedDict
 from opticoll import _core, plot
 from opticoll.study.constructed import Constructed, construct, step_time_ps
 from opticoll.study.findings import Finding, Progress, finding
+from opticoll.study.ours import OwnRow, own_rows, show_times, write_rows
 from opticoll.study.results import Results
 
 __all__ = ["MODELS", "reproduce"]
@@ -36,6 +37,7 @@ STEP_WAVELENGTHS = (1, 2, 4, 16, 64, 128, 256)
 TIME_RANKS = (128, 256, 512, 1024, 2048, 4096)
 WAVELENGTHS = 64  # the poster gives none; that of the group's OpTree paper
 GROUP_SIZES = (3, 5, 9, 17, 129)
+LARGEST_OWN = 2048
 QUICK_RANKS = 128  # a ring all_reduce has 2 N (N - 1) transfers
 
 ABSTRACT = {"electrical": 75.76, "optical": 91.86}
@@ -73,8 +75,9 @@ def reproduce(output: Path, quick: bool = False, progress: Progress | None = Non
     largest_ring = QUICK_RANKS if quick else max(TIME_RANKS)
     parts: dict[str, Callable[[], list[Finding]]] = {
         "steps": lambda: _steps(results),
-        "times of four networks": lambda: _times(results, largest_ring),
+        "times of four networks": lambda: _times(results, largest_ring, quick=quick),
         "striping": lambda: _striping(results),
+        "opticoll's own plans": lambda: _ours(results, quick=quick),
     }
     for done, (name, part) in enumerate(parts.items()):
         if progress is not None:
@@ -88,6 +91,38 @@ def reproduce(output: Path, quick: bool = False, progress: Progress | None = Non
 def _constructed(ranks: int, wavelengths: int, algorithm: str) -> Constructed:
     sizes = SIZES if wavelengths == WAVELENGTHS else ()
     return construct("all_reduce", ranks, wavelengths, algorithm, sizes=sizes)
+
+
+@cache
+def _own_times(ranks: int) -> tuple[OwnRow, ...]:
+    """What `auto` finds for each network, and WRHT's time by the poster's formula."""
+    rows = own_rows("Fig. 2", "all_reduce", ranks, WAVELENGTHS, "auto", SIZES)
+    steps = _core.wrht_all_reduce_steps(ranks, WAVELENGTHS)
+    for row in rows:
+        row["paper_algorithm"] = "wrht"
+        row["paper_steps"] = steps
+        row["paper_time_s"] = steps * step_time_ps(row["size_bytes"]) / 1e12
+    return tuple(rows)
+
+
+def _own_ranks(quick: bool) -> list[int]:
+    """Where opticoll plans of its own: beyond that they would take most of the study's time."""
+    return [ranks for ranks in TIME_RANKS if ranks <= (1024 if quick else LARGEST_OWN)]
+
+
+def _ours(results: Results, *, quick: bool) -> list[Finding]:
+    """A table of opticoll's plans and ours.csv; no findings, since the poster claims none of it."""
+    by_ranks = {ranks: _own_times(ranks) for ranks in _own_ranks(quick)}
+    rows = [by_ranks[ranks][index] for index in range(len(MODELS)) for ranks in by_ranks]
+    show_times(
+        results,
+        "Not in the poster: opticoll's own plans, time of all_reduce in ms; paper: WRHT by its "
+        "formula (ours.csv)",
+        rows,
+        names=[model for model in MODELS for _ in by_ranks],
+    )
+    write_rows(results, rows)
+    return []
 
 
 def _steps(results: Results) -> list[Finding]:
@@ -135,7 +170,7 @@ def _steps(results: Results) -> list[Finding]:
     ]
 
 
-def _times(results: Results, largest_ring: int) -> list[Finding]:
+def _times(results: Results, largest_ring: int, *, quick: bool) -> list[Finding]:
     """Times of WRHT and O-Ring; writes fig2_optical.csv, .svg, .png."""
     rows = [
         _row(model, size, ranks, largest_ring)
@@ -144,6 +179,7 @@ def _times(results: Results, largest_ring: int) -> list[Finding]:
     ]
     results.write("fig2_optical", rows)
     _show_times(results, rows, largest_ring)
+    own_ranks = _own_ranks(quick)
     panels = [
         plot.BarPanel(
             f"{model} ({MODELS[model] / 1e6:.4g} M parameters)",
@@ -155,9 +191,13 @@ def _times(results: Results, largest_ring: int) -> list[Finding]:
                 "WRHT striped, groups of 3": [
                     row["wrht_striped_s"] * 1e3 for row in rows if row["model"] == model
                 ],
+                "opticoll (not in the poster)": [
+                    _own_times(ranks)[index]["time_s"] * 1e3 if ranks in own_ranks else None
+                    for ranks in TIME_RANKS
+                ],
             },
         )
-        for model in MODELS
+        for index, model in enumerate(MODELS)
     ]
 
     def draw(path: Path) -> None:

@@ -184,21 +184,25 @@ pub fn auto(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Choice,
 }
 
 /// Why the first candidate was taken.
-fn reasons(
+pub(super) fn reasons(
     plan: &AnyPlan,
     time: Time,
     candidates: &[Candidate],
     bound: &TimeBound,
     aim: Aim,
 ) -> Vec<String> {
-    let gap = (time.seconds() / bound.time.seconds() - 1.0) * 100.0;
+    let least = bound.time;
+    let above = if least > Time::ZERO {
+        let gap = (time.seconds() / least.seconds() - 1.0) * 100.0;
+        format!(", {gap:.1} % above the {} bound of {least}", bound.name)
+    } else {
+        String::new()
+    };
     let mut reasons = vec![format!(
-        "{} takes {time} in {} slots under {}, {gap:.1} % above the {} bound of {}",
+        "{} takes {time} in {} slots under {}{above}",
         plan.kept().algorithm,
         plan.slots(),
         aim.policy.name(),
-        bound.name,
-        bound.time,
     )];
     if let Some(next) = candidates.get(1) {
         let how = if next.made { "simulated" } else { "estimated" };

@@ -3,6 +3,7 @@
 use super::auto::{self, Aim, Candidate};
 use super::{PlannerError, candidates, capability, multicast, named, relay_tree};
 use crate::algorithm;
+use crate::bound::{self, time::TimeBound};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::plan::AnyPlan;
@@ -161,6 +162,8 @@ pub struct Planned {
     pub plan: AnyPlan,
     /// What was compared, the chosen one first; empty where nothing was.
     pub candidates: Vec<Candidate>,
+    /// Why this one, in sentences; empty where nothing was compared.
+    pub reasons: Vec<String>,
 }
 
 /// The record with a name, if the planner has one for the collective.
@@ -188,6 +191,7 @@ pub fn plan(
         return Ok(Planned {
             plan: AnyPlan::Full(named::plan(spec, fabric, collective)?),
             candidates: Vec::new(),
+            reasons: Vec::new(),
         });
     };
     let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
@@ -210,6 +214,7 @@ pub fn plan(
                 aim,
             )?),
             candidates: Vec::new(),
+            reasons: Vec::new(),
         }
     } else {
         let pieces = spec.count("pieces", PIECES.0, PIECES.1)?.unwrap_or(1);
@@ -220,6 +225,7 @@ pub fn plan(
                 relay_tree(fabric, gather)
             })?,
             candidates: Vec::new(),
+            reasons: Vec::new(),
         }
     };
     planned.plan.kept_mut().size = Some(size);
@@ -239,6 +245,7 @@ fn choose(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Planned, 
             return Ok(Planned {
                 plan: choice.plan,
                 candidates: choice.candidates,
+                reasons: choice.reasons,
             });
         }
         CollectiveKind::ReduceScatter => {
@@ -263,7 +270,8 @@ fn choose(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Planned, 
     }
     let few_slots = candidates::plans(fabric, collective, aim)?;
     plans.extend(few_slots.into_iter().map(AnyPlan::Full));
-    fastest(plans, aim)
+    let bound = bound::time::best(ring, &collective, aim.size, aim.policy.into())?;
+    fastest(plans, &bound, aim)
 }
 
 /// The automatic all_gather for blocks of an N-th of the size, turned into the collective.
@@ -337,14 +345,14 @@ fn named_plans(
 }
 
 /// Simulates plans and takes the fastest, the first of equals.
-fn fastest(plans: Vec<AnyPlan>, aim: Aim) -> Result<Planned, PlannerError> {
+fn fastest(plans: Vec<AnyPlan>, bound: &TimeBound, aim: Aim) -> Result<Planned, PlannerError> {
     let mut timed = Vec::with_capacity(plans.len());
     for plan in plans {
         let time = simulate::simulate(&plan, aim.size, aim.policy, "circuit")?.time;
         timed.push((time, plan));
     }
     timed.sort_by_key(|(time, _)| *time);
-    let candidates = timed
+    let candidates: Vec<Candidate> = timed
         .iter()
         .map(|(time, plan)| Candidate {
             name: plan.kept().algorithm.clone(),
@@ -354,7 +362,11 @@ fn fastest(plans: Vec<AnyPlan>, aim: Aim) -> Result<Planned, PlannerError> {
         })
         .collect();
     match timed.into_iter().next() {
-        Some((_, plan)) => Ok(Planned { plan, candidates }),
+        Some((time, plan)) => Ok(Planned {
+            reasons: auto::reasons(&plan, time, &candidates, bound, aim),
+            plan,
+            candidates,
+        }),
         None => Err(PlannerError::NothingFits {
             most: aim.most_transfers,
         }),

@@ -9,6 +9,8 @@ from opticoll import _core, plot
 from opticoll.study.constructed import Construct
 from opticoll.study.findings import Finding, finding
 from opticoll.study.optree.cases import DEPTHS, LABELS, SIZES, paper_steps, paper_time_ps
+from opticoll.study.optree.ours import own_times
+from opticoll.study.ours import OwnRow
 from opticoll.study.results import Results
 
 __all__ = ["figure_five", "figure_four", "figure_six"]
@@ -161,11 +163,12 @@ def _compare(
                     }
                 )
     results.write(name, rows)
+    ours = {case: own_times(*case) for case in cases if not quick or case == (1024, 64)}
     ranks, wavelengths = cases[0]
 
     def draw(path: Path) -> None:
         plot.curves(
-            [_time_panel(rows, *case) for case in cases],
+            [_time_panel(rows, ours.get(case, ()), unit, case) for case in cases],
             path,
             x_label="Block of one rank",
             y_label="Time relative to OpTree's at the\nsmallest block (its first point)",
@@ -178,7 +181,10 @@ def _compare(
     results.draw(name, draw)
 
 
-def _time_panel(rows: Sequence[Row], ranks: int, wavelengths: int) -> plot.Panel:
+def _time_panel(
+    rows: Sequence[Row], ours: Sequence[OwnRow], unit_ps: int, case: tuple[int, int]
+) -> plot.Panel:
+    ranks, wavelengths = case
     family = []
     for index, (algorithm, label) in enumerate(LABELS.items()):
         own = [
@@ -198,4 +204,11 @@ def _time_panel(rows: Sequence[Row], ranks: int, wavelengths: int) -> plot.Panel
             ]
             if points:
                 family.append(plot.Curve(f"{label}, {suffix}", points, index, dashed))
+    for label, key, dashed in (
+        ("opticoll (not in the paper)", "time_s", False),
+        ("lower bound", "bound_time_s", True),
+    ):
+        points = [(row["size_bytes"], row[key] * 1e12 / unit_ps) for row in ours]  # type: ignore[literal-required]
+        if points:
+            family.append(plot.Curve(label, points, len(LABELS), dashed))
     return plot.Panel(f"N = {ranks}, w = {wavelengths}", family)

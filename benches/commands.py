@@ -1,0 +1,54 @@
+"""Times whole commands, as a user waits for them, and prints each beside its goal.
+
+    python benches/commands.py
+
+Exit code 1 where a goal is missed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+RING = "wdm_ring:ranks={ranks},wavelengths=64"
+
+# Seconds on one core, the start of Python included.
+GOALS: tuple[tuple[float, tuple[str, ...]], ...] = (
+    (0.5, ("--help",)),
+    (0.5, ("list",)),
+    (0.5, ("plan", "all_gather", "--fabric", "wdm_ring:ranks=16,wavelengths=2")),
+    (2.0, ("plan", "all_gather", "--fabric", RING.format(ranks=1024), "--algorithm", "optree")),
+    (3.0, ("plan", "all_gather", "--fabric", RING.format(ranks=1024), "--algorithm", "relay_tree")),
+    (30.0, ("plan", "all_gather", "--fabric", RING.format(ranks=4096),
+            "--algorithm", "relay_tree")),
+    (5.0, ("plan", "all_gather", "--fabric", RING.format(ranks=1024), "--algorithm", "auto",
+           "--size", "4MiB")),
+    (10.0, ("plan", "all_reduce", "--fabric", RING.format(ranks=1024), "--algorithm", "auto",
+            "--size", "100MB")),
+    (60.0, ("compare", "all_gather", "--fabric", RING.format(ranks=1024),
+            "--algorithms", "auto,optree,wrht,ring", "--sizes", "1KiB..1GiB")),
+)  # fmt: skip
+
+
+def seconds(arguments: tuple[str, ...]) -> float:
+    """How long `opticoll` with these arguments takes; raises CalledProcessError if it fails."""
+    begun = time.perf_counter()
+    command = [sys.executable, "-m", "opticoll", *arguments]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - begun
+
+
+def main() -> int:
+    """Time all commands; returns the exit code."""
+    missed = 0
+    for goal, arguments in GOALS:
+        taken = seconds(arguments)
+        missed += taken > goal
+        verdict = "MISSED" if taken > goal else ""
+        print(f"{taken:7.2f} s  goal {goal:4.1f} s  {verdict:6}  opticoll {' '.join(arguments)}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
