@@ -147,7 +147,7 @@ class Plan:
     def configurations(self) -> int: ...
     @property
     def bound(self) -> tuple[int, str, str] | None:
-        """The lower bound on slots, its name and its assumption; one chunk per lightpath."""
+        """The lower bound on slots, its name and its assumption."""
     @property
     def candidates(self) -> list[tuple[str, int, int, bool]]:
         """What `auto` compared, the chosen one first, then by time.

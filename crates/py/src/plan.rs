@@ -193,18 +193,20 @@ impl Plan {
         self.kept().schedule.claims.paper_steps
     }
 
-    /// The lower bound on slots: (slots, name, assumption). It counts one chunk per lightpath, so
-    /// there is none for plans whose lightpaths carry more.
+    /// The lower bound on slots: (slots, name, assumption). Where lightpaths carry several chunks, the
+    /// one that holds for any number of them.
     #[getter]
     fn bound(&self, py: Python<'_>) -> Option<(u64, &'static str, &'static str)> {
         let fabric::Fabric::WdmRing(ring) = &self.kept().fabric;
         let schedule = &self.kept().schedule;
         py.detach(|| {
             let single = schedule.count().iter().all(|&count| count == 1);
-            single.then(|| {
-                let bound = bound::best(ring, &schedule.collective);
-                (bound.steps, bound.name, bound.assumption)
-            })
+            let bound = if single {
+                bound::best(ring, &schedule.collective)
+            } else {
+                bound::any_load(ring, &schedule.collective)
+            };
+            Some((bound.steps, bound.name, bound.assumption))
         })
     }
 
