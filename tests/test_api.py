@@ -108,6 +108,7 @@ def test_every_error_is_an_opticoll_error_of_its_kind(make: Any, kind: type[Exce
         ("broadcast", 1, False, [2], [None]),
         ("reduce", 1, True, [None], [2]),
         ("all_reduce", 1, True, [None], [None]),
+        ("barrier", 1, True, [None], [None]),
         ("all_to_all", 16, False, [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4, [0, 1, 2, 3] * 4),
     ],
 )

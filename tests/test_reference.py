@@ -160,6 +160,32 @@ BY_HAND = [
         ["duplicate"],
     ),
     (
+        "signals of a barrier tell something new, though not of everybody",
+        "barrier ranks=3 root=0 pieces=1",
+        THREE,
+        "1 1",
+        "slot 0\nreduce 0 0>1 cw 0.0\nreduce 0 1>2 cw 0.0\nreduce 0 2>0 cw 0.0\n"
+        "slot 1\nreduce 0 0>2 ccw 0.0\nreduce 0 1>0 ccw 0.0\nreduce 0 2>1 ccw 0.0",
+        [],
+    ),
+    (
+        "a barrier is over when all have heard from all",
+        "barrier ranks=3 root=0 pieces=1",
+        THREE,
+        "1",
+        "slot 0\nreduce 0 0>1 cw 0.0\nreduce 0 1>2 cw 0.0\nreduce 0 2>0 cw 0.0",
+        ["missing"] * 3,
+    ),
+    (
+        "a signal that tells nothing new is one too many, and so is a second one in a step",
+        "barrier ranks=2 root=0 pieces=1",
+        PAIR,
+        "1 1",
+        "slot 0\nreduce 0 0>1 cw 0.0\nreduce 0 0>1 ccw 0.0\nreduce 0 1>0 cw 0.0\n"
+        "slot 1\nreduce 0 0>1 cw 0.0",
+        ["duplicate", "duplicate"],
+    ),
+    (
         "nothing is reduced where nothing combines",
         TO_TWO,
         PAIR,

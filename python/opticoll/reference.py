@@ -58,7 +58,7 @@ class Collective:
     @property
     def blocks(self) -> int:
         """One block per rank, one per pair of ranks, or just the vector."""
-        if self.kind in ("all_reduce", "broadcast", "reduce"):
+        if self.kind in ("all_reduce", "broadcast", "reduce", "barrier"):
             return 1
         return self.ranks**2 if self.kind == "all_to_all" else self.ranks
 
@@ -69,7 +69,12 @@ class Collective:
     @property
     def combines(self) -> bool:
         """Whether contributions are added up; otherwise chunks are only passed on."""
-        return self.kind in ("reduce_scatter", "all_reduce", "reduce")
+        return self.kind in ("reduce_scatter", "all_reduce", "reduce", "barrier")
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether a contribution may arrive twice: hearing twice from a rank does no harm."""
+        return self.kind == "barrier"
 
     def before(self, chunk: int) -> set[int]:
         """The ranks that hold a chunk, or contribute to it, before the collective."""
@@ -83,7 +88,7 @@ class Collective:
     def after(self, chunk: int) -> set[int]:
         """The ranks that must hold a chunk, with every contribution, after the collective."""
         block = chunk // self.pieces
-        if self.kind in ("all_gather", "all_reduce", "broadcast"):
+        if self.kind in ("all_gather", "all_reduce", "broadcast", "barrier"):
             return set(range(self.ranks))
         if self.kind in ("gather", "reduce"):
             return {self.root}
@@ -186,7 +191,7 @@ class Plan:
 
 KINDS = (
     *("all_gather", "reduce_scatter", "all_reduce", "broadcast"),
-    *("reduce", "gather", "scatter", "all_to_all"),
+    *("reduce", "gather", "scatter", "all_to_all", "barrier"),
 )
 SHIFTS = ("chunk", "rank", "source", "destination", "fibre", "wavelength")
 
@@ -631,6 +636,9 @@ def passed_on(plan: Plan, sound: Lightpaths) -> Iterator[Problem]:
 def combined(plan: Plan, sound: Lightpaths) -> Iterator[Problem]:
     """Where contributions combine: each is counted once, and in the end none is missing.
 
+    Only the signals of a barrier may bring a contribution again, but then with something new; and
+    nobody signals twice to the same rank in a step.
+
     What a rank holds of a chunk is the set of ranks whose contributions are in it: at first its
     own. A reduction adds the set sent to the receiver's. A copy replaces the receiver's by the set
     sent, which must have all that the receiver had, and more.
@@ -640,10 +648,16 @@ def combined(plan: Plan, sound: Lightpaths) -> Iterator[Problem]:
     for step in deliveries(plan, sound):
         at_start = dict(held)
         arrivals: dict[tuple[int, int], str] = {}
+        signals: set[tuple[int, int, int]] = set()
         for index, path, chunk in step:
             transfer = f"slot {path.slot}: transfer {name(plan, index)}"
             place = path.destination, chunk
             sent, had = at_start[path.source, chunk], held[place]
+            if plan.collective.overlaps and path.action == "reduce":
+                signal = path.source, path.destination, chunk
+                if sent <= at_start[place] or signal in signals:
+                    yield Problem("duplicate", f"{transfer} tells its receiver nothing new")
+                signals.add(signal)
             if place in arrivals and "copy" in (path.action, arrivals[place]):
                 yield Problem(
                     "copy_conflict", f"{transfer} is not alone, and one of those is a copy"
@@ -651,7 +665,7 @@ def combined(plan: Plan, sound: Lightpaths) -> Iterator[Problem]:
                 continue  # The first to arrive counts.
             arrivals[place] = path.action
             if path.action == "reduce":
-                if sent & had:
+                if sent & had and not plan.collective.overlaps:
                     yield Problem(
                         "double_reduction",
                         f"{transfer} adds to chunk {chunk} what is in it: {sorted(sent & had)}",

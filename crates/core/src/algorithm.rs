@@ -5,7 +5,9 @@
 //! clock, and chooses no route and no wavelength.
 //!
 //! Three collectives are others run backwards, and so are their algorithms: `reduce_scatter` is
-//! `all_gather` reversed, `reduce` is `broadcast` reversed, `gather` is `scatter` reversed.
+//! `all_gather` reversed, `reduce` is `broadcast` reversed, `gather` is `scatter` reversed. A record
+//! that is `reversed_from` another collective is declared under the name by which its backward form
+//! is known.
 //!
 //! ```
 //! use opticoll::algorithm;
@@ -21,13 +23,23 @@
 pub mod binary_tree;
 pub mod binomial;
 pub mod bruck;
+pub mod chain;
 pub mod direct;
+pub mod dissemination;
+pub mod double_tree;
+mod fold;
+pub mod gather_broadcast;
+pub mod halving_doubling;
+pub mod linear;
 pub mod neighbour_exchange;
 pub mod one_stage;
 pub mod optree;
+pub mod pairwise;
 pub mod recursive_doubling;
+pub mod recursive_halving;
 pub mod ring;
 pub mod ring_bidirectional;
+pub mod scatter_all_gather;
 pub mod wrht;
 
 use std::sync::LazyLock;
@@ -36,7 +48,7 @@ use thiserror::Error;
 
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::{Fabric, WdmRing};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Transfer};
 use crate::spec::{Spec, SpecError};
 use crate::spelling::{same_name, suggest};
 
@@ -96,8 +108,9 @@ pub enum AlgorithmError {
 pub struct Request<'a> {
     /// The collective.
     pub collective: Collective,
-    /// The ring it is for. Only its shape may matter to an algorithm, never its times.
-    pub ring: &'a WdmRing,
+    /// The fabric it is for. Only its shape may matter to an algorithm, never its times; most
+    /// algorithms do not look at it.
+    pub fabric: &'a Fabric,
     /// The name and options given.
     pub spec: &'a Spec,
 }
@@ -106,6 +119,57 @@ impl Request<'_> {
     /// The number of ranks, N.
     pub fn ranks(&self) -> u32 {
         self.collective.ranks()
+    }
+
+    /// The ring of wavelengths that some algorithms are made for.
+    pub fn ring(&self) -> &WdmRing {
+        let Fabric::WdmRing(ring) = self.fabric;
+        ring
+    }
+}
+
+/// What an algorithm costs by theory, for two ranks and more: the number of steps, and the most that
+/// a rank sends and receives, counted in blocks (of one rank, or of one pair of ranks), or in
+/// vectors where the collective has but one. `None` where it depends on more than is named here.
+///
+/// Formulas are written with `+ - /`, brackets and products without a sign, with `log2`, `floor`,
+/// `ceil`, `min` and `max`, and with N, the number of ranks; P, the largest power of two up to N;
+/// F, 1 where N is no power of two and 0 where it is; H, the largest power of two below N; and K,
+/// the default of the option `segments`. One that starts with `<=` is an upper bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Costs {
+    /// The steps of the schedule.
+    pub steps: Option<&'static str>,
+    /// The most that a rank sends.
+    pub sent: Option<&'static str>,
+    /// The most that a rank receives.
+    pub received: Option<&'static str>,
+}
+
+impl Costs {
+    /// Costs that depend on options and fabric.
+    pub const VARIOUS: Costs = Costs {
+        steps: None,
+        sent: None,
+        received: None,
+    };
+
+    /// Costs by three formulas.
+    pub const fn new(steps: &'static str, sent: &'static str, received: &'static str) -> Costs {
+        Costs {
+            steps: Some(steps),
+            sent: Some(sent),
+            received: Some(received),
+        }
+    }
+
+    /// The costs of the same transfers backwards.
+    pub const fn reversed(self) -> Costs {
+        Costs {
+            sent: self.received,
+            received: self.sent,
+            ..self
+        }
     }
 }
 
@@ -124,6 +188,8 @@ pub struct Record {
     pub citation: &'static str,
     /// Options with their meaning and default.
     pub options: &'static [(&'static str, &'static str)],
+    /// Steps and volumes by theory, with the defaults of all options.
+    pub costs: Costs,
     /// Whether it runs on so many ranks; if not, why.
     pub accepts: fn(u32) -> Result<(), String>,
     /// Makes the schedule.
@@ -135,18 +201,75 @@ pub struct Record {
 /// The most transfers that a schedule is built for: some 7 GB with routes and wavelengths.
 const MOST_TRANSFERS: u64 = 1 << 27;
 
-/// Makes room for the N(N - 1) transfers in which every rank receives N - 1 blocks.
-pub(crate) fn make_room(schedule: &mut Schedule, ranks: u32) -> Result<(), AlgorithmError> {
-    let transfers = u64::from(ranks) * u64::from(ranks.saturating_sub(1));
-    if transfers > MOST_TRANSFERS {
-        return Err(AlgorithmError::TooLarge {
-            ranks,
-            transfers,
-            most: MOST_TRANSFERS,
-        });
+/// Refuses more transfers than a schedule is built for.
+fn limit(ranks: u32, transfers: u64) -> Result<(), AlgorithmError> {
+    if transfers <= MOST_TRANSFERS {
+        return Ok(());
     }
+    Err(AlgorithmError::TooLarge {
+        ranks,
+        transfers,
+        most: MOST_TRANSFERS,
+    })
+}
+
+/// Makes room for so many transfers.
+pub(crate) fn make_room_for(schedule: &mut Schedule, transfers: u64) -> Result<(), AlgorithmError> {
+    limit(schedule.collective.ranks(), transfers)?;
     schedule.reserve(transfers as usize);
     Ok(())
+}
+
+/// Makes room for the N(N - 1) transfers in which every rank receives N - 1 blocks.
+pub(crate) fn make_room(schedule: &mut Schedule, ranks: u32) -> Result<(), AlgorithmError> {
+    make_room_for(
+        schedule,
+        u64::from(ranks) * u64::from(ranks.saturating_sub(1)),
+    )
+}
+
+/// The meaning of an option's value among those known, the first of which is the default.
+pub(crate) fn choice<T: Copy>(spec: &Spec, key: &str, known: &[(&str, T)]) -> Result<T, SpecError> {
+    let value = spec.option(key).unwrap_or(known[0].0);
+    let found = known.iter().find(|(name, _)| *name == value);
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        spec.refuse(key, format!("must be {}", names.join(" or ")))
+    })
+}
+
+/// Into how many pieces a pipeline cuts the vector where nothing is said.
+pub(crate) const DEFAULT_SEGMENTS: u32 = 8;
+
+/// The option `segments` of a pipeline; the number is [`DEFAULT_SEGMENTS`].
+pub(crate) const SEGMENTS: &[(&str, &str)] =
+    &[("segments", "pieces that follow one another; default 8")];
+
+/// The segments asked for.
+pub(crate) fn segments(spec: &Spec) -> Result<u32, SpecError> {
+    let asked = spec.count("segments", 1, u32::MAX)?;
+    Ok(asked.unwrap_or(DEFAULT_SEGMENTS))
+}
+
+/// Adds the copies of `count` chunks from `first` on, which go on from 0 after the last chunk: one
+/// transfer, or two where they do.
+pub(crate) fn push_cyclic(
+    schedule: &mut Schedule,
+    (first, count): (u32, u32),
+    source: u32,
+    destination: u32,
+) {
+    let chunks = schedule.collective.chunks();
+    let first = first % chunks;
+    let before_end = count.min(chunks - first);
+    for (chunk, count) in [(first, before_end), (0, count - before_end)] {
+        if count > 0 {
+            schedule.push(Transfer {
+                count,
+                ..Transfer::copy(chunk, source, destination)
+            });
+        }
+    }
 }
 
 /// For [`Record::accepts`]: any number of ranks.
@@ -162,11 +285,20 @@ const WRITTEN: &[&[Record]] = &[
     ring_bidirectional::RECORDS,
     neighbour_exchange::RECORDS,
     wrht::RECORDS,
+    dissemination::RECORDS,
     recursive_doubling::RECORDS,
-    bruck::RECORDS,
-    binary_tree::RECORDS,
     binomial::RECORDS,
     direct::RECORDS,
+    bruck::RECORDS,
+    pairwise::RECORDS,
+    halving_doubling::RECORDS,
+    binary_tree::RECORDS,
+    double_tree::RECORDS,
+    scatter_all_gather::RECORDS,
+    chain::RECORDS,
+    linear::RECORDS,
+    gather_broadcast::RECORDS,
+    recursive_halving::RECORDS,
 ];
 
 /// Which collective becomes which when it runs backwards.
@@ -178,7 +310,8 @@ const REVERSED: [(CollectiveKind, CollectiveKind); 3] = [
 
 static RECORDS: LazyLock<Vec<Record>> = LazyLock::new(|| {
     let written = || WRITTEN.iter().copied().flatten().copied();
-    let mut records: Vec<Record> = written().collect();
+    let forwards = written().filter(|record| record.reversed_from.is_none());
+    let mut records: Vec<Record> = forwards.collect();
     for (forward, backward) in REVERSED {
         records.extend(
             written()
@@ -186,10 +319,13 @@ static RECORDS: LazyLock<Vec<Record>> = LazyLock::new(|| {
                 .map(|record| Record {
                     collective: backward,
                     reversed_from: Some(forward),
+                    costs: record.costs.reversed(),
                     ..record
                 }),
         );
     }
+    // Those declared under a name that is known backwards only.
+    records.extend(written().filter(|record| record.reversed_from.is_some()));
     records.sort_by_key(|record| record.collective);
     records
 });
@@ -215,12 +351,33 @@ pub fn find(collective: CollectiveKind, name: &str) -> Result<&'static Record, A
         })
 }
 
-/// Builds the schedule of the algorithm that `spec` names.
+/// Builds the schedule of the algorithm that `spec` names, as it runs on the fabric: a lightpath
+/// carries one chunk in a slot, so that on a ring of wavelengths each chunk is a transfer of its own.
 ///
 /// # Errors
-/// An unknown algorithm or option, a number of ranks that the algorithm does not run on, or a
-/// fabric with another number of ranks than the collective.
+/// An unknown algorithm or option, a number of ranks that the algorithm does not run on, a fabric
+/// with another number of ranks than the collective, or more transfers than fit into memory.
 pub fn build(
+    spec: &Spec,
+    collective: Collective,
+    fabric: &Fabric,
+) -> Result<Schedule, AlgorithmError> {
+    let schedule = build_ranges(spec, collective, fabric)?;
+    let Fabric::WdmRing(_) = fabric;
+    let deliveries = schedule
+        .count()
+        .iter()
+        .fold(0u64, |sum, &count| sum.saturating_add(count.into()));
+    limit(collective.ranks(), deliveries)?;
+    Ok(schedule.in_single_chunks())
+}
+
+/// Builds the same schedule in as few transfers as there are ranges of chunks: what a network sends
+/// as messages, all transfers of a step with one source, destination and action being one.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_ranges(
     spec: &Spec,
     collective: Collective,
     fabric: &Fabric,
@@ -248,20 +405,15 @@ pub fn build(
         ranks,
         reason,
     })?;
-    let Fabric::WdmRing(ring) = fabric;
+    let request = |collective| Request {
+        collective,
+        fabric,
+        spec,
+    };
     let Some(forward) = record.reversed_from else {
-        return (record.build)(&Request {
-            collective,
-            ring,
-            spec,
-        });
+        return (record.build)(&request(collective));
     };
     let forward = Collective::new(forward, ranks)?.with_root(collective.root())?;
-    let schedule = (record.build)(&Request {
-        collective: forward,
-        ring,
-        spec,
-    })?;
-    let collective = collective.with_pieces(schedule.collective.pieces())?;
-    Ok(schedule.reversed(collective))
+    let schedule = (record.build)(&request(forward))?;
+    Ok(schedule.reversed(collective.with_pieces(schedule.collective.pieces())?))
 }

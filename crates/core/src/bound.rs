@@ -7,7 +7,7 @@
 //! slot; P chunks to a block (or to the vector).
 //!
 //! **receive.** A rank that must get m chunks needs ceil(m / r) slots: all_gather P(N - 1) at every
-//! rank, gather P(N - 1) at the root, all_reduce, broadcast P. Run backwards, reduce_scatter sends
+//! rank, gather P(N - 1) at the root, all_reduce, broadcast, barrier P. Run backwards, reduce_scatter sends
 //! P(N - 1) chunks from every rank, scatter P(N - 1) from the root, reduce P from every other.
 //!
 //! **growth.** In a slot, each rank that has (something of) a block tells at most r others, so
@@ -105,7 +105,10 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
     let intake = intake(ring);
     let channels = u64::from(ring.channels());
     let received = match collective.kind() {
-        CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => pieces,
+        CollectiveKind::AllReduce
+        | CollectiveKind::Broadcast
+        | CollectiveKind::Reduce
+        | CollectiveKind::Barrier => pieces,
         _ => pieces * (ranks - 1),
     };
     let mut bounds = vec![Bound {
@@ -196,7 +199,7 @@ fn intake(ring: &WdmRing) -> u64 {
 /// those that must receive (or send) what the receive bound counts.
 fn narrowest(ring: &WdmRing, collective: &Collective) -> u64 {
     use CollectiveKind::{
-        AllGather, AllReduce, AllToAll, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
+        AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
     };
     let everyone = 0..ring.ranks;
     let root = collective.root();
@@ -206,7 +209,7 @@ fn narrowest(ring: &WdmRing, collective: &Collective) -> u64 {
         None
     } else {
         match collective.kind() {
-            AllGather | AllReduce => everyone.map(ins).min(),
+            AllGather | AllReduce | Barrier => everyone.map(ins).min(),
             ReduceScatter => everyone.map(outs).min(),
             AllToAll => everyone.map(|rank| ins(rank).min(outs(rank))).min(),
             Broadcast => everyone.filter(|&rank| rank != root).map(ins).min(),

@@ -11,6 +11,12 @@
 //! | `gather` | one block per rank | its rank | the root | no |
 //! | `scatter` | one block per rank | the root | its rank | no |
 //! | `all_to_all` | one block per ordered pair | its source | its destination | no |
+//! | `barrier` | a signal of no bytes | all contribute | all | yes, as often as you like |
+//!
+//! A barrier is an all_reduce of nothing: what counts is who has heard, directly or through others,
+//! from whom. Hearing twice from a rank does no harm, so contributions of a barrier may overlap, as
+//! they do in a dissemination among N ranks where N is no power of two; everywhere else each
+//! contribution is combined exactly once.
 //!
 //! Each block (or the vector) may be cut into `pieces` chunks, numbered side by side:
 //! chunk = block * pieces + piece. Sizes need not divide evenly: pieces differ by at most a byte.
@@ -90,11 +96,13 @@ pub enum CollectiveKind {
     Scatter,
     /// Rank j ends with block j of every rank.
     AllToAll,
+    /// Every rank has heard from every other.
+    Barrier,
 }
 
 impl CollectiveKind {
     /// All collectives, in the order in which they are listed.
-    pub const ALL: [CollectiveKind; 8] = [
+    pub const ALL: [CollectiveKind; 9] = [
         CollectiveKind::AllGather,
         CollectiveKind::ReduceScatter,
         CollectiveKind::AllReduce,
@@ -103,6 +111,7 @@ impl CollectiveKind {
         CollectiveKind::Gather,
         CollectiveKind::Scatter,
         CollectiveKind::AllToAll,
+        CollectiveKind::Barrier,
     ];
 
     /// The name as typed and printed, such as `all_gather`.
@@ -116,6 +125,7 @@ impl CollectiveKind {
             CollectiveKind::Gather => "gather",
             CollectiveKind::Scatter => "scatter",
             CollectiveKind::AllToAll => "all_to_all",
+            CollectiveKind::Barrier => "barrier",
         }
     }
 
@@ -131,6 +141,7 @@ impl CollectiveKind {
             CollectiveKind::ReduceScatter | CollectiveKind::AllToAll => {
                 "bytes of one rank's whole input"
             }
+            CollectiveKind::Barrier => "of no meaning: a barrier moves no bytes",
         }
     }
 }
@@ -238,12 +249,21 @@ impl Collective {
         (self.blocks() * u64::from(self.pieces)) as u32
     }
 
-    /// Whether contributions combine (each exactly once) or chunks are only copied.
+    /// Whether contributions combine (each exactly once, but see [`Collective::overlaps`]) or chunks
+    /// are only copied.
     pub fn combines(&self) -> bool {
         matches!(
             self.kind,
-            CollectiveKind::ReduceScatter | CollectiveKind::AllReduce | CollectiveKind::Reduce
+            CollectiveKind::ReduceScatter
+                | CollectiveKind::AllReduce
+                | CollectiveKind::Reduce
+                | CollectiveKind::Barrier
         )
+    }
+
+    /// Whether a contribution may be combined into what has it already: a signal of a barrier.
+    pub fn overlaps(&self) -> bool {
+        self.kind == CollectiveKind::Barrier
     }
 
     /// Who holds (or contributes to) a chunk before the collective.
@@ -272,19 +292,21 @@ impl Collective {
     /// [`CollectiveKind::size_convention`]): an even cut, sizes differ by at most a byte.
     pub fn chunk_bytes(&self, size: Bytes, chunk: u32) -> Bytes {
         let (parts, part) = (self.parts(), u64::from(chunk) % self.parts());
+        let size = self.payload(size);
         let edge = |index: u64| u128::from(size.get()) * u128::from(index) / u128::from(parts);
         Bytes::new((edge(part + 1) - edge(part)) as u64)
     }
 
     /// The bytes of every chunk, if they are all of one size.
     pub fn uniform_chunk_bytes(&self, size: Bytes) -> Option<Bytes> {
-        let parts = self.parts();
+        let (parts, size) = (self.parts(), self.payload(size));
         (size.get() % parts == 0).then(|| Bytes::new(size.get() / parts))
     }
 
     /// The bytes of `count` chunks from `chunk` on, or an error where they leave 64 bits.
     pub fn range_bytes(&self, size: Bytes, chunk: u32, count: u32) -> Result<Bytes, UnitError> {
         let parts = u128::from(self.parts());
+        let size = self.payload(size);
         // The bytes of all chunks before one: whole cuts of the size, and a part of another.
         let before = |chunk: u128| {
             let size = u128::from(size.get());
@@ -314,13 +336,22 @@ impl Collective {
         step: u32,
     ) -> Result<Bytes, UnitError> {
         let parts = u128::from(self.parts());
-        let scaled = |chunks: u32| u128::from(size.get()) * u128::from(chunks) % parts;
+        let scaled =
+            |chunks: u32| u128::from(self.payload(size).get()) * u128::from(chunks) % parts;
         let apart = gcd(scaled(step), parts);
         let most = parts - apart + scaled(chunk) % apart;
         let less = (scaled(chunk) + scaled(count)) / parts;
         let more = (most + scaled(count)) / parts - less;
         self.range_bytes(size, chunk, count)?
             .plus(Bytes::new(more as u64))
+    }
+
+    /// The bytes that move when the size is `size`: none for a barrier.
+    fn payload(&self, size: Bytes) -> Bytes {
+        match self.kind {
+            CollectiveKind::Barrier => Bytes::new(0),
+            _ => size,
+        }
     }
 
     /// Into how many chunks the bytes that `size` counts are cut.
@@ -336,7 +367,10 @@ impl Collective {
     fn blocks(&self) -> u64 {
         let ranks = u64::from(self.ranks);
         match self.kind {
-            CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
+            CollectiveKind::AllReduce
+            | CollectiveKind::Broadcast
+            | CollectiveKind::Reduce
+            | CollectiveKind::Barrier => 1,
             CollectiveKind::AllToAll => ranks * ranks,
             _ => ranks,
         }

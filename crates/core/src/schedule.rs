@@ -240,6 +240,32 @@ impl Schedule {
         reversed
     }
 
+    /// The same deliveries with a transfer for each chunk, in the order of chunks.
+    pub fn in_single_chunks(self) -> Schedule {
+        if self.count.iter().all(|&count| count == 1) {
+            return self;
+        }
+        let mut single = Schedule::new(self.collective);
+        single.reserve(self.count.iter().map(|&count| count as usize).sum());
+        for step in 0..self.steps() {
+            single.begin_step();
+            for index in self.step(step) {
+                let transfer = self.transfer(index);
+                for chunk in transfer.chunk..transfer.chunk + transfer.count {
+                    single.push(Transfer {
+                        chunk,
+                        count: 1,
+                        ..transfer
+                    });
+                }
+            }
+        }
+        Schedule {
+            claims: self.claims,
+            ..single
+        }
+    }
+
     /// Appends the steps of another schedule of the same collective.
     pub fn append(&mut self, other: &Schedule) {
         self.reserve(other.len());

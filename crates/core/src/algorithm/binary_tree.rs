@@ -1,6 +1,6 @@
 //! Binary tree: reduce to rank 0 along a binomial tree, then broadcast along the same tree.
 
-use super::{AlgorithmError, Record, Request, any_ranks, binomial};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, binomial};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule};
 
@@ -12,6 +12,7 @@ pub const RECORDS: &[Record] = &[Record {
     summary: "Reduce whole vectors to rank 0 along a tree, then broadcast along the same tree",
     citation: "Thakur, Rabenseifner and Gropp, IJHPCA 2005; a baseline of the WRHT paper",
     options: &[],
+    costs: Costs::new("2 ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),
     accepts: any_ranks,
     build,
     reversed_from: None,
@@ -30,6 +31,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         paper_steps: Some(u64::from(steps)),
         paper_step_share: Some((1, 1)),
         schedule_steps: Some(steps),
+        // The root sends to as many children as the tree is deep, the others to fewer.
+        chunks_sent_per_rank: Some(u64::from(steps / 2)),
         ..Claims::default()
     };
     Ok(schedule)

@@ -4,7 +4,7 @@
 //! distance v without its lowest set bit. The subtree of v with lowest set bit D covers the ranks
 //! at distances v .. v + D, so that scatter hands on whole ranges.
 
-use super::{AlgorithmError, Record, Request, any_ranks};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, push_cyclic};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -20,6 +20,7 @@ pub const RECORDS: &[Record] = &[
         summary: "Every rank that holds the vector sends it on, at distance N/2, N/4, ..., 1",
         citation: CITATION,
         options: &[],
+        costs: Costs::new("ceil(log2 N)", "ceil(log2 N)", "1"),
         accepts: any_ranks,
         build: broadcast,
         reversed_from: None,
@@ -31,6 +32,7 @@ pub const RECORDS: &[Record] = &[
         summary: "Every rank that holds blocks hands on half of them, at distance N/2, N/4, ..., 1",
         citation: CITATION,
         options: &[],
+        costs: Costs::new("ceil(log2 N)", "N - 1", "max(N - H, H / 2)"),
         accepts: any_ranks,
         build: scatter,
         reversed_from: None,
@@ -39,7 +41,7 @@ pub const RECORDS: &[Record] = &[
 
 /// The edges of the tree, step by step: (distance of the sender from the root, distance of the
 /// receiver from the root, distances that the receiver's subtree covers).
-fn edges(ranks: u32) -> Vec<Vec<(u32, u32, std::ops::Range<u32>)>> {
+pub(super) fn edges(ranks: u32) -> Vec<Vec<(u32, u32, std::ops::Range<u32>)>> {
     let depth = ranks.next_power_of_two().ilog2();
     (0..depth)
         .rev()
@@ -71,31 +73,34 @@ pub(super) fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmErro
             ));
         }
     }
-    schedule.claims = claims(ranks);
+    let steps = ranks.next_power_of_two().ilog2();
+    schedule.claims = claims(ranks, u64::from(steps));
     Ok(schedule)
 }
 
-fn scatter(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+/// The scatter along the tree; also the first half of the broadcast by scatter and all_gather.
+pub(super) fn scatter(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let (ranks, root) = (request.ranks(), request.collective.root());
     let mut schedule = Schedule::new(request.collective);
     for step in edges(ranks) {
         schedule.begin_step();
         for (sender, receiver, subtree) in step {
-            for distance in subtree {
-                schedule.push(Transfer::copy(
-                    (root + distance) % ranks,
-                    (root + sender) % ranks,
-                    (root + receiver) % ranks,
-                ));
-            }
+            push_cyclic(
+                &mut schedule,
+                ((root + subtree.start) % ranks, subtree.len() as u32),
+                (root + sender) % ranks,
+                (root + receiver) % ranks,
+            );
         }
     }
-    schedule.claims = claims(ranks);
+    schedule.claims = claims(ranks, u64::from(ranks - 1));
     Ok(schedule)
 }
 
-fn claims(ranks: u32) -> Claims {
+/// The root sends most: `sent` vectors or blocks.
+fn claims(ranks: u32, sent: u64) -> Claims {
     Claims {
+        chunks_sent_per_rank: Some(sent),
         schedule_steps: Some(ranks.next_power_of_two().ilog2()),
         ..Claims::default()
     }

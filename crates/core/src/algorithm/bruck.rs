@@ -1,46 +1,95 @@
-//! Bruck's all_gather: in step i, rank r sends all it holds (2^i blocks, fewer in the last step)
-//! to rank r - 2^i. ceil(log2 N) steps for any N.
+//! Bruck's algorithms: ceil(log2 N) steps for any N.
+//!
+//! all_gather: in step i, rank r sends all it holds (2^i blocks, fewer in the last step) to rank
+//! r - 2^i.
+//!
+//! all_to_all: the block from rank r to rank r + o travels by the bits of o. In step i, where bit i
+//! of o is set, it moves on by 2^i, from rank r + (o mod 2^i). A rank sends, in step i, one block
+//! for every o < N with bit i set: about N/2 of them.
 
-use super::{AlgorithmError, Record, Request, any_ranks, make_room};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room_for, push_cyclic};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
+const CITATION: &str = "Bruck et al., Efficient Algorithms for All-to-All Communications in Multiport \
+     Message-Passing Systems, TPDS 1997";
+
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "bruck",
-    label: "Bruck",
-    collective: CollectiveKind::AllGather,
-    summary: "Send all blocks held to the rank 1, 2, 4, ... places before",
-    citation: "Bruck et al., Efficient Algorithms for All-to-All Communications in Multiport \
-               Message-Passing Systems, TPDS 1997",
-    options: &[],
-    accepts: any_ranks,
-    build,
-    reversed_from: None,
-}];
+pub const RECORDS: &[Record] = &[
+    Record {
+        name: "bruck",
+        label: "Bruck",
+        collective: CollectiveKind::AllGather,
+        summary: "Send all blocks held to the rank 1, 2, 4, ... places before",
+        citation: CITATION,
+        options: &[],
+        costs: Costs::new("ceil(log2 N)", "N - 1", "N - 1"),
+        accepts: any_ranks,
+        build: all_gather,
+        reversed_from: None,
+    },
+    Record {
+        name: "bruck",
+        label: "Bruck",
+        collective: CollectiveKind::AllToAll,
+        summary: "Blocks travel by the bits of their distance, to the rank 1, 2, 4, ... places after",
+        citation: CITATION,
+        options: &[],
+        costs: Costs::new(
+            "ceil(log2 N)",
+            "<= N / 2 ceil(log2 N)",
+            "<= N / 2 ceil(log2 N)",
+        ),
+        accepts: any_ranks,
+        build: all_to_all,
+        reversed_from: None,
+    },
+];
 
 /// Before the step with distance D, rank r holds the blocks of ranks r, r + 1, ..., r + D - 1.
-fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let mut schedule = Schedule::new(request.collective);
-    make_room(&mut schedule, ranks)?;
     let mut distance = 1;
     while distance < ranks {
         schedule.begin_step();
         for source in 0..ranks {
-            for offset in 0..distance.min(ranks - distance) {
-                schedule.push(Transfer::copy(
-                    (source + offset) % ranks,
-                    source,
-                    (source + ranks - distance) % ranks,
-                ));
-            }
+            let blocks = (source, distance.min(ranks - distance));
+            let destination = (source + ranks - distance) % ranks;
+            push_cyclic(&mut schedule, blocks, source, destination);
         }
         distance *= 2;
     }
     schedule.claims = Claims {
         schedule_steps: Some(ranks.next_power_of_two().ilog2()),
         chunks_sent_per_rank: Some(u64::from(ranks - 1)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}
+
+fn all_to_all(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let steps = ranks.next_power_of_two().ilog2();
+    let moves: u64 = (0..ranks)
+        .map(|offset| u64::from(offset.count_ones()))
+        .sum();
+    let mut schedule = Schedule::new(request.collective);
+    make_room_for(&mut schedule, moves.saturating_mul(ranks.into()))?;
+    for distance in (0..steps).map(|bit| 1 << bit) {
+        schedule.begin_step();
+        for source in 0..ranks {
+            let destination = (source + distance) % ranks;
+            for offset in (0..ranks).filter(|offset| offset & distance > 0) {
+                let first = (source + ranks - (offset & (distance - 1))) % ranks;
+                let last = (first + offset) % ranks;
+                schedule.push(Transfer::copy(first * ranks + last, source, destination));
+            }
+        }
+    }
+    schedule.claims = Claims {
+        schedule_steps: Some(steps),
+        chunks_sent_per_rank: Some(moves),
         ..Claims::default()
     };
     Ok(schedule)

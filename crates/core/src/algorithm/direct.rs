@@ -1,19 +1,37 @@
-//! Direct: each chunk goes straight from where it is to where it must be, all in one step.
+//! Direct: each chunk goes straight from where it is to where it must be.
+//!
+//! Everything in one step (`at_once`), or spread out (`shift`): in step s, rank r sends to rank
+//! r + s + 1, so that every rank sends one block and receives one in each of N-1 steps. all_reduce
+//! sends the N-th parts of all vectors straight to the ranks that combine them, and the results
+//! straight to everybody.
 
-use super::{AlgorithmError, Record, Request, any_ranks, make_room};
-use crate::collective::{CollectiveKind, Holders};
+use super::pairwise::{self, Order};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, choice, make_room, make_room_for};
+use crate::collective::{Collective, CollectiveKind, Holders};
 use crate::schedule::{Claims, Schedule, Transfer};
 
-const fn record(collective: CollectiveKind, summary: &'static str) -> Record {
+const CITATION: &str = "Folklore; linear algorithms of MPI";
+
+const fn record(
+    collective: CollectiveKind,
+    summary: &'static str,
+    options: &'static [(&'static str, &'static str)],
+    costs: Costs,
+) -> Record {
     Record {
         name: "direct",
         label: "Direct",
         collective,
         summary,
-        citation: "Folklore; linear algorithms of MPI",
-        options: &[],
+        citation: CITATION,
+        options,
+        costs,
         accepts: any_ranks,
-        build,
+        build: match collective {
+            CollectiveKind::AllGather => spread_out,
+            CollectiveKind::AllReduce => all_reduce,
+            _ => at_once,
+        },
         reversed_from: None,
     }
 }
@@ -21,26 +39,79 @@ const fn record(collective: CollectiveKind, summary: &'static str) -> Record {
 /// The records of this file.
 pub const RECORDS: &[Record] = &[
     record(
+        CollectiveKind::AllGather,
+        "Every rank sends its block straight to rank r + 1, r + 2, ...",
+        &[(
+            "order",
+            "shift: one rank in each step, or at_once: all in one step, as one_stage; default shift",
+        )],
+        Costs::new("N - 1", "N - 1", "N - 1"),
+    ),
+    record(
+        CollectiveKind::AllReduce,
+        "Parts go straight to the ranks that combine them, the results straight to all",
+        &[],
+        Costs::new("2", "2 (N - 1) / N", "2 (N - 1) / N"),
+    ),
+    record(
         CollectiveKind::Broadcast,
         "The root sends its vector straight to every rank",
+        &[],
+        Costs::new("1", "N - 1", "1"),
     ),
     record(
         CollectiveKind::Scatter,
         "The root sends every rank its block straight",
+        &[],
+        Costs::new("1", "N - 1", "1"),
     ),
     record(
         CollectiveKind::AllToAll,
-        "Every rank sends every other its block straight",
+        "Every rank sends every other its block straight, all at once",
+        &[],
+        Costs::new("1", "N - 1", "N - 1"),
     ),
 ];
 
-fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    let collective = request.collective;
-    let mut schedule = Schedule::new(collective);
-    if collective.kind() == CollectiveKind::AllToAll {
-        make_room(&mut schedule, collective.ranks())?;
+fn spread_out(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    if choice(
+        request.spec,
+        "order",
+        &[("shift", false), ("at_once", true)],
+    )? {
+        return at_once(request);
     }
-    if collective.ranks() > 1 {
+    pairwise::exchange(request.collective, Order::Shift)
+}
+
+fn at_once(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    one_step(request.collective)
+}
+
+fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let gathering = one_step(Collective::new(CollectiveKind::AllGather, ranks)?)?;
+    let mut schedule = gathering.reversed(request.collective.with_pieces(ranks)?);
+    make_room_for(&mut schedule, 2 * gathering.len() as u64)?;
+    schedule.append(&gathering);
+    schedule.claims = Claims {
+        schedule_steps: Some(2 * u32::from(ranks > 1)),
+        chunks_sent_per_rank: Some(2 * u64::from(ranks - 1)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}
+
+fn one_step(collective: Collective) -> Result<Schedule, AlgorithmError> {
+    let ranks = collective.ranks();
+    let mut schedule = Schedule::new(collective);
+    if matches!(
+        collective.kind(),
+        CollectiveKind::AllToAll | CollectiveKind::AllGather
+    ) {
+        make_room(&mut schedule, ranks)?;
+    }
+    if ranks > 1 {
         schedule.begin_step();
     }
     for chunk in 0..collective.chunks() {
@@ -49,14 +120,15 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         };
         let destinations = match collective.after(chunk) {
             Holders::One(rank) => rank..rank + 1,
-            Holders::All => 0..collective.ranks(),
+            Holders::All => 0..ranks,
         };
         for destination in destinations.filter(|&destination| destination != source) {
             schedule.push(Transfer::copy(chunk, source, destination));
         }
     }
     schedule.claims = Claims {
-        schedule_steps: Some(u32::from(collective.ranks() > 1)),
+        schedule_steps: Some(u32::from(ranks > 1)),
+        chunks_sent_per_rank: Some(u64::from(ranks - 1)),
         ..Claims::default()
     };
     Ok(schedule)

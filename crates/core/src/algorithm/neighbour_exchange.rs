@@ -1,10 +1,10 @@
 //! Neighbour exchange: ranks pair up alternately with their right and left neighbour and forward
 //! the two blocks they got last. N/2 steps, for even N.
 //!
-//! Each block is a transfer of its own, so that with two wavelengths a step fits one slot. The
-//! papers charge one block's time to a step although all but the first carry two blocks.
+//! On a ring of two wavelengths or more a step fits one slot, for each block is a lightpath of its
+//! own. The papers charge one block's time to a step although all but the first carry two blocks.
 
-use super::{AlgorithmError, Record, Request, make_room};
+use super::{AlgorithmError, Costs, Record, Request, make_room_for};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -17,6 +17,7 @@ pub const RECORDS: &[Record] = &[Record {
     citation: "Chen et al., Performance Evaluation of Allgather Algorithms on Terascale Linux \
                Cluster with Fast Ethernet, HPC Asia 2005",
     options: &[],
+    costs: Costs::new("N / 2", "N - 1", "N - 1"),
     accepts: even_ranks,
     build,
     reversed_from: None,
@@ -37,7 +38,7 @@ fn even_ranks(ranks: u32) -> Result<(), String> {
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let mut schedule = Schedule::new(request.collective);
-    make_room(&mut schedule, ranks)?;
+    make_room_for(&mut schedule, u64::from(ranks) * u64::from(ranks / 2))?;
     // The pair of blocks that each rank got last.
     let mut latest: Vec<u32> = (0..ranks).map(|rank| rank / 2).collect();
     for step in 0..ranks / 2 {
@@ -51,14 +52,11 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         };
         for rank in 0..ranks {
             let pair = latest[rank as usize];
-            let blocks = if step == 0 {
-                rank..rank + 1
-            } else {
-                2 * pair..2 * pair + 2
-            };
-            for chunk in blocks {
-                schedule.push(Transfer::copy(chunk, rank, partner(rank)));
-            }
+            let (chunk, count) = if step == 0 { (rank, 1) } else { (2 * pair, 2) };
+            schedule.push(Transfer {
+                count,
+                ..Transfer::copy(chunk, rank, partner(rank))
+            });
         }
         if step > 0 {
             latest = (0..ranks)

@@ -1,6 +1,6 @@
 //! One-stage: every rank sends its block straight to every other, in one step.
 
-use super::{AlgorithmError, Record, Request, any_ranks, make_room};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -12,6 +12,7 @@ pub const RECORDS: &[Record] = &[Record {
     summary: "Every rank sends its block straight to every other rank",
     citation: "Dai et al., OpTree, section III.B, Lemma 1; after Liang and Shen, ToN 2006",
     options: &[],
+    costs: Costs::new("1", "N - 1", "N - 1"),
     accepts: any_ranks,
     build,
     reversed_from: None,
@@ -48,7 +49,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             schedule.push(Transfer::copy(source, source, destination));
         }
     }
-    let channels = u64::from(request.ring.channels());
+    let channels = u64::from(request.ring().channels());
     schedule.claims = Claims {
         paper_steps: (ranks > 1).then(|| paper_ring_wavelengths(ranks).div_ceil(channels)),
         paper_step_share: Some((1, 1)),

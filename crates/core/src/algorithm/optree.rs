@@ -16,7 +16,7 @@
 
 pub mod tree;
 
-use super::{AlgorithmError, Record, Request, any_ranks, make_room, one_stage};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room, one_stage};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -39,6 +39,7 @@ pub const RECORDS: &[Record] = &[Record {
             "children per group, stage by stage, such as 4x4x4; instead of depth",
         ),
     ],
+    costs: Costs::VARIOUS,
     accepts: any_ranks,
     build,
     reversed_from: None,
@@ -101,7 +102,7 @@ fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), Algorit
     let key = given.first().copied().unwrap_or("depth");
     let paper = paper_depth(ranks, DepthRounding::Ceil);
     match spec.option(key).unwrap_or("auto") {
-        "auto" => Ok((tree::best_radices(ranks, request.ring.channels()), paper)),
+        "auto" => Ok((tree::best_radices(ranks, request.ring().channels()), paper)),
         "paper" => {
             let depth = paper.ok_or_else(|| {
                 spec.refuse(
@@ -164,7 +165,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             .flat_map(|group| group.children(radix))
             .collect();
     }
-    let channels = request.ring.channels();
+    let channels = request.ring().channels();
     schedule.claims = Claims {
         paper_steps: claimed_depth
             .filter(|_| ranks > 1)

@@ -1,10 +1,10 @@
 //! Recursive doubling: exchange everything with the partner at distance 1, 2, 4, ...
 //!
-//! Where N is no power of two, the usual fold: of the first 2(N - P) ranks, P the largest power of
-//! two below N, each even one hands its data to the odd one after it and waits; P ranks exchange;
-//! at the end the waiting ranks get the result. log2 P steps, and two more with the fold.
+//! log2 P steps, P the largest power of two up to N, and two more where the others fold in (see
+//! `fold.rs`).
 
-use super::{AlgorithmError, Record, Request, any_ranks, make_room};
+use super::fold::Fold;
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, push_cyclic};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -20,6 +20,7 @@ pub const RECORDS: &[Record] = &[
         summary: "Exchange all blocks held with the partner at distance 1, 2, 4, ...",
         citation: CITATION,
         options: &[],
+        costs: Costs::new("log2 P + 2 F", "<= N - 1 + 2 F (P - 1)", "N - 1"),
         accepts: any_ranks,
         build: all_gather,
         reversed_from: None,
@@ -31,124 +32,95 @@ pub const RECORDS: &[Record] = &[
         summary: "Exchange and combine whole vectors with the partner at distance 1, 2, 4, ...",
         citation: CITATION,
         options: &[],
+        costs: Costs::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
+        accepts: any_ranks,
+        build: all_reduce,
+        reversed_from: None,
+    },
+    Record {
+        name: "recursive_doubling",
+        label: "RD",
+        collective: CollectiveKind::Barrier,
+        summary: "Exchange signals with the partner at distance 1, 2, 4, ...",
+        citation: CITATION,
+        options: &[],
+        costs: Costs::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
         accepts: any_ranks,
         build: all_reduce,
         reversed_from: None,
     },
 ];
 
-/// The ranks that exchange, and those that hand their data over first.
-struct Fold {
-    ranks: u32,
-    /// The largest power of two up to `ranks`.
-    core: u32,
-    /// Pairs (2i, 2i + 1), i < folded: the even rank waits, the odd one stands for both.
-    folded: u32,
-}
-
-impl Fold {
-    fn new(ranks: u32) -> Fold {
-        let core = 1 << ranks.ilog2();
-        Fold {
-            ranks,
-            core,
-            folded: ranks - core,
-        }
-    }
-
-    /// The rank with an index among those that exchange.
-    fn rank(&self, index: u32) -> u32 {
-        if index < self.folded {
-            2 * index + 1
-        } else {
-            index + self.folded
-        }
-    }
-
-    /// The ranks whose data the one with an index among the exchanging ranks stands for, from
-    /// `index` on, `count` indices.
-    fn covered(&self, index: u32, count: u32) -> std::ops::Range<u32> {
-        let start = |index: u32| {
-            if index < self.folded {
-                2 * index
-            } else {
-                index + self.folded
-            }
-        };
-        start(index)..start(index + count).min(self.ranks)
-    }
-
-    fn steps(&self) -> u32 {
-        self.core.ilog2() + if self.folded > 0 { 2 } else { 0 }
-    }
-}
-
-fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+/// Blocks are exchanged in order: the ranks whose blocks one holds follow one another.
+pub(super) fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let fold = Fold::new(ranks);
     let mut schedule = Schedule::new(request.collective);
-    make_room(&mut schedule, ranks)?;
     if fold.folded > 0 {
         schedule.begin_step();
-        for pair in 0..fold.folded {
-            schedule.push(Transfer::copy(2 * pair, 2 * pair, 2 * pair + 1));
+        for (waiting, partner) in fold.pairs() {
+            schedule.push(Transfer::copy(waiting, waiting, partner));
         }
     }
-    let mut distance = 1;
-    while distance < fold.core {
+    for distance in fold.distances() {
         schedule.begin_step();
         for index in 0..fold.core {
-            let (source, destination) = (fold.rank(index), fold.rank(index ^ distance));
-            for chunk in fold.covered(index & !(distance - 1), distance) {
-                schedule.push(Transfer::copy(chunk, source, destination));
-            }
+            let blocks = fold.covered(index & !(distance - 1), distance);
+            schedule.push(Transfer {
+                count: blocks.len() as u32,
+                ..Transfer::copy(blocks.start, fold.rank(index), fold.rank(index ^ distance))
+            });
         }
-        distance *= 2;
     }
     if fold.folded > 0 {
         schedule.begin_step();
-        for pair in 0..fold.folded {
-            let waiting = 2 * pair;
-            for chunk in (0..ranks).filter(|&chunk| chunk != waiting) {
-                schedule.push(Transfer::copy(chunk, waiting + 1, waiting));
-            }
+        for (waiting, partner) in fold.pairs() {
+            push_cyclic(&mut schedule, (waiting + 1, ranks - 1), partner, waiting);
         }
     }
+    // The first that exchanges stands for most: for itself and, with a fold, for another.
+    let exchanged: u32 = fold
+        .distances()
+        .map(|distance| distance + distance.min(fold.folded))
+        .sum();
     schedule.claims = Claims {
-        schedule_steps: Some(fold.steps()),
+        schedule_steps: Some(fold.core.ilog2() + 2 * fold.waits()),
+        chunks_sent_per_rank: Some(u64::from(exchanged) + u64::from(fold.waits() * (ranks - 1))),
         ..Claims::default()
     };
     Ok(schedule)
 }
 
+/// The same for vectors that combine, and for the signals of a barrier.
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let fold = Fold::new(request.ranks());
     let mut schedule = Schedule::new(request.collective);
-    let reduce = |source, destination| Transfer::reduce(0, source, destination);
     if fold.folded > 0 {
         schedule.begin_step();
-        for pair in 0..fold.folded {
-            schedule.push(reduce(2 * pair, 2 * pair + 1));
+        for (waiting, partner) in fold.pairs() {
+            schedule.push(Transfer::reduce(0, waiting, partner));
         }
     }
-    let mut distance = 1;
-    while distance < fold.core {
+    for distance in fold.distances() {
         schedule.begin_step();
         for index in 0..fold.core {
-            schedule.push(reduce(fold.rank(index), fold.rank(index ^ distance)));
+            let partner = fold.rank(index ^ distance);
+            schedule.push(Transfer::reduce(0, fold.rank(index), partner));
         }
-        distance *= 2;
     }
     if fold.folded > 0 {
         schedule.begin_step();
-        for pair in 0..fold.folded {
-            schedule.push(Transfer::copy(0, 2 * pair + 1, 2 * pair));
+        for (waiting, partner) in fold.pairs() {
+            schedule.push(Transfer::copy(0, partner, waiting));
         }
     }
+    let exchanges = fold.core.ilog2();
+    let steps = exchanges + 2 * fold.waits();
     schedule.claims = Claims {
-        paper_steps: Some(u64::from(fold.steps())),
+        paper_steps: Some(u64::from(steps)),
         paper_step_share: Some((1, 1)),
-        schedule_steps: Some(fold.steps()),
+        schedule_steps: Some(steps),
+        chunks_sent_per_rank: Some(u64::from(exchanges + fold.waits())),
         ..Claims::default()
     };
     Ok(schedule)

@@ -1,6 +1,6 @@
 //! Bidirectional ring: the ring algorithm on both directions at once, half the blocks each way.
 
-use super::{AlgorithmError, Record, Request, any_ranks, make_room};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -12,6 +12,7 @@ pub const RECORDS: &[Record] = &[Record {
     summary: "Pass blocks to both neighbours at once, ceil((N-1)/2) times",
     citation: "Folklore; the two-way form of Patarasuk and Yuan's ring, JPDC 2009",
     options: &[],
+    costs: Costs::new("floor(N / 2)", "N - 1", "N - 1"),
     accepts: any_ranks,
     build,
     reversed_from: None,

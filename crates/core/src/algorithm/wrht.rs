@@ -10,7 +10,7 @@
 //! *Striping* (all_reduce): a group of m uses floor(m / 2) of the w wavelengths per direction, so
 //! the vector may be cut into floor(w / floor(m / 2)) pieces on wavelengths of their own.
 
-use super::{AlgorithmError, Record, Request, any_ranks, make_room, one_stage};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room, one_stage};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -23,6 +23,7 @@ pub const RECORDS: &[Record] = &[
         summary: "Collect blocks group by group, exchange among the last representatives, hand out",
         citation: "Dai et al., OpTree, section III.D and Table I; after the WRHT poster, PPoPP 2023",
         options: &[("group_size", "ranks per group; default 2w+1")],
+        costs: Costs::VARIOUS,
         accepts: any_ranks,
         build: all_gather,
         reversed_from: None,
@@ -42,6 +43,7 @@ pub const RECORDS: &[Record] = &[
                 "true: cut the vector over the wavelengths a group leaves; default false",
             ),
         ],
+        costs: Costs::VARIOUS,
         accepts: any_ranks,
         build: all_reduce,
         reversed_from: None,
@@ -129,7 +131,7 @@ fn hierarchy(ranks: u32, group_size: u32, exchanges: impl Fn(u32) -> bool) -> Hi
 }
 
 fn group_size(request: &Request<'_>) -> Result<u32, AlgorithmError> {
-    let default = default_group_size(request.ring.channels());
+    let default = default_group_size(request.ring().channels());
     Ok(request
         .spec
         .count("group_size", 2, u32::MAX)?
@@ -146,7 +148,7 @@ fn ordered_pairs(ranks: &[u32]) -> impl Iterator<Item = (u32, u32)> + '_ {
 }
 
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    let channels = request.ring.channels();
+    let channels = request.ring().channels();
     let group_size = group_size(request)?;
     let stripes = match request.spec.option("striping") {
         None | Some("false") => 1,
@@ -205,7 +207,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 }
 
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    let channels = request.ring.channels();
+    let channels = request.ring().channels();
     let group_size = group_size(request)?;
     let ranks = request.ranks();
     let hierarchy = hierarchy(ranks, group_size, |representatives| {

@@ -7,7 +7,7 @@
 //! (N - 1) d for all_gather (d the block), M (N - 1) / N for reduce_scatter (M one rank's input),
 //! 2 M (N - 1) / N for all_reduce (Patarasuk and Yuan, Journal of Parallel and Distributed Computing
 //! 2009: every rank's share of the traffic is that at least), M for broadcast and reduce, (N - 1) d
-//! at the root of gather and scatter. all_to_all: M / N bytes for each pair, floor(N^2 / 4) pairs
+//! at the root of gather and scatter, nothing for barrier. all_to_all: M / N bytes for each pair, floor(N^2 / 4) pairs
 //! over 2c channels of the cut.
 //!
 //! **rounds.** With R charged at every slot and at least G slots (growth): T >= G (R + a + delta)
@@ -177,6 +177,7 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
             Ok(every.max(over(ring, bytes, 1, narrowest)?))
         }
         CollectiveKind::Broadcast | CollectiveKind::Reduce => over(ring, bytes, 1, narrowest),
+        CollectiveKind::Barrier => Ok(Time::ZERO),
         CollectiveKind::AllToAll => {
             let pairs = u128::from(ranks) * u128::from(ranks) / 4;
             let cut = over(ring, bytes * pairs, ranks, across)?;

@@ -115,6 +115,7 @@ fn prospects(
         CollectiveKind::AllReduce => grouped(Kind::AllReduce, aim.size).collect(),
         CollectiveKind::AllGather => grouped(Kind::AllGather, aim.size).collect(),
         CollectiveKind::ReduceScatter => grouped(Kind::AllGather, block(ring, aim.size)).collect(),
+        CollectiveKind::Barrier => Vec::new(),
         CollectiveKind::Scatter | CollectiveKind::Gather => trees(true).collect(),
         CollectiveKind::Broadcast | CollectiveKind::Reduce => {
             let time = two_phases_at_least(ring, pace, aim)?;

@@ -322,14 +322,8 @@ fn named_plans(
     for spec in specs {
         let spec: Spec = spec.parse()?;
         let record = algorithm::find(collective.kind(), spec.name())?;
-        let all_pairs = u64::from(ring.ranks).pow(2);
-        let lists_all_pairs = record.name == "ring"
-            || matches!(
-                collective.kind(),
-                CollectiveKind::AllToAll | CollectiveKind::ReduceScatter
-            );
         if (record.accepts)(ring.ranks).is_err()
-            || lists_all_pairs && all_pairs > aim.most_transfers
+            || lightpaths(record, ring.ranks) > aim.most_transfers
         {
             continue;
         }
@@ -341,6 +335,17 @@ fn named_plans(
     match refused {
         Some(error) if plans.is_empty() => Err(error),
         _ => Ok(()),
+    }
+}
+
+/// About how many lightpaths a named algorithm takes, so as not to make a plan in vain.
+fn lightpaths(record: &algorithm::Record, count: u32) -> u64 {
+    let ranks = u64::from(count);
+    match (record.collective, record.name) {
+        (CollectiveKind::AllToAll, "bruck") => ranks.pow(2) * u64::from(count.ilog2()) / 2,
+        (CollectiveKind::AllToAll | CollectiveKind::ReduceScatter, _)
+        | (_, "ring" | "scatter_all_gather") => ranks.pow(2),
+        _ => ranks,
     }
 }
 

@@ -4,11 +4,14 @@
 //! Before the collective rank r holds {r}. A reduction unites the set sent with the receiver's,
 //! and both must be disjoint, or some contribution counts twice. A copy puts the set sent in place
 //! of the receiver's and must be a strict superset of it. What a rank has sent away it still
-//! holds; whether that is ever counted again is seen where it arrives.
+//! holds; whether that is ever counted again is seen where it arrives. In a barrier, where nothing is
+//! computed, sets may overlap; but a signal must tell its receiver something that it did not know at
+//! the start of the step, and nobody signals twice to the same rank in a step.
 //!
 //! Sets are rows of bits, one per rank. Copies share a row, and a reduction writes into a row in
 //! place where nobody else uses it, so that handing a result to all ranks costs no row at all.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::data::{Delivery, Rule, report_idle};
@@ -228,6 +231,9 @@ impl<'a> Combining<'a> {
             self.rows.hold(set);
             self.sent.push(set);
         }
+        if self.plan.schedule.collective.overlaps() {
+            self.useless_signals(chunk, &deliveries[step.clone()], report);
+        }
         for position in step.clone() {
             let set = self.sent[position - step.start];
             if !self.rows.has_room() {
@@ -268,7 +274,9 @@ impl<'a> Combining<'a> {
         let mine = self.held[rank];
         match delivery.action {
             Action::Reduce => {
-                if let Some(twice) = self.rows.common(set, mine) {
+                let overlaps = self.plan.schedule.collective.overlaps();
+                let twice = self.rows.common(set, mine).filter(|_| !overlaps);
+                if let Some(twice) = twice {
                     report.add(ViolationKind::DoubleReduction, || {
                         self.double_reduction(chunk, delivery, twice)
                     });
@@ -288,6 +296,20 @@ impl<'a> Combining<'a> {
                 self.rows.hold(set);
                 self.rows.release(mine);
                 self.held[rank] = set;
+            }
+        }
+    }
+
+    /// Reports the signals of a step that tell their receivers nothing.
+    fn useless_signals(&self, chunk: u32, step: &[Delivery], report: &mut Report) {
+        let mut ends = BTreeSet::new();
+        // What a copy may do is seen where it is delivered.
+        let signals = step.iter().zip(&self.sent);
+        for (delivery, &set) in signals.filter(|(delivery, _)| delivery.action == Action::Reduce) {
+            let known = self.held[delivery.destination as usize];
+            let again = !ends.insert((delivery.source, delivery.destination));
+            if again || self.rows.lost(set, known).is_none() {
+                report.add(ViolationKind::Duplicate, || self.duplicate(chunk, delivery));
             }
         }
     }
@@ -365,8 +387,12 @@ impl<'a> Combining<'a> {
     }
 
     fn duplicate(&self, chunk: u32, delivery: &Delivery) -> Violation {
+        let where_to = match delivery.action {
+            Action::Copy => "over that",
+            Action::Reduce => "into that",
+        };
         let ending = format!(
-            "over that of rank {}, which has the same already",
+            "{where_to} of rank {}, which has the same already",
             delivery.destination
         );
         self.violation(ViolationKind::Duplicate, chunk, delivery, &ending)

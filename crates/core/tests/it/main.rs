@@ -4,6 +4,7 @@
 mod algorithms;
 mod bound;
 mod capabilities;
+mod classic;
 mod few_slots;
 mod folded;
 mod mutation;

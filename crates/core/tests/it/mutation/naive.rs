@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use opticoll::collective::Holders;
+use opticoll::collective::{CollectiveKind, Holders};
 use opticoll::fabric::{Direction, Fabric, WdmRing};
 use opticoll::plan::{CONVERTED, Circuit, Lightpath, Plan};
 use opticoll::schedule::{Action, Transfer};
@@ -226,6 +226,8 @@ fn data_arrives(plan: &Plan) -> bool {
 
 /// What ranks hold after a step, if all goes well in it.
 fn one_step(plan: &Plan, step: usize, before: &State) -> Option<State> {
+    let barrier = plan.schedule.collective.kind() == CollectiveKind::Barrier;
+    let mut signals = BTreeSet::new();
     let mut arrivals = BTreeMap::<Place, Vec<(Action, &BTreeSet<u32>)>>::new();
     for index in plan.schedule.step(step) {
         let Transfer {
@@ -237,6 +239,12 @@ fn one_step(plan: &Plan, step: usize, before: &State) -> Option<State> {
         } = plan.schedule.transfer(index);
         for chunk in chunk..chunk + count {
             let sent = before.get(&(source, chunk))?;
+            let known = before.get(&(destination, chunk));
+            let news = known.is_none_or(|known| !sent.is_subset(known));
+            let once = signals.insert((source, destination, chunk));
+            if barrier && action == Action::Reduce && !(news && once) {
+                return None;
+            }
             arrivals
                 .entry((destination, chunk))
                 .or_default()
@@ -256,7 +264,8 @@ fn one_step(plan: &Plan, step: usize, before: &State) -> Option<State> {
             _ => {
                 for (action, sent) in arrivals {
                     for &contribution in sent {
-                        if action == Action::Copy || !held.insert(contribution) {
+                        let new = held.insert(contribution);
+                        if action == Action::Copy || !(new || barrier) {
                             return None;
                         }
                     }

@@ -137,6 +137,19 @@ pub(super) const SOUND: &[Row] = &[
         "",
     ),
     (
+        "signals of a barrier may tell of a rank twice",
+        // In the last step rank 1 hears of itself again, from rank 2.
+        THREE,
+        "barrier 3",
+        "0 reduce 0 0>1 cw 0.0
+         0 reduce 0 1>2 cw 0.0
+         0 reduce 0 2>0 cw 0.0
+         1 reduce 0 0>2 ccw 0.0
+         1 reduce 0 1>0 ccw 0.0
+         1 reduce 0 2>1 ccw 0.0",
+        "",
+    ),
+    (
         "arcs that only touch share a wavelength",
         FOUR,
         "all_to_all 4",
@@ -184,6 +197,44 @@ pub(super) const SOUND: &[Row] = &[
 
 /// Plans that leave some rank without what is due to it, or with more.
 pub(super) const DATA: &[Row] = &[
+    (
+        "in a barrier every rank must hear from every other",
+        // Rank 0 never hears from rank 1, nor rank 2 from rank 0.
+        THREE,
+        "barrier 3",
+        "0 reduce 0 0>1 cw 0.0
+         0 reduce 0 1>2 cw 0.0
+         0 reduce 0 2>0 cw 0.0
+         1 reduce 0 2>1 ccw 0.0",
+        "missing missing",
+    ),
+    (
+        "a signal must tell something",
+        PAIR,
+        "barrier 2",
+        "0 reduce 0 0>1 cw 0.0
+         0 reduce 0 1>0 cw 0.0
+         1 reduce 0 0>1 cw 0.0",
+        "duplicate",
+    ),
+    (
+        "nobody signals twice to the same rank in a step",
+        PAIR,
+        "barrier 2",
+        "0 reduce 0 0>1 cw 0.0
+         0 reduce 0 0>1 ccw 0.0
+         0 reduce 0 1>0 cw 0.0",
+        "duplicate",
+    ),
+    (
+        "a signal tells what was known when its step began",
+        THREE,
+        "barrier 3",
+        "0 reduce 0 0>1 cw 0.0
+         0 reduce 0 1>2 cw 0.0
+         0 reduce 0 2>0 cw 0.0",
+        "missing missing missing",
+    ),
     (
         "an empty plan leaves every rank without the others' blocks",
         PAIR,

@@ -1,0 +1,39 @@
+//! Dissemination: in round k every rank signals to the one 2^k places after it. After ceil(log2 N)
+//! rounds each has heard, directly or not, from every other, for any N.
+
+use super::{AlgorithmError, Costs, Record, Request, any_ranks};
+use crate::collective::CollectiveKind;
+use crate::schedule::{Claims, Schedule, Transfer};
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[Record {
+    name: "dissemination",
+    label: "Dissemination",
+    collective: CollectiveKind::Barrier,
+    summary: "Signal to the rank 1, 2, 4, ... places after",
+    citation: "Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization, \
+               International Journal of Parallel Programming 1988",
+    options: &[],
+    costs: Costs::new("ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),
+    accepts: any_ranks,
+    build,
+    reversed_from: None,
+}];
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let rounds = ranks.next_power_of_two().ilog2();
+    let mut schedule = Schedule::new(request.collective);
+    for round in 0..rounds {
+        schedule.begin_step();
+        for rank in 0..ranks {
+            schedule.push(Transfer::reduce(0, rank, (rank + (1 << round)) % ranks));
+        }
+    }
+    schedule.claims = Claims {
+        schedule_steps: Some(rounds),
+        chunks_sent_per_rank: Some(rounds.into()),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

@@ -1,0 +1,201 @@
+//! Two trees at once (Sanders, Speck and Träff): each carries half of the vector, cut into pieces
+//! that follow one another, and who has children in one of them is a leaf of the other.
+//!
+//! A single pipelined binary tree uses half of what ranks can send: leaves send nothing, inner ranks
+//! send every piece twice. With two trees every rank sends as much as it receives. See
+//! `double_tree/trees.rs` for the trees and for why nobody sends or receives twice in a step.
+//!
+//! **broadcast**: K pieces of a vector M in K + 2 floor(log2(N - 1)) steps of M / K at most; every rank
+//! receives M and sends M at most (for odd K, a piece more).
+//!
+//! **all_reduce**: the same edges upwards, later ones first, combine the vector at rank 0; the results
+//! follow down as soon as they are complete. Both pipelines run side by side, so that in a step a rank
+//! may send one piece up and another down. K + 4 floor(log2(N - 1)) + 2 steps at most; every rank
+//! sends and receives 2 M at most, which is what any all_reduce needs for large N.
+
+mod trees;
+
+use super::{AlgorithmError, Costs, Record, Request, SEGMENTS, any_ranks, make_room_for, segments};
+use crate::collective::CollectiveKind;
+use crate::schedule::{Action, Claims, Schedule, Transfer};
+use trees::Edge;
+
+const CITATION: &str = "Sanders, Speck and Träff, Two-tree Algorithms for Full Bandwidth Broadcast, Reduction and \
+     Scan, Parallel Computing 2009";
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[
+    Record {
+        name: "double_binary_tree",
+        label: "Double binary tree",
+        collective: CollectiveKind::AllReduce,
+        summary: "Combine each half of the vector up a tree of its own and pass it down again",
+        citation: CITATION,
+        options: SEGMENTS,
+        costs: Costs::new(
+            "<= K + 4 floor(log2(N - 1)) + 2",
+            "min(2, N / 2)",
+            "min(2, N / 2)",
+        ),
+        accepts: any_ranks,
+        build: all_reduce,
+        reversed_from: None,
+    },
+    Record {
+        name: "double_tree",
+        label: "Double tree",
+        collective: CollectiveKind::Broadcast,
+        summary: "Pass each half of the vector, in pieces, down a tree of its own",
+        citation: CITATION,
+        options: SEGMENTS,
+        costs: Costs::new("<= K + 2 floor(log2(N - 1))", "1", "1"),
+        accepts: any_ranks,
+        build: broadcast,
+        reversed_from: None,
+    },
+];
+
+/// The trees of a request, and the pieces that go along them: piece 2i + t is the i-th of tree t.
+struct Pipelines {
+    edges: Vec<Edge>,
+    ranks: u32,
+    root: u32,
+    pieces: u32,
+}
+
+impl Pipelines {
+    fn new(request: &Request<'_>) -> Result<Pipelines, AlgorithmError> {
+        Ok(Pipelines {
+            edges: trees::edges(request.ranks()),
+            ranks: request.ranks(),
+            root: request.collective.root(),
+            pieces: segments(request.spec)?,
+        })
+    }
+
+    /// The pieces that go along a tree.
+    fn pieces_of(&self, tree: usize) -> u32 {
+        (self.pieces + 1 - tree as u32) / 2
+    }
+
+    /// The step in which the last of the edges in use is used first.
+    fn deepest(&self) -> u32 {
+        let used = self
+            .edges
+            .iter()
+            .filter(|edge| self.pieces_of(edge.tree) > 0);
+        used.map(|edge| edge.step).max().unwrap_or(0)
+    }
+
+    /// The step after the last one in which something goes down.
+    fn end(&self) -> u32 {
+        let last = |edge: &Edge| match self.pieces_of(edge.tree) {
+            0 => 0,
+            pieces => edge.step + 2 * (pieces - 1) + 1,
+        };
+        self.edges.iter().map(last).max().unwrap_or(0)
+    }
+
+    /// The pieces of the vector that one rank hands to others: none where there are none.
+    fn whole(&self) -> u64 {
+        match self.ranks {
+            1 => 0,
+            _ => self.pieces.into(),
+        }
+    }
+
+    /// The most pieces that a rank other than the root sends to children.
+    fn sent_down(&self) -> u64 {
+        let mut sent = vec![0u64; self.ranks as usize];
+        for edge in &self.edges {
+            sent[edge.parent as usize] += u64::from(self.pieces_of(edge.tree));
+        }
+        sent.into_iter().skip(1).max().unwrap_or(0)
+    }
+
+    /// The pieces on their way down: (step, transfer), in the order of edges.
+    fn down(&self) -> impl Iterator<Item = (u32, Transfer)> + '_ {
+        self.edges.iter().flat_map(move |edge| {
+            let rank = |from_root| (self.root + from_root) % self.ranks;
+            let (parent, child) = (rank(edge.parent), rank(edge.child));
+            (0..self.pieces_of(edge.tree)).map(move |index| {
+                let piece = 2 * index + edge.tree as u32;
+                (edge.step + 2 * index, Transfer::copy(piece, parent, child))
+            })
+        })
+    }
+
+    /// The same upwards: what went down first goes up last.
+    fn up(&self) -> impl Iterator<Item = (u32, Transfer)> + '_ {
+        let deepest = self.deepest();
+        self.down().map(move |(step, copy)| {
+            // The i-th piece of a tree starts two steps after the one before, up as down.
+            let waits = 2 * (copy.chunk / 2);
+            let transfer = Transfer {
+                source: copy.destination,
+                destination: copy.source,
+                action: Action::Reduce,
+                ..copy
+            };
+            (deepest - (step - waits) + waits, transfer)
+        })
+    }
+
+    /// A schedule of transfers with their steps.
+    fn schedule(
+        &self,
+        request: &Request<'_>,
+        mut timed: Vec<(u32, Transfer)>,
+        claims: Claims,
+    ) -> Result<Schedule, AlgorithmError> {
+        let mut schedule = Schedule::new(request.collective.with_pieces(self.pieces)?);
+        schedule.reserve(timed.len());
+        timed.sort_by_key(|(step, _)| *step);
+        for (step, transfer) in timed {
+            while schedule.steps() <= step as usize {
+                schedule.begin_step();
+            }
+            schedule.push(transfer);
+        }
+        schedule.claims = claims;
+        Ok(schedule)
+    }
+
+    /// Refuses more transfers than there is room for, `ways` for each edge and piece.
+    fn limit(&self, request: &Request<'_>, ways: u64) -> Result<(), AlgorithmError> {
+        let transfers = ways * u64::from(self.ranks - 1) * u64::from(self.pieces);
+        make_room_for(&mut Schedule::new(request.collective), transfers)
+    }
+}
+
+fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let pipelines = Pipelines::new(request)?;
+    pipelines.limit(request, 1)?;
+    // The root sends every piece once, others the pieces of one tree to two children.
+    let most = pipelines.whole().max(pipelines.sent_down());
+    let claims = Claims {
+        schedule_steps: Some(pipelines.end()),
+        chunks_sent_per_rank: Some(most),
+        ..Claims::default()
+    };
+    pipelines.schedule(request, pipelines.down().collect(), claims)
+}
+
+fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let pipelines = Pipelines::new(request)?;
+    pipelines.limit(request, 2)?;
+    // The first pieces are complete at the root after step `deepest` at the latest.
+    let turn = match pipelines.ranks {
+        1 => 0,
+        _ => pipelines.deepest() + 1,
+    };
+    let mut timed: Vec<(u32, Transfer)> = pipelines.up().collect();
+    timed.extend(pipelines.down().map(|(step, copy)| (turn + step, copy)));
+    let claims = Claims {
+        schedule_steps: Some(turn + pipelines.end()),
+        // The root only sends down, the others also up.
+        chunks_sent_per_rank: Some(pipelines.whole() + pipelines.sent_down()),
+        ..Claims::default()
+    };
+    pipelines.schedule(request, timed, claims)
+}

@@ -1,0 +1,168 @@
+//! The two trees, and the steps in which their edges are used.
+//!
+//! **Trees.** The n = N - 1 ranks other than the root stand at places 1..n of a binary tree in
+//! in-order: a place with lowest set bit L > 1 has the children x - L/2 and x + L/2 (x + L/4, ...
+//! where that is beyond n), and the top is the largest power of two up to n. Odd places are leaves.
+//! In the first tree rank v (counted from the root) stands at place v, in the second at place v + 1,
+//! and rank n at place 1. A rank at an even place of the first is thus at an odd one of the second
+//! (or at place 1): it has children in one of the two trees at most. The root feeds both tops.
+//!
+//! **Colours.** Every rank has at most two edges that it sends on, and at most two that it receives
+//! on. Take senders and receivers as the two sides of a graph: it has degrees up to two, hence is made
+//! of paths and even circles, and its edges can be coloured with two colours such that edges of one
+//! colour share no sender and no receiver. In even steps the edges of colour 0 are used, in odd steps
+//! those of colour 1: each rank sends at most once and receives at most once in a step, and both all
+//! the time while the pipeline is full.
+
+use std::array;
+
+/// An edge of one of the trees; ranks are counted from the root, which is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Edge {
+    /// 0 or 1.
+    pub(super) tree: usize,
+    pub(super) parent: u32,
+    pub(super) child: u32,
+    /// The step in which the first piece of the tree goes down this edge; the next one follows two
+    /// steps later.
+    pub(super) step: u32,
+}
+
+/// The edges of both trees on `ranks` ranks, parents before children; the step of each is the first
+/// after its parent received that has the edge's colour.
+pub(super) fn edges(ranks: u32) -> Vec<Edge> {
+    let mut edges: Vec<Edge> = (0..2).flat_map(|tree| tree_edges(ranks, tree)).collect();
+    let colours = colours(ranks, &edges);
+    // The step in which the first piece of each tree reaches a rank; the root has all before.
+    let mut reached: [Vec<Option<u32>>; 2] = array::from_fn(|_| vec![None; ranks as usize]);
+    for (edge, colour) in edges.iter_mut().zip(colours) {
+        let ready = reached[edge.tree][edge.parent as usize].map_or(0, |step| step + 1);
+        edge.step = ready + (ready + colour) % 2;
+        reached[edge.tree][edge.child as usize] = Some(edge.step);
+    }
+    edges
+}
+
+/// The edges of one tree, from the top down.
+fn tree_edges(ranks: u32, tree: usize) -> Vec<Edge> {
+    let places = ranks - 1;
+    if places == 0 {
+        return Vec::new();
+    }
+    let rank_at = |place: u32| match (tree, place) {
+        (0, _) => place,
+        (_, 1) => places,
+        _ => place - 1,
+    };
+    let edge = |parent, child| Edge {
+        tree,
+        parent,
+        child,
+        step: 0,
+    };
+    let top = 1 << places.ilog2();
+    let mut edges = vec![edge(0, rank_at(top))];
+    let mut queue = vec![top];
+    let mut next = 0;
+    while let Some(&place) = queue.get(next) {
+        next += 1;
+        for child in children(place, places) {
+            edges.push(edge(rank_at(place), rank_at(child)));
+            queue.push(child);
+        }
+    }
+    edges
+}
+
+/// The children of a place, of which there are up to two.
+fn children(place: u32, places: u32) -> impl Iterator<Item = u32> {
+    let lowest = 1 << place.trailing_zeros();
+    let left = (lowest > 1).then(|| place - lowest / 2);
+    let mut below = lowest / 2;
+    while below > 0 && place + below > places {
+        below /= 2;
+    }
+    let right = (below > 0).then_some(place + below);
+    left.into_iter().chain(right)
+}
+
+/// A colour, 0 or 1, for each edge, such that no two of a sender or of a receiver are equal.
+fn colours(ranks: u32, edges: &[Edge]) -> Vec<u32> {
+    let mut of_sender = vec![Vec::new(); ranks as usize];
+    let mut of_receiver = vec![Vec::new(); ranks as usize];
+    for (index, edge) in edges.iter().enumerate() {
+        of_sender[edge.parent as usize].push(index);
+        of_receiver[edge.child as usize].push(index);
+    }
+    let mut colours: Vec<Option<u32>> = vec![None; edges.len()];
+    for first in 0..edges.len() {
+        if colours[first].is_some() {
+            continue;
+        }
+        colours[first] = Some(0);
+        let mut open = vec![(first, 0)];
+        while let Some((index, colour)) = open.pop() {
+            let edge = edges[index];
+            let beside = of_sender[edge.parent as usize]
+                .iter()
+                .chain(&of_receiver[edge.child as usize]);
+            for &other in beside {
+                if colours[other].is_none() {
+                    colours[other] = Some(1 - colour);
+                    open.push((other, 1 - colour));
+                }
+            }
+        }
+    }
+    colours.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_has_children_in_one_tree_only_and_two_at_most() {
+        for ranks in 1..400u32 {
+            let edges = edges(ranks);
+            assert_eq!(edges.len() as u32, 2 * (ranks - 1), "{ranks}");
+            for rank in 1..ranks {
+                let children = |tree| {
+                    let of = |edge: &&Edge| edge.tree == tree && edge.parent == rank;
+                    edges.iter().filter(of).count()
+                };
+                let (one, two) = (children(0), children(1));
+                assert!(one.min(two) == 0 && one.max(two) <= 2, "{rank} of {ranks}");
+                let parents = |tree| {
+                    let of = |edge: &&Edge| edge.tree == tree && edge.child == rank;
+                    edges.iter().filter(of).count()
+                };
+                assert_eq!([parents(0), parents(1)], [1, 1], "{rank} of {ranks}");
+            }
+        }
+    }
+
+    #[test]
+    fn in_a_step_a_rank_sends_once_and_receives_once() {
+        for ranks in 2..400u32 {
+            let edges = edges(ranks);
+            for one in &edges {
+                for other in edges.iter().filter(|other| *other != one) {
+                    let apart = (one.step + other.step) % 2 == 1;
+                    let meet = one.parent == other.parent || one.child == other.child;
+                    assert!(apart || !meet, "{one:?} and {other:?} of {ranks}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn trees_are_as_deep_as_the_logarithm() {
+        for ranks in 2..400u32 {
+            // The first hop waits a step at most, and each of floor(log2 n) more takes two at most.
+            let most = 1 + 2 * (ranks - 1).ilog2();
+            let last = edges(ranks).iter().map(|edge| edge.step).max();
+            assert!(last <= Some(most), "{ranks}: {last:?}");
+        }
+    }
+}

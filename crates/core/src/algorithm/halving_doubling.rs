@@ -1,0 +1,120 @@
+//! Halving and doubling (Rabenseifner): all_reduce as reduce_scatter by recursive halving of the
+//! vector, then all_gather by recursive doubling.
+//!
+//! The vector is cut into P pieces, P the largest power of two up to N; the other ranks fold in. In
+//! the k-th of log2 P exchanges a rank keeps half of what it kept before and sends its partner the
+//! other half, M / 2^k of the vector M; then the same partners in reverse order exchange the
+//! results. `near` exchanges at distance 1, 2, 4, ... first, as MPI libraries do: the large messages
+//! stay in the neighbourhood. `far` begins at distance P/2.
+
+use super::fold::Fold;
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, choice};
+use crate::collective::CollectiveKind;
+use crate::schedule::{Action, Claims, Schedule, Transfer};
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[Record {
+    name: "halving_doubling",
+    label: "Halving-doubling",
+    collective: CollectiveKind::AllReduce,
+    summary: "Exchange halves, quarters, ... of the vector and combine, then collect the results",
+    citation: "Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004",
+    options: &[(
+        "order",
+        "near: partner at distance 1 first, or far: at N/2 first; default near",
+    )],
+    costs: Costs::new("2 log2 P + 2 F", "2 (P - 1) / P + F", "2 (P - 1) / P + F"),
+    accepts: any_ranks,
+    build,
+    reversed_from: None,
+}];
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let near_first = choice(request.spec, "order", &[("near", true), ("far", false)])?;
+    let fold = Fold::new(request.ranks());
+    let pieces = fold.core;
+    let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
+    let whole = |source, destination, action| Transfer {
+        chunk: 0,
+        count: pieces,
+        source,
+        destination,
+        action,
+    };
+    if fold.folded > 0 {
+        schedule.begin_step();
+        for (waiting, partner) in fold.pairs() {
+            schedule.push(whole(waiting, partner, Action::Reduce));
+        }
+    }
+    let mut distances: Vec<u32> = fold.distances().collect();
+    if !near_first {
+        distances.reverse();
+    }
+    // What each index keeps after an exchange: `kept` pieces from `first` on.
+    let mut first = vec![0; fold.core as usize];
+    let mut kept = pieces;
+    for &distance in &distances {
+        kept /= 2;
+        for (index, first) in first.iter_mut().enumerate() {
+            *first += if index as u32 & distance > 0 { kept } else { 0 };
+        }
+        // It sends what the partner keeps.
+        exchange(
+            &mut schedule,
+            &fold,
+            distance,
+            kept,
+            Action::Reduce,
+            |index| first[(index ^ distance) as usize],
+        );
+    }
+    for &distance in distances.iter().rev() {
+        exchange(
+            &mut schedule,
+            &fold,
+            distance,
+            kept,
+            Action::Copy,
+            |index| first[index as usize],
+        );
+        for (index, first) in first.iter_mut().enumerate() {
+            *first -= if index as u32 & distance > 0 { kept } else { 0 };
+        }
+        kept *= 2;
+    }
+    if fold.folded > 0 {
+        schedule.begin_step();
+        for (waiting, partner) in fold.pairs() {
+            schedule.push(whole(partner, waiting, Action::Copy));
+        }
+    }
+    let sent = 2 * (fold.core - 1) + fold.waits() * pieces;
+    schedule.claims = Claims {
+        schedule_steps: Some(2 * fold.core.ilog2() + 2 * fold.waits()),
+        chunks_sent_per_rank: Some(u64::from(sent)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}
+
+/// One step: every index sends `count` pieces, from `chunk_of(index)` on, to the one at `distance`.
+fn exchange(
+    schedule: &mut Schedule,
+    fold: &Fold,
+    distance: u32,
+    count: u32,
+    action: Action,
+    chunk_of: impl Fn(u32) -> u32,
+) {
+    schedule.begin_step();
+    for index in 0..fold.core {
+        schedule.push(Transfer {
+            chunk: chunk_of(index),
+            count,
+            source: fold.rank(index),
+            destination: fold.rank(index ^ distance),
+            action,
+        });
+    }
+}

@@ -1,0 +1,54 @@
+//! Linear: the root serves one rank after the other, N-1 steps.
+
+use super::{AlgorithmError, Costs, Record, Request, any_ranks};
+use crate::collective::{Collective, CollectiveKind};
+use crate::schedule::{Claims, Schedule, Transfer};
+
+const fn record(collective: CollectiveKind, summary: &'static str) -> Record {
+    Record {
+        name: "linear",
+        label: "Linear",
+        collective,
+        summary,
+        citation: "Folklore; linear algorithms of MPI",
+        options: &[],
+        costs: Costs::new("N - 1", "N - 1", "1"),
+        accepts: any_ranks,
+        build,
+        reversed_from: None,
+    }
+}
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[
+    record(
+        CollectiveKind::Broadcast,
+        "The vector goes straight from the root to one rank after the other",
+    ),
+    record(
+        CollectiveKind::Scatter,
+        "Blocks go straight from the root to one rank after the other",
+    ),
+];
+
+/// In step s the root sends to the rank s + 1 places after it.
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let collective: Collective = request.collective;
+    let (ranks, root) = (collective.ranks(), collective.root());
+    let mut schedule = Schedule::new(collective);
+    for distance in 1..ranks {
+        let destination = (root + distance) % ranks;
+        let chunk = match collective.kind() {
+            CollectiveKind::Scatter => destination,
+            _ => 0,
+        };
+        schedule.begin_step();
+        schedule.push(Transfer::copy(chunk, root, destination));
+    }
+    schedule.claims = Claims {
+        schedule_steps: Some(ranks - 1),
+        chunks_sent_per_rank: Some(u64::from(ranks - 1)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

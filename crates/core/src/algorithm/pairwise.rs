@@ -1,0 +1,103 @@
+//! Pairwise exchange: N-1 steps, in each of which every rank sends one block straight to one rank
+//! and receives one.
+//!
+//! With order `shift`, rank r sends to r + s + 1 in step s and receives from r - s - 1. With order
+//! `xor`, for powers of two, the partner of both is r xor (s + 1).
+
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, choice, make_room};
+use crate::collective::{Collective, CollectiveKind};
+use crate::schedule::{Claims, Schedule, Transfer};
+
+const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
+     MPICH, IJHPCA 2005";
+const SHIFT_OR_XOR: &[(&str, &str)] = &[(
+    "order",
+    "shift: to rank r + s + 1 in step s, or xor: with rank r xor (s + 1), for powers of two; \
+     default xor where it can be",
+)];
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[
+    Record {
+        name: "pairwise",
+        label: "Pairwise",
+        collective: CollectiveKind::AllToAll,
+        summary: "Exchange blocks with one rank after the other",
+        citation: CITATION,
+        options: SHIFT_OR_XOR,
+        costs: Costs::new("N - 1", "N - 1", "N - 1"),
+        accepts: any_ranks,
+        build,
+        reversed_from: None,
+    },
+    Record {
+        name: "pairwise",
+        label: "Pairwise",
+        collective: CollectiveKind::ReduceScatter,
+        summary: "Send one rank after the other its block straight, to be combined there",
+        citation: CITATION,
+        options: SHIFT_OR_XOR,
+        costs: Costs::new("N - 1", "N - 1", "N - 1"),
+        accepts: any_ranks,
+        build,
+        reversed_from: Some(CollectiveKind::AllGather),
+    },
+];
+
+/// Who sends to whom in which step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// By distance.
+    Shift,
+    /// By the bits of the ranks; for powers of two.
+    Xor,
+}
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let power = ranks.is_power_of_two();
+    let natural = if power { Order::Xor } else { Order::Shift };
+    let order = match request.spec.option("order") {
+        None => natural,
+        Some(_) => choice(
+            request.spec,
+            "order",
+            &[("shift", Order::Shift), ("xor", Order::Xor)],
+        )?,
+    };
+    if order == Order::Xor && !power {
+        return Err(AlgorithmError::Refused {
+            name: "pairwise",
+            ranks,
+            reason: "order=xor needs a power of two; order=shift runs on any".into(),
+        });
+    }
+    exchange(request.collective, order)
+}
+
+/// The blocks of an all_gather or an all_to_all, each straight to where it is due.
+pub(super) fn exchange(collective: Collective, order: Order) -> Result<Schedule, AlgorithmError> {
+    let ranks = collective.ranks();
+    let mut schedule = Schedule::new(collective);
+    make_room(&mut schedule, ranks)?;
+    for step in 1..ranks {
+        schedule.begin_step();
+        for source in 0..ranks {
+            let destination = match order {
+                Order::Shift => (source + step) % ranks,
+                Order::Xor => source ^ step,
+            };
+            let chunk = match collective.kind() {
+                CollectiveKind::AllToAll => source * ranks + destination,
+                _ => source,
+            };
+            schedule.push(Transfer::copy(chunk, source, destination));
+        }
+    }
+    schedule.claims = Claims {
+        schedule_steps: Some(ranks - 1),
+        chunks_sent_per_rank: Some(u64::from(ranks - 1)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

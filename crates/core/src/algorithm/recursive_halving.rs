@@ -1,0 +1,27 @@
+//! Recursive halving: reduce_scatter as recursive doubling backwards, with the far partner first.
+//!
+//! In each step a rank hands its partner at distance N/2, N/4, ..., 1 the sums of the half of its
+//! blocks that are due on the partner's side.
+
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, recursive_doubling};
+use crate::collective::CollectiveKind;
+use crate::schedule::Schedule;
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[Record {
+    name: "recursive_halving",
+    label: "RH",
+    collective: CollectiveKind::ReduceScatter,
+    summary: "Send the sums of the partner's half of the blocks to distance N/2, N/4, ..., 1",
+    citation: "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations \
+               in MPICH, IJHPCA 2005",
+    options: &[],
+    costs: Costs::new("log2 P + 2 F", "N - 1", "<= N - 1 + 2 F (P - 1)"),
+    accepts: any_ranks,
+    build,
+    reversed_from: Some(CollectiveKind::AllGather),
+}];
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    recursive_doubling::all_gather(request)
+}
