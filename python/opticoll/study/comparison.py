@@ -91,9 +91,9 @@ class Row(TypedDict):
     """One algorithm on one fabric at one size; what `opticoll plan --json` prints.
 
     `steps` counts the time slots really used, `claimed_steps` is the paper's number. Bounds hold
-    for any plan; `bound_steps` for one chunk per lightpath, or any number where the plan has more. Each
-    bound has a name and the assumption under which it holds. `candidates` and `reasons` are empty
-    but for `auto`.
+    for any plan; `bound_steps` for one chunk per lightpath, or any number where the plan has more.
+    Each bound has a name and the assumption under which it holds. `candidates` and `reasons` are
+    empty but for `auto`.
     """
 
     collective: str

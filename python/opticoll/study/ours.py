@@ -23,8 +23,9 @@ class OwnRow(TypedDict):
     """A plan of opticoll on one of the paper's rings, the bounds, and the paper's own number.
 
     `beside` says what of the paper it stands beside. `bound_steps` holds for one chunk per
-    lightpath of this plan's number of pieces (or, where it has more, for any number); `paper_steps` and `paper_time_s` are those of
-    `paper_algorithm` by the paper's formula, None where nothing is compared.
+    lightpath of this plan's number of pieces (or, where it has more, for any number);
+    `paper_steps` and `paper_time_s` are those of `paper_algorithm` by the paper's formula, None
+    where nothing is compared.
     """
 
     source: str
