@@ -73,6 +73,7 @@ def test_own_plans_stand_apart_from_the_papers_numbers(
     for row in study.results.ours:
         assert row["verified"]
         assert row["source"] == "opticoll, not the paper"
+        assert row["bound_steps"] is not None
         assert row["bound_steps"] <= row["steps"]
         assert row["bound_time_s"] <= row["time_s"]
         assert row["paper_time_s"] is not None

@@ -9,9 +9,11 @@
 //! | `one_stage_1024` (w = 64) | 3 s |
 //! | `one_stage_1024_first_fit` (w = 64; no goal, watched) | - |
 //! | `relay_tree_1024` (w = 64; planned) | 2 s |
-//! | `relay_tree_1024_verify` | 1 s |
+//! | `relay_tree_1024_verify` (folded) | 0.1 s |
+//! | `relay_tree_1024_verify_in_full` | 1 s |
 //! | `relay_tree_4096` (w = 64; planned) | 20 s |
-//! | `relay_tree_4096_verify` | 10 s |
+//! | `relay_tree_65536` (w = 64; planned) | 60 s with its proof, 4 GiB |
+//! | `relay_tree_65536_verify` (folded) | 1 s |
 //! | `auto_1024` (w = 64, 4 MiB, every_step; planned) | 5 s |
 
 // Criterion's macro makes a public function without docs.
@@ -22,7 +24,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::plan::Plan;
+use opticoll::plan::AnyPlan;
 use opticoll::simulate::{Policy, simulate};
 use opticoll::units::Time;
 use opticoll::wavelength::Assignment;
@@ -47,7 +49,7 @@ fn all_gather(ranks: u32, algorithm: &str, assignment: &str) -> Time {
 }
 
 /// Plans an all_gather of 4 MiB blocks by what the planner knows by name.
-fn planned(ranks: u32, algorithm: &str) -> Plan {
+fn planned(ranks: u32, algorithm: &str) -> AnyPlan {
     let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=64")).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
     let size = "4MiB".parse().unwrap();
@@ -73,18 +75,23 @@ fn benches(criterion: &mut Criterion) {
     for (name, ranks, algorithm) in [
         ("relay_tree_1024", 1024, "relay_tree"),
         ("relay_tree_4096", 4096, "relay_tree"),
+        ("relay_tree_65536", 65_536, "relay_tree"),
         ("auto_1024", 1024, "auto"),
     ] {
         group.bench_function(name, |bencher| {
             bencher.iter(|| black_box(planned(ranks, algorithm).slots()));
         });
     }
-    for ranks in [1024, 4096] {
+    for ranks in [1024, 65_536] {
         let plan = planned(ranks, "relay_tree");
         group.bench_function(format!("relay_tree_{ranks}_verify"), |bencher| {
             bencher.iter(|| assert!(verify::verify(black_box(&plan)).is_empty()));
         });
     }
+    let full = planned(1024, "relay_tree").unfold();
+    group.bench_function("relay_tree_1024_verify_in_full", |bencher| {
+        bencher.iter(|| assert!(verify::verify(black_box(&full)).is_empty()));
+    });
     group.finish();
 }
 
