@@ -69,3 +69,70 @@ pub struct Outcome {
     /// A chain of transfers, each waiting for the one before, that takes the whole time.
     pub critical_path: Vec<Critical>,
 }
+
+/// No link, or no flow, in a column of [`FlowColumns`].
+pub const NONE: u32 = u32::MAX;
+
+/// One entry per flow. Empty where flows were not recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FlowColumns {
+    /// When the flow might start: its start rule and its release allowed it.
+    pub start: Vec<Time>,
+    /// When its last byte had arrived (and had been received, where that takes time).
+    pub end: Vec<Time>,
+    /// The link that bounded it when it was slowest; [`NONE`] where its own cap did, or nothing.
+    pub bottleneck: Vec<u32>,
+    /// The flow whose end let it start; [`NONE`] where there was none.
+    pub waited_for: Vec<u32>,
+}
+
+/// The share of all links' capacity in use over time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Profile {
+    /// The length of a bin.
+    pub bin: Time,
+    /// The mean share in each bin, 0 to 1. The last bin ends at or after the end of the run.
+    pub share: Vec<f64>,
+}
+
+/// A setting that differs from the plain model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// The setting.
+    pub name: &'static str,
+    /// Its value, with its unit.
+    pub value: String,
+    /// Its value in the plain model.
+    pub plain: &'static str,
+}
+
+/// The result of a flow-level simulation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FluidOutcome {
+    /// The start rule, or `dependencies`.
+    pub start_rule: &'static str,
+    /// From the start to the last delivery.
+    pub time: Time,
+    /// The number of flows.
+    pub flow_count: u64,
+    /// Per flow. Empty where flows were not recorded.
+    pub flows: FlowColumns,
+    /// Per link of the network: time with a flow on it, and bytes.
+    pub links: LinkColumns,
+    /// Per link: bytes over what its rate would have carried in the whole time, 0 to 1. On a link
+    /// of which each flow has the whole rate it may be more.
+    pub utilisation: Vec<f64>,
+    /// The link with the highest utilisation (the first of several); none where no byte moved.
+    pub most_loaded_link: Option<u32>,
+    /// Per rank.
+    pub ranks: RankColumns,
+    /// Use of the links over time.
+    pub profile: Profile,
+    /// A chain of flows, each waiting for the one before, up to the last delivery. Empty where
+    /// flows were not recorded.
+    pub critical_path: Vec<Critical>,
+    /// Every setting that differs from the plain model.
+    pub settings: Vec<Setting>,
+    /// Steps that were replayed from an equal one.
+    pub replayed_steps: u64,
+}

@@ -7,6 +7,7 @@
 
 pub mod circuit;
 pub mod closed_form;
+pub mod fluid;
 
 use std::str::FromStr;
 

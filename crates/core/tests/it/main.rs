@@ -6,6 +6,7 @@ mod bound;
 mod capabilities;
 mod classic;
 mod few_slots;
+mod fluid;
 mod folded;
 mod mutation;
 mod optree;

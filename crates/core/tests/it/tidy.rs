@@ -60,7 +60,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 
 /// Engines inside `simulate` do not import each other.
-const ENGINES: &[&str] = &["circuit", "closed_form"];
+const ENGINES: &[&str] = &["circuit", "closed_form", "fluid"];
 
 #[test]
 fn imports_point_upwards_only() {

@@ -1,0 +1,442 @@
+//! Flows over routes share links max-min fairly.
+//!
+//! # The model
+//!
+//! A flow waits for the latencies of its links, then moves its bytes at a rate r(t) until the
+//! integral of r is its size. At every instant the rates are the max-min fair ones.
+//!
+//! **Definition.** Flow f has the route R_f and the weight w_f; link l has the capacity C_l. Rates
+//! are *feasible* if sum of r_f over flows on l <= C_l for each l. They are *max-min fair* if no flow
+//! can have more without a flow g of no higher r_g / w_g having less. A rate cap is a link of the
+//! flow's own. (Bertsekas and Gallager, Data Networks, section 6.5.2.)
+//!
+//! **Bottlenecks.** Feasible rates are max-min fair if and only if each flow f has a *bottleneck*: a
+//! full link on R_f on which no flow has a higher r / w than f. *If:* more for f means that on its
+//! full bottleneck some g has less, and r_g / w_g <= r_f / w_f. *Only if:* were there none, each full
+//! link of f would carry a flow with a higher r / w, from which a little could be given to f.
+//!
+//! **Levels.** So there is a level mu_l for each link, infinite where it is not full, with
+//! r_f = w_f * x_f and x_f = min of mu_l over R_f, and mu_l solves
+//!
+//! ```text
+//! sum over f on l of w_f * min(mu_l, y_fl) = C_l,    y_fl = min of mu_k over the other links k of f
+//! ```
+//!
+//! (and is infinite if the sum stays below C_l). *Filling* finds them: let a water level rise from 0
+//! and raise all flows with it; a link that becomes full at level m has mu_l = m and stops its
+//! flows. The sum for l up to level m depends only on which flows stopped below m. Hence the levels
+//! are unique, and they can be found from below: what happens at m depends on nothing above m.
+//!
+//! **Only what is touched is solved again.** Let some flows start or end. Call a link *clean* at
+//! level m if the flows on it that stop below m, and their levels, are the same before and after.
+//! Filling before and after the change agree on a clean link up to m: it becomes full below m in both
+//! or in neither. A link stops being clean only (a) because a flow on it starts or ends, or (b) at the
+//! level m at which a flow on it stops before but not after, or the other way round, and that is the
+//! level of another link which is not clean. So filling anew needs a queue of links that are not clean:
+//!
+//! * at the level at which such a link becomes full, its flows stop; their other links, if that is
+//!   not where they stopped before, are no longer clean;
+//! * at the level at which it was full before and is not now, the flows that it stopped go on; their
+//!   other links are no longer clean.
+//!
+//! Every other link keeps its level, and every flow that is stopped by none of these keeps its rate:
+//! in particular all flows below the first such level, and all flows outside the connected component
+//! of the change. For a link l that is not clean, with open flows (stopped by l, or by nothing yet)
+//! and flows stopped elsewhere at y_f,
+//!
+//! ```text
+//! (C_l - sum of w_f y_f over stopped flows) / (sum of w_f over open flows)
+//! ```
+//!
+//! is never above its level, as it takes those with y_f > mu_l at more than their rate. It is kept up
+//! to date in constant time per flow and link; the equation is solved when that bound comes to the
+//! front of the queue.
+//!
+//! **Classes.** Flows with one route and weight have one rate; they are one class with the sum of their
+//! weights. What each has moved since the class began is one number, so each ends when that
+//! number reaches its value at the start plus the size.
+//!
+//! # Time
+//!
+//! Times at the interface are whole picoseconds, to the nearest. Inside, instants, rates and
+//! volumes are binary floating-point numbers of 53 bits, since exact rates would be fractions that
+//! grow with every event. Three rules keep rounding from being seen:
+//!
+//! * two levels within 2^-40 of one another, relatively, are one: rates are max-min fair up to
+//!   1e-12;
+//! * ends and starts within 2^-10 ps + 2^-40 t after the first one at t are one instant, t. Errors
+//!   of rounding stay below that for thousands of dependent events, and a chain of n events is off
+//!   by less than n times that;
+//! * what happens at one instant is ordered by the flows' numbers. Nothing depends on anything else,
+//!   so a run is repeated exactly.
+//!
+//! # Start rules
+//!
+//! When a flow of step s from a to b may start, with a schedule: see [`StartRule`].
+//!
+//! ```
+//! use opticoll::network::{Link, Routed, Sharing};
+//! use opticoll::simulate::fluid::{self, Flow, Flows, Options};
+//! use opticoll::units::{Bytes, Time};
+//! // Two flows share a link of 10 Gb/s; the short one ends first, the other has all of it then.
+//! let link = Link { rate: "10Gb/s".parse()?, latency: Time::ZERO, sharing: Sharing::Shared };
+//! let network = Routed::new(3, vec![link], [((0, 2), vec![0]), ((1, 2), vec![0])]);
+//! let mut flows = Flows::default();
+//! flows.push(Flow::new(0, 2, Bytes::new(1000)), &[]);
+//! flows.push(Flow::new(1, 2, Bytes::new(3000)), &[]);
+//! let outcome = fluid::simulate_flows(&network, &flows, &Options::default())?;
+//! assert_eq!(outcome.flows.end, ["1.6us".parse()?, "3.2us".parse()?]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod endpoint;
+mod engine;
+mod flows;
+mod ledger;
+mod queue;
+mod shares;
+mod steps;
+
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use super::{Record, SimulationError};
+use crate::network::Network;
+use crate::outcome::{FluidOutcome, Setting};
+use crate::schedule::Schedule;
+use crate::spelling::{same_name, suggest};
+use crate::units::{Bytes, Rate, Time, UnitError};
+
+pub use endpoint::Endpoint;
+use engine::Engine;
+use flows::Dependencies;
+pub use flows::{Flow, Flows};
+use ledger::Ledger;
+use steps::{ScheduledSteps, Stepped};
+pub use steps::{StepFlow, Steps};
+
+/// Why flows were refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum FluidError {
+    /// An end of a flow is no rank.
+    #[error("flow {flow}: {rank} is no rank; the network has {ranks}, counted from 0")]
+    Rank {
+        /// The flow's index.
+        flow: usize,
+        /// The end.
+        rank: u32,
+        /// The number of ranks.
+        ranks: u32,
+    },
+    /// A flow goes nowhere.
+    #[error("flow {flow} goes from rank {rank} to itself; leave it out, a copy in place is free")]
+    SelfFlow {
+        /// The flow's index.
+        flow: usize,
+        /// Both of its ends.
+        rank: u32,
+    },
+    /// A flow waits for one that does not exist.
+    #[error("flow {flow} waits for flow {after}; there are {flows}, counted from 0")]
+    UnknownDependency {
+        /// The flow's index.
+        flow: usize,
+        /// What it waits for.
+        after: u32,
+        /// The number of flows.
+        flows: usize,
+    },
+    /// Flows wait for one another in a circle.
+    #[error("flow {flow} waits for itself, through the flows it waits for; none of them can start")]
+    Cycle {
+        /// A flow on the circle.
+        flow: usize,
+    },
+    /// A network's route has a link that the network does not have.
+    #[error(
+        "the route from rank {source_rank} to {destination} uses link {link}, which the network does not have"
+    )]
+    Link {
+        /// The link's index.
+        link: u32,
+        /// The sending rank.
+        source_rank: u32,
+        /// The receiving rank.
+        destination: u32,
+    },
+    /// The schedule is for another number of ranks.
+    #[error("the schedule is for {schedule} ranks, the network has {network}")]
+    Ranks {
+        /// Ranks of the schedule.
+        schedule: u32,
+        /// Ranks of the network.
+        network: u32,
+    },
+    /// More flows than 32 bits count.
+    #[error("too many flows: they are numbered with 32 bits")]
+    TooMany,
+    /// A time or size left 64 bits.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
+}
+
+/// When a flow of step s from rank a to rank b may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum StartRule {
+    /// When a and b have ended all their flows of earlier steps, sent and received: MPI's
+    /// `Sendrecv` with messages too large to be buffered.
+    #[default]
+    Rendezvous,
+    /// When a has.
+    Sender,
+    /// When everybody has: a barrier between steps.
+    Step,
+}
+
+/// All start rules, in the order of [`StartRule::ALL`]; the first is the default.
+pub const START_RULES: &[Record] = &[
+    Record {
+        name: "rendezvous",
+        summary: "A flow starts when both its ends have finished their earlier steps",
+        citation: "MPI standard, MPI_Sendrecv with synchronous messages",
+    },
+    Record {
+        name: "sender",
+        summary: "A flow starts when its sender has finished its earlier steps",
+        citation: "opticoll",
+    },
+    Record {
+        name: "step",
+        summary: "A flow starts when all flows of earlier steps have ended",
+        citation: "Valiant, A bridging model for parallel computation, CACM 1990",
+    },
+];
+
+impl StartRule {
+    /// All start rules, in the order of [`START_RULES`].
+    pub const ALL: [StartRule; 3] = [StartRule::Rendezvous, StartRule::Sender, StartRule::Step];
+
+    /// The name as typed.
+    pub fn name(self) -> &'static str {
+        START_RULES[self as usize].name
+    }
+}
+
+impl FromStr for StartRule {
+    type Err = SimulationError;
+
+    fn from_str(name: &str) -> Result<StartRule, SimulationError> {
+        StartRule::ALL
+            .into_iter()
+            .find(|rule| same_name(rule.name(), name))
+            .ok_or_else(|| SimulationError::Unknown {
+                what: "start rule",
+                name: name.into(),
+                hint: suggest(name, START_RULES.iter().map(|record| record.name)),
+            })
+    }
+}
+
+/// How much of a full link a flow gets, compared with the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Weights {
+    /// As much as every other: plain max-min fairness.
+    #[default]
+    Equal,
+    /// In proportion to 1 / latency of its route, as window-controlled transport does (SimGrid's
+    /// CM02). A route without latency has weight 1.
+    InverseLatency,
+}
+
+/// Traffic beside the flows, for which nothing waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Background {
+    /// The sending rank.
+    pub source: u32,
+    /// The receiving rank, another one.
+    pub destination: u32,
+    /// Its highest rate. None: its fair share.
+    pub rate: Option<Rate>,
+    /// When it begins; there is no latency.
+    pub from: Time,
+    /// When it ends. None: with the last flow.
+    pub until: Option<Time>,
+}
+
+/// Settings of a run. The default is the plain model, with flows recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Shares of a full link.
+    pub weights: Weights,
+    /// Costs at the ranks.
+    pub endpoint: Option<Endpoint>,
+    /// Traffic beside the flows.
+    pub background: Vec<Background>,
+    /// Whether to keep start, end, bottleneck and predecessor of each flow (28 bytes each), and
+    /// with them the critical path.
+    pub record_flows: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            weights: Weights::Equal,
+            endpoint: None,
+            background: Vec::new(),
+            record_flows: true,
+        }
+    }
+}
+
+impl Options {
+    /// Every setting that differs from the plain model.
+    pub fn settings(&self) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        let mut differs = |name, value: String, plain| {
+            settings.push(Setting { name, value, plain });
+        };
+        if self.weights == Weights::InverseLatency {
+            differs("weights", "1/route latency".into(), "equal");
+        }
+        for flow in &self.background {
+            let rate = flow
+                .rate
+                .map_or("its share".into(), |rate| rate.to_string());
+            let until = flow
+                .until
+                .map_or("the end".into(), |until| until.to_string());
+            let Background {
+                source,
+                destination,
+                from,
+                ..
+            } = flow;
+            let value = format!("{source} -> {destination}, {rate}, {from} to {until}");
+            differs("background", value, "none");
+        }
+        if let Some(endpoint) = &self.endpoint {
+            let rate = endpoint.rate.map_or("none".into(), |rate| rate.to_string());
+            differs("message_latency", endpoint.latency.to_string(), "0s");
+            differs("send_overhead", endpoint.send_overhead.to_string(), "0s");
+            differs(
+                "receive_overhead",
+                endpoint.receive_overhead.to_string(),
+                "0s",
+            );
+            differs("message_gap", endpoint.gap.to_string(), "0s");
+            differs("message_rate", rate, "none");
+            differs(
+                "eager_threshold",
+                endpoint.eager_threshold.to_string(),
+                "none",
+            );
+        }
+        settings
+    }
+}
+
+/// Runs flows that wait for one another.
+///
+/// # Errors
+/// Ends that are no ranks or the same one, unknown dependencies, flows that wait for one another in
+/// a circle, a route with an unknown link, a time beyond 64 bits.
+pub fn simulate_flows(
+    network: &dyn Network,
+    flows: &Flows,
+    options: &Options,
+) -> Result<FluidOutcome, FluidError> {
+    check_background(network, options)?;
+    let mut program = Dependencies::new(flows, network.ranks())?;
+    let mut engine = Engine::new(network, options);
+    engine.run(&mut program)?;
+    let counts = (flows.len() as u64, 0);
+    outcome(network, options, "dependencies", engine.ledger, counts)
+}
+
+/// Runs flows in steps.
+///
+/// # Errors
+/// Ends that are no ranks or the same one, a route with an unknown link, a time beyond 64 bits.
+pub fn simulate_steps(
+    network: &dyn Network,
+    steps: &dyn Steps,
+    rule: StartRule,
+    options: &Options,
+) -> Result<FluidOutcome, FluidError> {
+    check_background(network, options)?;
+    let eager = options
+        .endpoint
+        .map(|endpoint| endpoint.eager_threshold.get());
+    let may_replay = options.endpoint.is_none() && options.background.is_empty();
+    let mut program = Stepped::new(steps, network.ranks(), rule, eager, may_replay);
+    let mut engine = Engine::new(network, options);
+    engine.run(&mut program)?;
+    let mut ledger = engine.ledger;
+    let counts = program.close(&mut ledger);
+    outcome(network, options, rule.name(), ledger, counts)
+}
+
+/// Runs a schedule for a collective of some size. Each transfer is a flow.
+///
+/// # Errors
+/// As [`simulate_steps`]; a network with another number of ranks.
+pub fn simulate_schedule(
+    network: &dyn Network,
+    schedule: &Schedule,
+    size: Bytes,
+    rule: StartRule,
+    options: &Options,
+) -> Result<FluidOutcome, FluidError> {
+    if schedule.collective.ranks() != network.ranks() {
+        return Err(FluidError::Ranks {
+            schedule: schedule.collective.ranks(),
+            network: network.ranks(),
+        });
+    }
+    let steps = ScheduledSteps { schedule, size };
+    simulate_steps(network, &steps, rule, options)
+}
+
+fn outcome(
+    network: &dyn Network,
+    options: &Options,
+    start_rule: &'static str,
+    ledger: Ledger,
+    (flow_count, replayed_steps): (u64, u64),
+) -> Result<FluidOutcome, FluidError> {
+    let columns = ledger.close(network)?;
+    Ok(FluidOutcome {
+        start_rule,
+        time: columns.time,
+        flow_count,
+        flows: columns.flows,
+        links: columns.links,
+        utilisation: columns.utilisation,
+        most_loaded_link: columns.most_loaded_link,
+        ranks: columns.ranks,
+        profile: columns.profile,
+        critical_path: columns.critical_path,
+        settings: options.settings(),
+        replayed_steps,
+    })
+}
+
+fn check_background(network: &dyn Network, options: &Options) -> Result<(), FluidError> {
+    for (index, flow) in options.background.iter().enumerate() {
+        check_ends(index, flow.source, flow.destination, network.ranks())?;
+    }
+    Ok(())
+}
+
+fn check_ends(flow: usize, source: u32, destination: u32, ranks: u32) -> Result<(), FluidError> {
+    for rank in [source, destination] {
+        if rank >= ranks {
+            return Err(FluidError::Rank { flow, rank, ranks });
+        }
+    }
+    if source == destination {
+        return Err(FluidError::SelfFlow { flow, rank: source });
+    }
+    Ok(())
+}

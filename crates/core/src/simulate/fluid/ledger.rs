@@ -1,0 +1,372 @@
+//! What a run writes down: per link, rank and flow, and the use of the links over time.
+
+use super::FluidError;
+use crate::network::{Network, Sharing};
+use crate::outcome::{Critical, FlowColumns, LinkColumns, NONE, Profile, RankColumns};
+use crate::units::{Rate, Time, UnitError};
+
+/// Bins of a [`Profile`], at most.
+const BINS: usize = 256;
+
+/// The instant as the interface counts it: the nearest whole picosecond.
+pub(super) fn to_time(instant: f64) -> Result<Time, FluidError> {
+    // 2^64 itself is the first number that does not fit.
+    if instant >= u64::MAX as f64 {
+        return Err(FluidError::Unit(UnitError::Overflow {
+            what: "the time of the simulation".into(),
+            smallest: "picoseconds",
+        }));
+    }
+    Ok(Time::from_ps(instant.round() as u64))
+}
+
+/// Bytes per picosecond.
+pub(super) fn bytes_per_ps(rate: Rate) -> f64 {
+    rate.bits_per_second() as f64 / 8e12
+}
+
+#[derive(Clone, Default)]
+struct LinkUse {
+    bytes: u64,
+    busy: f64,
+    /// Classes on the link now.
+    present: u32,
+    since: f64,
+}
+
+/// The columns of recorded flows, by flow.
+#[derive(Default)]
+struct FlowLog {
+    start: Vec<Time>,
+    end: Vec<Time>,
+    bottleneck: Vec<u32>,
+    slowest: Vec<f64>,
+    waited_for: Vec<u32>,
+}
+
+/// What happened from one snapshot to the next, to be written down again later.
+pub(super) struct Stretch {
+    /// Link, bytes, busy ps: only links that were used.
+    links: Vec<(u32, u64, f64)>,
+    /// From and to (ps after the beginning), bytes times links per ps.
+    flowing: Vec<(f64, f64, f64)>,
+}
+
+/// Where a stretch began.
+struct Snapshot {
+    begin: f64,
+    links: Vec<LinkUse>,
+    flowing: Vec<(f64, f64, f64)>,
+}
+
+/// Sums and columns of a run.
+pub(super) struct Ledger {
+    links: Vec<LinkUse>,
+    sent: Vec<u64>,
+    received: Vec<u64>,
+    finish: Vec<f64>,
+    flows: Option<FlowLog>,
+    /// Bytes times links per bin.
+    bins: Vec<f64>,
+    bin_ps: f64,
+    /// Bytes times links per ps, now.
+    pub(super) flowing: f64,
+    /// Up to where `bins` has been filled.
+    written: f64,
+    snapshot: Option<Snapshot>,
+    pub(super) last_end: f64,
+    pub(super) last_flow: u32,
+}
+
+impl Ledger {
+    pub(super) fn new(network: &dyn Network, record_flows: bool) -> Ledger {
+        let ranks = network.ranks() as usize;
+        Ledger {
+            links: vec![LinkUse::default(); network.links().len()],
+            sent: vec![0; ranks],
+            received: vec![0; ranks],
+            finish: vec![0.0; ranks],
+            flows: record_flows.then(FlowLog::default),
+            bins: Vec::new(),
+            bin_ps: 1.0,
+            flowing: 0.0,
+            written: 0.0,
+            snapshot: None,
+            last_end: 0.0,
+            last_flow: NONE,
+        }
+    }
+
+    pub(super) fn records_flows(&self) -> bool {
+        self.flows.is_some()
+    }
+
+    /// A class of flows has come onto a link.
+    pub(super) fn occupy(&mut self, link: u32, now: f64) {
+        let link = &mut self.links[link as usize];
+        if link.present == 0 {
+            link.since = now;
+        }
+        link.present += 1;
+    }
+
+    /// A class of flows has left a link after moving so many bytes over it.
+    pub(super) fn vacate(&mut self, link: u32, now: f64, bytes: u64) {
+        let link = &mut self.links[link as usize];
+        link.present -= 1;
+        link.bytes += bytes;
+        if link.present == 0 {
+            link.busy += now - link.since;
+        }
+    }
+
+    /// Brings the use of the links over time up to `now`.
+    pub(super) fn flow_until(&mut self, now: f64) {
+        let (from, rate) = (self.written, self.flowing);
+        self.written = now;
+        if rate > 0.0 && now > from {
+            if let Some(snapshot) = &mut self.snapshot {
+                let begin = snapshot.begin;
+                snapshot.flowing.push((from - begin, now - begin, rate));
+            }
+            self.fill(from, now, rate);
+        }
+    }
+
+    fn fill(&mut self, from: f64, to: f64, rate: f64) {
+        while to > self.bin_ps * BINS as f64 {
+            for bin in 0..self.bins.len().div_ceil(2) {
+                let second = self.bins.get(2 * bin + 1).copied().unwrap_or(0.0);
+                self.bins[bin] = self.bins[2 * bin] + second;
+            }
+            self.bins.truncate(self.bins.len().div_ceil(2));
+            self.bin_ps *= 2.0;
+        }
+        let (first, last) = (from / self.bin_ps, to / self.bin_ps);
+        let bins = (last.ceil() as usize).min(BINS);
+        if self.bins.len() < bins {
+            self.bins.resize(bins, 0.0);
+        }
+        for bin in first as usize..bins {
+            let begin = first.max(bin as f64);
+            let end = last.min(bin as f64 + 1.0);
+            self.bins[bin] += (end - begin).max(0.0) * self.bin_ps * rate;
+        }
+    }
+
+    /// A flow may start, because the flow `waited_for` has ended.
+    pub(super) fn start(&mut self, flow: u32, now: f64, waited_for: u32) -> Result<(), FluidError> {
+        let Some(log) = &mut self.flows else {
+            return Ok(());
+        };
+        let flow = flow as usize;
+        if log.start.len() <= flow {
+            log.start.resize(flow + 1, Time::ZERO);
+            log.end.resize(flow + 1, Time::ZERO);
+            log.bottleneck.resize(flow + 1, NONE);
+            log.slowest.resize(flow + 1, f64::INFINITY);
+            log.waited_for.resize(flow + 1, NONE);
+        }
+        log.start[flow] = to_time(now)?;
+        log.waited_for[flow] = waited_for;
+        Ok(())
+    }
+
+    /// A flow now has this rate (bytes per ps), bounded by this link.
+    pub(super) fn rate(&mut self, flow: u32, rate: f64, bottleneck: Option<u32>) {
+        if let Some(log) = &mut self.flows
+            && rate < log.slowest[flow as usize]
+        {
+            log.slowest[flow as usize] = rate;
+            log.bottleneck[flow as usize] = bottleneck.unwrap_or(NONE);
+        }
+    }
+
+    /// A flow has been received.
+    pub(super) fn end(
+        &mut self,
+        flow: u32,
+        ends: (u32, u32),
+        bytes: u64,
+        now: f64,
+    ) -> Result<(), FluidError> {
+        let (source, destination) = (ends.0 as usize, ends.1 as usize);
+        self.sent[source] += bytes;
+        self.received[destination] += bytes;
+        self.finish[source] = self.finish[source].max(now);
+        self.finish[destination] = self.finish[destination].max(now);
+        self.note_end(flow, now)
+    }
+
+    fn note_end(&mut self, flow: u32, now: f64) -> Result<(), FluidError> {
+        if now >= self.last_end {
+            self.last_end = now;
+            self.last_flow = flow;
+        }
+        if let Some(log) = &mut self.flows {
+            log.end[flow as usize] = to_time(now)?;
+        }
+        Ok(())
+    }
+
+    /// From here on, what happens is kept as a [`Stretch`] as well. No class is on any link.
+    pub(super) fn take_snapshot(&mut self, now: f64) {
+        self.written = now;
+        self.snapshot = Some(Snapshot {
+            begin: now,
+            links: self.links.clone(),
+            flowing: Vec::new(),
+        });
+    }
+
+    /// What has happened since the snapshot.
+    pub(super) fn stretch(&mut self) -> Option<Stretch> {
+        let Snapshot {
+            links: before,
+            flowing,
+            ..
+        } = self.snapshot.take()?;
+        let links = (0u32..)
+            .zip(self.links.iter().zip(before))
+            .filter(|(_, (now, before))| now.busy > before.busy || now.bytes > before.bytes)
+            .map(|(index, (now, before))| (index, now.bytes - before.bytes, now.busy - before.busy))
+            .collect();
+        Some(Stretch { links, flowing })
+    }
+
+    /// Writes the use over time of a stretch that happens again from `now`.
+    pub(super) fn replay_flowing(&mut self, stretch: &Stretch, now: f64, end: f64) {
+        self.written = end;
+        for &(from, to, rate) in &stretch.flowing {
+            self.fill(now + from, now + to, rate);
+        }
+    }
+
+    /// Writes the links of a stretch that happened `times` more.
+    pub(super) fn replay_links(&mut self, stretch: &Stretch, times: u64) {
+        for &(link, bytes, busy) in &stretch.links {
+            let link = &mut self.links[link as usize];
+            link.bytes += bytes * times;
+            link.busy += busy * times as f64;
+        }
+    }
+
+    /// Writes the ranks of a flow that happened `times` more, the last time until `finish`.
+    pub(super) fn replay_ranks(&mut self, ends: (u32, u32), bytes: u64, times: u64, finish: f64) {
+        let (source, destination) = (ends.0 as usize, ends.1 as usize);
+        self.sent[source] += bytes * times;
+        self.received[destination] += bytes * times;
+        self.finish[source] = self.finish[source].max(finish);
+        self.finish[destination] = self.finish[destination].max(finish);
+    }
+
+    /// Writes a flow that was replayed, bounded as the flow `like` was.
+    pub(super) fn replay_flow(
+        &mut self,
+        flow: u32,
+        like: u32,
+        (start, end): (f64, f64),
+        waited_for: u32,
+    ) -> Result<(), FluidError> {
+        self.start(flow, start, waited_for)?;
+        if let Some(log) = &mut self.flows {
+            log.bottleneck[flow as usize] = log.bottleneck[like as usize];
+            log.slowest[flow as usize] = log.slowest[like as usize];
+        }
+        self.note_end(flow, end)
+    }
+
+    /// The columns, with links still in use counted up to the end.
+    pub(super) fn close(mut self, network: &dyn Network) -> Result<Columns, FluidError> {
+        let end = self.last_end;
+        self.flow_until(end);
+        let mut links = LinkColumns::default();
+        for link in &self.links {
+            let open = if link.present > 0 {
+                end - link.since
+            } else {
+                0.0
+            };
+            links.busy.push(to_time(link.busy + open)?);
+            links.bytes.push(link.bytes);
+        }
+        let capacity: f64 = network
+            .links()
+            .iter()
+            .filter(|link| link.sharing == Sharing::Shared)
+            .map(|link| bytes_per_ps(link.rate))
+            .sum();
+        let utilisation: Vec<f64> = network
+            .links()
+            .iter()
+            .zip(&links.bytes)
+            .map(|(link, &bytes)| match bytes {
+                0 => 0.0,
+                _ => bytes as f64 / (bytes_per_ps(link.rate) * end),
+            })
+            .collect();
+        let whole = capacity * self.bin_ps;
+        let finish: Result<Vec<Time>, FluidError> =
+            self.finish.iter().copied().map(to_time).collect();
+        let log = self.flows.take().unwrap_or_default();
+        Ok(Columns {
+            time: to_time(end)?,
+            critical_path: critical_path(&log, self.last_flow),
+            flows: FlowColumns {
+                start: log.start,
+                end: log.end,
+                bottleneck: log.bottleneck,
+                waited_for: log.waited_for,
+            },
+            links,
+            most_loaded_link: most_loaded(&utilisation),
+            utilisation,
+            ranks: RankColumns {
+                sent: self.sent,
+                received: self.received,
+                finish: finish?,
+            },
+            profile: Profile {
+                bin: to_time(self.bin_ps)?,
+                share: self.bins.iter().map(|bytes| bytes / whole).collect(),
+            },
+        })
+    }
+}
+
+/// What [`Ledger::close`] hands back.
+pub(super) struct Columns {
+    pub(super) time: Time,
+    pub(super) flows: FlowColumns,
+    pub(super) links: LinkColumns,
+    pub(super) utilisation: Vec<f64>,
+    pub(super) most_loaded_link: Option<u32>,
+    pub(super) ranks: RankColumns,
+    pub(super) profile: Profile,
+    pub(super) critical_path: Vec<Critical>,
+}
+
+fn critical_path(log: &FlowLog, last: u32) -> Vec<Critical> {
+    let mut path = Vec::new();
+    let mut flow = last;
+    while let Some(&start) = log.start.get(flow as usize) {
+        path.push(Critical {
+            transfer: flow as usize,
+            start,
+            end: log.end[flow as usize],
+        });
+        flow = log.waited_for[flow as usize];
+    }
+    path.reverse();
+    path
+}
+
+fn most_loaded(utilisation: &[f64]) -> Option<u32> {
+    let mut most: Option<(u32, f64)> = None;
+    for (link, &share) in (0u32..).zip(utilisation) {
+        if share > most.map_or(0.0, |(_, most)| most) {
+            most = Some((link, share));
+        }
+    }
+    most.map(|(link, _)| link)
+}

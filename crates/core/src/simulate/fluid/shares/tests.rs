@@ -1,0 +1,169 @@
+//! Rates against the definition, after each of many random changes.
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::Shares;
+
+/// A class as the test keeps it.
+struct Kept {
+    class: u32,
+    route: Vec<u32>,
+    cap: f64,
+    weight: f64,
+}
+
+/// Textbook filling: raise all levels together; what a full link (or a cap) stops, stays.
+fn filled(capacities: &[f64], classes: &[Kept]) -> Vec<f64> {
+    let mut levels = vec![f64::INFINITY; classes.len()];
+    loop {
+        // The lowest level at which a link with classes on the rise, or a cap, stops some.
+        let mut lowest = (f64::INFINITY, None);
+        for (link, &capacity) in (0u32..).zip(capacities) {
+            let (mut stopped, mut rising) = (0.0, 0.0);
+            for (kept, level) in classes.iter().zip(&levels) {
+                let times = kept.route.iter().filter(|&&on| on == link).count() as f64;
+                if level.is_finite() {
+                    stopped += times * kept.weight * level;
+                } else {
+                    rising += times * kept.weight;
+                }
+            }
+            if rising > 0.0 && (capacity - stopped) / rising < lowest.0 {
+                lowest = ((capacity - stopped) / rising, Some(link));
+            }
+        }
+        let mut capped = None;
+        for (index, (kept, level)) in classes.iter().zip(&levels).enumerate() {
+            if level.is_infinite() && kept.cap / kept.weight < lowest.0 {
+                lowest = (kept.cap / kept.weight, None);
+                capped = Some(index);
+            }
+        }
+        if let Some(index) = capped {
+            levels[index] = lowest.0;
+        } else if let Some(link) = lowest.1 {
+            for (kept, level) in classes.iter().zip(&mut levels) {
+                if level.is_infinite() && kept.route.contains(&link) {
+                    *level = lowest.0;
+                }
+            }
+        } else {
+            return levels;
+        }
+    }
+}
+
+/// Checks the definition: no link over its capacity; for each class a full link on which no class
+/// has a higher level.
+fn check(shares: &Shares, capacities: &[f64], classes: &[Kept], place: &str) {
+    let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other;
+    let mut load = vec![0.0; capacities.len()];
+    let mut highest = vec![0f64; capacities.len()];
+    for kept in classes {
+        let level = shares.level(kept.class);
+        assert!(
+            level * kept.weight <= kept.cap * (1.0 + 1e-9),
+            "{place}: over its cap"
+        );
+        for &link in &kept.route {
+            load[link as usize] += level * kept.weight;
+            highest[link as usize] = highest[link as usize].max(level);
+        }
+    }
+    for (load, &capacity) in load.iter().zip(capacities) {
+        assert!(
+            *load <= capacity * (1.0 + 1e-9),
+            "{place}: {load} on {capacity}"
+        );
+    }
+    for kept in classes {
+        let level = shares.level(kept.class);
+        let is_bottleneck = |link: &u32| {
+            let link = *link as usize;
+            near(load[link], capacities[link]) && highest[link] <= level * (1.0 + 1e-9)
+        };
+        let bounded = kept.route.iter().any(is_bottleneck) || near(level * kept.weight, kept.cap);
+        assert!(bounded, "{place}: a class at {level} on {:?}", kept.route);
+        if let Some(link) = shares.bottleneck(kept.class) {
+            assert!(is_bottleneck(&link), "{place}: {link} is no bottleneck");
+        }
+    }
+    for (kept, level) in classes.iter().zip(filled(capacities, classes)) {
+        let got = shares.level(kept.class);
+        assert!(near(got, level), "{place}: {got}, {level} by filling");
+    }
+}
+
+#[test]
+fn rates_are_max_min_fair_after_every_change() {
+    for seed in 0..400 {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let links = random.random_range(1..12);
+        // Few distinct capacities and weights, so that levels often tie.
+        let even = seed % 2 == 0;
+        let capacities: Vec<f64> = (0..links)
+            .map(|_| f64::from(random.random_range(1..4u32)) * 0.0125)
+            .collect();
+        let mut shares = Shares::new(capacities.iter().copied());
+        let (mut classes, mut changed): (Vec<Kept>, Vec<u32>) = (Vec::new(), Vec::new());
+        for change in 0..60 {
+            for _ in 0..random.random_range(1..4) {
+                let weight = match even {
+                    true => f64::from(random.random_range(1..3u32)),
+                    false => random.random_range(0.1..3.0),
+                };
+                let choice = random.random_range(0..4);
+                if choice < 2 || classes.is_empty() {
+                    let mut route: Vec<u32> = (0..links)
+                        .filter(|_| random.random_range(0..3) == 0)
+                        .collect();
+                    if route.is_empty() {
+                        route.push(random.random_range(0..links));
+                    }
+                    let cap = match random.random_range(0..4) {
+                        0 => random.random_range(0.001..0.03),
+                        _ => f64::INFINITY,
+                    };
+                    let class = shares.add_class(&route, cap);
+                    shares.set_weight(class, weight);
+                    classes.push(Kept {
+                        class,
+                        route,
+                        cap,
+                        weight,
+                    });
+                } else {
+                    let at = random.random_range(0..classes.len());
+                    if choice == 2 {
+                        shares.set_weight(classes[at].class, weight);
+                        classes[at].weight = weight;
+                    } else {
+                        let gone = classes.swap_remove(at);
+                        shares.set_weight(gone.class, 0.0);
+                        shares.remove_class(gone.class);
+                    }
+                }
+            }
+            let before: Vec<f64> = classes
+                .iter()
+                .map(|kept| shares.level(kept.class))
+                .collect();
+            changed.clear();
+            shares.settle(&mut changed);
+            check(
+                &shares,
+                &capacities,
+                &classes,
+                &format!("seed {seed}, change {change}"),
+            );
+            for (kept, before) in classes.iter().zip(before) {
+                let moved = shares.level(kept.class) != before;
+                assert!(
+                    !moved || changed.contains(&kept.class),
+                    "a change was not told"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,565 @@
+//! Flows in steps, under a start rule; a step that comes again is not simulated again.
+//!
+//! Ranks may be in different steps, so only those steps are in memory that some rank is in. A rank's
+//! flows of one step are a *group*; the groups of a rank follow one another.
+//!
+//! **Replaying.** When every flow begun so far has ended, nothing of the past bears on the future but
+//! the instant: links are free, all ranks may go on. If the next step then has the same flows (ends
+//! and sizes, in order) as an earlier step that began and ended so, with no flow of another step
+//! beside it, it takes exactly as long and uses links in the same way, shifted in time. The second
+//! time such a step comes it is simulated once more and written down; from the third on it is
+//! replayed. (So steps that never come again cost no memory but a hash.)
+
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+
+use super::engine::{Event, Message, Program};
+use super::ledger::{Ledger, Stretch};
+use super::{FluidError, StartRule};
+use crate::outcome::NONE;
+use crate::schedule::Schedule;
+use crate::units::{Bytes, UnitError};
+
+/// Flows of written-down steps, at most.
+const REPLAY_FLOWS: usize = 1 << 20;
+
+/// Bytes from one rank to another in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StepFlow {
+    /// The sending rank.
+    pub source: u32,
+    /// The receiving rank, another one.
+    pub destination: u32,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Flows in steps, made step by step, so that they need not be in memory all at once.
+pub trait Steps {
+    /// The number of steps.
+    fn steps(&self) -> usize;
+
+    /// Appends the flows of a step.
+    ///
+    /// # Errors
+    /// A size beyond 64 bits.
+    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError>;
+}
+
+/// The transfers of a schedule, for a collective of some size.
+pub(super) struct ScheduledSteps<'a> {
+    pub(super) schedule: &'a Schedule,
+    pub(super) size: Bytes,
+}
+
+impl Steps for ScheduledSteps<'_> {
+    fn steps(&self) -> usize {
+        self.schedule.steps()
+    }
+
+    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
+        let collective = &self.schedule.collective;
+        let uniform = collective.uniform_chunk_bytes(self.size);
+        for index in self.schedule.step(step) {
+            let count = self.schedule.count()[index];
+            let known = uniform.and_then(|chunk| chunk.get().checked_mul(u64::from(count)));
+            let bytes = match known {
+                Some(bytes) => bytes,
+                None => collective
+                    .range_bytes(self.size, self.schedule.chunk()[index], count)?
+                    .get(),
+            };
+            flows.push(StepFlow {
+                source: self.schedule.source()[index],
+                destination: self.schedule.destination()[index],
+                bytes,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A flow in memory.
+struct Loaded {
+    flow: StepFlow,
+    /// Ranks whose earlier steps it waits for.
+    waits: u8,
+    /// Ends that are still to come.
+    ends: u8,
+    source_group: u32,
+    destination_group: u32,
+}
+
+/// A rank's flows of one step.
+#[derive(Default)]
+struct Group {
+    step: usize,
+    /// Ends of its flows at this rank that are still to come.
+    pending: u32,
+    /// The rank's group after this one.
+    next: u32,
+    /// Flows that may start only when this group's turn has come.
+    waiting: Vec<u32>,
+}
+
+/// A step that is written down.
+struct Replay {
+    flows: Vec<StepFlow>,
+    duration: f64,
+    /// When each flow ended, after the beginning.
+    ends: Vec<f64>,
+    stretch: Stretch,
+    /// The flow with which the step began when it was written down.
+    first_flow: u32,
+    times: u64,
+    last_begin: f64,
+}
+
+/// A step that began when all was quiet, and which is to be written down.
+struct Watched {
+    hash: u64,
+    step: usize,
+    begin: f64,
+    flows: Vec<StepFlow>,
+    first_flow: u32,
+    ends: Vec<f64>,
+}
+
+/// Steps under way.
+pub(super) struct Stepped<'a> {
+    steps: &'a dyn Steps,
+    ranks: u32,
+    rule: StartRule,
+    /// Messages up to this size do not wait for their receiver.
+    eager: Option<u64>,
+    may_replay: bool,
+    next_step: usize,
+    next_flow: u32,
+    buffer: Vec<StepFlow>,
+    /// The flows from `first_loaded` on.
+    loaded: VecDeque<Loaded>,
+    first_loaded: u32,
+    groups: Vec<Group>,
+    free_groups: Vec<u32>,
+    /// By rank: the group whose turn it is, and its last one in memory.
+    current: Vec<u32>,
+    newest: Vec<u32>,
+    /// Ranks that may have run out of groups.
+    idle: Vec<u32>,
+    /// By rank: the last flow that ended there, and when. Only where flows are recorded.
+    last: Vec<(u32, f64)>,
+    seen: FxHashSet<u64>,
+    replays: Vec<Replay>,
+    by_hash: FxHashMap<u64, u32>,
+    replay_flows: usize,
+    latest_replay: Option<u32>,
+    watched: Option<Watched>,
+    replayed: u64,
+}
+
+impl<'a> Stepped<'a> {
+    pub(super) fn new(
+        steps: &'a dyn Steps,
+        ranks: u32,
+        rule: StartRule,
+        eager: Option<u64>,
+        may_replay: bool,
+    ) -> Stepped<'a> {
+        Stepped {
+            steps,
+            ranks,
+            rule,
+            eager,
+            may_replay,
+            next_step: 0,
+            next_flow: 0,
+            buffer: Vec::new(),
+            loaded: VecDeque::new(),
+            first_loaded: 0,
+            groups: Vec::new(),
+            free_groups: Vec::new(),
+            current: vec![NONE; ranks as usize],
+            newest: vec![NONE; ranks as usize],
+            idle: (0..ranks).collect(),
+            last: Vec::new(),
+            seen: FxHashSet::default(),
+            replays: Vec::new(),
+            by_hash: FxHashMap::default(),
+            replay_flows: 0,
+            latest_replay: None,
+            watched: None,
+            replayed: 0,
+        }
+    }
+
+    /// Writes down what was replayed; the number of flows and of replayed steps.
+    pub(super) fn close(self, ledger: &mut Ledger) -> (u64, u64) {
+        for replay in self.replays.iter().filter(|replay| replay.times > 0) {
+            ledger.replay_links(&replay.stretch, replay.times);
+            for (flow, end) in replay.flows.iter().zip(&replay.ends) {
+                let ends = (flow.source, flow.destination);
+                let finish = replay.last_begin + end;
+                ledger.replay_ranks(ends, flow.bytes, replay.times, finish);
+            }
+        }
+        (u64::from(self.next_flow), self.replayed)
+    }
+
+    /// All flows have ended: replays steps as long as they are known, then loads the next one.
+    fn begin_quietly(
+        &mut self,
+        mut now: f64,
+        ready: &mut Vec<Message>,
+        ledger: &mut Ledger,
+    ) -> Result<f64, FluidError> {
+        self.write_down(now, ledger);
+        while self.next_step < self.steps.steps() {
+            self.fill_buffer()?;
+            let known = if self.may_replay { self.find() } else { None };
+            if let Some(replay) = known {
+                now = self.replay(replay, now, ledger)?;
+                continue;
+            }
+            if self.may_replay && !self.buffer.is_empty() {
+                self.watch(now, ledger);
+            }
+            let empty = self.buffer.is_empty();
+            self.load(now, ready, ledger)?;
+            if !empty {
+                break;
+            }
+        }
+        Ok(now)
+    }
+
+    fn fill_buffer(&mut self) -> Result<(), FluidError> {
+        self.buffer.clear();
+        self.steps.step(self.next_step, &mut self.buffer)?;
+        if self.buffer.len() >= (NONE - self.next_flow) as usize {
+            return Err(FluidError::TooMany);
+        }
+        Ok(())
+    }
+
+    /// The written-down step with the buffer's flows.
+    fn find(&mut self) -> Option<u32> {
+        let equal = |replays: &[Replay], replay: u32, flows: &[StepFlow]| {
+            replays[replay as usize].flows == flows
+        };
+        if let Some(latest) = self.latest_replay
+            && equal(&self.replays, latest, &self.buffer)
+        {
+            return Some(latest);
+        }
+        if self.by_hash.is_empty() {
+            return None;
+        }
+        let found = self.by_hash.get(&hash(&self.buffer)).copied();
+        let found = found.filter(|&replay| equal(&self.replays, replay, &self.buffer));
+        self.latest_replay = found;
+        found
+    }
+
+    fn replay(&mut self, index: u32, now: f64, ledger: &mut Ledger) -> Result<f64, FluidError> {
+        let replay = &mut self.replays[index as usize];
+        replay.times += 1;
+        replay.last_begin = now;
+        self.replayed += 1;
+        let end = now + replay.duration;
+        ledger.replay_flowing(&replay.stretch, now, end);
+        let first = self.next_flow;
+        self.next_flow += replay.flows.len() as u32;
+        self.next_step += 1;
+        self.first_loaded = self.next_flow;
+        ledger.last_end = end;
+        if ledger.records_flows() {
+            // All flows of a step look back at the steps before, not at one another.
+            let replay = &self.replays[index as usize];
+            let before: Vec<u32> = replay
+                .flows
+                .iter()
+                .map(|flow| self.waited_for(flow, ledger))
+                .collect();
+            for (at, (flow, flow_end)) in replay.flows.iter().zip(&replay.ends).enumerate() {
+                let at = at as u32;
+                let span = (now, now + flow_end);
+                let waited_for = before[at as usize];
+                ledger.replay_flow(first + at, replay.first_flow + at, span, waited_for)?;
+                for rank in [flow.source, flow.destination] {
+                    let last = &mut self.last[rank as usize];
+                    if span.1 >= last.1 || last.0 < first {
+                        *last = (first + at, span.1);
+                    }
+                }
+            }
+        }
+        Ok(end)
+    }
+
+    /// Remembers the step in the buffer, and watches it if it has come before.
+    fn watch(&mut self, now: f64, ledger: &mut Ledger) {
+        let hash = hash(&self.buffer);
+        let again = !self.seen.insert(hash);
+        let room = self.replay_flows + self.buffer.len() <= REPLAY_FLOWS;
+        if again && room && !self.by_hash.contains_key(&hash) {
+            ledger.take_snapshot(now);
+            self.watched = Some(Watched {
+                hash,
+                step: self.next_step,
+                begin: now,
+                flows: self.buffer.clone(),
+                first_flow: self.next_flow,
+                ends: vec![0.0; self.buffer.len()],
+            });
+        }
+    }
+
+    /// Writes the watched step down, if it was alone.
+    fn write_down(&mut self, now: f64, ledger: &mut Ledger) {
+        let Some(watched) = self.watched.take() else {
+            return;
+        };
+        let Some(stretch) = ledger.stretch() else {
+            return;
+        };
+        if watched.step + 1 != self.next_step {
+            return;
+        }
+        self.replay_flows += watched.flows.len();
+        self.by_hash.insert(watched.hash, self.replays.len() as u32);
+        self.replays.push(Replay {
+            duration: now - watched.begin,
+            flows: watched.flows,
+            ends: watched.ends,
+            stretch,
+            first_flow: watched.first_flow,
+            times: 0,
+            last_begin: 0.0,
+        });
+    }
+
+    /// Puts the buffer's flows, the next step, into memory.
+    fn load(
+        &mut self,
+        now: f64,
+        ready: &mut Vec<Message>,
+        ledger: &mut Ledger,
+    ) -> Result<(), FluidError> {
+        let step = self.next_step;
+        self.next_step += 1;
+        for at in 0..self.buffer.len() {
+            let flow = self.buffer[at];
+            let index = self.next_flow;
+            super::check_ends(index as usize, flow.source, flow.destination, self.ranks)?;
+            self.next_flow += 1;
+            let mut loaded = Loaded {
+                flow,
+                waits: 0,
+                ends: 2,
+                source_group: NONE,
+                destination_group: NONE,
+            };
+            if self.rule != StartRule::Step {
+                let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);
+                let both = self.rule == StartRule::Rendezvous && !eager;
+                loaded.source_group = self.join_group(flow.source, step);
+                loaded.destination_group = self.join_group(flow.destination, step);
+                loaded.waits += u8::from(self.waits(index, flow.source, loaded.source_group));
+                if both {
+                    let group = loaded.destination_group;
+                    loaded.waits += u8::from(self.waits(index, flow.destination, group));
+                }
+            }
+            let starts = loaded.waits == 0;
+            self.loaded.push_back(loaded);
+            if starts {
+                self.start(index, now, ready, ledger)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The group of a rank in the newest step, with one end more to come.
+    fn join_group(&mut self, rank: u32, step: usize) -> u32 {
+        let newest = self.newest[rank as usize];
+        let known = newest != NONE && self.groups[newest as usize].step == step;
+        let group = if known {
+            newest
+        } else {
+            let group = self.free_groups.pop().unwrap_or_else(|| {
+                self.groups.push(Group::default());
+                self.groups.len() as u32 - 1
+            });
+            let state = &mut self.groups[group as usize];
+            (state.step, state.pending, state.next) = (step, 0, NONE);
+            if newest == NONE {
+                self.current[rank as usize] = group;
+            } else {
+                self.groups[newest as usize].next = group;
+            }
+            self.newest[rank as usize] = group;
+            group
+        };
+        self.groups[group as usize].pending += 1;
+        group
+    }
+
+    /// Whether a flow must wait for the turn of a rank's group; if so the group knows.
+    fn waits(&mut self, flow: u32, rank: u32, group: u32) -> bool {
+        let waits = self.current[rank as usize] != group;
+        if waits {
+            self.groups[group as usize].waiting.push(flow);
+        }
+        waits
+    }
+
+    fn start(
+        &mut self,
+        index: u32,
+        now: f64,
+        ready: &mut Vec<Message>,
+        ledger: &mut Ledger,
+    ) -> Result<(), FluidError> {
+        let flow = self.loaded[(index - self.first_loaded) as usize].flow;
+        if ledger.records_flows() {
+            ledger.start(index, now, self.waited_for(&flow, ledger))?;
+        }
+        ready.push(Message {
+            flow: index,
+            source: flow.source,
+            destination: flow.destination,
+            bytes: flow.bytes,
+            cap: f64::INFINITY,
+            start: now,
+        });
+        Ok(())
+    }
+
+    /// The flow whose end let one start.
+    fn waited_for(&self, flow: &StepFlow, ledger: &Ledger) -> u32 {
+        let last = |rank: u32| self.last[rank as usize];
+        match self.rule {
+            StartRule::Step => ledger.last_flow,
+            StartRule::Sender => last(flow.source).0,
+            StartRule::Rendezvous => {
+                let (source, destination) = (last(flow.source), last(flow.destination));
+                let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);
+                let by_destination = source.0 == NONE || destination.1 > source.1;
+                if destination.0 != NONE && !eager && by_destination {
+                    destination.0
+                } else {
+                    source.0
+                }
+            }
+        }
+    }
+
+    /// A flow's end at its sender or its receiver.
+    fn end_at(
+        &mut self,
+        index: u32,
+        at_source: bool,
+        now: f64,
+        ready: &mut Vec<Message>,
+        ledger: &mut Ledger,
+    ) -> Result<(), FluidError> {
+        let loaded = &mut self.loaded[(index - self.first_loaded) as usize];
+        loaded.ends -= 1;
+        let (rank, group) = if at_source {
+            (loaded.flow.source, loaded.source_group)
+        } else {
+            (loaded.flow.destination, loaded.destination_group)
+        };
+        if let Some(last) = self.last.get_mut(rank as usize) {
+            *last = (index, now);
+        }
+        if group == NONE {
+            return Ok(());
+        }
+        self.groups[group as usize].pending -= 1;
+        // The rank goes on past every group of which all flows have ended.
+        loop {
+            let current = self.current[rank as usize];
+            if current == NONE || self.groups[current as usize].pending > 0 {
+                break;
+            }
+            let next = self.groups[current as usize].next;
+            self.free_groups.push(current);
+            self.current[rank as usize] = next;
+            if next == NONE {
+                self.newest[rank as usize] = NONE;
+                self.idle.push(rank);
+                break;
+            }
+            let mut waiting = std::mem::take(&mut self.groups[next as usize].waiting);
+            for flow in waiting.drain(..) {
+                let loaded = &mut self.loaded[(flow - self.first_loaded) as usize];
+                loaded.waits -= 1;
+                if loaded.waits == 0 {
+                    self.start(flow, now, ready, ledger)?;
+                }
+            }
+            self.groups[next as usize].waiting = waiting;
+        }
+        Ok(())
+    }
+}
+
+impl Program for Stepped<'_> {
+    fn advance(
+        &mut self,
+        mut now: f64,
+        events: &[Event],
+        quiet: bool,
+        ready: &mut Vec<Message>,
+        ledger: &mut Ledger,
+    ) -> Result<f64, FluidError> {
+        if ledger.records_flows() && self.last.is_empty() {
+            self.last = vec![(NONE, 0.0); self.ranks as usize];
+        }
+        for event in events {
+            if event.received
+                && let Some(watched) = &mut self.watched
+                && let Some(end) = watched
+                    .ends
+                    .get_mut((event.flow - watched.first_flow) as usize)
+            {
+                *end = now - watched.begin;
+            }
+            if event.sent {
+                self.end_at(event.flow, true, now, ready, ledger)?;
+            }
+            if event.received {
+                self.end_at(event.flow, false, now, ready, ledger)?;
+            }
+        }
+        while self.loaded.front().is_some_and(|loaded| loaded.ends == 0) {
+            self.loaded.pop_front();
+            self.first_loaded += 1;
+        }
+        if quiet && self.loaded.is_empty() {
+            now = self.begin_quietly(now, ready, ledger)?;
+        }
+        // A rank without a group may be in a step that is not in memory yet.
+        while self.rule != StartRule::Step
+            && self.next_step < self.steps.steps()
+            && let Some(&rank) = self.idle.last()
+        {
+            if self.current[rank as usize] != NONE {
+                self.idle.pop();
+                continue;
+            }
+            self.fill_buffer()?;
+            self.load(now, ready, ledger)?;
+        }
+        Ok(now)
+    }
+}
+
+fn hash(flows: &[StepFlow]) -> u64 {
+    let mut hasher = FxHasher::default();
+    flows.hash(&mut hasher);
+    hasher.finish()
+}

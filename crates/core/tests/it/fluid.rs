@@ -1,0 +1,7 @@
+//! The fluid simulator: against another simulator, against theory, and against a slow one.
+
+#[allow(unreachable_pub)]
+mod networks;
+mod properties;
+mod reference;
+mod theory;

@@ -1,0 +1,352 @@
+//! Star, fat tree and dragonfly as the reference values describe them, and its collectives: plain
+//! arithmetic, written for the tests alone.
+
+use opticoll::network::{Link, Network, Sharing};
+use opticoll::simulate::fluid::{StepFlow, Steps};
+use opticoll::units::{Rate, Time, UnitError};
+
+/// 12.5 GB/s.
+const LINK_BITS_PER_SECOND: u64 = 100_000_000_000;
+
+/// A link `times` as fast as a plain one.
+pub fn link(times: u64, latency: Time) -> Link {
+    Link {
+        rate: Rate::from_bits_per_second(LINK_BITS_PER_SECOND * times).unwrap(),
+        latency,
+        sharing: Sharing::Shared,
+    }
+}
+
+/// A platform by its name in the reference; `parameters` as written there.
+pub fn platform(
+    name: &str,
+    ranks: u32,
+    parameters: Option<&str>,
+    latency: Time,
+) -> Box<dyn Network> {
+    match name {
+        "star" => Box::new(Star::new(ranks, latency)),
+        "fat_tree" => Box::new(FatTree::new(parameters.unwrap(), latency)),
+        _ => Box::new(Dragonfly::new(parameters.unwrap(), latency)),
+    }
+}
+
+/// One switch; link r leads up from rank r, link N + r down to it.
+pub struct Star {
+    ranks: u32,
+    links: Vec<Link>,
+}
+
+impl Star {
+    pub fn new(ranks: u32, latency: Time) -> Star {
+        Star {
+            ranks,
+            links: vec![link(1, latency); 2 * ranks as usize],
+        }
+    }
+}
+
+impl Network for Star {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        links.extend([source, self.ranks + destination]);
+    }
+
+    fn link_name(&self, link: u32) -> String {
+        format!("star {link}")
+    }
+}
+
+/// A tree of levels: a node is a vector of digits, and digit l changes between level l and l + 1.
+pub struct FatTree {
+    down: Vec<u32>,
+    up: Vec<u32>,
+    cables: Vec<u32>,
+    /// By level: the first link up from it; links down are as many places further on.
+    first: Vec<u32>,
+    all_up: u32,
+    links: Vec<Link>,
+}
+
+fn numbers(list: &str) -> Vec<u32> {
+    list.split(',')
+        .map(|number| number.parse().unwrap())
+        .collect()
+}
+
+impl FatTree {
+    /// `levels;down;up;cables`, such as `2;8,8;1,4;1,1`.
+    pub fn new(parameters: &str, latency: Time) -> FatTree {
+        let parts: Vec<Vec<u32>> = parameters.split(';').map(numbers).collect();
+        let (down, up, cables) = (parts[1].clone(), parts[2].clone(), parts[3].clone());
+        let levels = down.len();
+        let mut first = Vec::new();
+        let mut all_up = 0;
+        for level in 0..levels {
+            let nodes: u32 =
+                up[..level].iter().product::<u32>() * down[level..].iter().product::<u32>();
+            first.push(all_up);
+            all_up += nodes * up[level] * cables[level];
+        }
+        FatTree {
+            down,
+            up,
+            cables,
+            first,
+            all_up,
+            links: vec![link(1, latency); 2 * all_up as usize],
+        }
+    }
+
+    fn number(&self, level: usize, digits: &[u32]) -> u32 {
+        let mut number = 0;
+        for at in (0..digits.len()).rev() {
+            let radix = if at < level {
+                self.up[at]
+            } else {
+                self.down[at]
+            };
+            number = number * radix + digits[at];
+        }
+        number
+    }
+}
+
+impl Network for FatTree {
+    fn ranks(&self) -> u32 {
+        self.down.iter().product()
+    }
+
+    fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        let levels = self.down.len();
+        let (mut node, mut goal) = ([0; 8], [0; 8]);
+        let (mut from, mut to) = (source, destination);
+        for at in 0..levels {
+            (node[at], goal[at]) = (from % self.down[at], to % self.down[at]);
+            (from, to) = (from / self.down[at], to / self.down[at]);
+        }
+        let (node, goal) = (&mut node[..levels], &goal[..levels]);
+        let (mut level, mut quotient) = (0, destination);
+        while level == 0 || node[level..] != goal[level..] {
+            let ports = self.up[level] * self.cables[level];
+            let port = quotient % ports;
+            links.push(self.first[level] + self.number(level, node) * ports + port);
+            node[level] = port % self.up[level];
+            quotient /= self.up[level];
+            level += 1;
+        }
+        while level > 0 {
+            level -= 1;
+            let ports = self.up[level] * self.cables[level];
+            let port = node[level] + self.up[level] * (source % self.cables[level]);
+            node[level] = goal[level];
+            links.push(self.all_up + self.first[level] + self.number(level, node) * ports + port);
+        }
+    }
+
+    fn link_name(&self, link: u32) -> String {
+        format!("tree {link}")
+    }
+}
+
+/// Groups of chassis of routers of ranks; all-to-all at each level.
+pub struct Dragonfly {
+    groups: u32,
+    chassis: u32,
+    routers: u32,
+    hosts: u32,
+    links: Vec<Link>,
+}
+
+impl Dragonfly {
+    /// `groups,blue;chassis,black;routers,green;hosts`.
+    pub fn new(parameters: &str, latency: Time) -> Dragonfly {
+        let parts: Vec<Vec<u32>> = parameters.split(';').map(numbers).collect();
+        let (groups, chassis, routers, hosts) =
+            (parts[0][0], parts[1][0], parts[2][0], parts[3][0]);
+        let all = groups * chassis * routers;
+        let mut links = vec![link(1, latency); 2 * (all * hosts) as usize];
+        for (count, times) in [
+            (all * routers, parts[2][1]),
+            (all * chassis, parts[1][1]),
+            (groups * groups, parts[0][1]),
+        ] {
+            links.extend(vec![link(u64::from(times), latency); count as usize]);
+        }
+        Dragonfly {
+            groups,
+            chassis,
+            routers,
+            hosts,
+            links,
+        }
+    }
+
+    fn all(&self) -> u32 {
+        self.groups * self.chassis * self.routers
+    }
+
+    fn router(&self, group: u32, chassis: u32, router: u32) -> u32 {
+        (group * self.chassis + chassis) * self.routers + router
+    }
+
+    fn green(&self, group: u32, chassis: u32, from: u32, to: u32) -> u32 {
+        2 * self.all() * self.hosts + self.router(group, chassis, from) * self.routers + to
+    }
+
+    fn black(&self, group: u32, router: u32, from: u32, to: u32) -> u32 {
+        let first = 2 * self.all() * self.hosts + self.all() * self.routers;
+        first + self.router(group, from, router) * self.chassis + to
+    }
+
+    fn blue(&self, from: u32, to: u32) -> u32 {
+        let first =
+            2 * self.all() * self.hosts + self.all() * self.routers + self.all() * self.chassis;
+        first + from * self.groups + to
+    }
+}
+
+impl Network for Dragonfly {
+    fn ranks(&self) -> u32 {
+        self.all() * self.hosts
+    }
+
+    fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        let place = |rank: u32| {
+            let router = rank / self.hosts;
+            let chassis = router / self.routers;
+            (
+                chassis / self.chassis,
+                chassis % self.chassis,
+                router % self.routers,
+            )
+        };
+        let ((mut group, mut chassis, mut router), goal) = (place(source), place(destination));
+        links.push(source);
+        if group != goal.0 {
+            if router != goal.0 {
+                links.push(self.green(group, chassis, router, goal.0));
+                router = goal.0;
+            }
+            if chassis != 0 {
+                links.push(self.black(group, router, chassis, 0));
+            }
+            links.push(self.blue(group, goal.0));
+            (router, group, chassis) = (group, goal.0, 0);
+        }
+        if router != goal.2 {
+            links.push(self.green(group, chassis, router, goal.2));
+            router = goal.2;
+            // The reference goes on from chassis 0 here, wherever the hop was made.
+            chassis = 0;
+        }
+        if chassis != goal.1 {
+            links.push(self.black(group, router, chassis, goal.1));
+        }
+        links.push(self.ranks() + destination);
+    }
+
+    fn link_name(&self, link: u32) -> String {
+        format!("dragonfly {link}")
+    }
+}
+
+/// A collective of the reference, step by step.
+pub struct Pattern {
+    pub name: String,
+    pub ranks: u32,
+    /// As the reference counts: the gathered result, the vector, or what a rank sends in all.
+    pub bytes: u64,
+}
+
+impl Steps for Pattern {
+    fn steps(&self) -> usize {
+        let (n, log) = (self.ranks as usize, self.ranks.ilog2() as usize);
+        match self.name.as_str() {
+            "ag_ring" | "ag_shift" | "a2a_pair" => n - 1,
+            "ar_ring" => 2 * (n - 1),
+            "ag_rdb" | "ag_bruck" | "ar_rdb" => log,
+            "ar_rab" | "ar_rabnear" => 2 * log,
+            other => panic!("no collective {other}"),
+        }
+    }
+
+    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
+        let (n, s, log) = (self.ranks, step as u32, self.ranks.ilog2());
+        let block = self.bytes / u64::from(n);
+        // Of the two halves of a halving and doubling: the distance's exponent.
+        let there_and_back = |s: u32| if s < log { log - 1 - s } else { s - log };
+        for r in 0..n {
+            let (destination, bytes) = match self.name.as_str() {
+                "ag_ring" | "ar_ring" => ((r + 1) % n, block),
+                "ag_shift" => ((r + s + 1) % n, block),
+                "a2a_pair" => (r ^ (s + 1), block),
+                "ag_rdb" => (r ^ (1 << s), block << s),
+                "ag_bruck" => (
+                    (r + n - (1 << s)) % n,
+                    block * u64::from((1 << s).min(n - (1 << s))),
+                ),
+                "ar_rdb" => (r ^ (1 << s), self.bytes),
+                "ar_rab" => {
+                    let k = there_and_back(s);
+                    (r ^ (1 << k), block << k)
+                }
+                _ => {
+                    let k = log - 1 - there_and_back(s);
+                    (r ^ (1 << k), self.bytes >> (k + 1))
+                }
+            };
+            flows.push(StepFlow {
+                source: r,
+                destination,
+                bytes,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The closed loop of the reference: chains of flows to random ranks; for each chain its flows'
+/// destinations and sizes.
+pub fn random_chains(ranks: u32, chains: u32, flows: u32, seed: u64) -> Vec<Vec<(u32, u64)>> {
+    (0..ranks * chains)
+        .map(|chain| {
+            let mut state = seed
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                .wrapping_add(u64::from(chain).wrapping_mul(0xD1B5_4A32_D192_ED03))
+                .wrapping_add(1);
+            let mut draw = || {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                state >> 33
+            };
+            (0..flows)
+                .map(|_| {
+                    let (a, b) = (draw(), draw());
+                    let source = u64::from(chain / chains);
+                    let away = 1 + a % u64::from(ranks - 1);
+                    (
+                        ((source + away) % u64::from(ranks)) as u32,
+                        100_000 + b % 1_900_001,
+                    )
+                })
+                .collect()
+        })
+        .collect()
+}

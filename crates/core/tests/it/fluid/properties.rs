@@ -1,0 +1,395 @@
+//! The fluid simulator on random networks against a slow one, and laws that hold for every run.
+
+use opticoll::network::{Link, Network, Routed, Sharing};
+use opticoll::simulate::fluid::{Flow, Flows, Options, StartRule, simulate_flows, simulate_steps};
+use opticoll::units::{Bytes, Rate, Time};
+use proptest::prelude::*;
+
+use super::networks::{self, Pattern};
+
+/// Rates by textbook filling: every rate rises until a link is full or a cap is reached. Each flow
+/// has its links and its cap, in bytes per ps.
+fn fill(capacities: &[f64], flows: &[(&[u32], f64)]) -> Vec<f64> {
+    let mut rates = vec![None; flows.len()];
+    while rates.contains(&None) {
+        let mut step = f64::INFINITY;
+        for (at, (_, cap)) in flows.iter().enumerate() {
+            if rates[at].is_none() {
+                step = step.min(*cap);
+            }
+        }
+        let share = |link: u32, rates: &[Option<f64>]| {
+            let on = || (0..flows.len()).filter(|&at| flows[at].0.contains(&link));
+            let fixed: f64 = on().filter_map(|at| rates[at]).sum();
+            let rising = on().filter(|&at| rates[at].is_none()).count();
+            (capacities[link as usize] - fixed) / rising as f64
+        };
+        for (at, (route, _)) in flows.iter().enumerate() {
+            if rates[at].is_none() {
+                step = route
+                    .iter()
+                    .map(|&link| share(link, &rates))
+                    .fold(step, f64::min);
+            }
+        }
+        let full: Vec<bool> = flows
+            .iter()
+            .map(|(route, cap)| {
+                let reached = |level: f64| level <= step * (1.0 + 1e-12);
+                reached(*cap) || route.iter().any(|&link| reached(share(link, &rates)))
+            })
+            .collect();
+        for (rate, full) in rates.iter_mut().zip(full) {
+            if rate.is_none() && full {
+                *rate = Some(step);
+            }
+        }
+    }
+    rates.into_iter().map(Option::unwrap).collect()
+}
+
+/// The ends (ps) of flows, by looking at all of them at every event.
+fn slow(network: &Routed, flows: &Flows) -> Vec<f64> {
+    let links = network.links();
+    let rate = |link: u32| links[link as usize].rate.bits_per_second() as f64 / 8e12;
+    let capacities: Vec<f64> = (0..links.len() as u32).map(rate).collect();
+    let mut ends: Vec<Option<f64>> = vec![None; flows.len()];
+    let mut left: Vec<f64> = (0..flows.len())
+        .map(|at| flows.flow(at).bytes.get() as f64)
+        .collect();
+    let mut joins: Vec<Option<f64>> = vec![None; flows.len()];
+    let mut now = 0.0;
+    let (mut routes, mut caps) = (Vec::new(), Vec::new());
+    for at in 0..flows.len() {
+        let flow = flows.flow(at);
+        let mut route = Vec::new();
+        network.route(flow.source, flow.destination, &mut route);
+        let cap = flow
+            .rate_cap
+            .map_or(f64::INFINITY, |cap| cap.bits_per_second() as f64 / 8e12);
+        let private = |link: &u32| links[*link as usize].sharing == Sharing::PerFlow;
+        caps.push(
+            route
+                .iter()
+                .filter(|link| private(link))
+                .map(|&link| rate(link))
+                .fold(cap, f64::min),
+        );
+        let latency: u64 = route
+            .iter()
+            .map(|&link| links[link as usize].latency.ps())
+            .sum();
+        route.retain(|link| !private(link));
+        routes.push((route, latency as f64));
+    }
+    while ends.contains(&None) {
+        for at in 0..flows.len() {
+            let before = flows.after(at).iter().map(|&flow| ends[flow as usize]);
+            if joins[at].is_none()
+                && let Some(before) = before.collect::<Option<Vec<f64>>>()
+            {
+                let release = flows.flow(at).release.ps() as f64;
+                joins[at] = Some(before.into_iter().fold(release, f64::max) + routes[at].1);
+            }
+        }
+        let moving: Vec<usize> = (0..flows.len())
+            .filter(|&at| ends[at].is_none() && joins[at].is_some_and(|join| join <= now + 1e-3))
+            .collect();
+        let parts: Vec<(&[u32], f64)> = moving
+            .iter()
+            .map(|&at| (&routes[at].0[..], caps[at]))
+            .collect();
+        let rates = fill(&capacities, &parts);
+        let mut next = f64::INFINITY;
+        for (&at, rate) in moving.iter().zip(&rates) {
+            next = next.min(
+                now + if left[at] == 0.0 {
+                    0.0
+                } else {
+                    left[at] / rate
+                },
+            );
+        }
+        for &join in joins.iter().flatten().filter(|join| **join > now + 1e-3) {
+            next = next.min(join);
+        }
+        for (&at, rate) in moving.iter().zip(&rates) {
+            let time_left = if left[at] == 0.0 {
+                0.0
+            } else {
+                left[at] / rate
+            };
+            left[at] -= if rate.is_finite() {
+                rate * (next - now)
+            } else {
+                left[at]
+            };
+            if time_left <= next - now + 1e-3 {
+                ends[at] = Some(next);
+            }
+        }
+        now = next;
+    }
+    ends.into_iter().map(Option::unwrap).collect()
+}
+
+/// Random links, routes and flows with dependencies, releases and caps.
+fn cases() -> impl Strategy<Value = (Routed, Flows)> {
+    let link =
+        (1u64..5, prop_oneof![Just(0u64), 1u64..4], 0..6u8).prop_map(|(rate, latency, kind)| {
+            Link {
+                rate: Rate::from_bits_per_second(rate * 1_000_000_000).unwrap(),
+                latency: Time::from_ps(latency * 300_000),
+                sharing: if kind == 0 {
+                    Sharing::PerFlow
+                } else {
+                    Sharing::Shared
+                },
+            }
+        });
+    (2u32..6, prop::collection::vec(link, 1..7)).prop_flat_map(|(ranks, links)| {
+        let count = links.len() as u32;
+        let route = prop::collection::btree_set(0..count, 0..4);
+        let routes = prop::collection::vec(route, (ranks * ranks) as usize);
+        let flow = (
+            0..ranks,
+            1..ranks,
+            0u64..2000,
+            0u64..8,
+            0u64..6,
+            prop::collection::vec(any::<prop::sample::Index>(), 0..3),
+        );
+        (
+            Just(ranks),
+            Just(links),
+            routes,
+            prop::collection::vec(flow, 1..14),
+        )
+            .prop_map(|(ranks, links, routes, list)| {
+                let routes = (0u32..).zip(routes).map(|(at, route)| {
+                    (
+                        (at / ranks, at % ranks),
+                        route.into_iter().collect::<Vec<u32>>(),
+                    )
+                });
+                let network = Routed::new(ranks, links, routes);
+                let mut flows = Flows::default();
+                for (at, (source, away, bytes, release, cap, after)) in list.into_iter().enumerate()
+                {
+                    let after: Vec<u32> = match at {
+                        0 => vec![],
+                        _ => after.iter().map(|index| index.index(at) as u32).collect(),
+                    };
+                    let flow = Flow {
+                        release: Time::from_ps(if release < 4 { 0 } else { release * 100_000 }),
+                        rate_cap: (cap == 0)
+                            .then(|| Rate::from_bits_per_second(700_000_000).unwrap()),
+                        ..Flow::new(source, (source + away) % ranks, Bytes::new(bytes * 100))
+                    };
+                    flows.push(flow, &after);
+                }
+                (network, flows)
+            })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn random_flows_end_when_the_slow_simulator_says((network, flows) in cases()) {
+        let outcome = simulate_flows(&network, &flows, &Options::default()).unwrap();
+        for (at, expected) in slow(&network, &flows).into_iter().enumerate() {
+            let end = outcome.flows.end[at].ps() as f64;
+            prop_assert!((end - expected).abs() <= 1.0 + 1e-9 * expected, "flow {}: {} ps, {} ps expected", at, end, expected);
+        }
+        // Every byte of every flow crosses every link of its route, once.
+        let mut bytes = vec![0; network.links().len()];
+        for at in 0..flows.len() {
+            let flow = flows.flow(at);
+            let mut route = Vec::new();
+            network.route(flow.source, flow.destination, &mut route);
+            for link in route {
+                let moves = flow.bytes.get();
+                bytes[link as usize] += moves;
+            }
+        }
+        prop_assert_eq!(&outcome.links.bytes, &bytes);
+        // No link carries more than its rate does in the time in which it is used, and the use
+        // over time adds up to the same bytes.
+        let mut capacity = 0.0;
+        let mut moved = 0.0;
+        for ((link, &bytes), busy) in network.links().iter().zip(&bytes).zip(&outcome.links.busy) {
+            if link.sharing == Sharing::Shared {
+                let rate = link.rate.bits_per_second() as f64 / 8e12;
+                prop_assert!(bytes as f64 <= rate * (busy.ps() as f64 + 1.0) * (1.0 + 1e-9));
+                capacity += rate;
+                moved += bytes as f64;
+            }
+        }
+        if capacity > 0.0 {
+            let bin = outcome.profile.bin.ps() as f64;
+            let used: f64 = outcome.profile.share.iter().map(|share| share * bin * capacity).sum();
+            prop_assert!((used - moved).abs() <= 1e-6 * moved, "{} of {}", used, moved);
+            let highest = outcome.profile.share.iter().copied().fold(0.0, f64::max);
+            prop_assert!(highest <= 1.0 + 1e-9);
+        }
+        // The critical path leads to the end without a hole.
+        let path = &outcome.critical_path;
+        prop_assert_eq!(path.last().unwrap().end, outcome.time);
+        prop_assert!(path.windows(2).all(|pair| pair[0].end == pair[1].start));
+    }
+}
+
+/// The collective as flows that wait for all flows of the step before that meet their ranks.
+fn as_flows(pattern: &Pattern, rule: StartRule) -> Flows {
+    use opticoll::simulate::fluid::Steps;
+    let mut flows = Flows::default();
+    let mut before: Vec<(u32, u32, u32)> = Vec::new();
+    for step in 0..pattern.steps() {
+        let mut list = Vec::new();
+        pattern.step(step, &mut list).unwrap();
+        let mut now = Vec::new();
+        for flow in list {
+            let waits = |&(_, source, destination): &(u32, u32, u32)| match rule {
+                StartRule::Step => true,
+                StartRule::Sender => source == flow.source || destination == flow.source,
+                StartRule::Rendezvous => [flow.source, flow.destination]
+                    .iter()
+                    .any(|&rank| rank == source || rank == destination),
+            };
+            let after: Vec<u32> = before
+                .iter()
+                .filter(|earlier| waits(earlier))
+                .map(|earlier| earlier.0)
+                .collect();
+            now.push((flows.len() as u32, flow.source, flow.destination));
+            flows.push(
+                Flow::new(flow.source, flow.destination, Bytes::new(flow.bytes)),
+                &after,
+            );
+        }
+        before = now;
+    }
+    flows
+}
+
+#[test]
+fn steps_and_replayed_steps_are_the_same_as_flows_with_dependencies() {
+    let mut replayed = 0;
+    for name in [
+        "ag_ring",
+        "ar_ring",
+        "ag_shift",
+        "a2a_pair",
+        "ag_bruck",
+        "ar_rab",
+        "ar_rabnear",
+    ] {
+        for (platform, parameters) in [
+            ("star", None),
+            ("fat_tree", Some("2;4,4;1,2;1,1")),
+            ("dragonfly", Some("2,1;1,1;4,1;2")),
+        ] {
+            for latency in [0, 400_000] {
+                for rule in StartRule::ALL {
+                    let network =
+                        networks::platform(platform, 16, parameters, Time::from_ps(latency));
+                    let pattern = Pattern {
+                        name: name.into(),
+                        ranks: 16,
+                        bytes: 1 << 20,
+                    };
+                    let options = Options::default();
+                    let got = simulate_steps(&*network, &pattern, rule, &options).unwrap();
+                    let flows = as_flows(&pattern, rule);
+                    let expected = simulate_flows(&*network, &flows, &options).unwrap();
+                    let case = format!("{name} on {platform}, {rule:?}, {latency} ps");
+                    assert_eq!(got.time, expected.time, "{case}");
+                    assert_eq!(got.flows.start, expected.flows.start, "{case}");
+                    assert_eq!(got.flows.end, expected.flows.end, "{case}");
+                    assert_eq!(got.links, expected.links, "{case}");
+                    assert_eq!(got.ranks, expected.ranks, "{case}");
+                    assert_eq!(got.most_loaded_link, expected.most_loaded_link, "{case}");
+                    assert_eq!(got.profile.bin, expected.profile.bin, "{case}");
+                    for (one, other) in got.profile.share.iter().zip(&expected.profile.share) {
+                        assert!((one - other).abs() < 1e-9, "{case}: {one}, {other}");
+                    }
+                    assert_eq!(got.critical_path.last().unwrap().end, got.time, "{case}");
+                    replayed += got.replayed_steps;
+                }
+            }
+        }
+    }
+    assert!(replayed > 200, "steps were replayed: {replayed}");
+}
+
+#[test]
+fn doubling_the_size_never_shortens_a_collective_and_without_latency_doubles_it() {
+    for name in ["ag_ring", "ag_shift", "a2a_pair", "ag_bruck", "ar_rab"] {
+        for latency in [0, 1_000_000] {
+            let network = networks::platform(
+                "dragonfly",
+                64,
+                Some("4,1;1,1;8,1;2"),
+                Time::from_ps(latency),
+            );
+            let mut before = 0;
+            for doubling in 0..6 {
+                let pattern = Pattern {
+                    name: name.into(),
+                    ranks: 64,
+                    bytes: 4096 << doubling,
+                };
+                let rule = StartRule::Rendezvous;
+                let outcome =
+                    simulate_steps(&*network, &pattern, rule, &Options::default()).unwrap();
+                let time = outcome.time.ps();
+                assert!(
+                    time > before,
+                    "{name}: {time} ps for twice the bytes of {before} ps"
+                );
+                if latency == 0 && before > 0 {
+                    assert!(
+                        time.abs_diff(2 * before) <= 2,
+                        "{name}: {time} is not twice {before}"
+                    );
+                }
+                before = time;
+            }
+        }
+    }
+}
+
+#[test]
+fn renaming_ranks_of_a_symmetric_network_leaves_the_time_unchanged() {
+    // On a star every renaming is a symmetry; on the tree, exchanging whole leaves and ranks in them.
+    for (platform, parameters, rename) in [
+        ("star", None, (|rank| (rank * 7 + 3) % 64) as fn(u32) -> u32),
+        ("dragonfly", Some("4,1;1,1;8,1;2"), |rank| rank ^ 1),
+    ] {
+        let network = networks::platform(platform, 64, parameters, Time::from_ps(10_000));
+        let (mut one, mut other) = (Flows::default(), Flows::default());
+        for (chain, list) in (0u32..).zip(networks::random_chains(64, 2, 5, 11)) {
+            for (at, (destination, size)) in list.into_iter().enumerate() {
+                let before = one.len() as u32;
+                let after = if at == 0 { vec![] } else { vec![before - 1] };
+                let (source, bytes) = (chain / 2, Bytes::new(size));
+                one.push(Flow::new(source, destination, bytes), &after);
+                other.push(
+                    Flow::new(rename(source), rename(destination), bytes),
+                    &after,
+                );
+            }
+        }
+        let options = Options::default();
+        let one = simulate_flows(&*network, &one, &options).unwrap();
+        let other = simulate_flows(&*network, &other, &options).unwrap();
+        for (one, other) in one.flows.end.iter().zip(&other.flows.end) {
+            assert!(
+                one.ps().abs_diff(other.ps()) <= 1,
+                "{platform}: {one}, {other}"
+            );
+        }
+    }
+}

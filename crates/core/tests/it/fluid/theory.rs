@@ -1,0 +1,496 @@
+//! The fluid simulator against closed forms, bound by bound and option by option.
+
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::network::{Link, Network, Routed, Sharing};
+use opticoll::outcome::{FluidOutcome, NONE};
+use opticoll::schedule::{Schedule, Transfer};
+use opticoll::simulate::fluid::{
+    Background, Endpoint, Flow, Flows, FluidError, Options, StartRule, StepFlow, Steps,
+    simulate_flows, simulate_schedule, simulate_steps,
+};
+use opticoll::units::{Bytes, Rate, Time, UnitError};
+
+use super::networks::{Pattern, Star};
+
+fn time(text: &str) -> Time {
+    text.parse().unwrap()
+}
+
+fn link_of(rate: &str, latency: &str) -> Link {
+    Link {
+        rate: rate.parse().unwrap(),
+        latency: time(latency),
+        sharing: Sharing::Shared,
+    }
+}
+
+/// N ranks on a ring of links, all clockwise: link r leads from r to r + 1.
+fn ring(ranks: u32, link: Link) -> Routed {
+    let routes = (0..ranks).flat_map(|source| {
+        (1..ranks).map(move |hops| {
+            let links = (0..hops).map(|hop| (source + hop) % ranks).collect();
+            ((source, (source + hops) % ranks), links)
+        })
+    });
+    Routed::new(ranks, vec![link; ranks as usize], routes)
+}
+
+/// The neighbour ring: in step s, rank r passes on the block of rank r - s.
+fn ring_all_gather(ranks: u32) -> Schedule {
+    let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
+    let mut schedule = Schedule::new(collective);
+    for step in 0..ranks - 1 {
+        schedule.begin_step();
+        for rank in 0..ranks {
+            let block = (rank + ranks - step) % ranks;
+            schedule.push(Transfer::copy(block, rank, (rank + 1) % ranks));
+        }
+    }
+    schedule
+}
+
+fn check(got: Time, expected: Time, slack_ps: u64, case: &str) {
+    let difference = got.ps().abs_diff(expected.ps());
+    assert!(difference <= slack_ps, "{case}: {got}, {expected} expected");
+}
+
+#[test]
+fn a_ring_all_gather_takes_n_minus_1_latencies_and_transmissions() {
+    for (ranks, size, rate, latency) in [
+        (2, "1B", "1b/s", "0s"),
+        (3, "1MiB", "10Gb/s", "1us"),
+        (16, "3MB", "7Gb/s", "0s"),
+        (64, "1MiB", "50GiB/s", "500ns"),
+    ] {
+        let link = link_of(rate, latency);
+        let size: Bytes = size.parse().unwrap();
+        let transmission = link.rate.transmission(size).unwrap();
+        let step = link.latency.plus(transmission).unwrap();
+        let expected = step.times(u64::from(ranks) - 1).unwrap();
+        for rule in StartRule::ALL {
+            let network = ring(ranks, link);
+            let options = Options::default();
+            let schedule = ring_all_gather(ranks);
+            let outcome = simulate_schedule(&network, &schedule, size, rule, &options).unwrap();
+            // The closed form rounds up in every step.
+            check(
+                outcome.time,
+                expected,
+                u64::from(ranks),
+                &format!("{ranks} ranks, {rule:?}"),
+            );
+            let moved = u64::from(ranks - 1) * size.get();
+            assert_eq!(outcome.links.bytes, vec![moved; ranks as usize]);
+            assert_eq!(outcome.ranks.sent, vec![moved; ranks as usize]);
+            assert_eq!(outcome.critical_path.len(), ranks as usize - 1);
+        }
+    }
+}
+
+#[test]
+fn halving_and_doubling_on_a_switch_takes_its_formula() {
+    for (ranks, bytes, latency) in [(2, 1 << 20, 0), (16, 1 << 24, 1_000), (256, 1 << 20, 7)] {
+        let network = Star::new(ranks, Time::from_ps(latency));
+        let pattern = Pattern {
+            name: "ar_rab".into(),
+            ranks,
+            bytes,
+        };
+        // 2 log N messages over two links, and 2 S (N - 1) / N bytes at 12.5 GB/s.
+        let bytes_ps = 2 * bytes * u64::from(ranks - 1) / u64::from(ranks) * 80;
+        let expected = Time::from_ps(2 * u64::from(ranks.ilog2()) * 2 * latency + bytes_ps);
+        for rule in StartRule::ALL {
+            let outcome = simulate_steps(&network, &pattern, rule, &Options::default()).unwrap();
+            check(outcome.time, expected, 1, &format!("{ranks} ranks"));
+        }
+    }
+}
+
+/// ASTRA-sim's analytical backend: links of 50 * 2^30 bytes/s and 500 ns, whole nanoseconds per
+/// message, 10 ns per message and one more at the ends, 3 memory accesses at 1600 GB/s per reduction
+/// (none for the largest). Its latency is over before a link is busy with the next message, as here;
+/// with a switch, a message is cut through (its "congestion unaware" rule; the aware one stores and
+/// forwards, which no fluid model does).
+#[test]
+fn astra_sim_times_are_reached_up_to_its_endpoints_and_rounding() {
+    for (ranks, bytes, published_ns) in [
+        (64, 1 << 20, 1_262_593),
+        (256, 1 << 20, 5_110_465),
+        (64, 100 << 20, 123_079_015),
+    ] {
+        let network = ring(ranks, link_of("50GiB/s", "500ns"));
+        let schedule = ring_all_gather(ranks);
+        let (size, rule) = (Bytes::new(bytes), StartRule::Rendezvous);
+        let options = Options::default();
+        let outcome = simulate_schedule(&network, &schedule, size, rule, &options).unwrap();
+        let expected = (published_ns - 10 * u64::from(ranks)) * 1000;
+        let floors = u64::from(ranks - 1) * 1000;
+        let above = outcome.time.ps().checked_sub(expected);
+        assert!(
+            above.is_some_and(|above| above < floors),
+            "{ranks} ranks: {}",
+            outcome.time
+        );
+    }
+    for (ranks, bytes, published_ns) in [
+        (64u32, 1u64 << 20, 51_518u64),
+        (256, 1 << 20, 56_035),
+        (64, 100 << 20, 3_952_572),
+    ] {
+        let links = vec![link_of("50GiB/s", "500ns"); 2 * ranks as usize];
+        let pairs = (0..ranks).flat_map(|a| (0..ranks).map(move |b| (a, b)));
+        let routes = pairs.map(|(a, b)| ((a, b), vec![a, ranks + b]));
+        let network = Routed::new(ranks, links, routes);
+        let pattern = Pattern {
+            name: "ar_rab".into(),
+            ranks,
+            bytes,
+        };
+        let options = Options::default();
+        let rule = StartRule::Rendezvous;
+        let outcome = simulate_steps(&network, &pattern, rule, &options).unwrap();
+        let log = u64::from(ranks.ilog2());
+        let reductions: u64 = (2..=log).map(|i| 3 * ((bytes >> i) / 1600)).sum();
+        let expected = (published_ns - 10 * (2 * log + 1) - reductions) * 1000;
+        let above = outcome.time.ps().checked_sub(expected);
+        let floors = 2 * log * 1000;
+        assert!(
+            above.is_some_and(|above| above < floors),
+            "{ranks} ranks: {}",
+            outcome.time
+        );
+    }
+}
+
+/// Two ranks that send to a third, and to each other, over links with given sharing.
+fn run(flows: &[(Flow, &[u32])], links: Vec<Link>, options: &Options) -> FluidOutcome {
+    // 0 -> 2 over link 0; 1 -> 2 and 2 -> 1 over links 1 and 0 (half duplex); 0 -> 1 over none.
+    let routes = [
+        ((0, 2), vec![0]),
+        ((1, 2), vec![1, 0]),
+        ((2, 1), vec![0, 1]),
+    ];
+    let network = Routed::new(3, links, routes);
+    let mut list = Flows::default();
+    for (flow, after) in flows {
+        list.push(*flow, after);
+    }
+    simulate_flows(&network, &list, options).unwrap()
+}
+
+#[test]
+fn flows_share_wait_and_are_capped_as_told() {
+    // 8 Gb/s: a byte takes a nanosecond.
+    let full = link_of("8Gb/s", "0s");
+    let slow = link_of("4Gb/s", "100ns");
+    let private = Link {
+        sharing: Sharing::PerFlow,
+        ..full
+    };
+    let flow = |source, destination, bytes| Flow::new(source, destination, Bytes::new(bytes));
+    let capped = |rate: &str| Flow {
+        rate_cap: Some(rate.parse().unwrap()),
+        ..flow(0, 2, 1000)
+    };
+    let released = Flow {
+        release: time("500ns"),
+        ..flow(0, 2, 1000)
+    };
+    for (case, flows, links, ends) in [
+        (
+            "alone",
+            vec![(flow(0, 2, 1000), &[][..])],
+            [full; 2],
+            vec!["1us"],
+        ),
+        (
+            "two halves, then all",
+            vec![(flow(0, 2, 1000), &[][..]), (flow(0, 2, 3000), &[])],
+            [full; 2],
+            vec!["2us", "4us"],
+        ),
+        (
+            "half duplex: both directions on one link",
+            vec![(flow(1, 2, 1000), &[][..]), (flow(2, 1, 1000), &[])],
+            [full; 2],
+            vec!["2us", "2us"],
+        ),
+        (
+            "one bounded elsewhere leaves the rest",
+            vec![(capped("2Gb/s"), &[][..]), (flow(0, 2, 3000), &[])],
+            [full; 2],
+            vec!["4us", "4us"],
+        ),
+        (
+            "a cap above the link's rate is none",
+            vec![(capped("80Gb/s"), &[][..])],
+            [full; 2],
+            vec!["1us"],
+        ),
+        (
+            "a link that flows do not share",
+            vec![(flow(0, 2, 1000), &[][..]), (flow(0, 2, 3000), &[])],
+            [private, full],
+            vec!["1us", "3us"],
+        ),
+        (
+            "latency first, at half the rate after",
+            vec![(flow(1, 2, 1000), &[][..])],
+            [full, slow],
+            vec!["2.1us"],
+        ),
+        (
+            "released later",
+            vec![(released, &[][..]), (flow(0, 2, 1000), &[])],
+            [full; 2],
+            vec!["2us", "1.5us"],
+        ),
+        (
+            "one after the other, and a last one without bytes",
+            vec![
+                (flow(0, 2, 1000), &[1][..]),
+                (flow(0, 2, 500), &[]),
+                (flow(0, 2, 0), &[0, 1]),
+            ],
+            [full; 2],
+            vec!["1.5us", "500ns", "1.5us"],
+        ),
+        (
+            "no link at all",
+            vec![(flow(0, 1, 1000), &[][..])],
+            [full; 2],
+            vec!["0s"],
+        ),
+    ] {
+        let outcome = run(&flows, links.to_vec(), &Options::default());
+        let ends: Vec<Time> = ends.into_iter().map(time).collect();
+        assert_eq!(outcome.flows.end, ends, "{case}");
+        assert_eq!(outcome.time, ends.iter().copied().max().unwrap(), "{case}");
+        assert_eq!(outcome.settings, [], "{case}");
+        let carried: u64 = flows.iter().map(|(flow, _)| flow.bytes.get()).sum();
+        assert_eq!(
+            outcome.ranks.received.iter().sum::<u64>(),
+            carried,
+            "{case}"
+        );
+    }
+}
+
+#[test]
+fn background_traffic_takes_its_share_while_it_lasts() {
+    let full = link_of("8Gb/s", "0s");
+    let background = |rate: Option<&str>, from: &str, until: Option<&str>| Background {
+        source: 0,
+        destination: 2,
+        rate: rate.map(|rate| rate.parse().unwrap()),
+        from: time(from),
+        until: until.map(time),
+    };
+    for (flow, end, carried) in [
+        (background(None, "0s", None), "2us", 2000),
+        (
+            background(Some("2Gb/s"), "0s", Some("400ns")),
+            "1.1us",
+            1100,
+        ),
+        (background(None, "500ns", Some("600ns")), "1.05us", 1050),
+        (background(None, "5us", None), "1us", 1000),
+    ] {
+        let options = Options {
+            background: vec![flow],
+            ..Options::default()
+        };
+        let flows = [(Flow::new(0, 2, Bytes::new(1000)), &[][..])];
+        let outcome = run(&flows, vec![full; 2], &options);
+        assert_eq!(outcome.time, time(end), "{flow:?}");
+        assert_eq!(outcome.links.bytes[0], carried, "{flow:?}");
+        assert_eq!(outcome.settings[0].name, "background");
+    }
+}
+
+#[test]
+fn endpoints_cost_what_loggp_says() {
+    let endpoint = Endpoint {
+        latency: time("700ns"),
+        send_overhead: time("100ns"),
+        receive_overhead: time("200ns"),
+        gap: time("300ns"),
+        rate: Some("8Gb/s".parse().unwrap()),
+        eager_threshold: Bytes::new(5000),
+    };
+    let fast = link_of("800Gb/s", "0s");
+    let flow = |bytes| (Flow::new(0, 2, Bytes::new(bytes)), &[][..]);
+    // o + L + k G + o; the next message leaves a gap later; above the threshold 2 L more.
+    for (flows, ends) in [
+        (vec![flow(1000)], vec!["2us"]),
+        (vec![flow(1000), flow(1000)], vec!["2us", "2.3us"]),
+        (vec![flow(1000), flow(1)], vec!["2us", "1.301us"]),
+        (vec![flow(6000)], vec!["8.4us"]),
+        (vec![flow(0)], vec!["1us"]),
+    ] {
+        let options = Options {
+            endpoint: Some(endpoint),
+            ..Options::default()
+        };
+        let outcome = run(&flows, vec![fast; 2], &options);
+        let ends: Vec<Time> = ends.into_iter().map(time).collect();
+        assert_eq!(outcome.flows.end, ends);
+        assert_eq!(outcome.settings.len(), 6);
+    }
+}
+
+/// Steps as they are.
+struct Listed(Vec<Vec<StepFlow>>);
+
+impl Steps for Listed {
+    fn steps(&self) -> usize {
+        self.0.len()
+    }
+
+    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
+        flows.extend(&self.0[step]);
+        Ok(())
+    }
+}
+
+fn step_flow(source: u32, destination: u32, bytes: u64) -> StepFlow {
+    StepFlow {
+        source,
+        destination,
+        bytes,
+    }
+}
+
+#[test]
+fn start_rules_differ_where_ranks_are_not_equally_fast() {
+    // Step 0: 0 -> 1 takes 1 us, 2 -> 3 takes 3 us. Step 1: 0 -> 2, 1 us. Step 2: 1 -> 0, 1 us.
+    let steps = Listed(vec![
+        vec![step_flow(0, 1, 12_500), step_flow(2, 3, 37_500)],
+        vec![step_flow(0, 2, 12_500)],
+        vec![step_flow(1, 0, 12_500)],
+    ]);
+    let network = Star::new(4, Time::ZERO);
+    for (rule, starts, waited_for) in [
+        (
+            StartRule::Rendezvous,
+            ["0s", "0s", "3us", "4us"],
+            [NONE, NONE, 1, 2],
+        ),
+        (
+            StartRule::Sender,
+            ["0s", "0s", "1us", "1us"],
+            [NONE, NONE, 0, 0],
+        ),
+        (
+            StartRule::Step,
+            ["0s", "0s", "3us", "4us"],
+            [NONE, NONE, 1, 2],
+        ),
+    ] {
+        let outcome = simulate_steps(&network, &steps, rule, &Options::default()).unwrap();
+        assert_eq!(outcome.flows.start, starts.map(time), "{rule:?}");
+        assert_eq!(outcome.flows.waited_for, waited_for, "{rule:?}");
+    }
+    // Up to the threshold, a message does not wait for its receiver.
+    let options = Options {
+        endpoint: Some(Endpoint {
+            latency: Time::ZERO,
+            send_overhead: Time::ZERO,
+            receive_overhead: Time::ZERO,
+            gap: Time::ZERO,
+            rate: None,
+            eager_threshold: Bytes::new(12_500),
+        }),
+        ..Options::default()
+    };
+    let eager = simulate_steps(&network, &steps, StartRule::Rendezvous, &options).unwrap();
+    assert_eq!(
+        eager.flows.start[2],
+        Time::ZERO,
+        "sent at once, as rank 0 is free of its message"
+    );
+}
+
+#[test]
+fn bad_flows_are_refused_with_their_place() {
+    let network = Star::new(3, Time::ZERO);
+    let flow = |source, destination| Flow::new(source, destination, Bytes::new(1));
+    for (flows, expected) in [
+        (
+            vec![(flow(0, 1), vec![]), (flow(1, 3), vec![])],
+            FluidError::Rank {
+                flow: 1,
+                rank: 3,
+                ranks: 3,
+            },
+        ),
+        (
+            vec![(flow(2, 2), vec![])],
+            FluidError::SelfFlow { flow: 0, rank: 2 },
+        ),
+        (
+            vec![(flow(0, 1), vec![7])],
+            FluidError::UnknownDependency {
+                flow: 0,
+                after: 7,
+                flows: 1,
+            },
+        ),
+        (vec![(flow(0, 1), vec![0])], FluidError::Cycle { flow: 0 }),
+        (
+            vec![
+                (flow(0, 1), vec![1]),
+                (flow(0, 1), vec![2]),
+                (flow(0, 1), vec![1]),
+            ],
+            FluidError::Cycle { flow: 1 },
+        ),
+    ] {
+        let mut list = Flows::default();
+        for (flow, after) in &flows {
+            list.push(*flow, after);
+        }
+        let refused = simulate_flows(&network, &list, &Options::default()).unwrap_err();
+        assert_eq!(refused, expected);
+    }
+    let steps = Listed(vec![vec![step_flow(0, 1, 1)], vec![step_flow(1, 1, 1)]]);
+    for rule in StartRule::ALL {
+        let refused = simulate_steps(&network, &steps, rule, &Options::default()).unwrap_err();
+        assert_eq!(refused, FluidError::SelfFlow { flow: 1, rank: 1 });
+    }
+    let schedule = ring_all_gather(4);
+    let (size, rule, options) = (Bytes::new(1), StartRule::Step, Options::default());
+    let refused = simulate_schedule(&network, &schedule, size, rule, &options).unwrap_err();
+    assert_eq!(
+        refused,
+        FluidError::Ranks {
+            schedule: 4,
+            network: 3
+        }
+    );
+    let beyond = Routed::new(2, vec![], [((0, 1), vec![0])]);
+    let mut list = Flows::default();
+    list.push(flow(0, 1), &[]);
+    let refused = simulate_flows(&beyond, &list, &options).unwrap_err();
+    assert_eq!(
+        refused,
+        FluidError::Link {
+            link: 0,
+            source_rank: 0,
+            destination: 1
+        }
+    );
+    let crawling = Link {
+        rate: Rate::from_bits_per_second(1).unwrap(),
+        ..link_of("1b/s", "0s")
+    };
+    let mut list = Flows::default();
+    list.push(Flow::new(0, 1, Bytes::new(u64::MAX)), &[]);
+    let network = Routed::new(2, vec![crawling], [((0, 1), vec![0])]);
+    let refused = simulate_flows(&network, &list, &options).unwrap_err();
+    assert!(
+        matches!(refused, FluidError::Unit(UnitError::Overflow { .. })),
+        "{refused}"
+    );
+    assert_eq!(network.ranks(), 2);
+}
