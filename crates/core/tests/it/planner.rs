@@ -242,6 +242,23 @@ fn circuits_that_stay_up_take_the_slots_of_their_levels() {
 }
 
 #[test]
+fn circuits_to_neighbours_are_set_once_for_the_whole_of_an_all_reduce() {
+    // Every channel of both directions to the next rank, from the first slot to the last.
+    for (ranks, wavelengths) in [(16, 2), (17, 3), (64, 8), (3, 1)] {
+        let fabric =
+            Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
+        let collective = Collective::new(CollectiveKind::AllGather, ranks)
+            .and_then(|collective| collective.with_pieces(wavelengths))
+            .unwrap();
+        let gather = &planner::static_levels(&fabric, collective)[0];
+        let whole = planner::all_reduce(gather).unwrap();
+        assert_eq!(verify(&whole), [], "{fabric}");
+        assert_eq!(whole.slots(), 2 * (ranks / 2), "{fabric}");
+        assert_eq!(simulate::circuit::configurations(&whole), 1, "{fabric}");
+    }
+}
+
+#[test]
 fn run_backwards_a_gather_reduces_and_there_and_back_it_is_an_all_reduce() {
     for (ranks, wavelengths, pieces) in [(2, 1, 1), (16, 2, 1), (37, 5, 1), (16, 4, 3)] {
         let fabric =
