@@ -27,8 +27,10 @@ PRIMES = ((13, 2), (31, 3), (97, 8), (251, 16), (509, 32), (1021, 64))
 ODD = ((15, 2), (63, 8), (255, 16), (1023, 64))
 FEW_OR_MANY = ((2, 1), (3, 1), (9, 1), (100, 1), (5, 64), (16, 64), (48, 64), (360, 12))
 TWO_FIBRES = ((256, 64), (256, 128))  # as TeraRack has
+LARGE = ((4096, 64), (16_384, 64), (65_536, 64))
 QUICK_RANKS = 128
 REFERENCE_RANKS = 256
+CONSTRUCTED_RANKS = 2048
 
 HEADING = (
     "N", "w", "fibres", "lower bound", "bound by", "relay tree", "gap", "OpTree, formula",
@@ -50,6 +52,7 @@ direction; one block per lightpath and step.
   and can thus lie below the bound; for two fibres it is taken with 2w wavelengths.
 - **one stage**, **neighbour exchange** (even N only) and **ring** are constructed as well.
   Neighbour exchange and ring use one or two wavelengths of each fibre, however many there are.
+  Beyond 2048 ranks they are left out.
 - **verified**: *Rust* by the verifier in Rust, *both* by the reference verifier in Python too
   (N up to 256). It covers the relay-tree plan; the others in the row are verified in Rust.
 - **planning time**: of the relay-tree plan, on one core of the machine that made the table.
@@ -79,6 +82,7 @@ def cases() -> dict[str, list[Case]]:
         "Odd N": [Case(*pair) for pair in ODD],
         "Few ranks, few or many wavelengths": [Case(*pair) for pair in FEW_OR_MANY],
         "Two fibres in each direction": [Case(*pair, fibres=2) for pair in TWO_FIBRES],
+        "Large rings": [Case(*pair) for pair in LARGE],
     }
 
 
@@ -116,7 +120,9 @@ def formula(case: Case) -> str:
 
 
 def constructed(case: Case, algorithm: str) -> str:
-    """The slots of a named algorithm, verified; `-` where it does not run."""
+    """The slots of a named algorithm, verified; `-` where it does not run or N is large."""
+    if case.ranks > CONSTRUCTED_RANKS:
+        return "-"
     try:
         plan = opticoll.plan("all_gather", case.fabric, algorithm)
     except errors.AlgorithmError:

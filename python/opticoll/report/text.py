@@ -144,7 +144,11 @@ def plan_line(row: Row) -> str:
 
 def _gap(value: int, bound: int) -> str:
     """How far a value is above its bound; nothing where both are zero."""
-    return f", gap {100 * (value / bound - 1):.3g} %" if bound > 0 else ""
+    if bound <= 0:
+        return ""
+    if value >= 10 * bound:
+        return f", {value / bound:.0f} times the bound"
+    return f", gap {100 * (value / bound - 1):.3g} %"
 
 
 def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
