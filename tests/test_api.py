@@ -388,8 +388,9 @@ def test_columns_of_a_plan_too_large_for_them_are_refused() -> None:
     plan = opticoll.plan("all_reduce", "optree_paper", "relay_tree:pieces=64")
     assert len(plan) == 2 * 64 * 1024 * 1023
     assert plan.verify() == []
-    # A rank lacks 1023 blocks: from both sides in every slot but the last, here run backwards.
-    assert len(plan.slot_columns(0)["transfer"]) == 64 * 1024
-    assert len(plan.slot_columns(1)["transfer"]) == 2 * 64 * 1024
+    # A rank lacks 1023 blocks: from both sides in every slot but the last, there and back.
+    assert len(plan.slot_columns(0)["transfer"]) == 2 * 64 * 1024
+    assert len(plan.slot_columns(511)["transfer"]) == 64 * 1024
+    assert len(plan.slot_columns(1023)["transfer"]) == 64 * 1024
     with pytest.raises(opticoll.errors.ScheduleError, match="slot_columns"):
         plan.columns()

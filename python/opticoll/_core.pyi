@@ -34,6 +34,7 @@ class Record(TypedDict):
     citation: str
     options: list[tuple[str, str]]  # option, meaning
     collective: str | None  # of an algorithm, else None
+    by_size: bool  # whether an algorithm's plans depend on the size and the policy
 
 class Fabric:
     def __init__(self, spec: str, /, **options: str | int) -> None:

@@ -110,6 +110,12 @@ def algorithm_names(collective: str) -> list[str]:
     return [record["name"] for record in _core.algorithms() if record["collective"] == kind]
 
 
+def plans_by_size(algorithm: str) -> bool:
+    """Whether the plans of an algorithm as spelled depend on the size and the policy."""
+    names = [record["name"] for record in _core.algorithms() if record["by_size"]]
+    return canonical(algorithm.partition(":")[0], names) is not None
+
+
 def default_algorithm(collective: str) -> str:
     """The algorithm that is used where none is named: the first record of the collective."""
     return algorithm_names(collective)[0]

@@ -13,6 +13,7 @@ pub(crate) struct Record {
     citation: &'static str,
     options: Vec<(&'static str, &'static str)>,
     collective: Option<&'static str>,
+    by_size: bool,
 }
 
 impl Record {
@@ -24,6 +25,7 @@ impl Record {
             citation,
             options: Vec::new(),
             collective: None,
+            by_size: false,
         }
     }
 }
@@ -43,6 +45,7 @@ pub(crate) fn algorithms() -> Vec<Record> {
             label: one.label,
             options: one.options.to_vec(),
             collective: Some(collective.name()),
+            by_size: one.by_size,
             ..Record::new(one.name, one.summary, one.citation)
         }));
     }

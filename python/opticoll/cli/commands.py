@@ -118,8 +118,9 @@ def plan(
     import opticoll
     from opticoll import config
     from opticoll.formats.atomic import check_writable
+    from opticoll.registry import plans_by_size
     from opticoll.report import text
-    from opticoll.study.comparison import is_auto, measure
+    from opticoll.study.comparison import measure
 
     if output is not None:
         check_writable(output)
@@ -129,7 +130,7 @@ def plan(
         violations = made.verify()
         outcome = made.simulate(size_bytes, policy=policy, simulator=simulator)
         row = measure(made, violations, outcome, size_bytes, seed)
-        if algorithm is not None and is_auto(algorithm):
+        if algorithm is not None and plans_by_size(algorithm):
             row["algorithm"] = algorithm
         if output is not None:
             opticoll.write_plan(made, output)

@@ -49,7 +49,6 @@ __all__ = [
     "Row",
     "ViolationRow",
     "compare",
-    "is_auto",
     "measure",
 ]
 
@@ -188,11 +187,6 @@ def measure(
     )
 
 
-def is_auto(algorithm: str) -> bool:
-    """Whether an algorithm as spelled leaves the choice to the planner."""
-    return registry.canonical(algorithm.partition(":")[0], [AUTO]) is not None
-
-
 @lru_cache(maxsize=1024)
 def _time_bound(kind: str, fabric: str, size_bytes: int, policy: str) -> tuple[int, str, str]:
     """The lower bound on time (picoseconds, name, assumption), found once for all algorithms."""
@@ -284,16 +278,16 @@ def _rows(
     for size_bytes in sizes_bytes:
         outcome = plan.simulate(size_bytes, policy=scenario.policy, simulator=scenario.simulator)
         row = measure(plan, violations, outcome, size_bytes)
-        # What is compared is the name asked for; `auto` may choose another each time.
-        if isinstance(algorithm, str) and is_auto(algorithm):
+        # What is compared is the name asked for; it may choose something else each time.
+        if isinstance(algorithm, str) and registry.plans_by_size(algorithm):
             row["algorithm"] = algorithm
         rows.append(row)
     return rows
 
 
 def _planned_together(algorithm: str | UserAlgorithm, sizes_bytes: list[int]) -> list[list[int]]:
-    """Sizes that share a plan: all, but for `auto`, which plans for each."""
-    alone = isinstance(algorithm, str) and is_auto(algorithm)
+    """Sizes that share a plan: all, but for what plans by size."""
+    alone = isinstance(algorithm, str) and registry.plans_by_size(algorithm)
     return [[size] for size in sizes_bytes] if alone else [sizes_bytes]
 
 

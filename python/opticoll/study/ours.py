@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 from opticoll import _core
-from opticoll.study.comparison import is_auto, measure
+from opticoll.registry import plans_by_size
+from opticoll.study.comparison import measure
 from opticoll.study.constructed import POLICY, fabric
 from opticoll.study.results import Results
 
@@ -58,7 +59,7 @@ def own_rows(
 ) -> list[OwnRow]:
     """A plan for each size in bytes under the papers' policy; `auto` plans for each anew."""
     rows = []
-    for together in [[size] for size in sizes] if is_auto(algorithm) else [list(sizes)]:
+    for together in [[size] for size in sizes] if plans_by_size(algorithm) else [list(sizes)]:
         plan = _core.plan(
             collective,
             fabric(ranks, wavelengths),

@@ -234,14 +234,14 @@ fn two_phases(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Plan,
         let tree = trees.first().map_or(&direct, |found| &found.tree);
         let gathering = rooted::plan(fabric, rooted_at(CollectiveKind::Gather)?, tree)?;
         let plan = rooted::reduce_scatter_gather(collective, &scattering, &gathering)?;
-        let algorithm = "reduce_scatter_gather".into();
+        let algorithm = "two_phases".into();
         return Ok(Plan { algorithm, ..plan });
     }
     let gathering = gathering.unfold();
     for tree in trees.iter().map(|found| &found.tree).chain([&direct]) {
         let scattering = rooted::plan(fabric, rooted_at(CollectiveKind::Scatter)?, tree)?;
         if let Some(plan) = rooted::scatter_all_gather(collective, &scattering, &gathering)? {
-            let algorithm = "scatter_all_gather".into();
+            let algorithm = "two_phases".into();
             return Ok(Plan { algorithm, ..plan });
         }
     }

@@ -26,6 +26,8 @@ pub struct Record {
     pub citation: &'static str,
     /// Options with their meaning and default.
     pub options: &'static [(&'static str, &'static str)],
+    /// Whether its plans depend on the size and the policy.
+    pub by_size: bool,
 }
 
 /// All ways to plan.
@@ -41,6 +43,7 @@ pub const RECORDS: &[Record] = &[
         summary: "One tree of lightpaths rotated to all ranks, in the fewest slots found",
         citation: "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
         options: &[("pieces", "chunks that a block is cut into; default 1")],
+        by_size: false,
     },
     Record {
         name: "grouped",
@@ -70,6 +73,7 @@ pub const RECORDS: &[Record] = &[
                 "exchange (all_reduce only), one_stage or relay_tree; default one_stage",
             ),
         ],
+        by_size: true,
     },
     Record {
         name: "tree",
@@ -92,22 +96,16 @@ pub const RECORDS: &[Record] = &[
                 "stripes on each level, such as 16x12x12; default 1",
             ),
         ],
+        by_size: true,
     },
     Record {
-        name: "scatter_all_gather",
-        label: "Scatter + all_gather",
-        collectives: &[CollectiveKind::Broadcast],
-        summary: "Scatter the vector, then all_gather it, both as fast as found",
+        name: "two_phases",
+        label: "Two phases",
+        collectives: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
+        summary: "Scatter and all_gather, or reduce_scatter and gather, each as fast as found",
         citation: "van de Geijn, Journal of Parallel and Distributed Computing 1994",
         options: &[],
-    },
-    Record {
-        name: "reduce_scatter_gather",
-        label: "Reduce_scatter + gather",
-        collectives: &[CollectiveKind::Reduce],
-        summary: "Reduce_scatter the vectors, then gather the sum, both as fast as found",
-        citation: "van de Geijn, Journal of Parallel and Distributed Computing 1994",
-        options: &[],
+        by_size: true,
     },
     Record {
         name: "exchange",
@@ -122,6 +120,7 @@ pub const RECORDS: &[Record] = &[
             ),
             ("stripes", "stripes on each stage, such as 1x1x1; default 1"),
         ],
+        by_size: true,
     },
     Record {
         name: "auto",
@@ -133,6 +132,7 @@ pub const RECORDS: &[Record] = &[
             "transfers",
             "the most that a plan may have (or orbits, folded); default 16777216",
         )],
+        by_size: true,
     },
 ];
 

@@ -61,8 +61,8 @@ const WAYS: [(CollectiveKind, &str); 10] = [
     (CollectiveKind::Reduce, "tree"),
     (CollectiveKind::Scatter, "tree"),
     (CollectiveKind::Gather, "tree"),
-    (CollectiveKind::Broadcast, "scatter_all_gather"),
-    (CollectiveKind::Reduce, "reduce_scatter_gather"),
+    (CollectiveKind::Broadcast, "two_phases"),
+    (CollectiveKind::Reduce, "two_phases"),
     (CollectiveKind::AllToAll, "exchange"),
 ];
 
