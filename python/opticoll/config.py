@@ -7,6 +7,13 @@ A fabric file names a family or a preset, and its options as on the command line
     wavelengths: 64
     rate: 40Gb/s
 
+or, of the family `custom`, ranks, switches and links by name (see `opticoll.network_graph`):
+
+    family: custom
+    ranks: [gpu0, gpu1]
+    switches: [leaf]
+    links: [[gpu0, leaf], {between: [gpu1, leaf], rate: 400Gb/s}]
+
 A scenario file says what `opticoll compare` shall compare; `fabric` may be a spelling, the name of
 a fabric file, or a fabric written in place:
 
@@ -35,7 +42,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from opticoll import registry
+from opticoll import network_graph, registry
 from opticoll._core import (
     CollectiveError,
     Fabric,
@@ -281,7 +288,7 @@ def is_yaml(text: str) -> bool:
 
 
 def parse_fabric(text: str) -> Fabric:
-    """The fabric of a command line: a spelling, a preset or a YAML file.
+    """The fabric of a command line: a spelling, a preset, a YAML file or a graph in a file.
 
     Raises
     ------
@@ -290,6 +297,8 @@ def parse_fabric(text: str) -> Fabric:
     FabricError
         The spelling is none.
     """
+    if network_graph.is_graph(text):
+        return network_graph.read(text)
     return read_fabric(text) if is_yaml(text) else Fabric(text)
 
 
@@ -331,8 +340,8 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     fabric = fields.pop("fabric")
     if isinstance(fabric, dict):
         machine = _fabric(document, fabric, ("fabric",))
-    elif is_yaml(fabric):
-        machine = read_fabric(document.path.parent / fabric)
+    elif is_yaml(fabric) or network_graph.is_graph(fabric):
+        machine = parse_fabric(str(document.path.parent / fabric))
     else:
         machine = _checked(document, ("fabric",), lambda: Fabric(fabric))
     return Scenario(fabric=machine, origin=document, **fields)
@@ -444,9 +453,6 @@ def _fabric(document: _Document, fields: dict[str, Any], place: Place) -> Fabric
             f"{document.path}: the kind of fabric {problem}; "
             "write one of `family: wdm_ring` or `preset: optree_paper`"
         )
-    for key, value in fields.items():
-        if not isinstance(value, (bool, int, float, str)):
-            raise document.error((*place, key), "must be one value, such as `ranks: 16`")
     (name,) = names
     kind = "fabrics" if name == "family" else "presets"
     known = [record["name"] for record in registry.records(kind)]
@@ -454,12 +460,33 @@ def _fabric(document: _Document, fields: dict[str, Any], place: Place) -> Fabric
     if chosen is None:
         hint = registry.nearest(str(fields[name]), known)
         raise document.error((*place, name), f"unknown {name} `{fields[name]}`{hint}")
+    if chosen == "custom":
+        return _custom(document, fields, name, place)
+    for key, value in fields.items():
+        if not isinstance(value, (bool, int, float, str)):
+            raise document.error((*place, key), "must be one value, such as `ranks: 16`")
     options = {key: str(value) for key, value in fields.items() if key != name}
     try:
         return Fabric(chosen, **options)
     except OpticollError as error:
         wrong = getattr(error, "option", None)
         raise document.error((*place, wrong if wrong in options else name), str(error)) from error
+
+
+def _custom(document: _Document, fields: dict[str, Any], name: str, place: Place) -> Fabric:
+    """The fabric that ranks, switches and links make, here or in the file of a `graph`."""
+    fields = {key: value for key, value in fields.items() if key != name}
+    graph = fields.get("graph")
+    if graph is not None:
+        if len(fields) > 1 or not isinstance(graph, str) or not network_graph.is_graph(graph):
+            problem = "must be the name of a .json or .graphml file, and the only other field"
+            raise document.error((*place, "graph"), problem)
+        return network_graph.read(document.path.parent / graph)
+    try:
+        return network_graph.from_fields(fields)
+    except network_graph.MisplacedError as error:
+        where = (*place, *error.place) if error.place else (*place, name)
+        raise document.error(where, error.problem) from error
 
 
 def _checked(document: _Document, place: Place, make: Any) -> Any:

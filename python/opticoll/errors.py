@@ -45,7 +45,7 @@ class UsageError(OpticollError):
 
 
 class ConfigError(OpticollError):
-    """A YAML file that is no fabric or no scenario; the message names file, line and field."""
+    """A YAML file or graph that is no fabric or no scenario; the message names file and place."""
 
 
 class FileError(OpticollError):

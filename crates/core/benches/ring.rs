@@ -33,7 +33,7 @@ use opticoll::{algorithm, planner, route, verify, wavelength};
 /// Builds, routes, assigns, verifies and simulates an all_gather of 4 MiB blocks.
 fn all_gather(ranks: u32, algorithm: &str, assignment: &str) -> Time {
     let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=64")).unwrap();
-    let Fabric::WdmRing(ring) = &fabric;
+    let ring = fabric.ring().unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
     let spec = algorithm.parse().unwrap();
     let schedule = algorithm::build(&spec, collective, &fabric).unwrap();

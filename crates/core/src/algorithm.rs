@@ -47,7 +47,7 @@ use std::sync::LazyLock;
 use thiserror::Error;
 
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
-use crate::fabric::{Fabric, WdmRing};
+use crate::fabric::{Fabric, NotARing, WdmRing};
 use crate::schedule::{Schedule, Transfer};
 use crate::spec::{Spec, SpecError};
 use crate::spelling::{same_name, suggest};
@@ -68,6 +68,9 @@ pub enum AlgorithmError {
     /// An option is unknown or does not fit.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// The fabric is no ring of light.
+    #[error(transparent)]
+    NotARing(#[from] NotARing),
     /// The algorithm does not run here.
     #[error("`{name}` does not run with N = {ranks}: {reason}")]
     Refused {
@@ -113,6 +116,8 @@ pub struct Request<'a> {
     pub fabric: &'a Fabric,
     /// The name and options given.
     pub spec: &'a Spec,
+    /// The algorithm, as its record is named.
+    pub name: &'static str,
 }
 
 impl Request<'_> {
@@ -122,9 +127,11 @@ impl Request<'_> {
     }
 
     /// The ring of wavelengths that some algorithms are made for.
-    pub fn ring(&self) -> &WdmRing {
-        let Fabric::WdmRing(ring) = self.fabric;
-        ring
+    ///
+    /// # Errors
+    /// The fabric has no wavelengths.
+    pub fn ring(&self) -> Result<&WdmRing, NotARing> {
+        self.fabric.needed_ring(self.name)
     }
 }
 
@@ -352,7 +359,8 @@ pub fn find(collective: CollectiveKind, name: &str) -> Result<&'static Record, A
 }
 
 /// Builds the schedule of the algorithm that `spec` names, as it runs on the fabric: a lightpath
-/// carries one chunk in a slot, so that on a ring of wavelengths each chunk is a transfer of its own.
+/// carries one chunk in a slot, so that on a ring of wavelengths each chunk is a transfer of its own;
+/// an electrical fabric carries ranges.
 ///
 /// # Errors
 /// An unknown algorithm or option, a number of ranks that the algorithm does not run on, a fabric
@@ -363,7 +371,9 @@ pub fn build(
     fabric: &Fabric,
 ) -> Result<Schedule, AlgorithmError> {
     let schedule = build_ranges(spec, collective, fabric)?;
-    let Fabric::WdmRing(_) = fabric;
+    if fabric.ring().is_none() {
+        return Ok(schedule);
+    }
     let deliveries = schedule
         .count()
         .iter()
@@ -409,6 +419,7 @@ pub fn build_ranges(
         collective,
         fabric,
         spec,
+        name: record.name,
     };
     let Some(forward) = record.reversed_from else {
         return (record.build)(&request(collective));

@@ -57,9 +57,10 @@
 //! use opticoll::bound;
 //! use opticoll::collective::{Collective, CollectiveKind};
 //! use opticoll::fabric::Fabric;
-//! let Fabric::WdmRing(ring) = Fabric::parse("wdm_ring:ranks=64,wavelengths=8")?;
+//! let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8")?;
+//! let ring = fabric.needed_ring("this example")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 64)?;
-//! let bound = bound::best(&ring, &collective);
+//! let bound = bound::best(ring, &collective);
 //! assert_eq!((bound.steps, bound.name), (7, "relay_tree"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -12,14 +12,28 @@
 //! # Ok::<(), opticoll::fabric::FabricError>(())
 //! ```
 
+pub mod crossbar;
+pub mod custom;
+pub mod dragonfly;
+pub mod fat_tree;
+pub mod fully_connected;
+pub mod torus;
 pub mod wdm_ring;
+pub mod wiring;
 
 use std::fmt;
 
 use thiserror::Error;
 
+use crate::network::Network;
 use crate::spec::{Spec, SpecError};
 use crate::spelling::{same_name, suggest};
+pub use crossbar::Crossbar;
+pub use custom::Custom;
+pub use dragonfly::Dragonfly;
+pub use fat_tree::FatTree;
+pub use fully_connected::FullyConnected;
+pub use torus::Grid;
 pub use wdm_ring::{Direction, WdmRing};
 
 /// Why a fabric was refused.
@@ -46,6 +60,36 @@ pub enum FabricError {
         /// A complete spelling.
         example: &'static str,
     },
+    /// More ranks or links than are accepted.
+    #[error("`{family}` would have {count} {what}; at most {most} are accepted")]
+    TooLarge {
+        /// The family.
+        family: &'static str,
+        /// `ranks` or `links`.
+        what: &'static str,
+        /// How many there would be.
+        count: u128,
+        /// How many there may be.
+        most: u64,
+    },
+    /// A custom fabric whose links do not fit.
+    #[error("`custom`: {problem}")]
+    Graph {
+        /// What is wrong, with the link or the vertices.
+        problem: String,
+        /// The number of the link at fault, in the order given.
+        link: Option<usize>,
+    },
+}
+
+/// An electrical fabric was given where light is planned or measured.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{what} needs a wdm_ring; got {family}, an electrical fabric without wavelengths")]
+pub struct NotARing {
+    /// What was asked for.
+    pub what: &'static str,
+    /// The family given.
+    pub family: &'static str,
 }
 
 /// A machine.
@@ -53,6 +97,18 @@ pub enum FabricError {
 pub enum Fabric {
     /// A bidirectional ring of ranks with wavelength-division multiplexing.
     WdmRing(WdmRing),
+    /// One switch and a cable to each rank.
+    Crossbar(Crossbar),
+    /// Levels of switches.
+    FatTree(FatTree),
+    /// Groups of routers.
+    Dragonfly(Dragonfly),
+    /// A torus, mesh, ladder or electrical ring.
+    Grid(Grid),
+    /// A cable between every two ranks.
+    FullyConnected(FullyConnected),
+    /// Any network.
+    Custom(Custom),
 }
 
 /// The declaration of a fabric family.
@@ -82,7 +138,18 @@ pub struct PresetRecord {
 }
 
 /// All fabric families.
-pub const FAMILIES: &[FamilyRecord] = &[wdm_ring::RECORD];
+pub const FAMILIES: &[FamilyRecord] = &[
+    wdm_ring::RECORD,
+    crossbar::RECORD,
+    fat_tree::RECORD,
+    dragonfly::RECORD,
+    torus::TORUS,
+    torus::MESH,
+    torus::LADDER,
+    torus::RING,
+    fully_connected::RECORD,
+    custom::RECORD,
+];
 
 /// All presets.
 pub const PRESETS: &[PresetRecord] = wdm_ring::PRESETS;
@@ -126,13 +193,60 @@ impl Fabric {
     pub fn family(&self) -> &'static str {
         match self {
             Fabric::WdmRing(_) => wdm_ring::RECORD.name,
+            Fabric::Crossbar(_) => crossbar::RECORD.name,
+            Fabric::FatTree(_) => fat_tree::RECORD.name,
+            Fabric::Dragonfly(_) => dragonfly::RECORD.name,
+            Fabric::Grid(grid) => grid.shape().record().name,
+            Fabric::FullyConnected(_) => fully_connected::RECORD.name,
+            Fabric::Custom(_) => custom::RECORD.name,
         }
     }
 
     /// The number of ranks, N.
     pub fn ranks(&self) -> u32 {
+        match (self, self.network()) {
+            (Fabric::WdmRing(ring), _) => ring.ranks,
+            (_, network) => network.map_or(0, Network::ranks),
+        }
+    }
+
+    /// The optical ring, if it is one.
+    pub fn ring(&self) -> Option<&WdmRing> {
         match self {
-            Fabric::WdmRing(ring) => ring.ranks,
+            Fabric::WdmRing(ring) => Some(ring),
+            _ => None,
+        }
+    }
+
+    /// The optical ring; `what` says who needs one.
+    pub fn needed_ring(&self, what: &'static str) -> Result<&WdmRing, NotARing> {
+        let family = self.family();
+        self.ring().ok_or(NotARing { what, family })
+    }
+
+    /// The links and routes of an electrical fabric; `None` for a ring of light.
+    pub fn network(&self) -> Option<&dyn Network> {
+        match self {
+            Fabric::WdmRing(_) => None,
+            Fabric::Crossbar(crossbar) => Some(crossbar),
+            Fabric::FatTree(tree) => Some(tree),
+            Fabric::Dragonfly(dragonfly) => Some(dragonfly),
+            Fabric::Grid(grid) => Some(grid),
+            Fabric::FullyConnected(connected) => Some(connected),
+            Fabric::Custom(custom) => Some(custom),
+        }
+    }
+
+    /// The complete spelling, with its parts.
+    fn spec(&self) -> Spec {
+        match self {
+            Fabric::WdmRing(ring) => ring.spec(),
+            Fabric::Crossbar(crossbar) => crossbar.spec(),
+            Fabric::FatTree(tree) => tree.spec(),
+            Fabric::Dragonfly(dragonfly) => dragonfly.spec(),
+            Fabric::Grid(grid) => grid.spec(),
+            Fabric::FullyConnected(connected) => connected.spec(),
+            Fabric::Custom(custom) => custom.spec(),
         }
     }
 }
@@ -140,8 +254,6 @@ impl Fabric {
 impl fmt::Display for Fabric {
     /// The complete spelling, which [`Fabric::parse`] reads back to the same fabric.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fabric::WdmRing(ring) => ring.spec().fmt(formatter),
-        }
+        self.spec().fmt(formatter)
     }
 }

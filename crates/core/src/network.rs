@@ -50,6 +50,12 @@ pub trait Network: Sync {
 
     /// A link in words, such as `leaf 3 -> spine 0`.
     fn link_name(&self, link: u32) -> String;
+
+    /// The vertices a link leads from and to: ranks first, then switches; a half-duplex link leads
+    /// both ways. `None` where the network knows its links only.
+    fn ends(&self, _link: u32) -> Option<(u32, u32)> {
+        None
+    }
 }
 
 /// A network whose routes are given one by one.

@@ -14,7 +14,7 @@
 //! let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 64)?;
 //! let plan = planner::relay_tree(&fabric, collective)?;
-//! let Fabric::WdmRing(ring) = &fabric;
+//! let ring = fabric.needed_ring("this example")?;
 //! assert_eq!(u64::from(plan.slots()), bound::best(ring, &collective).steps);
 //! assert!(verify::verify(&plan).is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -49,7 +49,7 @@ use thiserror::Error;
 use crate::algorithm::AlgorithmError;
 use crate::bound;
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::{Direction, Fabric, NotARing, WdmRing};
 use crate::plan::{AnyPlan, CONVERTED, Circuit, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::simulate::SimulationError;
@@ -112,6 +112,9 @@ pub enum PlannerError {
     /// A time left 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
+    /// The fabric is no ring of light.
+    #[error(transparent)]
+    NotARing(#[from] NotARing),
     /// The collective could not be made.
     #[error(transparent)]
     CollectiveSize(#[from] CollectiveError),
@@ -146,7 +149,7 @@ fn relay_tree_within(
     collective: Collective,
     most: u64,
 ) -> Result<AnyPlan, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("relay_tree")?;
     if collective.kind() != CollectiveKind::AllGather {
         return Err(PlannerError::Collective {
             kind: collective.kind(),
@@ -183,23 +186,23 @@ fn relay_tree_within(
     let menus = menus(ring, kept);
     if kept == Kept::Orbits {
         return search(ring, pieces, &menus, least, enough)
-            .map(|found| found.plan(fabric, collective))
+            .map(|found| found.plan(ring, collective))
             .ok_or(too_large(transfers));
     }
     if pieces > 1 {
         return search(ring, pieces, &menus, least, enough)
-            .map(|found| found.plan(fabric, collective))
+            .map(|found| found.plan(ring, collective))
             .ok_or(PlannerError::NotFound { pieces });
     }
     let (name, at_least) = named::fewest_slots(ring);
     if let Some(found) = search(ring, 1, &menus, least, at_least) {
-        return Ok(found.plan(fabric, collective));
+        return Ok(found.plan(ring, collective));
     }
     // The named algorithm may need more than its loads say.
     let named = named::plan(&Spec::new(name), fabric, collective)?;
     Ok(
         match search(ring, 1, &menus, at_least.max(least), named.slots()) {
-            Some(found) => found.plan(fabric, collective),
+            Some(found) => found.plan(ring, collective),
             None => AnyPlan::Full(named),
         },
     )
@@ -208,7 +211,9 @@ fn relay_tree_within(
 /// All_gathers over circuits that do not change within a level: for one level, two and three the
 /// plan of fewest slots, where there is one. For a collective in pieces, with all pieces at once.
 pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<AnyPlan> {
-    let Fabric::WdmRing(ring) = fabric;
+    let Some(ring) = fabric.ring() else {
+        return Vec::new();
+    };
     if collective.kind() != CollectiveKind::AllGather
         || collective.ranks() != ring.ranks
         || ring.ranks < 2
@@ -366,9 +371,9 @@ fn menus(ring: &WdmRing, kept: Kept) -> Vec<Menu> {
 }
 
 impl Found {
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> AnyPlan {
-        let Fabric::WdmRing(ring) = fabric;
-        let mut plan = empty_plan(fabric, collective, "relay_tree".into(), self.steps);
+    fn plan(&self, ring: &WdmRing, collective: Collective) -> AnyPlan {
+        let fabric = Fabric::WdmRing(ring.clone());
+        let mut plan = empty_plan(&fabric, collective, "relay_tree".into(), self.steps);
         // Dead wavelengths leave gaps among the channels of an orbit.
         let folded = self.placed.is_none() && ring.is_even();
         let ranks = if folded { 1 } else { ring.ranks };

@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::fabric::NotARing;
 use crate::outcome::Outcome;
 use crate::plan::PlanRef;
 use crate::spelling::{same_name, suggest};
@@ -69,6 +70,9 @@ pub enum SimulationError {
     /// A time left 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
+    /// The fabric is no ring of light.
+    #[error(transparent)]
+    NotARing(#[from] NotARing),
 }
 
 /// When reconfiguration is charged. Comparisons are only made inside one policy.

@@ -31,7 +31,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
 
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::{Direction, Fabric, NotARing, WdmRing};
 use crate::plan::{CONVERTED, FoldedPlan, Lightpath, Plan, PlanRef};
 use crate::route::{Arc, loads};
 use crate::schedule::Schedule;
@@ -54,6 +54,9 @@ pub enum WavelengthError {
     /// An option is unknown or does not fit.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// The fabric is no ring of light.
+    #[error(transparent)]
+    NotARing(#[from] NotARing),
     /// `optimal` was asked for something else than a one-stage all-to-all.
     #[error(
         "step {step}: `optimal` assigns one-stage all-to-all steps only, without a limit on ports; \
@@ -249,7 +252,7 @@ pub fn assign(
     assignment: Assignment,
     algorithm: String,
 ) -> Result<Plan, WavelengthError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("a wavelength assignment")?;
     let mut steps = Steps {
         schedule: &schedule,
         ring,
@@ -420,7 +423,9 @@ fn place(
 /// lightpaths on one fibre of one link in one slot.
 pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
     let plan = plan.into();
-    let Fabric::WdmRing(ring) = &plan.kept().fabric;
+    let Some(ring) = plan.kept().fabric.ring() else {
+        return 0;
+    };
     match plan {
         PlanRef::Full(plan) if ring.converters => return greatest_load(plan, ring),
         PlanRef::Folded(plan) if ring.converters => return greatest_folded_load(plan),

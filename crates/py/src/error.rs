@@ -2,7 +2,7 @@
 
 use opticoll::algorithm::AlgorithmError as AlgorithmProblem;
 use opticoll::collective::CollectiveError as CollectiveProblem;
-use opticoll::fabric::FabricError as FabricProblem;
+use opticoll::fabric::{FabricError as FabricProblem, NotARing};
 use opticoll::plan::text::PlanTextError;
 use opticoll::planner::PlannerError as PlannerProblem;
 use opticoll::simulate::SimulationError as SimulationProblem;
@@ -80,9 +80,20 @@ impl IntoPyErr for FabricProblem {
         let option = match &self {
             FabricProblem::Spec(problem) => option_of(problem),
             FabricProblem::Missing { key, .. } => Some((*key).to_owned()),
-            FabricProblem::Unknown { .. } => None,
+            FabricProblem::Graph { .. } => Some("links".to_owned()),
+            FabricProblem::Unknown { .. } | FabricProblem::TooLarge { .. } => None,
         };
-        with_option(FabricError::new_err(self.to_string()), option)
+        let error = with(FabricError::new_err(self.to_string()), "option", option);
+        match self {
+            FabricProblem::Graph { link, .. } => with(error, "link", link),
+            _ => error,
+        }
+    }
+}
+
+impl IntoPyErr for NotARing {
+    fn into_py_err(self) -> PyErr {
+        FabricError::new_err(self.to_string())
     }
 }
 
@@ -140,8 +151,9 @@ fn option_of(problem: &SpecError) -> Option<String> {
     }
 }
 
-fn with_option(error: PyErr, option: Option<String>) -> PyErr {
-    Python::attach(|py| match error.value(py).setattr("option", option) {
+/// The error with one attribute more.
+fn with(error: PyErr, name: &str, value: impl for<'py> IntoPyObject<'py>) -> PyErr {
+    Python::attach(|py| match error.value(py).setattr(name, value) {
         Ok(()) => error.clone_ref(py),
         Err(other) => other,
     })

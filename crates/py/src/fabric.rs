@@ -15,9 +15,10 @@ pub(crate) struct Fabric {
 }
 
 impl Fabric {
-    fn ring(&self) -> &WdmRing {
-        let fabric::Fabric::WdmRing(ring) = &self.fabric;
-        ring
+    fn ring(&self, what: &'static str) -> PyResult<&WdmRing> {
+        self.fabric
+            .needed_ring(what)
+            .map_err(IntoPyErr::into_py_err)
     }
 }
 
@@ -67,23 +68,29 @@ impl Fabric {
     }
 
     #[getter]
-    fn wavelengths(&self) -> u32 {
-        self.ring().wavelengths
+    fn wavelengths(&self) -> PyResult<u32> {
+        Ok(self.ring("the number of wavelengths")?.wavelengths)
     }
 
     #[getter]
-    fn fibres(&self) -> u32 {
-        self.ring().fibres
+    fn fibres(&self) -> PyResult<u32> {
+        Ok(self.ring("the number of fibres")?.fibres)
     }
 
     #[getter]
-    fn rate_bits_per_second(&self) -> u64 {
-        self.ring().rate.bits_per_second()
+    fn rate_bits_per_second(&self) -> PyResult<u64> {
+        Ok(self
+            .ring("the rate of a wavelength")?
+            .rate
+            .bits_per_second())
     }
 
     #[getter]
-    fn reconfiguration_ps(&self) -> u64 {
-        self.ring().reconfiguration.ps()
+    fn reconfiguration_ps(&self) -> PyResult<u64> {
+        Ok(self
+            .ring("the time of a reconfiguration")?
+            .reconfiguration
+            .ps())
     }
 
     fn __repr__(&self) -> String {

@@ -197,7 +197,7 @@ impl Plan {
     /// one that holds for any number of them.
     #[getter]
     fn bound(&self, py: Python<'_>) -> Option<(u64, &'static str, &'static str)> {
-        let fabric::Fabric::WdmRing(ring) = &self.kept().fabric;
+        let ring = self.kept().fabric.ring()?;
         let schedule = &self.kept().schedule;
         py.detach(|| {
             let single = schedule.count().iter().all(|&count| count == 1);
@@ -471,7 +471,10 @@ pub(crate) fn time_bound(
 ) -> PyResult<(u64, &'static str, &'static str)> {
     let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
     let policy: simulate::Policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
-    let fabric::Fabric::WdmRing(ring) = &fabric.fabric;
+    let ring = fabric
+        .fabric
+        .needed_ring("a lower bound on the time")
+        .map_err(IntoPyErr::into_py_err)?;
     let size = Bytes::new(size_bytes);
     py.detach(|| {
         let collective =
@@ -490,7 +493,10 @@ pub(crate) fn slots_bound(
     fabric: Fabric,
 ) -> PyResult<(u64, &'static str, &'static str)> {
     let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
-    let fabric::Fabric::WdmRing(ring) = &fabric.fabric;
+    let ring = fabric
+        .fabric
+        .needed_ring("a bound on slots")
+        .map_err(IntoPyErr::into_py_err)?;
     let collective =
         collective::Collective::new(kind, ring.ranks).map_err(IntoPyErr::into_py_err)?;
     let bound = py.detach(|| bound::best(ring, &collective));
@@ -523,7 +529,9 @@ fn lay_out(
     size_bytes: Option<u64>,
 ) -> PyResult<Plan> {
     let assignment = Assignment::parse(wavelength).map_err(IntoPyErr::into_py_err)?;
-    let fabric::Fabric::WdmRing(ring) = fabric;
+    let ring = fabric
+        .needed_ring("a plan")
+        .map_err(IntoPyErr::into_py_err)?;
     let directions = route::shortest_arcs(&schedule, ring);
     let mut plan = wavelength::assign(schedule, directions, fabric, assignment, algorithm)
         .map_err(IntoPyErr::into_py_err)?;

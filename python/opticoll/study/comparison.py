@@ -295,9 +295,11 @@ def _machines(
     fabric: Fabric, ranks: Iterable[int] | None, wavelengths: Iterable[int] | None
 ) -> Iterator[Fabric]:
     """The fabric with every number of ranks and every number of wavelengths."""
+    # Refuses fabrics that are no rings of light.
+    own = fabric.wavelengths
     for place, count in enumerate([fabric.ranks] if ranks is None else ranks):
         resized = _changed(fabric, "ranks", count, place)
-        counts = [fabric.wavelengths] if wavelengths is None else wavelengths
+        counts = [own] if wavelengths is None else wavelengths
         for column, channels in enumerate(counts):
             yield _changed(resized, "wavelengths", channels, column)
 

@@ -49,7 +49,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             schedule.push(Transfer::copy(source, source, destination));
         }
     }
-    let channels = u64::from(request.ring().channels());
+    let channels = u64::from(request.ring()?.channels());
     schedule.claims = Claims {
         paper_steps: (ranks > 1).then(|| paper_ring_wavelengths(ranks).div_ceil(channels)),
         paper_step_share: Some((1, 1)),

@@ -102,7 +102,7 @@ fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), Algorit
     let key = given.first().copied().unwrap_or("depth");
     let paper = paper_depth(ranks, DepthRounding::Ceil);
     match spec.option(key).unwrap_or("auto") {
-        "auto" => Ok((tree::best_radices(ranks, request.ring().channels()), paper)),
+        "auto" => Ok((tree::best_radices(ranks, request.ring()?.channels()), paper)),
         "paper" => {
             let depth = paper.ok_or_else(|| {
                 spec.refuse(
@@ -165,7 +165,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             .flat_map(|group| group.children(radix))
             .collect();
     }
-    let channels = request.ring().channels();
+    let channels = request.ring()?.channels();
     schedule.claims = Claims {
         paper_steps: claimed_depth
             .filter(|_| ranks > 1)

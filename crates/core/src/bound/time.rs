@@ -29,9 +29,10 @@
 //! use opticoll::bound::time::{self, Charge};
 //! use opticoll::collective::{Collective, CollectiveKind};
 //! use opticoll::fabric::Fabric;
-//! let Fabric::WdmRing(ring) = Fabric::parse("optree_paper")?;
+//! let fabric = Fabric::parse("optree_paper")?;
+//! let ring = fabric.needed_ring("this example")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 1024)?;
-//! let bound = time::best(&ring, &collective, "4MiB".parse()?, Charge::EverySlot)?;
+//! let bound = time::best(ring, &collective, "4MiB".parse()?, Charge::EverySlot)?;
 //! assert_eq!(bound.name, "relay_tree");
 //! assert_eq!((bound.time.seconds() * 1e5).round(), 1368.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -12,7 +12,7 @@
 
 use super::{CONVERTED, Circuit, Lightpath, Plan};
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Fabric, WdmRing};
+use crate::fabric::WdmRing;
 use crate::schedule::Transfer;
 
 /// A plan that is its own rotation by every rank.
@@ -41,7 +41,8 @@ impl FoldedPlan {
 
     /// The links that each lightpath of an orbit takes.
     pub fn links(&self, orbit: usize) -> u32 {
-        links(self.ring(), &self.orbits.lightpath(orbit))
+        self.ring()
+            .map_or(1, |ring| links(ring, &self.orbits.lightpath(orbit)))
     }
 
     /// The copy of an orbit that leaves rank `source`. What is out of range on rank 0 is so in every
@@ -71,13 +72,14 @@ impl FoldedPlan {
         self.copies(self.orbits.fabric.ranks())
     }
 
-    fn ring(&self) -> &WdmRing {
-        let Fabric::WdmRing(ring) = &self.orbits.fabric;
-        ring
+    fn ring(&self) -> Option<&WdmRing> {
+        self.orbits.fabric.ring()
     }
 
     fn rotate(&self, lightpath: Lightpath, by: u32) -> Lightpath {
-        let ring = self.ring();
+        let Some(ring) = self.ring() else {
+            return lightpath;
+        };
         let collective = self.orbits.schedule.collective;
         let Lightpath {
             slot,
@@ -107,7 +109,7 @@ impl FoldedPlan {
 /// Each lightpath is turned back to rank 0, with the channel that its orbit would then have. The plan
 /// is the unfolding of what rank 0 sends if and only if every rank sends the same then, step by step.
 pub fn fold(plan: &Plan) -> Option<FoldedPlan> {
-    let Fabric::WdmRing(ring) = &plan.fabric;
+    let ring = plan.fabric.ring()?;
     let collective = plan.schedule.collective;
     let chunks = chunks_per_rank(&collective)?;
     let ranks = ring.ranks as usize;

@@ -34,11 +34,11 @@ pub(super) struct Assembly {
 
 impl Assembly {
     /// A plan without steps.
-    pub(super) fn new(fabric: &Fabric, collective: Collective) -> Assembly {
-        let Fabric::WdmRing(ring) = fabric;
+    pub(super) fn new(ring: &WdmRing, collective: Collective) -> Assembly {
         Assembly {
+            ring: ring.clone(),
             plan: Plan {
-                fabric: fabric.clone(),
+                fabric: Fabric::WdmRing(ring.clone()),
                 schedule: Schedule::new(collective),
                 algorithm: String::new(),
                 size: None,
@@ -48,7 +48,6 @@ impl Assembly {
                 slot: Vec::new(),
                 step_slots: Vec::new(),
             },
-            ring: ring.clone(),
         }
     }
 
@@ -123,12 +122,10 @@ impl Assembly {
     }
 
     fn lay(&mut self, inner: &Plan, index: usize, place: &Place, before: u32) {
-        let Fabric::WdmRing(inner_ring) = &inner.fabric;
         let transfer = inner.schedule.transfer(index);
         let circuit = inner.circuit(index);
-        let channel = place.first_channel
-            + u32::from(circuit.fibre) * inner_ring.wavelengths
-            + u32::from(circuit.wavelength);
+        // A smaller ring has one fibre.
+        let channel = place.first_channel + u32::from(circuit.wavelength);
         let first = place.edges[transfer.chunk as usize];
         let end = place.edges[(transfer.chunk + transfer.count) as usize];
         self.plan.schedule.push(Transfer {

@@ -119,7 +119,7 @@ impl Prospect {
 /// # Errors
 /// Another collective, one with another number of ranks than the fabric, or a time beyond 64 bits.
 pub fn auto(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Choice, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("auto")?;
     if collective.kind() != CollectiveKind::AllGather {
         return Err(PlannerError::Collective {
             kind: collective.kind(),

@@ -145,16 +145,15 @@ pub(super) fn slots(placed: &[Placed]) -> u32 {
 
 /// The plan of placed beams: a step for every slot.
 pub(super) fn plan(
-    fabric: &Fabric,
+    ring: &WdmRing,
     collective: Collective,
     beams: &[Beam],
     placed: &[Placed],
     algorithm: &str,
 ) -> Plan {
-    let Fabric::WdmRing(ring) = fabric;
     let steps = slots(placed);
     let mut plan = Plan {
-        fabric: fabric.clone(),
+        fabric: Fabric::WdmRing(ring.clone()),
         schedule: Schedule::new(collective),
         algorithm: algorithm.into(),
         size: None,

@@ -90,7 +90,7 @@ fn prospects(
     collective: Collective,
     aim: Aim,
 ) -> Result<Vec<Prospect>, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     if ring.ranks < 2 || !suits(ring) {
         return Ok(Vec::new());
     }
@@ -201,7 +201,7 @@ pub(super) fn grouped_plan(
 /// A broadcast by scatter and all_gather, or a reduce by reduce_scatter and gather, both halves the
 /// fastest found.
 fn two_phases(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Plan, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let ranks = ring.ranks;
     let aim = Aim {
         size: block(ring, aim.size),
@@ -262,7 +262,7 @@ pub(super) fn named(
     collective: Collective,
     aim: Aim,
 ) -> Result<Plan, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     if !suits(ring) {
         let reason =
             "it needs a ring without multicast, broken links or limits on how far light goes"
@@ -345,7 +345,7 @@ fn given_layout(
     if spec.options().next().is_none() {
         return Ok(None);
     }
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let groups = numbers(spec, "groups")?.unwrap_or_default();
     let owners = numbers_for(spec, "owners", groups.len())?;
     let stripes = given_stripes(spec, groups.len() + 1)?;

@@ -40,7 +40,7 @@ pub(super) fn connected(ring: &WdmRing) -> Result<(), PlannerError> {
 
 /// The all_gather of fewest slots found on a ring for which [`is_special`] holds.
 pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let pieces = collective.pieces();
     let not_found = PlannerError::NotFound { pieces };
     if ring.multicast {
@@ -50,7 +50,7 @@ pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Result<AnyP
             return Ok(shared);
         }
         // Where sharing weakens light too much, it may be better to share none.
-        let mut alone = relay_tree(&unshared(fabric), collective)?.unfold();
+        let mut alone = relay_tree(&unshared(ring), collective)?.unfold();
         alone.fabric = fabric.clone();
         let alone = AnyPlan::Full(alone);
         let fewer = alone.slots() < shared.slots();
@@ -71,7 +71,7 @@ pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Result<AnyP
         }
     }
     let (beams, placed) = best.ok_or(not_found)?;
-    let plan = beams::plan(fabric, collective, &beams, &placed, "relay_tree");
+    let plan = beams::plan(ring, collective, &beams, &placed, "relay_tree");
     Ok(AnyPlan::Full(plan))
 }
 
@@ -286,19 +286,17 @@ fn in_order(ring: &WdmRing, mut beams: Vec<Beam>, timed: bool) -> Vec<Beam> {
     beams
 }
 
-/// The same fabric without light trees.
-fn unshared(fabric: &Fabric) -> Fabric {
-    let Fabric::WdmRing(ring) = fabric;
+/// The same ring without light trees.
+fn unshared(ring: &WdmRing) -> Fabric {
     Fabric::WdmRing(WdmRing {
         multicast: false,
         ..ring.clone()
     })
 }
 
-/// The fabric on which an all_gather is planned that will run backwards on `fabric`: without light
+/// The fabric on which an all_gather is planned that will run backwards on `ring`: without light
 /// trees, which do not combine, and with every one-way cut in the other direction.
-pub(super) fn backwards(fabric: &Fabric) -> Fabric {
-    let Fabric::WdmRing(ring) = fabric;
+pub(super) fn backwards(ring: &WdmRing) -> Fabric {
     let mut broken: Vec<BrokenLink> = ring
         .broken
         .iter()
@@ -327,7 +325,7 @@ pub(super) fn turned(
     ) {
         return make(fabric);
     }
-    let there = backwards(fabric);
+    let there = backwards(fabric.needed_ring("the planner")?);
     let gathering = make(&there)?;
     let mut scattering = mirror::reduce_scatter(&gathering)?;
     scattering.kept_mut().fabric = fabric.clone();

@@ -77,11 +77,11 @@ pub(super) fn plan(
     collective: Collective,
     stages: &Stages,
 ) -> Result<Plan, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let ranks = collective.ranks();
     let pieces = stages.stripes.last().copied().unwrap_or(1).max(1);
     let collective = collective.with_pieces(pieces)?;
-    let mut assembly = Assembly::new(fabric, collective);
+    let mut assembly = Assembly::new(ring, collective);
     let mut segments: Vec<Range<u32>> = std::iter::once(0..ranks).collect();
     let mut sources: Vec<Vec<u32>> = (0..ranks).map(|rank| vec![rank]).collect();
     for (&radix, &stripes) in stages.radices.iter().zip(&stages.stripes) {

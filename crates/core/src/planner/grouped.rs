@@ -202,7 +202,7 @@ pub(super) fn all_reduce(fabric: &Fabric, layout: &Layout) -> Result<Plan, Plann
 }
 
 fn reduced(fabric: &Fabric, levels: &[Level], core: Core) -> Result<Plan, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let Some((level, deeper)) = levels.split_first() else {
         return reduced_core(fabric, core);
     };
@@ -214,7 +214,7 @@ fn reduced(fabric: &Fabric, levels: &[Level], core: Core) -> Result<Plan, Planne
     let share = inner_chunks * refinement(u64::from(inner_chunks), level.stripes);
     let collective =
         Collective::new(CollectiveKind::AllReduce, ring.ranks)?.with_pieces(share * owners)?;
-    let mut assembly = Assembly::new(fabric, collective);
+    let mut assembly = Assembly::new(ring, collective);
     let (mut up, mut down) = (Vec::new(), Vec::new());
     for (range, owner, index) in grouping.owners() {
         let of_owner = index * share..(index + 1) * share;
@@ -253,11 +253,11 @@ fn refinement(chunks: u64, stripes: u32) -> u32 {
 }
 
 fn reduced_core(fabric: &Fabric, core: Core) -> Result<Plan, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let ranks = ring.ranks;
     if ranks == 1 {
         let alone = Collective::new(CollectiveKind::AllReduce, 1)?;
-        return Ok(Assembly::new(fabric, alone).finish(String::new()));
+        return Ok(Assembly::new(ring, alone).finish(String::new()));
     }
     let Core::Exchange(stripes) = core else {
         let gathering = AnyPlan::Full(gathered_core(fabric, core)?);
@@ -276,7 +276,7 @@ fn all_pairs(
     collective: Collective,
     transfer: impl Fn(u32, u32, u32) -> Transfer,
 ) -> Result<Plan, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let mut schedule = Schedule::new(collective);
     schedule.begin_step();
     for source in 0..ring.ranks {
@@ -310,7 +310,7 @@ fn gathered(
     core: Core,
     pieces: u32,
 ) -> Result<Plan, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let Some((level, deeper)) = levels.split_first() else {
         let (_, stripes) = core.named();
         debug_assert!(stripes == pieces || ring.ranks == 1);
@@ -323,7 +323,7 @@ fn gathered(
     let fabric_inside = smaller(ring, grouping.count, ring.channels());
     let inner = gathered(&fabric_inside, deeper, core, inner_pieces)?;
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(pieces)?;
-    let mut assembly = Assembly::new(fabric, collective);
+    let mut assembly = Assembly::new(ring, collective);
     let (mut up, mut down) = (Vec::new(), Vec::new());
     for (range, owner, _) in grouping.owners() {
         for member in range.filter(|&member| member != owner) {
@@ -381,11 +381,11 @@ fn cut_around(own: Range<u32>, chunks: u32, stripes: u32) -> impl Iterator<Item 
 }
 
 fn gathered_core(fabric: &Fabric, core: Core) -> Result<Plan, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let (_, pieces) = core.named();
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(pieces)?;
     if ring.ranks == 1 {
-        return Ok(Assembly::new(fabric, collective).finish(String::new()));
+        return Ok(Assembly::new(ring, collective).finish(String::new()));
     }
     match core {
         Core::RelayTree(_) => relay_tree(fabric, collective).map(AnyPlan::unfold),

@@ -122,7 +122,7 @@ fn tiles(ranks: u32, stride: u32, reach: u32) -> bool {
 /// The plan of a layout. Where the circuits of a level need more channels than their load says, with
 /// a shorter reach there; `None` where even reach 1 does not fit.
 pub(super) fn plan(fabric: &Fabric, collective: Collective, layout: &Layout) -> Option<AnyPlan> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.ring()?;
     let mut stride = fabric.ranks();
     let strides: Vec<u32> = layout
         .levels

@@ -18,7 +18,7 @@ use crate::plan::Plan;
 
 /// The all_gather along light trees; `None` where cuts leave some rank out.
 pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Option<Plan> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.ring()?;
     let pieces = collective.pieces();
     let half = (ring.ranks / 2).max(1);
     let mut chains = Vec::new();
@@ -34,13 +34,13 @@ pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Option<Plan
     }
     let beams = chained(ring, &chains);
     let placed = beams::place(ring, &beams, u32::MAX)?;
-    let plan = beams::plan(fabric, collective, &beams, &placed, "relay_tree");
+    let plan = beams::plan(ring, collective, &beams, &placed, "relay_tree");
     Some(plan)
 }
 
 /// The broadcast along light trees; `None` where cuts leave some rank out.
 pub(super) fn broadcast(fabric: &Fabric, collective: Collective) -> Option<Plan> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.ring()?;
     let (root, others) = (collective.root(), ring.ranks - 1);
     let (clockwise, counter) = reachable::sides(ring, root)?;
     let around = ring.broken.is_empty() && ring.longest_tree() >= others && collective.pieces() > 1;
@@ -56,7 +56,7 @@ pub(super) fn broadcast(fabric: &Fabric, collective: Collective) -> Option<Plan>
     }
     let beams = chained(ring, &chains);
     let placed = beams::place(ring, &beams, u32::MAX)?;
-    let plan = beams::plan(fabric, collective, &beams, &placed, "light_tree");
+    let plan = beams::plan(ring, collective, &beams, &placed, "light_tree");
     Some(plan)
 }
 

@@ -60,7 +60,7 @@ pub(super) fn plan(
     fabric: &Fabric,
     collective: Collective,
 ) -> Result<Plan, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let schedule = algorithm::build(spec, collective, fabric)?;
     let directions = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::AUTO;

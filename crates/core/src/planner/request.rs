@@ -185,7 +185,7 @@ pub fn plan(
     size: Bytes,
     policy: simulate::Policy,
 ) -> Result<Planned, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     capability::connected(ring)?;
     let Some(record) = find(collective.kind(), spec.name()) else {
         return Ok(Planned {
@@ -237,7 +237,7 @@ pub fn plan(
 
 /// The fastest of the plans known for a collective, simulated.
 fn choose(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Planned, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("auto")?;
     let mut plans = Vec::new();
     match collective.kind() {
         CollectiveKind::AllGather => {
@@ -294,7 +294,7 @@ fn light_trees(
     collective: Collective,
     aim: Aim,
 ) -> Result<Vec<AnyPlan>, PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let mut plans = Vec::new();
     for pieces in [1, ring.channels(), 2 * ring.channels()] {
         let transfers = u64::from(pieces) * u64::from(ring.ranks);
@@ -317,7 +317,7 @@ fn named_plans(
     aim: Aim,
     specs: &[&str],
 ) -> Result<(), PlannerError> {
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.needed_ring("the planner")?;
     let mut refused = None;
     for spec in specs {
         let spec: Spec = spec.parse()?;

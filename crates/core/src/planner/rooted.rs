@@ -125,7 +125,7 @@ fn pieces_for(levels: &[Level]) -> u32 {
 
 fn outward(fabric: &Fabric, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
     let ranks = collective.ranks();
-    let mut assembly = Assembly::new(fabric, collective);
+    let mut assembly = Assembly::new(fabric.needed_ring("the planner")?, collective);
     let radices: Vec<u32> = tree.levels.iter().map(|level| level.radix).collect();
     let around = u64::from(collective.root()) + u64::from(ranks - holder(0..ranks, &radices));
     let rank = |place: u32| ((around + u64::from(place)) % u64::from(ranks)) as u32;
@@ -322,7 +322,7 @@ pub(super) fn scatter_all_gather(
     let Some(rest) = without(gather, &held) else {
         return Ok(None);
     };
-    let mut assembly = Assembly::new(&scatter.fabric, collective);
+    let mut assembly = Assembly::new(scatter.fabric.needed_ring("the planner")?, collective);
     assembly.append_refined(scatter, pieces);
     assembly.append_refined(&rest, 1);
     Ok(Some(assembly.finish(String::new())))
@@ -378,7 +378,7 @@ pub(super) fn reduce_scatter_gather(
 ) -> Result<Plan, PlannerError> {
     let pieces = reduce_scatter.schedule.collective.pieces();
     let collective = collective.with_pieces(reduce_scatter.schedule.collective.chunks())?;
-    let mut assembly = Assembly::new(&gather.fabric, collective);
+    let mut assembly = Assembly::new(gather.fabric.needed_ring("the planner")?, collective);
     assembly.append_refined(reduce_scatter, 1);
     assembly.append_refined(gather, pieces);
     Ok(assembly.finish(String::new()))

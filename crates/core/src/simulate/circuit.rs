@@ -12,7 +12,7 @@ mod settings;
 mod trees;
 
 use super::{Policy, SimulationError};
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::{Direction, WdmRing};
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns};
 use crate::plan::{Plan, PlanRef};
 use crate::units::{Bytes, Time, UnitError};
@@ -43,10 +43,10 @@ fn run(
     size: Bytes,
     policy: Policy,
 ) -> Result<Outcome, SimulationError> {
-    let Fabric::WdmRing(ring) = &plan.fabric;
+    let ring = plan.fabric.needed_ring("the circuit simulator")?;
     check(plan, ring)?;
     let slots = Slots::of(plan);
-    let trees = Trees::of(plan, &slots);
+    let trees = Trees::of(plan, ring, &slots);
     let mut ledger = Ledger::new(plan, ring, size, sizes, &trees);
     let timing = match policy {
         Policy::PerPort => asynchronous::run(plan, ring, period, &slots, &mut ledger)?,
@@ -88,14 +88,16 @@ pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
 pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
     let plan = plan.into();
     let (copies, plan) = (u64::from(plan.copies()), plan.kept());
-    let Fabric::WdmRing(ring) = &plan.fabric;
+    let Some(ring) = plan.fabric.ring() else {
+        return 0.0;
+    };
     let capacity =
         2.0 * f64::from(ring.ranks) * f64::from(ring.channels()) * f64::from(plan.slots());
     if capacity == 0.0 {
         return 0.0;
     }
     let (sources, destinations) = (plan.schedule.source(), plan.schedule.destination());
-    let trees = Trees::of(plan, &Slots::of(plan));
+    let trees = Trees::of(plan, ring, &Slots::of(plan));
     let hops: u64 = (0..plan.len())
         .filter(|&index| trees.leads(index as u32))
         .map(|index| ring.hops(sources[index], destinations[index], plan.direction[index]))

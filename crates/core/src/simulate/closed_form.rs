@@ -3,7 +3,6 @@
 //! (OpTree, Theorem 3). Propagation is not part of it.
 
 use super::{Policy, SimulationError};
-use crate::fabric::Fabric;
 use crate::outcome::{LinkColumns, Outcome, RankColumns, SlotColumns};
 use crate::plan::PlanRef;
 use crate::units::{Bytes, Time, UnitError};
@@ -19,7 +18,7 @@ pub fn simulate<'a>(
 ) -> Result<Outcome, SimulationError> {
     let given = plan.into();
     let plan = given.kept();
-    let Fabric::WdmRing(ring) = &plan.fabric;
+    let ring = plan.fabric.needed_ring("the closed_form simulator")?;
     let claims = &plan.schedule.claims;
     let (Some(steps), Some((part, whole))) = (claims.paper_steps, claims.paper_step_share) else {
         return Err(SimulationError::NoClaim {

@@ -24,7 +24,7 @@ use super::order::Order;
 use super::report::{Report, named};
 use super::{Link, Violation, ViolationKind, claims, data};
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::{Direction, WdmRing};
 use crate::plan::{CONVERTED, FoldedPlan, Plan};
 
 /// Everything that is wrong with a folded plan.
@@ -39,7 +39,12 @@ pub(super) fn verify(plan: &FoldedPlan) -> Vec<Violation> {
 }
 
 fn check(orbits: &Plan, report: &mut Report) {
-    let Fabric::WdmRing(ring) = &orbits.fabric;
+    let Some(ring) = orbits.fabric.ring() else {
+        let sentence = "a folded plan needs a ring of wavelengths; unfold it";
+        return report.add(ViolationKind::Symmetry, || {
+            Violation::new(ViolationKind::Symmetry, sentence.into())
+        });
+    };
     let collective = orbits.schedule.collective;
     let Some(block) = block(&collective) else {
         let kind = collective.kind();

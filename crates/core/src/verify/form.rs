@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
-use crate::fabric::{Fabric, WdmRing};
+use crate::fabric::WdmRing;
 use crate::plan::{CONVERTED, Circuit, Lightpath, Plan};
 use crate::schedule::{Action, Transfer};
 
@@ -62,7 +62,16 @@ struct Ranges<'a> {
 
 /// Checks ranges and steps; `None` where the plan cannot be looked at any further.
 pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
-    let Fabric::WdmRing(ring) = &plan.fabric;
+    let Some(ring) = plan.fabric.ring() else {
+        report.add(ViolationKind::Columns, || {
+            let sentence = format!(
+                "the plan has directions, fibres and wavelengths, its fabric {} has none",
+                plan.fabric.family()
+            );
+            Violation::new(ViolationKind::Columns, sentence)
+        });
+        return None;
+    };
     let collective = plan.schedule.collective;
     if ring.ranks != collective.ranks() {
         report.add(ViolationKind::RankCount, || {

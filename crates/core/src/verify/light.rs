@@ -12,7 +12,7 @@ use super::report::{Report, named};
 use super::resources::{Arc, link_at, spelled};
 use super::{Violation, ViolationKind};
 use crate::fabric::wdm_ring::LossBudget;
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::{Direction, WdmRing};
 use crate::plan::Plan;
 use crate::schedule::Action;
 
@@ -33,14 +33,16 @@ pub(super) fn check(
     order: &Order,
     report: &mut Report,
 ) -> Riders {
-    let Fabric::WdmRing(ring) = &plan.fabric;
+    let mut riders = Riders(Vec::new());
+    let Some(ring) = plan.fabric.ring() else {
+        return riders;
+    };
     if !ring.broken.is_empty() || !ring.dead.is_empty() {
         for transfer in admitted.transfers().filter(|&path| admitted.is_lit(path)) {
             cut(plan, ring, transfer, report);
             dead(plan, ring, transfer, report);
         }
     }
-    let mut riders = Riders(Vec::new());
     if ring.multicast {
         riders.0.resize(admitted.transfers, false);
         for slot in order.slots(plan) {

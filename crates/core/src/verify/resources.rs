@@ -13,7 +13,7 @@ use super::light::Riders;
 use super::order::Order;
 use super::report::{Report, named};
 use super::{Link, Violation, ViolationKind};
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::{Direction, WdmRing};
 use crate::plan::{CONVERTED, Plan};
 
 /// Checks channels and ports, slot by slot.
@@ -24,7 +24,9 @@ pub(super) fn check(
     riders: &Riders,
     report: &mut Report,
 ) {
-    let Fabric::WdmRing(ring) = &plan.fabric;
+    let Some(ring) = plan.fabric.ring() else {
+        return;
+    };
     let mut channels = Channels::new(plan, ring, admitted);
     let mut ports = ring.ports.map(|most| Ports::new(most, ring.ranks));
     let mut converted = Vec::new();

@@ -130,7 +130,7 @@ fn roots_are_respected() {
     ] {
         for root in 0..7 {
             let fabric = opticoll::fabric::Fabric::parse("wdm_ring:ranks=7,wavelengths=2").unwrap();
-            let opticoll::fabric::Fabric::WdmRing(ring) = &fabric;
+            let ring = fabric.ring().unwrap();
             let collective = opticoll::collective::Collective::new(kind, 7)
                 .unwrap()
                 .with_root(root)

@@ -11,7 +11,10 @@ use crate::verified;
 
 fn ring(ranks: u32, wavelengths: u32) -> WdmRing {
     let Fabric::WdmRing(ring) =
-        Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
+        Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap()
+    else {
+        panic!("a ring");
+    };
     ring
 }
 
@@ -333,7 +336,9 @@ fn simple_bounds_of_every_collective() {
 #[test]
 fn ports_and_fibres_count() {
     let check = |fabric: &str, kind, steps| {
-        let Fabric::WdmRing(ring) = Fabric::parse(fabric).unwrap();
+        let Fabric::WdmRing(ring) = Fabric::parse(fabric).unwrap() else {
+            panic!("a ring");
+        };
         let collective = Collective::new(kind, ring.ranks).unwrap();
         assert_eq!(bound::best(&ring, &collective).steps, steps, "{fabric}");
     };

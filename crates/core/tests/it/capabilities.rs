@@ -15,7 +15,9 @@ fn fabric(options: &str) -> Fabric {
 }
 
 fn ring(options: &str) -> WdmRing {
-    let Fabric::WdmRing(ring) = fabric(options);
+    let Fabric::WdmRing(ring) = fabric(options) else {
+        panic!("not a ring")
+    };
     ring
 }
 
@@ -29,7 +31,7 @@ fn proved(plan: &Plan) {
 /// A verified all_gather by relay trees, and the bound on its slots.
 fn gathered(options: &str, pieces: u32) -> (Plan, u64) {
     let fabric = fabric(options);
-    let Fabric::WdmRing(ring) = &fabric;
+    let ring = fabric.ring().unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks)
         .and_then(|collective| collective.with_pieces(pieces))
         .unwrap();

@@ -29,7 +29,7 @@ fn ranges_from(kind: CollectiveKind, spec: &str, ranks: u32, root: u32) -> Sched
     let spec = spec.parse().unwrap();
     let schedule = algorithm::build_ranges(&spec, collective, &fabric)
         .unwrap_or_else(|error| panic!("{kind} {spec} on {ranks}: {error}"));
-    let Fabric::WdmRing(ring) = &fabric;
+    let ring = fabric.ring().unwrap();
     let directions = opticoll::route::shortest_arcs(&schedule, ring);
     let name = spec.to_string();
     let plan = assign(schedule, directions, &fabric, Assignment::AUTO, name).unwrap();

@@ -36,7 +36,7 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
         collective.root(),
         "{at}"
     );
-    let Fabric::WdmRing(ring) = fabric;
+    let ring = fabric.ring().unwrap();
     if ring.ranks > 1 {
         let least = bound::any_load(ring, &collective).steps;
         assert!(
@@ -215,7 +215,7 @@ fn trees_meet_the_growth_bound_and_the_root_s_bound() {
         (65_536, 64),
     ] {
         let fabric = on(ranks, wavelengths);
-        let Fabric::WdmRing(ring) = &fabric;
+        let ring = fabric.ring().unwrap();
         for kind in [CollectiveKind::Broadcast, CollectiveKind::Reduce] {
             let collective = Collective::new(kind, ranks).unwrap();
             let plan = check("tree", &fabric, collective, "1B", Policy::EveryStep);
@@ -299,7 +299,7 @@ fn exhaustive_search_finds_no_broadcast_below_the_growth_bound_and_none_below_th
     for ranks in 2..=10 {
         let fewest = fewest_broadcast_slots(ranks);
         let fabric = on(ranks, 1);
-        let Fabric::WdmRing(ring) = &fabric;
+        let ring = fabric.ring().unwrap();
         let collective = Collective::new(CollectiveKind::Broadcast, ranks).unwrap();
         assert!(u64::from(fewest) >= bound::any_load(ring, &collective).steps);
         let tree = check("tree", &fabric, collective, "1B", Policy::EveryStep);

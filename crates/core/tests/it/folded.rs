@@ -66,7 +66,7 @@ fn all_folded_plans() -> Vec<FoldedPlan> {
 
 /// The same plan with every lightpath converted, on a fabric of one fibre that can.
 fn all_converted(plan: &FoldedPlan) -> Option<FoldedPlan> {
-    let Fabric::WdmRing(ring) = &plan.orbits.fabric;
+    let ring = plan.orbits.fabric.ring().unwrap();
     let mut plan = plan.clone();
     plan.orbits.wavelength.fill(CONVERTED);
     (ring.converters && ring.fibres == 1).then_some(plan)
@@ -186,7 +186,7 @@ fn folded_plans_are_written_without_unfolding_and_read_back_folded() {
         let written = text::write(&plan);
         // A statement for each orbit, and one more for each fibre that it goes on to.
         let lines = written.lines().count();
-        let Fabric::WdmRing(ring) = &plan.orbits.fabric;
+        let ring = plan.orbits.fabric.ring().unwrap();
         let most = plan.orbits.len() * ring.fibres as usize + plan.orbits.slots() as usize + 10;
         assert!(
             lines <= most,
@@ -322,7 +322,7 @@ fn sizes_that_do_not_divide_take_the_same_time_with_barriers() {
                 assert!(most(&one) >= most(&all));
             }
             // Which port of several is taken hangs on single bytes.
-            let Fabric::WdmRing(ring) = &plan.orbits.fabric;
+            let ring = plan.orbits.fabric.ring().unwrap();
             if ring.ports.is_none()
                 && let Some(one) = simulated(&plan, size, Policy::PerPort)
             {
@@ -369,7 +369,7 @@ fn the_most_bytes_of_any_rotation_are_those_of_the_largest() {
 
 /// Changes something about the orbits of a folded plan.
 fn mutate(orbits: &Plan, random: &mut Pcg64Mcg) -> Plan {
-    let Fabric::WdmRing(ring) = &orbits.fabric;
+    let ring = orbits.fabric.ring().unwrap();
     let chunks = orbits.schedule.collective.chunks();
     let mut steps: Vec<Vec<Lightpath>> = (0..orbits.schedule.steps())
         .map(|step| {

@@ -5,6 +5,7 @@ mod algorithms;
 mod bound;
 mod capabilities;
 mod classic;
+mod fabrics;
 mod few_slots;
 mod fluid;
 mod folded;
@@ -34,7 +35,7 @@ fn plan_with(
     assignment: &str,
 ) -> Result<Plan, String> {
     let fabric = Fabric::parse(fabric).map_err(|error| error.to_string())?;
-    let Fabric::WdmRing(ring) = &fabric;
+    let ring = fabric.ring().unwrap();
     let collective = Collective::new(kind, ring.ranks).map_err(|error| error.to_string())?;
     let spec = algorithm.parse().map_err(|error| format!("{error}"))?;
     let schedule =

@@ -13,7 +13,7 @@ use crate::plan_with;
 /// A verified plan that is not below the bound; panics otherwise.
 fn planned(fabric: &str) -> Plan {
     let parsed = Fabric::parse(fabric).unwrap();
-    let Fabric::WdmRing(ring) = &parsed;
+    let ring = parsed.ring().unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks).unwrap();
     let plan = planner::relay_tree(&parsed, collective).unwrap();
     let violations = verify(&plan);
@@ -73,10 +73,11 @@ fn rings_that_no_length_divides_take_a_slot_more_than_the_bound_at_most() {
         (61, 64),
         (509, 16),
     ] {
-        let Fabric::WdmRing(ring) =
+        let fabric =
             Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
+        let ring = fabric.ring().unwrap();
         let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
-        let bound = bound::best(&ring, &collective).steps;
+        let bound = bound::best(ring, &collective).steps;
         let slots = u64::from(slots(ranks, wavelengths));
         assert!(
             slots <= bound + 1,
@@ -150,7 +151,7 @@ fn blocks_in_pieces_meet_the_bound() {
     {
         let fabric =
             Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
-        let Fabric::WdmRing(ring) = &fabric;
+        let ring = fabric.ring().unwrap();
         let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
         let collective = collective.with_pieces(pieces).unwrap();
         let plan = planner::relay_tree(&fabric, collective).unwrap();
@@ -341,7 +342,7 @@ fn no_named_algorithm_is_below_its_bound() {
         for record in opticoll::algorithm::records() {
             if (record.accepts)(ranks).is_ok() {
                 let plan = crate::verified(record.collective, record.name, ranks, wavelengths);
-                let Fabric::WdmRing(ring) = &plan.fabric;
+                let ring = plan.fabric.ring().unwrap();
                 let bound = bound::best(ring, &plan.schedule.collective);
                 let name = record.name;
                 assert!(

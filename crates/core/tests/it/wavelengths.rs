@@ -181,7 +181,7 @@ fn what_only_looks_like_an_all_to_all_is_not_coloured_as_one() {
     use opticoll::wavelength::{Assignment, assign};
     // Rank 5 receives from two ranks and sends nothing: no all-to-all among 5, 7 and 9.
     let fabric = Fabric::parse("wdm_ring:ranks=16,wavelengths=4").unwrap();
-    let Fabric::WdmRing(ring) = &fabric;
+    let ring = fabric.ring().unwrap();
     let mut schedule = Schedule::new(Collective::new(AllGather, 16).unwrap());
     for (source, destination) in [(7, 5), (9, 5), (1, 2), (2, 1)] {
         schedule.push(Transfer::copy(source, source, destination));
@@ -219,7 +219,7 @@ fn a_transfer_to_nowhere_is_refused() {
     use opticoll::schedule::{Action, Schedule, Transfer};
     use opticoll::wavelength::{Assignment, assign};
     let fabric = Fabric::parse("wdm_ring:ranks=4,wavelengths=1").unwrap();
-    let Fabric::WdmRing(ring) = &fabric;
+    let ring = fabric.ring().unwrap();
     for (source, destination) in [(0, 4), (4, 0), (2, 2), (u32::MAX, 0)] {
         let mut schedule = Schedule::new(Collective::new(AllGather, 4).unwrap());
         schedule.push(Transfer {

@@ -1,7 +1,6 @@
 //! Orbits of folded plans as statements, and back.
 
 use super::compress::{Block, Repetition, Shift};
-use crate::fabric::Fabric;
 use crate::plan::folded::chunks_per_rank;
 use crate::plan::{CONVERTED, FoldedPlan, Plan};
 
@@ -69,8 +68,7 @@ pub(super) struct Gathering {
 impl Gathering {
     /// A folded plan with this head, if its ring and its collective look the same from every rank.
     pub(super) fn new(orbits: Plan) -> Option<Gathering> {
-        let Fabric::WdmRing(ring) = &orbits.fabric;
-        if !ring.is_even() {
+        if !orbits.fabric.ring()?.is_even() {
             return None;
         }
         chunks_per_rank(&orbits.schedule.collective)?;

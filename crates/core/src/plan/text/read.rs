@@ -221,6 +221,9 @@ fn read_head(lines: &mut Lines<'_>) -> Result<Plan, PlanTextError> {
     words.keyword("fabric")?;
     let word = words.next("a fabric")?;
     let fabric = Fabric::parse(word.text).map_err(|error| word.wrong(error))?;
+    fabric
+        .needed_ring("a plan file")
+        .map_err(|error| word.wrong(error))?;
     words.end()?;
     if fabric.ranks() != collective.ranks() {
         let (have, need) = (fabric.ranks(), collective.ranks());

@@ -18,7 +18,7 @@
 //! otherwise times, and in any case bytes and busy times, are those of chunks cut a byte too large.
 
 use super::{Sizes, run, utilisation};
-use crate::fabric::{Fabric, WdmRing};
+use crate::fabric::WdmRing;
 use crate::outcome::{LinkColumns, Outcome, RankColumns};
 use crate::plan::folded::chunks_per_rank;
 use crate::plan::{CONVERTED, FoldedPlan};
@@ -33,7 +33,7 @@ pub(super) fn simulate(
     size: Bytes,
     policy: Policy,
 ) -> Result<Outcome, SimulationError> {
-    let Fabric::WdmRing(ring) = &plan.orbits.fabric;
+    let ring = plan.orbits.fabric.needed_ring("the circuit simulator")?;
     let repeats = period(plan, ring)?;
     let period = match policy {
         Policy::PerPort => repeats,

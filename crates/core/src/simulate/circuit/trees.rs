@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Slots;
-use crate::fabric::Fabric;
+use crate::fabric::WdmRing;
 use crate::plan::Plan;
 use crate::schedule::Action;
 
@@ -21,8 +21,7 @@ pub(super) struct Trees {
 
 impl Trees {
     /// Finds them slot by slot.
-    pub(super) fn of(plan: &Plan, slots: &Slots) -> Trees {
-        let Fabric::WdmRing(ring) = &plan.fabric;
+    pub(super) fn of(plan: &Plan, ring: &WdmRing, slots: &Slots) -> Trees {
         let mut trees = Trees::default();
         if !ring.multicast {
             return trees;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use opticoll::collective::{CollectiveKind, Holders};
-use opticoll::fabric::{Direction, Fabric, WdmRing};
+use opticoll::fabric::{Direction, WdmRing};
 use opticoll::plan::{CONVERTED, Circuit, Lightpath, Plan};
 use opticoll::schedule::{Action, Transfer};
 
@@ -16,7 +16,7 @@ pub(super) fn is_right(plan: &Plan) -> bool {
 }
 
 fn entries_exist(plan: &Plan) -> bool {
-    let Fabric::WdmRing(ring) = &plan.fabric;
+    let ring = plan.fabric.ring().unwrap();
     let collective = plan.schedule.collective;
     let step_of = |index: usize| {
         (0..plan.schedule.steps())
@@ -79,7 +79,7 @@ type Light = (usize, Option<(u32, Circuit, u32, u32, u32)>);
 
 /// The light that carries a transfer: its own, or that of a tree of copies of the same chunks.
 fn light(plan: &Plan, index: usize) -> Light {
-    let Fabric::WdmRing(ring) = &plan.fabric;
+    let ring = plan.fabric.ring().unwrap();
     let Lightpath {
         slot,
         circuit,
@@ -99,7 +99,7 @@ fn light(plan: &Plan, index: usize) -> Light {
 }
 
 pub(super) fn light_fits(plan: &Plan) -> bool {
-    let Fabric::WdmRing(ring) = &plan.fabric;
+    let ring = plan.fabric.ring().unwrap();
     let mut channels = BTreeMap::new();
     let mut loads: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     let mut sends: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();

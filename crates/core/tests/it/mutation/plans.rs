@@ -81,8 +81,7 @@ impl Draft {
     }
 
     pub(super) fn ring(&self) -> &WdmRing {
-        let Fabric::WdmRing(ring) = &self.fabric;
-        ring
+        self.fabric.ring().unwrap()
     }
 }
 
@@ -316,7 +315,7 @@ pub(super) fn plans_by_algorithm() -> Vec<Plan> {
         (150, "wavelengths=5"),
     ] {
         let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},{options}")).unwrap();
-        let Fabric::WdmRing(ring) = &fabric;
+        let ring = fabric.ring().unwrap();
         for record in algorithm::records() {
             if (record.accepts)(ranks).is_err() {
                 continue;

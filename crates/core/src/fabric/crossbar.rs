@@ -1,0 +1,94 @@
+//! One switch with a cable to each rank: the star.
+//!
+//! The switch itself never limits; a flow meets its source's cable upwards and its destination's
+//! downwards. Cable r joins rank r to the switch, which is vertex N.
+
+use std::sync::Arc;
+
+use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring};
+use super::{Fabric, FabricError, FamilyRecord};
+use crate::network::{Link, Network};
+use crate::spec::Spec;
+
+/// Ranks around one switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crossbar {
+    ranks: u32,
+    wire: Wire,
+    wiring: Arc<Wiring>,
+}
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "crossbar",
+    summary: "One switch that never limits, with a cable to each rank (star)",
+    citation: "Clos, A Study of Non-Blocking Switching Networks, 1953",
+    options: &[
+        ("ranks", "number of ranks; required"),
+        RATE,
+        LATENCY,
+        DUPLEX,
+        SHARING,
+    ],
+    build,
+};
+
+fn build(spec: &Spec) -> Result<Fabric, FabricError> {
+    Crossbar::parse(spec).map(Fabric::Crossbar)
+}
+
+impl Crossbar {
+    /// Reads a spelling such as `crossbar:ranks=64,rate=12.5GB/s`.
+    pub fn parse(spec: &Spec) -> Result<Crossbar, FabricError> {
+        wiring::only(spec, &RECORD)?;
+        let ranks = spec
+            .count("ranks", 1, MOST_RANKS)?
+            .ok_or(FabricError::Missing {
+                family: RECORD.name,
+                key: "ranks",
+                example: "crossbar:ranks=64,rate=12.5GB/s",
+            })?;
+        let wire = Wire::parse(spec)?;
+        let mut wiring = Wiring::new(wire.duplex);
+        for rank in 0..ranks {
+            wiring.add(rank, ranks, wire.link);
+        }
+        Ok(Crossbar {
+            ranks,
+            wire,
+            wiring: Arc::new(wiring),
+        })
+    }
+
+    /// The complete spelling.
+    pub fn spec(&self) -> Spec {
+        self.wire
+            .spell(Spec::new(RECORD.name).with("ranks", self.ranks))
+    }
+}
+
+impl Network for Crossbar {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn links(&self) -> &[Link] {
+        self.wiring.links()
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        links.push(self.wiring.forth(source));
+        links.push(self.wiring.back(destination));
+    }
+
+    fn link_name(&self, link: u32) -> String {
+        self.wiring.name(link, |vertex| match vertex {
+            rank if rank < self.ranks => format!("rank {rank}"),
+            _ => "switch".into(),
+        })
+    }
+
+    fn ends(&self, link: u32) -> Option<(u32, u32)> {
+        self.wiring.ends(link)
+    }
+}

@@ -1,0 +1,458 @@
+//! Any network: ranks, switches and the links between them, as read from a file.
+//!
+//! Vertices are numbered ranks first, then switches, and all of them forward. A route has the fewest
+//! links. Where several links lead nearer to the destination, in the order in which they are given,
+//! `ties=spread` takes the one with number (destination mod how many there are), so that routes to
+//! different ranks are spread as in a fat tree; `ties=first` takes the first.
+//!
+//! Towards each destination the next links of all vertices are found by one search backwards, when
+//! the first route to it is asked for: in time linear in the links, at 4 bytes per vertex.
+//!
+//! Links are spelled by their vertices: `0-4` is a full-duplex cable (two links), `0~4` a half-duplex
+//! cable (one link), `0>4` one link from 0 to 4; what differs from the fabric's rate, latency and
+//! sharing follows, as in `0-4@400Gb/s@1us@per_flow`; several are joined by `+`.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, OnceLock};
+
+use super::wiring::{self, Duplex, LATENCY, RATE, SHARING, Wire};
+use super::{Fabric, FabricError, FamilyRecord};
+use crate::network::{Link, Network};
+use crate::spec::Spec;
+
+/// The most vertices: beyond them the routes of all destinations would need more than 1 GiB.
+const MOST_VERTICES: u32 = 1 << 14;
+
+/// Which ways a cable leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Course {
+    FullDuplex,
+    HalfDuplex,
+    OneWay,
+}
+
+const COURSES: &[(char, Course)] = &[
+    ('-', Course::FullDuplex),
+    ('~', Course::HalfDuplex),
+    ('>', Course::OneWay),
+];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Cable {
+    one: u32,
+    other: u32,
+    course: Course,
+    link: Link,
+}
+
+/// How one of several equally short ways is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Ties {
+    Spread,
+    First,
+}
+
+/// What is spelled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Graph {
+    ranks: u32,
+    switches: u32,
+    /// Of all vertices, or empty.
+    names: Vec<String>,
+    ties: Ties,
+    default: Link,
+    cables: Vec<Cable>,
+}
+
+/// A network of any shape.
+#[derive(Debug, Clone)]
+pub struct Custom {
+    graph: Arc<Graph>,
+    links: Arc<[Link]>,
+    /// Per link: its ends, and whether it is the one link of a half-duplex cable.
+    ends: Arc<[(u32, u32, bool)]>,
+    neighbours: Arc<Neighbours>,
+    /// Per destination: the next link of each vertex.
+    next: Arc<[OnceLock<Box<[u32]>>]>,
+}
+
+/// Per vertex: links out with their other ends, in the order given; vertices with links in.
+#[derive(Debug)]
+struct Neighbours {
+    out: Vec<Vec<(u32, u32)>>,
+    into: Vec<Vec<u32>>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "custom",
+    summary: "Ranks, switches and links as a file gives them, routed over the fewest links",
+    citation: "Dijkstra, A Note on Two Problems in Connexion with Graphs, 1959",
+    options: &[
+        ("ranks", "number of ranks; required"),
+        ("switches", "number of switches; default 0"),
+        (
+            "links",
+            "cables by vertices, ranks first: 0-4 full duplex, 0~4 half duplex, 0>4 one way; with \
+             @rate, @latency, @sharing where they differ; joined by +",
+        ),
+        (
+            "names",
+            "names of all vertices, joined by +; other letters than a-z, 0-9, _.-/ as %XX",
+        ),
+        (
+            "ties",
+            "spread: equally short ways by destination; first: the first given; default spread",
+        ),
+        RATE,
+        LATENCY,
+        SHARING,
+    ],
+    build,
+};
+
+const EXAMPLE: &str = "custom:ranks=2,switches=1,links=0-2+1-2,rate=100Gb/s";
+
+fn build(spec: &Spec) -> Result<Fabric, FabricError> {
+    Custom::parse(spec).map(Fabric::Custom)
+}
+
+impl PartialEq for Custom {
+    /// Everything else follows from what is spelled.
+    fn eq(&self, other: &Custom) -> bool {
+        self.graph == other.graph
+    }
+}
+
+impl Eq for Custom {}
+
+impl Custom {
+    /// Reads a spelling such as `custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s`.
+    pub fn parse(spec: &Spec) -> Result<Custom, FabricError> {
+        wiring::only(spec, &RECORD)?;
+        let missing = |key| FabricError::Missing {
+            family: RECORD.name,
+            key,
+            example: EXAMPLE,
+        };
+        let ranks = spec
+            .count("ranks", 1, MOST_VERTICES)?
+            .ok_or(missing("ranks"))?;
+        let switches = spec.count("switches", 0, MOST_VERTICES - ranks)?;
+        let switches = switches.unwrap_or(0);
+        let default = Wire::parse(spec)?.link;
+        let ties = [("spread", Ties::Spread), ("first", Ties::First)];
+        let links = match spec.option("links") {
+            None if ranks > 1 => return Err(missing("links")),
+            links => links.unwrap_or(""),
+        };
+        let vertices = ranks + switches;
+        let parts = links.split('+').filter(|part| !part.is_empty());
+        let cables = parts
+            .enumerate()
+            .map(|(number, text)| {
+                cable(text, default, vertices).map_err(|problem| FabricError::Graph {
+                    problem: format!("link {number} (`{text}`): {problem}"),
+                    link: Some(number),
+                })
+            })
+            .collect::<Result<Vec<Cable>, FabricError>>()?;
+        wiring::check_size(&RECORD, ranks.into(), cables.len() as u128)?;
+        let custom = Custom::of(Graph {
+            ranks,
+            switches,
+            names: names(spec, vertices)?,
+            ties: wiring::one_of(spec, "ties", &ties)?.unwrap_or(Ties::Spread),
+            default,
+            cables,
+        });
+        custom.check_connected()?;
+        Ok(custom)
+    }
+
+    fn of(graph: Graph) -> Custom {
+        let vertices = (graph.ranks + graph.switches) as usize;
+        let mut links = Vec::new();
+        let mut ends = Vec::new();
+        let mut neighbours = Neighbours {
+            out: vec![Vec::new(); vertices],
+            into: vec![Vec::new(); vertices],
+        };
+        let mut lead = |link: usize, from: u32, to: u32| {
+            neighbours.out[from as usize].push((link as u32, to));
+            neighbours.into[to as usize].push(from);
+        };
+        for cable in &graph.cables {
+            let (one, other, half) = (cable.one, cable.other, cable.course == Course::HalfDuplex);
+            lead(links.len(), one, other);
+            links.push(cable.link);
+            ends.push((one, other, half));
+            if half {
+                lead(links.len() - 1, other, one);
+            }
+            if cable.course == Course::FullDuplex {
+                lead(links.len(), other, one);
+                links.push(cable.link);
+                ends.push((other, one, false));
+            }
+        }
+        Custom {
+            next: (0..graph.ranks).map(|_| OnceLock::new()).collect(),
+            graph: Arc::new(graph),
+            links: links.into(),
+            ends: ends.into(),
+            neighbours: Arc::new(neighbours),
+        }
+    }
+
+    /// The complete spelling.
+    pub fn spec(&self) -> Spec {
+        let graph = &self.graph;
+        let mut spec = Spec::new(RECORD.name).with("ranks", graph.ranks);
+        if graph.switches > 0 {
+            spec = spec.with("switches", graph.switches);
+        }
+        if !graph.cables.is_empty() {
+            let cables = graph.cables.iter().map(|cable| cable.spell(&graph.default));
+            spec = spec.with("links", cables.collect::<Vec<String>>().join("+"));
+        }
+        if !graph.names.is_empty() {
+            let names = graph.names.iter().map(|name| encoded(name));
+            spec = spec.with("names", names.collect::<Vec<String>>().join("+"));
+        }
+        if graph.ties == Ties::First {
+            spec = spec.with("ties", "first");
+        }
+        let wire = Wire {
+            link: graph.default,
+            duplex: Duplex::Full,
+        };
+        wire.spell(spec)
+    }
+
+    /// Refuses ranks that rank 0 cannot reach or that cannot reach it; otherwise all reach all.
+    fn check_connected(&self) -> Result<(), FabricError> {
+        let out = |vertex: u32| -> Vec<u32> {
+            let out = &self.neighbours.out[vertex as usize];
+            out.iter().map(|(_, to)| *to).collect()
+        };
+        let into = |vertex: u32| self.neighbours.into[vertex as usize].clone();
+        let vertices = self.neighbours.out.len();
+        let (from_first, to_first) = (distances(vertices, 0, out), distances(vertices, 0, into));
+        for rank in 0..self.graph.ranks {
+            let cut_off = |from, to| {
+                let (from, to) = (self.vertex_name(from), self.vertex_name(to));
+                Err(wrong(format!("no links lead from {from} to {to}")))
+            };
+            if from_first[rank as usize] == NONE {
+                return cut_off(0, rank);
+            }
+            if to_first[rank as usize] == NONE {
+                return cut_off(rank, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// The next link of each vertex on its way to a rank.
+    fn next_links(&self, destination: u32) -> Box<[u32]> {
+        let into = |vertex: u32| self.neighbours.into[vertex as usize].clone();
+        let vertices = self.neighbours.out.len();
+        let distance = distances(vertices, destination, into);
+        let next = |vertex: usize| {
+            let nearer = |(_, to): &&(u32, u32)| {
+                distance[vertex] != NONE && distance[*to as usize] < distance[vertex]
+            };
+            let ways: Vec<u32> = self.neighbours.out[vertex]
+                .iter()
+                .filter(nearer)
+                .map(|(link, _)| *link)
+                .collect();
+            let choice = match self.graph.ties {
+                Ties::Spread => destination as usize % ways.len().max(1),
+                Ties::First => 0,
+            };
+            ways.get(choice).copied().unwrap_or(NONE)
+        };
+        (0..vertices).map(next).collect()
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        match self.graph.names.get(vertex as usize) {
+            Some(name) => name.clone(),
+            None if vertex < self.graph.ranks => format!("rank {vertex}"),
+            None => format!("switch {}", vertex - self.graph.ranks),
+        }
+    }
+}
+
+impl Cable {
+    fn spell(&self, default: &Link) -> String {
+        let course = COURSES.iter().find(|(_, course)| *course == self.course);
+        let letter = course.map_or('-', |(letter, _)| *letter);
+        let mut text = format!("{}{letter}{}", self.one, self.other);
+        if self.link.rate != default.rate {
+            text += &format!("@{}", self.link.rate);
+        }
+        if self.link.latency != default.latency {
+            text += &format!("@{}", self.link.latency);
+        }
+        if self.link.sharing != default.sharing {
+            text += &format!("@{}", wiring::sharing_name(self.link.sharing));
+        }
+        text
+    }
+}
+
+fn wrong(problem: String) -> FabricError {
+    FabricError::Graph {
+        problem,
+        link: None,
+    }
+}
+
+/// Reads `0-4@400Gb/s@1us`.
+fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
+    let mut parts = text.split('@');
+    let ends = parts.next().unwrap_or("");
+    let (letter, course) = COURSES
+        .iter()
+        .find(|(letter, _)| ends.contains(*letter))
+        .ok_or("write the numbers of two vertices, such as 0-4, 0~4 or 0>4")?;
+    let (one, other) = ends.split_once(*letter).unwrap_or((ends, ""));
+    let vertex = |text: &str| match text.parse::<u32>() {
+        Ok(vertex) if vertex < vertices => Ok(vertex),
+        Ok(vertex) => Err(format!(
+            "there is no vertex {vertex}; ranks and switches are 0 to {}",
+            vertices - 1
+        )),
+        Err(_) => Err(format!("`{text}` is no number of a vertex")),
+    };
+    let (one, other) = (vertex(one)?, vertex(other)?);
+    if one == other {
+        return Err("a link joins two different vertices".into());
+    }
+    let mut link = default;
+    for value in parts {
+        if let Some(sharing) = wiring::sharing(value) {
+            link.sharing = sharing;
+        } else if value.contains("/s") {
+            link.rate = value.parse().map_err(|error| format!("{error}"))?;
+        } else {
+            link.latency = value.parse().map_err(|error| format!("{error}"))?;
+        }
+    }
+    Ok(Cable {
+        one,
+        other,
+        course: *course,
+        link,
+    })
+}
+
+fn names(spec: &Spec, vertices: u32) -> Result<Vec<String>, FabricError> {
+    let Some(text) = spec.option("names") else {
+        return Ok(Vec::new());
+    };
+    let decode = |part| decoded(part).ok_or_else(|| wrong(format!("`{part}` is no name")));
+    let names = text
+        .split('+')
+        .map(decode)
+        .collect::<Result<Vec<String>, FabricError>>()?;
+    if names.len() != vertices as usize {
+        let count = names.len();
+        let problem = format!("{count} names for {vertices} ranks and switches");
+        return Err(wrong(problem));
+    }
+    let mut seen = BTreeSet::new();
+    match names.iter().find(|name| !seen.insert(name.as_str())) {
+        Some(name) => Err(wrong(format!("the name `{name}` is given twice"))),
+        None => Ok(names),
+    }
+}
+
+fn encoded(name: &str) -> String {
+    let letter = |byte: u8| match byte {
+        plain if plain.is_ascii_alphanumeric() || b"_.-/".contains(&plain) => {
+            char::from(plain).to_string()
+        }
+        other => format!("%{other:02X}"),
+    };
+    name.bytes().map(letter).collect()
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        if *first == b'%' {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes)
+        .ok()
+        .filter(|name| !name.is_empty())
+}
+
+/// The number of steps from a vertex to each, by breadth-first search; [`NONE`] where none lead.
+fn distances(vertices: usize, first: u32, beside: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
+    let mut distance = vec![NONE; vertices];
+    distance[first as usize] = 0;
+    let mut waiting = VecDeque::from([first]);
+    while let Some(vertex) = waiting.pop_front() {
+        for other in beside(vertex) {
+            if distance[other as usize] == NONE {
+                distance[other as usize] = distance[vertex as usize] + 1;
+                waiting.push_back(other);
+            }
+        }
+    }
+    distance
+}
+
+impl Network for Custom {
+    fn ranks(&self) -> u32 {
+        self.graph.ranks
+    }
+
+    fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        let next = self.next[destination as usize].get_or_init(|| self.next_links(destination));
+        let mut vertex = source;
+        // Every rank reaches every other: that was checked.
+        while vertex != destination && next[vertex as usize] != NONE {
+            let link = next[vertex as usize];
+            let (one, other, _) = self.ends[link as usize];
+            links.push(link);
+            vertex = if one == vertex { other } else { one };
+        }
+    }
+
+    fn link_name(&self, link: u32) -> String {
+        let half = self.ends.get(link as usize).is_some_and(|ends| ends.2);
+        let name = wiring::link_words(self.ends(link), half, link, |vertex| {
+            self.vertex_name(vertex)
+        });
+        let same = |other: &usize| self.ends.get(*other) == self.ends.get(link as usize);
+        let parallel: Vec<usize> = (0..self.ends.len()).filter(same).collect();
+        match parallel.iter().position(|other| *other == link as usize) {
+            Some(which) if parallel.len() > 1 => format!("{name} (cable {which})"),
+            _ => name,
+        }
+    }
+
+    fn ends(&self, link: u32) -> Option<(u32, u32)> {
+        let ends = self.ends.get(link as usize);
+        ends.map(|(one, other, _)| (*one, *other))
+    }
+}

@@ -1,0 +1,323 @@
+//! Fat trees by digits: k-ary n-trees, tapered or not, with any number of parallel cables.
+//!
+//! Level 0 are the ranks, levels 1 to L the switches. A vertex of level l is a vector of L digits,
+//! digit 0 varying fastest in the numbering of its level; digit j counts to `up[j]` where j < l, and
+//! to `down[j]` otherwise. A vertex of level l and one of level l+1 are joined, by `links[l]` parallel
+//! cables, if and only if they agree in every digit but digit l. So a switch of level l+1 has
+//! `down[l]` neighbours below, a vertex of level l has `up[l]` above.
+//!
+//! Routes go up to the first vertex from which the destination can be reached downwards, then down;
+//! only the way up offers a choice, and D-mod-k makes it by the destination d alone: at level l,
+//! with q = d div (up[0] ... up[l-1]) and p = q mod (up[l] links[l]), the next digit l is p mod up[l],
+//! over cable p div up[l]. So all routes to one rank meet as soon as they can, and routes to
+//! different ranks are spread evenly. On the way down from level l+1 a route takes cable
+//! (source mod links[l]).
+
+use std::sync::Arc;
+
+use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring};
+use super::{Fabric, FabricError, FamilyRecord};
+use crate::network::{Link, Network};
+use crate::spec::Spec;
+
+/// A fat tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FatTree {
+    ranks: u32,
+    down: Vec<u32>,
+    up: Vec<u32>,
+    parallel: Vec<u32>,
+    /// Per level 0..=L: its number of vertices and the vertex that is its first.
+    levels: Vec<Level>,
+    wire: Wire,
+    wiring: Arc<Wiring>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Level {
+    vertices: u32,
+    first_vertex: u32,
+    /// The first cable from this level to the next; the cables of a vertex stand side by side.
+    first_cable: u32,
+    /// What one more of digit l means in a number of level l or l + 1: up[0] ... up[l-1].
+    stride: u32,
+    /// Ranks below one vertex: down[0] ... down[l-1].
+    ranks_below: u32,
+}
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "fat_tree",
+    summary: "Levels of switches with several ways up, routed up and down by D-mod-k",
+    citation: "Petrini and Vanneschi, k-ary n-trees, 1997; Zahavi, Fat-tree routing and node \
+               ordering providing contention free traffic for MPI global collectives, 2012",
+    options: &[
+        (
+            "down",
+            "neighbours below a switch of level 1, 2, ..., such as 16x8x8; required unless arity",
+        ),
+        (
+            "up",
+            "neighbours above a rank, a switch of level 1, ..., such as 1x8x8; required with down",
+        ),
+        (
+            "links",
+            "parallel cables above level 0, 1, ..., such as 1x1x1; default all 1",
+        ),
+        (
+            "arity",
+            "a k-ary n-tree instead: k below and k above each switch; with levels",
+        ),
+        ("levels", "levels of switches, n; with arity; default 2"),
+        (
+            "taper",
+            "how many times fewer cables lead up from a leaf than down; with arity; default 1",
+        ),
+        RATE,
+        LATENCY,
+        DUPLEX,
+        SHARING,
+    ],
+    build,
+};
+
+const EXAMPLE: &str = "fat_tree:down=16x8x8,up=1x8x8,links=1x1x1,rate=12.5GB/s";
+
+fn build(spec: &Spec) -> Result<Fabric, FabricError> {
+    FatTree::parse(spec).map(Fabric::FatTree)
+}
+
+/// `down`, `up` and `links`, from themselves or from `arity`, `levels` and `taper`.
+fn shape(spec: &Spec) -> Result<[Vec<u32>; 3], FabricError> {
+    let missing = |key| FabricError::Missing {
+        family: RECORD.name,
+        key,
+        example: EXAMPLE,
+    };
+    let arity = spec.count("arity", 1, MOST_RANKS)?;
+    let (down, up) = if let Some(arity) = arity {
+        for key in ["down", "up"] {
+            if spec.option(key).is_some() {
+                return Err(spec.refuse(key, "give either arity or down and up").into());
+            }
+        }
+        let levels = spec.count("levels", 1, 16)?.unwrap_or(2) as usize;
+        let taper = spec.count("taper", 1, arity)?.unwrap_or(1);
+        if arity % taper != 0 {
+            return Err(spec
+                .refuse("taper", format!("must divide arity={arity}"))
+                .into());
+        }
+        let mut up = vec![arity; levels];
+        up[0] = 1;
+        if levels > 1 {
+            up[1] = arity / taper;
+        }
+        (vec![arity; levels], up)
+    } else {
+        for key in ["levels", "taper"] {
+            if spec.option(key).is_some() {
+                return Err(spec.refuse(key, "goes with arity, not with down").into());
+            }
+        }
+        (
+            wiring::counts(spec, "down", MOST_RANKS)?.ok_or(missing("down"))?,
+            wiring::counts(spec, "up", MOST_RANKS)?.ok_or(missing("up"))?,
+        )
+    };
+    let parallel =
+        wiring::counts(spec, "links", MOST_RANKS)?.unwrap_or_else(|| vec![1; down.len()]);
+    for (key, numbers) in [("up", &up), ("links", &parallel)] {
+        if numbers.len() != down.len() {
+            let levels = down.len();
+            let problem = format!(
+                "has {} numbers, down has {levels}: give one for each level",
+                numbers.len()
+            );
+            return Err(spec.refuse(key, problem).into());
+        }
+    }
+    Ok([down, up, parallel])
+}
+
+impl FatTree {
+    /// Reads a spelling such as `fat_tree:down=16x8x8,up=1x8x8,links=1x1x1` or
+    /// `fat_tree:arity=8,levels=3,taper=2`.
+    pub fn parse(spec: &Spec) -> Result<FatTree, FabricError> {
+        wiring::only(spec, &RECORD)?;
+        let [down, up, parallel] = shape(spec)?;
+        let wire = Wire::parse(spec)?;
+        let levels = levels(&down, &up, &parallel)?;
+        let mut tree = FatTree {
+            ranks: levels[0].vertices,
+            down,
+            up,
+            parallel,
+            levels,
+            wire,
+            wiring: Arc::new(Wiring::new(wire.duplex)),
+        };
+        tree.wiring = Arc::new(tree.wired());
+        Ok(tree)
+    }
+
+    /// The complete spelling.
+    pub fn spec(&self) -> Spec {
+        let spec = Spec::new(RECORD.name)
+            .with("down", wiring::spell_counts(&self.down))
+            .with("up", wiring::spell_counts(&self.up))
+            .with("links", wiring::spell_counts(&self.parallel));
+        self.wire.spell(spec)
+    }
+
+    fn wired(&self) -> Wiring {
+        let mut wiring = Wiring::new(self.wire.duplex);
+        for below in 0..self.down.len() {
+            let (low, high) = (self.levels[below], self.levels[below + 1]);
+            for number in 0..low.vertices {
+                for _ in 0..self.parallel[below] {
+                    for digit in 0..self.up[below] {
+                        wiring.add(
+                            low.first_vertex + number,
+                            high.first_vertex + self.above(below, number, digit),
+                            self.wire.link,
+                        );
+                    }
+                }
+            }
+        }
+        wiring
+    }
+
+    /// The number in level `below + 1` of the neighbour of `number` that has the given digit `below`.
+    fn above(&self, below: usize, number: u32, digit: u32) -> u32 {
+        let stride = self.levels[below].stride;
+        let (high, low) = (number / stride / self.down[below], number % stride);
+        (high * self.up[below] + digit) * stride + low
+    }
+
+    /// The number in level `below` of the neighbour below `number` on the way to a rank, and the
+    /// digit in which `number` differs from it.
+    fn below(&self, below: usize, number: u32, rank: u32) -> (u32, u32) {
+        let stride = self.levels[below].stride;
+        let (high, low) = (number / stride / self.up[below], number % stride);
+        let upper_digit = number / stride % self.up[below];
+        let digit = self.remaining(below, rank) % self.down[below];
+        (
+            (high * self.down[below] + digit) * stride + low,
+            upper_digit,
+        )
+    }
+
+    /// A rank without its digits below `level`: equal for all ranks below one switch of that level.
+    fn remaining(&self, level: usize, rank: u32) -> u32 {
+        rank / self.levels[level].ranks_below
+    }
+
+    /// The cable above vertex `number` of a level to the neighbour with this digit.
+    fn cable(&self, below: usize, number: u32, digit: u32, parallel: u32) -> u32 {
+        let width = self.up[below] * self.parallel[below];
+        self.levels[below].first_cable + number * width + parallel * self.up[below] + digit
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        let level = self
+            .levels
+            .iter()
+            .rposition(|level| vertex >= level.first_vertex);
+        let level = level.unwrap_or(0);
+        let number = vertex - self.levels[level].first_vertex;
+        match (level, self.down.len()) {
+            (0, _) => format!("rank {number}"),
+            (1, 1) => format!("switch {number}"),
+            (1, _) => format!("leaf {number}"),
+            (level, top) if level == top => format!("spine {number}"),
+            (level, _) => format!("level {level} switch {number}"),
+        }
+    }
+}
+
+/// The vertices and cables of each level, counted before they are built.
+fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<Level>, FabricError> {
+    let product = |numbers: &[u32]| -> u128 {
+        // At most 16 numbers below 2^20 each: saturation is far above what is accepted.
+        let wide = numbers.iter().map(|number| u128::from(*number));
+        wide.fold(1, u128::saturating_mul)
+    };
+    let (mut vertices_before, mut cables_before) = (0, 0);
+    let mut levels = Vec::new();
+    for level in 0..=down.len() {
+        let vertices = product(&up[..level]).saturating_mul(product(&down[level..]));
+        let cables = match level < down.len() {
+            true => vertices.saturating_mul(u128::from(up[level]) * u128::from(parallel[level])),
+            false => 0,
+        };
+        if level == 0 {
+            wiring::check_size(&RECORD, vertices, 0)?;
+        }
+        // Hence vertices fit as well: each has a cable.
+        wiring::check_size(&RECORD, 0, cables)?;
+        levels.push(Level {
+            vertices: vertices as u32,
+            first_vertex: vertices_before as u32,
+            first_cable: cables_before as u32,
+            stride: product(&up[..level]) as u32,
+            ranks_below: product(&down[..level]) as u32,
+        });
+        vertices_before += vertices;
+        cables_before += cables;
+    }
+    wiring::check_size(&RECORD, 0, cables_before)?;
+    Ok(levels)
+}
+
+impl Network for FatTree {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn links(&self) -> &[Link] {
+        self.wiring.links()
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        let (mut level, mut number) = (0, source);
+        while self.remaining(level, source) != self.remaining(level, destination) {
+            let (up, parallel) = (self.up[level], self.parallel[level]);
+            let choice = destination / self.levels[level].stride % (up * parallel);
+            let (digit, cable) = (choice % up, choice / up);
+            links.push(self.wiring.forth(self.cable(level, number, digit, cable)));
+            number = self.above(level, number, digit);
+            level += 1;
+        }
+        while level > 0 {
+            level -= 1;
+            let (below, digit) = self.below(level, number, destination);
+            let cable = source % self.parallel[level];
+            links.push(self.wiring.back(self.cable(level, below, digit, cable)));
+            number = below;
+        }
+    }
+
+    fn link_name(&self, link: u32) -> String {
+        let name = self.wiring.name(link, |vertex| self.vertex_name(vertex));
+        let cables = self.levels.iter().zip(&self.parallel).enumerate().rev();
+        let per_cable = self.wiring.back(0) + 1;
+        let cable = link / per_cable;
+        for (level, (place, parallel)) in cables {
+            if cable >= place.first_cable && *parallel > 1 {
+                let width = self.up[level] * parallel;
+                let which = (cable - place.first_cable) % width / self.up[level];
+                return format!("{name} (cable {which})");
+            }
+            if cable >= place.first_cable {
+                break;
+            }
+        }
+        name
+    }
+
+    fn ends(&self, link: u32) -> Option<(u32, u32)> {
+        self.wiring.ends(link)
+    }
+}

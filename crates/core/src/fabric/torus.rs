@@ -1,0 +1,360 @@
+//! Grids: the torus and the mesh of any dimensions, and their relatives, the 2 x n ladder and the
+//! electrical ring.
+//!
+//! A node has a coordinate in each dimension; coordinate 0 varies fastest in the numbering. In each
+//! dimension a node is joined to its neighbours at distance 1, in a torus also the last to the first;
+//! a dimension of two nodes has one cable between them, not two. By default ranks are the nodes and
+//! forward what is not theirs; with `terminals=k` nodes are routers with k ranks each, rank r at router
+//! r div k.
+//!
+//! Routing is by dimension order: all hops in dimension 0, then in dimension 1, and so on; around a
+//! torus the shorter way, upwards where both are equally long.
+
+use std::sync::Arc;
+
+use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring};
+use super::{Fabric, FabricError, FamilyRecord};
+use crate::network::{Link, Network};
+use crate::spec::Spec;
+
+/// Which of the grids it is, by the name it is spelled with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// Wraps around in every dimension.
+    Torus,
+    /// Wraps around in none.
+    Mesh,
+    /// A mesh of two rows.
+    Ladder,
+    /// A torus of one dimension.
+    Ring,
+}
+
+/// A torus, mesh, ladder or electrical ring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grid {
+    shape: Shape,
+    nodes: u32,
+    /// Ranks per router; `None`: ranks are the nodes.
+    terminals: Option<u32>,
+    dimensions: Vec<Dimension>,
+    wire: Wire,
+    terminal: Link,
+    wiring: Arc<Wiring>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Dimension {
+    nodes: u32,
+    /// What one more of this coordinate means in a node's number.
+    stride: u32,
+    /// Cables on a line of nodes that differ in this coordinate only.
+    cables: u32,
+    first_cable: u32,
+}
+
+const DIMS: (&str, &str) = (
+    "dims",
+    "nodes in each dimension, such as 8x8; neighbours in the first are rank r and r+1; required",
+);
+const TERMINALS: (&str, &str) = (
+    "terminals",
+    "ranks on each node, by cables of their own; default none: ranks are the nodes",
+);
+const TERMINAL_RATE: (&str, &str) = ("terminal_rate", "rate of those cables; default rate");
+const TERMINAL_LATENCY: (&str, &str) =
+    ("terminal_latency", "delay of those cables; default latency");
+
+const GRID_CITATION: &str =
+    "Dally and Towles, Principles and Practices of Interconnection Networks, 2004";
+
+/// The torus's record.
+pub const TORUS: FamilyRecord = FamilyRecord {
+    name: "torus",
+    summary: "A grid of any dimensions that wraps around, routed by dimension order",
+    citation: GRID_CITATION,
+    options: &[
+        DIMS,
+        TERMINALS,
+        RATE,
+        LATENCY,
+        TERMINAL_RATE,
+        TERMINAL_LATENCY,
+        DUPLEX,
+        SHARING,
+    ],
+    build,
+};
+
+/// The mesh's record.
+pub const MESH: FamilyRecord = FamilyRecord {
+    name: "mesh",
+    summary: "A grid of any dimensions that does not wrap around, routed by dimension order",
+    ..TORUS
+};
+
+/// The ladder's record.
+pub const LADDER: FamilyRecord = FamilyRecord {
+    name: "ladder",
+    summary: "Two rows of nodes with a rung between every two, routed along the row first",
+    citation: "Matsuoka et al., MPI Collective Communication over OBS Grid: 2 x 5, ten computers a node",
+    options: &[
+        ("rungs", "nodes in a row, n of 2 x n; required"),
+        TERMINALS,
+        RATE,
+        LATENCY,
+        TERMINAL_RATE,
+        TERMINAL_LATENCY,
+        DUPLEX,
+        SHARING,
+    ],
+    build,
+};
+
+/// The electrical ring's record.
+pub const RING: FamilyRecord = FamilyRecord {
+    name: "electrical_ring",
+    summary: "Each rank joined to the next, routed the shorter way; wdm_ring is the optical one",
+    citation: GRID_CITATION,
+    options: &[
+        ("ranks", "number of ranks; required"),
+        RATE,
+        LATENCY,
+        DUPLEX,
+        SHARING,
+    ],
+    build,
+};
+
+fn build(spec: &Spec) -> Result<Fabric, FabricError> {
+    Grid::parse(spec).map(Fabric::Grid)
+}
+
+impl Shape {
+    const ALL: [Shape; 4] = [Shape::Torus, Shape::Mesh, Shape::Ladder, Shape::Ring];
+
+    /// The record of the family.
+    pub fn record(self) -> &'static FamilyRecord {
+        match self {
+            Shape::Torus => &TORUS,
+            Shape::Mesh => &MESH,
+            Shape::Ladder => &LADDER,
+            Shape::Ring => &RING,
+        }
+    }
+
+    fn wraps(self) -> bool {
+        matches!(self, Shape::Torus | Shape::Ring)
+    }
+
+    /// The option that says how large it is, and an example.
+    fn size(self) -> (&'static str, &'static str) {
+        match self {
+            Shape::Torus => ("dims", "torus:dims=8x8,rate=100Gb/s"),
+            Shape::Mesh => ("dims", "mesh:dims=4x4,rate=100Gb/s"),
+            Shape::Ladder => ("rungs", "ladder:rungs=5,terminals=10"),
+            Shape::Ring => ("ranks", "electrical_ring:ranks=16"),
+        }
+    }
+}
+
+impl Grid {
+    /// Reads a spelling such as `torus:dims=8x8`, `mesh:dims=4x4x4`, `ladder:rungs=5,terminals=10`
+    /// or `electrical_ring:ranks=16`.
+    pub fn parse(spec: &Spec) -> Result<Grid, FabricError> {
+        let named = |shape: &Shape| super::same_name(shape.record().name, spec.name());
+        let shape = Shape::ALL.into_iter().find(named).unwrap_or(Shape::Torus);
+        let record = shape.record();
+        wiring::only(spec, record)?;
+        let (key, example) = shape.size();
+        let missing = FabricError::Missing {
+            family: record.name,
+            key,
+            example,
+        };
+        let mut sizes = match shape {
+            Shape::Torus | Shape::Mesh => wiring::counts(spec, key, MOST_RANKS)?,
+            Shape::Ladder | Shape::Ring => spec.count(key, 1, MOST_RANKS)?.map(|size| vec![size]),
+        }
+        .ok_or(missing)?;
+        if shape == Shape::Ladder {
+            sizes.push(2);
+        }
+        let terminals = spec.count("terminals", 1, MOST_RANKS)?;
+        let wire = Wire::parse(spec)?;
+        let (nodes, dimensions) = dimensions(shape, &sizes, terminals)?;
+        let mut grid = Grid {
+            shape,
+            nodes,
+            terminals,
+            dimensions,
+            wire,
+            terminal: wire.class(spec, "terminal")?,
+            wiring: Arc::new(Wiring::new(wire.duplex)),
+        };
+        if terminals.is_none() && grid.terminal != wire.link {
+            let key = match spec.option("terminal_rate") {
+                Some(_) => "terminal_rate",
+                None => "terminal_latency",
+            };
+            let problem = "there are no such cables without terminals=...";
+            return Err(spec.refuse(key, problem).into());
+        }
+        grid.wiring = Arc::new(grid.wired());
+        Ok(grid)
+    }
+
+    /// Which grid it is.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The complete spelling.
+    pub fn spec(&self) -> Spec {
+        let sizes: Vec<u32> = self.dimensions.iter().map(|one| one.nodes).collect();
+        let (key, _) = self.shape.size();
+        let spec = Spec::new(self.shape.record().name);
+        let mut spec = match self.shape {
+            Shape::Torus | Shape::Mesh => spec.with(key, wiring::spell_counts(&sizes)),
+            Shape::Ladder | Shape::Ring => spec.with(key, sizes[0]),
+        };
+        if let Some(terminals) = self.terminals {
+            spec = spec.with("terminals", terminals);
+        }
+        let spec = self.wire.spell(spec);
+        self.wire.spell_class(spec, "terminal", &self.terminal)
+    }
+
+    /// The vertex of a node.
+    fn vertex(&self, node: u32) -> u32 {
+        match self.terminals {
+            None => node,
+            Some(_) => self.ranks() + node,
+        }
+    }
+
+    fn wired(&self) -> Wiring {
+        let mut wiring = Wiring::new(self.wire.duplex);
+        for dimension in &self.dimensions {
+            let line = dimension.stride * dimension.nodes;
+            for first in (0..self.nodes).step_by(line as usize) {
+                for cable in 0..dimension.cables {
+                    for low in 0..dimension.stride {
+                        let at = |coordinate| first + coordinate * dimension.stride + low;
+                        let next = (cable + 1) % dimension.nodes;
+                        let ends = (self.vertex(at(cable)), self.vertex(at(next)));
+                        wiring.add(ends.0, ends.1, self.wire.link);
+                    }
+                }
+            }
+        }
+        if let Some(terminals) = self.terminals {
+            for rank in 0..self.ranks() {
+                wiring.add(rank, self.vertex(rank / terminals), self.terminal);
+            }
+        }
+        wiring
+    }
+
+    /// Appends the hops from one node to the same coordinate as another in one dimension; returns
+    /// the node reached.
+    fn travel(&self, dimension: &Dimension, mut from: u32, to: u32, links: &mut Vec<u32>) -> u32 {
+        let Dimension { nodes, stride, .. } = *dimension;
+        let coordinate = |node: u32| node / stride % nodes;
+        let target = coordinate(to);
+        let upwards = match self.shape.wraps() {
+            true => (target + nodes - coordinate(from)) % nodes <= nodes / 2,
+            false => target > coordinate(from),
+        };
+        while coordinate(from) != target {
+            let here = coordinate(from);
+            let next = if upwards { here + 1 } else { here + nodes - 1 } % nodes;
+            let reached = from - here * stride + next * stride;
+            // A cable belongs to the lower end of its step upwards. The only cable between two nodes
+            // is followed backwards from the second to the first.
+            let forth = upwards && here < dimension.cables;
+            let owner = if forth { from } else { reached };
+            let cable = dimension.first_cable
+                + owner / (stride * nodes) * (stride * dimension.cables)
+                + owner % (stride * nodes);
+            links.push(match forth {
+                true => self.wiring.forth(cable),
+                false => self.wiring.back(cable),
+            });
+            from = reached;
+        }
+        from
+    }
+}
+
+/// The number of nodes and the dimensions, counted before anything is built.
+fn dimensions(
+    shape: Shape,
+    sizes: &[u32],
+    terminals: Option<u32>,
+) -> Result<(u32, Vec<Dimension>), FabricError> {
+    let record = shape.record();
+    let wide = sizes.iter().map(|size| u128::from(*size));
+    let nodes = wide.fold(1, u128::saturating_mul);
+    let ranks = nodes.saturating_mul(terminals.unwrap_or(1).into());
+    wiring::check_size(record, ranks, 0)?;
+    let nodes = nodes as u32;
+    let (mut stride, mut first_cable) = (1, 0u64);
+    let mut dimensions = Vec::new();
+    for &size in sizes {
+        let cables = match shape.wraps() && size > 2 {
+            true => size,
+            false => size - 1,
+        };
+        dimensions.push(Dimension {
+            nodes: size,
+            stride,
+            cables,
+            // At most 16 dimensions of 2^20 cables each.
+            first_cable: first_cable as u32,
+        });
+        first_cable += u64::from(nodes / size) * u64::from(cables);
+        stride *= size;
+    }
+    let terminal_cables = if terminals.is_some() { ranks } else { 0 };
+    wiring::check_size(record, ranks, u128::from(first_cable) + terminal_cables)?;
+    Ok((nodes, dimensions))
+}
+
+impl Network for Grid {
+    fn ranks(&self) -> u32 {
+        self.nodes * self.terminals.unwrap_or(1)
+    }
+
+    fn links(&self) -> &[Link] {
+        self.wiring.links()
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        let terminals = self.terminals.unwrap_or(1);
+        let last = self.dimensions.last().map_or(0, |dimension| {
+            dimension.first_cable + self.nodes / dimension.nodes * dimension.cables
+        });
+        if self.terminals.is_some() {
+            links.push(self.wiring.forth(last + source));
+        }
+        let mut node = source / terminals;
+        for dimension in &self.dimensions {
+            node = self.travel(dimension, node, destination / terminals, links);
+        }
+        if self.terminals.is_some() {
+            links.push(self.wiring.back(last + destination));
+        }
+    }
+
+    fn link_name(&self, link: u32) -> String {
+        self.wiring.name(link, |vertex| match vertex {
+            rank if rank < self.ranks() => format!("rank {rank}"),
+            router => format!("router {}", router - self.ranks()),
+        })
+    }
+
+    fn ends(&self, link: u32) -> Option<(u32, u32)> {
+        self.wiring.ends(link)
+    }
+}

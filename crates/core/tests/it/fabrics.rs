@@ -1,0 +1,518 @@
+//! Electrical fabrics: links, routes and spellings against formulas, searches and SimGrid's routes.
+
+mod arrangements;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use opticoll::fabric::Fabric;
+use opticoll::network::Network;
+
+/// In which sense routes are shortest.
+#[derive(Clone, Copy)]
+enum Shortest {
+    /// Among all ways.
+    Always,
+    /// Among ways that stay in the two groups; with p ranks on each of a routers.
+    WithinGroups(u32, u32),
+    /// In none.
+    Never,
+}
+
+use Shortest::{Always, Never, WithinGroups};
+
+/// Fabrics small enough to look at all pairs: spelling, ranks, links by the family's formula, the
+/// greatest number of links of a route, and in which sense routes are shortest.
+const FABRICS: &[(&str, u32, u32, usize, Shortest)] = &[
+    ("crossbar:ranks=1", 1, 2, 0, Always),
+    ("crossbar:ranks=17", 17, 2 * 17, 2, Always),
+    ("crossbar:ranks=5,duplex=half", 5, 5, 2, Always),
+    // Links of a level: vertices below x ways up x cables, in both directions.
+    ("fat_tree:down=5,up=1", 5, 2 * 5, 2, Always),
+    ("fat_tree:down=4x4,up=1x2", 16, 2 * (16 + 4 * 2), 4, Always),
+    (
+        "fat_tree:down=4x3x2,up=1x2x3,links=1x2x1",
+        24,
+        2 * (24 + 6 * 2 * 2 + 2 * 2 * 3),
+        6,
+        Always,
+    ),
+    (
+        "fat_tree:down=2x3,up=2x2,links=3x2",
+        6,
+        2 * (6 * 2 * 3 + 3 * 2 * 2 * 2),
+        4,
+        Always,
+    ),
+    (
+        "fat_tree:arity=4,levels=3",
+        64,
+        2 * (64 + 16 * 4 + 16 * 4),
+        6,
+        Always,
+    ),
+    (
+        "fat_tree:arity=4,levels=3,taper=2,duplex=half",
+        64,
+        64 + 16 * 2 + 4 * 2 * 4,
+        6,
+        Always,
+    ),
+    // Ranks, pairs of routers per group, pairs of groups.
+    (
+        "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2",
+        72,
+        2 * (72 + 9 * 6 + 9 * 8 / 2),
+        5,
+        WithinGroups(2, 4),
+    ),
+    (
+        "dragonfly:terminals_per_router=1,routers_per_group=3,global_per_router=2,groups=5,duplex=half",
+        15,
+        15 + 5 * 3 + 5 * 4 / 2,
+        5,
+        WithinGroups(1, 3),
+    ),
+    (
+        "dragonfly:terminals_per_router=2,routers_per_group=4,groups=3,arrangement=simgrid",
+        24,
+        2 * (24 + 3 * 6 + 3),
+        5,
+        WithinGroups(2, 4),
+    ),
+    (
+        "dragonfly:terminals_per_router=1,routers_per_group=4,global_per_router=2,routing=valiant",
+        36,
+        2 * (36 + 9 * 6 + 36),
+        7,
+        Never,
+    ),
+    // Per dimension as many cables as nodes, one where it has two.
+    ("torus:dims=5", 5, 2 * 5, 2, Always),
+    ("torus:dims=2", 2, 2, 1, Always),
+    ("torus:dims=4x3", 12, 2 * 24, 2 + 1, Always),
+    (
+        "torus:dims=3x1x2x5",
+        30,
+        2 * (30 + 15 + 30),
+        1 + 1 + 2,
+        Always,
+    ),
+    ("torus:dims=4x4,duplex=half", 16, 32, 4, Always),
+    (
+        "torus:dims=3x3,terminals=2",
+        18,
+        2 * (18 + 18),
+        2 + 2,
+        Always,
+    ),
+    ("mesh:dims=4x3", 12, 2 * (3 * 3 + 4 * 2), 3 + 2, Always),
+    ("mesh:dims=1", 1, 0, 0, Always),
+    ("mesh:dims=2x3x2", 12, 2 * (6 + 8 + 6), 1 + 2 + 1, Always),
+    ("ladder:rungs=5", 10, 2 * 13, 4 + 1, Always),
+    (
+        "ladder:rungs=5,terminals=10",
+        100,
+        2 * (13 + 100),
+        4 + 1 + 2,
+        Always,
+    ),
+    ("electrical_ring:ranks=9", 9, 2 * 9, 4, Always),
+    ("electrical_ring:ranks=8", 8, 2 * 8, 4, Always),
+    ("fully_connected:ranks=9", 9, 9 * 8, 1, Always),
+    (
+        "fully_connected:ranks=6,duplex=half",
+        6,
+        6 * 5 / 2,
+        1,
+        Always,
+    ),
+    (
+        "custom:ranks=4,switches=3,links=0-4+1~4+2-5+3-5+4-6+5-6+4-5@1us+4-5",
+        4,
+        2 * 7 + 1,
+        3,
+        Always,
+    ),
+    (
+        "custom:ranks=3,links=0>1+1>2+2>0,names=a+b+c",
+        3,
+        3,
+        2,
+        Always,
+    ),
+];
+
+#[test]
+fn routes_are_walks_without_loops_and_shortest_where_claimed() {
+    for &(spelling, ranks, links, longest, shortest) in FABRICS {
+        let fabric = Fabric::parse(spelling).unwrap();
+        let network = fabric.network().unwrap();
+        assert_eq!(network.ranks(), ranks, "{spelling}: ranks");
+        assert_eq!(fabric.ranks(), ranks, "{spelling}: ranks");
+        assert_eq!(network.links().len(), links as usize, "{spelling}: links");
+        let beside = neighbours(network);
+        let mut seen = 0;
+        for source in 0..ranks {
+            let group = |vertex: u32| match (shortest, vertex < ranks) {
+                (WithinGroups(terminals, routers), true) => vertex / (terminals * routers),
+                (WithinGroups(_, routers), false) => (vertex - ranks) / routers,
+                _ => 0,
+            };
+            for destination in (0..ranks).filter(|rank| *rank != source) {
+                let walk = walked(network, source, destination);
+                seen = seen.max(walk.len() - 1);
+                if matches!(shortest, Never) {
+                    continue;
+                }
+                let allowed = |vertex| [group(source), group(destination)].contains(&group(vertex));
+                let expected = distance(&beside, source, destination, allowed);
+                assert_eq!(
+                    walk.len() - 1,
+                    expected,
+                    "{spelling}: {source} to {destination}: {walk:?}"
+                );
+            }
+        }
+        assert_eq!(seen, longest, "{spelling}: diameter in links");
+    }
+}
+
+#[test]
+fn every_link_has_two_ends_and_a_name_of_its_own() {
+    for (spelling, ..) in FABRICS {
+        let fabric = Fabric::parse(spelling).unwrap();
+        let network = fabric.network().unwrap();
+        let mut names = BTreeSet::new();
+        for link in 0..network.links().len() as u32 {
+            let (one, other) = network.ends(link).unwrap();
+            assert_ne!(one, other, "{spelling}");
+            let name = network.link_name(link);
+            assert!(name.contains("->"), "{spelling}: {name}");
+            assert!(names.insert(name.clone()), "{spelling}: twice {name}");
+        }
+        let beyond = network.links().len() as u32;
+        assert_eq!(network.ends(beyond), None, "{spelling}");
+        assert!(!network.link_name(beyond).is_empty());
+    }
+}
+
+#[test]
+fn links_are_named_in_words() {
+    for (spelling, source, destination, names) in [
+        (
+            "crossbar:ranks=4",
+            0,
+            3,
+            vec!["rank 0 -> switch", "switch -> rank 3"],
+        ),
+        (
+            "fat_tree:down=2x2x2,up=1x2x2,links=1x1x2",
+            0,
+            7,
+            vec![
+                "rank 0 -> leaf 0",
+                "leaf 0 -> level 2 switch 1",
+                "level 2 switch 1 -> spine 3 (cable 1)",
+                "spine 3 -> level 2 switch 3 (cable 0)",
+                "level 2 switch 3 -> leaf 3",
+                "leaf 3 -> rank 7",
+            ],
+        ),
+        (
+            "dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1",
+            0,
+            3,
+            vec![
+                "rank 0 -> group 0 router 0",
+                "group 0 router 0 -> group 0 router 1",
+                "group 0 router 1 -> group 1 router 0",
+                "group 1 router 0 -> group 1 router 1",
+                "group 1 router 1 -> rank 3",
+            ],
+        ),
+        ("mesh:dims=3,duplex=half", 2, 1, vec!["rank 1 <-> rank 2"]),
+        (
+            "custom:ranks=2,switches=1,links=0-2+2~1,names=a%20b+c+%C3%A9",
+            0,
+            1,
+            vec!["a b -> \u{e9}", "\u{e9} <-> c"],
+        ),
+    ] {
+        let fabric = Fabric::parse(spelling).unwrap();
+        let network = fabric.network().unwrap();
+        let route = route(network, source, destination);
+        let found: Vec<String> = route.iter().map(|link| network.link_name(*link)).collect();
+        assert_eq!(found, names, "{spelling}");
+    }
+}
+
+/// Equal up to the numbering of links: which flows share which links is the same.
+#[test]
+fn routes_agree_with_simgrid() {
+    let mut platforms = 0;
+    let mut network: Option<Fabric> = None;
+    let (mut ours, mut theirs) = (BTreeMap::new(), BTreeMap::new());
+    for line in include_str!("fabrics/simgrid_routes.txt").lines() {
+        if let Some(spelling) = line.strip_prefix("fabric ") {
+            network = Some(Fabric::parse(spelling).unwrap());
+            (ours, theirs) = (BTreeMap::new(), BTreeMap::new());
+            platforms += 1;
+            continue;
+        }
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let numbers: Vec<u32> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+        let fabric = network.as_ref().unwrap();
+        let found = route(fabric.network().unwrap(), numbers[0], numbers[1]);
+        assert_eq!(found.len(), numbers.len() - 2, "{fabric}: {line}");
+        for (our, their) in found.iter().zip(&numbers[2..]) {
+            assert_eq!(
+                ours.entry(*our).or_insert(*their),
+                their,
+                "{fabric}: {line}"
+            );
+            assert_eq!(
+                theirs.entry(*their).or_insert(*our),
+                our,
+                "{fabric}: {line}"
+            );
+        }
+    }
+    assert_eq!(platforms, 3);
+}
+
+#[test]
+fn fabrics_are_read_back_from_their_complete_spelling() {
+    let more = [
+        "crossbar:ranks=3,rate=12.5GB/s,latency=150ns,sharing=per_flow",
+        "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,rate=5.25GiB/s,\
+         global_rate=4.7GB/s,local_latency=3ns,terminal_latency=1ns,routing=valiant,seed=7",
+        "torus:dims=4x4,terminals=2,terminal_rate=400Gb/s,latency=1us",
+        "Fat-Tree:arity=4",
+        "custom:ranks=2,links=0-1@400Gb/s@1us@per_flow+0~1@2ns,ties=first,rate=10Gb/s",
+    ];
+    for spelling in FABRICS.iter().map(|one| one.0).chain(more) {
+        let fabric = Fabric::parse(spelling).unwrap();
+        let spelled = fabric.to_string();
+        let again = Fabric::parse(&spelled).unwrap();
+        assert_eq!(again, fabric, "{spelling}");
+        assert_eq!(again.to_string(), spelled, "{spelling}");
+        let (one, other) = (fabric.network().unwrap(), again.network().unwrap());
+        assert_eq!(one.links(), other.links(), "{spelling}");
+    }
+}
+
+#[test]
+fn rates_and_latencies_are_those_of_the_class() {
+    let fabric = Fabric::parse(
+        "dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1,rate=1Gb/s,\
+         local_rate=2Gb/s,global_rate=3Gb/s,terminal_latency=4ns,latency=5ns,sharing=per_flow",
+    )
+    .unwrap();
+    let network = fabric.network().unwrap();
+    for (link, rate, latency) in route(network, 0, 3)
+        .into_iter()
+        .zip([1, 2, 3, 2, 1])
+        .zip([4, 5, 5, 5, 4])
+        .map(|((link, rate), latency)| (network.links()[link as usize], rate, latency))
+    {
+        assert_eq!(link.rate.bits_per_second(), rate * 1_000_000_000);
+        assert_eq!(link.latency.ps(), latency * 1_000);
+        assert_eq!(link.sharing, opticoll::network::Sharing::PerFlow);
+    }
+}
+
+#[test]
+fn impossible_fabrics_are_refused_with_a_hint() {
+    for (spelling, hint) in [
+        ("crossbar:rate=1Gb/s", "needs ranks="),
+        ("crossbar:ranks=0", "from 1 to 1048576"),
+        ("crossbar:ranks=4,rate=-1Gb/s", "is not a rate"),
+        ("crossbar:ranks=4,rate=0Gb/s", "greater than zero"),
+        ("crossbar:ranks=4,latency=5", "give the unit"),
+        ("crossbar:ranks=4,duplex=both", "`full` or `half`"),
+        ("crossbar:ranks=4,sharing=some", "`shared` or `per_flow`"),
+        ("crossbar:rank=4", "did you mean `ranks`"),
+        ("crosbar:ranks=4", "did you mean `crossbar`"),
+        ("fat_tree:up=1", "needs down="),
+        ("fat_tree:down=4x4", "needs up="),
+        ("fat_tree:down=4x4,up=1", "give one for each level"),
+        ("fat_tree:down=4x0,up=1x1", "`0` must be a whole number"),
+        ("fat_tree:down=4;4,up=1x1", "such as 16x8x8"),
+        ("fat_tree:arity=4,taper=3", "must divide arity=4"),
+        ("fat_tree:arity=4,down=4x4", "either arity or down"),
+        ("fat_tree:down=4,up=1,taper=2", "goes with arity"),
+        (
+            "fat_tree:down=4096x4096,up=1x1",
+            "16777216 ranks; at most 1048576",
+        ),
+        ("fat_tree:down=2x2,up=1000000x1000000", "links; at most"),
+        (
+            "fat_tree:down=1048576x1048576x1048576x1048576x1048576x1048576x1048576,up=1x1x1x1x1x1x1",
+            "ranks; at most",
+        ),
+        (
+            "dragonfly:terminals_per_router=2,routers_per_group=4",
+            "needs global_per_router=",
+        ),
+        (
+            "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,groups=10",
+            "from 1 to 9",
+        ),
+        (
+            "dragonfly:terminals_per_router=2,routers_per_group=4,groups=5,arrangement=simgrid",
+            "from 1 to 4",
+        ),
+        (
+            "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,seed=1",
+            "goes with routing=valiant",
+        ),
+        (
+            "dragonfly:terminals_per_router=9999,routers_per_group=9999,global_per_router=9999",
+            "ranks; at most",
+        ),
+        ("torus:ranks=4", "no option `ranks`"),
+        ("torus:rate=1Gb/s", "needs dims="),
+        ("torus:dims=4x", "write numbers"),
+        ("torus:dims=1024x1025", "ranks; at most"),
+        ("torus:dims=4,terminal_rate=1Gb/s", "without terminals"),
+        ("torus:dims=2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2", "at most 16"),
+        ("ladder:dims=4", "no option `dims`"),
+        ("electrical_ring:rate=1Gb/s", "needs ranks="),
+        (
+            "fully_connected:ranks=5000",
+            "24995000 links; at most 16777216",
+        ),
+        ("custom:ranks=2", "needs links="),
+        (
+            "custom:ranks=2,links=0-2",
+            "there is no vertex 2; ranks and switches are 0 to 1",
+        ),
+        (
+            "custom:ranks=2,links=0-1+1-1",
+            "link 1 (`1-1`): a link joins two different",
+        ),
+        ("custom:ranks=2,links=0:1", "such as 0-4"),
+        ("custom:ranks=2,links=0-x", "`x` is no number"),
+        ("custom:ranks=2,links=0-1@-1Gb/s", "is not a rate"),
+        ("custom:ranks=2,links=0-1@5", "give the unit"),
+        (
+            "custom:ranks=3,links=0-1",
+            "no links lead from rank 0 to rank 2",
+        ),
+        (
+            "custom:ranks=2,links=0>1,names=a+b",
+            "no links lead from b to a",
+        ),
+        ("custom:ranks=2,links=0-1,names=a", "1 names for 2"),
+        ("custom:ranks=2,links=0-1,names=a+a", "`a` is given twice"),
+        ("custom:ranks=2,links=0-1,names=a+%G1", "is no name"),
+        ("custom:ranks=2,links=0-1,ties=last", "`spread` or `first`"),
+        ("custom:ranks=20000,links=0-1", "from 1 to 16384"),
+    ] {
+        let error = Fabric::parse(spelling).unwrap_err().to_string();
+        assert!(error.contains(hint), "{spelling}: {error}");
+    }
+}
+
+#[test]
+fn light_is_refused_on_an_electrical_fabric() {
+    use opticoll::collective::{Collective, CollectiveKind};
+    use opticoll::{planner, simulate, wavelength};
+    let fabric = Fabric::parse("fat_tree:down=4x4,up=1x2").unwrap();
+    let collective = Collective::new(CollectiveKind::AllGather, 16).unwrap();
+    let refused = |error: String| {
+        assert!(error.contains("needs a wdm_ring; got fat_tree"), "{error}");
+    };
+    refused(
+        planner::relay_tree(&fabric, collective)
+            .unwrap_err()
+            .to_string(),
+    );
+    assert!(planner::static_levels(&fabric, collective).is_empty());
+    let mut plan = crate::verified(CollectiveKind::AllGather, "ring", 16, 1);
+    let size = "1KiB".parse().unwrap();
+    plan.fabric = fabric;
+    let policy = simulate::Policy::EveryStep;
+    refused(
+        simulate::circuit::simulate(&plan, size, policy)
+            .unwrap_err()
+            .to_string(),
+    );
+    refused(
+        simulate::closed_form::simulate(&plan, size, policy)
+            .unwrap_err()
+            .to_string(),
+    );
+    assert_eq!(wavelength::wavelengths_used(&plan), 0);
+    let violations = opticoll::verify::verify(&plan);
+    assert!(
+        violations[0].sentence.contains("fat_tree has none"),
+        "{violations:?}"
+    );
+    let text = opticoll::plan::text::write(&plan);
+    refused(opticoll::plan::text::read(&text).unwrap_err().to_string());
+}
+
+fn route(network: &dyn Network, source: u32, destination: u32) -> Vec<u32> {
+    let mut links = Vec::new();
+    network.route(source, destination, &mut links);
+    let mut again = vec![7];
+    network.route(source, destination, &mut again);
+    assert_eq!(again[1..], links, "appended, and the same each time");
+    links
+}
+
+/// The vertices of a route, each link of which starts where the one before it ended.
+fn walked(network: &dyn Network, source: u32, destination: u32) -> Vec<u32> {
+    let mut walk = vec![source];
+    for link in route(network, source, destination) {
+        let here = *walk.last().unwrap();
+        let (one, other) = network.ends(link).unwrap();
+        let half = network.link_name(link).contains("<->");
+        assert!(
+            here == one || (half && here == other),
+            "from vertex {here} over {}",
+            network.link_name(link)
+        );
+        let next = if here == one { other } else { one };
+        assert!(!walk.contains(&next), "vertex {next} twice after {walk:?}");
+        walk.push(next);
+    }
+    assert_eq!(*walk.last().unwrap(), destination, "{walk:?}");
+    walk
+}
+
+/// The vertices to which a link leads from each.
+fn neighbours(network: &dyn Network) -> BTreeMap<u32, Vec<u32>> {
+    let mut beside: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for link in 0..network.links().len() as u32 {
+        let (one, other) = network.ends(link).unwrap();
+        beside.entry(one).or_default().push(other);
+        if network.link_name(link).contains("<->") {
+            beside.entry(other).or_default().push(one);
+        }
+    }
+    beside
+}
+
+/// The fewest links from one vertex to another over allowed vertices, by breadth-first search.
+fn distance(
+    beside: &BTreeMap<u32, Vec<u32>>,
+    source: u32,
+    destination: u32,
+    allowed: impl Fn(u32) -> bool,
+) -> usize {
+    let mut reached = BTreeMap::from([(source, 0)]);
+    let mut waiting = VecDeque::from([source]);
+    while let Some(vertex) = waiting.pop_front() {
+        for &next in beside.get(&vertex).into_iter().flatten() {
+            if allowed(next) && !reached.contains_key(&next) {
+                reached.insert(next, reached[&vertex] + 1);
+                waiting.push_back(next);
+            }
+        }
+    }
+    reached[&destination]
+}

@@ -1,0 +1,332 @@
+"""Custom fabrics from files: ranks, switches and links as YAML fields, node-link JSON or GraphML.
+
+A graph as NetworkX writes it, by `json.dump(networkx.node_link_data(graph), file)` or by
+`networkx.write_graphml(graph, path)`, becomes a `custom` fabric: a node is a switch where its
+attribute `kind` says so, otherwise a rank; edges may have the attributes `rate`, `latency`,
+`sharing` and `duplex`, and the graph itself the options of the fabric. An edge of a directed graph
+leads one way only.
+
+>>> from opticoll.network_graph import from_node_link
+>>> nodes = [{"id": "a"}, {"id": "b"}, {"id": "hub", "kind": "switch"}]
+>>> links = [{"source": "a", "target": "hub"}, {"source": "hub", "target": "b", "rate": "1Gb/s"}]
+>>> from_node_link({"directed": False, "nodes": nodes, "links": links}).spec
+'custom:ranks=2,switches=1,links=0-2+2-1@1Gb/s,names=a+b+hub,rate=100Gb/s,latency=0s'
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from opticoll import registry
+from opticoll._core import Fabric, FabricError
+from opticoll.errors import ConfigError, FileError
+
+__all__ = ["MisplacedError", "from_fields", "from_graphml", "from_node_link", "is_graph", "read"]
+
+Place = tuple[str | int, ...]
+"""Where something stands: keys and list positions, from the top."""
+
+SUFFIXES = (".json", ".graphml")
+"""Endings by which a fabric is taken for a graph in a file."""
+
+_LINK_OPTIONS = ("rate", "latency", "sharing")
+_FABRIC_OPTIONS = (*_LINK_OPTIONS, "ties")
+_KINDS = {"rank": False, "host": False, "switch": True, "router": True}
+
+
+class MisplacedError(ConfigError):
+    """Something that is wrong at a place in a file."""
+
+    def __init__(self, place: Place, problem: str) -> None:
+        super().__init__(f"{'.'.join(map(str, place))}: {problem}" if place else problem)
+        self.place = place
+        self.problem = problem
+
+
+@dataclass
+class _Graph:
+    """What a file gives, in its order."""
+
+    ranks: list[str] = field(default_factory=list)
+    switches: list[str] = field(default_factory=list)
+    named: bool = True
+    links: list[str] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    options: dict[str, str] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, place: Place) -> None:
+        """Number the vertices, ranks first."""
+        for name in [*self.ranks, *self.switches]:
+            if name in self._numbers:
+                raise MisplacedError(place, f"there are two ranks or switches `{name}`")
+            self._numbers[name] = len(self._numbers)
+
+    def link(self, place: Place, one: str, other: str, letter: str, options: list[str]) -> None:
+        """Add a link; `letter` is `-` both ways, `~` half duplex, `>` one way."""
+        for name in (one, other):
+            if name not in self._numbers:
+                near = registry.nearest(name, self._numbers) if self._numbers else ""
+                hint = near if "did you mean" in near else ""
+                raise MisplacedError(place, f"there is no rank or switch `{name}`{hint}")
+        if one == other:
+            raise MisplacedError(place, f"a link joins two vertices, this one `{one}` to itself")
+        ends = f"{self._numbers[one]}{letter}{self._numbers[other]}"
+        self.links.append("@".join([ends, *options]))
+        self.places.append(place)
+
+    def fabric(self) -> Fabric:
+        if not self.ranks:
+            raise MisplacedError((), "there are no ranks")
+        spelled: dict[str, Any] = {"ranks": len(self.ranks), "switches": len(self.switches)}
+        if self.links:
+            spelled["links"] = "+".join(self.links)
+        if self.named:
+            names = [*self.ranks, *self.switches]
+            spelled["names"] = "+".join(quote(name, safe="/") for name in names)
+        try:
+            return Fabric("custom", **spelled, **self.options)
+        except FabricError as error:
+            link = getattr(error, "link", None)
+            option = getattr(error, "option", None)
+            place: Place = () if option is None else (option,)
+            if link is not None:
+                place = self.places[link]
+            raise MisplacedError(place, str(error)) from error
+
+
+def is_graph(text: str) -> bool:
+    """Whether a fabric is given as a graph in a file, judged by its name."""
+    return text.endswith(SUFFIXES)
+
+
+def read(path: str | os.PathLike[str]) -> Fabric:
+    """The custom fabric in a node-link JSON or GraphML file.
+
+    Raises
+    ------
+    ConfigError
+        The file is no such graph; the message names node or edge.
+    FileError
+        The file cannot be read.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise FileError(f"there is no file `{path}`") from error
+    except OSError as error:
+        raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start} is no UTF-8 text") from error
+    try:
+        if path.suffix == ".graphml":
+            return from_graphml(text)
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"this is no JSON: {error}") from error
+        return from_node_link(content)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def from_fields(fields: Mapping[str, Any]) -> Fabric:
+    """The custom fabric of the fields `ranks`, `switches`, `links` and options of a YAML file.
+
+    Raises
+    ------
+    MisplacedError
+        A field is none, or does not fit; with its place.
+    """
+    graph = _Graph()
+    for key, value in fields.items():
+        if key in _FABRIC_OPTIONS:
+            graph.options[key] = _text((key,), value)
+        elif key not in ("ranks", "switches", "links"):
+            known = ("ranks", "switches", "links", *_FABRIC_OPTIONS)
+            raise MisplacedError((key,), f"there is no such field{registry.nearest(key, known)}")
+    graph.ranks = _names("ranks", fields.get("ranks"), "")
+    graph.switches = _names("switches", fields.get("switches", 0), "s")
+    graph.named = not (
+        isinstance(fields.get("ranks"), int) and isinstance(fields.get("switches", 0), int)
+    )
+    graph.number(("switches",) if "switches" in fields else ("ranks",))
+    links = fields.get("links", [])
+    if not isinstance(links, list):
+        raise MisplacedError(("links",), "must be a list of links such as [rank, switch]")
+    for position, link in enumerate(links):
+        _field_link(graph, ("links", position), link)
+    return graph.fabric()
+
+
+def from_node_link(content: object) -> Fabric:
+    """The custom fabric of a graph in NetworkX's node-link form.
+
+    Raises
+    ------
+    MisplacedError
+        It is no such graph, or no fabric; with node or link.
+    """
+    if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
+        raise MisplacedError((), "this is no graph in node-link form: there is no list `nodes`")
+    key = "edges" if "edges" in content else "links"
+    if not isinstance(content.get(key), list):
+        raise MisplacedError((), "this is no graph in node-link form: no list `links` or `edges`")
+    graph = _Graph()
+    whole = content.get("graph", {})
+    graph.options = _options(("graph",), whole if isinstance(whole, dict) else {}, _FABRIC_OPTIONS)
+    for position, node in enumerate(content["nodes"]):
+        place = ("nodes", position)
+        if not isinstance(node, dict) or "id" not in node:
+            raise MisplacedError(place, "a node needs an `id`")
+        _node(graph, place, _identity(node["id"]), node.get("kind"))
+    graph.number(("nodes",))
+    for position, edge in enumerate(content[key]):
+        place = (key, position)
+        if not isinstance(edge, dict) or not {"source", "target"} <= edge.keys():
+            raise MisplacedError(place, "an edge needs `source` and `target`")
+        ends = (_identity(edge["source"]), _identity(edge["target"]))
+        _edge(graph, place, ends, bool(content.get("directed", False)), edge)
+    return graph.fabric()
+
+
+def from_graphml(text: str) -> Fabric:
+    """The custom fabric of a graph in GraphML.
+
+    Raises
+    ------
+    MisplacedError
+        It is no such graph, or no fabric; with node or edge.
+    """
+    # Entities are all that makes a small XML file large.
+    if "<!DOCTYPE" in text:
+        raise MisplacedError((), "a document type is not accepted in GraphML; leave it out")
+    try:
+        root = ElementTree.fromstring(text.encode("utf-8"))
+    except ElementTree.ParseError as error:
+        raise MisplacedError((), f"this is no XML: {error}") from error
+    for element in root.iter():
+        element.tag = str(element.tag).rpartition("}")[2]
+    graphs = root.findall("graph")
+    if root.tag != "graphml" or len(graphs) != 1:
+        raise MisplacedError((), "this is no GraphML file with one graph")
+    if next(graphs[0].iterfind(".//graph"), None) is not None:
+        raise MisplacedError((), "graphs inside nodes are not accepted")
+    keys = {str(key.get("id")): key for key in root.iterfind("key")}
+
+    def attributes(element: ElementTree.Element, kind: str) -> dict[str, str]:
+        found = {}
+        for key in keys.values():
+            default = key.find("default")
+            if default is not None and key.get("for") in (kind, "all"):
+                found[str(key.get("attr.name"))] = (default.text or "").strip()
+        for one in element.iterfind("data"):
+            named = keys.get(str(one.get("key")))
+            if named is not None:
+                found[str(named.get("attr.name"))] = (one.text or "").strip()
+        return found
+
+    graph = _Graph(options=_options((), attributes(graphs[0], "graph"), _FABRIC_OPTIONS))
+    for position, node in enumerate(graphs[0].iterfind("node")):
+        place = ("node", position)
+        if node.get("id") is None:
+            raise MisplacedError(place, "a node needs an `id`")
+        _node(graph, place, str(node.get("id")), attributes(node, "node").get("kind"))
+    graph.number(("node",))
+    for position, edge in enumerate(graphs[0].iterfind("edge")):
+        place = ("edge", position)
+        if edge.get("source") is None or edge.get("target") is None:
+            raise MisplacedError(place, "an edge needs `source` and `target`")
+        directed = edge.get("directed", str(graphs[0].get("edgedefault") == "directed"))
+        ends = (str(edge.get("source")), str(edge.get("target")))
+        _edge(graph, place, ends, directed.lower() == "true", attributes(edge, "edge"))
+    return graph.fabric()
+
+
+def _node(graph: _Graph, place: Place, name: str, kind: object) -> None:
+    if kind is not None and kind not in _KINDS:
+        raise MisplacedError((*place, "kind"), f"`{kind}` is no kind; write rank or switch")
+    if not name:
+        raise MisplacedError(place, "a name is not empty")
+    (graph.switches if kind is not None and _KINDS[str(kind)] else graph.ranks).append(name)
+
+
+def _edge(
+    graph: _Graph,
+    place: Place,
+    ends: tuple[str, str],
+    one_way: bool,
+    attributes: Mapping[str, object],
+) -> None:
+    options = _options(place, attributes, _LINK_OPTIONS)
+    duplex = attributes.get("duplex", "full")
+    if duplex not in ("full", "half"):
+        raise MisplacedError((*place, "duplex"), f"`{duplex}` must be `full` or `half`")
+    if one_way and "duplex" in attributes:
+        raise MisplacedError((*place, "duplex"), "a link that leads one way has none")
+    letter = ">" if one_way else {"full": "-", "half": "~"}[str(duplex)]
+    graph.link(place, *ends, letter, list(options.values()))
+
+
+def _field_link(graph: _Graph, place: Place, link: object) -> None:
+    """A link as `[a, b]`, `{between: [a, b], ...}` or `{from: a, to: b, ...}`."""
+    fields: dict[str, object] = dict(link) if isinstance(link, dict) else {"between": link}
+    known = ("between", "from", "to", "duplex", *_LINK_OPTIONS)
+    for key in fields:
+        if key not in known:
+            hint = registry.nearest(str(key), known)
+            raise MisplacedError((*place, str(key)), f"a link has no such field{hint}")
+    one_way = "between" not in fields
+    ends = [fields.get("from"), fields.get("to")] if one_way else fields["between"]
+    if (
+        not isinstance(ends, Sequence)
+        or isinstance(ends, str)
+        or len(ends) != 2
+        or not all(_is_name(end) for end in ends)
+        or (not one_way and {"from", "to"} & fields.keys())
+    ):
+        raise MisplacedError(place, "write a link as [a, b], {between: [a, b]} or {from: a, to: b}")
+    _edge(graph, place, (str(ends[0]), str(ends[1])), one_way, fields)
+
+
+def _names(key: str, value: object, prefix: str) -> list[str]:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_VERTICES:
+        return [f"{prefix}{number}" for number in range(value)]
+    if isinstance(value, list) and all(_is_name(name) for name in value):
+        return [str(name) for name in value]
+    if value is None:
+        raise MisplacedError((key,), f"the field `{key}` is missing")
+    problem = f"must be a list of names, or their number up to {_MOST_VERTICES}"
+    raise MisplacedError((key,), problem)
+
+
+_MOST_VERTICES = 2**14
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, (str, int)) and not isinstance(value, bool) and str(value) != ""
+
+
+def _identity(value: object) -> str:
+    """A node's name; NetworkX numbers the nodes of grids by tuples, which JSON holds as lists."""
+    return ".".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _options(place: Place, given: Mapping[str, object], known: Sequence[str]) -> dict[str, str]:
+    return {key: _text((*place, key), given[key]) for key in known if key in given}
+
+
+def _text(place: Place, value: object) -> str:
+    """The text of an option, which holds nothing that would separate it from others."""
+    text = str(value)
+    if not text or any(letter in text for letter in ",+@=:") or not isinstance(value, (str, int)):
+        raise MisplacedError(place, f"`{text}` is no value; write it with its unit, such as 1us")
+    return text

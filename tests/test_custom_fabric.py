@@ -1,0 +1,262 @@
+"""Custom fabrics from YAML, node-link JSON and GraphML, and what is wrong with a file."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import opticoll
+from conftest import Run
+from opticoll import network_graph, registry
+from opticoll.config import parse_fabric, read_scenario
+from opticoll.errors import ConfigError
+
+RACK = "custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s@1us,names=gpu0+gpu1+leaf,rate=100Gb/s"
+"""Two ranks on a switch, one by a faster and longer cable."""
+
+YAML = """\
+family: custom
+rate: 100Gb/s
+ranks: [gpu0, gpu1]
+switches: [leaf]
+links:
+  - [gpu0, leaf]
+  - {between: [gpu1, leaf], rate: 400Gb/s, latency: 1us}
+"""
+
+# As networkx.node_link_data writes an undirected graph with attributes.
+NODE_LINK = {
+    "directed": False,
+    "multigraph": False,
+    "graph": {"rate": "100Gb/s"},
+    "nodes": [
+        {"kind": "rank", "id": "gpu0"},
+        {"kind": "switch", "id": "leaf"},
+        {"kind": "rank", "id": "gpu1"},
+    ],
+    "edges": [
+        {"source": "gpu0", "target": "leaf"},
+        {"rate": "400Gb/s", "latency": "1us", "source": "gpu1", "target": "leaf"},
+    ],
+}
+
+# As networkx.write_graphml writes it.
+GRAPHML = """\
+<?xml version='1.0' encoding='utf-8'?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns"
+ xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
+ xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns
+ http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">
+  <key id="d3" for="edge" attr.name="latency" attr.type="string" />
+  <key id="d2" for="edge" attr.name="rate" attr.type="string" />
+  <key id="d1" for="graph" attr.name="rate" attr.type="string" />
+  <key id="d0" for="node" attr.name="kind" attr.type="string">
+    <default>rank</default>
+  </key>
+  <graph edgedefault="undirected">
+    <node id="gpu0" />
+    <node id="leaf">
+      <data key="d0">switch</data>
+    </node>
+    <node id="gpu1" />
+    <edge source="gpu0" target="leaf" />
+    <edge source="gpu1" target="leaf">
+      <data key="d2">400Gb/s</data>
+      <data key="d3">1us</data>
+    </edge>
+    <data key="d1">100Gb/s</data>
+  </graph>
+</graphml>
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("rack.yaml", YAML),
+        ("rack.json", json.dumps(NODE_LINK)),
+        ("rack.json", json.dumps(NODE_LINK).replace('"edges"', '"links"')),
+        ("rack.graphml", GRAPHML),
+    ],
+)
+def test_one_rack_in_every_format_is_one_fabric(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    expected = opticoll.Fabric(RACK)
+    assert parse_fabric(str(path)) == expected
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(f"collective: all_gather\nfabric: {name}\n")
+    assert read_scenario(scenario).fabric == expected
+    if name != "rack.yaml":
+        (tmp_path / "file.yaml").write_text(f"family: custom\ngraph: {name}\n")
+        assert parse_fabric(str(tmp_path / "file.yaml")) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "spelling"),
+    [
+        ({"ranks": 2, "links": [[0, 1]]}, "custom:ranks=2,links=0-1"),
+        (
+            {"ranks": 2, "switches": 1, "links": [["0", "s0"], ["s0", "1"]], "ties": "first"},
+            "custom:ranks=2,switches=1,links=0-2+2-1,ties=first",
+        ),
+        (
+            {
+                "ranks": ["a b", "\u00e9+"],
+                "links": [
+                    {"from": "a b", "to": "\u00e9+", "sharing": "per_flow"},
+                    {"from": "\u00e9+", "to": "a b", "latency": "5ns"},
+                    {"between": ["a b", "\u00e9+"], "duplex": "half"},
+                ],
+            },
+            "custom:ranks=2,links=0>1@per_flow+1>0@5ns+0~1,names=a%20b+%C3%A9%2B",
+        ),
+    ],
+)
+def test_links_are_spelled_by_the_numbers_of_their_ends(
+    fields: dict[str, object], spelling: str
+) -> None:
+    assert network_graph.from_fields(fields) == opticoll.Fabric(spelling)
+
+
+def test_directed_graphs_and_grids_are_read() -> None:
+    nodes = [{"id": [0, 0]}, {"id": [0, 1]}]
+    edges = [
+        {"source": [0, 0], "target": [0, 1], "key": 0},
+        {"source": [0, 1], "target": [0, 0], "key": 0},
+    ]
+    graph = {"directed": True, "multigraph": True, "graph": {}, "nodes": nodes, "links": edges}
+    expected = opticoll.Fabric("custom:ranks=2,links=0>1+1>0,names=0.0+0.1")
+    assert network_graph.from_node_link(graph) == expected
+    assert opticoll.Fabric(expected.spec) == expected
+
+
+def yaml(links: str, ranks: str = "[a, b]", more: str = "") -> str:
+    return f"family: custom\nranks: {ranks}\n{more}links:\n  - [a, b]\n{links}"
+
+
+BAD_YAML: dict[str, tuple[str, tuple[str, ...]]] = {
+    "missing end": (yaml("  - [a, c]\n"), ("line 5", "links.1", "no rank or switch `c`")),
+    "misspelt end": (yaml("  - [a, lef]\n", more="switches: [leaf]\n"), ("did you mean `leaf`?",)),
+    "negative rate": (
+        yaml("  - {between: [a, b], rate: -5Gb/s}\n"),
+        ("line 5", "links.1", "-5Gb/s", "is not a rate"),
+    ),
+    "rate without unit": (yaml("  - {between: [a, b], rate: 5}\n"), ("line 5", "give the unit")),
+    "unreachable rank": (yaml("", "[a, b, c]"), ("no links lead from a to c",)),
+    "duplicate ids": (yaml("", "[a, b, a]"), ("line 2", "two ranks or switches `a`")),
+    "link to itself": (yaml("  - [b, b]\n"), ("line 5", "`b` to itself")),
+    "no such field": (yaml("", more="routers: 3\n"), ("line 3", "routers", "no such field")),
+    "no field of a link": (yaml("  - {between: [a, b], rat: 1}\n"), ("did you mean `rate`?",)),
+    "three ends": (yaml("  - [a, b, a]\n"), ("line 5", "write a link as")),
+    "no ranks": ("family: custom\nlinks: []\n", ("`ranks` is missing",)),
+    "neither names nor number": ("family: custom\nranks: many\n", ("line 2", "list of names")),
+    "graph and links": ("family: custom\ngraph: g.json\nlinks: []\n", ("line 2", "only other")),
+    "graph that does not exist": ("family: custom\ngraph: g.json\n", ("no file", "g.json")),
+    "two options in one": (yaml("", more="rate: '1Gb/s,ties=first'\n"), ("line 3", "no value")),
+}
+
+
+@pytest.mark.parametrize("name", BAD_YAML)
+def test_bad_custom_fabric_is_refused_with_its_place(run: Run, tmp_path: Path, name: str) -> None:
+    content, words = BAD_YAML[name]
+    path = tmp_path / "f.yaml"
+    path.write_text(content)
+    finished = run("plan", "all_gather", "--fabric", path)
+    assert finished.code == 2
+    assert finished.out == ""
+    assert "f.yaml" in finished.err or "g.json" in finished.err
+    for word in words:
+        assert word in finished.err
+
+
+def node_link(**changes: object) -> str:
+    return json.dumps(NODE_LINK | changes)
+
+
+BAD_GRAPHS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "no JSON": ("g.json", "{", ("no JSON",)),
+    "a list": ("g.json", "[]", ("no list `nodes`",)),
+    "no edges": ("g.json", '{"nodes": []}', ("`links` or `edges`",)),
+    "no nodes": ("g.json", node_link(nodes=[], edges=[]), ("no ranks",)),
+    "node without id": ("g.json", node_link(nodes=[{}]), ("nodes.0", "`id`")),
+    "strange kind": (
+        "g.json",
+        node_link(nodes=[{"id": 1, "kind": "cat"}]),
+        ("nodes.0.kind", "`cat`", "rank or switch"),
+    ),
+    "duplicate node": ("g.json", node_link(nodes=[{"id": 1}, {"id": "1"}]), ("two ranks",)),
+    "edge to nothing": (
+        "g.json",
+        node_link(edges=[{"source": "gpu0", "target": "leef"}]),
+        ("edges.0", "did you mean `leaf`?"),
+    ),
+    "edge without target": ("g.json", node_link(edges=[{"source": 1}]), ("edges.0", "`target`")),
+    "number for a rate": (
+        "g.json",
+        node_link(edges=[{"source": "gpu0", "target": "leaf", "rate": 100}]),
+        ("edges.0", "give the unit"),
+    ),
+    "unconnected": (
+        "g.json",
+        node_link(edges=[{"source": "gpu0", "target": "leaf"}]),
+        ("no links lead from gpu0 to gpu1",),
+    ),
+    "no XML": ("g.graphml", "<graphml>", ("no XML",)),
+    "another XML": ("g.graphml", "<svg/>", ("no GraphML",)),
+    "document type": ("g.graphml", "<!DOCTYPE graphml>" + GRAPHML, ("document type",)),
+    "nested graph": (
+        "g.graphml",
+        GRAPHML.replace('<node id="gpu0" />', '<node id="gpu0"><graph/></node>'),
+        ("graphs inside nodes",),
+    ),
+    "edge to no node": (
+        "g.graphml",
+        GRAPHML.replace('target="leaf"', 'target="leave"'),
+        ("edge.0", "did you mean `leaf`?"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_GRAPHS)
+def test_bad_graph_is_refused_with_its_place(tmp_path: Path, name: str) -> None:
+    file, content, words = BAD_GRAPHS[name]
+    path = tmp_path / file
+    path.write_text(content)
+    with pytest.raises(ConfigError) as caught:
+        parse_fabric(str(path))
+    for word in (file, *words):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    ["crossbar:ranks=4", "fat_tree:down=2x2,up=1x1", "torus:dims=2x2", "fully_connected:ranks=4"],
+)
+def test_light_is_refused_on_an_electrical_fabric(run: Run, fabric: str) -> None:
+    for command in (["plan", "all_gather"], ["compare", "all_gather"]):
+        for algorithm in ([], ["--algorithm" if command[0] == "plan" else "--algorithms", "ring"]):
+            finished = run(*command, "--fabric", fabric, *algorithm)
+            assert finished.code == 2
+            assert finished.out == ""
+            assert "needs a wdm_ring; got" in finished.err
+
+
+def test_every_family_has_an_example_in_the_documentation_that_is_one() -> None:
+    page = Path(__file__).parent.parent / "docs" / "fabrics.md"
+    examples = re.findall(r"`([a-z_]+:(?!key=)[^`]+=[^`]+)`", page.read_text(encoding="utf-8"))
+    families = {opticoll.Fabric(example).family for example in examples}
+    assert families == {record["name"] for record in registry.records("fabrics")}
+
+
+def test_electrical_fabrics_are_pickled_and_have_no_wavelengths() -> None:
+    import pickle
+
+    fabric = opticoll.Fabric(RACK)
+    assert pickle.loads(pickle.dumps(fabric)) == fabric
+    assert (fabric.family, fabric.ranks) == ("custom", 2)
+    with pytest.raises(opticoll.errors.FabricError, match="needs a wdm_ring; got custom"):
+        _ = fabric.wavelengths
