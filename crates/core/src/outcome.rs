@@ -11,7 +11,7 @@ pub struct SlotColumns {
     pub end: Vec<Time>,
     /// The reconfiguration charged to the slot.
     pub reconfiguration: Vec<Time>,
-    /// The number of lightpaths.
+    /// The number of lightpaths; of messages on an electrical fabric.
     pub lightpaths: Vec<u64>,
 }
 
@@ -52,22 +52,44 @@ pub struct Critical {
 pub struct Outcome {
     /// The simulator.
     pub simulator: &'static str,
-    /// The policy.
-    pub policy: &'static str,
+    /// The policy; none on an electrical fabric, which has no circuits.
+    pub policy: Option<&'static str>,
     /// From the start to the last delivery.
     pub time: Time,
     /// Slots to which a reconfiguration was charged.
     pub reconfigurations: u64,
-    /// The share of link-wavelength-slots in use, 0 to 1.
+    /// The share of link-wavelength-slots in use, 0 to 1; on an electrical fabric that of the capacity
+    /// of all links.
     pub utilisation: f64,
-    /// Per slot. Empty for a closed form.
+    /// Per slot. Empty for a closed form, and where flows were not recorded.
     pub slots: SlotColumns,
-    /// Per link. Empty for a closed form.
+    /// Per link; on an electrical fabric by the numbers that its network has. Empty for a closed form.
     pub links: LinkColumns,
     /// Per rank. Empty for a closed form.
     pub ranks: RankColumns,
     /// A chain of transfers, each waiting for the one before, that takes the whole time.
     pub critical_path: Vec<Critical>,
+    /// What else flows say; none for circuits.
+    pub flowing: Option<Flowing>,
+}
+
+/// What bounds a plan whose transfers flow over links that they share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flowing {
+    /// The start rule.
+    pub start_rule: &'static str,
+    /// The link that bounds the flows of the critical path for the longest time.
+    pub bottleneck: Option<u32>,
+    /// The link that bounds each flow of the critical path; none where its own cap did, or nothing.
+    pub path_bottlenecks: Vec<Option<u32>>,
+    /// The link with the highest utilisation; none where no byte moved.
+    pub most_loaded_link: Option<u32>,
+    /// Per link: bytes over what its rate would have carried in the whole time.
+    pub link_utilisation: Vec<f64>,
+    /// Every setting that differs from the plain model.
+    pub settings: Vec<Setting>,
+    /// Use of the links over time.
+    pub profile: Profile,
 }
 
 /// No link, or no flow, in a column of [`FlowColumns`].

@@ -5,6 +5,9 @@
 //! a communication step. A step of the schedule that needs more wavelengths than exist spreads
 //! over several slots. Every transfer is one lightpath: one wavelength of one fibre, along its
 //! direction from source to destination.
+//!
+//! A plan on an electrical fabric has no light: its columns of directions, fibres and wavelengths are
+//! empty, its slots are the steps of the schedule, and a transfer may carry a range of chunks.
 
 mod any;
 pub mod folded;
@@ -32,6 +35,15 @@ pub struct Circuit {
     pub wavelength: u16,
 }
 
+impl Circuit {
+    /// What stands for a circuit where there is no light.
+    pub const NONE: Circuit = Circuit {
+        direction: Direction::Clockwise,
+        fibre: 0,
+        wavelength: 0,
+    };
+}
+
 /// A transfer with its circuit and slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lightpath {
@@ -54,7 +66,7 @@ pub struct Plan {
     pub algorithm: String,
     /// The size it was made for, as a default for simulations.
     pub size: Option<Bytes>,
-    /// The way around the ring, per transfer.
+    /// The way around the ring, per transfer. Empty on an electrical fabric, like the next two.
     pub direction: Vec<Direction>,
     /// The fibre, per transfer.
     pub fibre: Vec<u8>,
@@ -67,6 +79,28 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A schedule as it runs on an electrical fabric: a slot for each step, and no light.
+    pub fn without_light(fabric: &Fabric, schedule: Schedule, algorithm: String) -> Plan {
+        let steps = schedule.steps();
+        let slot = (0..steps).flat_map(|step| schedule.step(step).map(move |_| step as u32));
+        Plan {
+            fabric: fabric.clone(),
+            algorithm,
+            size: None,
+            direction: Vec::new(),
+            fibre: Vec::new(),
+            wavelength: Vec::new(),
+            slot: slot.collect(),
+            step_slots: (0..steps as u32).map(|slot| slot..slot + 1).collect(),
+            schedule,
+        }
+    }
+
+    /// Whether its transfers are lightpaths: whether the fabric is a ring of wavelengths.
+    pub fn has_light(&self) -> bool {
+        self.fabric.ring().is_some()
+    }
+
     /// The number of time slots: what the papers call communication steps.
     pub fn slots(&self) -> u32 {
         self.step_slots.last().map_or(0, |slots| slots.end)
@@ -102,23 +136,30 @@ impl Plan {
     /// Makes room for `lightpaths` more.
     pub fn reserve(&mut self, lightpaths: usize) {
         self.schedule.reserve(lightpaths);
-        self.direction.reserve_exact(lightpaths);
-        self.fibre.reserve_exact(lightpaths);
-        self.wavelength.reserve_exact(lightpaths);
         self.slot.reserve_exact(lightpaths);
+        if self.has_light() {
+            self.direction.reserve_exact(lightpaths);
+            self.fibre.reserve_exact(lightpaths);
+            self.wavelength.reserve_exact(lightpaths);
+        }
     }
 
-    /// Adds a lightpath to the open step of the schedule.
+    /// Adds a lightpath to the open step of the schedule; on an electrical fabric without its circuit.
     pub fn push(&mut self, lightpath: Lightpath) {
         self.schedule.push(lightpath.transfer);
-        self.direction.push(lightpath.circuit.direction);
-        self.fibre.push(lightpath.circuit.fibre);
-        self.wavelength.push(lightpath.circuit.wavelength);
         self.slot.push(lightpath.slot);
+        if self.has_light() {
+            self.direction.push(lightpath.circuit.direction);
+            self.fibre.push(lightpath.circuit.fibre);
+            self.wavelength.push(lightpath.circuit.wavelength);
+        }
     }
 
-    /// The circuit of a transfer.
+    /// The circuit of a transfer; [`Circuit::NONE`] on an electrical fabric.
     pub fn circuit(&self, index: usize) -> Circuit {
+        if !self.has_light() {
+            return Circuit::NONE;
+        }
         Circuit {
             direction: self.direction[index],
             fibre: self.fibre[index],

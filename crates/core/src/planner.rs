@@ -25,6 +25,7 @@ mod auto;
 mod beams;
 mod candidates;
 mod capability;
+pub mod electrical;
 mod exchange;
 mod grouped;
 mod knapsack;

@@ -1,6 +1,6 @@
 //! How long a plan takes: simulators and the policies under which reconfiguration is charged.
 //!
-//! One cost model holds for all of them. A lightpath of `hops` links takes
+//! On a ring of wavelengths one cost model holds for all of them. A lightpath of `hops` links takes
 //! `conversion + propagation * hops + bytes / rate`; a slot takes as long as its longest lightpath,
 //! after the reconfiguration that the [`Policy`] charges. A simulator never changes a plan and
 //! never verifies one.
@@ -13,11 +13,12 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::fabric::NotARing;
+use crate::fabric::{Fabric, WdmRing};
 use crate::outcome::Outcome;
 use crate::plan::PlanRef;
 use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, UnitError};
+use fluid::{FluidError, StartRule};
 
 /// Why a simulation was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -70,9 +71,29 @@ pub enum SimulationError {
     /// A time left 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// The fabric is no ring of light.
+    /// The simulator is for other fabrics.
+    #[error("the {simulator} simulator cannot run on {family}: {hint}")]
+    WrongFabric {
+        /// The simulator.
+        simulator: &'static str,
+        /// The family of the fabric.
+        family: &'static str,
+        /// Why, and what would do.
+        hint: &'static str,
+    },
+    /// A setting of flows for a simulator of circuits.
+    #[error(
+        "the {simulator} simulator does not know {setting}: light does not share links; leave it out"
+    )]
+    Setting {
+        /// The simulator.
+        simulator: &'static str,
+        /// `start rules`, `weights` or what else was given.
+        setting: &'static str,
+    },
+    /// The flows of a plan were refused: it was not verified.
     #[error(transparent)]
-    NotARing(#[from] NotARing),
+    Fluid(#[from] FluidError),
 }
 
 /// When reconfiguration is charged. Comparisons are only made inside one policy.
@@ -135,6 +156,12 @@ pub const SIMULATORS: &[Record] = &[
         summary: "The paper's number of steps times the paper's time of a step",
         citation: "Dai et al., OpTree, Theorem 3; WRHT poster, section 2",
     },
+    Record {
+        name: "fluid",
+        summary: "Flows share the links of electrical fabrics max-min fairly, under a start rule",
+        citation: "Bertsekas and Gallager, Data Networks, section 6.5; SimGrid's model without its \
+                   corrections",
+    },
 ];
 
 impl Policy {
@@ -167,7 +194,91 @@ impl FromStr for Policy {
     }
 }
 
-/// Runs the simulator with a name.
+/// How a plan is timed; what is left out has its default for the plan's fabric.
+#[derive(Debug, Clone, Default)]
+pub struct Method<'a> {
+    /// The simulator: circuit on rings of wavelengths, fluid on electrical fabrics.
+    pub simulator: Option<&'a str>,
+    /// When reconfiguration is charged: every_step. For light only.
+    pub policy: Option<Policy>,
+    /// When a flow may start: rendezvous. For flows only.
+    pub start: Option<StartRule>,
+    /// Weights and costs of flows: the plain model. For flows only.
+    pub options: fluid::Options,
+}
+
+/// The simulator that is used on a fabric where none is named.
+pub fn default_simulator(fabric: &Fabric) -> &'static str {
+    match fabric.ring() {
+        Some(_) => "circuit",
+        None => "fluid",
+    }
+}
+
+/// Times a plan.
+///
+/// # Errors
+/// An unknown simulator or one for other fabrics, a setting that it does not know, a plan whose
+/// transfers leave the fabric, or a time beyond 64 bits of picoseconds.
+pub fn run<'a>(
+    plan: impl Into<PlanRef<'a>>,
+    size: Bytes,
+    method: &Method<'_>,
+) -> Result<Outcome, SimulationError> {
+    let plan = plan.into();
+    let name = method.simulator;
+    let name = name.unwrap_or(default_simulator(&plan.kept().fabric));
+    let mut known = SIMULATORS.iter().map(|record| record.name);
+    let Some(simulator) = known.find(|known| same_name(known, name)) else {
+        return Err(SimulationError::Unknown {
+            what: "simulator",
+            name: name.into(),
+            hint: suggest(name, SIMULATORS.iter().map(|record| record.name)),
+        });
+    };
+    if simulator == "fluid" {
+        // A fabric of light comes first: there the policy is no mistake.
+        if let (Some(policy), None) = (method.policy, plan.kept().fabric.ring()) {
+            return Err(SimulationError::Policy {
+                simulator,
+                policy: policy.name(),
+                reason: "an electrical fabric has no circuits to reconfigure; leave the policy out",
+            });
+        }
+        let start = method.start.unwrap_or_default();
+        return fluid::simulate_plan(plan.kept(), size, start, &method.options);
+    }
+    needed_ring(&plan.kept().fabric, simulator)?;
+    let setting = if method.start.is_some() {
+        Some("start rules")
+    } else if method.options != fluid::Options::default() {
+        Some("weights, endpoints or background flows")
+    } else {
+        None
+    };
+    if let Some(setting) = setting {
+        return Err(SimulationError::Setting { simulator, setting });
+    }
+    let policy = method.policy.unwrap_or(Policy::ALL[0]);
+    match simulator {
+        "closed_form" => closed_form::simulate(plan, size, policy),
+        _ => circuit::simulate(plan, size, policy),
+    }
+}
+
+/// The ring of wavelengths that a simulator needs.
+fn needed_ring<'a>(
+    fabric: &'a Fabric,
+    simulator: &'static str,
+) -> Result<&'a WdmRing, SimulationError> {
+    fabric.ring().ok_or(SimulationError::WrongFabric {
+        simulator,
+        family: fabric.family(),
+        hint: "it is an electrical fabric without circuits; use fluid",
+    })
+}
+
+/// Runs the simulator with a name on a ring of wavelengths.
 ///
 /// # Errors
 /// An unknown name, a policy that the simulator does not know, a plan whose transfers leave the
@@ -178,14 +289,10 @@ pub fn simulate<'a>(
     policy: Policy,
     simulator: &str,
 ) -> Result<Outcome, SimulationError> {
-    let known = SIMULATORS.iter().map(|record| record.name);
-    match known.clone().find(|name| same_name(name, simulator)) {
-        Some("closed_form") => closed_form::simulate(plan, size, policy),
-        Some(_) => circuit::simulate(plan, size, policy),
-        None => Err(SimulationError::Unknown {
-            what: "simulator",
-            name: simulator.into(),
-            hint: suggest(simulator, known),
-        }),
-    }
+    let method = Method {
+        simulator: Some(simulator),
+        policy: Some(policy),
+        ..Method::default()
+    };
+    run(plan, size, &method)
 }

@@ -18,6 +18,9 @@
 //!   exactly once, and at the end every rank has what the collective demands (`data`),
 //! - what is claimed of the schedule is true (`claims`).
 //!
+//! On an electrical fabric there is no light: its columns must be empty and every step must have one
+//! slot; data and claims are checked all the same.
+//!
 //! What rotation makes of a folded plan is proved from what rank 0 sends (`folded`).
 //!
 //! An entry out of range is reported once and takes no part in the later checks. A transfer whose

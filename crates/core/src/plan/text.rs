@@ -68,7 +68,7 @@ fn write_slots(plan: &Plan, text: &mut String) {
         let _ = writeln!(text, "slot {slot}");
         let lightpaths = indices.iter().map(|&index| plan.lightpath(index));
         for block in compress::compress(lightpaths.collect(), modulus) {
-            write_block(&block, text);
+            write_block(&block, plan.has_light(), text);
         }
     }
 }
@@ -78,7 +78,7 @@ fn write_orbits(plan: &FoldedPlan, text: &mut String) {
         let _ = writeln!(text, "slot {slot}");
         for orbit in orbits {
             for block in folded::statements(plan, orbit) {
-                write_block(&block, text);
+                write_block(&block, true, text);
             }
         }
     }
@@ -149,7 +149,7 @@ fn write_head(plan: &Plan, text: &mut String) {
     text.push('\n');
 }
 
-fn write_block(block: &Block, text: &mut String) {
+fn write_block(block: &Block, has_light: bool, text: &mut String) {
     let Lightpath {
         circuit, transfer, ..
     } = block.base;
@@ -161,18 +161,14 @@ fn write_block(block: &Block, text: &mut String) {
     if transfer.count > 1 {
         let _ = write!(text, "+{}", transfer.count);
     }
-    let _ = write!(
-        text,
-        " {}>{} {} {}.",
-        transfer.source,
-        transfer.destination,
-        circuit.direction.name(),
-        circuit.fibre
-    );
-    match circuit.wavelength {
-        CONVERTED => text.push('*'),
-        wavelength => {
-            let _ = write!(text, "{wavelength}");
+    let _ = write!(text, " {}>{}", transfer.source, transfer.destination);
+    if has_light {
+        let _ = write!(text, " {} {}.", circuit.direction.name(), circuit.fibre);
+        match circuit.wavelength {
+            CONVERTED => text.push('*'),
+            wavelength => {
+                let _ = write!(text, "{wavelength}");
+            }
         }
     }
     for repetition in &block.repetitions {

@@ -51,7 +51,8 @@ pub(super) fn does_not_fit(error: &PlannerError) -> bool {
     )
 }
 
-/// The plan of a named algorithm, with the default routes and wavelengths.
+/// The plan of a named algorithm, with the default routes and wavelengths; on an electrical fabric
+/// without light.
 ///
 /// # Errors
 /// What the algorithm or the assignment refuses.
@@ -60,8 +61,10 @@ pub(super) fn plan(
     fabric: &Fabric,
     collective: Collective,
 ) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
     let schedule = algorithm::build(spec, collective, fabric)?;
+    let Some(ring) = fabric.ring() else {
+        return Ok(Plan::without_light(fabric, schedule, spec.to_string()));
+    };
     let directions = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::AUTO;
     Ok(assign(

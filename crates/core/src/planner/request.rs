@@ -1,7 +1,7 @@
 //! What the planner makes by name: `relay_tree` and `auto`, beside the named algorithms.
 
 use super::auto::{self, Aim, Candidate};
-use super::{PlannerError, candidates, capability, multicast, named, relay_tree};
+use super::{PlannerError, candidates, capability, electrical, multicast, named, relay_tree};
 use crate::algorithm;
 use crate::bound::{self, time::TimeBound};
 use crate::collective::{Collective, CollectiveKind};
@@ -137,7 +137,7 @@ pub const RECORDS: &[Record] = &[
 ];
 
 const PIECES: (u32, u32) = (1, 4096);
-const DEFAULT_TRANSFERS: u32 = 1 << 24;
+pub(super) const DEFAULT_TRANSFERS: u32 = 1 << 24;
 
 /// All_reduces that may be the fastest somewhere, beside an all_gather there and back.
 const ALL_REDUCES: &[&str] = &[
@@ -174,7 +174,8 @@ pub fn find(kind: CollectiveKind, name: &str) -> Option<&'static Record> {
 }
 
 /// Makes the plan that `spec` names, by a record of [`RECORDS`] or else by a named algorithm with the
-/// default routes and wavelengths.
+/// default routes and wavelengths. On an electrical fabric, where the policy does not matter, as
+/// [`electrical::plan`] with the plain model of flows.
 ///
 /// # Errors
 /// An unknown name or option, a collective that it does not carry out, or no plan that fits.
@@ -185,7 +186,9 @@ pub fn plan(
     size: Bytes,
     policy: simulate::Policy,
 ) -> Result<Planned, PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
+    let Some(ring) = fabric.ring() else {
+        return electrical::plan(spec, fabric, collective, size, &simulate::Method::default());
+    };
     capability::connected(ring)?;
     let Some(record) = find(collective.kind(), spec.name()) else {
         return Ok(Planned {
@@ -339,7 +342,7 @@ fn named_plans(
 }
 
 /// About how many lightpaths a named algorithm takes, so as not to make a plan in vain.
-fn lightpaths(record: &algorithm::Record, count: u32) -> u64 {
+pub(super) fn lightpaths(record: &algorithm::Record, count: u32) -> u64 {
     let ranks = u64::from(count);
     match (record.collective, record.name) {
         (CollectiveKind::AllToAll, "bruck") => ranks.pow(2) * u64::from(count.ilog2()) / 2,

@@ -43,7 +43,7 @@ fn run(
     size: Bytes,
     policy: Policy,
 ) -> Result<Outcome, SimulationError> {
-    let ring = plan.fabric.needed_ring("the circuit simulator")?;
+    let ring = super::needed_ring(&plan.fabric, "circuit")?;
     check(plan, ring)?;
     let slots = Slots::of(plan);
     let trees = Trees::of(plan, ring, &slots);
@@ -56,7 +56,7 @@ fn run(
     let charged = |time: &&Time| **time > Time::ZERO;
     Ok(Outcome {
         simulator: "circuit",
-        policy: policy.name(),
+        policy: Some(policy.name()),
         time: timing.slots.end.iter().copied().max().unwrap_or(Time::ZERO),
         reconfigurations: timing.slots.reconfiguration.iter().filter(charged).count() as u64,
         utilisation: utilisation(plan),
@@ -64,6 +64,7 @@ fn run(
         links,
         ranks,
         critical_path: timing.critical_path,
+        flowing: None,
     })
 }
 

@@ -18,7 +18,7 @@ pub fn simulate<'a>(
 ) -> Result<Outcome, SimulationError> {
     let given = plan.into();
     let plan = given.kept();
-    let ring = plan.fabric.needed_ring("the closed_form simulator")?;
+    let ring = super::needed_ring(&plan.fabric, "closed_form")?;
     let claims = &plan.schedule.claims;
     let (Some(steps), Some((part, whole))) = (claims.paper_steps, claims.paper_step_share) else {
         return Err(SimulationError::NoClaim {
@@ -47,7 +47,7 @@ pub fn simulate<'a>(
     let step = reconfiguration.plus(ring.conversion)?.plus(transmission)?;
     Ok(Outcome {
         simulator: "closed_form",
-        policy: policy.name(),
+        policy: Some(policy.name()),
         time: step.times(steps)?,
         reconfigurations: if policy == Policy::EveryStep {
             steps
@@ -59,5 +59,6 @@ pub fn simulate<'a>(
         links: LinkColumns::default(),
         ranks: RankColumns::default(),
         critical_path: Vec::new(),
+        flowing: None,
     })
 }

@@ -93,6 +93,7 @@ mod endpoint;
 mod engine;
 mod flows;
 mod ledger;
+mod plan;
 mod queue;
 mod shares;
 mod steps;
@@ -113,6 +114,7 @@ use engine::Engine;
 use flows::Dependencies;
 pub use flows::{Flow, Flows};
 use ledger::Ledger;
+pub use plan::simulate_plan;
 use steps::{ScheduledSteps, Stepped};
 pub use steps::{StepFlow, Steps};
 
@@ -377,7 +379,8 @@ pub fn simulate_steps(
     outcome(network, options, rule.name(), ledger, counts)
 }
 
-/// Runs a schedule for a collective of some size. Each transfer is a flow.
+/// Runs a schedule for a collective of some size. The transfers of a step with the same source,
+/// destination and action are one flow.
 ///
 /// # Errors
 /// As [`simulate_steps`]; a network with another number of ranks.

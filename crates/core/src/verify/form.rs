@@ -53,7 +53,8 @@ impl Admitted {
 /// What is in range.
 struct Ranges<'a> {
     plan: &'a Plan,
-    ring: &'a WdmRing,
+    /// None on an electrical fabric.
+    ring: Option<&'a WdmRing>,
     ranks: u32,
     chunks: u32,
     slots: u32,
@@ -62,23 +63,14 @@ struct Ranges<'a> {
 
 /// Checks ranges and steps; `None` where the plan cannot be looked at any further.
 pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
-    let Some(ring) = plan.fabric.ring() else {
-        report.add(ViolationKind::Columns, || {
-            let sentence = format!(
-                "the plan has directions, fibres and wavelengths, its fabric {} has none",
-                plan.fabric.family()
-            );
-            Violation::new(ViolationKind::Columns, sentence)
-        });
-        return None;
-    };
     let collective = plan.schedule.collective;
-    if ring.ranks != collective.ranks() {
+    let ranks = plan.fabric.ranks();
+    if ranks != collective.ranks() {
         report.add(ViolationKind::RankCount, || {
             let sentence = format!(
                 "the collective has {} ranks, the fabric {}",
                 collective.ranks(),
-                ring.ranks
+                ranks
             );
             Violation::new(ViolationKind::RankCount, sentence)
         });
@@ -87,8 +79,8 @@ pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
     steps(plan, report);
     let ranges = Ranges {
         plan,
-        ring,
-        ranks: ring.ranks.min(collective.ranks()),
+        ring: plan.fabric.ring(),
+        ranks: ranks.min(collective.ranks()),
         chunks: collective.chunks(),
         slots: plan.slots(),
         combines: collective.combines(),
@@ -99,19 +91,31 @@ pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
     Some(admitted)
 }
 
-/// Compares the lengths of the columns; transfers without an entry everywhere are passed over.
+/// Compares the lengths of the columns; transfers without an entry everywhere are passed over. Where
+/// there is no light, its columns must be empty.
 fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
-    let lengths = [
+    let transfers = plan.schedule.len();
+    let of_light = [
         ("direction", plan.direction.len()),
         ("fibre", plan.fibre.len()),
         ("wavelength", plan.wavelength.len()),
-        ("slot", plan.slot.len()),
     ];
-    let transfers = plan.schedule.len();
-    for (column, length) in lengths
-        .into_iter()
-        .filter(|(_, length)| *length != transfers)
-    {
+    let mut lengths = vec![("slot", plan.slot.len())];
+    if plan.fabric.ring().is_some() {
+        lengths.extend(of_light);
+    } else {
+        for (column, length) in of_light.into_iter().filter(|(_, length)| *length > 0) {
+            report.add(ViolationKind::Columns, || {
+                let sentence = format!(
+                    "the plan has {length} entries in the column {column}, but its fabric {} has \
+                     no light",
+                    plan.fabric.family()
+                );
+                Violation::new(ViolationKind::Columns, sentence)
+            });
+        }
+    }
+    for (column, length) in lengths.iter().filter(|(_, length)| *length != transfers) {
         report.add(ViolationKind::Columns, || {
             let sentence = format!(
                 "the plan has {transfers} transfers but {length} entries in the column {column}"
@@ -163,6 +167,15 @@ fn steps(plan: &Plan, report: &mut Report) {
                 }
             });
         }
+        if plan.fabric.ring().is_none() && slots.len() != 1 {
+            report.add(kind, || {
+                let sentence = format!(
+                    "step {step} has {} slots; on an electrical fabric every step has one",
+                    slots.len()
+                );
+                Violation::new(kind, sentence)
+            });
+        }
         next = slots.end;
     }
 }
@@ -187,8 +200,13 @@ impl Ranges<'_> {
         let source = &schedule.source()[start..end];
         let destination = &schedule.destination()[start..end];
         let action = &schedule.action()[start..end];
-        let fibre = &self.plan.fibre[start..end];
-        let wavelength = &self.plan.wavelength[start..end];
+        let light = self.ring.map(|ring| {
+            (
+                ring,
+                &self.plan.fibre[start..end],
+                &self.plan.wavelength[start..end],
+            )
+        });
         let slot = &self.plan.slot[start..end];
         for index in 0..end - start {
             let rank_sound = source[index] < self.ranks
@@ -198,9 +216,11 @@ impl Ranges<'_> {
                 && count[index] <= self.chunks
                 && chunk[index] <= self.chunks - count[index];
             let slot_sound = slot[index] < self.slots && own_slots.contains(&slot[index]);
-            let circuit_sound = u32::from(fibre[index]) < self.ring.fibres
-                && u32::from(wavelength[index]) < self.ring.wavelengths
-                && wavelength[index] != CONVERTED;
+            let circuit_sound = light.is_none_or(|(ring, fibre, wavelength)| {
+                u32::from(fibre[index]) < ring.fibres
+                    && u32::from(wavelength[index]) < ring.wavelengths
+                    && wavelength[index] != CONVERTED
+            });
             let action_sound = self.combines || action[index] == Action::Copy;
             if !(rank_sound && chunk_sound && slot_sound && circuit_sound && action_sound) {
                 self.examine(start + index, step, admitted, report);
@@ -285,19 +305,22 @@ impl Ranges<'_> {
     /// A fibre or wavelength that does not exist, or a conversion that cannot be.
     fn wrong_circuit(&self, circuit: Circuit) -> Vec<Fault> {
         let mut faults = Vec::new();
-        if u32::from(circuit.fibre) >= self.ring.fibres {
-            let (fibre, fibres) = (circuit.fibre, up_to(self.ring.fibres));
+        let Some(ring) = self.ring else {
+            return faults;
+        };
+        if u32::from(circuit.fibre) >= ring.fibres {
+            let (fibre, fibres) = (circuit.fibre, up_to(ring.fibres));
             let problem = format!("is on fibre {fibre}, but fibres are {fibres}");
             faults.push((ViolationKind::FibreRange, problem));
         }
         let wavelength = circuit.wavelength;
         if wavelength == CONVERTED {
-            if !self.ring.converters {
+            if !ring.converters {
                 let problem = "changes its wavelength, but the fabric has no converters".into();
                 faults.push((ViolationKind::Conversion, problem));
             }
-        } else if u32::from(wavelength) >= self.ring.wavelengths {
-            let wavelengths = up_to(self.ring.wavelengths);
+        } else if u32::from(wavelength) >= ring.wavelengths {
+            let wavelengths = up_to(ring.wavelengths);
             let problem =
                 format!("is on wavelength {wavelength}, but wavelengths are {wavelengths}");
             faults.push((ViolationKind::WavelengthRange, problem));

@@ -431,28 +431,31 @@ fn light_is_refused_on_an_electrical_fabric() {
             .to_string(),
     );
     assert!(planner::static_levels(&fabric, collective).is_empty());
-    let mut plan = crate::verified(CollectiveKind::AllGather, "ring", 16, 1);
+    let plan = crate::verified(CollectiveKind::AllGather, "ring", 16, 1);
     let size = "1KiB".parse().unwrap();
-    plan.fabric = fabric;
+    let mut elsewhere = plan.clone();
+    elsewhere.fabric = fabric;
     let policy = simulate::Policy::EveryStep;
-    refused(
-        simulate::circuit::simulate(&plan, size, policy)
-            .unwrap_err()
-            .to_string(),
-    );
-    refused(
-        simulate::closed_form::simulate(&plan, size, policy)
-            .unwrap_err()
-            .to_string(),
-    );
-    assert_eq!(wavelength::wavelengths_used(&plan), 0);
-    let violations = opticoll::verify::verify(&plan);
+    for error in [
+        simulate::circuit::simulate(&elsewhere, size, policy).unwrap_err(),
+        simulate::closed_form::simulate(&elsewhere, size, policy).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("use fluid"), "{error}");
+    }
+    assert_eq!(wavelength::wavelengths_used(&elsewhere), 0);
+    let violations = opticoll::verify::verify(&elsewhere);
     assert!(
-        violations[0].sentence.contains("fat_tree has none"),
+        violations[0].sentence.contains("fat_tree has no light"),
         "{violations:?}"
     );
     let text = opticoll::plan::text::write(&plan);
-    refused(opticoll::plan::text::read(&text).unwrap_err().to_string());
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[2] = "fabric fat_tree:down=4x4,up=1x2";
+    let error = opticoll::plan::text::read(&lines.join("\n")).unwrap_err();
+    assert!(
+        error.to_string().contains("expected a repetition"),
+        "{error}"
+    );
 }
 
 fn route(network: &dyn Network, source: u32, destination: u32) -> Vec<u32> {

@@ -5,6 +5,7 @@ mod algorithms;
 mod bound;
 mod capabilities;
 mod classic;
+mod electrical;
 mod fabrics;
 mod few_slots;
 mod fluid;

@@ -151,8 +151,7 @@ fn read_slots(
                     return Err(word.wrong("a lightpath needs a line `slot NUMBER` before it"));
                 };
                 let room = most.saturating_sub(sink.lightpaths());
-                let collective = sink.kept().schedule.collective;
-                let statement = Statement::read(collective, slot, word, &mut words, (room, most))?;
+                let statement = Statement::read(sink.kept(), slot, word, &mut words, (room, most))?;
                 if !sink.take(&statement)? {
                     return Ok(false);
                 }
@@ -221,9 +220,6 @@ fn read_head(lines: &mut Lines<'_>) -> Result<Plan, PlanTextError> {
     words.keyword("fabric")?;
     let word = words.next("a fabric")?;
     let fabric = Fabric::parse(word.text).map_err(|error| word.wrong(error))?;
-    fabric
-        .needed_ring("a plan file")
-        .map_err(|error| word.wrong(error))?;
     words.end()?;
     if fabric.ranks() != collective.ranks() {
         let (have, need) = (fabric.ranks(), collective.ranks());

@@ -1,5 +1,5 @@
 //! One statement of a plan file: `copy|reduce CHUNKS SOURCE>DESTINATION WAY FIBRE.WAVELENGTH`, with
-//! repetitions.
+//! repetitions; on an electrical fabric without way and channel.
 
 use super::PlanTextError;
 use super::compress::{Block, Repetition, Shift};
@@ -12,7 +12,7 @@ use crate::schedule::{Action, Transfer};
 /// The most repetitions of a lightpath: more than 2^27 lightpaths can use.
 const MOST_REPETITIONS: usize = 32;
 
-/// What a repetition may shift; `rank` is both ends.
+/// What a repetition may shift; `rank` is both ends. The last two need light.
 const SHIFTED: [&str; 6] = [
     "chunk",
     "rank",
@@ -26,22 +26,22 @@ const SHIFTED: [&str; 6] = [
 pub(super) struct Statement<'a> {
     /// What it stands for.
     pub(super) block: Block,
-    /// Where its channel is written.
+    /// Where its channel is written; on an electrical fabric, its ranks.
     channel: Word<'a>,
 }
 
 impl<'a> Statement<'a> {
-    /// Reads a statement that begins with `action`. It may stand for `room` lightpaths more, of
+    /// Reads a statement of a plan that begins with `action`. It may stand for `room` lightpaths more, of
     /// the `most` that the file declares.
     pub(super) fn read(
-        collective: Collective,
+        plan: &Plan,
         slot: u32,
         action: Word<'a>,
         words: &mut Words<'a>,
         (room, most): (u64, u64),
     ) -> Result<Statement<'a>, PlanTextError> {
-        let (base, channel) = read_lightpath(collective, slot, action, words)?;
-        let repetitions = read_repetitions(collective, words, (room, most))?;
+        let (base, channel) = read_lightpath(plan, slot, action, words)?;
+        let repetitions = read_repetitions(plan, words, (room, most))?;
         let block = Block { base, repetitions };
         Ok(Statement { block, channel })
     }
@@ -59,7 +59,7 @@ impl<'a> Statement<'a> {
 
 /// The lightpath of a statement and the word that says its channel.
 fn read_lightpath<'a>(
-    collective: Collective,
+    plan: &Plan,
     slot: u32,
     action: Word<'a>,
     words: &mut Words<'a>,
@@ -80,6 +80,29 @@ fn read_lightpath<'a>(
         .split_once('>')
         .ok_or_else(|| ranks.wrong("expected SOURCE>DESTINATION, such as 2>7"))?;
     let (source, destination) = (ranks.part(source)?, ranks.part(destination)?);
+    let (circuit, channel) = if plan.has_light() {
+        read_circuit(words)?
+    } else {
+        (Circuit::NONE, ranks.clone())
+    };
+    let transfer = Transfer {
+        chunk,
+        count,
+        source,
+        destination,
+        action,
+    };
+    let base = Lightpath {
+        slot,
+        circuit,
+        transfer,
+    };
+    check_range(&base, plan.schedule.collective, &chunks, &ranks)?;
+    Ok((base, channel))
+}
+
+/// The circuit of a lightpath and the word that says its channel.
+fn read_circuit<'a>(words: &mut Words<'a>) -> Result<(Circuit, Word<'a>), PlanTextError> {
     let way = words.next("cw or ccw")?;
     let direction = Direction::BOTH
         .into_iter()
@@ -101,24 +124,11 @@ fn read_lightpath<'a>(
         fibre: channel.part(fibre)?,
         wavelength,
     };
-    let transfer = Transfer {
-        chunk,
-        count,
-        source,
-        destination,
-        action,
-    };
-    let base = Lightpath {
-        slot,
-        circuit,
-        transfer,
-    };
-    check_range(&base, collective, &chunks, &ranks)?;
-    Ok((base, channel))
+    Ok((circuit, channel))
 }
 
 fn read_repetitions(
-    collective: Collective,
+    plan: &Plan,
     words: &mut Words<'_>,
     (room, most): (u64, u64),
 ) -> Result<Vec<Repetition>, PlanTextError> {
@@ -143,23 +153,29 @@ fn read_repetitions(
                 "at most {MOST_REPETITIONS} repetitions to a lightpath"
             )));
         }
-        let shift = read_shift(collective, words)?;
+        let shift = read_shift(plan, words)?;
         repetitions.push(Repetition { count, shift });
     }
     Ok(repetitions)
 }
 
-fn read_shift(collective: Collective, words: &mut Words<'_>) -> Result<Shift, PlanTextError> {
+fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<Shift, PlanTextError> {
+    let collective = plan.schedule.collective;
+    let known = if plan.has_light() {
+        &SHIFTED[..]
+    } else {
+        &SHIFTED[..4]
+    };
     let mut shifts = [0u32; SHIFTED.len()];
     while let Some(word) = words.optional_if(|text| !text.starts_with('x')) {
         let (name, by) = word
             .text
             .split_once('+')
             .ok_or_else(|| word.wrong("expected a shift, such as rank+1"))?;
-        let index = SHIFTED
+        let index = known
             .iter()
             .position(|known| *known == name)
-            .ok_or_else(|| word.wrong(format!("what shifts is one of {}", SHIFTED.join(", "))))?;
+            .ok_or_else(|| word.wrong(format!("what shifts is one of {}", known.join(", "))))?;
         shifts[index] = word.part(by)?;
     }
     let [chunk, rank, source, destination, fibre, wavelength] = shifts;

@@ -33,7 +33,7 @@ pub(super) fn simulate(
     size: Bytes,
     policy: Policy,
 ) -> Result<Outcome, SimulationError> {
-    let ring = plan.orbits.fabric.needed_ring("the circuit simulator")?;
+    let ring = crate::simulate::needed_ring(&plan.orbits.fabric, "circuit")?;
     let repeats = period(plan, ring)?;
     let period = match policy {
         Policy::PerPort => repeats,

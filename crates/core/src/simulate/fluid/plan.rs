@@ -1,0 +1,140 @@
+//! A plan on an electrical fabric: how long it takes, step by step, and what bounds it.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::steps::Messages;
+use super::{Options, StartRule, simulate_schedule};
+use crate::network::Network;
+use crate::outcome::{Critical, FlowColumns, Flowing, NONE, Outcome, SlotColumns};
+use crate::plan::Plan;
+use crate::schedule::Schedule;
+use crate::simulate::SimulationError;
+use crate::units::{Bytes, Time};
+
+/// The most transfers of a plan whose flows are recorded: some 500 MB.
+const MOST_RECORDED: usize = 1 << 24;
+
+/// Runs a plan as flows. Of more than 2^24 transfers no flows are recorded, hence no critical path.
+///
+/// # Errors
+/// A fabric of light, transfers that leave the fabric, or a time beyond 64 bits.
+pub fn simulate_plan(
+    plan: &Plan,
+    size: Bytes,
+    rule: StartRule,
+    options: &Options,
+) -> Result<Outcome, SimulationError> {
+    let Some(network) = plan.fabric.network() else {
+        return Err(SimulationError::WrongFabric {
+            simulator: "fluid",
+            family: plan.fabric.family(),
+            hint: "it has no links that flows share; use circuit or closed_form",
+        });
+    };
+    let options = Options {
+        record_flows: options.record_flows && plan.len() <= MOST_RECORDED,
+        ..options.clone()
+    };
+    let fluid = simulate_schedule(network, &plan.schedule, size, rule, &options)?;
+    let wanted = fluid.critical_path.iter().map(|one| one.transfer);
+    let (slots, transfers) = by_step(&plan.schedule, &fluid.flows, wanted.collect());
+    let path_bottlenecks: Vec<Option<u32>> = fluid
+        .critical_path
+        .iter()
+        .map(|one| Some(fluid.flows.bottleneck[one.transfer]).filter(|&link| link != NONE))
+        .collect();
+    let critical_path: Vec<Critical> = fluid
+        .critical_path
+        .iter()
+        .zip(transfers)
+        .map(|(one, transfer)| Critical { transfer, ..*one })
+        .collect();
+    Ok(Outcome {
+        simulator: "fluid",
+        policy: None,
+        time: fluid.time,
+        reconfigurations: 0,
+        utilisation: mean_utilisation(network, &fluid.utilisation),
+        slots,
+        links: fluid.links,
+        ranks: fluid.ranks,
+        flowing: Some(Flowing {
+            start_rule: fluid.start_rule,
+            bottleneck: bottleneck(&critical_path, &path_bottlenecks),
+            path_bottlenecks,
+            most_loaded_link: fluid.most_loaded_link,
+            link_utilisation: fluid.utilisation,
+            settings: fluid.settings,
+            profile: fluid.profile,
+        }),
+        critical_path,
+    })
+}
+
+/// Steps with their first start and last end, if flows were recorded; and the first transfer of each
+/// of the flows asked for.
+fn by_step(
+    schedule: &Schedule,
+    flows: &FlowColumns,
+    wanted: Vec<usize>,
+) -> (SlotColumns, Vec<usize>) {
+    let places: FxHashMap<usize, usize> = wanted
+        .iter()
+        .enumerate()
+        .map(|(place, &flow)| (flow, place))
+        .collect();
+    let mut transfers = vec![0; wanted.len()];
+    let mut slots = SlotColumns::default();
+    let (mut flow, mut before) = (0, Time::ZERO);
+    let steps = if flows.start.is_empty() {
+        0
+    } else {
+        schedule.steps()
+    };
+    for step in 0..steps {
+        let first = flow;
+        let mut messages = Messages::of(schedule, step);
+        for index in schedule.step(step) {
+            if messages.earlier(index).is_none() {
+                if let Some(&place) = places.get(&flow) {
+                    transfers[place] = index;
+                }
+                flow += 1;
+            }
+        }
+        let start = flows.start[first..flow].iter().min();
+        let end = flows.end[first..flow].iter().max();
+        slots.start.push(*start.unwrap_or(&before));
+        slots.end.push(*end.unwrap_or(&before));
+        slots.reconfiguration.push(Time::ZERO);
+        slots.lightpaths.push((flow - first) as u64);
+        before = *end.unwrap_or(&before);
+    }
+    (slots, transfers)
+}
+
+/// The link that bounds the flows of the critical path for the longest time; the first of several.
+fn bottleneck(path: &[Critical], links: &[Option<u32>]) -> Option<u32> {
+    let mut bounded: BTreeMap<u32, u64> = BTreeMap::new();
+    for (one, link) in path.iter().zip(links) {
+        if let Some(link) = link {
+            *bounded.entry(*link).or_default() += one.end.ps() - one.start.ps();
+        }
+    }
+    let longest = *bounded.values().max()?;
+    let mut links = bounded.into_iter();
+    links
+        .find(|&(_, time)| time == longest)
+        .map(|(link, _)| link)
+}
+
+/// The share of all links' capacity in use, from that of each.
+fn mean_utilisation(network: &dyn Network, shares: &[f64]) -> f64 {
+    let rate = |link: &crate::network::Link| link.rate.bits_per_second() as f64;
+    let capacity: f64 = network.links().iter().map(rate).sum();
+    let used = network.links().iter().zip(shares);
+    let used: f64 = used.map(|(link, share)| rate(link) * share).sum();
+    if capacity > 0.0 { used / capacity } else { 0.0 }
+}

@@ -1,0 +1,459 @@
+//! Plans on electrical fabrics, from the spelling of the fabric to the time.
+
+use opticoll::algorithm;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::plan::{Plan, fold, text};
+use opticoll::planner::{self, electrical};
+use opticoll::simulate::fluid::{Options, StartRule, Weights};
+use opticoll::simulate::{self, Method, Policy};
+use opticoll::spec::Spec;
+use opticoll::units::{Bytes, Time};
+use opticoll::verify::{ViolationKind, verify};
+use serde_json::Value;
+
+const FABRICS: &[&str] = &[
+    "crossbar:ranks=16,rate=12.5GB/s",
+    "fat_tree:down=4x4,up=1x2,rate=12.5GB/s",
+    "dragonfly:terminals_per_router=2,routers_per_group=2,groups=4,global_per_router=2",
+    "torus:dims=4x4",
+    "mesh:dims=4x4",
+    "ladder:rungs=8",
+    "electrical_ring:ranks=16",
+    "fully_connected:ranks=16",
+];
+
+/// A plan that is proved.
+fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Plan {
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let spec = algorithm.parse().unwrap();
+    let method = Method::default();
+    let planned = electrical::plan(&spec, fabric, collective, Bytes::new(4 << 20), &method);
+    let plan = planned.unwrap_or_else(|error| panic!("{algorithm} on {fabric}: {error}"));
+    let plan = plan.plan.unfold();
+    let violations = verify(&plan);
+    let first = violations.first().map(|violation| &violation.sentence);
+    assert_eq!(first, None, "{kind} by {algorithm} on {fabric}");
+    plan
+}
+
+fn seconds(plan: &Plan, bytes: u64, start: StartRule, options: Options) -> f64 {
+    let method = Method {
+        start: Some(start),
+        options,
+        ..Method::default()
+    };
+    let outcome = simulate::run(plan, Bytes::new(bytes), &method).unwrap();
+    assert_eq!(outcome.simulator, "fluid");
+    outcome.time.seconds()
+}
+
+#[test]
+fn every_algorithm_that_needs_no_light_is_proved_on_every_fabric_and_read_back() {
+    for fabric in FABRICS {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let mut planned = 0;
+        for record in algorithm::records() {
+            if matches!(record.name, "optree" | "one_stage" | "wrht") {
+                continue;
+            }
+            let plan = proved(record.collective, record.name, &fabric);
+            assert!(plan.direction.is_empty() && plan.wavelength.is_empty());
+            assert_eq!(plan.slots() as usize, plan.schedule.steps());
+            assert_eq!(fold(&plan), None);
+            let written = text::write(&plan);
+            assert!(!written.contains("cw"), "{written}");
+            let read = text::read(&written).unwrap();
+            assert_eq!(text::write(&read), written);
+            assert_eq!(verify(&read), [], "{}", record.name);
+            planned += 1;
+        }
+        assert!(planned > 40, "{planned}");
+    }
+}
+
+#[test]
+fn any_number_of_ranks_will_do() {
+    for ranks in 1..=20 {
+        let fabric = Fabric::parse(&format!("crossbar:ranks={ranks}")).unwrap();
+        for record in algorithm::records() {
+            let lit = matches!(record.name, "optree" | "one_stage" | "wrht");
+            if !lit && (record.accepts)(ranks).is_ok() {
+                let plan = proved(record.collective, record.name, &fabric);
+                simulate::run(&plan, Bytes::new(1000), &Method::default()).unwrap();
+            }
+        }
+    }
+}
+
+/// A platform of the reference as a fabric is spelled.
+fn spelled(reference: &Value, name: &str, ranks: u64, latency: &str) -> Option<String> {
+    let parameters = reference[name][ranks.to_string()].as_str();
+    Some(match name {
+        "star" => format!("crossbar:ranks={ranks},rate=12.5GB/s,latency={latency}"),
+        "fat_tree" => {
+            let parts: Vec<String> = parameters?
+                .split(';')
+                .map(|x| x.replace(',', "x"))
+                .collect();
+            let (down, up, links) = (&parts[1], &parts[2], &parts[3]);
+            format!("fat_tree:down={down},up={up},links={links},rate=12.5GB/s,latency={latency}")
+        }
+        "dragonfly" => {
+            let numbers: Vec<&str> = parameters?.split([';', ',']).collect();
+            let [groups, blue, "1", _, routers, "1", hosts] = numbers[..] else {
+                panic!("{numbers:?}");
+            };
+            let global = blue.parse::<u64>().unwrap() * 100;
+            format!(
+                "dragonfly:terminals_per_router={hosts},routers_per_group={routers},\
+                 groups={groups},arrangement=simgrid,rate=12.5GB/s,global_rate={global}Gb/s,\
+                 latency={latency}"
+            )
+        }
+        _ => return None,
+    })
+}
+
+/// Collectives of the reference, as they are named here; and by how much a size is divided.
+const NAMED: &[(&str, CollectiveKind, &str, bool)] = &[
+    ("ag_ring", CollectiveKind::AllGather, "ring", true),
+    (
+        "ag_rdb",
+        CollectiveKind::AllGather,
+        "recursive_doubling",
+        true,
+    ),
+    ("ag_bruck", CollectiveKind::AllGather, "bruck", true),
+    ("ar_ring", CollectiveKind::AllReduce, "ring", false),
+    (
+        "ar_rdb",
+        CollectiveKind::AllReduce,
+        "recursive_doubling",
+        false,
+    ),
+    (
+        "ar_rabnear",
+        CollectiveKind::AllReduce,
+        "halving_doubling",
+        false,
+    ),
+    (
+        "ar_rab",
+        CollectiveKind::AllReduce,
+        "halving_doubling:order=far",
+        false,
+    ),
+    ("a2a_pair", CollectiveKind::AllToAll, "pairwise", false),
+];
+
+/// Compares the times of the reference's rows; how many there were.
+fn agree(rows: &str, latency: &str, weights: Weights) -> usize {
+    let reference: Value = serde_json::from_str(include_str!("../data/simgrid.json")).unwrap();
+    let mut compared = 0;
+    for case in reference[rows]["rows"].as_array().unwrap() {
+        let ranks = case[1].as_u64().unwrap();
+        let named = NAMED.iter().find(|named| case[2] == named.0);
+        let platform = spelled(&reference, case[0].as_str().unwrap(), ranks, latency);
+        let (Some((_, kind, algorithm, blocks)), Some(platform)) = (named, platform) else {
+            continue;
+        };
+        if ranks > 256 {
+            continue;
+        }
+        let fabric = Fabric::parse(&platform).unwrap();
+        let plan = proved(*kind, algorithm, &fabric);
+        let bytes = case[3].as_u64().unwrap() / if *blocks { ranks } else { 1 };
+        let options = Options {
+            weights,
+            ..Options::default()
+        };
+        let start = case[4].as_str().unwrap().parse().unwrap();
+        let (got, expected) = (
+            seconds(&plan, bytes, start, options),
+            case[5].as_f64().unwrap(),
+        );
+        assert!((got - expected).abs() <= 1e-6 * expected, "{case}: {got}");
+        compared += 1;
+    }
+    compared
+}
+
+#[test]
+fn named_algorithms_take_as_long_as_in_simgrid() {
+    assert!(agree("collectives", "0s", Weights::Equal) >= 60);
+}
+
+#[test]
+fn named_algorithms_take_as_long_as_in_simgrid_with_latencies_and_their_weights() {
+    assert!(agree("latencies", "1us", Weights::InverseLatency) >= 10);
+}
+
+/// On a switch of rate B without latency, a vector of M bytes.
+#[test]
+fn times_on_a_switch_are_those_of_theory() {
+    let fabric = Fabric::parse("crossbar:ranks=8,rate=8Gb/s").unwrap();
+    let size = 8_000_000;
+    // M / B is 8 ms.
+    for (kind, algorithm, expected) in [
+        (CollectiveKind::AllGather, "ring", 56e-3),
+        (CollectiveKind::AllGather, "direct", 56e-3),
+        (CollectiveKind::AllReduce, "ring", 14e-3),
+        (CollectiveKind::AllReduce, "halving_doubling", 14e-3),
+        (CollectiveKind::AllReduce, "recursive_doubling", 24e-3),
+        (CollectiveKind::AllToAll, "pairwise", 7e-3),
+        (CollectiveKind::Broadcast, "binomial", 24e-3),
+        (CollectiveKind::Barrier, "dissemination", 0.0),
+    ] {
+        let plan = proved(kind, algorithm, &fabric);
+        for rule in StartRule::ALL {
+            let got = seconds(&plan, size, rule, Options::default());
+            assert!(
+                (got - expected).abs() <= 1e-9 * expected,
+                "{algorithm}: {got}"
+            );
+        }
+    }
+}
+
+/// Bruck sends ranges that go on from the first chunk after the last: two transfers, one message. Were
+/// they two flows, they would take twice the share of a link of others.
+#[test]
+fn transfers_with_the_same_ends_are_one_message() {
+    let fabric = Fabric::parse("crossbar:ranks=8,latency=1us").unwrap();
+    let plan = proved(CollectiveKind::AllGather, "bruck", &fabric);
+    let outcome = simulate::run(&plan, Bytes::new(1000), &Method::default()).unwrap();
+    assert!(plan.len() > 24, "{}", plan.len());
+    assert_eq!(outcome.slots.lightpaths, [8, 8, 8]);
+    let single = Plan::without_light(
+        &fabric,
+        plan.schedule.clone().in_single_chunks(),
+        "bruck".into(),
+    );
+    assert_eq!(verify(&single), []);
+    let other = simulate::run(&single, Bytes::new(1000), &Method::default()).unwrap();
+    assert_eq!((other.time, &other.slots), (outcome.time, &outcome.slots));
+    assert_eq!(other.links, outcome.links);
+}
+
+#[test]
+fn a_simulation_says_what_bounds_the_plan() {
+    // The slow link is half as fast as the others, and every block crosses it.
+    let fabric = Fabric::parse("custom:ranks=3,switches=1,links=0-3+1-3+2-3@4Gb/s,rate=8Gb/s");
+    let fabric = fabric.unwrap();
+    let plan = proved(CollectiveKind::AllGather, "direct", &fabric);
+    let outcome = simulate::run(&plan, Bytes::new(1_000_000), &Method::default()).unwrap();
+    let flowing = outcome.flowing.as_ref().unwrap();
+    // Two blocks of 1 MB at 4 Gb/s.
+    assert_eq!(outcome.time, "4ms".parse::<Time>().unwrap());
+    assert_eq!(outcome.policy, None);
+    let network = fabric.network().unwrap();
+    let name = |link: Option<u32>| link.map(|link| network.link_name(link));
+    let slow = [Some("2 -> s0".to_owned()), Some("s0 -> 2".to_owned())];
+    let ends = |name: Option<String>| name.unwrap();
+    let bottleneck = ends(name(flowing.bottleneck));
+    let slow_links: Vec<String> = (0..network.links().len() as u32)
+        .filter(|&link| network.links()[link as usize].rate == "4Gb/s".parse().unwrap())
+        .map(|link| network.link_name(link))
+        .collect();
+    assert_eq!(slow_links.len(), slow.len());
+    assert!(slow_links.contains(&bottleneck), "{bottleneck}");
+    assert!(slow_links.contains(&ends(name(flowing.most_loaded_link))));
+    assert_eq!(outcome.links.bytes.iter().sum::<u64>(), 12_000_000);
+    let last = outcome.critical_path.last().unwrap();
+    assert_eq!(last.end, outcome.time);
+    assert_eq!(
+        (outcome.slots.start[0], outcome.slots.end[0]),
+        (Time::ZERO, outcome.time)
+    );
+    assert!(flowing.settings.is_empty());
+    assert!((flowing.link_utilisation.iter().cloned().fold(0.0, f64::max) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn auto_takes_the_fastest_of_the_named_algorithms() {
+    for (fabric, size, fastest) in [
+        ("crossbar:ranks=16,rate=100Gb/s,latency=1us", 8, "direct"),
+        ("electrical_ring:ranks=16,rate=100Gb/s", 1 << 30, "ring"),
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(CollectiveKind::AllReduce, 16).unwrap();
+        let size = Bytes::new(size);
+        let auto = Spec::new("auto");
+        let planned = planner::plan(&auto, &fabric, collective, size, Policy::EveryStep).unwrap();
+        let plan = planned.plan.unfold();
+        assert_eq!(verify(&plan), []);
+        assert_eq!(plan.algorithm, fastest, "{:?}", planned.candidates);
+        let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
+        assert_eq!(planned.candidates[0].name, fastest);
+        assert!(planned.candidates.len() >= 5);
+        for candidate in &planned.candidates {
+            let other = proved(CollectiveKind::AllReduce, &candidate.name, &fabric);
+            let other = simulate::run(&other, size, &Method::default())
+                .unwrap()
+                .time;
+            assert!(
+                candidate.time == other && time <= other,
+                "{}",
+                candidate.name
+            );
+        }
+        assert_eq!(planned.reasons.len(), 2);
+    }
+}
+
+#[test]
+fn a_mutant_is_refused_for_the_right_reason() {
+    let fabric = Fabric::parse("torus:dims=3x3").unwrap();
+    let plan = proved(CollectiveKind::AllReduce, "ring", &fabric);
+    type Mutation = fn(&mut Plan);
+    let mutations: &[(ViolationKind, Mutation)] = &[
+        (ViolationKind::Columns, |plan| {
+            plan.fibre = vec![0; plan.len()]
+        }),
+        (ViolationKind::Columns, |plan| plan.wavelength.push(0)),
+        (ViolationKind::Columns, |plan| {
+            plan.direction.push(opticoll::fabric::Direction::Clockwise);
+        }),
+        (ViolationKind::Columns, |plan| {
+            plan.slot.pop();
+        }),
+        (ViolationKind::StepOrder, |plan| plan.slot[0] += 1),
+        (ViolationKind::StepOrder, |plan| {
+            let last = plan.step_slots.last_mut().unwrap();
+            last.end += 1;
+        }),
+        (ViolationKind::SlotRange, |plan| plan.slot[0] = 1000),
+        (ViolationKind::RankCount, |plan| {
+            plan.fabric = Fabric::parse("crossbar:ranks=8").unwrap();
+        }),
+        (ViolationKind::Claim, |plan| {
+            plan.schedule.claims.schedule_steps = Some(3);
+        }),
+    ];
+    for (number, (kind, mutate)) in mutations.iter().enumerate() {
+        let mut mutant = plan.clone();
+        mutate(&mut mutant);
+        let found = verify(&mutant);
+        let kinds: Vec<_> = found.iter().map(|violation| violation.kind).collect();
+        assert!(kinds.contains(kind), "{number}: {found:?}");
+    }
+}
+
+/// Without a transfer somebody lacks something; with one twice, or with another chunk, something comes
+/// twice.
+#[test]
+fn no_transfer_can_be_dropped_doubled_or_changed() {
+    for (kind, algorithm) in [
+        (CollectiveKind::AllGather, "bruck"),
+        (CollectiveKind::AllReduce, "halving_doubling"),
+        (CollectiveKind::AllToAll, "bruck"),
+        (CollectiveKind::Scatter, "binomial"),
+    ] {
+        let fabric = Fabric::parse("fat_tree:down=3x2,up=1x2").unwrap();
+        let plan = proved(kind, algorithm, &fabric);
+        for index in 0..plan.len() {
+            for change in ["drop", "double", "source", "chunk"] {
+                let mut mutant = plan.without_lightpaths();
+                for step in 0..plan.schedule.steps() {
+                    mutant.schedule.begin_step();
+                    for own in plan.schedule.step(step) {
+                        let mut lightpath = plan.lightpath(own);
+                        let transfer = &mut lightpath.transfer;
+                        match change {
+                            "drop" if own == index => continue,
+                            "double" if own == index => mutant.push(lightpath),
+                            "source" if own == index => {
+                                let others = (0..6).filter(|r| {
+                                    ![transfer.source, transfer.destination].contains(r)
+                                });
+                                transfer.source = others.last().unwrap();
+                            }
+                            "chunk" if own == index => transfer.chunk += 1,
+                            _ => {}
+                        }
+                        mutant.push(lightpath);
+                    }
+                }
+                // A whole vector may come from another rank that has the same by then.
+                let same = change == "source" && kind != CollectiveKind::AllToAll;
+                assert!(
+                    same || !verify(&mutant).is_empty(),
+                    "{algorithm}: {change} {index}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_the_fabric_is_refused_with_a_hint() {
+    let fabric = Fabric::parse("crossbar:ranks=16").unwrap();
+    let plan = proved(CollectiveKind::AllGather, "ring", &fabric);
+    let lit = crate::verified(CollectiveKind::AllGather, "ring", 16, 1);
+    let method = |simulator, policy, start| Method {
+        simulator,
+        policy,
+        start,
+        ..Method::default()
+    };
+    let every = Some(Policy::EveryStep);
+    let sender = Some(StartRule::Sender);
+    for (plan, method, hint) in [
+        (&plan, method(None, every, None), "leave the policy out"),
+        (&plan, method(Some("circuit"), None, None), "use fluid"),
+        (&plan, method(Some("closed_form"), every, None), "use fluid"),
+        (&lit, method(Some("fluid"), None, None), "use circuit"),
+        (&lit, method(Some("fluid"), every, sender), "use circuit"),
+        (&lit, method(None, None, sender), "leave it out"),
+        (
+            &plan,
+            method(Some("fluyd"), None, None),
+            "did you mean `fluid`",
+        ),
+    ] {
+        let error = simulate::run(plan, Bytes::new(1), &method)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(hint), "{error}");
+    }
+    let collective = Collective::new(CollectiveKind::AllGather, 16).unwrap();
+    for (algorithm, hint) in [
+        ("relay_tree", "relay_tree needs a wdm_ring; got crossbar"),
+        ("grouped", "grouped needs a wdm_ring"),
+        ("wrht", "wrht needs a wdm_ring"),
+        ("optree", "optree needs a wdm_ring"),
+        ("rnig", "did you mean `ring`"),
+        ("auto:transfers=1", "allow more"),
+    ] {
+        let spec = algorithm.parse().unwrap();
+        let method = Method::default();
+        let error = electrical::plan(&spec, &fabric, collective, Bytes::new(1), &method);
+        let error = error.err().unwrap().to_string();
+        assert!(error.contains(hint), "{error}");
+    }
+}
+
+#[test]
+fn statements_of_light_are_refused_in_a_plan_without() {
+    let fabric = Fabric::parse("crossbar:ranks=4").unwrap();
+    let plan = proved(CollectiveKind::AllGather, "ring", &fabric);
+    let written = text::write(&plan);
+    assert!(
+        written.contains("copy 0 0>1 x4 chunk+1 rank+1\n"),
+        "{written}"
+    );
+    for (from, to, hint) in [
+        ("0>1 x4", "0>1 cw 0.0 x4", "expected a repetition"),
+        (
+            "x4 chunk+1",
+            "x4 wavelength+1 chunk+1",
+            "what shifts is one of chunk, rank",
+        ),
+    ] {
+        let error = text::read(&written.replacen(from, to, 1))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(hint), "{error}");
+    }
+}
