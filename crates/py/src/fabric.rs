@@ -93,6 +93,28 @@ impl Fabric {
             .ps())
     }
 
+    #[getter]
+    fn electrical(&self) -> bool {
+        self.fabric.network().is_some()
+    }
+
+    /// The links of an electrical fabric in words, by their numbers.
+    #[getter]
+    fn link_names(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| match self.fabric.network() {
+            None => Vec::new(),
+            Some(network) => (0..network.links().len() as u32)
+                .map(|link| network.link_name(link))
+                .collect(),
+        })
+    }
+
+    /// A link of an electrical fabric in words; none where there is no such link.
+    fn link_name(&self, link: u32) -> Option<String> {
+        let network = self.fabric.network()?;
+        ((link as usize) < network.links().len()).then(|| network.link_name(link))
+    }
+
     fn __repr__(&self) -> String {
         format!("Fabric('{}')", self.fabric)
     }

@@ -42,7 +42,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::record::{
-        algorithms, collectives, fabrics, policies, presets, simulators, wavelength_assignments,
+        algorithms, collectives, fabrics, policies, presets, simulators, start_rules,
+        wavelength_assignments,
     };
     #[pymodule_export]
     use crate::schedule::Schedule;

@@ -16,6 +16,10 @@ impl Outcome {
     pub(crate) fn from_core(outcome: outcome::Outcome) -> Outcome {
         Outcome { outcome }
     }
+
+    fn flowing(&self) -> Option<&outcome::Flowing> {
+        self.outcome.flowing.as_ref()
+    }
 }
 
 fn picoseconds<'py>(py: Python<'py>, times: &[Time]) -> Bound<'py, PyArray1<u64>> {
@@ -39,8 +43,38 @@ impl Outcome {
     }
 
     #[getter]
-    fn policy(&self) -> &'static str {
+    fn policy(&self) -> Option<&'static str> {
         self.outcome.policy
+    }
+
+    #[getter]
+    fn start(&self) -> Option<&'static str> {
+        self.flowing().map(|flowing| flowing.start_rule)
+    }
+
+    #[getter]
+    fn bottleneck(&self) -> Option<u32> {
+        self.flowing()?.bottleneck
+    }
+
+    #[getter]
+    fn most_loaded_link(&self) -> Option<u32> {
+        self.flowing()?.most_loaded_link
+    }
+
+    #[getter]
+    fn path_bottlenecks(&self) -> Vec<Option<u32>> {
+        self.flowing()
+            .map_or(Vec::new(), |flowing| flowing.path_bottlenecks.clone())
+    }
+
+    /// Every setting that differs from the plain model: (name, value, plain value).
+    #[getter]
+    fn settings(&self) -> Vec<(&'static str, String, &'static str)> {
+        let settings = self.flowing().into_iter().flat_map(|one| &one.settings);
+        settings
+            .map(|one| (one.name, one.value.clone(), one.plain))
+            .collect()
     }
 
     #[getter]
@@ -70,6 +104,14 @@ impl Outcome {
     #[getter]
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let links = &self.outcome.links;
+        if let Some(flowing) = self.flowing() {
+            let columns = PyDict::new(py);
+            columns.set_item("busy_ps", picoseconds(py, &links.busy))?;
+            columns.set_item("bytes", PyArray1::from_slice(py, &links.bytes))?;
+            let shares = PyArray1::from_slice(py, &flowing.link_utilisation);
+            columns.set_item("utilisation", shares)?;
+            return Ok(columns);
+        }
         let shape = [2, links.bytes.len() / 2];
         let columns = PyDict::new(py);
         columns.set_item("busy_ps", picoseconds(py, &links.busy).reshape(shape)?)?;
@@ -101,7 +143,9 @@ impl Outcome {
         let outcome = &self.outcome;
         format!(
             "<Outcome {} ({}, {})>",
-            outcome.time, outcome.policy, outcome.simulator
+            outcome.time,
+            outcome.policy.or(self.start()).unwrap_or_default(),
+            outcome.simulator
         )
     }
 }

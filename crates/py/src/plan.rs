@@ -9,7 +9,7 @@ use opticoll::collective::{self, CollectiveKind};
 use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
 use opticoll::planner;
 use opticoll::route;
-use opticoll::simulate;
+use opticoll::simulate::{self, Method};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::Bytes;
 use opticoll::verify;
@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::collective::Collective;
-use crate::error::{AlgorithmError, IntoPyErr, ScheduleError, UnitError};
+use crate::error::{AlgorithmError, IntoPyErr, ScheduleError, UnitError, WavelengthError};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
 use crate::schedule::Schedule;
@@ -275,17 +275,23 @@ impl Plan {
             .collect()
     }
 
-    #[pyo3(signature = (size = None, policy = "every_step", simulator = "circuit"))]
+    #[pyo3(signature = (size = None, policy = None, simulator = None, start = None, weights = None))]
     fn simulate(
         &self,
         py: Python<'_>,
         size: Option<Size>,
-        policy: &str,
-        simulator: &str,
+        policy: Option<&str>,
+        simulator: Option<&str>,
+        start: Option<&str>,
+        weights: Option<&str>,
     ) -> PyResult<Outcome> {
-        let policy: simulate::Policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
+        let mut method = method(policy, start)?;
+        method.simulator = simulator;
+        if let Some(weights) = weights {
+            method.options.weights = weights.parse().map_err(IntoPyErr::into_py_err)?;
+        }
         let size = self.size_or(size)?;
-        py.detach(|| simulate::simulate(self.whole(), size, policy, simulator))
+        py.detach(|| simulate::run(self.whole(), size, &method))
             .map(Outcome::from_core)
             .map_err(IntoPyErr::into_py_err)
     }
@@ -323,9 +329,11 @@ fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, Py
         PyArray1::from_slice(py, schedule.destination()),
     )?;
     columns.set_item("action", actions.into_pyarray(py))?;
-    columns.set_item("direction", directions.into_pyarray(py))?;
-    columns.set_item("fibre", PyArray1::from_slice(py, &plan.fibre))?;
-    columns.set_item("wavelength", PyArray1::from_slice(py, &plan.wavelength))?;
+    if plan.has_light() {
+        columns.set_item("direction", directions.into_pyarray(py))?;
+        columns.set_item("fibre", PyArray1::from_slice(py, &plan.fibre))?;
+        columns.set_item("wavelength", PyArray1::from_slice(py, &plan.wavelength))?;
+    }
     columns.set_item("slot", PyArray1::from_slice(py, &plan.slot))?;
     Ok(columns)
 }
@@ -417,7 +425,7 @@ pub(crate) fn make_plan(
 #[pyo3(name = "plan")]
 #[pyo3(signature = (
     kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None,
-    policy = "every_step"
+    policy = None, start = None
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn plan_collective(
@@ -428,8 +436,10 @@ pub(crate) fn plan_collective(
     root: u32,
     wavelength: &str,
     size_bytes: Option<u64>,
-    policy: &str,
+    policy: Option<&str>,
+    start: Option<&str>,
 ) -> PyResult<Plan> {
+    let method = method(policy, start)?;
     py.detach(|| {
         let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
         let collective = collective::Collective::new(kind, fabric.fabric.ranks())
@@ -444,8 +454,13 @@ pub(crate) fn plan_collective(
                 )));
             }
             let size = Bytes::new(size_bytes.unwrap_or(DEFAULT_SIZE));
-            let policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
-            return planner::plan(&spec, &fabric.fabric, collective, size, policy)
+            let planned = if fabric.fabric.ring().is_some() {
+                let policy = method.policy.unwrap_or(simulate::Policy::ALL[0]);
+                planner::plan(&spec, &fabric.fabric, collective, size, policy)
+            } else {
+                planner::electrical::plan(&spec, &fabric.fabric, collective, size, &method)
+            };
+            return planned
                 .map(Plan::from_planned)
                 .map_err(IntoPyErr::into_py_err);
         }
@@ -460,27 +475,39 @@ pub(crate) fn plan_collective(
     })
 }
 
-/// The lower bound on the time of any plan of a collective: (picoseconds, name, assumption).
+/// How a plan is timed, from the names of a policy and of a start rule.
+fn method(policy: Option<&str>, start: Option<&str>) -> PyResult<Method<'static>> {
+    let policy = policy.map(str::parse).transpose();
+    let start = start.map(str::parse).transpose();
+    Ok(Method {
+        policy: policy.map_err(simulate::SimulationError::into_py_err)?,
+        start: start.map_err(simulate::SimulationError::into_py_err)?,
+        ..Method::default()
+    })
+}
+
+/// The lower bound on the time of any plan of a collective: (picoseconds, name, assumption); none on
+/// electrical fabrics, for which no bound is known.
 #[pyfunction]
 pub(crate) fn time_bound(
     py: Python<'_>,
     kind: &str,
     fabric: Fabric,
     size_bytes: u64,
-    policy: &str,
-) -> PyResult<(u64, &'static str, &'static str)> {
+    policy: Option<&str>,
+) -> PyResult<Option<(u64, &'static str, &'static str)>> {
     let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
-    let policy: simulate::Policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
-    let ring = fabric
-        .fabric
-        .needed_ring("a lower bound on the time")
-        .map_err(IntoPyErr::into_py_err)?;
+    let policy = method(policy, None)?.policy;
+    let policy = policy.unwrap_or(simulate::Policy::ALL[0]);
+    let Some(ring) = fabric.fabric.ring() else {
+        return Ok(None);
+    };
     let size = Bytes::new(size_bytes);
     py.detach(|| {
         let collective =
             collective::Collective::new(kind, ring.ranks).map_err(IntoPyErr::into_py_err)?;
         bound::time::best(ring, &collective, size, policy.into())
-            .map(|bound| (bound.time.ps(), bound.name, bound.assumption))
+            .map(|bound| Some((bound.time.ps(), bound.name, bound.assumption)))
             .map_err(IntoPyErr::into_py_err)
     })
 }
@@ -529,9 +556,18 @@ fn lay_out(
     size_bytes: Option<u64>,
 ) -> PyResult<Plan> {
     let assignment = Assignment::parse(wavelength).map_err(IntoPyErr::into_py_err)?;
-    let ring = fabric
-        .needed_ring("a plan")
-        .map_err(IntoPyErr::into_py_err)?;
+    let Some(ring) = fabric.ring() else {
+        if wavelength != "auto" {
+            return Err(WavelengthError::new_err(format!(
+                "{} is an electrical fabric without wavelengths: leave the assignment \
+                 `{wavelength}` out",
+                fabric.family()
+            )));
+        }
+        let mut plan = plan::Plan::without_light(fabric, schedule, algorithm);
+        plan.size = size_bytes.map(Bytes::new);
+        return Ok(Plan::from_core(AnyPlan::Full(plan)));
+    };
     let directions = route::shortest_arcs(&schedule, ring);
     let mut plan = wavelength::assign(schedule, directions, fabric, assignment, algorithm)
         .map_err(IntoPyErr::into_py_err)?;

@@ -85,6 +85,15 @@ pub(crate) fn simulators() -> Vec<Record> {
         .collect()
 }
 
+/// All start rules.
+#[pyfunction]
+pub(crate) fn start_rules() -> Vec<Record> {
+    simulate::fluid::START_RULES
+        .iter()
+        .map(|one| Record::new(one.name, one.summary, one.citation))
+        .collect()
+}
+
 /// All policies.
 #[pyfunction]
 pub(crate) fn policies() -> Vec<Record> {

@@ -73,6 +73,9 @@ fn run(
 pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
     // An orbit's circuits are those of the lightpath that leaves rank 0, turned.
     let plan = plan.into().kept();
+    if !plan.has_light() {
+        return 0;
+    }
     let slots = Slots::of(plan);
     let mut settings = Settings::new(plan);
     let mut seen = rustc_hash::FxHashSet::default();

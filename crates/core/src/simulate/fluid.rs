@@ -251,6 +251,25 @@ pub enum Weights {
     InverseLatency,
 }
 
+impl FromStr for Weights {
+    type Err = SimulationError;
+
+    fn from_str(name: &str) -> Result<Weights, SimulationError> {
+        let known = [
+            ("equal", Weights::Equal),
+            ("inverse_latency", Weights::InverseLatency),
+        ];
+        let found = known.iter().find(|(known, _)| same_name(known, name));
+        found
+            .map(|(_, weights)| *weights)
+            .ok_or_else(|| SimulationError::Unknown {
+                what: "weights",
+                name: name.into(),
+                hint: suggest(name, known.iter().map(|(name, _)| *name)),
+            })
+    }
+}
+
 /// Traffic beside the flows, for which nothing waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Background {

@@ -248,24 +248,20 @@ fn a_simulation_says_what_bounds_the_plan() {
     assert_eq!(outcome.time, "4ms".parse::<Time>().unwrap());
     assert_eq!(outcome.policy, None);
     let network = fabric.network().unwrap();
-    let name = |link: Option<u32>| link.map(|link| network.link_name(link));
-    let slow = [Some("2 -> s0".to_owned()), Some("s0 -> 2".to_owned())];
-    let ends = |name: Option<String>| name.unwrap();
-    let bottleneck = ends(name(flowing.bottleneck));
-    let slow_links: Vec<String> = (0..network.links().len() as u32)
-        .filter(|&link| network.links()[link as usize].rate == "4Gb/s".parse().unwrap())
-        .map(|link| network.link_name(link))
-        .collect();
-    assert_eq!(slow_links.len(), slow.len());
-    assert!(slow_links.contains(&bottleneck), "{bottleneck}");
-    assert!(slow_links.contains(&ends(name(flowing.most_loaded_link))));
+    let is_slow = |link: Option<u32>| {
+        let link = link.unwrap();
+        let name = network.link_name(link);
+        assert!(name.contains('2'), "{name}");
+        network.links()[link as usize].rate == "4Gb/s".parse().unwrap()
+    };
+    assert!(is_slow(flowing.bottleneck) && is_slow(flowing.most_loaded_link));
     assert_eq!(outcome.links.bytes.iter().sum::<u64>(), 12_000_000);
     let last = outcome.critical_path.last().unwrap();
     assert_eq!(last.end, outcome.time);
-    assert_eq!(
-        (outcome.slots.start[0], outcome.slots.end[0]),
-        (Time::ZERO, outcome.time)
-    );
+    // Two steps, one after the other.
+    let half: Time = "2ms".parse().unwrap();
+    assert_eq!(outcome.slots.start, [Time::ZERO, half]);
+    assert_eq!(outcome.slots.end, [half, outcome.time]);
     assert!(flowing.settings.is_empty());
     assert!((flowing.link_utilisation.iter().cloned().fold(0.0, f64::max) - 1.0).abs() < 1e-9);
 }
@@ -367,7 +363,7 @@ fn no_transfer_can_be_dropped_doubled_or_changed() {
                                 let others = (0..6).filter(|r| {
                                     ![transfer.source, transfer.destination].contains(r)
                                 });
-                                transfer.source = others.last().unwrap();
+                                transfer.source = others.max().unwrap();
                             }
                             "chunk" if own == index => transfer.chunk += 1,
                             _ => {}

@@ -83,7 +83,7 @@ fn read_lightpath<'a>(
     let (circuit, channel) = if plan.has_light() {
         read_circuit(words)?
     } else {
-        (Circuit::NONE, ranks.clone())
+        (Circuit::NONE, ranks)
     };
     let transfer = Transfer {
         chunk,
