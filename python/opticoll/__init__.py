@@ -68,7 +68,8 @@ def plan(
     size: str | int | None = None,
     root: int = 0,
     wavelength: str = "auto",
-    policy: str = "every_step",
+    policy: str | None = None,
+    start: str | None = None,
 ) -> Plan:
     """Build a schedule and give every transfer its route, wavelength and slot.
 
@@ -88,7 +89,10 @@ def plan(
     wavelength
         How wavelengths are assigned, such as `first_fit:order=longest`.
     policy
-        When reconfiguration is charged; only `auto` looks at it, and at the size.
+        When reconfiguration is charged, every_step if not given; only `auto` looks at it, and at
+        the size. There is none on electrical fabrics.
+    start
+        When a message may start on electrical fabrics, rendezvous if not given; for `auto` too.
 
     Raises
     ------
@@ -112,6 +116,7 @@ def plan(
             wavelength=wavelength,
             size_bytes=size_bytes,
             policy=policy,
+            start=start,
         )
     if isinstance(algorithm, str):
         name, (function, options) = algorithm.strip(), user_algorithm.load(algorithm)
@@ -165,8 +170,9 @@ def compare(
     sizes: str | int | Iterable[str | int] = "4MiB",
     ranks: Iterable[int] | None = None,
     wavelengths: Iterable[int] | None = None,
-    policy: str = "every_step",
-    simulator: str = "circuit",
+    policy: str | None = None,
+    simulator: str | None = None,
+    start: str | None = None,
     root: int = 0,
     wavelength: str = "auto",
 ) -> Comparison:
@@ -194,6 +200,7 @@ def compare(
             wavelengths=wavelengths,
             policy=policy,
             simulator=simulator,
+            start=start,
             root=root,
             wavelength=wavelength,
         )

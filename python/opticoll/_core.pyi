@@ -46,6 +46,12 @@ class Fabric:
     @property
     def ranks(self) -> int: ...
     @property
+    def electrical(self) -> bool: ...  # links and routes, no light
+    @property
+    def link_names(self) -> list[str]: ...  # of an electrical fabric, by the number of the link
+    def link_name(self, link: int) -> str | None: ...
+    # What follows is refused for electrical fabrics.
+    @property
     def wavelengths(self) -> int: ...
     @property
     def fibres(self) -> int: ...
@@ -164,7 +170,8 @@ class Plan:
         """One entry a transfer, in the order of the schedule.
 
         chunk, count, source, destination, action (0 copy, 1 reduce), direction (0 cw, 1 ccw),
-        fibre, wavelength (CONVERTED: converted on the way), slot.
+        fibre, wavelength (CONVERTED: converted on the way), slot; on electrical fabrics without
+        direction, fibre and wavelength.
         Raises ScheduleError for a folded plan of more than 2^26 transfers.
         """
     def slot_columns(self, slot: int) -> dict[str, NDArray[Any]]:
@@ -175,10 +182,16 @@ class Plan:
     def simulate(
         self,
         size: int | str | None = None,
-        policy: str = "every_step",
-        simulator: str = "circuit",
+        policy: str | None = None,
+        simulator: str | None = None,
+        start: str | None = None,
+        weights: str | None = None,
     ) -> Outcome:
-        """Run a simulator; the size in bytes or as text with a unit, else the plan's own."""
+        """Run a simulator; the size in bytes or as text with a unit, else the plan's own.
+
+        On rings: circuit under the policy every_step, if nothing else is said. On electrical
+        fabrics: fluid, with start=rendezvous and weights=equal (or inverse_latency).
+        """
 
 class Outcome:
     @property
@@ -186,21 +199,37 @@ class Outcome:
     @property
     def simulator(self) -> str: ...
     @property
-    def policy(self) -> str: ...
+    def policy(self) -> str | None: ...  # None on electrical fabrics
+    @property
+    def start(self) -> str | None: ...  # the start rule of flows
+    @property
+    def bottleneck(self) -> int | None:
+        """The link that bounds the flows of the critical path for the longest time."""
+    @property
+    def most_loaded_link(self) -> int | None: ...
+    @property
+    def path_bottlenecks(self) -> list[int | None]: ...  # of each flow of the critical path
+    @property
+    def settings(self) -> list[tuple[str, str, str]]:
+        """Every setting that differs from the plain model of flows: name, value, plain value."""
     @property
     def reconfigurations(self) -> int:
         """Slots to which a reconfiguration was charged."""
     @property
-    def utilisation(self) -> float: ...  # of link-wavelength-slots
+    def utilisation(self) -> float: ...  # of link-wavelength-slots, or of all links' capacity
     @property
     def slots(self) -> dict[str, UInt64]:
         """One entry a slot: start_ps, end_ps, reconfiguration_ps, lightpaths.
 
-        Empty for closed_form, as are links and ranks.
+        Empty for closed_form, as are links and ranks. On electrical fabrics a step is a slot and
+        `lightpaths` counts messages.
         """
     @property
-    def links(self) -> dict[str, UInt64]:
-        """busy_ps, bytes: arrays (2, ranks), direction x starting rank."""
+    def links(self) -> dict[str, NDArray[Any]]:
+        """busy_ps, bytes: arrays (2, ranks), direction x starting rank.
+
+        On electrical fabrics one entry a link, and utilisation.
+        """
     @property
     def ranks(self) -> dict[str, UInt64]:
         """One entry a rank: sent_bytes, received_bytes, finish_ps."""
@@ -231,15 +260,21 @@ def plan(
     root: int = 0,
     wavelength: str = "auto",
     size_bytes: int | None = None,
-    policy: str = "every_step",
+    policy: str | None = None,
+    start: str | None = None,
 ) -> Plan:
     """build_schedule and make_plan in one, or a plan by the planner (relay_tree, auto).
 
-    The planner plans for a size (4 MiB if none is given) and a policy.
+    The planner plans for a size (4 MiB if none is given) and a policy, or a start rule.
     """
 
-def time_bound(kind: str, fabric: Fabric, size_bytes: int, policy: str) -> tuple[int, str, str]:
-    """The lower bound on the time of any plan in picoseconds, its name and its assumption."""
+def time_bound(
+    kind: str, fabric: Fabric, size_bytes: int, policy: str | None
+) -> tuple[int, str, str] | None:
+    """The lower bound on the time of any plan in picoseconds, its name and its assumption.
+
+    None on electrical fabrics.
+    """
 
 def slots_bound(kind: str, fabric: Fabric) -> tuple[int, str, str]:
     """The lower bound on slots, its name and its assumption; blocks are whole."""
@@ -252,6 +287,7 @@ def fabrics() -> list[Record]: ...
 def presets() -> list[Record]: ...
 def simulators() -> list[Record]: ...
 def policies() -> list[Record]: ...
+def start_rules() -> list[Record]: ...
 def collectives() -> list[Record]: ...
 def wavelength_assignments() -> list[Record]: ...
 

@@ -92,8 +92,9 @@ class Scenario:
     algorithms: Sequence[str | UserAlgorithm] | None = None
     ranks: Sequence[int] | None = None
     wavelengths: Sequence[int] | None = None
-    policy: str = "every_step"
-    simulator: str = "circuit"
+    policy: str | None = None
+    simulator: str | None = None
+    start: str | None = None
     wavelength: str = "auto"
     root: int = 0
     origin: _Document | None = None
@@ -519,8 +520,9 @@ def _scenario_model() -> Any:
         sizes: list[int] = Field(default=["4MiB"], validate_default=True)
         ranks: list[int] | None = None
         wavelengths: list[int] | None = None
-        policy: str = "every_step"
-        simulator: str = "circuit"
+        policy: str | None = None
+        simulator: str | None = None
+        start: str | None = None
         wavelength: str = "auto"
         root: int = 0
 
@@ -573,12 +575,17 @@ def _scenario_model() -> Any:
 
         @field_validator("policy")
         @classmethod
-        def _policy(cls, value: str) -> str:
-            return known("policies", value)
+        def _policy(cls, value: str | None) -> str | None:
+            return None if value is None else known("policies", value)
 
         @field_validator("simulator")
         @classmethod
-        def _simulator(cls, value: str) -> str:
-            return known("simulators", value)
+        def _simulator(cls, value: str | None) -> str | None:
+            return None if value is None else known("simulators", value)
+
+        @field_validator("start")
+        @classmethod
+        def _start(cls, value: str | None) -> str | None:
+            return None if value is None else known("start_rules", value)
 
     return ScenarioFile

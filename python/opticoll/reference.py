@@ -97,11 +97,15 @@ class Collective:
 
 @dataclass(frozen=True)
 class Fabric:
-    """A ring: each rank has fibres to both neighbours, and each fibre has wavelengths."""
+    """A ring: each rank has fibres to both neighbours, and each fibre has wavelengths.
+
+    An electrical fabric has no light, and its links do not matter: any rank may send to any other.
+    """
 
     ranks: int
     wavelengths: int
     fibres: int = 1
+    electrical: bool = False
     ports: int | None = None
     """Lightpaths that a rank may send, and receive, at once; None: no limit of its own."""
     converters: bool = False
@@ -148,7 +152,7 @@ class Lightpath:
     count: int
     source: int
     destination: int
-    way: str  # cw: towards higher ranks; ccw: towards lower
+    way: str  # cw: towards higher ranks; ccw: towards lower; nothing without light
     fibre: int
     wavelength: int | None
 
@@ -250,7 +254,7 @@ def read_head(lines: list[tuple[int, list[str]]]) -> Plan:
     expect(algorithm[0] == "algorithm", "expected algorithm")
     plan = Plan(
         collective=read_collective(collective[1:]),
-        fabric=read_fabric(*fabric[1:]),
+        fabric=read_fabric(fabric[1], whole(collective[2].removeprefix("ranks="))),
         steps=[whole(word) for word in steps[1:]],
     )
     expect(plan.fabric.ranks == plan.collective.ranks, "fabric and collective differ in ranks")
@@ -282,9 +286,22 @@ def read_collective(words: list[str]) -> Collective:
     return Collective(kind, ranks, root, pieces)
 
 
-def read_fabric(spec: str) -> Fabric:
+ELECTRICAL = (
+    *("crossbar", "fat_tree", "dragonfly", "torus", "mesh"),
+    *("ladder", "electrical_ring", "fully_connected", "custom"),
+)
+
+
+def read_fabric(spec: str, ranks: int) -> Fabric:
+    """The fabric of a collective of so many ranks.
+
+    Of an electrical fabric nothing but that is known here: how many ranks its options make, the
+    core must say.
+    """
     family, _, options = spec.partition(":")
-    expect(family == "wdm_ring", "the reference knows wdm_ring only, spelled in full")
+    if family in ELECTRICAL:
+        return Fabric(ranks, wavelengths=0, fibres=0, electrical=True)
+    expect(family == "wdm_ring", "the reference knows no such fabric; spell it in full")
     values = dict(option.split("=") for option in options.split(","))
     ports = values.get("ports", "all")
     ranks = whole(values["ranks"]) if "ranks" in values else 0
@@ -339,11 +356,14 @@ def read_budget(values: dict[str, str], wavelengths: int) -> Budget:
 
 def read_lightpaths(plan: Plan, slot: int, action: str, words: list[str]) -> Iterator[Lightpath]:
     """One line: a lightpath, and its repetitions."""
-    chunks, ends, way, channel, *repetitions = words
+    chunks, ends, *others = words
+    light, repetitions = ([], others) if plan.fabric.electrical else (others[:2], others[2:])
+    way, channel = light if light else ("", "0.0")
     chunk, plus, count = chunks.partition("+")
     source, _, destination = ends.partition(">")
     fibre, _, wavelength = channel.partition(".")
-    expect(way in ("cw", "ccw"), "expected cw or ccw")
+    expect(plan.fabric.electrical or way in ("cw", "ccw"), "expected cw or ccw")
+    shifts = SHIFTS[:4] if plan.fabric.electrical else SHIFTS
     lightpath = Lightpath(
         slot=slot,
         action=action,
@@ -365,7 +385,7 @@ def read_lightpaths(plan: Plan, slot: int, action: str, words: list[str]) -> Ite
             blocks.append((whole(word[1:]), dict.fromkeys(SHIFTS, 0)))
         else:
             name, _, by = word.partition("+")
-            expect(bool(blocks) and name in SHIFTS, "expected a repetition")
+            expect(bool(blocks) and name in shifts, "expected a repetition")
             blocks[-1][1][name] = whole(by)
     return repeat(plan, lightpath, blocks)
 
@@ -429,8 +449,13 @@ def verify(plan: Plan) -> list[Problem]:
     """Say what is wrong with a plan; an empty list means that it is proved."""
     named = dict(enumerate(plan.lightpaths))
     sound = {index: path for index, path in named.items() if not malformed(plan, path)}
-    lit = {index: path for index, path in sound.items() if not unlit(plan, path)}
+    dark = plan.fabric.electrical
+    lit = {} if dark else {i: path for i, path in sound.items() if not unlit(plan, path)}
     problems = []
+    for step, slots in enumerate(plan.steps):
+        if dark and slots != 1:
+            sentence = f"step {step} takes {slots} slots, but there is no light to wait for"
+            problems.append(Problem("step_order", sentence))
     for index, path in named.items():
         for kind, sentence in malformed(plan, path) + unlit(plan, path) + wrong_action(plan, path):
             problems.append(Problem(kind, f"slot {path.slot}: transfer {index} {sentence}"))
@@ -466,7 +491,9 @@ def malformed(plan: Plan, path: Lightpath) -> list[tuple[str, str]]:
 
 def unlit(plan: Plan, path: Lightpath) -> list[tuple[str, str]]:
     """What leaves a lightpath out of the rules for light."""
-    found = []
+    found: list[tuple[str, str]] = []
+    if plan.fabric.electrical:
+        return found
     if path.fibre >= plan.fabric.fibres:
         found.append(("fibre_range", f"is on fibre {path.fibre}, which does not exist"))
     if path.wavelength is CONVERTED:

@@ -53,6 +53,7 @@ KINDS: dict[str, Callable[[], list[Record]]] = {
     "presets": _core.presets,
     "simulators": _core.simulators,
     "policies": _core.policies,
+    "start_rules": _core.start_rules,
     "collectives": _core.collectives,
     "wavelengths": _core.wavelength_assignments,
 }

@@ -38,7 +38,8 @@ def build(
     wavelength: str | None,
     root: int | None,
     size_bytes: int | None = None,
-    policy: str = "every_step",
+    policy: str | None = None,
+    start: str | None = None,
 ) -> tuple[Plan, str]:
     """The plan that the options ask for, and a note on the algorithm where it was not named."""
     import opticoll
@@ -61,6 +62,7 @@ def build(
             root=0 if root is None else root,
             wavelength="auto" if wavelength is None else wavelength,
             policy=policy,
+            start=start,
         )
     return made, note
 
@@ -116,11 +118,11 @@ def check_rule(wavelength: str | None, cure: str) -> None:
         )
 
 
-def check_per(per: str | None, simulator: str) -> None:
+def check_per(per: str | None, simulator: str | None) -> None:
     """Refuse a table from a simulator that has only a total."""
     from opticoll import registry
 
-    if per is not None and registry.canonical(simulator, ["closed_form"]):
+    if per is not None and simulator is not None and registry.canonical(simulator, ["closed_form"]):
         raise errors.UsageError(
             f"--per {per}: a formula gives the total only; use --simulator circuit"
         )

@@ -26,8 +26,6 @@ from opticoll.cli.arguments import (
 )
 from opticoll.cli.options import (
     ALL_DEFAULT,
-    DEFAULT_POLICY,
-    DEFAULT_SIMULATOR,
     AlgorithmOption,
     ComparisonOptions,
     FabricOption,
@@ -40,6 +38,7 @@ from opticoll.cli.options import (
     SimulatorOption,
     SizeOption,
     Source,
+    StartOption,
     TableOption,
     WavelengthOption,
 )
@@ -75,8 +74,8 @@ def list_(
     kind: Annotated[
         str | None,
         Parameter(
-            help="algorithms, fabrics, presets, simulators, policies, collectives or wavelengths, "
-            "with options; or a collective, for its algorithms."
+            help="algorithms, fabrics, presets, simulators, policies, start_rules, collectives or "
+            "wavelengths, with options; or a collective, for its algorithms."
         ),
     ] = None,
     /,
@@ -106,8 +105,9 @@ def plan(
     fabric: FabricOption = None,
     algorithm: AlgorithmOption = None,
     size: SizeOption = None,
-    policy: PolicyOption = DEFAULT_POLICY,
-    simulator: SimulatorOption = DEFAULT_SIMULATOR,
+    policy: PolicyOption = None,
+    simulator: SimulatorOption = None,
+    start: StartOption = None,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
     seed: SeedOption = 0,
@@ -126,9 +126,11 @@ def plan(
         check_writable(output)
     with Waiting("planning"):
         size_bytes = config.to_bytes(DEFAULT_SIZE if size is None else size)
-        made, note = build(collective, fabric, algorithm, wavelength, root, size_bytes, policy)
+        made, note = build(
+            collective, fabric, algorithm, wavelength, root, size_bytes, policy, start
+        )
         violations = made.verify()
-        outcome = made.simulate(size_bytes, policy=policy, simulator=simulator)
+        outcome = made.simulate(size_bytes, policy=policy, simulator=simulator, start=start)
         row = measure(made, violations, outcome, size_bytes, seed)
         if algorithm is not None and plans_by_size(algorithm):
             row["algorithm"] = algorithm
@@ -162,7 +164,7 @@ def verify(
         "algorithm": made.algorithm,
         "fabric": made.fabric.spec,
         "ranks": made.fabric.ranks,
-        "wavelengths": made.fabric.wavelengths,
+        "wavelengths": None if made.fabric.electrical else made.fabric.wavelengths,
         "steps": made.slots,
         "transfers": len(made),
         "verified": not violations,
@@ -175,7 +177,11 @@ def verify(
         f"{made.algorithm}: {made.collective.kind} on {made.fabric.ranks} ranks, "
         f"{text.plural(made.slots, 'slot')}, {text.plural(len(made), 'transfer')}"
     )
-    lines = [head, f"verified: {text.verdict(violations)}", *text.violation_lines(violations)]
+    lines = [
+        head,
+        f"verified: {text.verdict(violations, electrical=made.fabric.electrical)}",
+        *text.violation_lines(violations),
+    ]
     return Answer("\n".join(lines), code)
 
 
@@ -187,8 +193,9 @@ def simulate(
     fabric: FabricOption = None,
     algorithm: AlgorithmOption = None,
     size: SizeOption = None,
-    policy: PolicyOption = DEFAULT_POLICY,
-    simulator: SimulatorOption = DEFAULT_SIMULATOR,
+    policy: PolicyOption = None,
+    simulator: SimulatorOption = None,
+    start: StartOption = None,
     per: Annotated[
         Literal["step", "link", "rank"] | None,
         Parameter(help="Print a table of these.", converter=words.choice),
@@ -207,17 +214,17 @@ def simulate(
         made, note = obtain(source, fabric, algorithm, wavelength, root)
         size_bytes = size_of(made, size)
         violations = made.verify()
-        outcome = made.simulate(size_bytes, policy=policy, simulator=simulator)
+        outcome = made.simulate(size_bytes, policy=policy, simulator=simulator, start=start)
     row = measure(made, violations, outcome, size_bytes, seed)
     code, notes = 0, []
     if violations:
         code = 1
         notes.append("warning: the plan is violated (see `opticoll verify`); its time means little")
     if as_json:
-        return Answer(to_json(values.outcome_values(row, outcome, per)), code, notes)
+        return Answer(to_json(values.outcome_values(made, row, outcome, per)), code, notes)
     parts = [text.plan_summary(made, row, note), text.outcome_summary(made, outcome)]
     if per is not None:
-        parts.append(text.outcome_table(outcome, per))
+        parts.append(text.outcome_table(made, outcome, per))
     return Answer("\n\n".join(parts), code, notes)
 
 
@@ -310,6 +317,11 @@ def show(
         check_path(output)
     with Waiting("drawing"):
         made, _ = obtain(source, fabric, algorithm, wavelength, root)
+        if output is not None and made.fabric.electrical:
+            raise errors.UsageError(
+                f"--output: pictures show lightpaths, and {made.fabric.family} is an electrical "
+                "fabric without light; leave it out for the messages as text"
+            )
         if slot is not None and not 0 <= slot < made.slots:
             raise errors.UsageError(
                 f"there is no slot {slot}: the plan has {text.plural(made.slots, 'slot')}, from 0"

@@ -12,8 +12,6 @@ from opticoll.cli import words
 
 __all__ = [
     "ALL_DEFAULT",
-    "DEFAULT_POLICY",
-    "DEFAULT_SIMULATOR",
     "AlgorithmOption",
     "ComparisonOptions",
     "FabricOption",
@@ -26,12 +24,10 @@ __all__ = [
     "SimulatorOption",
     "SizeOption",
     "Source",
+    "StartOption",
     "TableOption",
     "WavelengthOption",
 ]
-
-DEFAULT_POLICY = "every_step"
-DEFAULT_SIMULATOR = "circuit"
 
 FabricOption = Annotated[
     str | None,
@@ -46,9 +42,22 @@ SizeOption = Annotated[
     Parameter(help="Such as 4MiB or 4MB; 4MiB if not given.", allow_leading_hyphen=True),
 ]
 PolicyOption = Annotated[
-    str, Parameter(help="When reconfiguration is charged; see `opticoll list policies`.")
+    str | None,
+    Parameter(help="When reconfiguration is charged: every_step if not given; rings only."),
 ]
-SimulatorOption = Annotated[str, Parameter(help="circuit or closed_form (the paper's formula).")]
+SimulatorOption = Annotated[
+    str | None,
+    Parameter(
+        help="circuit or closed_form (the paper's formula) on rings, fluid on electrical fabrics."
+    ),
+]
+StartOption = Annotated[
+    str | None,
+    Parameter(
+        help="When a message may start: rendezvous (if not given), sender or step; "
+        "electrical fabrics only."
+    ),
+]
 WavelengthOption = Annotated[
     str | None, Parameter(help="How wavelengths are assigned; see `opticoll list wavelengths`.")
 ]
@@ -105,13 +114,9 @@ class ComparisonOptions:
     wavelengths: Annotated[
         str | None, Parameter(help="Numbers of wavelengths per fibre, such as 32,64,128.")
     ] = None
-    policy: Annotated[
-        str | None,
-        Parameter(help="When reconfiguration is charged: every_step if not given."),
-    ] = None
-    simulator: Annotated[
-        str | None, Parameter(help="circuit (if not given) or closed_form (the paper's formula).")
-    ] = None
+    policy: PolicyOption = None
+    simulator: SimulatorOption = None
+    start: StartOption = None
     wavelength: WavelengthOption = None
     root: RootOption = None
 

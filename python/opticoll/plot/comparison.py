@@ -20,7 +20,7 @@ _AXES = {
     "wavelengths": "Wavelengths per directed fibre",
     "ranks": "Ranks",
 }
-_NEEDED = ("algorithm", "ranks", "wavelengths", "size_bytes", "steps", "time_s", "policy")
+_NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
 _MOST_PANELS = 12
 _APART = 0.085  # of an axis' length: nearer numbers overprint
 _BOUND = "lower bound"
@@ -52,12 +52,19 @@ def _check(rows: Sequence[Row]) -> None:
         missing = [key for key in _NEEDED if row.get(key) is None]
         if missing:
             raise PlotError(f"row {number} of the comparison lacks `{missing[0]}`")
-    policies = sorted({str(row["policy"]) for row in rows})
+    policies = sorted({_rule(row) for row in rows})
     if len(policies) > 1:
         raise PlotError(
             f"times under different policies do not compare ({', '.join(policies)}): "
             "draw one figure per policy"
         )
+
+
+def _rule(row: Row) -> str:
+    """The policy; on electrical fabrics, which have none, the start rule and the fabric."""
+    if row.get("policy") is not None:
+        return f"policy {row['policy']}"
+    return f"start {row.get('start')}, {str(row.get('fabric')).partition(':')[0]}"
 
 
 def _names(rows: Sequence[Row]) -> dict[str, str]:
@@ -87,11 +94,11 @@ def _heading(rows: Sequence[Row]) -> str:
     """What all rows share, in one line."""
     parts = [str(rows[0]["collective"])] if rows[0].get("collective") else []
     for key in ("ranks", "wavelengths", "size_bytes"):
-        if len({row[key] for row in rows}) == 1:
+        if len({row[key] for row in rows}) == 1 and rows[0][key] is not None:
             parts.append(_value_text(key, rows[0][key]))
             if key == "size_bytes" and rows[0].get("size_convention"):
                 parts[-1] += f" ({rows[0]['size_convention']})"
-    parts.append(f"policy {rows[0]['policy']}")
+    parts.append(_rule(rows[0]))
     return ", ".join(parts)
 
 

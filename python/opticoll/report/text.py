@@ -96,6 +96,13 @@ def human_time(time_ps: int) -> str:
 def describe_fabric(fabric: Fabric) -> list[str]:
     """The fabric in words, and as spelled; three lines."""
     (record,) = [one for one in registry.records("fabrics") if one["name"] == fabric.family]
+    if fabric.electrical:
+        links = plural(len(fabric.link_names), "link")
+        return [
+            f"{record['summary'][0].lower()}{record['summary'][1:]}",
+            f"{plural(fabric.ranks, 'rank')}, {links}",
+            fabric.spec,
+        ]
     return [
         f"{record['summary'][0].lower()}{record['summary'][1:]}",
         f"{plural(fabric.ranks, 'rank')}, {plural(fabric.fibres, 'fibre')} per direction, "
@@ -135,11 +142,18 @@ def plan_line(row: Row) -> str:
     if row["bound_steps"] is not None:
         steps += f", lower bound {row['bound_steps']} ({registry.bound_words(row['bound_name'])})"
         steps += _gap(row["steps"], row["bound_steps"])
-    least_ps = round(row["bound_time_s"] * PICOSECONDS)
-    time = f"time {human_time(row['time_ps'])}, bound {human_time(least_ps)}"
-    time += f" ({registry.bound_words(row['bound_time_name'])}){_gap(row['time_ps'], least_ps)}"
+    time = f"time {human_time(row['time_ps'])}"
+    if row["bound_time_s"] is not None:
+        least_ps = round(row["bound_time_s"] * PICOSECONDS)
+        time += f", bound {human_time(least_ps)}"
+        time += f" ({registry.bound_words(row['bound_time_name'])}){_gap(row['time_ps'], least_ps)}"
     proof = "verified" if row["verified"] else "NOT verified"
-    return f"{steps}; {time}; policy {row['policy']}; {proof}"
+    return f"{steps}; {time}; {_rule(row)}; {proof}"
+
+
+def _rule(row: Row) -> str:
+    """The policy, or where there is none the start rule."""
+    return f"policy {row['policy']}" if row["start"] is None else f"start {row['start']}"
 
 
 def _gap(value: int, bound: int) -> str:
@@ -163,21 +177,26 @@ def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
     cut = plan.collective.pieces
     pieces = "" if cut == 1 else f", each for a piece: {cut} pieces to a block or vector"
     chosen = "" if row["chosen"] == row["algorithm"] else f" (chosen by {row['algorithm']})"
-    bounds = [f"time: {row['bound_time_assumption']}"]
-    if row["bound_assumption"] is not None:
-        bounds.insert(0, f"steps: {row['bound_assumption']}")
+    assumed = {"steps": row["bound_assumption"], "time": row["bound_time_assumption"]}
+    bounds = [f"{what}: {words}" for what, words in assumed.items() if words is not None]
+    electrical = row["wavelengths"] is None
+    light = [
+        ["wavelengths", f"{row['wavelengths_used']} used of {row['wavelengths']}"],
+        ["configurations", f"{row['configurations']} different circuit settings"],
+    ]
+    slots = "steps, one after the other" if electrical else "time slots really used"
     facts = [
         ["collective", f"{row['collective']} on {plural(row['ranks'], 'rank')}{root}"],
         ["algorithm", row["chosen"] + chosen + note],
         *labelled("fabric", describe_fabric(plan.fabric)),
         ["size", describe_size(row["size_bytes"], row["size_convention"])],
-        ["steps", f"{row['steps']} time slots really used{pieces}{paper}"],
+        ["steps", f"{row['steps']} {slots}{pieces}{paper}"],
         ["transfers", str(row["transfers"])],
-        ["wavelengths", f"{row['wavelengths_used']} used of {row['wavelengths']}"],
-        ["configurations", f"{row['configurations']} different circuit settings"],
+        *([] if electrical else light),
         ["time", f"{human_time(row['time_ps'])}{_under(row)}"],
+        *([] if row["bottleneck"] is None else [["bottleneck", row["bottleneck"]]]),
         *labelled("bounds hold for", [line for bound in bounds for line in wrapped([bound], 0)]),
-        ["verified", verdict(row["violations"])],
+        ["verified", verdict(row["violations"], electrical=electrical)],
     ]
     parts = [plan_line(row), "", align(facts), *violation_lines(row["violations"])]
     if row["candidates"]:
@@ -202,11 +221,12 @@ def candidate_table(candidates: Sequence[CandidateRow]) -> str:
     return f"{table}\nand {rest} more, estimated (all of them with --json)" if rest else table
 
 
-def verdict(violations: Sequence[ViolationRow]) -> str:
+def verdict(violations: Sequence[ViolationRow], *, electrical: bool = False) -> str:
     """Whether the plan is proved, in words."""
     if violations:
         return f"NO: {plural(len(violations), 'violation')}"
-    return "yes: the data arrive, no transfer comes too early, no lightpaths collide"
+    light = "" if electrical else ", no lightpaths collide"
+    return f"yes: the data arrive, no transfer comes too early{light}"
 
 
 def violation_lines(violations: Sequence[ViolationRow]) -> list[str]:
@@ -216,7 +236,7 @@ def violation_lines(violations: Sequence[ViolationRow]) -> list[str]:
     return [*lines, f"  and {rest} more (all of them with --json)"] if rest > 0 else lines
 
 
-def outcome_table(outcome: Outcome, per: str) -> str:
+def outcome_table(plan: Plan, outcome: Outcome, per: str) -> str:
     """The outcome of a simulation step by step, link by link or rank by rank."""
     if per == "step":
         columns = outcome.slots
@@ -239,6 +259,22 @@ def outcome_table(outcome: Outcome, per: str) -> str:
             )
         ]
         heading = ["slot", "start", "end", "reconfiguration", "lightpaths"]
+        if outcome.start is not None:
+            heading = ["step", "start", "end", "messages"]
+            rows = [[*row[:3], row[4]] for row in rows]
+    elif per == "link" and outcome.start is not None:
+        columns = outcome.links
+        rows = [
+            [name, human_time(int(busy)), str(sent), f"{share:.1%}"]
+            for name, busy, sent, share in zip(
+                plan.fabric.link_names,
+                columns["busy_ps"],
+                columns["bytes"],
+                columns["utilisation"],
+                strict=True,
+            )
+        ]
+        return align(rows, ["link", "busy", "bytes", "utilisation"], right=(1, 2, 3))
     elif per == "link":
         busy, sent = outcome.links["busy_ps"], outcome.links["bytes"]
         rows = [
@@ -295,16 +331,27 @@ def comparison_table(rows: Sequence[Row]) -> str:
             "verified",
         ]
         size = describe_size(first["size_bytes"], first["size_convention"])
-        title = (
-            f"{first['collective']} of {size}"
-            f" on {plural(first['ranks'], 'rank')}, {plural(first['wavelengths'], 'wavelength')}"
-        )
+        title = f"{first['collective']} of {size} on {plural(first['ranks'], 'rank')}"
+        if first["wavelengths"] is None:
+            title += f" of {first['fabric']}"
+            kept = [0, 1, 5, 6, 7]
+            cells = [
+                [*(cell[index] for index in kept), row["bottleneck"] or "-"]
+                for cell, row in zip(cells, group, strict=True)
+            ]
+            heading = [*(heading[index] for index in kept), "bottleneck"]
+            tables.append(f"{title}\n{align(cells, heading, right=range(1, 4))}")
+            continue
+        title += f", {plural(first['wavelengths'], 'wavelength')}"
         tables.append(f"{title}\n{align(cells, heading, right=range(1, 7))}")
-        bound = f"lower bound: {human_time(round(first['bound_time_s'] * PICOSECONDS))}"
-        tables[-1] += f"\n{bound} ({registry.bound_words(first['bound_time_name'])})"
+        if first["bound_time_s"] is not None:
+            bound = f"lower bound: {human_time(round(first['bound_time_s'] * PICOSECONDS))}"
+            tables[-1] += f"\n{bound} ({registry.bound_words(first['bound_time_name'])})"
     first = rows[0]
-    under = f"policy {first['policy']}, simulator {first['simulator']}, seed {first['seed']}"
+    under = f"{_rule(first)}, simulator {first['simulator']}, seed {first['seed']}"
     legend = "steps: time slots really used; paper: the number that the paper gives"
+    if first["wavelengths"] is None:
+        legend = "bottleneck: the link that bounds the critical path for the longest time"
     return "\n\n".join([*tables, f"{under}\n{legend}"])
 
 
@@ -325,8 +372,10 @@ def plan_head(plan: Plan) -> str:
         *labelled("fabric", describe_fabric(plan.fabric)),
         ["slots", f"{plan.slots}, by steps of the schedule: {slots}{more}"],
         ["transfers", str(len(plan))],
-        ["wavelengths", f"{plan.wavelengths_used} used of {plan.fabric.wavelengths}"],
     ]
+    if not plan.fabric.electrical:
+        used = f"{plan.wavelengths_used} used of {plan.fabric.wavelengths}"
+        facts.append(["wavelengths", used])
     return align(facts)
 
 
@@ -340,8 +389,12 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
         ["utilisation", f"{outcome.utilisation:.1%} of link-wavelength-slots carry light"],
         ["critical path", plural(len(path), "transfer")],
     ]
+    if outcome.start is not None:
+        facts = [*_flow_facts(plan, outcome), facts[2]]
     lines = [align(facts)]
     if path:
+        links = outcome.path_bottlenecks
+        bounding = dict(zip((transfer for transfer, *_ in path), links, strict=False))
         shown = path if len(path) <= MOST_PATH else [*path[: MOST_PATH - 1], path[-1]]
         rows = [
             [
@@ -349,6 +402,7 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
                 "{} > {}".format(*plan.ends(transfer)),
                 f"from {human_time(start)}",
                 f"to {human_time(end)}",
+                *([] if outcome.start is None else [_bounded(plan, bounding[transfer])]),
             ]
             for transfer, start, end in shown
         ]
@@ -356,6 +410,21 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
         if len(path) > MOST_PATH:
             lines.append(f"  (the first and the last of {len(path)}; all of them with --json)")
     return "\n".join(lines)
+
+
+def _flow_facts(plan: Plan, outcome: Outcome) -> list[list[str]]:
+    """What a simulation of flows says in all, and every setting that is not plain."""
+    loaded = outcome.most_loaded_link
+    facts = [["utilisation", f"{outcome.utilisation:.1%} of the capacity of all links"]]
+    if loaded is not None:
+        share = outcome.links["utilisation"][loaded]
+        facts.append(["most loaded link", f"{plan.fabric.link_name(loaded)}, {share:.1%} in use"])
+    settings = [f"{name} {value} (plain: {plain})" for name, value, plain in outcome.settings]
+    return [*facts, *labelled("settings", settings or ["plain"])]
+
+
+def _bounded(plan: Plan, link: int | None) -> str:
+    return "" if link is None else f"bounded by {plan.fabric.link_name(link)}"
 
 
 def wavelength_name(wavelength: int) -> str:
@@ -377,12 +446,16 @@ def lightpath_lines(plan: Plan, slot: int) -> str:
                 "reduce" if columns["action"][index] else "copy",
                 f"chunk {chunk}" if count == 1 else f"chunks {chunk}..{chunk + count - 1}",
                 f"{columns['source'][index]} > {columns['destination'][index]}",
+            ]
+        )
+        if not plan.fabric.electrical:
+            rows[-1] += [
                 "ccw" if columns["direction"][index] else "cw",
                 f"fibre {columns['fibre'][index]}",
                 f"wavelength {wavelength_name(int(columns['wavelength'][index]))}",
             ]
-        )
-    lines = [f"slot {slot}: {plural(here, 'lightpath')}"]
+    what = "transfer" if plan.fabric.electrical else "lightpath"
+    lines = [f"slot {slot}: {plural(here, what)}"]
     if rows:
         lines.append(align(rows))
     if here > MOST_LIGHTPATHS:
@@ -466,7 +539,7 @@ def _ratio(row: Row, best: int | None) -> str:
 
 
 def _under(row: Row) -> str:
-    return f" (policy {row['policy']}, simulator {row['simulator']}, seed {row['seed']})"
+    return f" ({_rule(row)}, simulator {row['simulator']}, seed {row['seed']})"
 
 
 def _groups(rows: Sequence[Row]) -> list[list[Row]]:

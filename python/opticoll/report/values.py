@@ -29,9 +29,9 @@ class LightpathRow(TypedDict):
     chunks: list[int]
     source: int
     destination: int
-    direction: str
-    fibre: int
-    wavelength: int
+    direction: str | None
+    fibre: int | None
+    wavelength: int | None
 
 
 class SlotRow(TypedDict):
@@ -41,7 +41,7 @@ class SlotRow(TypedDict):
     algorithm: str
     fabric: str
     ranks: int
-    wavelengths: int
+    wavelengths: int | None
     steps: int
     step_slots: list[int]
     transfers: int
@@ -52,12 +52,13 @@ class SlotRow(TypedDict):
 def slot_values(plan: Plan, slot: int) -> SlotRow:
     """The head of a plan and the lightpaths of a slot, in the order of the schedule."""
     columns = plan.slot_columns(slot)
+    lit = not plan.fabric.electrical
     return SlotRow(
         collective=plan.collective.kind,
         algorithm=plan.algorithm,
         fabric=plan.fabric.spec,
         ranks=plan.fabric.ranks,
-        wavelengths=plan.fabric.wavelengths,
+        wavelengths=plan.fabric.wavelengths if lit else None,
         steps=plan.slots,
         step_slots=plan.step_slots,
         transfers=len(plan),
@@ -69,16 +70,16 @@ def slot_values(plan: Plan, slot: int) -> SlotRow:
                 chunks=[int(columns["chunk"][index]), int(columns["count"][index])],
                 source=int(columns["source"][index]),
                 destination=int(columns["destination"][index]),
-                direction=DIRECTIONS[columns["direction"][index]],
-                fibre=int(columns["fibre"][index]),
-                wavelength=int(columns["wavelength"][index]),
+                direction=DIRECTIONS[columns["direction"][index]] if lit else None,
+                fibre=int(columns["fibre"][index]) if lit else None,
+                wavelength=int(columns["wavelength"][index]) if lit else None,
             )
             for index, transfer in enumerate(columns["transfer"])
         ],
     )
 
 
-def outcome_values(row: Row, outcome: Outcome, per: str | None) -> dict[str, object]:
+def outcome_values(plan: Plan, row: Row, outcome: Outcome, per: str | None) -> dict[str, object]:
     """What `opticoll simulate --json` prints: the row of the plan, and where its time goes.
 
     A formula gives the total only: the rest is None or empty.
@@ -95,11 +96,24 @@ def outcome_values(row: Row, outcome: Outcome, per: str | None) -> dict[str, obj
             for transfer, start, end in outcome.critical_path
         ],
     }
+    if outcome.start is not None:
+        values |= flow_values(plan, outcome)
     if per == "step":
         columns = outcome.slots
         values["per_step"] = [
             {"slot": slot, **{name: int(column[slot]) for name, column in columns.items()}}
             for slot in range(len(columns["start_ps"]))
+        ]
+    elif per == "link" and outcome.start is not None:
+        columns = outcome.links
+        values["per_link"] = [
+            {
+                "link": name,
+                "busy_ps": int(columns["busy_ps"][link]),
+                "bytes": int(columns["bytes"][link]),
+                "utilisation": float(columns["utilisation"][link]),
+            }
+            for link, name in enumerate(plan.fabric.link_names)
         ]
     elif per == "link":
         columns = outcome.links
@@ -119,3 +133,25 @@ def outcome_values(row: Row, outcome: Outcome, per: str | None) -> dict[str, obj
             for rank in range(len(columns["finish_ps"]))
         ]
     return values
+
+
+def flow_values(plan: Plan, outcome: Outcome) -> dict[str, object]:
+    """What a simulation of flows adds: the critical path with its links, and the settings."""
+
+    def name(link: int | None) -> str | None:
+        return None if link is None else plan.fabric.link_name(link)
+
+    links = outcome.path_bottlenecks
+    path = zip(outcome.critical_path, links, strict=True)
+    return {
+        "reconfigurations": None,
+        "critical_path": [
+            {"transfer": transfer, "start_ps": start, "end_ps": end, "bottleneck": name(link)}
+            for (transfer, start, end), link in path
+        ],
+        "most_loaded_link": name(outcome.most_loaded_link),
+        "settings": [
+            {"name": setting, "value": value, "plain": plain}
+            for setting, value, plain in outcome.settings
+        ],
+    }

@@ -92,7 +92,8 @@ class Row(TypedDict):
     `steps` counts the time slots really used, `claimed_steps` is the paper's number. Bounds hold
     for any plan; `bound_steps` for one chunk per lightpath, or any number where the plan has more.
     Each bound has a name and the assumption under which it holds. `candidates` and `reasons` are
-    empty but for `auto`.
+    empty but for `auto`. On electrical fabrics there are no wavelengths, circuits, policies and
+    bounds; on rings no start rule and no bottleneck, a link in words.
     """
 
     collective: str
@@ -100,12 +101,13 @@ class Row(TypedDict):
     chosen: str
     fabric: str
     ranks: int
-    wavelengths: int
+    wavelengths: int | None
     root: int
     size_bytes: int
     size_convention: str
-    policy: str
+    policy: str | None
     simulator: str
+    start: str | None
     seed: int
     steps: int
     claimed_steps: int | None
@@ -113,13 +115,14 @@ class Row(TypedDict):
     bound_name: str | None
     bound_assumption: str | None
     transfers: int
-    wavelengths_used: int
-    configurations: int
+    wavelengths_used: int | None
+    configurations: int | None
     time_s: float
     time_ps: int
-    bound_time_s: float
-    bound_time_name: str
-    bound_time_assumption: str
+    bottleneck: str | None
+    bound_time_s: float | None
+    bound_time_name: str | None
+    bound_time_assumption: str | None
     verified: bool
     violations: list[ViolationRow]
     candidates: list[CandidateRow]
@@ -148,21 +151,25 @@ def measure(
 ) -> Row:
     """The row of a plan that was verified and simulated."""
     steps, name, assumption = plan.bound or (None, None, None)
-    time_ps, time_name, time_assumption = _time_bound(
+    least_ps, time_name, time_assumption = _time_bound(
         plan.collective.kind, plan.fabric.spec, size_bytes, outcome.policy
-    )
+    ) or (None, None, None)
+    fabric = plan.fabric
+    lit = not fabric.electrical
+    link = outcome.bottleneck
     return Row(
         collective=plan.collective.kind,
         algorithm=plan.algorithm,
         chosen=plan.algorithm,
-        fabric=plan.fabric.spec,
-        ranks=plan.fabric.ranks,
-        wavelengths=plan.fabric.wavelengths,
+        fabric=fabric.spec,
+        ranks=fabric.ranks,
+        wavelengths=fabric.wavelengths if lit else None,
         root=plan.collective.root,
         size_bytes=size_bytes,
         size_convention=plan.collective.size_convention,
         policy=outcome.policy,
         simulator=outcome.simulator,
+        start=outcome.start,
         seed=seed,
         steps=plan.slots,
         claimed_steps=plan.claimed_steps,
@@ -170,11 +177,12 @@ def measure(
         bound_name=name,
         bound_assumption=assumption,
         transfers=len(plan),
-        wavelengths_used=plan.wavelengths_used,
-        configurations=plan.configurations,
+        wavelengths_used=plan.wavelengths_used if lit else None,
+        configurations=plan.configurations if lit else None,
         time_s=outcome.time_ps / PICOSECONDS,
         time_ps=outcome.time_ps,
-        bound_time_s=time_ps / PICOSECONDS,
+        bottleneck=None if link is None else fabric.link_name(link),
+        bound_time_s=None if least_ps is None else least_ps / PICOSECONDS,
         bound_time_name=time_name,
         bound_time_assumption=time_assumption,
         verified=not violations,
@@ -188,7 +196,9 @@ def measure(
 
 
 @lru_cache(maxsize=1024)
-def _time_bound(kind: str, fabric: str, size_bytes: int, policy: str) -> tuple[int, str, str]:
+def _time_bound(
+    kind: str, fabric: str, size_bytes: int, policy: str | None
+) -> tuple[int, str, str] | None:
     """The lower bound on time (picoseconds, name, assumption), found once for all algorithms."""
     return time_bound(kind, Fabric(fabric), size_bytes, policy)
 
@@ -272,11 +282,17 @@ def _rows(
         root=scenario.root,
         wavelength=scenario.wavelength,
         policy=scenario.policy,
+        start=scenario.start,
     )
     violations = plan.verify()
     rows = []
     for size_bytes in sizes_bytes:
-        outcome = plan.simulate(size_bytes, policy=scenario.policy, simulator=scenario.simulator)
+        outcome = plan.simulate(
+            size_bytes,
+            policy=scenario.policy,
+            simulator=scenario.simulator,
+            start=scenario.start,
+        )
         row = measure(plan, violations, outcome, size_bytes)
         # What is compared is the name asked for; it may choose something else each time.
         if isinstance(algorithm, str) and registry.plans_by_size(algorithm):
@@ -295,12 +311,12 @@ def _machines(
     fabric: Fabric, ranks: Iterable[int] | None, wavelengths: Iterable[int] | None
 ) -> Iterator[Fabric]:
     """The fabric with every number of ranks and every number of wavelengths."""
-    # Refuses fabrics that are no rings of light.
-    own = fabric.wavelengths
-    for place, count in enumerate([fabric.ranks] if ranks is None else ranks):
-        resized = _changed(fabric, "ranks", count, place)
-        counts = [own] if wavelengths is None else wavelengths
-        for column, channels in enumerate(counts):
+    for place, count in enumerate([None] if ranks is None else ranks):
+        resized = fabric if count is None else _changed(fabric, "ranks", count, place)
+        if wavelengths is None:
+            yield resized
+            continue
+        for column, channels in enumerate(wavelengths):
             yield _changed(resized, "wavelengths", channels, column)
 
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from opticoll import _core
 from opticoll.registry import plans_by_size
@@ -84,8 +84,9 @@ def own_rows(
                     bound_steps=row["bound_steps"],
                     bound_name=row["bound_name"],
                     time_s=row["time_s"],
-                    bound_time_s=row["bound_time_s"],
-                    bound_time_name=row["bound_time_name"],
+                    # A ring of wavelengths has a bound.
+                    bound_time_s=cast(float, row["bound_time_s"]),
+                    bound_time_name=cast(str, row["bound_time_name"]),
                     paper_algorithm="",
                     paper_steps=None,
                     paper_time_s=None,

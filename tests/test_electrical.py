@@ -1,0 +1,232 @@
+"""Electrical fabrics from Python and the command line.
+
+Expected times are those of theory: on a switch of rate B, ring all_reduce of M bytes among N ranks
+takes 2 (N - 1) M / (N B), recursive doubling log2(N) M / B.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import opticoll
+from conftest import Run
+from opticoll import _core, errors, reference
+from test_cli import run_json
+
+SWITCH = "crossbar:ranks=8,rate=8Gb/s"
+TREE = "fat_tree:down=4x4,up=1x2,rate=12.5GB/s"
+FABRICS = [
+    SWITCH,
+    TREE,
+    "dragonfly:terminals_per_router=2,routers_per_group=2,groups=4,global_per_router=2",
+    "torus:dims=3x3",
+    "mesh:dims=5",
+    "ladder:rungs=3",
+    "electrical_ring:ranks=6",
+    "fully_connected:ranks=7",
+    "custom:ranks=2,switches=1,links=0-2+1-2",
+]
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_both_verifiers_accept_every_plan(fabric: str) -> None:
+    planned = 0
+    for record in _core.algorithms():
+        collective, name = str(record["collective"]), record["name"]
+        try:
+            plan = opticoll.plan(collective, fabric, name)
+        except errors.AlgorithmError:
+            continue
+        assert plan.verify() == [], name
+        assert reference.verify_text(plan.to_text()) == [], name
+        assert opticoll.Plan.from_text(plan.to_text()).to_text() == plan.to_text()
+        planned += 1
+    assert planned >= 40
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (("copy 0 0>1 x8 chunk+1 rank+1", "copy 0 0>1 x7 chunk+1 rank+1"), "missing"),
+        (("copy 0 0>1 x8", "copy 0 0>2 x8"), "not_held"),
+        (("copy 0 0>1 x8", "copy 0 0>0 x8"), "self_transfer"),
+        (("copy 0 0>1 x8", "copy 0+2 0>1 x8"), "not_held"),
+        (("copy 0 0>1 x8", "reduce 0 0>1 x8"), "wrong_action"),
+        (("steps 1 1", "steps 1 2"), "step_order"),
+        (("claim schedule_steps 7", "claim schedule_steps 6"), "claim"),
+    ],
+)
+def test_both_verifiers_refuse_what_is_wrong(change: tuple[str, str], kind: str) -> None:
+    text = opticoll.plan("all_gather", SWITCH, "ring").to_text()
+    assert change[0] in text or change[0].startswith("claim"), text
+    if change[0] not in text:
+        text = text.replace("\nsteps ", f"\n{change[1]}\nsteps ")
+    wrong = text.replace(*change, 1)
+    count = 56 - ("x7" in change[1])
+    wrong = wrong.replace("end 56", f"end {count}")
+    core = {violation.kind for violation in opticoll.Plan.from_text(wrong).verify()}
+    named = {problem.kind for problem in reference.verify(reference.read(wrong))}
+    assert kind in core
+    assert named == core
+
+
+def test_times_are_those_of_theory(run: Run) -> None:
+    rows = run_json(
+        run,
+        "compare",
+        *("compare", "all_reduce", "--fabric", SWITCH, "--sizes", "8MB,16MB"),
+        *("--algorithms", "ring,recursive_doubling,halving_doubling"),
+    )
+    times = {(row["algorithm"], row["size_bytes"]): row["time_s"] for row in rows}
+    for size in (8_000_000, 16_000_000):
+        sending = size / 1e9
+        assert times["ring", size] == pytest.approx(14 / 8 * sending, rel=1e-9)
+        assert times["halving_doubling", size] == pytest.approx(14 / 8 * sending, rel=1e-9)
+        assert times["recursive_doubling", size] == pytest.approx(3 * sending, rel=1e-9)
+    for row in rows:
+        assert row["simulator"] == "fluid"
+        assert row["start"] == "rendezvous"
+        assert (row["policy"], row["wavelengths"], row["bound_time_s"]) == (None, None, None)
+        assert row["bottleneck"] in opticoll.Fabric(SWITCH).link_names
+
+
+def test_plan_simulate_verify_and_show_print_no_light(run: Run, tmp_path: Path) -> None:
+    given = ("all_reduce", "--fabric", TREE, "--algorithm", "halving_doubling")
+    row = run_json(run, "plan", "plan", *given, "--size", "1MiB", "--start", "step")
+    assert (row["start"], row["verified"]) == ("step", True)
+    finished = run("plan", *given)
+    assert finished.code == 0
+    assert "wavelength" not in finished.out
+    assert "bottleneck" in finished.out
+    timed = run_json(run, "simulate", "simulate", *given, "--per", "link")
+    links = opticoll.Fabric(TREE).link_names
+    assert [one["link"] for one in timed["per_link"]] == links
+    assert timed["settings"] == []
+    assert timed["most_loaded_link"] in links
+    assert timed["critical_path"][-1]["end_ps"] == timed["time_ps"]
+    assert {one["bottleneck"] for one in timed["critical_path"]} <= {*links, None}
+    for per in ("step", "rank"):
+        timed = run_json(run, "simulate", "simulate", *given, "--per", per)
+        assert len(timed[f"per_{per}"]) == {"step": 8, "rank": 16}[per]
+        assert run("simulate", *given, "--per", per).code == 0
+    text = run("simulate", *given, "--per", "link")
+    assert "bounded by" in text.out
+    assert "most loaded link" in text.out
+    path = tmp_path / "plan.txt"
+    assert run("plan", *given, "--output", path).code == 0
+    proved = run_json(run, "verify", "verify", path)
+    assert proved["verified"]
+    assert "lightpath" not in run("verify", path).out
+    shown = run_json(run, "show", "show", path, "--slot", "2")
+    assert shown["lightpaths"][0]["direction"] is None
+    assert "slot 2: 16 transfers" in run("show", path, "--slot", "2").out
+
+
+def test_a_figure_of_a_comparison_is_drawn(run: Run, tmp_path: Path) -> None:
+    for sizes in ("1KiB..1MiB", "1MiB"):
+        figure, table = tmp_path / f"{sizes}.svg", tmp_path / f"{sizes}.csv"
+        finished = run(
+            *("compare", "all_reduce", "--fabric", TREE, "--sizes", sizes),
+            *("--plot", figure, "--csv", table),
+        )
+        assert finished.code == 0, finished.err
+        assert "<svg" in figure.read_text()
+        assert "optree" not in table.read_text()
+
+
+def test_auto_takes_the_fastest(run: Run) -> None:
+    given = ("plan", "all_reduce", "--fabric", TREE, "--algorithm", "auto", "--size", "64MiB")
+    row = run_json(run, "plan", *given)
+    times = [one["time_s"] for one in row["candidates"]]
+    assert times == sorted(times)
+    assert row["time_s"] == times[0]
+    assert row["candidates"][0]["name"] == row["chosen"]
+    assert len(row["reasons"]) == 2
+    for candidate in row["candidates"]:
+        plan = opticoll.plan("all_reduce", TREE, candidate["name"])
+        assert plan.simulate("64MiB").time_ps / 10**12 == candidate["time_s"]
+    step = run_json(run, "plan", *given, "--start", "step")
+    assert step["start"] == "step"
+
+
+def test_a_fabric_may_come_from_a_file(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "my_rack.yaml"
+    path.write_text(
+        "family: custom\nranks: [gpu0, gpu1]\nswitches: [leaf]\n"
+        "links: [[gpu0, leaf], {between: [gpu1, leaf], rate: 8Gb/s}]\n"
+    )
+    row = run_json(
+        run, "plan", "plan", "all_gather", "--fabric", path, "--algorithm", "ring", "--size", "1MB"
+    )
+    assert row["time_s"] == pytest.approx(1e-3)
+    assert "gpu1" in row["bottleneck"]
+
+
+def test_scenarios_may_name_a_start_rule(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(
+        f"collective: all_gather\nfabric: '{SWITCH}'\nalgorithms: [ring, bruck]\nstart: sender\n"
+    )
+    rows = run_json(run, "compare", "compare", path)
+    assert [row["start"] for row in rows] == ["sender", "sender"]
+    path.write_text(path.read_text().replace("sender", "sendr"))
+    refused = run("compare", path)
+    assert refused.code == 2
+    assert "line 4, start: unknown name `sendr`; did you mean `sender`?" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["plan", "--policy", "free"], "leave the policy out"),
+        (["plan", "--policy", "every_step"], "leave the policy out"),
+        (["plan", "--simulator", "circuit"], "use fluid"),
+        (["plan", "--simulator", "closed_form"], "use fluid"),
+        (["plan", "--start", "stpe"], "did you mean `step`"),
+        (["plan", "--wavelength", "first_fit"], "without wavelengths"),
+        (["plan", "--algorithm", "relay_tree"], "needs a wdm_ring"),
+        (["plan", "--algorithm", "wrht"], "needs a wdm_ring"),
+        (["compare", "--policy", "free"], "leave the policy out"),
+        (["compare", "--wavelengths", "2"], "wavelengths"),
+        (["show", "--output", "x.svg"], "without light"),
+        (["show", "--output", "x.svg", "--view", "space_time"], "without light"),
+    ],
+)
+def test_what_needs_light_is_refused_with_a_hint(
+    run: Run, arguments: list[str], hint: str, tmp_path: Path
+) -> None:
+    command, *options = arguments
+    options = [str(tmp_path / one) if one == "x.svg" else one for one in options]
+    if "--algorithm" not in options and command != "compare":
+        options += ["--algorithm", "ring"]
+    refused = run(command, "all_reduce", "--fabric", SWITCH, *options)
+    assert refused.code == 2, refused.out
+    assert hint in refused.err
+    assert not refused.out
+    assert not list(tmp_path.iterdir())
+
+
+def test_flows_are_refused_on_a_ring(run: Run) -> None:
+    ring = ("plan", "all_gather", "--fabric", "wdm_ring:ranks=8,wavelengths=2")
+    for options in (["--simulator", "fluid"], ["--start", "step"]):
+        refused = run(*ring, *options)
+        assert refused.code == 2
+        assert "fluid" in refused.err or "start rules" in refused.err
+
+
+def test_the_lists_name_start_rules_and_the_simulator(run: Run) -> None:
+    rules = json.loads(run("list", "start_rules", "--json").out)
+    assert [one["name"] for one in rules] == ["rendezvous", "sender", "step"]
+    assert "fluid" in run("list", "simulators").out
+
+
+def test_weights_are_a_setting_that_is_named() -> None:
+    plan = opticoll.plan("all_gather", f"{TREE},latency=1us", "ring")
+    outcome = plan.simulate("1MiB", weights="inverse_latency")
+    assert outcome.settings == [("weights", "1/route latency", "equal")]
+    assert plan.simulate("1MiB").settings == []
+    with pytest.raises(errors.SimulationError, match="did you mean `equal`"):
+        plan.simulate("1MiB", weights="eqal")
