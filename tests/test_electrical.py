@@ -89,7 +89,8 @@ def test_times_are_those_of_theory(run: Run) -> None:
     for row in rows:
         assert row["simulator"] == "fluid"
         assert row["start"] == "rendezvous"
-        assert (row["policy"], row["wavelengths"], row["bound_time_s"]) == (None, None, None)
+        assert (row["policy"], row["wavelengths"], row["bound_steps"]) == (None, None, None)
+        assert row["bound_time_s"] == pytest.approx(14 / 8 * row["size_bytes"] / 1e9, rel=1e-9)
         assert row["bottleneck"] in opticoll.Fabric(SWITCH).link_names
 
 

@@ -48,6 +48,8 @@ class Fabric:
     @property
     def electrical(self) -> bool: ...  # links and routes, no light
     @property
+    def link_count(self) -> int: ...  # of an electrical fabric
+    @property
     def link_names(self) -> list[str]: ...  # of an electrical fabric, by the number of the link
     def link_name(self, link: int) -> str | None: ...
     # What follows is refused for electrical fabrics.
@@ -273,7 +275,7 @@ def time_bound(
 ) -> tuple[int, str, str] | None:
     """The lower bound on the time of any plan in picoseconds, its name and its assumption.
 
-    None on electrical fabrics.
+    None where flows do not share the cables of a rank.
     """
 
 def slots_bound(kind: str, fabric: Fabric) -> tuple[int, str, str]:

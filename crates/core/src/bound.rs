@@ -65,6 +65,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod electrical;
 pub mod per_step;
 pub mod relay_tree;
 pub mod time;

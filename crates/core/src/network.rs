@@ -56,6 +56,11 @@ pub trait Network: Sync {
     fn ends(&self, _link: u32) -> Option<(u32, u32)> {
         None
     }
+
+    /// Whether a link is half-duplex, as far as is known.
+    fn leads_both_ways(&self, _link: u32) -> bool {
+        true
+    }
 }
 
 /// A network whose routes are given one by one.

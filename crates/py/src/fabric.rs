@@ -109,6 +109,13 @@ impl Fabric {
         })
     }
 
+    #[getter]
+    fn link_count(&self) -> usize {
+        self.fabric
+            .network()
+            .map_or(0, |network| network.links().len())
+    }
+
     /// A link of an electrical fabric in words; none where there is no such link.
     fn link_name(&self, link: u32) -> Option<String> {
         let network = self.fabric.network()?;

@@ -486,8 +486,8 @@ fn method(policy: Option<&str>, start: Option<&str>) -> PyResult<Method<'static>
     })
 }
 
-/// The lower bound on the time of any plan of a collective: (picoseconds, name, assumption); none on
-/// electrical fabrics, for which no bound is known.
+/// The lower bound on the time of any plan of a collective: (picoseconds, name, assumption), if one is
+/// known.
 #[pyfunction]
 pub(crate) fn time_bound(
     py: Python<'_>,
@@ -499,15 +499,18 @@ pub(crate) fn time_bound(
     let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
     let policy = method(policy, None)?.policy;
     let policy = policy.unwrap_or(simulate::Policy::ALL[0]);
-    let Some(ring) = fabric.fabric.ring() else {
-        return Ok(None);
-    };
     let size = Bytes::new(size_bytes);
     py.detach(|| {
+        let fabric = &fabric.fabric;
         let collective =
-            collective::Collective::new(kind, ring.ranks).map_err(IntoPyErr::into_py_err)?;
-        bound::time::best(ring, &collective, size, policy.into())
-            .map(|bound| Some((bound.time.ps(), bound.name, bound.assumption)))
+            collective::Collective::new(kind, fabric.ranks()).map_err(IntoPyErr::into_py_err)?;
+        let bound = match (fabric.ring(), fabric.network()) {
+            (Some(ring), _) => bound::time::best(ring, &collective, size, policy.into()).map(Some),
+            (None, Some(network)) => bound::electrical::best(network, &collective, size),
+            (None, None) => Ok(None),
+        };
+        bound
+            .map(|bound| bound.map(|bound| (bound.time.ps(), bound.name, bound.assumption)))
             .map_err(IntoPyErr::into_py_err)
     })
 }

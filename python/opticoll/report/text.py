@@ -97,7 +97,7 @@ def describe_fabric(fabric: Fabric) -> list[str]:
     """The fabric in words, and as spelled; three lines."""
     (record,) = [one for one in registry.records("fabrics") if one["name"] == fabric.family]
     if fabric.electrical:
-        links = plural(len(fabric.link_names), "link")
+        links = plural(fabric.link_count, "link")
         return [
             f"{record['summary'][0].lower()}{record['summary'][1:]}",
             f"{plural(fabric.ranks, 'rank')}, {links}",
@@ -341,9 +341,9 @@ def comparison_table(rows: Sequence[Row]) -> str:
             ]
             heading = [*(heading[index] for index in kept), "bottleneck"]
             tables.append(f"{title}\n{align(cells, heading, right=range(1, 4))}")
-            continue
-        title += f", {plural(first['wavelengths'], 'wavelength')}"
-        tables.append(f"{title}\n{align(cells, heading, right=range(1, 7))}")
+        else:
+            title += f", {plural(first['wavelengths'], 'wavelength')}"
+            tables.append(f"{title}\n{align(cells, heading, right=range(1, 7))}")
         if first["bound_time_s"] is not None:
             bound = f"lower bound: {human_time(round(first['bound_time_s'] * PICOSECONDS))}"
             tables[-1] += f"\n{bound} ({registry.bound_words(first['bound_time_name'])})"

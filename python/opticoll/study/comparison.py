@@ -93,7 +93,7 @@ class Row(TypedDict):
     for any plan; `bound_steps` for one chunk per lightpath, or any number where the plan has more.
     Each bound has a name and the assumption under which it holds. `candidates` and `reasons` are
     empty but for `auto`. On electrical fabrics there are no wavelengths, circuits, policies and
-    bounds; on rings no start rule and no bottleneck, a link in words.
+    bounds on steps; on rings no start rule and no bottleneck, a link in words.
     """
 
     collective: str

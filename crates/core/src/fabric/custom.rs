@@ -455,4 +455,8 @@ impl Network for Custom {
         let ends = self.ends.get(link as usize);
         ends.map(|(one, other, _)| (*one, *other))
     }
+
+    fn leads_both_ways(&self, link: u32) -> bool {
+        self.ends.get(link as usize).is_some_and(|ends| ends.2)
+    }
 }

@@ -357,4 +357,8 @@ impl Network for Grid {
     fn ends(&self, link: u32) -> Option<(u32, u32)> {
         self.wiring.ends(link)
     }
+
+    fn leads_both_ways(&self, _link: u32) -> bool {
+        self.wiring.is_half_duplex()
+    }
 }

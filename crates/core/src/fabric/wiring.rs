@@ -154,6 +154,10 @@ impl Wiring {
         self.ends.get(link as usize).copied()
     }
 
+    pub(super) fn is_half_duplex(&self) -> bool {
+        self.duplex == Duplex::Half
+    }
+
     /// A link in words, from words for its ends.
     pub(super) fn name(&self, link: u32, vertex: impl Fn(u32) -> String) -> String {
         link_words(self.ends(link), self.duplex == Duplex::Half, link, vertex)

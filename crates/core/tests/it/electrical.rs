@@ -1,6 +1,7 @@
 //! Plans on electrical fabrics, from the spelling of the fabric to the time.
 
 use opticoll::algorithm;
+use opticoll::bound::electrical as electrical_bound;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::{Plan, fold, text};
@@ -451,5 +452,83 @@ fn statements_of_light_are_refused_in_a_plan_without() {
             .unwrap_err()
             .to_string();
         assert!(error.contains(hint), "{error}");
+    }
+}
+
+/// Whether a time is at least another, within the rounding of rates that are no whole numbers.
+fn at_least(time: Time, least: Time) -> bool {
+    time.seconds() >= least.seconds() * (1.0 - 1e-9)
+}
+
+#[test]
+fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
+    for fabric in FABRICS {
+        for options in [
+            "latency=0s",
+            "latency=1us",
+            "duplex=half",
+            "sharing=per_flow",
+        ] {
+            let fabric = Fabric::parse(&format!("{fabric},{options}")).unwrap();
+            let network = fabric.network().unwrap();
+            for record in algorithm::records() {
+                if matches!(record.name, "optree" | "one_stage" | "wrht") {
+                    continue;
+                }
+                let plan = proved(record.collective, record.name, &fabric);
+                for size in [1, 1000, 1 << 20] {
+                    let size = Bytes::new(size);
+                    let collective = Collective::new(record.collective, 16).unwrap();
+                    let bound = electrical_bound::best(network, &collective, size).unwrap();
+                    assert_eq!(bound.is_none(), options == "sharing=per_flow");
+                    let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
+                    let least = bound.map_or(Time::ZERO, |bound| bound.time);
+                    assert!(at_least(time, least), "{}: {time} < {least}", record.name);
+                }
+            }
+        }
+    }
+    // Theory: on a switch these are as fast as any plan can be.
+    let fabric = Fabric::parse("crossbar:ranks=16,rate=8Gb/s").unwrap();
+    for (kind, algorithm, milliseconds) in [
+        (CollectiveKind::AllGather, "ring", 240.0),
+        (CollectiveKind::AllReduce, "ring", 30.0),
+        (CollectiveKind::AllReduce, "halving_doubling", 30.0),
+        (CollectiveKind::ReduceScatter, "recursive_halving", 15.0),
+        (CollectiveKind::AllToAll, "pairwise", 15.0),
+        (CollectiveKind::Gather, "binomial", 240.0),
+        (CollectiveKind::Scatter, "linear", 240.0),
+    ] {
+        let (size, collective) = (Bytes::new(16_000_000), Collective::new(kind, 16).unwrap());
+        let bound = electrical_bound::best(fabric.network().unwrap(), &collective, size);
+        let least = bound.unwrap().unwrap().time;
+        assert_eq!(
+            (least.seconds() * 1e9).round(),
+            milliseconds * 1e6,
+            "{kind}"
+        );
+        let plan = proved(kind, algorithm, &fabric);
+        let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
+        assert!(at_least(least, time), "{kind}: {time} > {least}");
+    }
+}
+
+/// Two ranks and a half-duplex cable: what either sends takes the cable from the other.
+#[test]
+fn bounds_count_the_cables_of_each_rank_each_way() {
+    for (fabric, milliseconds) in [
+        ("crossbar:ranks=2,rate=8Gb/s", 1.0),
+        ("crossbar:ranks=2,rate=8Gb/s,duplex=half", 1.0),
+        ("crossbar:ranks=2,rate=8Gb/s,latency=3ms", 4.0),
+        ("electrical_ring:ranks=3,rate=8Gb/s", 1.0),
+        ("fully_connected:ranks=5,rate=8Gb/s", 1.0),
+        ("custom:ranks=2,links=0>1@8Gb/s+1>0@4Gb/s", 2.0),
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
+        let size = Bytes::new(1_000_000);
+        let bound = electrical_bound::best(fabric.network().unwrap(), &collective, size);
+        let time = bound.unwrap().unwrap().time;
+        assert_eq!(time.seconds() * 1e3, milliseconds, "{fabric}");
     }
 }

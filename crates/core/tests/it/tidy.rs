@@ -22,7 +22,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "wavelength",
         &["spelling", "spec", "fabric", "schedule", "plan", "route"],
     ),
-    ("bound", &["units", "fabric", "collective"]),
+    ("bound", &["units", "network", "fabric", "collective"]),
     ("verify", &["fabric", "collective", "schedule", "plan"]),
     ("outcome", &["units"]),
     (
