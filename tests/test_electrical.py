@@ -153,6 +153,14 @@ def test_auto_takes_the_fastest(run: Run) -> None:
     assert step["start"] == "step"
 
 
+def test_where_no_algorithm_is_named_it_is_the_fastest(run: Run) -> None:
+    finished = run("plan", "all_reduce", "--fabric", TREE, "--size", "64MiB")
+    assert finished.code == 0
+    auto = opticoll.plan("all_reduce", TREE, "auto", size="64MiB")
+    assert f"{auto.algorithm} (not named: the fastest)" in finished.out
+    assert opticoll.plan("all_reduce", TREE, size="64MiB") == auto
+
+
 def test_a_fabric_may_come_from_a_file(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "my_rack.yaml"
     path.write_text(

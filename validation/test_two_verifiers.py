@@ -1,4 +1,4 @@
-"""Every algorithm on many small rings: two verifiers that share no code must agree."""
+"""Every algorithm on many small rings and switches: two verifiers that share no code must agree."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ FABRICS = (
     "wdm_ring:ranks={ranks},wavelengths=3,fibres=2",
     "wdm_ring:ranks={ranks},wavelengths=4,ports=2",
     "wdm_ring:ranks={ranks},wavelengths=2,converters=full",
+    "crossbar:ranks={ranks}",
 )
 ALGORITHMS = sorted({(str(record["collective"]), record["name"]) for record in _core.algorithms()})
 

@@ -81,7 +81,7 @@ def plan(
         A fabric, its spelling, such as `optree_paper:ranks=512`, or the name of its YAML file.
     algorithm
         A spelling such as `optree:k=5`, a user's function or its `module:function`; where none is
-        given, the first algorithm that is listed for the collective.
+        given, the first algorithm that is listed for the collective; on electrical fabrics `auto`.
     size
         Kept in the plan for later simulations, in bytes or as text with a unit.
     root
@@ -105,7 +105,7 @@ def plan(
     root = config.to_root(root, fabric)
     size_bytes = None if size is None else config.to_bytes(size)
     if algorithm is None:
-        algorithm = registry.default_algorithm(collective)
+        algorithm = registry.default_algorithm(collective, electrical=fabric.electrical)
     if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
         spelling = registry.algorithm_spelling(collective, algorithm)
         return _core.plan(

@@ -49,10 +49,11 @@ def build(
     check_root(kind, root)
     check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
     note = ""
-    if algorithm is None:
-        algorithm = registry.default_algorithm(kind)
-        note = f" (not named: the first listed for {kind})"
     machine = need_fabric(fabric)
+    if algorithm is None:
+        algorithm = registry.default_algorithm(kind, electrical=machine.electrical)
+        chosen = "the fastest" if machine.electrical else f"the first listed for {kind}"
+        note = f" (not named: {chosen})"
     with users_print_to_stderr():
         made = opticoll.plan(
             kind,
