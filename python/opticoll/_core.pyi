@@ -238,10 +238,12 @@ def plan(
     The planner plans for a size (4 MiB if none is given) and a policy.
     """
 
-def time_bound(kind: str, fabric: Fabric, size_bytes: int, policy: str) -> tuple[int, str, str]:
+def time_bound(
+    kind: str, fabric: Fabric, size_bytes: int, policy: str, root: int = 0
+) -> tuple[int, str, str]:
     """The lower bound on the time of any plan in picoseconds, its name and its assumption."""
 
-def slots_bound(kind: str, fabric: Fabric) -> tuple[int, str, str]:
+def slots_bound(kind: str, fabric: Fabric, root: int = 0) -> tuple[int, str, str]:
     """The lower bound on slots, its name and its assumption; blocks are whole."""
 
 def relay_tree_costs(ranks: int, depth: int) -> list[int]:

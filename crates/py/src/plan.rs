@@ -462,20 +462,23 @@ pub(crate) fn plan_collective(
 
 /// The lower bound on the time of any plan of a collective: (picoseconds, name, assumption).
 #[pyfunction]
+#[pyo3(signature = (kind, fabric, size_bytes, policy, root = 0))]
 pub(crate) fn time_bound(
     py: Python<'_>,
     kind: &str,
     fabric: Fabric,
     size_bytes: u64,
     policy: &str,
+    root: u32,
 ) -> PyResult<(u64, &'static str, &'static str)> {
     let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
     let policy: simulate::Policy = policy.parse().map_err(IntoPyErr::into_py_err)?;
     let fabric::Fabric::WdmRing(ring) = &fabric.fabric;
     let size = Bytes::new(size_bytes);
     py.detach(|| {
-        let collective =
-            collective::Collective::new(kind, ring.ranks).map_err(IntoPyErr::into_py_err)?;
+        let collective = collective::Collective::new(kind, ring.ranks)
+            .and_then(|collective| collective.with_root(root))
+            .map_err(IntoPyErr::into_py_err)?;
         bound::time::best(ring, &collective, size, policy.into())
             .map(|bound| (bound.time.ps(), bound.name, bound.assumption))
             .map_err(IntoPyErr::into_py_err)
@@ -484,15 +487,18 @@ pub(crate) fn time_bound(
 
 /// The lower bound on the slots of a collective in whole blocks: (slots, name, assumption).
 #[pyfunction]
+#[pyo3(signature = (kind, fabric, root = 0))]
 pub(crate) fn slots_bound(
     py: Python<'_>,
     kind: &str,
     fabric: Fabric,
+    root: u32,
 ) -> PyResult<(u64, &'static str, &'static str)> {
     let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
     let fabric::Fabric::WdmRing(ring) = &fabric.fabric;
-    let collective =
-        collective::Collective::new(kind, ring.ranks).map_err(IntoPyErr::into_py_err)?;
+    let collective = collective::Collective::new(kind, ring.ranks)
+        .and_then(|collective| collective.with_root(root))
+        .map_err(IntoPyErr::into_py_err)?;
     let bound = py.detach(|| bound::best(ring, &collective));
     Ok((bound.steps, bound.name, bound.assumption))
 }

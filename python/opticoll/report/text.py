@@ -124,6 +124,9 @@ def labelled(label: str, lines: Sequence[str]) -> list[list[str]]:
     return [["" if number else label, line] for number, line in enumerate(lines)]
 
 
+CIRCUIT = "circuit"  # the simulator whose model of cost the bounds on time hold in
+
+
 def plural(count: int, word: str) -> str:
     """`1 slot`, `2 slots`."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
@@ -137,7 +140,9 @@ def plan_line(row: Row) -> str:
         steps += _gap(row["steps"], row["bound_steps"])
     least_ps = round(row["bound_time_s"] * PICOSECONDS)
     time = f"time {human_time(row['time_ps'])}, bound {human_time(least_ps)}"
-    time += f" ({registry.bound_words(row['bound_time_name'])}){_gap(row['time_ps'], least_ps)}"
+    time += f" ({registry.bound_words(row['bound_time_name'])})"
+    if row["simulator"] == CIRCUIT:
+        time += _gap(row["time_ps"], least_ps)
     proof = "verified" if row["verified"] else "NOT verified"
     return f"{steps}; {time}; policy {row['policy']}; {proof}"
 

@@ -149,7 +149,7 @@ def measure(
     """The row of a plan that was verified and simulated."""
     steps, name, assumption = plan.bound or (None, None, None)
     time_ps, time_name, time_assumption = _time_bound(
-        plan.collective.kind, plan.fabric.spec, size_bytes, outcome.policy
+        plan.collective.kind, plan.fabric.spec, size_bytes, outcome.policy, plan.collective.root
     )
     return Row(
         collective=plan.collective.kind,
@@ -188,9 +188,11 @@ def measure(
 
 
 @lru_cache(maxsize=1024)
-def _time_bound(kind: str, fabric: str, size_bytes: int, policy: str) -> tuple[int, str, str]:
+def _time_bound(
+    kind: str, fabric: str, size_bytes: int, policy: str, root: int
+) -> tuple[int, str, str]:
     """The lower bound on time (picoseconds, name, assumption), found once for all algorithms."""
-    return time_bound(kind, Fabric(fabric), size_bytes, policy)
+    return time_bound(kind, Fabric(fabric), size_bytes, policy, root)
 
 
 def describe_violation(violation: Violation) -> ViolationRow:

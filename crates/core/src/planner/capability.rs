@@ -330,6 +330,10 @@ pub(super) fn turned(
     let there = backwards(fabric);
     let gathering = make(&there)?;
     let mut scattering = mirror::reduce_scatter(&gathering)?;
+    let Fabric::WdmRing(ring) = fabric;
+    if !ring.is_even() {
+        scattering = AnyPlan::Full(scattering.unfold());
+    }
     scattering.kept_mut().fabric = fabric.clone();
     if kind == CollectiveKind::ReduceScatter {
         return Ok(scattering);
