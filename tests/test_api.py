@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import opticoll
 from conftest import RING
-from opticoll import Collective, Fabric, Schedule, errors, reference, registry
+from opticoll import Collective, Fabric, Schedule, _core, errors, reference, registry
 from opticoll.config import split_algorithms, split_counts, split_sizes
 
 
@@ -394,3 +394,15 @@ def test_columns_of_a_plan_too_large_for_them_are_refused() -> None:
     assert len(plan.slot_columns(1023)["transfer"]) == 64 * 1024
     with pytest.raises(opticoll.errors.ScheduleError, match="slot_columns"):
         plan.columns()
+
+
+@pytest.mark.parametrize("kind", ["gather", "scatter", "broadcast", "reduce"])
+def test_time_bounds_beside_a_broken_link_are_those_of_the_root(kind: str) -> None:
+    fabric = opticoll.Fabric("wdm_ring:ranks=8,wavelengths=1,broken=0-7")
+    for root in range(8):
+        plan = opticoll.plan(kind, fabric, "auto", size="64MiB", root=root, policy="free")
+        least, _, _ = _core.time_bound(kind, fabric, 64 << 20, "free", root)
+        assert plan.simulate("64MiB", policy="free").time_ps >= least
+    ends, middle = (_core.time_bound("gather", fabric, 1000, "free", root)[0] for root in (0, 4))
+    # 7 blocks over one channel at an end of the line, over two in the middle.
+    assert ends == 2 * middle

@@ -271,14 +271,14 @@ def plan(
     """
 
 def time_bound(
-    kind: str, fabric: Fabric, size_bytes: int, policy: str | None
+    kind: str, fabric: Fabric, size_bytes: int, policy: str | None, root: int = 0
 ) -> tuple[int, str, str] | None:
     """The lower bound on the time of any plan in picoseconds, its name and its assumption.
 
     None where flows do not share the cables of a rank.
     """
 
-def slots_bound(kind: str, fabric: Fabric) -> tuple[int, str, str]:
+def slots_bound(kind: str, fabric: Fabric, root: int = 0) -> tuple[int, str, str]:
     """The lower bound on slots, its name and its assumption; blocks are whole."""
 
 def relay_tree_costs(ranks: int, depth: int) -> list[int]:

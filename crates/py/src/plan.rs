@@ -489,12 +489,14 @@ fn method(policy: Option<&str>, start: Option<&str>) -> PyResult<Method<'static>
 /// The lower bound on the time of any plan of a collective: (picoseconds, name, assumption), if one is
 /// known.
 #[pyfunction]
+#[pyo3(signature = (kind, fabric, size_bytes, policy, root = 0))]
 pub(crate) fn time_bound(
     py: Python<'_>,
     kind: &str,
     fabric: Fabric,
     size_bytes: u64,
     policy: Option<&str>,
+    root: u32,
 ) -> PyResult<Option<(u64, &'static str, &'static str)>> {
     let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
     let policy = method(policy, None)?.policy;
@@ -502,8 +504,9 @@ pub(crate) fn time_bound(
     let size = Bytes::new(size_bytes);
     py.detach(|| {
         let fabric = &fabric.fabric;
-        let collective =
-            collective::Collective::new(kind, fabric.ranks()).map_err(IntoPyErr::into_py_err)?;
+        let collective = collective::Collective::new(kind, fabric.ranks())
+            .and_then(|collective| collective.with_root(root))
+            .map_err(IntoPyErr::into_py_err)?;
         let bound = match (fabric.ring(), fabric.network()) {
             (Some(ring), _) => bound::time::best(ring, &collective, size, policy.into()).map(Some),
             (None, Some(network)) => bound::electrical::best(network, &collective, size),
@@ -517,18 +520,21 @@ pub(crate) fn time_bound(
 
 /// The lower bound on the slots of a collective in whole blocks: (slots, name, assumption).
 #[pyfunction]
+#[pyo3(signature = (kind, fabric, root = 0))]
 pub(crate) fn slots_bound(
     py: Python<'_>,
     kind: &str,
     fabric: Fabric,
+    root: u32,
 ) -> PyResult<(u64, &'static str, &'static str)> {
     let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
     let ring = fabric
         .fabric
         .needed_ring("a bound on slots")
         .map_err(IntoPyErr::into_py_err)?;
-    let collective =
-        collective::Collective::new(kind, ring.ranks).map_err(IntoPyErr::into_py_err)?;
+    let collective = collective::Collective::new(kind, ring.ranks)
+        .and_then(|collective| collective.with_root(root))
+        .map_err(IntoPyErr::into_py_err)?;
     let bound = py.detach(|| bound::best(ring, &collective));
     Ok((bound.steps, bound.name, bound.assumption))
 }

@@ -152,7 +152,7 @@ def measure(
     """The row of a plan that was verified and simulated."""
     steps, name, assumption = plan.bound or (None, None, None)
     least_ps, time_name, time_assumption = _time_bound(
-        plan.collective.kind, plan.fabric.spec, size_bytes, outcome.policy
+        plan.collective.kind, plan.fabric.spec, size_bytes, outcome.policy, plan.collective.root
     ) or (None, None, None)
     fabric = plan.fabric
     lit = not fabric.electrical
@@ -197,10 +197,10 @@ def measure(
 
 @lru_cache(maxsize=1024)
 def _time_bound(
-    kind: str, fabric: str, size_bytes: int, policy: str | None
+    kind: str, fabric: str, size_bytes: int, policy: str | None, root: int
 ) -> tuple[int, str, str] | None:
     """The lower bound on time (picoseconds, name, assumption), found once for all algorithms."""
-    return time_bound(kind, Fabric(fabric), size_bytes, policy)
+    return time_bound(kind, Fabric(fabric), size_bytes, policy, root)
 
 
 def describe_violation(violation: Violation) -> ViolationRow:

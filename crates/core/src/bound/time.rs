@@ -5,10 +5,12 @@
 //! (c next to a broken link; all_reduce: the mean over all ranks, and M over the narrowest):
 //! T >= m / (r B), beside one reconfiguration where any is charged, and one a + delta. m is
 //! (N - 1) d for all_gather (d the block), M (N - 1) / N for reduce_scatter (M one rank's input),
-//! 2 M (N - 1) / N for all_reduce (Patarasuk and Yuan, Journal of Parallel and Distributed Computing
-//! 2009: every rank's share of the traffic is that at least), M for broadcast and reduce, (N - 1) d
-//! at the root of gather and scatter, nothing for barrier. all_to_all: M / N bytes for each pair, floor(N^2 / 4) pairs
-//! over 2c channels of the cut.
+//! 2 M (N - 1) / N for all_reduce in the mean over ranks (every byte of the vector takes 2 (N - 1)
+//! messages, as gossip by telling one at a time does, and messages of one step can be put one after the
+//! other; Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), M for broadcast and
+//! reduce, (N - 1) d at the root of gather and scatter, nothing for barrier. all_to_all: M / N bytes for
+//! each pair, floor(N^2 / 4) pairs over 2c channels of the cut. Blocks that differ by a byte are M / N in
+//! the mean, over ranks as over cuts; next to a broken link it may be the smaller ones that count.
 //!
 //! **rounds.** With R charged at every slot and at least G slots (growth): T >= G (R + a + delta)
 //! plus the bandwidth term, for in a slot whose longest lightpath carries b bytes a rank receives
@@ -167,11 +169,15 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
     let others = u128::from(ranks - 1);
     let across = halves_joined_by(ring);
     let narrowest = narrowest(ring, collective);
+    let whole = ring.broken.is_empty();
     match collective.kind() {
         CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => {
             over(ring, bytes * others, 1, narrowest)
         }
-        CollectiveKind::ReduceScatter => over(ring, bytes * others, ranks, narrowest),
+        CollectiveKind::ReduceScatter if whole => over(ring, bytes * others, ranks, narrowest),
+        CollectiveKind::ReduceScatter => {
+            over(ring, bytes - bytes.div_ceil(ranks.into()), 1, narrowest)
+        }
         CollectiveKind::AllReduce => {
             let in_all = (0..ring.ranks).map(|rank| width(ring, rank, true)).sum();
             let every = over(ring, 2 * bytes * others, 1, in_all)?;
@@ -181,8 +187,13 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
         CollectiveKind::Barrier => Ok(Time::ZERO),
         CollectiveKind::AllToAll => {
             let pairs = u128::from(ranks) * u128::from(ranks) / 4;
-            let cut = over(ring, bytes * pairs, ranks, across)?;
-            Ok(cut.max(over(ring, bytes * others, ranks, narrowest)?))
+            let (block, parts) = if whole {
+                (bytes, ranks)
+            } else {
+                (bytes / u128::from(ranks), 1)
+            };
+            let cut = over(ring, block * pairs, parts, across)?;
+            Ok(cut.max(over(ring, block * others, parts, narrowest)?))
         }
     }
 }

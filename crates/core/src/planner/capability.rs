@@ -328,6 +328,10 @@ pub(super) fn turned(
     let there = backwards(fabric.needed_ring("the planner")?);
     let gathering = make(&there)?;
     let mut scattering = mirror::reduce_scatter(&gathering)?;
+    let ring = fabric.needed_ring("the planner")?;
+    if !ring.is_even() {
+        scattering = AnyPlan::Full(scattering.unfold());
+    }
     scattering.kept_mut().fabric = fabric.clone();
     if kind == CollectiveKind::ReduceScatter {
         return Ok(scattering);

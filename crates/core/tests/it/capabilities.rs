@@ -563,3 +563,59 @@ fn a_light_tree_takes_as_long_as_its_farthest_drop() {
     // Four links in use, of 2 directions, 5 links, 1 channel and 2 slots.
     assert!((simulate::circuit::utilisation(&plan) - 4.0 / 20.0).abs() < 1e-12);
 }
+
+#[test]
+fn reductions_on_rings_of_light_trees_are_proved() {
+    for ranks in [2, 4, 6, 8, 9] {
+        for (kind, name) in [
+            (CollectiveKind::ReduceScatter, "relay_tree"),
+            (CollectiveKind::ReduceScatter, "auto"),
+            (CollectiveKind::AllReduce, "relay_tree"),
+            (CollectiveKind::AllReduce, "auto"),
+        ] {
+            let options = format!("ranks={ranks},wavelengths=2,multicast=drop_and_continue");
+            planned(kind, &options, name, Policy::EveryStep).unwrap();
+        }
+    }
+}
+
+#[test]
+fn times_beside_a_broken_link_are_not_below_their_bound() {
+    // Sizes that the ranks do not divide: the rank at the break may have the smaller blocks.
+    for (kind, options, name, size) in [
+        (
+            CollectiveKind::AllToAll,
+            "ranks=4,wavelengths=1,broken=1-2ccw",
+            "direct",
+            5,
+        ),
+        (
+            CollectiveKind::ReduceScatter,
+            "ranks=4,wavelengths=1,broken=3-0cw",
+            "relay_tree",
+            3,
+        ),
+        (
+            CollectiveKind::ReduceScatter,
+            "ranks=9,wavelengths=1,broken=8-0cw",
+            "relay_tree",
+            4096,
+        ),
+    ] {
+        let plan = planned(kind, options, name, Policy::PerPort).unwrap();
+        let ring = plan.fabric.ring().unwrap();
+        for size in [size, size + 1, 7 * size].map(Bytes::new) {
+            for policy in Policy::ALL {
+                let bound = bound::time::best(ring, &plan.schedule.collective, size, policy.into())
+                    .unwrap();
+                let time = simulate::simulate(&plan, size, policy, "circuit")
+                    .unwrap()
+                    .time;
+                assert!(
+                    time >= bound.time,
+                    "{kind} on {options}, {policy:?}: {time} below {bound:?}"
+                );
+            }
+        }
+    }
+}
