@@ -36,3 +36,5 @@ pub mod outcome;
 pub mod simulate;
 
 pub mod planner;
+
+pub mod workload;

@@ -20,6 +20,7 @@ mod tidy;
 mod units;
 mod verify;
 mod wavelengths;
+mod workload;
 mod wrht;
 
 use opticoll::collective::{Collective, CollectiveKind};

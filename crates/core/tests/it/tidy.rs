@@ -57,6 +57,17 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "simulate",
         ],
     ),
+    (
+        "workload",
+        &[
+            "spec",
+            "units",
+            "fabric",
+            "collective",
+            "schedule",
+            "algorithm",
+        ],
+    ),
 ];
 
 /// Engines inside `simulate` do not import each other.
