@@ -1,18 +1,31 @@
-//! Traces: readers, checks, replays.
+//! Traces: readers, checks, replays, and the cost of light paths.
 
+mod goal;
+mod light_paths;
+mod malformed;
 mod real;
+mod semantics;
+mod time_independent;
 
-use std::fs;
-use std::io::Read;
-use std::path::Path;
+use opticoll::workload::cost::CostModel;
+use opticoll::workload::csv;
+use opticoll::workload::error::TraceError;
+use opticoll::workload::expand::{Algorithms, expand};
+use opticoll::workload::program::Program;
+use opticoll::workload::replay::{Replayed, Settings, replay};
 
-/// The event table of a real run of 16 ranks.
-fn table(application: &str) -> String {
-    let name = format!("tests/data/traces/{application}.A.16.csv.zst");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
-    let packed = fs::read(path).unwrap();
-    let mut text = String::new();
-    let mut decoder = ruzstd::decoding::StreamingDecoder::new(&packed[..]).unwrap();
-    decoder.read_to_string(&mut text).unwrap();
-    text
+fn run(program: &Program, model: &mut impl CostModel) -> Replayed {
+    let settings = Settings {
+        timeline: true,
+        ..Settings::default()
+    };
+    replay(program, model, settings).unwrap()
+}
+
+/// The program of an event table of `ranks` ranks whose rows are `rank,call,peer,send_bytes,recv_bytes,tag,
+/// comm,req,compute_ns`. The first row is line 3.
+fn program_of(ranks: u32, rows: &str) -> Result<Program, TraceError> {
+    let header = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns";
+    let text = format!("# app=test ranks={ranks}\n{header}\n{rows}");
+    expand(&csv::read(&text)?, &Algorithms::default())
 }

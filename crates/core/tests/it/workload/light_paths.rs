@@ -1,0 +1,317 @@
+//! The formulas of port-limited collectives against a slow simulation of set-up, use and release, and
+//! against worked values.
+
+use std::collections::BTreeSet;
+
+use opticoll::units::{Bytes, Rate, Time};
+use opticoll::workload::light_path::{Algorithm, LightPathError, PathCost, Paths, collective_time};
+
+const ALL: [Algorithm; 4] = [
+    Algorithm::Linear,
+    Algorithm::Ring,
+    Algorithm::RecursiveDoubling,
+    Algorithm::BinomialTree,
+];
+
+/// 100 us, 1 Gb/s, 10 ms.
+fn cost() -> PathCost {
+    PathCost {
+        latency: Time::from_ps(100_000_000),
+        rate: Rate::from_bits_per_second(1_000_000_000).unwrap(),
+        set_up: Time::from_ps(10_000_000_000),
+    }
+}
+
+/// A message from one rank to another, so many bytes.
+type Sent = (usize, usize, u64);
+
+/// Who sends what to whom in each step.
+fn steps(algorithm: Algorithm, ranks: usize, bytes: u64) -> Vec<Vec<Sent>> {
+    let block = bytes / ranks as u64;
+    let rounds = (0..usize::BITS)
+        .filter(|&round| 1 << round < ranks)
+        .collect::<Vec<u32>>();
+    match algorithm {
+        Algorithm::Linear => (1..ranks).map(|other| vec![(0, other, bytes)]).collect(),
+        Algorithm::Ring => {
+            let step: Vec<Sent> = (0..ranks)
+                .map(|rank| (rank, (rank + 1) % ranks, block))
+                .collect();
+            vec![step; ranks - 1]
+        }
+        Algorithm::RecursiveDoubling => rounds
+            .iter()
+            .map(|&round| {
+                (0..ranks)
+                    .map(|rank| (rank, rank ^ (1 << round), block << round))
+                    .collect()
+            })
+            .collect(),
+        // Rank r < 2^i hands on to r + 2^i.
+        Algorithm::BinomialTree => rounds
+            .iter()
+            .map(|&round| {
+                let held = 1usize << round;
+                let pairs = (0..held).filter(|rank| rank + held < ranks);
+                pairs.map(|rank| (rank, rank + held, bytes)).collect()
+            })
+            .collect(),
+    }
+}
+
+fn peers_fit(messages: &[Sent], ranks: usize, ports: usize) -> bool {
+    let mut peers = vec![BTreeSet::new(); ranks];
+    for &(from, to, _) in messages {
+        peers[from].insert(to);
+        peers[to].insert(from);
+    }
+    peers.iter().all(|peers| peers.len() <= ports)
+}
+
+/// Cuts a step that needs more ports than there are into parts, pair by pair, each into the first part
+/// that has a port for it at both ends.
+fn parts(step: &[Sent], ranks: usize, ports: usize) -> Vec<Vec<Sent>> {
+    if peers_fit(step, ranks, ports) {
+        return vec![step.to_vec()];
+    }
+    let mut parts: Vec<Vec<Sent>> = Vec::new();
+    for &message in step {
+        let fits = |part: &Vec<Sent>| peers_fit(&[&part[..], &[message]].concat(), ranks, ports);
+        match parts.iter_mut().find(|part| fits(part)) {
+            Some(part) => part.push(message),
+            None => parts.push(vec![message]),
+        }
+    }
+    parts
+}
+
+/// Every rank has a clock. Rounds form a group while no rank has more peers than ports; whoever takes part
+/// in a group spends half the set-up before it and half after it; a message begins when both are ready.
+/// The parts of a step that is cut are taken by all ranks in turn.
+fn simulate(algorithm: Algorithm, ranks: usize, bytes: u64, ports: usize) -> Time {
+    let mut groups: Vec<Vec<Vec<Sent>>> = Vec::new();
+    let mut cut = false;
+    for step in steps(algorithm, ranks, bytes) {
+        let parts = parts(&step, ranks, ports);
+        cut |= parts.len() > 1;
+        for part in &parts {
+            let group = groups.last().filter(|_| parts.len() == 1);
+            let together = group.map(|group| [&group.concat()[..], part].concat());
+            match together.filter(|together| peers_fit(together, ranks, ports)) {
+                Some(_) => groups.last_mut().unwrap().push(part.clone()),
+                None => groups.push(vec![part.clone()]),
+            }
+        }
+    }
+    let half = cost().set_up.ps() / 2;
+    let mut clock = vec![0u64; ranks];
+    for group in groups {
+        if cut {
+            let latest = *clock.iter().max().unwrap();
+            clock.fill(latest);
+        }
+        let all = group.concat();
+        let takes_part = |rank: usize| all.iter().any(|&(from, to, _)| from == rank || to == rank);
+        let members: Vec<usize> = (0..ranks).filter(|&rank| takes_part(rank)).collect();
+        members.iter().for_each(|&rank| clock[rank] += half);
+        for round in group {
+            let before = clock.clone();
+            for (from, to, bytes) in round {
+                let ready = before[from].max(before[to]);
+                // 8 ns per byte.
+                let end = ready + cost().latency.ps() + bytes * 8_000;
+                clock[from] = clock[from].max(end);
+                clock[to] = clock[to].max(end);
+            }
+        }
+        members.iter().for_each(|&rank| clock[rank] += half);
+    }
+    Time::from_ps(clock.into_iter().max().unwrap())
+}
+
+#[test]
+fn formulas_are_the_time_of_setting_up_using_and_releasing() {
+    for ranks in 2..=64u32 {
+        // A kilobyte for each rank, or so.
+        let bytes = u64::from(ranks) * 1000;
+        for algorithm in ALL {
+            for ports in 1..=6 {
+                let found = collective_time(
+                    algorithm,
+                    ranks,
+                    Bytes::new(bytes),
+                    cost(),
+                    Paths::Ports(ports),
+                );
+                let case = format!("{algorithm:?}, {ranks} ranks, {ports} ports");
+                if algorithm == Algorithm::RecursiveDoubling && !ranks.is_power_of_two() {
+                    assert_eq!(found, Err(LightPathError::NoPower { ranks }), "{case}");
+                    continue;
+                }
+                let expected = simulate(algorithm, ranks as usize, bytes, ports as usize);
+                assert_eq!(found, Ok(expected), "{case}");
+            }
+        }
+    }
+}
+
+/// Among 64 ranks, in microseconds: ideal, naive, 2, 3 and 4 ports.
+#[test]
+fn formulas_give_the_worked_values() {
+    let cases = [
+        (
+            Algorithm::Linear,
+            1_000,
+            [Some(6_804), Some(636_804), None, None, Some(166_804)],
+        ),
+        (
+            Algorithm::BinomialTree,
+            1_000,
+            [
+                Some(648),
+                Some(60_648),
+                Some(30_648),
+                Some(20_648),
+                Some(20_648),
+            ],
+        ),
+        (
+            Algorithm::Linear,
+            100_000,
+            [Some(56_700), Some(686_700), None, None, Some(216_700)],
+        ),
+        (
+            Algorithm::BinomialTree,
+            100_000,
+            [
+                Some(5_400),
+                Some(65_400),
+                Some(35_400),
+                Some(25_400),
+                Some(25_400),
+            ],
+        ),
+        (
+            Algorithm::Linear,
+            1_000_000,
+            [Some(510_300), Some(1_140_300), None, None, Some(670_300)],
+        ),
+        (
+            Algorithm::Ring,
+            1_000_000,
+            [
+                Some(14_175),
+                Some(1_288_350),
+                Some(24_175),
+                Some(24_175),
+                Some(24_175),
+            ],
+        ),
+        (
+            Algorithm::RecursiveDoubling,
+            1_000_000,
+            [
+                Some(8_475),
+                Some(68_475),
+                Some(38_475),
+                Some(28_475),
+                Some(28_475),
+            ],
+        ),
+        (
+            Algorithm::BinomialTree,
+            1_000_000,
+            [
+                Some(48_600),
+                Some(108_600),
+                Some(78_600),
+                Some(68_600),
+                Some(68_600),
+            ],
+        ),
+        (
+            Algorithm::Linear,
+            10_000_000,
+            [
+                Some(5_046_300),
+                Some(5_676_300),
+                None,
+                None,
+                Some(5_206_300),
+            ],
+        ),
+        (
+            Algorithm::Ring,
+            10_000_000,
+            [
+                Some(85_050),
+                Some(1_430_100),
+                Some(95_050),
+                Some(95_050),
+                Some(95_050),
+            ],
+        ),
+        (
+            Algorithm::RecursiveDoubling,
+            10_000_000,
+            [
+                Some(79_350),
+                Some(139_350),
+                Some(109_350),
+                Some(99_350),
+                Some(99_350),
+            ],
+        ),
+        (
+            Algorithm::BinomialTree,
+            10_000_000,
+            [
+                Some(480_600),
+                Some(540_600),
+                Some(510_600),
+                Some(500_600),
+                Some(500_600),
+            ],
+        ),
+    ];
+    let management = [
+        Paths::Ideal,
+        Paths::Naive,
+        Paths::Ports(2),
+        Paths::Ports(3),
+        Paths::Ports(4),
+    ];
+    for (algorithm, bytes, expected) in cases {
+        for (paths, microseconds) in management.into_iter().zip(expected) {
+            let Some(microseconds) = microseconds else {
+                continue;
+            };
+            let found = collective_time(algorithm, 64, Bytes::new(bytes), cost(), paths);
+            let expected = Time::from_ps(microseconds * 1_000_000);
+            assert_eq!(
+                found,
+                Ok(expected),
+                "{algorithm:?}, {bytes} bytes, {paths:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_has_no_formula_is_refused() {
+    let time = |algorithm, ranks, bytes, paths| {
+        collective_time(algorithm, ranks, Bytes::new(bytes), cost(), paths).map(Time::ps)
+    };
+    let nothing = |ranks, ports| Err(LightPathError::Nothing { ranks, ports });
+    assert_eq!(time(Algorithm::Linear, 0, 8, Paths::Naive), nothing(0, 1));
+    assert_eq!(
+        time(Algorithm::Linear, 4, 8, Paths::Ports(0)),
+        nothing(4, 0)
+    );
+    assert_eq!(time(Algorithm::Linear, 1, 8, Paths::Naive), Ok(0));
+    let blocks = Err(LightPathError::Blocks {
+        bytes: Bytes::new(9),
+        ranks: 4,
+    });
+    assert_eq!(time(Algorithm::Ring, 4, 9, Paths::Naive), blocks);
+}
