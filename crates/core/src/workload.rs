@@ -12,7 +12,7 @@
 //! use opticoll::workload::expand::{Algorithms, expand};
 //! use opticoll::workload::{csv, replay};
 //! let text = "\
-//! # app=example ranks=2
+//! ## app=example ranks=2
 //! rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns
 //! 0,Send,1,8,0,7,0,,100
 //! 1,Recv,0,0,8,7,0,,40
