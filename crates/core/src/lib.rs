@@ -8,6 +8,7 @@
 
 mod spelling;
 
+pub mod hash;
 pub mod spec;
 pub mod units;
 

@@ -8,6 +8,7 @@
 pub mod circuit;
 pub mod closed_form;
 pub mod fluid;
+pub mod packet;
 
 use std::str::FromStr;
 

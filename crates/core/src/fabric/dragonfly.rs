@@ -196,6 +196,16 @@ impl Dragonfly {
         self.groups
     }
 
+    /// The number of routers in each group, a.
+    pub fn routers_per_group(&self) -> u32 {
+        self.routers_per_group
+    }
+
+    /// The number of ranks on each router, p.
+    pub fn terminals_per_router(&self) -> u32 {
+        self.terminals_per_router
+    }
+
     /// The router, and its global port, by which a group reaches another one directly.
     pub fn gateway(&self, group: u32, peer: u32) -> (u32, u32) {
         match self.arrangement {

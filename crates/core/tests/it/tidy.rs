@@ -8,13 +8,21 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("spelling", &[]),
     ("spec", &["spelling"]),
     ("units", &[]),
+    ("hash", &[]),
     ("network", &["units"]),
     ("fabric", &["spelling", "spec", "units", "network"]),
     ("collective", &["spelling", "units"]),
     ("schedule", &["collective"]),
     (
         "algorithm",
-        &["spelling", "spec", "fabric", "collective", "schedule"],
+        &[
+            "spelling",
+            "spec",
+            "hash",
+            "fabric",
+            "collective",
+            "schedule",
+        ],
     ),
     ("plan", &["units", "fabric", "collective", "schedule"]),
     ("route", &["fabric", "schedule"]),
@@ -30,6 +38,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "spelling",
             "units",
+            "hash",
             "network",
             "fabric",
             "collective",
@@ -71,7 +80,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 
 /// Engines inside `simulate` do not import each other.
-const ENGINES: &[&str] = &["circuit", "closed_form", "fluid"];
+const ENGINES: &[&str] = &["circuit", "closed_form", "fluid", "packet"];
 
 #[test]
 fn imports_point_upwards_only() {

@@ -1,0 +1,165 @@
+//! What scatters down trees of leaders share.
+//!
+//! In each phase some ranks, each with blocks to hand on, scatter them along binomial trees, side by
+//! side: member v of a list gets from v without its lowest set bit the blocks of members v up to v
+//! plus that bit; senders serve the farthest first.
+
+use super::AlgorithmError;
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::Dragonfly;
+use crate::schedule::{Claims, Schedule, Transfer};
+
+/// A rank that receives in a phase, with the blocks for itself and those below it.
+pub(super) struct Member {
+    pub(super) leader: u32,
+    pub(super) blocks: Vec<u32>,
+}
+
+/// A scatter phase by phase.
+pub(super) struct Phases {
+    steps: Vec<Vec<Transfer>>,
+    first: usize,
+}
+
+impl Phases {
+    pub(super) fn new() -> Phases {
+        Phases {
+            steps: Vec::new(),
+            first: 0,
+        }
+    }
+
+    /// Opens the next phase: its trees begin when all steps so far are over.
+    pub(super) fn next(&mut self) {
+        self.first = self.steps.len();
+    }
+
+    /// Adds a tree to the open phase; its root is the first member.
+    pub(super) fn tree(&mut self, members: &[Member]) {
+        let depth = members.len().next_power_of_two().ilog2() as usize;
+        let needed = self.first + depth;
+        if self.steps.len() < needed {
+            self.steps.resize(needed, Vec::new());
+        }
+        for level in 0..depth {
+            let stride = 1 << (depth - 1 - level);
+            let step = &mut self.steps[self.first + level];
+            for sender in (0..members.len()).step_by(2 * stride) {
+                let below = (sender + stride).min(members.len())
+                    ..(sender + 2 * stride).min(members.len());
+                if let Some(receiver) = members.get(sender + stride) {
+                    let blocks = members[below].iter().flat_map(|member| &member.blocks);
+                    hand_on(
+                        step,
+                        members[sender].leader,
+                        receiver.leader,
+                        blocks.copied(),
+                    );
+                }
+            }
+        }
+    }
+
+    /// The schedule of all phases.
+    pub(super) fn schedule(self, dragonfly: &Dragonfly, root: u32) -> Result<Schedule, AlgorithmError> {
+        let shape = Shape::new(dragonfly);
+        let collective = Collective::new(CollectiveKind::Scatter, shape.ranks())?.with_root(root)?;
+        let mut schedule = Schedule::new(collective);
+        for step in self.steps {
+            schedule.begin_step();
+            for transfer in step {
+                schedule.push(transfer);
+            }
+        }
+        schedule.claims = Claims {
+            schedule_steps: Some(schedule.steps() as u32),
+            ..Claims::default()
+        };
+        Ok(schedule)
+    }
+}
+
+/// Transfers of blocks in ascending runs.
+fn hand_on(
+    step: &mut Vec<Transfer>,
+    source: u32,
+    destination: u32,
+    blocks: impl Iterator<Item = u32>,
+) {
+    let first = step.len();
+    for block in blocks {
+        match step[first..].last_mut() {
+            Some(run) if run.chunk + run.count == block => run.count += 1,
+            _ => step.push(Transfer::copy(block, source, destination)),
+        }
+    }
+}
+
+/// Who is where on a dragonfly.
+pub(super) struct Shape {
+    pub(super) groups: u32,
+    pub(super) routers: u32,
+    pub(super) terminals: u32,
+}
+
+impl Shape {
+    pub(super) fn new(dragonfly: &Dragonfly) -> Shape {
+        Shape {
+            groups: dragonfly.groups(),
+            routers: dragonfly.routers_per_group(),
+            terminals: dragonfly.terminals_per_router(),
+        }
+    }
+
+    pub(super) fn ranks(&self) -> u32 {
+        self.groups * self.routers * self.terminals
+    }
+
+    pub(super) fn group_of(&self, rank: u32) -> u32 {
+        rank / self.terminals / self.routers
+    }
+
+    /// The first rank of a router.
+    pub(super) fn first_of(&self, group: u32, router: u32) -> u32 {
+        (group * self.routers + router) * self.terminals
+    }
+
+    /// The ranks of a group.
+    pub(super) fn group(&self, group: u32) -> Vec<u32> {
+        let first = self.first_of(group, 0);
+        (first..first + self.routers * self.terminals).collect()
+    }
+
+    /// The other groups, counted on from one.
+    pub(super) fn groups_after(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
+        (1..self.groups).map(move |place| (group + place) % self.groups)
+    }
+
+    /// One leader per router of a group, each with its router's ranks, from the given leader's on.
+    pub(super) fn routers_from(&self, leader: u32) -> Vec<Member> {
+        let (group, own) = (self.group_of(leader), leader / self.terminals % self.routers);
+        (0..self.routers)
+            .map(|place| {
+                let first = self.first_of(group, (own + place) % self.routers);
+                Member {
+                    leader: if place == 0 { leader } else { first },
+                    blocks: (first..first + self.terminals).collect(),
+                }
+            })
+            .collect()
+    }
+
+    /// The ranks of the leader's router, from the leader on.
+    pub(super) fn terminals_from(&self, leader: u32) -> Vec<Member> {
+        let first = leader / self.terminals * self.terminals;
+        (0..self.terminals)
+            .map(|place| {
+                let rank = first + (leader - first + place) % self.terminals;
+                Member {
+                    leader: rank,
+                    blocks: vec![rank],
+                }
+            })
+            .collect()
+    }
+}

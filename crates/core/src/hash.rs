@@ -1,0 +1,27 @@
+//! Numbers that look random and are the same everywhere, on any simulator.
+
+/// The output function of SplitMix64 (Steele, Lea, Flood, Fast Splittable Pseudorandom Number
+/// Generators, 2014): a bijection of 64 bits that spreads neighbouring inputs.
+///
+/// ```
+/// // The first output of SplitMix64 with seed 0.
+/// assert_eq!(opticoll::hash::hash(0), 0xE220_A839_7B1D_CDAF);
+/// ```
+pub fn hash(value: u64) -> u64 {
+    let mut mixed = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+/// The numbers below `count` in an order drawn by Fisher and Yates's shuffle: for i = count - 1
+/// down to 1, x becomes hash(x), first `seed`, and places i and x mod (i + 1) are exchanged.
+pub fn shuffled(count: u32, seed: u64) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count).collect();
+    let mut state = seed;
+    for last in (1..order.len()).rev() {
+        state = hash(state);
+        order.swap(last, (state % (last as u64 + 1)) as usize);
+    }
+    order
+}

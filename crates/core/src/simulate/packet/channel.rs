@@ -1,0 +1,188 @@
+//! Chunks, and the virtual channels whose buffers they hold.
+//!
+//! A channel's occupancy is the number of chunks that hold a place of its buffer: waiting to be sent,
+//! on the wire, and arrived but not yet accepted further on. Credits on their way back are kept as
+//! times in a list and taken in when somebody looks; an event is only made for a credit that somebody
+//! waits for.
+
+use super::pool::{Linked, List, NONE, Pool};
+
+/// A piece of a packet: what is routed, buffered and sent as one.
+#[derive(Clone, Copy)]
+pub(super) struct Chunk {
+    next: u32,
+    pub(super) message: u32,
+    pub(super) destination: u32,
+    /// The link it came over last, and holds a buffer of.
+    pub(super) link: u32,
+    /// When its packet was made, in picoseconds.
+    pub(super) made: u64,
+    /// What its random choices are drawn from.
+    pub(super) draw: u64,
+    pub(super) bytes: u32,
+    /// The intermediate group that it is to visit; `NONE` if none or no more.
+    pub(super) detour: u32,
+    /// The channel of `link` whose buffer it holds.
+    pub(super) channel: u8,
+    /// Routers passed.
+    pub(super) routers: u8,
+    /// Local hops made in the group it started in.
+    pub(super) local_hops: u8,
+    /// Global hops made.
+    pub(super) global_hops: u8,
+    /// Whether it was sent by way of an intermediate group.
+    pub(super) detoured: bool,
+    /// Whether it is the last one of its message.
+    pub(super) last: bool,
+}
+
+impl Chunk {
+    pub(super) fn new(message: u32, destination: u32, bytes: u32, made: u64, draw: u64) -> Chunk {
+        Chunk {
+            next: NONE,
+            message,
+            destination,
+            link: NONE,
+            made,
+            draw,
+            bytes,
+            detour: NONE,
+            channel: 0,
+            routers: 0,
+            local_hops: 0,
+            global_hops: 0,
+            detoured: false,
+            last: false,
+        }
+    }
+}
+
+impl Linked for Chunk {
+    fn next(&self) -> u32 {
+        self.next
+    }
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
+/// A credit on its way back.
+#[derive(Clone, Copy)]
+pub(super) struct Credit {
+    time: u64,
+    next: u32,
+}
+
+impl Linked for Credit {
+    fn next(&self) -> u32 {
+        self.next
+    }
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
+/// Whether somebody waits for the next credit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// Nobody.
+    Unwanted,
+    /// Somebody, and no credit is on its way.
+    Wanted,
+    /// Somebody, and the event is on the agenda.
+    Scheduled,
+}
+
+/// A virtual channel of a link.
+#[derive(Clone, Copy)]
+pub(super) struct Channel {
+    /// Accepted chunks that wait for the link.
+    pub(super) queue: List,
+    /// Chunks that wait for a place in the buffer; they still hold one of the link before.
+    pub(super) wait: List,
+    credits: List,
+    pub(super) waiting: u32,
+    pub(super) occupied: u32,
+    pub(super) capacity: u32,
+    pub(super) wake: Wake,
+}
+
+/// All virtual channels: those of link l are `l << shift` and the following.
+pub(super) struct Channels {
+    pub(super) list: Vec<Channel>,
+    pub(super) shift: u32,
+    credits: Pool<Credit>,
+}
+
+impl Channels {
+    /// `per_link` channels on each link, each with the link's capacity in chunks.
+    pub(super) fn new(per_link: u32, capacities: impl Iterator<Item = u32>) -> Channels {
+        let shift = per_link.next_power_of_two().ilog2();
+        let channel = |capacity| Channel {
+            queue: List::EMPTY,
+            wait: List::EMPTY,
+            credits: List::EMPTY,
+            waiting: 0,
+            occupied: 0,
+            capacity,
+            wake: Wake::Unwanted,
+        };
+        let list = capacities.flat_map(|capacity| vec![channel(capacity); 1 << shift]);
+        Channels {
+            list: list.collect(),
+            shift,
+            credits: Pool::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn number(&self, link: u32, channel: u32) -> u32 {
+        (link << self.shift) + channel
+    }
+
+    /// Chunks that hold or wait for a buffer of the link's channels.
+    pub(super) fn load(&mut self, link: u32, now: u64) -> u32 {
+        let first = link << self.shift;
+        (first..first + (1 << self.shift))
+            .map(|number| {
+                self.take_credits(number, now);
+                let channel = &self.list[number as usize];
+                channel.occupied + channel.waiting
+            })
+            .sum()
+    }
+
+    /// Takes in the credits that have come back.
+    #[inline]
+    pub(super) fn take_credits(&mut self, number: u32, now: u64) {
+        let channel = &mut self.list[number as usize];
+        while channel.credits.head != NONE {
+            let credit = channel.credits.head;
+            if self.credits[credit].time > now {
+                break;
+            }
+            channel.credits.pop(&self.credits);
+            self.credits.remove(credit);
+            channel.occupied -= 1;
+        }
+    }
+
+    /// Sends a credit back that comes at `time`, never before one sent earlier; returns when it does.
+    #[inline]
+    pub(super) fn send_credit(&mut self, number: u32, now: u64, time: u64) -> u64 {
+        self.take_credits(number, now);
+        let channel = &mut self.list[number as usize];
+        let last = channel.credits.tail(&self.credits);
+        let time = last.map_or(time, |credit| credit.time.max(time));
+        let credit = self.credits.add(Credit { time, next: NONE });
+        channel.credits.push(&mut self.credits, credit);
+        time
+    }
+
+    /// When the next credit comes back.
+    #[inline]
+    pub(super) fn next_credit(&self, number: u32) -> Option<u64> {
+        let head = self.list[number as usize].credits.head;
+        (head != NONE).then(|| self.credits[head].time)
+    }
+}

@@ -1,0 +1,125 @@
+//! Things in arrays that refer to one another by number: places that are used again, and lists
+//! through them.
+
+/// No place.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A thing that can stand in a list.
+pub(super) trait Linked: Copy {
+    fn next(&self) -> u32;
+    fn set_next(&mut self, next: u32);
+}
+
+/// Places; a free one is used before a new one is made.
+pub(super) struct Pool<T> {
+    places: Vec<T>,
+    free: u32,
+    used: usize,
+}
+
+impl<T: Linked> Pool<T> {
+    pub(super) fn new() -> Pool<T> {
+        Pool {
+            places: Vec::new(),
+            free: NONE,
+            used: 0,
+        }
+    }
+
+    /// The number of places in use.
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, thing: T) -> u32 {
+        self.used += 1;
+        let place = self.free;
+        if place == NONE {
+            self.places.push(thing);
+            return (self.places.len() - 1) as u32;
+        }
+        self.free = self.places[place as usize].next();
+        self.places[place as usize] = thing;
+        place
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, place: u32) {
+        self.used -= 1;
+        self.places[place as usize].set_next(self.free);
+        self.free = place;
+    }
+}
+
+impl<T> std::ops::Index<u32> for Pool<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, place: u32) -> &T {
+        &self.places[place as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Pool<T> {
+    #[inline]
+    fn index_mut(&mut self, place: u32) -> &mut T {
+        &mut self.places[place as usize]
+    }
+}
+
+/// First come, first served.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct List {
+    pub(super) head: u32,
+    tail: u32,
+}
+
+impl List {
+    pub(super) const EMPTY: List = List {
+        head: NONE,
+        tail: NONE,
+    };
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+
+    #[inline]
+    pub(super) fn push<T: Linked>(&mut self, pool: &mut Pool<T>, place: u32) {
+        pool[place].set_next(NONE);
+        if self.head == NONE {
+            self.head = place;
+        } else {
+            pool[self.tail].set_next(place);
+        }
+        self.tail = place;
+    }
+
+    /// The last.
+    #[inline]
+    pub(super) fn tail<T: Linked>(&self, pool: &Pool<T>) -> Option<T> {
+        (self.head != NONE).then(|| pool[self.tail])
+    }
+
+    /// Takes the first; there is one.
+    #[inline]
+    pub(super) fn pop<T: Linked>(&mut self, pool: &Pool<T>) -> u32 {
+        let place = self.head;
+        self.head = pool[place].next();
+        place
+    }
+
+    /// All members, first to last.
+    pub(super) fn members<'a, T: Linked>(
+        &self,
+        pool: &'a Pool<T>,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let first = (self.head != NONE).then_some(self.head);
+        std::iter::successors(first, |&place| {
+            let next = pool[place].next();
+            (next != NONE).then_some(next)
+        })
+    }
+}

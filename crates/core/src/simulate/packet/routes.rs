@@ -1,0 +1,21 @@
+//! Which link and virtual channel a chunk takes next.
+
+use super::channel::{Channels, Chunk};
+
+/// A rule of routing.
+pub(super) trait Routes {
+    /// A message begins; it keeps its number until its last chunk has arrived.
+    fn begin(&mut self, _message: u32, _source: u32, _destination: u32) {}
+
+    /// The link and the channel on it that a chunk takes which stands at a router.
+    fn next(
+        &self,
+        chunk: &mut Chunk,
+        router: u32,
+        channels: &mut Channels,
+        now: u64,
+    ) -> (u32, u32);
+
+    /// Virtual channels that the rule uses on a link.
+    fn channels(&self) -> u32;
+}

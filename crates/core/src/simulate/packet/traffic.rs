@@ -1,0 +1,167 @@
+//! Traffic that no schedule asks for: every terminal sends messages at a fixed period.
+//!
+//! Terminal i of N sends its message j at s_i + j T. All draws come from one hash, so that any
+//! simulator can make the same traffic. With seed z, M messages each and T in whole nanoseconds,
+//!
+//! ```text
+//! hash(x):    the output function of SplitMix64 on x
+//! foreground: s_i = 1 + hash(7919 z + i) mod T ns
+//!             uniform: message j of i goes to (i + 1 + hash(i M + j + 2^28 z) mod (N - 1)) mod N
+//! background: s_i = 1 + hash(104729 z + i) mod T ns
+//!             uniform: (i + 1 + hash(182 * 2^40 xor (1000003 i + j)) mod (N - 1)) mod N
+//! ```
+//!
+//! (multiplication and addition modulo 2^64). Fixed partners: [`Pattern::Shift`] sends to i + k;
+//! [`Pattern::Nearest`] to i + 1; [`Pattern::Permutation`] along a cycle through all terminals in
+//! the order of [`shuffled`]. [`Pattern::HotSpot`] sends a message to the hot terminal where
+//! hash(x + 1) mod 100 is below the percentage, x the argument of its uniform draw, and
+//! to a uniform one otherwise; the hot terminal itself sends to uniform ones.
+
+use crate::hash::{hash, shuffled};
+use crate::units::{Bytes, Time};
+
+/// To whom terminals send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pattern {
+    /// To any other terminal, each as likely.
+    Uniform,
+    /// To the terminal so many places on; by the size of a group it is the dragonfly's worst case.
+    Shift(u32),
+    /// Along a random cycle through all terminals.
+    Permutation,
+    /// To the next terminal.
+    Nearest,
+    /// Some of the messages, in percent, to one terminal, the others to any.
+    HotSpot {
+        /// The terminal.
+        terminal: u32,
+        /// From 0 to 100.
+        percent: u32,
+    },
+}
+
+/// Which draws traffic takes, so that two kinds at once differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Draws {
+    /// Those of traffic that is measured.
+    Foreground,
+    /// Those of traffic beside a collective.
+    Background,
+}
+
+/// Messages of one size at one period from every terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traffic {
+    /// To whom.
+    pub pattern: Pattern,
+    /// Bytes of each message.
+    pub size: Bytes,
+    /// From one message of a terminal to its next, at least 1 ns; draws use its whole nanoseconds.
+    pub period: Time,
+    /// Messages of each terminal; `None` goes on until the collective ends.
+    pub messages: Option<u32>,
+    /// No terminal sends before.
+    pub start: Time,
+    /// Which draws.
+    pub draws: Draws,
+    /// What the draws depend on.
+    pub seed: u64,
+}
+
+/// Traffic on its way: how many messages each terminal has sent.
+pub(super) struct Stream {
+    traffic: Traffic,
+    terminals: u32,
+    sent: Vec<u32>,
+    /// The partner of each terminal, of a permutation.
+    partners: Vec<u32>,
+}
+
+impl Stream {
+    pub(super) fn new(traffic: Traffic, terminals: u32) -> Stream {
+        let mut partners = Vec::new();
+        if traffic.pattern == Pattern::Permutation {
+            let cycle = shuffled(terminals, traffic.seed);
+            partners = vec![0; cycle.len()];
+            for (place, &terminal) in cycle.iter().enumerate() {
+                partners[terminal as usize] = cycle[(place + 1) % cycle.len()];
+            }
+        }
+        Stream {
+            traffic,
+            terminals,
+            sent: vec![0; terminals as usize],
+            partners,
+        }
+    }
+
+    pub(super) fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    /// When a terminal sends first, in picoseconds.
+    pub(super) fn first(&self, terminal: u32) -> u64 {
+        let prime: u64 = match self.traffic.draws {
+            Draws::Foreground => 7919,
+            Draws::Background => 104_729,
+        };
+        let draw = hash(
+            prime
+                .wrapping_mul(self.traffic.seed)
+                .wrapping_add(terminal.into()),
+        );
+        let period_ns = (self.traffic.period.ps() / 1000).max(1);
+        self.traffic.start.ps() + 1000 * (1 + draw % period_ns)
+    }
+
+    /// The destination of a terminal's next message, and whether more follow.
+    pub(super) fn next(&mut self, terminal: u32) -> (u32, bool) {
+        let message = self.sent[terminal as usize];
+        self.sent[terminal as usize] += 1;
+        let more = self
+            .traffic
+            .messages
+            .is_none_or(|count| message + 1 < count);
+        (self.destination(terminal, message), more)
+    }
+
+    fn destination(&self, terminal: u32, message: u32) -> u32 {
+        match self.traffic.pattern {
+            Pattern::Uniform => self.uniform(terminal, message),
+            Pattern::Shift(places) => {
+                let sum = u64::from(terminal) + u64::from(places);
+                (sum % u64::from(self.terminals)) as u32
+            }
+            Pattern::Permutation => self.partners[terminal as usize],
+            Pattern::Nearest => (terminal + 1) % self.terminals,
+            Pattern::HotSpot {
+                terminal: hot,
+                percent,
+            } => {
+                let draw = hash(self.argument(terminal, message).wrapping_add(1));
+                if terminal != hot && draw % 100 < u64::from(percent) {
+                    hot
+                } else {
+                    self.uniform(terminal, message)
+                }
+            }
+        }
+    }
+
+    fn uniform(&self, terminal: u32, message: u32) -> u32 {
+        let others = u64::from(self.terminals) - 1;
+        let offset = hash(self.argument(terminal, message)) % others;
+        ((u64::from(terminal) + 1 + offset) % u64::from(self.terminals)) as u32
+    }
+
+    fn argument(&self, terminal: u32, message: u32) -> u64 {
+        let (terminal, message) = (u64::from(terminal), u64::from(message));
+        match self.traffic.draws {
+            Draws::Foreground => {
+                let messages = u64::from(self.traffic.messages.unwrap_or(0));
+                (terminal * messages + message).wrapping_add(self.traffic.seed << 28)
+            }
+            Draws::Background => (0xB6 << 40) ^ (terminal * 1_000_003 + message),
+        }
+    }
+}
