@@ -1,7 +1,8 @@
 //! Runs the dragonfly workloads of which CODES's results are known, and prints both side by side.
 //!
 //! `cargo run --release --example dragonfly_peer [CASE...]`: all cases whose name contains one of the
-//! words; without words all of at most 1056 terminals.
+//! words; without words all of at most 1056 terminals. SEED and JITTER in the environment are seeds of
+//! the choices of routing and of drawn delays.
 
 use std::time::Instant;
 
@@ -39,6 +40,8 @@ fn options(packet: u64, chunk: u64, kib: [u64; 3]) -> Options {
             global: Bytes::new(kib[1] << 10),
             terminal: Bytes::new(kib[2] << 10),
         },
+        seed: from_environment("SEED").unwrap_or(1),
+        jitter: from_environment("JITTER"),
         ..Options::default()
     }
 }
@@ -61,7 +64,13 @@ impl Report {
         self.asked.iter().any(|word| name.contains(word))
     }
 
-    fn run(&self, name: &str, fabric: &Fabric, work: &Work<'_>, options: &Options) -> PacketOutcome {
+    fn run(
+        &self,
+        name: &str,
+        fabric: &Fabric,
+        work: &Work<'_>,
+        options: &Options,
+    ) -> PacketOutcome {
         let start = Instant::now();
         let outcome = packet::simulate(fabric, work, options).expect("a result");
         let seconds = start.elapsed().as_secs_f64();
@@ -86,6 +95,11 @@ fn us(time: Time) -> f64 {
     time.ps() as f64 / 1e6
 }
 
+/// A number from the environment: SEED for the choices of routing, JITTER for drawn delays.
+fn from_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
 fn calibration(report: &Report) {
     if !report.wanted("single") {
         return;
@@ -98,10 +112,13 @@ fn calibration(report: &Report) {
     ];
     for (bytes, row) in peer {
         for (destination, peer) in [1, 6, 72, 78].into_iter().zip(row) {
-            let mut schedule = Schedule::new(
-                Collective::new(CollectiveKind::Scatter, 5256).expect("ranks"),
-            );
-            schedule.push(opticoll::schedule::Transfer::copy(destination, 0, destination));
+            let mut schedule =
+                Schedule::new(Collective::new(CollectiveKind::Scatter, 5256).expect("ranks"));
+            schedule.push(opticoll::schedule::Transfer::copy(
+                destination,
+                0,
+                destination,
+            ));
             let collective = packet::Collective::new(&schedule, Bytes::new(bytes));
             let work = Work {
                 collective: Some(collective),
@@ -126,13 +143,48 @@ fn traffic(report: &Report) {
     // p, routing, last, mean finish, mean and max message, mean and max chunk, routers, minimal
     type Row = (u32, Routing, [f64; 7], u64);
     let rows: &[Row] = &[
-        (2, Routing::Minimal, [101.932, 100.158, 1.2509, 3.2465, 0.9749, 3.2341, 3.349], 28_800),
-        (2, Routing::Adaptive, [101.514, 100.223, 1.3324, 3.0214, 1.0144, 3.0090, 4.018], 18_896),
-        (2, Routing::NonMinimal, [101.815, 100.508, 1.6747, 3.9568, 1.3086, 3.9447, 4.810], 0),
-        (4, Routing::Minimal, [102.441, 100.354, 1.4012, 5.2871, 1.0983, 5.2751, 3.695], 422_400),
-        (4, Routing::Adaptive, [101.973, 100.436, 1.4871, 3.8386, 1.1403, 3.8265, 4.520], 244_900),
-        (4, Routing::NonMinimal, [102.952, 100.936, 2.0078, 7.8019, 1.5712, 7.7896, 5.483], 0),
-        (6, Routing::Minimal, [102.974, 100.421, 1.4553, 5.5266, 1.1442, 5.5147, 3.808], 2_102_400),
+        (
+            2,
+            Routing::Minimal,
+            [101.932, 100.158, 1.2509, 3.2465, 0.9749, 3.2341, 3.349],
+            28_800,
+        ),
+        (
+            2,
+            Routing::Adaptive,
+            [101.514, 100.223, 1.3324, 3.0214, 1.0144, 3.0090, 4.018],
+            18_896,
+        ),
+        (
+            2,
+            Routing::NonMinimal,
+            [101.815, 100.508, 1.6747, 3.9568, 1.3086, 3.9447, 4.810],
+            0,
+        ),
+        (
+            4,
+            Routing::Minimal,
+            [102.441, 100.354, 1.4012, 5.2871, 1.0983, 5.2751, 3.695],
+            422_400,
+        ),
+        (
+            4,
+            Routing::Adaptive,
+            [101.973, 100.436, 1.4871, 3.8386, 1.1403, 3.8265, 4.520],
+            244_900,
+        ),
+        (
+            4,
+            Routing::NonMinimal,
+            [102.952, 100.936, 2.0078, 7.8019, 1.5712, 7.7896, 5.483],
+            0,
+        ),
+        (
+            6,
+            Routing::Minimal,
+            [102.974, 100.421, 1.4553, 5.5266, 1.1442, 5.5147, 3.808],
+            2_102_400,
+        ),
     ];
     for (p, routing, peer, minimal) in rows {
         let fabric = dragonfly(*p);
@@ -141,7 +193,11 @@ fn traffic(report: &Report) {
             continue;
         }
         let work = Work {
-            traffic: vec![Traffic::uniform(Bytes::new(2048), Time::from_ps(1_000_000), 100)],
+            traffic: vec![Traffic::uniform(
+                Bytes::new(2048),
+                Time::from_ps(1_000_000),
+                100,
+            )],
             ..Work::default()
         };
         let options = Options {
@@ -170,7 +226,11 @@ fn traffic(report: &Report) {
         for ((name, ours), peer) in names.into_iter().zip(ours).zip(peer) {
             line(name, ours, *peer);
         }
-        line("minimal chunks", outcome.minimal_chunks as f64, *minimal as f64);
+        line(
+            "minimal chunks",
+            outcome.minimal_chunks as f64,
+            *minimal as f64,
+        );
     }
     for (routing, peer) in [
         (Routing::Minimal, [653.3, 304.3, 603.6, 3.750]),
@@ -196,7 +256,11 @@ fn traffic(report: &Report) {
         };
         let outcome = report.run(&name, &fabric, &work, &options);
         line("last delivery us", us(outcome.time), peer[0]);
-        line("mean message us", us(outcome.message_latency.mean()), peer[1]);
+        line(
+            "mean message us",
+            us(outcome.message_latency.mean()),
+            peer[1],
+        );
         line("max message us", us(outcome.message_latency.max()), peer[2]);
         line("routers per chunk", outcome.mean_routers(), peer[3]);
     }
@@ -207,7 +271,11 @@ fn rings(report: &Report) {
     let natural = named(CollectiveKind::AllGather, "ring", 1056);
     let tar = tar::all_gather(shape(&fabric)).expect("a schedule");
     for (name, schedule, peer) in [
-        ("natural", natural, [24548.9, 19317.0, 12.969, 93.853, 1.303]),
+        (
+            "natural",
+            natural,
+            [24548.9, 19317.0, 12.969, 93.853, 1.303],
+        ),
         ("TAR", tar, [13710.6, 13704.6, 12.990, 26.432, 1.250]),
     ] {
         let name = format!("W2 1056 {name}");
@@ -222,7 +290,11 @@ fn rings(report: &Report) {
         let outcome = report.run(&name, &fabric, &work, &options(4096, 4096, [64, 64, 64]));
         line("finish us", us(outcome.time), peer[0]);
         line("mean finish us", us(outcome.mean_finish()), peer[1]);
-        line("mean message us", us(outcome.message_latency.mean()), peer[2]);
+        line(
+            "mean message us",
+            us(outcome.message_latency.mean()),
+            peer[2],
+        );
         line("max message us", us(outcome.message_latency.max()), peer[3]);
         line("routers per chunk", outcome.mean_routers(), peer[4]);
     }
@@ -234,7 +306,12 @@ fn rings(report: &Report) {
             collective: Some(collective),
             ..Work::default()
         };
-        let outcome = report.run("W3 5256", &fabric, &work, &options(1024, 1024, [16, 32, 16]));
+        let outcome = report.run(
+            "W3 5256",
+            &fabric,
+            &work,
+            &options(1024, 1024, [16, 32, 16]),
+        );
         println!("    finish {:.1} us", us(outcome.time));
     }
 }
@@ -246,7 +323,12 @@ fn sweep(report: &Report) {
         (2, 64, false, [9.28, 8.53, 16.66, 6.56, 4.70, 0.0]),
         (2, 1 << 10, false, [31.25, 29.39, 59.80, 80.31, 38.29, 0.0]),
         (2, 4 << 10, false, [111.9, 69.16, 235.4, 370.0, 139.1, 0.0]),
-        (2, 64 << 10, false, [1676.8, 926.9, 3706.9, 6843.0, 2385.8, 0.0]),
+        (
+            2,
+            64 << 10,
+            false,
+            [1676.8, 926.9, 3706.9, 6843.0, 2385.8, 0.0],
+        ),
         (2, 64, true, [17.36, 17.61, 0.0, 8.23, 0.0, 0.0]),
         (4, 64, false, [113.0, 109.5, 273.5, 236.5, 51.2, 0.0]),
         (4, 1 << 10, false, [404.2, 396.0, 0.0, 4132.5, 795.3, 758.3]),
@@ -294,14 +376,63 @@ fn scatters(report: &Report) {
     // p, chunk, small buffers, background, rule, then LIN, TREE, GLF, LLF
     type Row = (u32, u64, bool, bool, RouterDelay, [f64; 4]);
     let rows: &[Row] = &[
-        (6, 256, false, false, Pipelined, [972.1, 1066.2, 1065.6, 993.7]),
-        (6, 256, false, false, OccupiesPort, [1131.7, 2103.7, 2097.8, 2015.8]),
-        (6, 512, false, false, Pipelined, [969.6, 1062.7, 1061.5, 987.2]),
-        (6, 512, false, false, OccupiesPort, [976.8, 1581.1, 1577.4, 1490.0]),
-        (6, 512, true, false, Pipelined, [1040.9, 1074.9, 1073.8, 991.1]),
-        (6, 512, true, false, OccupiesPort, [1534.3, 1599.4, 1597.7, 1514.2]),
+        (
+            6,
+            256,
+            false,
+            false,
+            Pipelined,
+            [972.1, 1066.2, 1065.6, 993.7],
+        ),
+        (
+            6,
+            256,
+            false,
+            false,
+            OccupiesPort,
+            [1131.7, 2103.7, 2097.8, 2015.8],
+        ),
+        (
+            6,
+            512,
+            false,
+            false,
+            Pipelined,
+            [969.6, 1062.7, 1061.5, 987.2],
+        ),
+        (
+            6,
+            512,
+            false,
+            false,
+            OccupiesPort,
+            [976.8, 1581.1, 1577.4, 1490.0],
+        ),
+        (
+            6,
+            512,
+            true,
+            false,
+            Pipelined,
+            [1040.9, 1074.9, 1073.8, 991.1],
+        ),
+        (
+            6,
+            512,
+            true,
+            false,
+            OccupiesPort,
+            [1534.3, 1599.4, 1597.7, 1514.2],
+        ),
         (4, 256, false, true, Pipelined, [240.1, 281.7, 281.7, 269.1]),
-        (4, 256, false, true, OccupiesPort, [248.9, 563.6, 563.6, 568.7]),
+        (
+            4,
+            256,
+            false,
+            true,
+            OccupiesPort,
+            [248.9, 563.6, 563.6, 568.7],
+        ),
     ];
     for &(p, chunk, small, background, rule, peer) in rows {
         let fabric = dragonfly(p);
@@ -313,7 +444,9 @@ fn scatters(report: &Report) {
             ("LLF", llf::scatter(shape(&fabric), 0).expect("a schedule")),
         ];
         for ((name, schedule), peer) in schedules.iter().zip(peer) {
-            let name = format!("scatter {ranks} {name} chunk={chunk} small={small} {rule:?} background={background}");
+            let name = format!(
+                "scatter {ranks} {name} chunk={chunk} small={small} {rule:?} background={background}"
+            );
             if !report.wanted(&name) {
                 continue;
             }

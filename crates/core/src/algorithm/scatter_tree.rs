@@ -45,8 +45,8 @@ impl Phases {
             let stride = 1 << (depth - 1 - level);
             let step = &mut self.steps[self.first + level];
             for sender in (0..members.len()).step_by(2 * stride) {
-                let below = (sender + stride).min(members.len())
-                    ..(sender + 2 * stride).min(members.len());
+                let below =
+                    (sender + stride).min(members.len())..(sender + 2 * stride).min(members.len());
                 if let Some(receiver) = members.get(sender + stride) {
                     let blocks = members[below].iter().flat_map(|member| &member.blocks);
                     hand_on(
@@ -61,9 +61,14 @@ impl Phases {
     }
 
     /// The schedule of all phases.
-    pub(super) fn schedule(self, dragonfly: &Dragonfly, root: u32) -> Result<Schedule, AlgorithmError> {
+    pub(super) fn schedule(
+        self,
+        dragonfly: &Dragonfly,
+        root: u32,
+    ) -> Result<Schedule, AlgorithmError> {
         let shape = Shape::new(dragonfly);
-        let collective = Collective::new(CollectiveKind::Scatter, shape.ranks())?.with_root(root)?;
+        let collective =
+            Collective::new(CollectiveKind::Scatter, shape.ranks())?.with_root(root)?;
         let mut schedule = Schedule::new(collective);
         for step in self.steps {
             schedule.begin_step();
@@ -137,7 +142,10 @@ impl Shape {
 
     /// One leader per router of a group, each with its router's ranks, from the given leader's on.
     pub(super) fn routers_from(&self, leader: u32) -> Vec<Member> {
-        let (group, own) = (self.group_of(leader), leader / self.terminals % self.routers);
+        let (group, own) = (
+            self.group_of(leader),
+            leader / self.terminals % self.routers,
+        );
         (0..self.routers)
             .map(|place| {
                 let first = self.first_of(group, (own + place) % self.routers);

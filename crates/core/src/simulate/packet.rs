@@ -131,7 +131,9 @@ pub enum PacketError {
         ranks: u32,
     },
     /// Nothing ends the simulation.
-    #[error("traffic without a number of messages goes on until a collective ends; give one of both")]
+    #[error(
+        "traffic without a number of messages goes on until a collective ends; give one of both"
+    )]
     Endless,
     /// More messages than 32 bits count.
     #[error("too many messages: they are numbered with 32 bits")]
@@ -183,10 +185,14 @@ pub enum RouterDelay {
 /// Which channel a free link serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Arbitration {
-    /// The highest that has chunks.
+    /// The highest that has chunks, decided ahead: when a chunk comes and no others wait, otherwise a
+    /// chunk's time after the decision before, however many chosen chunks the link has still to send.
+    /// So chunks go nearly in the order of their coming. CODES does this.
     #[default]
+    Ahead,
+    /// The highest that has chunks, when the link is free.
     Strict,
-    /// One after the other.
+    /// One after the other, when the link is free.
     RoundRobin,
 }
 

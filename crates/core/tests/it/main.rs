@@ -12,6 +12,7 @@ mod fluid;
 mod folded;
 mod mutation;
 mod optree;
+mod packet;
 mod plan_text;
 mod planner;
 mod properties;

@@ -100,8 +100,7 @@ impl Agenda {
         } else if bucket - self.cursor < BUCKETS {
             self.push_near(bucket, event);
         } else {
-            self.far
-                .push(Reverse((time, self.far_added, kind, index)));
+            self.far.push(Reverse((time, self.far_added, kind, index)));
             self.far_added += 1;
         }
     }

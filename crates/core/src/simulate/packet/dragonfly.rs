@@ -117,7 +117,8 @@ impl DragonflyRoutes {
 
     /// Whether some way is missing, as where cables are half duplex and lead one way only.
     pub(super) fn lacks_links(&self) -> bool {
-        let pairs = |count: u32| (0..count).flat_map(move |from| (0..count).map(move |to| (from, to)));
+        let pairs =
+            |count: u32| (0..count).flat_map(move |from| (0..count).map(move |to| (from, to)));
         let global = pairs(self.groups).zip(&self.global);
         let mut missing = global.filter(|((from, to), link)| from != to && **link == NONE);
         self.down.contains(&NONE) || missing.next().is_some()
@@ -145,20 +146,15 @@ impl DragonflyRoutes {
 
     /// A group other than this one: of the g - 1, each has as many hashes as any other, within one.
     fn drawn(&self, chunk: &Chunk, group: u32) -> u32 {
-        let draw = u128::from(hash(self.seed ^ hash(chunk.draw + u64::from(chunk.routers))));
+        let draw = u128::from(hash(
+            self.seed ^ hash(chunk.draw + u64::from(chunk.routers)),
+        ));
         let other = ((draw * u128::from(self.groups - 1)) >> 64) as u32;
         other + u32::from(other >= group)
     }
 
     /// Decides, at a router of the source's group, whether a chunk makes a detour.
-    fn decide(
-        &self,
-        chunk: &mut Chunk,
-        router: u32,
-        peer: u32,
-        channels: &mut Channels,
-        now: u64,
-    ) {
+    fn decide(&self, chunk: &mut Chunk, router: u32, peer: u32, channels: &mut Channels, now: u64) {
         let first = chunk.routers == 1;
         let decides = match self.routing {
             Routing::Minimal => false,

@@ -31,6 +31,10 @@ pub(super) struct Port {
     pub(super) target: u32,
     /// The terminal that it leads from, of an injection link.
     pub(super) source: u32,
+    /// When it was decided last which chunk goes, where that is done ahead, and that chunk's time on
+    /// the link.
+    decided: u64,
+    recent_wire: u64,
     /// Accepted chunks that wait.
     queued: u32,
     pub(super) class: Class,
@@ -56,6 +60,8 @@ impl Port {
             bits_per_second,
             target,
             source: NONE,
+            decided: 0,
+            recent_wire: 0,
             queued: 0,
             class,
             pending: false,
@@ -219,10 +225,7 @@ impl<R: Routes> Engine<R> {
     }
 
     /// Runs until the collective has ended or everything has arrived; returns the time.
-    pub(super) fn run(
-        &mut self,
-        watch: &mut dyn FnMut(&Progress),
-    ) -> Result<u64, PacketError> {
+    pub(super) fn run(&mut self, watch: &mut dyn FnMut(&Progress)) -> Result<u64, PacketError> {
         let terminals = self.nics.len() as u32;
         for stream in 0..self.streams.len() {
             for terminal in 0..terminals {
@@ -363,21 +366,28 @@ impl<R: Routes> Engine<R> {
         self.send_credit(from_link, from, self.now);
         let earliest = self.now + self.setup.delays.handover();
         let port = &mut self.ports[link as usize];
-        if !port.pending && port.queued == 0 && port.free <= earliest {
-            self.transmit(link, into, number, earliest);
+        let next = match self.setup.arbitration {
+            // The decision made last is still to come into force, or nothing stands before this one.
+            Arbitration::Ahead if self.now < port.decided => port.decided + port.recent_wire,
+            Arbitration::Ahead => earliest,
+            _ => port.free.max(earliest),
+        };
+        if !port.pending && next == earliest {
+            port.decided = earliest;
+            let start = port.free.max(earliest);
+            self.transmit(link, into, number, start);
             return;
         }
         port.queued += 1;
         if !port.pending {
             port.pending = true;
-            self.agenda
-                .push(port.free.max(earliest), Kind::Send, link);
+            self.agenda.push(next, Kind::Send, link);
         }
         let queue = &mut self.channels.list[into as usize].queue;
         queue.push(&mut self.chunks, number);
     }
 
-    /// A link is free: the next chunk of its queues goes.
+    /// It is decided which chunk of a link's queues goes next.
     fn send(&mut self, link: u32) {
         let first = link << self.channels.shift;
         let count = 1 << self.channels.shift;
@@ -387,10 +397,8 @@ impl<R: Routes> Engine<R> {
         };
         let turn = u32::from(self.ports[link as usize].turn);
         let channel = match self.setup.arbitration {
-            Arbitration::Strict => (0..count).rev().find(waits),
-            Arbitration::RoundRobin => (0..count)
-                .map(|place| (turn + place) % count)
-                .find(waits),
+            Arbitration::Ahead | Arbitration::Strict => (0..count).rev().find(waits),
+            Arbitration::RoundRobin => (0..count).map(|place| (turn + place) % count).find(waits),
         };
         let Some(channel) = channel else {
             return;
@@ -400,11 +408,17 @@ impl<R: Routes> Engine<R> {
         let port = &mut self.ports[link as usize];
         port.turn = ((channel + 1) % count) as u8;
         port.queued -= 1;
-        self.transmit(link, first + channel, number, self.now);
+        port.decided = self.now;
+        let start = port.free.max(self.now);
+        self.transmit(link, first + channel, number, start);
         let port = &mut self.ports[link as usize];
         port.pending = port.queued > 0;
         if port.pending {
-            self.agenda.push(port.free, Kind::Send, link);
+            let next = match self.setup.arbitration {
+                Arbitration::Ahead => self.now + port.recent_wire + self.setup.delays.send(),
+                _ => port.free,
+            };
+            self.agenda.push(next, Kind::Send, link);
         }
     }
 
@@ -453,6 +467,7 @@ impl<R: Routes> Engine<R> {
         chunk.link = link;
         chunk.channel = (into - (link << self.channels.shift)) as u8;
         port.free = start + wire + self.setup.delays.send();
+        port.recent_wire = wire;
         port.busy += wire;
         let tally = &mut self.tallies[into as usize];
         tally.bytes += u64::from(chunk.bytes);
@@ -641,12 +656,7 @@ impl<R: Routes> Engine<R> {
         let Some(steps) = self.steps.as_mut().filter(|_| foreground) else {
             return false;
         };
-        steps.arrived(
-            message.destination,
-            message.tag,
-            self.now,
-            &mut self.orders,
-        );
+        steps.arrived(message.destination, message.tag, self.now, &mut self.orders);
         if steps.finished() {
             return true;
         }

@@ -138,7 +138,10 @@ fn check_options(options: &Options) -> Result<(), PacketError> {
     if options.virtual_channels == Some(0) {
         return refuse("virtual_channels", "must be at least 1".into());
     }
-    if options.occupancy_bin.is_some_and(|bin| bin < Time::from_ps(1000)) {
+    if options
+        .occupancy_bin
+        .is_some_and(|bin| bin < Time::from_ps(1000))
+    {
         return refuse("occupancy_bin", "must be at least 1 ns".into());
     }
     let overheads = options.overheads;
@@ -321,7 +324,9 @@ fn outcome<R: Routes>(
         if of_link >= engine.routes.channels() || link as usize >= links {
             continue;
         }
-        let open = tally.stalled_since.map_or(0, |since| time.saturating_sub(since));
+        let open = tally
+            .stalled_since
+            .map_or(0, |since| time.saturating_sub(since));
         columns.link.push(link);
         columns.channel.push(of_link);
         columns.bytes.push(tally.bytes);

@@ -66,9 +66,15 @@ impl Distribution {
 
     /// The bins that are not empty: first and last time, number.
     pub fn bins(&self) -> impl Iterator<Item = (Time, Time, u64)> + '_ {
-        let filled = self.bins.iter().enumerate().filter(|(_, count)| **count > 0);
+        let filled = self
+            .bins
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0);
         filled.map(|(bin, count)| {
-            let first = bin.checked_sub(1).map_or(0, |before| Self::last_of(before) + 1);
+            let first = bin
+                .checked_sub(1)
+                .map_or(0, |before| Self::last_of(before) + 1);
             (
                 Time::from_ps(first),
                 Time::from_ps(Self::last_of(bin)),

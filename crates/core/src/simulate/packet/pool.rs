@@ -123,3 +123,49 @@ impl List {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    #[derive(Clone, Copy)]
+    struct Numbered {
+        number: u32,
+        next: u32,
+    }
+
+    impl Linked for Numbered {
+        fn next(&self) -> u32 {
+            self.next
+        }
+        fn set_next(&mut self, next: u32) {
+            self.next = next;
+        }
+    }
+
+    #[test]
+    fn lists_are_first_come_first_served_while_places_are_used_again() {
+        let mut pool = Pool::new();
+        let mut lists = [List::EMPTY; 3];
+        let mut plain = [const { VecDeque::new() }; 3];
+        let mut state: u64 = 1;
+        for number in 0..10_000 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+            let which = (state >> 40) as usize % 3;
+            if state >> 63 == 0 {
+                let place = pool.add(Numbered { number, next: NONE });
+                lists[which].push(&mut pool, place);
+                plain[which].push_back(number);
+            } else if let Some(expected) = plain[which].pop_front() {
+                let place = lists[which].pop(&pool);
+                assert_eq!(pool[place].number, expected);
+                pool.remove(place);
+            }
+            let members = lists[which].members(&pool).map(|place| pool[place].number);
+            assert!(members.eq(plain[which].iter().copied()));
+            assert_eq!(pool.used(), plain.iter().map(VecDeque::len).sum::<usize>());
+        }
+    }
+}

@@ -8,13 +8,8 @@ pub(super) trait Routes {
     fn begin(&mut self, _message: u32, _source: u32, _destination: u32) {}
 
     /// The link and the channel on it that a chunk takes which stands at a router.
-    fn next(
-        &self,
-        chunk: &mut Chunk,
-        router: u32,
-        channels: &mut Channels,
-        now: u64,
-    ) -> (u32, u32);
+    fn next(&self, chunk: &mut Chunk, router: u32, channels: &mut Channels, now: u64)
+    -> (u32, u32);
 
     /// Virtual channels that the rule uses on a link.
     fn channels(&self) -> u32;

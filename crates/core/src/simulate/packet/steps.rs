@@ -107,7 +107,11 @@ impl Steps {
         let mut last = (usize::MAX, 0, 0);
         for step in 0..schedule.steps() {
             for index in schedule.step(step) {
-                let ends = (step, schedule.source()[index], schedule.destination()[index]);
+                let ends = (
+                    step,
+                    schedule.source()[index],
+                    schedule.destination()[index],
+                );
                 if schedule.count()[index] != 1 || ends <= last && last.0 == step {
                     return None;
                 }
@@ -159,19 +163,6 @@ impl Steps {
         Ok(())
     }
 
-    /// The number of messages.
-    pub(super) fn messages(&self) -> usize {
-        self.destination.len()
-    }
-
-    /// Bytes of all messages.
-    pub(super) fn total_bytes(&self) -> u128 {
-        match self.uniform {
-            Some(bytes) => u128::from(bytes) * self.messages() as u128,
-            None => self.bytes.iter().map(|&bytes| u128::from(bytes)).sum(),
-        }
-    }
-
     /// Whether every rank has gone through all steps.
     pub(super) fn finished(&self) -> bool {
         self.unfinished == 0
@@ -195,13 +186,7 @@ impl Steps {
     }
 
     /// A message of a step has arrived at a terminal.
-    pub(super) fn arrived(
-        &mut self,
-        terminal: u32,
-        step: u32,
-        time: u64,
-        orders: &mut Vec<Order>,
-    ) {
+    pub(super) fn arrived(&mut self, terminal: u32, step: u32, time: u64, orders: &mut Vec<Order>) {
         let (rank, step) = (self.rank_at[terminal as usize] as usize, step as usize);
         let expected = &mut self.expected[step * self.ranks + rank];
         *expected -= 1;
