@@ -68,10 +68,12 @@ mod dragonfly;
 mod engine;
 mod machine;
 mod measure;
+mod paths;
 mod pool;
 mod routes;
 mod steps;
 mod stuck;
+mod terminal;
 mod traffic;
 
 use thiserror::Error;
@@ -87,10 +89,8 @@ pub use traffic::{Draws, Pattern, Traffic};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PacketError {
     /// No fabric that packets travel.
-    #[error("packets need {needed}; got {family}")]
+    #[error("packets need an electrical fabric, such as a dragonfly; got {family}")]
     Fabric {
-        /// What would do.
-        needed: &'static str,
         /// The family given.
         family: &'static str,
     },
@@ -129,6 +129,22 @@ pub enum PacketError {
     Placement {
         /// The number of ranks.
         ranks: u32,
+    },
+    /// A rank that some route does not lead to, or that has no link.
+    #[error("rank {rank} is not reached by links")]
+    Unreachable {
+        /// The rank.
+        rank: u32,
+    },
+    /// Fixed routes that need too many virtual channels to be free of deadlock.
+    #[error(
+        "the routes of this fabric need {needed} virtual channels to be free of deadlock; at most {most} are given"
+    )]
+    Channels {
+        /// Channels that they need.
+        needed: u32,
+        /// Channels that a link may have.
+        most: u32,
     },
     /// Nothing ends the simulation.
     #[error(

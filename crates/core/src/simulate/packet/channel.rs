@@ -7,8 +7,9 @@
 
 use super::pool::{Linked, List, NONE, Pool};
 
-/// A piece of a packet: what is routed, buffered and sent as one.
+/// A piece of a packet: what is routed, buffered and sent as one. One line of the cache.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 pub(super) struct Chunk {
     next: u32,
     pub(super) message: u32,
@@ -25,7 +26,7 @@ pub(super) struct Chunk {
     /// The channel of `link` whose buffer it holds.
     pub(super) channel: u8,
     /// Routers passed.
-    pub(super) routers: u8,
+    pub(super) routers: u16,
     /// Local hops made in the group it started in.
     pub(super) local_hops: u8,
     /// Global hops made.
@@ -93,8 +94,9 @@ pub(super) enum Wake {
     Scheduled,
 }
 
-/// A virtual channel of a link.
+/// A virtual channel of a link. One line of the cache.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 pub(super) struct Channel {
     /// Accepted chunks that wait for the link.
     pub(super) queue: List,
@@ -104,6 +106,11 @@ pub(super) struct Channel {
     pub(super) waiting: u32,
     pub(super) occupied: u32,
     pub(super) capacity: u32,
+    /// The most that was ever occupied.
+    pub(super) peak: u32,
+    /// What was put on the link.
+    pub(super) bytes: u64,
+    pub(super) chunks: u64,
     pub(super) wake: Wake,
 }
 
@@ -125,6 +132,9 @@ impl Channels {
             waiting: 0,
             occupied: 0,
             capacity,
+            peak: 0,
+            bytes: 0,
+            chunks: 0,
             wake: Wake::Unwanted,
         };
         let list = capacities.flat_map(|capacity| vec![channel(capacity); 1 << shift]);

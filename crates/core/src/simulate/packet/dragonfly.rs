@@ -39,6 +39,8 @@ pub(super) struct DragonflyRoutes {
     routers_per_group: u32,
     /// Per terminal, its router.
     router_of: Vec<u32>,
+    /// Per router, its group and its place in that.
+    place_of: Vec<(u32, u32)>,
     /// Per terminal, the link to it.
     down: Vec<u32>,
     /// Per router and router of its group, the link.
@@ -72,6 +74,9 @@ impl DragonflyRoutes {
             routers_per_group,
             router_of: (0..ranks)
                 .map(|rank| rank / dragonfly.terminals_per_router())
+                .collect(),
+            place_of: (0..groups * routers_per_group)
+                .map(|router| (router / routers_per_group, router % routers_per_group))
                 .collect(),
             down: vec![NONE; ranks as usize],
             local: vec![NONE; (groups * routers_per_group * routers_per_group) as usize],
@@ -112,7 +117,7 @@ impl DragonflyRoutes {
 
     /// Whether a link between routers leads to another group.
     pub(super) fn is_global(&self, from: u32, to: u32) -> bool {
-        from / self.routers_per_group != to / self.routers_per_group
+        self.group(from) != self.group(to)
     }
 
     /// Whether some way is missing, as where cables are half duplex and lead one way only.
@@ -125,7 +130,7 @@ impl DragonflyRoutes {
     }
 
     fn group(&self, router: u32) -> u32 {
-        router / self.routers_per_group
+        self.place_of[router as usize].0
     }
 
     /// The next link from a router of `group` to another group, and whether it is global.
@@ -140,7 +145,7 @@ impl DragonflyRoutes {
     }
 
     fn local_link(&self, router: u32, other: u32) -> u32 {
-        let place = other - other / self.routers_per_group * self.routers_per_group;
+        let place = self.place_of[other as usize].1;
         self.local[(router * self.routers_per_group + place) as usize]
     }
 

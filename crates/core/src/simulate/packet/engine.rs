@@ -4,10 +4,11 @@ use super::agenda::{Agenda, Kind};
 use super::channel::{Channels, Chunk, Wake};
 use super::delays::Delays;
 use super::measure::{Class, Distribution, OccupancyMeter};
-use super::pool::{Linked, List, NONE, Pool};
+use super::pool::Pool;
 use super::routes::Routes;
 use super::steps::{Order, Steps};
 use super::stuck;
+use super::terminal::{Message, Nic};
 use super::traffic::Stream;
 use super::{Arbitration, PacketError, Progress, RouterDelay};
 
@@ -18,7 +19,8 @@ const REPORT: u64 = 1 << 20;
 /// Events from one look for stuck channels to the next.
 const LOOK: u64 = 1 << 24;
 
-/// A link as its sender sees it.
+/// A link as its sender sees it. One line of the cache.
+#[repr(align(64))]
 pub(super) struct Port {
     /// When it can send next, in picoseconds.
     pub(super) free: u64,
@@ -26,11 +28,8 @@ pub(super) struct Port {
     pub(super) busy: u64,
     pub(super) full_wire: u64,
     pub(super) latency: u64,
-    pub(super) bits_per_second: u64,
     /// The router or terminal that it leads to.
     pub(super) target: u32,
-    /// The terminal that it leads from, of an injection link.
-    pub(super) source: u32,
     /// When it was decided last which chunk goes, where that is done ahead, and that chunk's time on
     /// the link.
     decided: u64,
@@ -45,21 +44,13 @@ pub(super) struct Port {
 }
 
 impl Port {
-    pub(super) fn new(
-        class: Class,
-        target: u32,
-        full_wire: u64,
-        latency: u64,
-        bits_per_second: u64,
-    ) -> Port {
+    pub(super) fn new(class: Class, target: u32, full_wire: u64, latency: u64) -> Port {
         Port {
             free: 0,
             busy: 0,
             full_wire,
             latency,
-            bits_per_second,
             target,
-            source: NONE,
             decided: 0,
             recent_wire: 0,
             queued: 0,
@@ -70,58 +61,11 @@ impl Port {
     }
 }
 
-/// What a channel has carried.
+/// How long chunks stood before a channel's full buffer.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Tally {
-    pub(super) bytes: u64,
-    pub(super) chunks: u64,
-    pub(super) stall: u64,
-    pub(super) stalled_since: Option<u64>,
-    pub(super) peak: u32,
-}
-
-/// A message in the network.
-#[derive(Clone, Copy)]
-pub(super) struct Message {
-    next: u32,
-    destination: u32,
-    tag: u32,
-    /// Bytes that are in no packet yet.
-    to_cut: u64,
-    /// Chunks that have not arrived.
-    chunks: u64,
-    /// When it was sent, and when its terminal may cut it.
-    sent: u64,
-    ready: u64,
-}
-
-impl Linked for Message {
-    fn next(&self) -> u32 {
-        self.next
-    }
-    fn set_next(&mut self, next: u32) {
-        self.next = next;
-    }
-}
-
-/// A terminal.
-struct Nic {
-    link: u32,
-    /// Messages to be cut, in order.
-    messages: List,
-    /// Chunks to be sent, in order.
-    queue: List,
-    queued: u32,
-    /// When it can take the next message, and when the next packet may be cut.
-    sequenced: u64,
-    paced: u64,
-    /// Whether a packet is to be cut, and whether that waits for a chunk to leave.
-    generating: bool,
-    held_up: bool,
-    /// Whether a chunk is to be sent or waits for a credit.
-    sending: bool,
-    /// Chunks made so far.
-    made: u64,
+pub(super) struct Stall {
+    pub(super) sum: u64,
+    pub(super) since: Option<u64>,
 }
 
 /// The machine and its rules, in picoseconds and bytes.
@@ -136,8 +80,11 @@ pub(super) struct Setup {
     pub(super) begin: u64,
     /// Chunks at a terminal from which on it cuts no further packet.
     pub(super) most_queued: u32,
-    /// Per terminal, its link.
+    /// Per terminal, its link; per link, the terminal that it leads from.
     pub(super) injection: Vec<u32>,
+    pub(super) terminal_at: Vec<u32>,
+    /// Per link, its rate.
+    pub(super) bits_per_second: Vec<u64>,
 }
 
 /// A running simulation.
@@ -146,16 +93,16 @@ pub(super) struct Engine<R> {
     pub(super) routes: R,
     pub(super) ports: Vec<Port>,
     pub(super) channels: Channels,
-    pub(super) tallies: Vec<Tally>,
+    pub(super) stalls: Vec<Stall>,
     pub(super) chunks: Pool<Chunk>,
     pub(super) steps: Option<Steps>,
     pub(super) streams: Vec<Stream>,
     pub(super) measured: Measured,
-    agenda: Agenda,
-    messages: Pool<Message>,
-    nics: Vec<Nic>,
-    orders: Vec<Order>,
-    now: u64,
+    pub(super) agenda: Agenda,
+    pub(super) messages: Pool<Message>,
+    pub(super) nics: Vec<Nic>,
+    pub(super) orders: Vec<Order>,
+    pub(super) now: u64,
 }
 
 /// What is counted on the way.
@@ -175,9 +122,6 @@ pub(super) struct Measured {
     pub(super) occupancy: OccupancyMeter,
 }
 
-/// Streams' tags stand above the steps'.
-const FIRST_STREAM: u32 = 1 << 31;
-
 impl<R: Routes> Engine<R> {
     pub(super) fn new(
         setup: Setup,
@@ -188,27 +132,11 @@ impl<R: Routes> Engine<R> {
         streams: Vec<Stream>,
         measured: Measured,
     ) -> Engine<R> {
-        let nic = |&link| Nic {
-            link,
-            messages: List::EMPTY,
-            queue: List::EMPTY,
-            queued: 0,
-            sequenced: 0,
-            paced: 0,
-            generating: false,
-            held_up: false,
-            sending: false,
-            made: 0,
-        };
         // Some five events happen per port and chunk time; a bucket then has a few of them.
         let shift = 6 + (20_000 / ports.len().max(1)).max(1).ilog2().min(6);
-        let mut ports = ports;
-        for (terminal, &link) in (0..).zip(&setup.injection) {
-            ports[link as usize].source = terminal;
-        }
         Engine {
-            nics: setup.injection.iter().map(nic).collect(),
-            tallies: vec![Tally::default(); channels.list.len()],
+            nics: setup.injection.iter().map(|&link| Nic::new(link)).collect(),
+            stalls: vec![Stall::default(); channels.list.len()],
             setup,
             routes,
             ports,
@@ -308,8 +236,8 @@ impl<R: Routes> Engine<R> {
             return;
         }
         if state.queue.is_empty() {
-            let tally = &mut self.tallies[into as usize];
-            tally.stalled_since.get_or_insert(self.now);
+            let stall = &mut self.stalls[into as usize];
+            stall.since.get_or_insert(self.now);
         }
         state.wait.push(&mut self.chunks, number);
         state.waiting += 1;
@@ -317,7 +245,7 @@ impl<R: Routes> Engine<R> {
     }
 
     /// Makes sure that the next credit of a channel becomes an event.
-    fn await_credit(&mut self, number: u32) {
+    pub(super) fn await_credit(&mut self, number: u32) {
         if self.channels.list[number as usize].wake == Wake::Scheduled {
             return;
         }
@@ -346,11 +274,10 @@ impl<R: Routes> Engine<R> {
 
     /// Counts a place of a channel's buffer as taken.
     #[inline]
-    fn occupy(&mut self, link: u32, number: u32, time: u64) {
+    pub(super) fn occupy(&mut self, link: u32, number: u32, time: u64) {
         let state = &mut self.channels.list[number as usize];
         state.occupied += 1;
-        let tally = &mut self.tallies[number as usize];
-        tally.peak = tally.peak.max(state.occupied);
+        state.peak = state.peak.max(state.occupied);
         let class = self.ports[link as usize].class;
         self.measured.occupancy.step(class, time, 1);
     }
@@ -456,36 +383,37 @@ impl<R: Routes> Engine<R> {
 
     /// Puts a chunk on a link; returns when its last bit has left.
     #[inline]
-    fn put(&mut self, link: u32, into: u32, number: u32, start: u64) -> u64 {
+    pub(super) fn put(&mut self, link: u32, into: u32, number: u32, start: u64) -> u64 {
         let chunk = &mut self.chunks[number];
         let port = &mut self.ports[link as usize];
         let wire = if u64::from(chunk.bytes) == self.setup.chunk {
             port.full_wire
         } else {
-            (u64::from(chunk.bytes) * 8_000_000_000_000).div_ceil(port.bits_per_second)
+            (u64::from(chunk.bytes) * 8_000_000_000_000)
+                .div_ceil(self.setup.bits_per_second[link as usize])
         };
         chunk.link = link;
         chunk.channel = (into - (link << self.channels.shift)) as u8;
         port.free = start + wire + self.setup.delays.send();
         port.recent_wire = wire;
         port.busy += wire;
-        let tally = &mut self.tallies[into as usize];
-        tally.bytes += u64::from(chunk.bytes);
-        tally.chunks += 1;
+        let state = &mut self.channels.list[into as usize];
+        state.bytes += u64::from(chunk.bytes);
+        state.chunks += 1;
         port.free
     }
 
     /// A credit has come back that somebody waits for.
     fn credit(&mut self, number: u32) {
         self.channels.take_credits(number, self.now);
-        let tally = &mut self.tallies[number as usize];
-        if let Some(since) = tally.stalled_since.take() {
-            tally.stall += self.now - since;
+        let stall = &mut self.stalls[number as usize];
+        if let Some(since) = stall.since.take() {
+            stall.sum += self.now - since;
         }
         self.channels.list[number as usize].wake = Wake::Unwanted;
         let link = number >> self.channels.shift;
         if self.ports[link as usize].class == Class::Injection {
-            let terminal = self.ports[link as usize].source;
+            let terminal = self.setup.terminal_at[link as usize];
             let time = self.now + self.setup.delays.handover();
             self.agenda.push(time, Kind::Inject, terminal);
             return;
@@ -503,202 +431,5 @@ impl<R: Routes> Engine<R> {
             self.accept(link, number, chunk);
         }
         self.await_credit(number);
-    }
-
-    /// A message is handed to its terminal.
-    fn submit(&mut self, order: Order) {
-        let chunks_of = |bytes: u64| bytes.div_ceil(self.setup.chunk);
-        let (whole, rest) = (
-            order.bytes / self.setup.packet,
-            order.bytes % self.setup.packet,
-        );
-        let chunks = whole * chunks_of(self.setup.packet) + chunks_of(rest);
-        let delays = &mut self.setup.delays;
-        let nic = &mut self.nics[order.source as usize];
-        let taken = nic.sequenced.max(order.time + delays.handover());
-        nic.sequenced = taken + delays.sequencing() + delays.handover();
-        let ready = nic.sequenced;
-        let message = self.messages.add(Message {
-            next: NONE,
-            destination: order.destination,
-            tag: order.tag,
-            to_cut: order.bytes,
-            chunks: chunks.max(1),
-            sent: order.time,
-            ready,
-        });
-        self.measured.bytes_sent += order.bytes;
-        self.routes.begin(message, order.source, order.destination);
-        nic.messages.push(&mut self.messages, message);
-        if !nic.generating {
-            nic.generating = true;
-            let time = ready.max(nic.paced) + delays.handover();
-            self.agenda.push(time, Kind::Generate, order.source);
-        }
-    }
-
-    /// A terminal cuts the next packet of its first message into chunks.
-    fn generate(&mut self, terminal: u32) {
-        let nic = &mut self.nics[terminal as usize];
-        let number = nic.messages.head;
-        let message = &mut self.messages[number];
-        let mut bytes = message.to_cut.min(self.setup.packet);
-        message.to_cut -= bytes;
-        let last_packet = message.to_cut == 0;
-        let destination = message.destination;
-        if last_packet {
-            nic.messages.pop(&self.messages);
-        }
-        let mut count = 0;
-        loop {
-            let piece = bytes.min(self.setup.chunk);
-            bytes -= piece;
-            let draw = (u64::from(terminal) << 40) + (nic.made << 3);
-            let mut chunk = Chunk::new(number, destination, piece as u32, self.now, draw);
-            chunk.last = last_packet && bytes == 0;
-            let place = self.chunks.add(chunk);
-            nic.queue.push(&mut self.chunks, place);
-            nic.made += 1;
-            count += 1;
-            if bytes == 0 {
-                break;
-            }
-        }
-        nic.queued += count as u32;
-        let wire = self.ports[nic.link as usize].full_wire;
-        nic.paced = self.now + count * wire + self.setup.delays.send();
-        nic.held_up = nic.queued >= self.setup.most_queued;
-        if !nic.held_up {
-            self.pace(terminal);
-        }
-        let nic = &mut self.nics[terminal as usize];
-        if !nic.sending {
-            nic.sending = true;
-            let time = self.now + self.setup.delays.handover();
-            self.agenda.push(time, Kind::Inject, terminal);
-        }
-    }
-
-    /// Sets the time of a terminal's next packet, if it has one.
-    fn pace(&mut self, terminal: u32) {
-        let nic = &mut self.nics[terminal as usize];
-        nic.generating = !nic.messages.is_empty();
-        if nic.generating {
-            let ready = self.messages[nic.messages.head].ready;
-            let time = ready.max(nic.paced).max(self.now) + self.setup.delays.handover();
-            self.agenda.push(time, Kind::Generate, terminal);
-        }
-    }
-
-    /// A terminal puts its next chunk on its link, if the router has room.
-    fn inject(&mut self, terminal: u32) {
-        let nic = &mut self.nics[terminal as usize];
-        let link = nic.link;
-        let into = self.channels.number(link, 0);
-        self.channels.take_credits(into, self.now);
-        let state = &self.channels.list[into as usize];
-        if state.occupied >= state.capacity {
-            let tally = &mut self.tallies[into as usize];
-            tally.stalled_since.get_or_insert(self.now);
-            self.await_credit(into);
-            return;
-        }
-        let number = nic.queue.pop(&self.chunks);
-        nic.queued -= 1;
-        let (held_up, more) = (nic.held_up, !nic.queue.is_empty());
-        nic.sending = more;
-        nic.held_up = false;
-        self.occupy(link, into, self.now);
-        let start = self.now.max(self.ports[link as usize].free);
-        let gone = self.put(link, into, number, start);
-        let arrival = gone + self.ports[link as usize].latency;
-        self.agenda.push(arrival, Kind::Arrive, number);
-        if more {
-            self.agenda.push(gone, Kind::Inject, terminal);
-        }
-        if held_up {
-            if self.nics[terminal as usize].queued < self.setup.most_queued {
-                self.pace(terminal);
-            } else {
-                self.nics[terminal as usize].held_up = true;
-            }
-        }
-        let chunk = &self.chunks[number];
-        if chunk.last {
-            let tag = self.messages[chunk.message].tag;
-            let left = self.now + self.setup.delays.handover();
-            if tag < FIRST_STREAM {
-                let finish = &mut self.measured.finish[terminal as usize];
-                *finish = (*finish).max(left);
-                if let Some(steps) = &mut self.steps {
-                    steps.left(terminal, left, &mut self.orders);
-                }
-                self.submit_orders();
-            }
-        }
-    }
-
-    /// The receiver has a message; returns whether the collective has ended with it.
-    fn deliver(&mut self, number: u32) -> bool {
-        let message = self.messages[number];
-        self.messages.remove(number);
-        let measured = &mut self.measured;
-        measured.delivered += 1;
-        let latency = self.now - message.sent;
-        let foreground = message.tag < FIRST_STREAM;
-        if foreground || self.steps.is_none() {
-            measured.message_latency.add(latency);
-            let finish = &mut measured.finish[message.destination as usize];
-            *finish = (*finish).max(self.now);
-        } else {
-            measured.background_latency.add(latency);
-        }
-        let Some(steps) = self.steps.as_mut().filter(|_| foreground) else {
-            return false;
-        };
-        steps.arrived(message.destination, message.tag, self.now, &mut self.orders);
-        if steps.finished() {
-            return true;
-        }
-        self.submit_orders();
-        false
-    }
-
-    fn submit_orders(&mut self) {
-        for place in 0..self.orders.len() {
-            self.submit(self.orders[place]);
-        }
-        self.orders.clear();
-    }
-
-    /// A rank begins; returns whether the collective has ended with that.
-    fn begin(&mut self, rank: u32) -> bool {
-        let Some(steps) = &mut self.steps else {
-            return false;
-        };
-        steps.begin(rank, self.now, &mut self.orders);
-        let finished = steps.finished();
-        self.submit_orders();
-        finished
-    }
-
-    /// A terminal sends the next message of a stream.
-    fn timer(&mut self, timer: u32) {
-        let terminals = self.nics.len() as u32;
-        let (number, terminal) = (timer / terminals, timer % terminals);
-        let stream = &mut self.streams[number as usize];
-        let (destination, more) = stream.next(terminal);
-        let order = Order {
-            source: terminal,
-            destination,
-            bytes: stream.traffic().size.get(),
-            tag: FIRST_STREAM + number,
-            time: self.now,
-        };
-        if more {
-            let next = self.now + stream.traffic().period.ps();
-            self.agenda.push(next, Kind::Timer, timer);
-        }
-        self.submit(order);
     }
 }

@@ -5,10 +5,11 @@ use super::delays::Delays;
 use super::dragonfly::DragonflyRoutes;
 use super::engine::{Engine, LATEST_PS, Measured, Port, Setup};
 use super::measure::{ChannelColumns, Class, Distribution, OccupancyMeter, PacketOutcome};
+use super::pool::NONE;
 use super::routes::Routes;
 use super::steps::Steps;
 use super::traffic::{Pattern, Stream};
-use super::{Collective, Options, PacketError, Progress, Traffic, Work};
+use super::{Collective, Options, PacketError, Progress, Routing, Traffic, Work, paths};
 use crate::fabric::{Dragonfly, Fabric};
 use crate::network::{Network, Sharing};
 use crate::units::{Bytes, Time};
@@ -17,6 +18,15 @@ use crate::units::{Bytes, Time};
 const LONGEST: Time = Time::from_ps(1 << 60);
 const LARGEST_CHUNK: u64 = 1 << 20;
 
+/// Ports with what goes with them: routes, the port of each terminal, the rate of each port.
+pub(super) struct Machine<R> {
+    pub(super) routes: R,
+    pub(super) ports: Vec<Port>,
+    pub(super) injection: Vec<u32>,
+    pub(super) rates: Vec<u64>,
+}
+
+/// Checks everything, builds the machine and runs it.
 pub(super) fn run(
     fabric: &Fabric,
     work: &Work<'_>,
@@ -24,13 +34,26 @@ pub(super) fn run(
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<PacketOutcome, PacketError> {
     check_options(options)?;
-    let Fabric::Dragonfly(dragonfly) = fabric else {
+    let Some(network) = fabric.network() else {
         return Err(PacketError::Fabric {
-            needed: "a dragonfly",
             family: fabric.family(),
         });
     };
-    check_work(work, dragonfly.ranks())?;
+    check_work(work, network.ranks())?;
+    let Fabric::Dragonfly(dragonfly) = fabric else {
+        if options.routing != Routing::Minimal {
+            return Err(PacketError::Option {
+                option: "routing",
+                problem: format!(
+                    "{:?} needs a dragonfly; {} has fixed routes, use minimal",
+                    options.routing,
+                    fabric.family()
+                ),
+            });
+        }
+        let machine = paths::machine(network, options)?;
+        return simulate(network, machine, work, options, watch);
+    };
     let routes = DragonflyRoutes::new(
         dragonfly,
         options.routing,
@@ -38,10 +61,17 @@ pub(super) fn run(
         options.virtual_channels,
     )?;
     let ports = dragonfly_ports(dragonfly, &routes, options)?;
-    let injection = (0..dragonfly.links().len() as u32)
+    let injection = (0..ports.len() as u32)
         .filter(|&link| ports[link as usize].class == Class::Injection)
         .collect();
-    simulate(dragonfly, routes, ports, injection, work, options, watch)
+    let rates = network.links().iter();
+    let machine = Machine {
+        routes,
+        ports,
+        injection,
+        rates: rates.map(|link| link.rate.bits_per_second()).collect(),
+    };
+    simulate(network, machine, work, options, watch)
 }
 
 /// The ports of a dragonfly, one per link; those from terminals in order of terminal.
@@ -76,7 +106,7 @@ fn dragonfly_ports(
     (0..dragonfly.links().len() as u32).map(port).collect()
 }
 
-fn port(
+pub(super) fn port(
     network: &dyn Network,
     link: u32,
     class: Class,
@@ -93,13 +123,7 @@ fn port(
     check_time("latency", wire.latency)?;
     let full_wire = wire.rate.transmission(options.chunk)?;
     check_time("the time of a chunk on a link", full_wire)?;
-    Ok(Port::new(
-        class,
-        target,
-        full_wire.ps(),
-        wire.latency.ps(),
-        wire.rate.bits_per_second(),
-    ))
+    Ok(Port::new(class, target, full_wire.ps(), wire.latency.ps()))
 }
 
 fn check_time(option: &'static str, time: Time) -> Result<(), PacketError> {
@@ -225,13 +249,17 @@ fn placed(collective: &Collective<'_>, ranks: u32) -> Result<Vec<u32>, PacketErr
 
 fn simulate<R: Routes>(
     network: &dyn Network,
-    routes: R,
-    ports: Vec<Port>,
-    injection: Vec<u32>,
+    machine: Machine<R>,
     work: &Work<'_>,
     options: &Options,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<PacketOutcome, PacketError> {
+    let Machine {
+        routes,
+        ports,
+        injection,
+        rates,
+    } = machine;
     let ranks = network.ranks();
     let chunk = options.chunk.get();
     let places = |buffer: Bytes| u32::try_from(buffer.get() / chunk).unwrap_or(u32::MAX);
@@ -257,6 +285,10 @@ fn simulate<R: Routes>(
     let streams = streams.map(|traffic| Stream::new(traffic.clone(), ranks));
     let begin = work.collective.as_ref().map_or(0, |work| work.start.ps());
     let most_queued = (2 * options.buffers.terminal.get()).div_ceil(chunk);
+    let mut terminal_at = vec![NONE; ports.len()];
+    for (terminal, &link) in (0..).zip(&injection) {
+        terminal_at[link as usize] = terminal;
+    }
     let setup = Setup {
         packet: options.packet.get(),
         chunk,
@@ -268,6 +300,8 @@ fn simulate<R: Routes>(
         begin,
         most_queued: u32::try_from(most_queued).unwrap_or(u32::MAX),
         injection,
+        terminal_at,
+        bits_per_second: rates,
     };
     let bin = options.occupancy_bin.unwrap_or(Time::ZERO);
     let measured = Measured {
@@ -318,21 +352,19 @@ fn outcome<R: Routes>(
 ) -> PacketOutcome {
     let shift = engine.channels.shift;
     let mut columns = ChannelColumns::default();
-    let per_channel = engine.tallies.iter().zip(&engine.channels.list);
-    for (number, (tally, channel)) in (0u32..).zip(per_channel) {
+    let per_channel = engine.stalls.iter().zip(&engine.channels.list);
+    for (number, (stall, channel)) in (0u32..).zip(per_channel) {
         let (link, of_link) = (number >> shift, number % (1 << shift));
         if of_link >= engine.routes.channels() || link as usize >= links {
             continue;
         }
-        let open = tally
-            .stalled_since
-            .map_or(0, |since| time.saturating_sub(since));
+        let open = stall.since.map_or(0, |since| time.saturating_sub(since));
         columns.link.push(link);
         columns.channel.push(of_link);
-        columns.bytes.push(tally.bytes);
-        columns.chunks.push(tally.chunks);
-        columns.stall.push(Time::from_ps(tally.stall + open));
-        columns.peak_chunks.push(tally.peak);
+        columns.bytes.push(channel.bytes);
+        columns.chunks.push(channel.chunks);
+        columns.stall.push(Time::from_ps(stall.sum + open));
+        columns.peak_chunks.push(channel.peak);
         columns.capacity_chunks.push(channel.capacity);
     }
     let measured = engine.measured;

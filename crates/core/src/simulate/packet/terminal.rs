@@ -1,0 +1,273 @@
+//! Terminals: messages are cut into packets and chunks, chunks are put on the link, and messages
+//! arrive.
+
+use super::agenda::Kind;
+use super::channel::Chunk;
+use super::engine::Engine;
+use super::pool::{Linked, List, NONE};
+use super::routes::Routes;
+use super::steps::Order;
+
+/// Streams' tags stand above the steps'.
+const FIRST_STREAM: u32 = 1 << 31;
+
+/// A message in the network.
+#[derive(Clone, Copy)]
+pub(super) struct Message {
+    next: u32,
+    destination: u32,
+    tag: u32,
+    /// Bytes that are in no packet yet.
+    to_cut: u64,
+    /// Chunks that have not arrived.
+    pub(super) chunks: u64,
+    /// When it was sent, and when its terminal may cut it.
+    sent: u64,
+    ready: u64,
+}
+
+impl Linked for Message {
+    fn next(&self) -> u32 {
+        self.next
+    }
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
+/// A terminal.
+pub(super) struct Nic {
+    link: u32,
+    /// Messages to be cut, in order.
+    messages: List,
+    /// Chunks to be sent, in order.
+    queue: List,
+    queued: u32,
+    /// When it can take the next message, and when the next packet may be cut.
+    sequenced: u64,
+    paced: u64,
+    /// Whether a packet is to be cut, and whether that waits for a chunk to leave.
+    generating: bool,
+    held_up: bool,
+    /// Whether a chunk is to be sent or waits for a credit.
+    sending: bool,
+    /// Chunks made so far.
+    made: u64,
+}
+
+impl Nic {
+    /// One without messages, that sends over a link.
+    pub(super) fn new(link: u32) -> Nic {
+        Nic {
+            link,
+            messages: List::EMPTY,
+            queue: List::EMPTY,
+            queued: 0,
+            sequenced: 0,
+            paced: 0,
+            generating: false,
+            held_up: false,
+            sending: false,
+            made: 0,
+        }
+    }
+}
+
+impl<R: Routes> Engine<R> {
+    /// A message is handed to its terminal.
+    fn submit(&mut self, order: Order) {
+        let chunks_of = |bytes: u64| bytes.div_ceil(self.setup.chunk);
+        let (whole, rest) = (
+            order.bytes / self.setup.packet,
+            order.bytes % self.setup.packet,
+        );
+        let chunks = whole * chunks_of(self.setup.packet) + chunks_of(rest);
+        let delays = &mut self.setup.delays;
+        let nic = &mut self.nics[order.source as usize];
+        let taken = nic.sequenced.max(order.time + delays.handover());
+        nic.sequenced = taken + delays.sequencing() + delays.handover();
+        let ready = nic.sequenced;
+        let message = self.messages.add(Message {
+            next: NONE,
+            destination: order.destination,
+            tag: order.tag,
+            to_cut: order.bytes,
+            chunks: chunks.max(1),
+            sent: order.time,
+            ready,
+        });
+        self.measured.bytes_sent += order.bytes;
+        self.routes.begin(message, order.source, order.destination);
+        nic.messages.push(&mut self.messages, message);
+        if !nic.generating {
+            nic.generating = true;
+            let time = ready.max(nic.paced) + delays.handover();
+            self.agenda.push(time, Kind::Generate, order.source);
+        }
+    }
+
+    /// A terminal cuts the next packet of its first message into chunks.
+    pub(super) fn generate(&mut self, terminal: u32) {
+        let nic = &mut self.nics[terminal as usize];
+        let number = nic.messages.head;
+        let message = &mut self.messages[number];
+        let mut bytes = message.to_cut.min(self.setup.packet);
+        message.to_cut -= bytes;
+        let last_packet = message.to_cut == 0;
+        let destination = message.destination;
+        if last_packet {
+            nic.messages.pop(&self.messages);
+        }
+        let mut count = 0;
+        loop {
+            let piece = bytes.min(self.setup.chunk);
+            bytes -= piece;
+            let draw = (u64::from(terminal) << 40) + (nic.made << 3);
+            let mut chunk = Chunk::new(number, destination, piece as u32, self.now, draw);
+            chunk.last = last_packet && bytes == 0;
+            let place = self.chunks.add(chunk);
+            nic.queue.push(&mut self.chunks, place);
+            nic.made += 1;
+            count += 1;
+            if bytes == 0 {
+                break;
+            }
+        }
+        nic.queued += count as u32;
+        let wire = self.ports[nic.link as usize].full_wire;
+        nic.paced = self.now + count * wire + self.setup.delays.send();
+        nic.held_up = nic.queued >= self.setup.most_queued;
+        if !nic.held_up {
+            self.pace(terminal);
+        }
+        let nic = &mut self.nics[terminal as usize];
+        if !nic.sending {
+            nic.sending = true;
+            let time = self.now + self.setup.delays.handover();
+            self.agenda.push(time, Kind::Inject, terminal);
+        }
+    }
+
+    /// Sets the time of a terminal's next packet, if it has one.
+    fn pace(&mut self, terminal: u32) {
+        let nic = &mut self.nics[terminal as usize];
+        nic.generating = !nic.messages.is_empty();
+        if nic.generating {
+            let ready = self.messages[nic.messages.head].ready;
+            let time = ready.max(nic.paced).max(self.now) + self.setup.delays.handover();
+            self.agenda.push(time, Kind::Generate, terminal);
+        }
+    }
+
+    /// A terminal puts its next chunk on its link, if the router has room.
+    pub(super) fn inject(&mut self, terminal: u32) {
+        let nic = &mut self.nics[terminal as usize];
+        let link = nic.link;
+        let into = self.channels.number(link, 0);
+        self.channels.take_credits(into, self.now);
+        let state = &self.channels.list[into as usize];
+        if state.occupied >= state.capacity {
+            let stall = &mut self.stalls[into as usize];
+            stall.since.get_or_insert(self.now);
+            self.await_credit(into);
+            return;
+        }
+        let number = nic.queue.pop(&self.chunks);
+        nic.queued -= 1;
+        let (held_up, more) = (nic.held_up, !nic.queue.is_empty());
+        nic.sending = more;
+        nic.held_up = false;
+        self.occupy(link, into, self.now);
+        let start = self.now.max(self.ports[link as usize].free);
+        let gone = self.put(link, into, number, start);
+        let arrival = gone + self.ports[link as usize].latency;
+        self.agenda.push(arrival, Kind::Arrive, number);
+        if more {
+            self.agenda.push(gone, Kind::Inject, terminal);
+        }
+        if held_up {
+            if self.nics[terminal as usize].queued < self.setup.most_queued {
+                self.pace(terminal);
+            } else {
+                self.nics[terminal as usize].held_up = true;
+            }
+        }
+        let chunk = &self.chunks[number];
+        if chunk.last {
+            let tag = self.messages[chunk.message].tag;
+            let left = self.now + self.setup.delays.handover();
+            if tag < FIRST_STREAM {
+                let finish = &mut self.measured.finish[terminal as usize];
+                *finish = (*finish).max(left);
+                if let Some(steps) = &mut self.steps {
+                    steps.left(terminal, left, &mut self.orders);
+                }
+                self.submit_orders();
+            }
+        }
+    }
+
+    /// The receiver has a message; returns whether the collective has ended with it.
+    pub(super) fn deliver(&mut self, number: u32) -> bool {
+        let message = self.messages[number];
+        self.messages.remove(number);
+        let measured = &mut self.measured;
+        measured.delivered += 1;
+        let latency = self.now - message.sent;
+        let foreground = message.tag < FIRST_STREAM;
+        if foreground || self.steps.is_none() {
+            measured.message_latency.add(latency);
+            let finish = &mut measured.finish[message.destination as usize];
+            *finish = (*finish).max(self.now);
+        } else {
+            measured.background_latency.add(latency);
+        }
+        let Some(steps) = self.steps.as_mut().filter(|_| foreground) else {
+            return false;
+        };
+        steps.arrived(message.destination, message.tag, self.now, &mut self.orders);
+        if steps.finished() {
+            return true;
+        }
+        self.submit_orders();
+        false
+    }
+
+    fn submit_orders(&mut self) {
+        for place in 0..self.orders.len() {
+            self.submit(self.orders[place]);
+        }
+        self.orders.clear();
+    }
+
+    /// A rank begins; returns whether the collective has ended with that.
+    pub(super) fn begin(&mut self, rank: u32) -> bool {
+        let Some(steps) = &mut self.steps else {
+            return false;
+        };
+        steps.begin(rank, self.now, &mut self.orders);
+        let finished = steps.finished();
+        self.submit_orders();
+        finished
+    }
+
+    /// A terminal sends the next message of a stream.
+    pub(super) fn timer(&mut self, timer: u32) {
+        let terminals = self.nics.len() as u32;
+        let (number, terminal) = (timer / terminals, timer % terminals);
+        let stream = &mut self.streams[number as usize];
+        let (destination, more) = stream.next(terminal);
+        let order = Order {
+            source: terminal,
+            destination,
+            bytes: stream.traffic().size.get(),
+            tag: FIRST_STREAM + number,
+            time: self.now,
+        };
+        if more {
+            let next = self.now + stream.traffic().period.ps();
+            self.agenda.push(next, Kind::Timer, timer);
+        }
+        self.submit(order);
+    }
+}
