@@ -106,7 +106,7 @@ pub(super) fn machine<'a>(
                 let fastest = links
                     .iter()
                     .max_by_key(|&&link| network.links()[link as usize].rate.bits_per_second());
-                let &fastest = fastest.ok_or_else(|| PacketError::Unreachable { rank })?;
+                let &fastest = fastest.ok_or(PacketError::Unreachable { rank })?;
                 let link = network.links()[fastest as usize];
                 let wire = link.rate.transmission(Bytes::new(options.chunk.get()))?;
                 ports.push(Port::new(class, rank, wire.ps(), 0));

@@ -268,6 +268,39 @@ fn where_two_streams_of_chunks_meet_the_outcome_has_two_modes() {
 }
 
 #[test]
+fn scatters_to_5256_terminals_meet_codes() {
+    use RouterDelay::{OccupiesPort, Pipelined};
+    let fabric = balanced(6);
+    let schedules = [
+        lin::scatter(5256, 0).unwrap(),
+        named(CollectiveKind::Scatter, "binomial", 5256),
+        glf::scatter(shape(&fabric), 0).unwrap(),
+        llf::scatter(shape(&fabric), 0).unwrap(),
+    ];
+    // Bytes of a chunk; buffers in KiB; rule; us of LIN, TREE, GLF, LLF with 1 KiB per terminal.
+    let (large, small) = (kib(16, 32, 16), kib(1, 2, 1));
+    let rows = [
+        (256, large, Pipelined, [972.1, 1066.2, 1065.6, 993.7]),
+        (256, large, OccupiesPort, [1131.7, 2103.7, 2097.8, 2015.8]),
+        (512, large, Pipelined, [969.6, 1062.7, 1061.5, 987.2]),
+        (512, large, OccupiesPort, [976.8, 1581.1, 1577.4, 1490.0]),
+        (512, small, Pipelined, [1040.9, 1074.9, 1073.8, 991.1]),
+        (512, small, OccupiesPort, [1534.3, 1599.4, 1597.7, 1514.2]),
+    ];
+    for (chunk, buffers, router_delay_rule, peers) in rows {
+        for (schedule, peer) in schedules.iter().zip(peers) {
+            let options = Options {
+                router_delay_rule,
+                buffers,
+                ..cut(512, chunk)
+            };
+            let outcome = collective(&fabric, schedule, 1024, &options);
+            close("scatter", us(outcome.time), peer, 1.0);
+        }
+    }
+}
+
+#[test]
 fn scatters_under_background_traffic_meet_codes() {
     let fabric = balanced(4);
     let schedules = [
