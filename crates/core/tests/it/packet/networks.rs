@@ -44,7 +44,7 @@ fn channels_suffice_on_every_fabric() {
         ("torus:dims=5x3x4", 3),
         ("torus:dims=5x5,terminals=2", 3),
         (
-            "custom:ranks=4,switches=4,links=0-4+1-5+2-6+3-7+4-5+5-6+6-7+7-4",
+            "custom:ranks=5,switches=5,links=0-5+1-6+2-7+3-8+4-9+5-6+6-7+7-8+8-9+9-5",
             2,
         ),
     ];
