@@ -20,7 +20,7 @@ from referencing import Registry, Resource
 import opticoll
 from conftest import RING, Run
 from opticoll import registry
-from opticoll.config import Scenario
+from opticoll.config import SETTING_NAMES, Scenario
 from opticoll.report import text
 
 SCHEMAS = {
@@ -598,8 +598,9 @@ def test_examples_run_as_they_stand(run: Run) -> None:
 
 def test_scenario_fields_and_exit_codes_are_documented() -> None:
     documented = (EXAMPLES.parent / "docs" / "scenario.md").read_text(encoding="utf-8")
-    fields = {field.name for field in dataclasses.fields(Scenario)} - {"origin", "overridden"}
-    for field in fields:
-        assert f"| `{field}` |" in documented
+    fields = {field.name for field in dataclasses.fields(Scenario)}
+    fields -= {"origin", "overridden", "settings"}
+    for field in [*fields, *SETTING_NAMES]:
+        assert f"`{field}`" in documented
     for code in (0, 1, 2, 70, 130):
         assert f"| {code} |" in documented

@@ -184,7 +184,7 @@ def test_scenarios_may_name_a_start_rule(run: Run, tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("sender", "sendr"))
     refused = run("compare", path)
     assert refused.code == 2
-    assert "line 4, start: unknown name `sendr`; did you mean `sender`?" in refused.err
+    assert "line 4, start: unknown start rule `sendr`; did you mean `sender`?" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,9 @@ from opticoll._core import (
 )
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from opticoll.settings import Settings
     from opticoll.study.comparison import Comparison
     from opticoll.user_algorithm import UserAlgorithm
 
@@ -68,8 +71,7 @@ def plan(
     size: str | int | None = None,
     root: int = 0,
     wavelength: str = "auto",
-    policy: str | None = None,
-    start: str | None = None,
+    **settings: Unpack[Settings],
 ) -> Plan:
     """Build a schedule and give every transfer its route, wavelength and slot.
 
@@ -88,11 +90,9 @@ def plan(
         The root rank of broadcast, reduce, gather and scatter.
     wavelength
         How wavelengths are assigned, such as `first_fit:order=longest`.
-    policy
-        When reconfiguration is charged, every_step if not given; only `auto` looks at it, and at
-        the size. There is none on electrical fabrics.
-    start
-        When a message may start on electrical fabrics, rendezvous if not given; for `auto` too.
+    settings
+        How plans are timed, such as `policy="free"` or `start="step"` (see `opticoll list
+        settings`); only `auto` looks at it, and at the size.
 
     Raises
     ------
@@ -115,8 +115,7 @@ def plan(
             root=root,
             wavelength=wavelength,
             size_bytes=size_bytes,
-            policy=policy,
-            start=start,
+            **settings,
         )
     if isinstance(algorithm, str):
         name, (function, options) = algorithm.strip(), user_algorithm.load(algorithm)
@@ -170,13 +169,11 @@ def compare(
     sizes: str | int | Iterable[str | int] = "4MiB",
     ranks: Iterable[int] | None = None,
     wavelengths: Iterable[int] | None = None,
-    policy: str | None = None,
-    simulator: str | None = None,
-    start: str | None = None,
     root: int = 0,
     wavelength: str = "auto",
+    **settings: Unpack[Settings],
 ) -> Comparison:
-    """Plan, verify and simulate several algorithms on the same fabrics, sizes and policy.
+    """Plan, verify and simulate several algorithms on the same fabrics, sizes and settings.
 
     Without `algorithms` all of the collective are compared, and those that do not run on a fabric
     are named in `Comparison.refusals`; an algorithm that is named must run. Algorithms and sizes
@@ -188,6 +185,7 @@ def compare(
         As for `plan`.
     """
     from opticoll import config
+    from opticoll.settings import given
     from opticoll.study import comparison
 
     return comparison.compare(
@@ -198,10 +196,8 @@ def compare(
             sizes=sizes,
             ranks=ranks,
             wavelengths=wavelengths,
-            policy=policy,
-            simulator=simulator,
-            start=start,
             root=root,
             wavelength=wavelength,
+            settings=given(settings),
         )
     )

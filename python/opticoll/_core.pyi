@@ -1,9 +1,11 @@
 """The compiled core. Everything numeric happens there; see the modules of this package for use."""
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+
+from opticoll.settings import Settings
 
 UInt64 = NDArray[np.uint64]
 
@@ -23,7 +25,9 @@ class AlgorithmError(OpticollError): ...
 class ScheduleError(OpticollError): ...
 class WavelengthError(OpticollError): ...
 class PlanFileError(OpticollError): ...
-class SimulationError(OpticollError): ...
+
+class SimulationError(OpticollError):
+    setting: str | None  # the setting at fault, if it is one
 
 class Record(TypedDict):
     """One entry of `list`: an algorithm, fabric family, preset, simulator, policy or assignment."""
@@ -181,18 +185,11 @@ class Plan:
     def ends(self, transfer: int) -> tuple[int, int]: ...  # source and destination
     def verify(self) -> list[Violation]:
         """Everything wrong; transfers of a folded plan are orbits, for all their rotations."""
-    def simulate(
-        self,
-        size: int | str | None = None,
-        policy: str | None = None,
-        simulator: str | None = None,
-        start: str | None = None,
-        weights: str | None = None,
-    ) -> Outcome:
+    def simulate(self, size: int | str | None = None, **settings: Unpack[Settings]) -> Outcome:
         """Run a simulator; the size in bytes or as text with a unit, else the plan's own.
 
         On rings: circuit under the policy every_step, if nothing else is said. On electrical
-        fabrics: fluid, with start=rendezvous and weights=equal (or inverse_latency).
+        fabrics: fluid. Raises SimulationError, with the attribute `setting` where one is at fault.
         """
 
 class Outcome:
@@ -262,13 +259,15 @@ def plan(
     root: int = 0,
     wavelength: str = "auto",
     size_bytes: int | None = None,
-    policy: str | None = None,
-    start: str | None = None,
+    **settings: Unpack[Settings],
 ) -> Plan:
     """build_schedule and make_plan in one, or a plan by the planner (relay_tree, auto).
 
-    The planner plans for a size (4 MiB if none is given) and a policy, or a start rule.
+    The planner plans for a size (4 MiB if none is given) and for settings.
     """
+
+def check_settings(**settings: Unpack[Settings]) -> None:
+    """Raise SimulationError if one is none, whatever the plan."""
 
 def time_bound(
     kind: str, fabric: Fabric, size_bytes: int, policy: str | None, root: int = 0
@@ -290,6 +289,7 @@ def presets() -> list[Record]: ...
 def simulators() -> list[Record]: ...
 def policies() -> list[Record]: ...
 def start_rules() -> list[Record]: ...
+def settings() -> list[Record]: ...
 def collectives() -> list[Record]: ...
 def wavelength_assignments() -> list[Record]: ...
 

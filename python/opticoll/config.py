@@ -37,7 +37,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -48,11 +48,14 @@ from opticoll._core import (
     Fabric,
     FabricError,
     OpticollError,
+    SimulationError,
     UnitError,
+    check_settings,
     collective_kind,
     parse_size,
 )
 from opticoll.errors import ConfigError, FileError, UsageError
+from opticoll.settings import NAMES, Settings, given
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -75,6 +78,9 @@ __all__ = [
     "whole_number",
 ]
 
+SETTING_NAMES = ("simulator", *NAMES)
+"""The fields of a scenario that say how plans are timed."""
+
 SIZE_RANGE_FACTOR = 4
 """Sizes of a range `A..B` grow by this factor, as the points of a latency-bandwidth plot do."""
 
@@ -92,9 +98,7 @@ class Scenario:
     algorithms: Sequence[str | UserAlgorithm] | None = None
     ranks: Sequence[int] | None = None
     wavelengths: Sequence[int] | None = None
-    policy: str | None = None
-    simulator: str | None = None
-    start: str | None = None
+    settings: Settings = field(default_factory=Settings)
     wavelength: str = "auto"
     root: int = 0
     origin: _Document | None = None
@@ -107,7 +111,7 @@ class Scenario:
         field: Place = getattr(error, "field", ())
         if self.origin is None or not field or field[0] in self.overridden:
             return error
-        return self.origin.error(field, str(error))
+        return self.origin.error(field, str(error).removeprefix(f"{field[0]}: "))
 
 
 def to_scenario(
@@ -345,7 +349,9 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
         machine = parse_fabric(str(document.path.parent / fabric))
     else:
         machine = _checked(document, ("fabric",), lambda: Fabric(fabric))
-    return Scenario(fabric=machine, origin=document, **fields)
+    settings = given(fields)
+    fields = {key: value for key, value in fields.items() if key not in SETTING_NAMES}
+    return Scenario(fabric=machine, origin=document, settings=settings, **fields)
 
 
 @dataclass(frozen=True)
@@ -499,17 +505,17 @@ def _checked(document: _Document, place: Place, make: Any) -> Any:
 
 def _scenario_model() -> Any:
     """The model of a scenario file; made when needed, as pydantic takes a while to load."""
-    from pydantic import BaseModel, ConfigDict, Field, field_validator
+    from pydantic import (
+        BaseModel,
+        ConfigDict,
+        Field,
+        ValidationInfo,
+        create_model,
+        field_validator,
+    )
 
     def as_list(value: Any) -> Any:
         return value if isinstance(value, list) or value is None else [value]
-
-    def known(kind: str, name: str) -> str:
-        names = [record["name"] for record in registry.records(kind)]
-        found = registry.canonical(name, names)
-        if found is None:
-            raise ValueError(f"unknown name `{name}`{registry.nearest(name, names)}")
-        return found
 
     class ScenarioFile(BaseModel):
         model_config = ConfigDict(extra="forbid", strict=True)
@@ -520,9 +526,6 @@ def _scenario_model() -> Any:
         sizes: list[int] = Field(default=["4MiB"], validate_default=True)
         ranks: list[int] | None = None
         wavelengths: list[int] | None = None
-        policy: str | None = None
-        simulator: str | None = None
-        start: str | None = None
         wavelength: str = "auto"
         root: int = 0
 
@@ -573,19 +576,14 @@ def _scenario_model() -> Any:
                     raise ValueError(f"`{count}` is no whole number above 0")
             return counts
 
-        @field_validator("policy")
+        @field_validator(*SETTING_NAMES, check_fields=False)
         @classmethod
-        def _policy(cls, value: str | None) -> str | None:
-            return None if value is None else known("policies", value)
+        def _setting(cls, value: str | None, info: ValidationInfo) -> str | None:
+            try:
+                check_settings(**given({str(info.field_name): value}))
+            except SimulationError as error:
+                raise ValueError(str(error).removeprefix(f"{info.field_name}: ")) from error
+            return value
 
-        @field_validator("simulator")
-        @classmethod
-        def _simulator(cls, value: str | None) -> str | None:
-            return None if value is None else known("simulators", value)
-
-        @field_validator("start")
-        @classmethod
-        def _start(cls, value: str | None) -> str | None:
-            return None if value is None else known("start_rules", value)
-
-    return ScenarioFile
+    kinds: dict[str, Any] = dict.fromkeys(SETTING_NAMES, (str | None, None))
+    return create_model("ScenarioFile", __base__=ScenarioFile, **kinds)

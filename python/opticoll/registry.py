@@ -54,6 +54,7 @@ KINDS: dict[str, Callable[[], list[Record]]] = {
     "simulators": _core.simulators,
     "policies": _core.policies,
     "start_rules": _core.start_rules,
+    "settings": _core.settings,
     "collectives": _core.collectives,
     "wavelengths": _core.wavelength_assignments,
 }

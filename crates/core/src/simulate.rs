@@ -5,21 +5,27 @@
 //! after the reconfiguration that the [`Policy`] charges. A simulator never changes a plan and
 //! never verifies one.
 
+pub mod background;
 pub mod circuit;
 pub mod closed_form;
 pub mod fluid;
+pub mod method;
 pub mod packet;
+pub mod pattern;
 
 use std::str::FromStr;
 
 use thiserror::Error;
 
 use crate::fabric::{Fabric, WdmRing};
+use crate::network::Network;
 use crate::outcome::Outcome;
 use crate::plan::PlanRef;
+use crate::spec::SpecError;
 use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, UnitError};
-use fluid::{FluidError, StartRule};
+use fluid::FluidError;
+pub use method::{Method, SETTINGS, SettingRecord};
 
 /// Why a simulation was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -27,7 +33,7 @@ pub enum SimulationError {
     /// No simulator or policy has this name.
     #[error("unknown {what} `{name}`{hint}")]
     Unknown {
-        /// `simulator` or `policy`.
+        /// `simulator`, `policy` or what else has names.
         what: &'static str,
         /// The name as given.
         name: String,
@@ -82,15 +88,35 @@ pub enum SimulationError {
         /// Why, and what would do.
         hint: &'static str,
     },
-    /// A setting of flows for a simulator of circuits.
+    /// A setting that the simulator does not know.
     #[error(
-        "the {simulator} simulator does not know {setting}: light does not share links; leave it out"
+        "the {simulator} simulator does not know the setting `{setting}`, which is one of {of}; \
+         leave the {setting} out"
     )]
     Setting {
         /// The simulator.
         simulator: &'static str,
-        /// `start rules`, `weights` or what else was given.
+        /// The setting.
         setting: &'static str,
+        /// The simulators that know it.
+        of: String,
+    },
+    /// The value of a setting does not fit.
+    #[error("{setting}: {problem}")]
+    Value {
+        /// The setting.
+        setting: &'static str,
+        /// What is wrong with it.
+        problem: Box<SimulationError>,
+    },
+    /// The spelling of a setting is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// Traffic that the fabric or the simulator cannot have.
+    #[error("background: {problem}")]
+    Background {
+        /// What is wrong, and what would do.
+        problem: String,
     },
     /// The flows of a plan were refused: it was not verified.
     #[error(transparent)]
@@ -195,17 +221,22 @@ impl FromStr for Policy {
     }
 }
 
-/// How a plan is timed; what is left out has its default for the plan's fabric.
-#[derive(Debug, Clone, Default)]
-pub struct Method<'a> {
-    /// The simulator: circuit on rings of wavelengths, fluid on electrical fabrics.
-    pub simulator: Option<&'a str>,
-    /// When reconfiguration is charged: every_step. For light only.
-    pub policy: Option<Policy>,
-    /// When a flow may start: rendezvous. For flows only.
-    pub start: Option<StartRule>,
-    /// Weights and costs of flows: the plain model. For flows only.
-    pub options: fluid::Options,
+impl SimulationError {
+    /// The setting at fault, where it is one.
+    pub fn setting(&self) -> Option<&'static str> {
+        match self {
+            SimulationError::Setting { setting, .. } | SimulationError::Value { setting, .. } => {
+                Some(setting)
+            }
+            SimulationError::Policy { .. } => Some("policy"),
+            SimulationError::Background { .. } => Some("background"),
+            SimulationError::WrongFabric { .. } | SimulationError::NoClaim { .. } => {
+                Some("simulator")
+            }
+            SimulationError::Unknown { what, .. } if *what == "simulator" => Some(what),
+            _ => None,
+        }
+    }
 }
 
 /// The simulator that is used on a fabric where none is named.
@@ -224,44 +255,27 @@ pub fn default_simulator(fabric: &Fabric) -> &'static str {
 pub fn run<'a>(
     plan: impl Into<PlanRef<'a>>,
     size: Bytes,
-    method: &Method<'_>,
+    method: &Method,
 ) -> Result<Outcome, SimulationError> {
     let plan = plan.into();
-    let name = method.simulator;
-    let name = name.unwrap_or(default_simulator(&plan.kept().fabric));
-    let mut known = SIMULATORS.iter().map(|record| record.name);
-    let Some(simulator) = known.find(|known| same_name(known, name)) else {
-        return Err(SimulationError::Unknown {
-            what: "simulator",
-            name: name.into(),
-            hint: suggest(name, SIMULATORS.iter().map(|record| record.name)),
-        });
-    };
+    let kept = plan.kept();
+    let simulator = method.simulator.unwrap_or(default_simulator(&kept.fabric));
+    // The fabric comes first: to someone on the wrong one a setting is no mistake.
     if simulator == "fluid" {
-        // A fabric of light comes first: there the policy is no mistake.
-        if let (Some(policy), None) = (method.policy, plan.kept().fabric.ring()) {
-            return Err(SimulationError::Policy {
-                simulator,
-                policy: policy.name(),
-                reason: "an electrical fabric has no circuits to reconfigure; leave the policy out",
-            });
-        }
-        let start = method.start.unwrap_or_default();
-        return fluid::simulate_plan(plan.kept(), size, start, &method.options);
-    }
-    needed_ring(&plan.kept().fabric, simulator)?;
-    let setting = if method.start.is_some() {
-        Some("start rules")
-    } else if method.options != fluid::Options::default() {
-        Some("weights, endpoints or background flows")
+        needed_network(&kept.fabric, simulator)?;
     } else {
-        None
-    };
-    if let Some(setting) = setting {
-        return Err(SimulationError::Setting { simulator, setting });
+        needed_ring(&kept.fabric, simulator)?;
     }
+    method.known_to(simulator)?;
     let policy = method.policy.unwrap_or(Policy::ALL[0]);
     match simulator {
+        "fluid" => {
+            let mut options = method.fluid.clone();
+            for traffic in &method.background {
+                options.background.extend(traffic.flows(&kept.fabric)?);
+            }
+            fluid::simulate_plan(kept, size, method.start.unwrap_or_default(), &options)
+        }
         "closed_form" => closed_form::simulate(plan, size, policy),
         _ => circuit::simulate(plan, size, policy),
     }
@@ -279,6 +293,18 @@ fn needed_ring<'a>(
     })
 }
 
+/// The network that a simulator needs.
+fn needed_network<'a>(
+    fabric: &'a Fabric,
+    simulator: &'static str,
+) -> Result<&'a dyn Network, SimulationError> {
+    fabric.network().ok_or(SimulationError::WrongFabric {
+        simulator,
+        family: fabric.family(),
+        hint: "it has no links that flows share; use circuit or closed_form",
+    })
+}
+
 /// Runs the simulator with a name on a ring of wavelengths.
 ///
 /// # Errors
@@ -291,7 +317,7 @@ pub fn simulate<'a>(
     simulator: &str,
 ) -> Result<Outcome, SimulationError> {
     let method = Method {
-        simulator: Some(simulator),
+        simulator: Some(method::simulator(simulator)?),
         policy: Some(policy),
         ..Method::default()
     };

@@ -139,7 +139,12 @@ impl IntoPyErr for PlanTextError {
 
 impl IntoPyErr for SimulationProblem {
     fn into_py_err(self) -> PyErr {
-        SimulationError::new_err(self.to_string())
+        let setting = self.setting();
+        with(
+            SimulationError::new_err(self.to_string()),
+            "setting",
+            setting,
+        )
     }
 }
 

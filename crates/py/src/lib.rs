@@ -37,12 +37,12 @@ mod _core {
     use crate::outcome::Outcome;
     #[pymodule_export]
     use crate::plan::{
-        Plan, Violation, build_schedule, make_plan, plan_collective, relay_tree_costs, slots_bound,
-        time_bound,
+        Plan, Violation, build_schedule, check_settings, make_plan, plan_collective,
+        relay_tree_costs, slots_bound, time_bound,
     };
     #[pymodule_export]
     use crate::record::{
-        algorithms, collectives, fabrics, policies, presets, simulators, start_rules,
+        algorithms, collectives, fabrics, policies, presets, settings, simulators, start_rules,
         wavelength_assignments,
     };
     #[pymodule_export]

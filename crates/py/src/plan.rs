@@ -1,5 +1,6 @@
 //! `Plan` and `Violation`, and the functions that make plans.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
@@ -275,21 +276,14 @@ impl Plan {
             .collect()
     }
 
-    #[pyo3(signature = (size = None, policy = None, simulator = None, start = None, weights = None))]
+    #[pyo3(signature = (size = None, **settings))]
     fn simulate(
         &self,
         py: Python<'_>,
         size: Option<Size>,
-        policy: Option<&str>,
-        simulator: Option<&str>,
-        start: Option<&str>,
-        weights: Option<&str>,
+        settings: Option<Settings>,
     ) -> PyResult<Outcome> {
-        let mut method = method(policy, start)?;
-        method.simulator = simulator;
-        if let Some(weights) = weights {
-            method.options.weights = weights.parse().map_err(IntoPyErr::into_py_err)?;
-        }
+        let method = method(settings)?;
         let size = self.size_or(size)?;
         py.detach(|| simulate::run(self.whole(), size, &method))
             .map(Outcome::from_core)
@@ -424,8 +418,7 @@ pub(crate) fn make_plan(
 #[pyfunction]
 #[pyo3(name = "plan")]
 #[pyo3(signature = (
-    kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None,
-    policy = None, start = None
+    kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None, **settings
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn plan_collective(
@@ -436,10 +429,9 @@ pub(crate) fn plan_collective(
     root: u32,
     wavelength: &str,
     size_bytes: Option<u64>,
-    policy: Option<&str>,
-    start: Option<&str>,
+    settings: Option<Settings>,
 ) -> PyResult<Plan> {
-    let method = method(policy, start)?;
+    let method = method(settings)?;
     py.detach(|| {
         let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
         let collective = collective::Collective::new(kind, fabric.fabric.ranks())
@@ -475,15 +467,23 @@ pub(crate) fn plan_collective(
     })
 }
 
-/// How a plan is timed, from the names of a policy and of a start rule.
-fn method(policy: Option<&str>, start: Option<&str>) -> PyResult<Method<'static>> {
-    let policy = policy.map(str::parse).transpose();
-    let start = start.map(str::parse).transpose();
-    Ok(Method {
-        policy: policy.map_err(simulate::SimulationError::into_py_err)?,
-        start: start.map_err(simulate::SimulationError::into_py_err)?,
-        ..Method::default()
-    })
+/// Settings as Python gives them: None where one is left out.
+type Settings = BTreeMap<String, Option<String>>;
+
+/// How a plan is timed.
+fn method(settings: Option<Settings>) -> PyResult<Method> {
+    let settings = settings.unwrap_or_default();
+    let given = settings
+        .iter()
+        .filter_map(|(name, text)| Some((name.as_str(), text.as_deref()?)));
+    Method::from_settings(given).map_err(IntoPyErr::into_py_err)
+}
+
+/// Refuses settings that are none, whatever the plan.
+#[pyfunction]
+#[pyo3(signature = (**settings))]
+pub(crate) fn check_settings(settings: Option<Settings>) -> PyResult<()> {
+    method(settings).map(drop)
 }
 
 /// The lower bound on the time of any plan of a collective: (picoseconds, name, assumption), if one is
@@ -499,8 +499,12 @@ pub(crate) fn time_bound(
     root: u32,
 ) -> PyResult<Option<(u64, &'static str, &'static str)>> {
     let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
-    let policy = method(policy, None)?.policy;
-    let policy = policy.unwrap_or(simulate::Policy::ALL[0]);
+    let policy = match policy {
+        Some(policy) => policy
+            .parse()
+            .map_err(simulate::SimulationError::into_py_err)?,
+        None => simulate::Policy::ALL[0],
+    };
     let size = Bytes::new(size_bytes);
     py.detach(|| {
         let fabric = &fabric.fabric;

@@ -85,6 +85,22 @@ pub(crate) fn simulators() -> Vec<Record> {
         .collect()
 }
 
+/// All settings of simulators; the options are its default and the simulators that know it.
+#[pyfunction]
+pub(crate) fn settings() -> Vec<Record> {
+    let record = |one: &simulate::SettingRecord| {
+        let known = one.simulators.iter().map(|name| ("simulator", *name));
+        Record {
+            options: [("default", one.default)]
+                .into_iter()
+                .chain(known)
+                .collect(),
+            ..Record::new(one.name, one.summary, "")
+        }
+    };
+    simulate::SETTINGS.iter().map(record).collect()
+}
+
 /// All start rules.
 #[pyfunction]
 pub(crate) fn start_rules() -> Vec<Record> {

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from opticoll._core import Fabric, Plan
     from opticoll.cli.options import ComparisonOptions
     from opticoll.config import Scenario
+    from opticoll.settings import Settings
 
 __all__ = [
     "DEFAULT_SIZE",
@@ -38,8 +39,7 @@ def build(
     wavelength: str | None,
     root: int | None,
     size_bytes: int | None = None,
-    policy: str | None = None,
-    start: str | None = None,
+    settings: Settings | None = None,
 ) -> tuple[Plan, str]:
     """The plan that the options ask for, and a note on the algorithm where it was not named."""
     import opticoll
@@ -62,8 +62,7 @@ def build(
             size=size_bytes,
             root=0 if root is None else root,
             wavelength="auto" if wavelength is None else wavelength,
-            policy=policy,
-            start=start,
+            **(settings or {}),
         )
     return made, note
 
@@ -182,6 +181,7 @@ def compose_scenario(source: str, options: ComparisonOptions) -> Scenario:
     from dataclasses import replace
 
     from opticoll import config
+    from opticoll.settings import given
 
     if options.size is not None and options.sizes is not None:
         raise errors.UsageError("--size and --sizes are both given; give one of them")
@@ -200,11 +200,14 @@ def compose_scenario(source: str, options: ComparisonOptions) -> Scenario:
         "ranks": lambda text: config.split_counts("--ranks", text),
         "wavelengths": lambda text: config.split_counts("--wavelengths", text),
     }
-    given = {**vars(options), "sizes": options.sizes or options.size}
+    named = {**vars(options), "sizes": options.sizes or options.size}
     fields = {
         key: convert[key](value) if key in convert else value
-        for key, value in given.items()
-        if value is not None and key not in ("fabric", "size")
+        for key, value in named.items()
+        if value is not None and key not in ("fabric", "size", "method")
     }
     check_root(scenario.collective, options.root)
-    return replace(scenario, **fields, overridden=frozenset(fields))
+    settings = given(vars(options.method))
+    overridden = frozenset([*fields, *settings])
+    together: Settings = {**scenario.settings, **settings}
+    return replace(scenario, **fields, settings=together, overridden=overridden)

@@ -26,23 +26,23 @@ from opticoll.cli.arguments import (
 )
 from opticoll.cli.options import (
     ALL_DEFAULT,
+    NO_METHOD,
     AlgorithmOption,
     ComparisonOptions,
     FabricOption,
     FigureOption,
     JsonOption,
+    MethodOption,
     OutputOption,
-    PolicyOption,
     RootOption,
     SeedOption,
-    SimulatorOption,
     SizeOption,
     Source,
-    StartOption,
     TableOption,
     WavelengthOption,
 )
 from opticoll.cli.waiting import Waiting
+from opticoll.settings import given
 
 if TYPE_CHECKING:
     from opticoll.study.comparison import Row
@@ -74,8 +74,8 @@ def list_(
     kind: Annotated[
         str | None,
         Parameter(
-            help="algorithms, fabrics, presets, simulators, policies, start_rules, collectives or "
-            "wavelengths, with options; or a collective, for its algorithms."
+            help="algorithms, fabrics, presets, simulators, policies, start_rules, settings, "
+            "collectives or wavelengths, with options; or a collective, for its algorithms."
         ),
     ] = None,
     /,
@@ -105,9 +105,7 @@ def plan(
     fabric: FabricOption = None,
     algorithm: AlgorithmOption = None,
     size: SizeOption = None,
-    policy: PolicyOption = None,
-    simulator: SimulatorOption = None,
-    start: StartOption = None,
+    method: MethodOption = NO_METHOD,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
     seed: SeedOption = 0,
@@ -124,13 +122,12 @@ def plan(
 
     if output is not None:
         check_writable(output)
+    settings = given(vars(method))
     with Waiting("planning"):
         size_bytes = config.to_bytes(DEFAULT_SIZE if size is None else size)
-        made, note = build(
-            collective, fabric, algorithm, wavelength, root, size_bytes, policy, start
-        )
+        made, note = build(collective, fabric, algorithm, wavelength, root, size_bytes, settings)
         violations = made.verify()
-        outcome = made.simulate(size_bytes, policy=policy, simulator=simulator, start=start)
+        outcome = made.simulate(size_bytes, **settings)
         row = measure(made, violations, outcome, size_bytes, seed)
         if algorithm is not None and plans_by_size(algorithm):
             row["algorithm"] = algorithm
@@ -193,9 +190,7 @@ def simulate(
     fabric: FabricOption = None,
     algorithm: AlgorithmOption = None,
     size: SizeOption = None,
-    policy: PolicyOption = None,
-    simulator: SimulatorOption = None,
-    start: StartOption = None,
+    method: MethodOption = NO_METHOD,
     per: Annotated[
         Literal["step", "link", "rank"] | None,
         Parameter(help="Print a table of these.", converter=words.choice),
@@ -209,12 +204,13 @@ def simulate(
     from opticoll.report import text, values
     from opticoll.study.comparison import measure
 
-    check_per(per, simulator)
+    settings = given(vars(method))
+    check_per(per, settings.get("simulator"))
     with Waiting("simulating"):
         made, note = obtain(source, fabric, algorithm, wavelength, root)
         size_bytes = size_of(made, size)
         violations = made.verify()
-        outcome = made.simulate(size_bytes, policy=policy, simulator=simulator, start=start)
+        outcome = made.simulate(size_bytes, **settings)
     row = measure(made, violations, outcome, size_bytes, seed)
     code, notes = 0, []
     if violations:

@@ -2,29 +2,29 @@
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from opticoll import registry
 from opticoll.cli import words
 
 __all__ = [
     "ALL_DEFAULT",
+    "NO_METHOD",
     "AlgorithmOption",
     "ComparisonOptions",
     "FabricOption",
     "FigureOption",
     "JsonOption",
+    "MethodOption",
     "OutputOption",
-    "PolicyOption",
     "RootOption",
     "SeedOption",
-    "SimulatorOption",
     "SizeOption",
     "Source",
-    "StartOption",
     "TableOption",
     "WavelengthOption",
 ]
@@ -40,23 +40,6 @@ AlgorithmOption = Annotated[
 SizeOption = Annotated[
     str | None,
     Parameter(help="Such as 4MiB or 4MB; 4MiB if not given.", allow_leading_hyphen=True),
-]
-PolicyOption = Annotated[
-    str | None,
-    Parameter(help="When reconfiguration is charged: every_step if not given; rings only."),
-]
-SimulatorOption = Annotated[
-    str | None,
-    Parameter(
-        help="circuit or closed_form (the paper's formula) on rings, fluid on electrical fabrics."
-    ),
-]
-StartOption = Annotated[
-    str | None,
-    Parameter(
-        help="When a message may start: rendezvous (if not given), sender or step; "
-        "electrical fabrics only."
-    ),
 ]
 WavelengthOption = Annotated[
     str | None, Parameter(help="How wavelengths are assigned; see `opticoll list wavelengths`.")
@@ -91,6 +74,34 @@ JsonOption = Annotated[bool, Parameter(name="--json", negative=(), help="Print J
 Source = Annotated[str, Parameter(help="A plan file, or a collective such as all_gather.")]
 
 
+if TYPE_CHECKING:
+    MethodOptions = Any
+else:
+
+    def _method_options():
+        """A field for the simulator and one for each recorded setting."""
+        simulators = ", ".join(record["name"] for record in registry.records("simulators"))
+        default = "circuit on rings and fluid on electrical fabrics if not given"
+        helps = {"simulator": f"{simulators}; {default}."}
+        for record in registry.records("settings"):
+            known = [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
+            helps[record["name"]] = f"{record['summary']}; for {' and '.join(known)}."
+        kind = str | None
+        fields = [
+            (name, Annotated[kind, Parameter(help=text)], None) for name, text in helps.items()
+        ]
+        made = make_dataclass("MethodOptions", fields, frozen=True)
+        made.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
+        return made
+
+    MethodOptions = _method_options()
+
+NO_METHOD = MethodOptions()
+"""No simulator and no setting given."""
+
+MethodOption = Annotated[MethodOptions, Parameter(name="*")]
+
+
 @dataclass(frozen=True)
 class ComparisonOptions:
     """What `compare` takes for a `Scenario`, as text; None where it was not given."""
@@ -114,9 +125,7 @@ class ComparisonOptions:
     wavelengths: Annotated[
         str | None, Parameter(help="Numbers of wavelengths per fibre, such as 32,64,128.")
     ] = None
-    policy: PolicyOption = None
-    simulator: SimulatorOption = None
-    start: StartOption = None
+    method: MethodOption = NO_METHOD
     wavelength: WavelengthOption = None
     root: RootOption = None
 

@@ -136,7 +136,7 @@ def outcome_values(plan: Plan, row: Row, outcome: Outcome, per: str | None) -> d
 
 
 def flow_values(plan: Plan, outcome: Outcome) -> dict[str, object]:
-    """What a simulation of flows adds: the critical path with its links, and the settings."""
+    """What a simulation of flows adds: the critical path with its links."""
 
     def name(link: int | None) -> str | None:
         return None if link is None else plan.fabric.link_name(link)
@@ -150,8 +150,4 @@ def flow_values(plan: Plan, outcome: Outcome) -> dict[str, object]:
             for (transfer, start, end), link in path
         ],
         "most_loaded_link": name(outcome.most_loaded_link),
-        "settings": [
-            {"name": setting, "value": value, "plain": plain}
-            for setting, value, plain in outcome.settings
-        ],
     }

@@ -86,6 +86,14 @@ class CandidateRow(TypedDict):
     simulated: bool
 
 
+class SettingRow(TypedDict):
+    """A setting that differs from the plain model of its simulator."""
+
+    name: str
+    value: str
+    plain: str
+
+
 class Row(TypedDict):
     """One algorithm on one fabric at one size; what `opticoll plan --json` prints.
 
@@ -108,6 +116,7 @@ class Row(TypedDict):
     policy: str | None
     simulator: str
     start: str | None
+    settings: list[SettingRow]
     seed: int
     steps: int
     claimed_steps: int | None
@@ -170,6 +179,10 @@ def measure(
         policy=outcome.policy,
         simulator=outcome.simulator,
         start=outcome.start,
+        settings=[
+            SettingRow(name=name, value=value, plain=plain)
+            for name, value, plain in outcome.settings
+        ],
         seed=seed,
         steps=plan.slots,
         claimed_steps=plan.claimed_steps,
@@ -281,18 +294,12 @@ def _rows(
         size=sizes_bytes[0],
         root=scenario.root,
         wavelength=scenario.wavelength,
-        policy=scenario.policy,
-        start=scenario.start,
+        **scenario.settings,
     )
     violations = plan.verify()
     rows = []
     for size_bytes in sizes_bytes:
-        outcome = plan.simulate(
-            size_bytes,
-            policy=scenario.policy,
-            simulator=scenario.simulator,
-            start=scenario.start,
-        )
+        outcome = plan.simulate(size_bytes, **scenario.settings)
         row = measure(plan, violations, outcome, size_bytes)
         # What is compared is the name asked for; it may choose something else each time.
         if isinstance(algorithm, str) and registry.plans_by_size(algorithm):
@@ -353,10 +360,12 @@ def _named(kind: str, algorithm: str | UserAlgorithm) -> str | UserAlgorithm:
 
 def _field_at_fault(error: OpticollError, place: int) -> tuple[str | int, ...]:
     """The field of a scenario that an error of planning or simulating is about, if it is one."""
+    setting = getattr(error, "setting", None)
+    if setting is not None:
+        return (setting,)
     kinds: list[tuple[type[OpticollError], tuple[str | int, ...]]] = [
         (WavelengthError, ("wavelength",)),
         (CollectiveError, ("root",)),
-        (SimulationError, ("simulator",)),
         (AlgorithmError, ("algorithms", place)),
         (UserAlgorithmError, ("algorithms", place)),
         (ScheduleError, ("algorithms", place)),

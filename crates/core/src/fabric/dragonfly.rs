@@ -206,6 +206,11 @@ impl Dragonfly {
         self.terminals_per_router
     }
 
+    /// The number of ranks in each group, a p.
+    pub fn ranks_per_group(&self) -> u32 {
+        self.routers_per_group * self.terminals_per_router
+    }
+
     /// The router, and its global port, by which a group reaches another one directly.
     pub fn gateway(&self, group: u32, peer: u32) -> (u32, u32) {
         match self.arrangement {

@@ -24,7 +24,7 @@ pub fn plan(
     fabric: &Fabric,
     collective: Collective,
     size: Bytes,
-    method: &Method<'_>,
+    method: &Method,
 ) -> Result<Planned, PlannerError> {
     let planner = find(collective.kind(), spec.name()).map(|record| record.name);
     let mut planned = if planner == Some("auto") {
@@ -53,11 +53,11 @@ fn fastest(
     fabric: &Fabric,
     collective: Collective,
     size: Bytes,
-    method: &Method<'_>,
+    method: &Method,
     most: u64,
 ) -> Result<Planned, PlannerError> {
     let mut method = method.clone();
-    method.options.record_flows = false;
+    method.fluid.record_flows = false;
     let mut found: Option<(Time, Plan)> = None;
     let mut candidates = Vec::new();
     for record in algorithm::records() {
@@ -93,7 +93,7 @@ fn fastest(
     })
 }
 
-fn reasons(candidates: &[Candidate], method: &Method<'_>) -> Vec<String> {
+fn reasons(candidates: &[Candidate], method: &Method) -> Vec<String> {
     let Some((best, others)) = candidates.split_first() else {
         return Vec::new();
     };

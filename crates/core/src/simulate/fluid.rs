@@ -320,7 +320,7 @@ impl Options {
         if self.weights == Weights::InverseLatency {
             differs("weights", "1/route latency".into(), "equal");
         }
-        for flow in &self.background {
+        if let Some(flow) = self.background.first() {
             let rate = flow
                 .rate
                 .map_or("its share".into(), |rate| rate.to_string());
@@ -333,7 +333,10 @@ impl Options {
                 from,
                 ..
             } = flow;
-            let value = format!("{source} -> {destination}, {rate}, {from} to {until}");
+            let mut value = format!("{source} -> {destination}, {rate}, {from} to {until}");
+            if self.background.len() > 1 {
+                value += &format!(", and {} more", self.background.len() - 1);
+            }
             differs("background", value, "none");
         }
         if let Some(endpoint) = &self.endpoint {

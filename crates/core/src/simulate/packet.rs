@@ -82,8 +82,9 @@ use crate::fabric::Fabric;
 use crate::schedule::Schedule;
 use crate::units::{Bytes, Time, UnitError};
 
+pub use super::pattern::Pattern;
 pub use measure::{ChannelColumns, Class, Distribution, Occupancy, PacketOutcome};
-pub use traffic::{Draws, Pattern, Traffic};
+pub use traffic::{Draws, Traffic};
 
 /// Why a simulation was refused or broken off.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

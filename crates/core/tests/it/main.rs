@@ -10,6 +10,7 @@ mod fabrics;
 mod few_slots;
 mod fluid;
 mod folded;
+mod method;
 mod mutation;
 mod optree;
 mod packet;

@@ -10,7 +10,7 @@ use crate::network::Network;
 use crate::outcome::{Critical, FlowColumns, Flowing, NONE, Outcome, SlotColumns};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
-use crate::simulate::SimulationError;
+use crate::simulate::{SimulationError, needed_network};
 use crate::units::{Bytes, Time};
 
 /// The most transfers of a plan whose flows are recorded: some 500 MB.
@@ -26,13 +26,7 @@ pub fn simulate_plan(
     rule: StartRule,
     options: &Options,
 ) -> Result<Outcome, SimulationError> {
-    let Some(network) = plan.fabric.network() else {
-        return Err(SimulationError::WrongFabric {
-            simulator: "fluid",
-            family: plan.fabric.family(),
-            hint: "it has no links that flows share; use circuit or closed_form",
-        });
-    };
+    let network = needed_network(&plan.fabric, "fluid")?;
     let options = Options {
         record_flows: options.record_flows && plan.len() <= MOST_RECORDED,
         ..options.clone()

@@ -8,10 +8,11 @@ use super::measure::{ChannelColumns, Class, Distribution, OccupancyMeter, Packet
 use super::pool::NONE;
 use super::routes::Routes;
 use super::steps::Steps;
-use super::traffic::{Pattern, Stream};
+use super::traffic::Stream;
 use super::{Collective, Options, PacketError, Progress, Routing, Traffic, Work, paths};
 use crate::fabric::{Dragonfly, Fabric};
 use crate::network::{Network, Sharing};
+use crate::simulate::pattern::Pattern;
 use crate::units::{Bytes, Time};
 
 /// No delay, period or latency may be longer: 10 days.

@@ -17,28 +17,9 @@
 //! hash(x + 1) mod 100 is below the percentage, x the argument of its uniform draw, and
 //! to a uniform one otherwise; the hot terminal itself sends to uniform ones.
 
-use crate::hash::{hash, shuffled};
+use crate::hash::hash;
+use crate::simulate::pattern::Pattern;
 use crate::units::{Bytes, Time};
-
-/// To whom terminals send.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pattern {
-    /// To any other terminal, each as likely.
-    Uniform,
-    /// To the terminal so many places on; by the size of a group it is the dragonfly's worst case.
-    Shift(u32),
-    /// Along a random cycle through all terminals.
-    Permutation,
-    /// To the next terminal.
-    Nearest,
-    /// Some of the messages, in percent, to one terminal, the others to any.
-    HotSpot {
-        /// The terminal.
-        terminal: u32,
-        /// From 0 to 100.
-        percent: u32,
-    },
-}
 
 /// Which draws traffic takes, so that two kinds at once differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,25 +54,20 @@ pub(super) struct Stream {
     traffic: Traffic,
     terminals: u32,
     sent: Vec<u32>,
-    /// The partner of each terminal, of a permutation.
-    partners: Vec<u32>,
+    /// The partner of each terminal, where it stays the same.
+    partners: Option<Vec<u32>>,
 }
 
 impl Stream {
     pub(super) fn new(traffic: Traffic, terminals: u32) -> Stream {
-        let mut partners = Vec::new();
-        if traffic.pattern == Pattern::Permutation {
-            let cycle = shuffled(terminals, traffic.seed);
-            partners = vec![0; cycle.len()];
-            for (place, &terminal) in cycle.iter().enumerate() {
-                partners[terminal as usize] = cycle[(place + 1) % cycle.len()];
-            }
-        }
+        let drawn = matches!(traffic.pattern, Pattern::HotSpot { .. });
+        let fixed = traffic.pattern.partners(terminals, traffic.seed);
         Stream {
-            traffic,
             terminals,
             sent: vec![0; terminals as usize],
-            partners,
+            // A hot terminal sends to others all the same.
+            partners: fixed.filter(|_| !drawn),
+            traffic,
         }
     }
 
@@ -126,26 +102,20 @@ impl Stream {
     }
 
     fn destination(&self, terminal: u32, message: u32) -> u32 {
-        match self.traffic.pattern {
-            Pattern::Uniform => self.uniform(terminal, message),
-            Pattern::Shift(places) => {
-                let sum = u64::from(terminal) + u64::from(places);
-                (sum % u64::from(self.terminals)) as u32
-            }
-            Pattern::Permutation => self.partners[terminal as usize],
-            Pattern::Nearest => (terminal + 1) % self.terminals,
-            Pattern::HotSpot {
-                terminal: hot,
-                percent,
-            } => {
-                let draw = hash(self.argument(terminal, message).wrapping_add(1));
-                if terminal != hot && draw % 100 < u64::from(percent) {
-                    hot
-                } else {
-                    self.uniform(terminal, message)
-                }
+        if let Some(partners) = &self.partners {
+            return partners[terminal as usize];
+        }
+        if let Pattern::HotSpot {
+            terminal: hot,
+            percent,
+        } = self.traffic.pattern
+        {
+            let draw = hash(self.argument(terminal, message).wrapping_add(1));
+            if terminal != hot && draw % 100 < u64::from(percent) {
+                return hot;
             }
         }
+        self.uniform(terminal, message)
     }
 
     fn uniform(&self, terminal: u32, message: u32) -> u32 {

@@ -1,0 +1,171 @@
+//! Traffic beside a plan, by patterns: who sends to whom, and how much.
+//!
+//! ```
+//! use opticoll::simulate::background;
+//! let two = background::parse("nearest:rate=1GB/s; pair:from=0,to=5,start=1us,end=2us")?;
+//! assert_eq!(two.len(), 2);
+//! # Ok::<(), opticoll::simulate::SimulationError>(())
+//! ```
+
+use super::SimulationError;
+use super::fluid;
+use super::method::value;
+use super::pattern::Pattern;
+use crate::fabric::Fabric;
+use crate::spec::Spec;
+use crate::spelling::{same_name, suggest};
+use crate::units::{Rate, Time};
+
+/// Who sends to whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Partners {
+    /// Every rank by a pattern.
+    All(Pattern),
+    /// Every rank to the one a group on: the worst case of a dragonfly's minimal routes.
+    GroupShift,
+    /// One rank to another.
+    Pair {
+        /// The sender.
+        from: u32,
+        /// The receiver.
+        to: u32,
+    },
+}
+
+/// One kind of traffic beside a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Background {
+    /// Who sends to whom.
+    pub partners: Partners,
+    /// What random partners depend on.
+    pub seed: u64,
+    /// The highest rate of each sender. None: what the links give it.
+    pub rate: Option<Rate>,
+    /// When it starts.
+    pub start: Time,
+    /// When it ends. None: with the plan.
+    pub end: Option<Time>,
+}
+
+const PATTERNS: [&str; 7] = [
+    "nearest",
+    "shift",
+    "group_shift",
+    "permutation",
+    "hot_spot",
+    "pair",
+    "uniform",
+];
+
+/// The kinds of traffic in a list separated by semicolons.
+///
+/// # Errors
+/// An unknown pattern or option, or a value that is none.
+pub fn parse(text: &str) -> Result<Vec<Background>, SimulationError> {
+    text.split(';').map(parse_one).collect()
+}
+
+fn parse_one(text: &str) -> Result<Background, SimulationError> {
+    let spec: Spec = text.trim().parse()?;
+    let Some(pattern) = PATTERNS.iter().find(|name| same_name(name, spec.name())) else {
+        return Err(SimulationError::Unknown {
+            what: "traffic pattern",
+            name: spec.name().into(),
+            hint: suggest(spec.name(), PATTERNS),
+        });
+    };
+    let own: &[&str] = match *pattern {
+        "shift" => &["by"],
+        "permutation" | "uniform" => &["seed"],
+        "hot_spot" => &["rank"],
+        "pair" => &["from", "to"],
+        _ => &[],
+    };
+    spec.only(&[own, &["rate", "start", "end"]].concat())?;
+    let needed = |key| {
+        let most = u32::MAX;
+        let missing = || spec.refuse(key, "is missing, and must be a whole number");
+        spec.count(key, 0, most)?.ok_or_else(missing)
+    };
+    let partners = match *pattern {
+        "nearest" => Partners::All(Pattern::Nearest),
+        "shift" => Partners::All(Pattern::Shift(needed("by")?)),
+        "group_shift" => Partners::GroupShift,
+        "permutation" => Partners::All(Pattern::Permutation),
+        "uniform" => Partners::All(Pattern::Uniform),
+        "hot_spot" => Partners::All(Pattern::HotSpot {
+            terminal: needed("rank")?,
+            percent: 100,
+        }),
+        _ => Partners::Pair {
+            from: needed("from")?,
+            to: needed("to")?,
+        },
+    };
+    Ok(Background {
+        partners,
+        seed: spec.count("seed", 0, u32::MAX)?.unwrap_or(1).into(),
+        rate: value(&spec, "rate")?,
+        start: value(&spec, "start")?.unwrap_or(Time::ZERO),
+        end: value(&spec, "end")?,
+    })
+}
+
+impl Background {
+    /// The pattern on a fabric: a shift by a group has the fabric's size of a group.
+    ///
+    /// # Errors
+    /// A rank that the fabric does not have, or a shift by a group where there are no groups.
+    fn pattern(&self, fabric: &Fabric) -> Result<Option<Pattern>, SimulationError> {
+        let ranks = fabric.ranks();
+        let refuse = |problem: String| Err(SimulationError::Background { problem });
+        match &self.partners {
+            Partners::Pair { from, to } if *from.max(to) >= ranks || from == to => refuse(format!(
+                "{from} and {to} are not two of the ranks 0..{ranks}"
+            )),
+            Partners::Pair { .. } => Ok(None),
+            Partners::All(Pattern::HotSpot { terminal, .. }) if *terminal >= ranks => {
+                refuse(format!("{terminal} is not one of the ranks 0..{ranks}"))
+            }
+            Partners::All(pattern) => Ok(Some(pattern.clone())),
+            Partners::GroupShift => match fabric {
+                Fabric::Dragonfly(dragonfly) => {
+                    Ok(Some(Pattern::Shift(dragonfly.ranks_per_group())))
+                }
+                _ => refuse(format!(
+                    "group_shift: {} has no groups; use shift:by=...",
+                    fabric.family()
+                )),
+            },
+        }
+    }
+
+    /// The flows that stand for it on a fabric, one a sender.
+    ///
+    /// # Errors
+    /// Those of [`Background::pattern`], and uniform traffic, whose partners change.
+    pub(super) fn flows(&self, fabric: &Fabric) -> Result<Vec<fluid::Background>, SimulationError> {
+        let ranks = fabric.ranks();
+        let pairs: Vec<(u32, u32)> = match (&self.partners, self.pattern(fabric)?) {
+            (Partners::Pair { from, to }, _) => vec![(*from, *to)],
+            (_, None) => Vec::new(),
+            (_, Some(pattern)) => {
+                let Some(partners) = pattern.partners(ranks, self.seed) else {
+                    return Err(SimulationError::Background {
+                        problem: "uniform: flows need partners that stay; use permutation".into(),
+                    });
+                };
+                (0..ranks).zip(partners).collect()
+            }
+        };
+        let apart = pairs.into_iter().filter(|(source, to)| source != to);
+        let flow = |(source, destination)| fluid::Background {
+            source,
+            destination,
+            rate: self.rate,
+            from: self.start,
+            until: self.end,
+        };
+        Ok(apart.map(flow).collect())
+    }
+}

@@ -1,0 +1,205 @@
+//! How a plan is timed: a simulator and its settings, typed for programs and as text for people.
+//!
+//! Each setting is declared by one [`SettingRecord`]: the command line, scenario files and Python take
+//! the settings that are recorded here, and a simulator refuses those that are not its own.
+
+use std::str::FromStr;
+
+use super::background::{self, Background};
+use super::fluid::{self, Endpoint, StartRule, Weights};
+use super::{Policy, SIMULATORS, SimulationError};
+use crate::spec::{Spec, SpecError};
+use crate::spelling::{same_name, suggest};
+use crate::units::{Bytes, Rate, Time};
+
+/// How a plan is timed; what is left out has its default for the plan's fabric.
+#[derive(Debug, Clone, Default)]
+pub struct Method {
+    /// The simulator, by its recorded name: circuit on rings of wavelengths, fluid on electrical
+    /// fabrics.
+    pub simulator: Option<&'static str>,
+    /// When reconfiguration is charged: every_step. For light only.
+    pub policy: Option<Policy>,
+    /// When a flow may start: rendezvous. For flows only.
+    pub start: Option<StartRule>,
+    /// Weights, costs and records of flows: the plain model. For flows only.
+    pub fluid: fluid::Options,
+    /// Traffic beside the plan.
+    pub background: Vec<Background>,
+}
+
+/// The declaration of a setting.
+pub struct SettingRecord {
+    /// As typed.
+    pub name: &'static str,
+    /// One sentence, with the values that it takes.
+    pub summary: &'static str,
+    /// What holds where it is not given.
+    pub default: &'static str,
+    /// The simulators that know it.
+    pub simulators: &'static [&'static str],
+    apply: fn(&mut Method, &str) -> Result<(), SimulationError>,
+    given: fn(&Method) -> bool,
+}
+
+/// All settings.
+pub const SETTINGS: &[SettingRecord] = &[
+    SettingRecord {
+        name: "policy",
+        summary: "When reconfiguration is charged: every_step, on_change, per_port or free",
+        default: "every_step",
+        simulators: &["circuit", "closed_form"],
+        apply: |method, text| {
+            method.policy = Some(text.parse()?);
+            Ok(())
+        },
+        given: |method| method.policy.is_some(),
+    },
+    SettingRecord {
+        name: "start",
+        summary: "When a message may start: rendezvous, sender or step",
+        default: "rendezvous",
+        simulators: &["fluid"],
+        apply: |method, text| {
+            method.start = Some(text.parse()?);
+            Ok(())
+        },
+        given: |method| method.start.is_some(),
+    },
+    SettingRecord {
+        name: "weights",
+        summary: "Shares of a full link: equal, or inverse_latency (1 / latency of the route)",
+        default: "equal",
+        simulators: &["fluid"],
+        apply: |method, text| {
+            method.fluid.weights = text.parse()?;
+            Ok(())
+        },
+        given: |method| method.fluid.weights != Weights::Equal,
+    },
+    SettingRecord {
+        name: "endpoint",
+        summary: "Costs of a message at its ends: loggp:latency=1us,overhead=500ns,gap=200ns,\
+                  rate=10GB/s,eager=64KiB, each 0 or unbounded where it is left out",
+        default: "none",
+        simulators: &["fluid"],
+        apply: |method, text| {
+            method.fluid.endpoint = endpoint(text)?;
+            Ok(())
+        },
+        given: |method| method.fluid.endpoint.is_some(),
+    },
+    SettingRecord {
+        name: "background",
+        summary: "Traffic beside the plan: PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of \
+                  nearest, shift:by=4, group_shift, permutation:seed=1, hot_spot:rank=0 or \
+                  pair:from=0,to=5; several with a semicolon between them",
+        default: "none",
+        simulators: &["fluid"],
+        apply: |method, text| {
+            method.background = background::parse(text)?;
+            Ok(())
+        },
+        given: |method| !method.background.is_empty() || !method.fluid.background.is_empty(),
+    },
+];
+
+impl Method {
+    /// The method that names and texts give: `simulator`, and the settings of [`SETTINGS`].
+    ///
+    /// # Errors
+    /// An unknown simulator or setting, or a value that is none; see [`SimulationError::setting`].
+    pub fn from_settings<'a>(
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Method, SimulationError> {
+        let mut method = Method::default();
+        for (name, text) in settings {
+            if name == "simulator" {
+                method.simulator = Some(simulator(text)?);
+                continue;
+            }
+            let record = SETTINGS.iter().find(|record| record.name == name);
+            let record = record.ok_or_else(|| SimulationError::Unknown {
+                what: "setting",
+                name: name.into(),
+                hint: suggest(name, SETTINGS.iter().map(|record| record.name)),
+            })?;
+            (record.apply)(&mut method, text).map_err(|problem| SimulationError::Value {
+                setting: record.name,
+                problem: Box::new(problem),
+            })?;
+        }
+        Ok(method)
+    }
+
+    /// Refuses settings that a simulator does not know.
+    pub(super) fn known_to(&self, simulator: &'static str) -> Result<(), SimulationError> {
+        let foreign = SETTINGS
+            .iter()
+            .find(|record| (record.given)(self) && !record.simulators.contains(&simulator));
+        match foreign {
+            None => Ok(()),
+            Some(record) => Err(SimulationError::Setting {
+                simulator,
+                setting: record.name,
+                of: record.simulators.join(" and "),
+            }),
+        }
+    }
+}
+
+/// The recorded name of a simulator.
+pub(super) fn simulator(name: &str) -> Result<&'static str, SimulationError> {
+    let mut known = SIMULATORS.iter().map(|record| record.name);
+    known
+        .find(|known| same_name(known, name))
+        .ok_or_else(|| SimulationError::Unknown {
+            what: "simulator",
+            name: name.into(),
+            hint: suggest(name, SIMULATORS.iter().map(|record| record.name)),
+        })
+}
+
+/// The costs at the ends that a spelling names; `none` for the plain model.
+fn endpoint(text: &str) -> Result<Option<Endpoint>, SimulationError> {
+    let spec: Spec = text.parse()?;
+    if same_name(spec.name(), "none") {
+        spec.only(&[])?;
+        return Ok(None);
+    }
+    if !same_name(spec.name(), "loggp") {
+        return Err(SimulationError::Unknown {
+            what: "endpoint model",
+            name: spec.name().into(),
+            hint: suggest(spec.name(), ["loggp", "none"]),
+        });
+    }
+    spec.only(&[
+        "latency",
+        "overhead",
+        "send_overhead",
+        "receive_overhead",
+        "gap",
+        "rate",
+        "eager",
+    ])?;
+    let overhead = value(&spec, "overhead")?.unwrap_or(Time::ZERO);
+    Ok(Some(Endpoint {
+        latency: value(&spec, "latency")?.unwrap_or(Time::ZERO),
+        send_overhead: value(&spec, "send_overhead")?.unwrap_or(overhead),
+        receive_overhead: value(&spec, "receive_overhead")?.unwrap_or(overhead),
+        gap: value(&spec, "gap")?.unwrap_or(Time::ZERO),
+        rate: value::<Rate>(&spec, "rate")?,
+        eager_threshold: value(&spec, "eager")?.unwrap_or(Bytes::new(u64::MAX)),
+    }))
+}
+
+/// The value of an option with a unit, if it was given.
+pub(super) fn value<T: FromStr>(spec: &Spec, key: &str) -> Result<Option<T>, SpecError>
+where
+    T::Err: std::fmt::Display,
+{
+    let text = spec.option(key);
+    text.map(|text| text.parse().map_err(|problem| spec.refuse(key, problem)))
+        .transpose()
+}

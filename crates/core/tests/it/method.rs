@@ -1,0 +1,130 @@
+//! Settings of simulators as text, and traffic beside plans.
+
+use opticoll::collective::CollectiveKind;
+use opticoll::fabric::Fabric;
+use opticoll::plan::Plan;
+use opticoll::simulate::{self, Method, SETTINGS, SIMULATORS};
+use opticoll::units::Bytes;
+
+use crate::electrical::proved;
+
+fn seconds(plan: &Plan, settings: &[(&str, &str)]) -> Result<f64, String> {
+    let text = |error: simulate::SimulationError| error.to_string();
+    let method = Method::from_settings(settings.iter().copied()).map_err(text)?;
+    let outcome = simulate::run(plan, Bytes::new(1_000_000), &method).map_err(text)?;
+    Ok(outcome.time.seconds())
+}
+
+#[test]
+fn traffic_beside_a_plan_takes_its_fair_share() {
+    // Rank 0 of four sends 1 MB to 1, to 2 and to 3, over cables of 1 GB/s to the switch and back: 1 ms
+    // each if nothing is beside it.
+    let fabric = Fabric::parse("crossbar:ranks=4,rate=1GB/s,latency=0s").unwrap();
+    let plan = proved(CollectiveKind::Broadcast, "linear", &fabric);
+    for (background, expected) in [
+        ("pair:from=1,to=2", 4e-3),
+        ("pair:from=0,to=1,rate=0.5GB/s", 6e-3),
+        ("nearest:rate=0.5GB/s", 6e-3),
+        ("shift:by=1,rate=0.5GB/s", 6e-3),
+        ("shift:by=4", 3e-3),
+        ("nearest:rate=0.5GB/s,end=2ms", 4e-3),
+        ("nearest:rate=0.5GB/s,start=1ms,end=2ms", 3.5e-3),
+        ("nearest:rate=0.25GB/s; shift:by=2,rate=0.25GB/s", 6e-3),
+    ] {
+        let found = seconds(&plan, &[("background", background)]).unwrap();
+        assert!((found - expected).abs() < 1e-12, "{background}: {found} s");
+    }
+}
+
+#[test]
+fn an_endpoint_costs_what_loggp_says() {
+    // One message of 1 MB over two idle cables of 1 GB/s and 1 us each: o + L + 2 us + 1 ms + o.
+    let fabric = Fabric::parse("crossbar:ranks=2,rate=1GB/s,latency=1us").unwrap();
+    let plan = proved(CollectiveKind::Broadcast, "linear", &fabric);
+    for (endpoint, expected_us) in [
+        ("none", 1002.0),
+        ("loggp:latency=3us", 1005.0),
+        ("loggp:overhead=4us", 1010.0),
+        ("LogGP:send_overhead=4us,receive-overhead=5us", 1011.0),
+        ("loggp:overhead=4us,receive_overhead=5us", 1011.0),
+        ("loggp:rate=0.5GB/s", 2002.0),
+        // Announced and answered first: twice the latency of the route and of the message.
+        ("loggp:eager=64KiB", 1006.0),
+        ("loggp:eager=1MB", 1002.0),
+        ("loggp:latency=3us,eager=64KiB", 1015.0),
+    ] {
+        let found = seconds(&plan, &[("endpoint", endpoint)]).unwrap() * 1e6;
+        assert!((found - expected_us).abs() < 1e-6, "{endpoint}: {found} us");
+    }
+}
+
+#[test]
+fn what_is_no_setting_is_refused_with_a_hint() {
+    let fabric = Fabric::parse("crossbar:ranks=4").unwrap();
+    let plan = proved(CollectiveKind::AllGather, "ring", &fabric);
+    for (name, text, hint) in [
+        ("simulator", "fluyd", "did you mean `fluid`"),
+        ("strat", "step", "did you mean `start`"),
+        (
+            "start",
+            "stepp",
+            "start: unknown start rule `stepp`; did you mean `step`",
+        ),
+        ("weights", "eqal", "did you mean `equal`"),
+        ("endpoint", "logp", "did you mean `loggp`"),
+        ("endpoint", "loggp:overhed=1us", "did you mean `overhead`"),
+        ("endpoint", "loggp:overhead=1", "overhead=1"),
+        ("endpoint", "loggp:rate=0GB/s", "rate=0GB/s"),
+        ("endpoint", "none:gap=1us", "it has none"),
+        ("background", "neerest", "did you mean `nearest`"),
+        ("background", "nearest:by=1", "no option `by`"),
+        ("background", "shift", "is missing"),
+        ("background", "pair:from=0", "is missing"),
+        ("background", "pair:from=0,to=4", "0..4"),
+        ("background", "pair:from=1,to=1", "0..4"),
+        ("background", "hot_spot:rank=9", "0..4"),
+        ("background", "group_shift", "has no groups; use shift"),
+        ("background", "uniform", "use permutation"),
+        ("background", "nearest:rate=fast", "rate=fast"),
+        ("background", "", "background"),
+    ] {
+        let error = seconds(&plan, &[(name, text)]).unwrap_err();
+        assert!(error.contains(hint), "{name}={text}: {error}");
+    }
+}
+
+#[test]
+fn every_setting_is_known_to_recorded_simulators_only() {
+    let electrical = Fabric::parse("crossbar:ranks=4").unwrap();
+    let electrical = proved(CollectiveKind::AllGather, "ring", &electrical);
+    let lit = crate::verified(CollectiveKind::AllGather, "ring", 4, 1);
+    let value = |name| match name {
+        "policy" => "free",
+        "start" => "step",
+        "weights" => "inverse_latency",
+        "endpoint" => "loggp:overhead=1us",
+        "background" => "pair:from=0,to=1",
+        other => panic!("give the setting {other} a value here"),
+    };
+    for setting in SETTINGS {
+        for simulator in SIMULATORS {
+            let plan = if simulator.name == "circuit" || simulator.name == "closed_form" {
+                &lit
+            } else {
+                &electrical
+            };
+            let settings = [
+                ("simulator", simulator.name),
+                (setting.name, value(setting.name)),
+            ];
+            let method = Method::from_settings(settings).unwrap();
+            let error = simulate::run(plan, Bytes::new(4), &method).err();
+            let refused = error.and_then(|error| error.setting()) == Some(setting.name);
+            let known = setting.simulators.contains(&simulator.name);
+            assert_eq!(refused, !known, "{} by {}", setting.name, simulator.name);
+        }
+        let known = SIMULATORS.iter().map(|record| record.name);
+        let known: Vec<&str> = known.collect();
+        assert!(setting.simulators.iter().all(|name| known.contains(name)));
+    }
+}
