@@ -25,7 +25,7 @@ const FABRICS: &[&str] = &[
 ];
 
 /// A plan that is proved.
-pub fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Plan {
+pub(crate) fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Plan {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let spec = algorithm.parse().unwrap();
     let method = Method::default();
