@@ -39,6 +39,7 @@ class Record(TypedDict):
     options: list[tuple[str, str]]  # option, meaning
     collective: str | None  # of an algorithm, else None
     by_size: bool  # whether an algorithm's plans depend on the size and the policy
+    family: str | None  # the only family of fabrics that an algorithm is for; None is any
 
 class Fabric:
     def __init__(self, spec: str, /, **options: str | int) -> None:

@@ -45,6 +45,7 @@ class ListedRecord(TypedDict):
     citation: str
     options: list[dict[str, str]]
     collective: str | None
+    family: str | None
 
 
 KINDS: dict[str, Callable[[], list[Record]]] = {
@@ -80,6 +81,7 @@ def records(kind: str) -> list[ListedRecord]:
             citation=record["citation"],
             options=[{"name": name, "meaning": meaning} for name, meaning in record["options"]],
             collective=record["collective"],
+            family=record["family"],
         )
         for record in KINDS[kind]()
     ]
@@ -106,10 +108,15 @@ def listing(what: str | None) -> dict[str, list[ListedRecord]]:
     return {"algorithms": [one for one in records("algorithms") if one["collective"] == collective]}
 
 
-def algorithm_names(collective: str) -> list[str]:
-    """Names of the algorithms of a collective, the default first."""
+def algorithm_names(collective: str, family: str | None = None) -> list[str]:
+    """Names of the algorithms of a collective, the default first.
+
+    With a family of fabrics, those that are made for another one are left out.
+    """
     kind = _core.collective_kind(collective)
-    return [record["name"] for record in _core.algorithms() if record["collective"] == kind]
+    of_kind = [record for record in _core.algorithms() if record["collective"] == kind]
+    wanted = (None, family) if family else {record["family"] for record in of_kind}
+    return [record["name"] for record in of_kind if record["family"] in wanted]
 
 
 def plans_by_size(algorithm: str) -> bool:

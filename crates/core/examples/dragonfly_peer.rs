@@ -6,9 +6,10 @@
 
 use std::time::Instant;
 
-use opticoll::algorithm::{self, glf, lin, llf, ring_order, tar};
+use opticoll::algorithm::{self, tar};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Dragonfly, Fabric};
+use opticoll::hash::shuffled;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::packet::{
     self, Buffers, Options, PacketOutcome, Pattern, RouterDelay, Routing, Traffic, Work,
@@ -46,10 +47,9 @@ fn options(packet: u64, chunk: u64, kib: [u64; 3]) -> Options {
     }
 }
 
-fn named(kind: CollectiveKind, name: &str, ranks: u32) -> Schedule {
-    let ring = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=1")).expect("a ring");
-    let collective = Collective::new(kind, ranks).expect("ranks");
-    algorithm::build(&name.parse().expect("a name"), collective, &ring).expect("a schedule")
+fn named(kind: CollectiveKind, name: &str, fabric: &Fabric) -> Schedule {
+    let collective = Collective::new(kind, fabric.ranks()).expect("ranks");
+    algorithm::build(&name.parse().expect("a name"), collective, fabric).expect("a schedule")
 }
 
 struct Report {
@@ -268,8 +268,8 @@ fn traffic(report: &Report) {
 
 fn rings(report: &Report) {
     let fabric = dragonfly(4);
-    let natural = named(CollectiveKind::AllGather, "ring", 1056);
-    let tar = tar::all_gather(shape(&fabric)).expect("a schedule");
+    let natural = named(CollectiveKind::AllGather, "ring", &fabric);
+    let tar = named(CollectiveKind::AllGather, "tar", &fabric);
     for (name, schedule, peer) in [
         (
             "natural",
@@ -300,7 +300,7 @@ fn rings(report: &Report) {
     }
     if report.wanted("W3 5256") {
         let fabric = dragonfly(6);
-        let schedule = named(CollectiveKind::AllGather, "ring", 5256);
+        let schedule = named(CollectiveKind::AllGather, "ring", &fabric);
         let collective = packet::Collective::new(&schedule, Bytes::new(1024));
         let work = Work {
             collective: Some(collective),
@@ -336,9 +336,9 @@ fn sweep(report: &Report) {
     for &(p, bytes, background, peer) in rows {
         let fabric = dragonfly(p);
         let ranks = fabric.ranks();
-        let ring = named(CollectiveKind::AllGather, "ring", ranks);
-        let bruck = named(CollectiveKind::AllGather, "bruck", ranks);
-        let shuffled = ring_order::shuffled(ranks, 1);
+        let ring = named(CollectiveKind::AllGather, "ring", &fabric);
+        let bruck = named(CollectiveKind::AllGather, "bruck", &fabric);
+        let shuffled = shuffled(ranks, 1);
         let order = tar::order(shape(&fabric));
         let cases: [(&str, &Schedule, Option<&Vec<u32>>, Routing); 6] = [
             ("ring natural", &ring, None, Routing::Minimal),
@@ -438,10 +438,10 @@ fn scatters(report: &Report) {
         let fabric = dragonfly(p);
         let ranks = fabric.ranks();
         let schedules = [
-            ("LIN", lin::scatter(ranks, 0).expect("a schedule")),
-            ("TREE", named(CollectiveKind::Scatter, "binomial", ranks)),
-            ("GLF", glf::scatter(shape(&fabric), 0).expect("a schedule")),
-            ("LLF", llf::scatter(shape(&fabric), 0).expect("a schedule")),
+            ("LIN", named(CollectiveKind::Scatter, "lin", &fabric)),
+            ("TREE", named(CollectiveKind::Scatter, "binomial", &fabric)),
+            ("GLF", named(CollectiveKind::Scatter, "glf", &fabric)),
+            ("LLF", named(CollectiveKind::Scatter, "llf", &fabric)),
         ];
         for ((name, schedule), peer) in schedules.iter().zip(peer) {
             let name = format!(

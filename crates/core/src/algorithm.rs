@@ -31,7 +31,6 @@ mod fold;
 pub mod gather_broadcast;
 pub mod glf;
 pub mod halving_doubling;
-pub mod lin;
 pub mod linear;
 pub mod llf;
 pub mod neighbour_exchange;
@@ -42,7 +41,6 @@ pub mod recursive_doubling;
 pub mod recursive_halving;
 pub mod ring;
 pub mod ring_bidirectional;
-pub mod ring_order;
 pub mod scatter_all_gather;
 mod scatter_tree;
 pub mod tar;
@@ -53,7 +51,7 @@ use std::sync::LazyLock;
 use thiserror::Error;
 
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
-use crate::fabric::{Fabric, NotARing, WdmRing};
+use crate::fabric::{Dragonfly, Fabric, NotARing, WdmRing};
 use crate::schedule::{Schedule, Transfer};
 use crate::spec::{Spec, SpecError};
 use crate::spelling::{same_name, suggest};
@@ -77,6 +75,17 @@ pub enum AlgorithmError {
     /// The fabric is no ring of light.
     #[error(transparent)]
     NotARing(#[from] NotARing),
+    /// The fabric is no dragonfly.
+    #[error(
+        "`{name}` goes by the groups and routers of a dragonfly, which {family} does not have; \
+         `ring` and `binomial` run on any fabric"
+    )]
+    NotADragonfly {
+        /// The algorithm.
+        name: &'static str,
+        /// The family of the fabric.
+        family: &'static str,
+    },
     /// The algorithm does not run here.
     #[error("`{name}` does not run with N = {ranks}: {reason}")]
     Refused {
@@ -139,6 +148,20 @@ impl Request<'_> {
     pub fn ring(&self) -> Result<&WdmRing, NotARing> {
         self.fabric.needed_ring(self.name)
     }
+
+    /// The dragonfly that some algorithms are made for.
+    ///
+    /// # Errors
+    /// The fabric is of another family.
+    pub fn dragonfly(&self) -> Result<&Dragonfly, AlgorithmError> {
+        match self.fabric {
+            Fabric::Dragonfly(dragonfly) => Ok(dragonfly),
+            other => Err(AlgorithmError::NotADragonfly {
+                name: self.name,
+                family: other.family(),
+            }),
+        }
+    }
 }
 
 /// What an algorithm costs by theory, for two ranks and more: the number of steps, and the most that
@@ -148,7 +171,9 @@ impl Request<'_> {
 /// Formulas are written with `+ - /`, brackets and products without a sign, with `log2`, `floor`,
 /// `ceil`, `min` and `max`, and with N, the number of ranks; P, the largest power of two up to N;
 /// F, 1 where N is no power of two and 0 where it is; H, the largest power of two below N; and K,
-/// the default of the option `segments`. One that starts with `<=` is an upper bound.
+/// the default of the option `segments`. On a dragonfly there are G groups, A routers in each and T
+/// ranks on each router; B is the largest power of two below G. A formula that starts with `<=` is an
+/// upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {
     /// The steps of the schedule.
@@ -290,7 +315,7 @@ pub(crate) fn any_ranks(_ranks: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// The algorithms that are written down; the reversed ones are derived from them.
+/// The algorithms that are written down for any fabric; the reversed ones are derived from them.
 const WRITTEN: &[&[Record]] = &[
     optree::RECORDS,
     one_stage::RECORDS,
@@ -314,6 +339,12 @@ const WRITTEN: &[&[Record]] = &[
     recursive_halving::RECORDS,
 ];
 
+/// Those that are written down for dragonflies.
+const FOR_DRAGONFLIES: &[&[Record]] = &[tar::RECORDS, glf::RECORDS, llf::RECORDS];
+
+/// Other names of algorithms, as papers and libraries have them.
+const ALIASES: &[(&str, &str)] = &[("lin", "linear")];
+
 /// Which collective becomes which when it runs backwards.
 const REVERSED: [(CollectiveKind, CollectiveKind); 3] = [
     (CollectiveKind::AllGather, CollectiveKind::ReduceScatter),
@@ -321,8 +352,12 @@ const REVERSED: [(CollectiveKind, CollectiveKind); 3] = [
     (CollectiveKind::Scatter, CollectiveKind::Gather),
 ];
 
-static RECORDS: LazyLock<Vec<Record>> = LazyLock::new(|| {
-    let written = || WRITTEN.iter().copied().flatten().copied();
+static RECORDS: LazyLock<Vec<Record>> = LazyLock::new(|| with_reversed(WRITTEN));
+static DRAGONFLY_RECORDS: LazyLock<Vec<Record>> = LazyLock::new(|| with_reversed(FOR_DRAGONFLIES));
+
+/// Records, by collective, with those that are others backwards.
+fn with_reversed(written: &[&[Record]]) -> Vec<Record> {
+    let written = || written.iter().copied().flatten().copied();
     let forwards = written().filter(|record| record.reversed_from.is_none());
     let mut records: Vec<Record> = forwards.collect();
     for (forward, backward) in REVERSED {
@@ -341,22 +376,39 @@ static RECORDS: LazyLock<Vec<Record>> = LazyLock::new(|| {
     records.extend(written().filter(|record| record.reversed_from.is_some()));
     records.sort_by_key(|record| record.collective);
     records
-});
+}
 
-/// All algorithms, by collective; the first of a collective is its default.
+/// All algorithms for any fabric, by collective; the first of a collective is its default.
 pub fn records() -> &'static [Record] {
     &RECORDS
 }
 
-/// The record of an algorithm of a collective.
+/// All algorithms for dragonflies, by collective.
+pub fn dragonfly_records() -> &'static [Record] {
+    &DRAGONFLY_RECORDS
+}
+
+/// All algorithms that are made for a fabric: those for any, and those for its family.
+pub fn records_for(fabric: &Fabric) -> impl Iterator<Item = &'static Record> {
+    let special = match fabric {
+        Fabric::Dragonfly(_) => dragonfly_records(),
+        _ => &[],
+    };
+    records().iter().chain(special)
+}
+
+/// The record of an algorithm of a collective, whatever fabric it is for.
 pub fn find(collective: CollectiveKind, name: &str) -> Result<&'static Record, AlgorithmError> {
     let of_collective = || {
         records()
             .iter()
+            .chain(dragonfly_records())
             .filter(|record| record.collective == collective)
     };
+    let alias = ALIASES.iter().find(|(alias, _)| same_name(alias, name));
+    let meant = alias.map_or(name, |(_, meant)| meant);
     of_collective()
-        .find(|record| same_name(record.name, name))
+        .find(|record| same_name(record.name, meant))
         .ok_or_else(|| AlgorithmError::Unknown {
             name: name.into(),
             collective,

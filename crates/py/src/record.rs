@@ -14,6 +14,7 @@ pub(crate) struct Record {
     options: Vec<(&'static str, &'static str)>,
     collective: Option<&'static str>,
     by_size: bool,
+    family: Option<&'static str>,
 }
 
 impl Record {
@@ -26,6 +27,7 @@ impl Record {
             options: Vec::new(),
             collective: None,
             by_size: false,
+            family: None,
         }
     }
 }
@@ -40,6 +42,11 @@ pub(crate) fn algorithms() -> Vec<Record> {
         ..Record::new(one.name, one.summary, one.citation)
     };
     let mut records: Vec<Record> = algorithm::records().iter().map(record).collect();
+    let for_dragonflies = algorithm::dragonfly_records().iter();
+    records.extend(for_dragonflies.map(|one| Record {
+        family: Some("dragonfly"),
+        ..record(one)
+    }));
     for one in planner::RECORDS {
         records.extend(one.collectives.iter().map(|collective| Record {
             label: one.label,

@@ -249,7 +249,7 @@ def compare(
         Nothing is left to compare.
     """
     machines = list(_machines(scenario.fabric, scenario.ranks, scenario.wavelengths))
-    chosen = _algorithms(scenario.collective, scenario.algorithms)
+    chosen = _algorithms(scenario.collective, scenario.algorithms, scenario.fabric.family)
     if not chosen or not scenario.sizes or not machines:
         raise UsageError("nothing to compare: give at least one algorithm, size and fabric")
     cases = [
@@ -336,12 +336,12 @@ def _changed(fabric: Fabric, option: str, count: int, place: int) -> Fabric:
 
 
 def _algorithms(
-    kind: str, algorithms: Iterable[str | UserAlgorithm] | None
+    kind: str, algorithms: Iterable[str | UserAlgorithm] | None, family: str
 ) -> dict[str | UserAlgorithm, int]:
     """The algorithms, each once, with the place at which they were first given."""
     if algorithms is None:
         # What `auto` chooses is among the others, and takes longer to find than they all.
-        algorithms = [name for name in registry.algorithm_names(kind) if name != AUTO]
+        algorithms = [name for name in registry.algorithm_names(kind, family) if name != AUTO]
     chosen: dict[str | UserAlgorithm, int] = {}
     for place, algorithm in enumerate(algorithms):
         try:

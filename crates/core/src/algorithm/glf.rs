@@ -1,27 +1,58 @@
-//! Global link first: a scatter on a dragonfly in three phases, each down binomial trees: to one leader
-//! per group, from there to one leader per router, from there to the router's ranks.
+//! Global link first: a scatter or broadcast on a dragonfly in three phases, each down binomial trees:
+//! to one leader per group, from there to one leader per router, from there to the router's ranks.
 //!
 //! The leader of a group is the first rank of the router on which the cable from the root's group
 //! lands; in the root's group it is the root. Lists count on cyclically from the root: groups from the
 //! root's, routers from the leader's, ranks from the leader.
 //!
-//! Cherièvre and Dorier, Design and Evaluation of Topology-aware Scatter and AllGather Algorithms for
-//! Dragonfly Networks, SC 2016; leaders and lists are ours where they are silent.
+//! With G groups of A routers of T ranks that is ceil(log2 G) + ceil(log2 A) + ceil(log2 T) steps, and
+//! the root sends in each of them. A rank receives once. In a scatter the leader at distance v in its
+//! tree gets the blocks of the lowest set bit of v places, or of those that are left: at most G - B at
+//! v = B, the largest power of two below G, or B / 2 at v = B / 2.
+//!
+//! Cherièvre and Dorier, who give it for scatter; leaders and lists are ours where they are silent.
 
-use super::AlgorithmError;
-use super::scatter_tree::{Member, Phases, Shape};
-use crate::fabric::Dragonfly;
-use crate::schedule::Schedule;
+use super::scatter_tree::{Member, Phases, Shape, depth};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, tar};
+use crate::collective::CollectiveKind;
+use crate::schedule::{Claims, Schedule};
 
-/// The scatter from `root`, a rank of the dragonfly.
-///
-/// # Errors
-/// No such root.
-pub fn scatter(dragonfly: &Dragonfly, root: u32) -> Result<Schedule, AlgorithmError> {
-    let shape = Shape::new(dragonfly);
+const STEPS: &str = "ceil(log2 G) + ceil(log2 A) + ceil(log2 T)";
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[
+    Record {
+        name: "glf",
+        label: "Global link first",
+        collective: CollectiveKind::Broadcast,
+        summary: "Down trees among groups, then routers, then ranks",
+        citation: tar::CITATION,
+        options: &[],
+        costs: Costs::new(STEPS, STEPS, "1"),
+        accepts: any_ranks,
+        build,
+        reversed_from: None,
+    },
+    Record {
+        name: "glf",
+        label: "Global link first",
+        collective: CollectiveKind::Scatter,
+        summary: "Blocks go down trees among groups, then routers, then ranks",
+        citation: tar::CITATION,
+        options: &[],
+        costs: Costs::new(STEPS, "N - 1", "<= A T max(G - B, B / 2)"),
+        accepts: any_ranks,
+        build,
+        reversed_from: None,
+    },
+];
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let dragonfly = request.dragonfly()?;
+    let (shape, root) = (Shape::new(dragonfly), request.collective.root());
     let home = shape.group_of(root);
     let leader_of = |group| shape.first_of(group, dragonfly.gateway(group, home).0);
-    let mut phases = Phases::new();
+    let mut phases = Phases::new(request.collective.kind());
     let mut groups = vec![Member {
         leader: root,
         blocks: shape.group(home),
@@ -43,5 +74,17 @@ pub fn scatter(dragonfly: &Dragonfly, root: u32) -> Result<Schedule, AlgorithmEr
     for router in routers.iter().flatten() {
         phases.tree(&shape.terminals_from(router.leader));
     }
-    phases.schedule(dragonfly, root)
+    let steps = depth(shape.groups) + depth(shape.routers) + depth(shape.terminals);
+    let sent = match request.collective.kind() {
+        CollectiveKind::Scatter => shape.ranks() - 1,
+        _ => steps,
+    };
+    Ok(phases.schedule(
+        request.collective,
+        Claims {
+            schedule_steps: Some(steps),
+            chunks_sent_per_rank: Some(sent.into()),
+            ..Claims::default()
+        },
+    ))
 }

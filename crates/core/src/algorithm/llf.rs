@@ -1,48 +1,85 @@
-//! Local link first: a scatter on a dragonfly in four phases, each down binomial trees: to one leader
-//! per router of the root's group, with the blocks of that router and of every group to which the
-//! router has the cable; from there to one leader per such group; from there to one leader per router;
-//! from there to the router's ranks.
+//! Local link first: a scatter or broadcast on a dragonfly in four phases: to one leader per router of
+//! the root's group (in a scatter with the blocks of that router and of every group to which the
+//! router has the cable); from there to one leader per such group; from there to one leader per
+//! router; from there to the router's ranks.
 //!
 //! Leaders are the first ranks of their routers, in other groups of the router on which the cable from
-//! the root's group lands; the root leads its own router. Lists count on cyclically from the root.
+//! the root's group lands; the root leads its own router. Lists count on cyclically from the root. All
+//! trees are binomial, but for the second phase with `groups=flat`, in which a leader sends to one
+//! group after the other. A tree among the groups of one router relays between them, so that blocks
+//! may cross more than one global link; sent straight they cross one.
 //!
-//! Cherièvre and Dorier, Design and Evaluation of Topology-aware Scatter and AllGather Algorithms for
-//! Dragonfly Networks, SC 2016; leaders and lists are ours where they are silent. A tree among the
-//! groups of one router relays between them, so that blocks may cross more than one global link.
+//! With G groups of A routers of T ranks a router of the root's group has cables to at most
+//! Q = ceil((G - 1) / A) groups. The phases take ceil(log2 A), ceil(log2 (1 + Q)) (flat: Q),
+//! ceil(log2 A) where there is another group, and ceil(log2 T) steps.
+//!
+//! Cherièvre and Dorier, who give it for scatter; leaders and lists are ours where they are silent.
 
-use super::AlgorithmError;
-use super::scatter_tree::{Member, Phases, Shape};
+use super::scatter_tree::{Member, Phases, Shape, depth};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, choice, tar};
+use crate::collective::CollectiveKind;
 use crate::fabric::Dragonfly;
-use crate::schedule::Schedule;
+use crate::schedule::{Claims, Schedule};
 
-/// The scatter from `root`, a rank of the dragonfly.
-///
-/// # Errors
-/// No such root.
-pub fn scatter(dragonfly: &Dragonfly, root: u32) -> Result<Schedule, AlgorithmError> {
-    let shape = Shape::new(dragonfly);
-    let home = shape.group_of(root);
+const STEPS: &str =
+    "(1 + min(1, G - 1)) ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)";
+const OPTIONS: &[(&str, &str)] = &[(
+    "groups",
+    "tree: the groups of a router are reached down a tree, or flat: straight from the router; \
+     default tree",
+)];
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[
+    Record {
+        name: "llf",
+        label: "Local link first",
+        collective: CollectiveKind::Broadcast,
+        summary: "Down trees among the routers of the root's group, then groups, routers and ranks",
+        citation: tar::CITATION,
+        options: OPTIONS,
+        costs: Costs::new(
+            STEPS,
+            "<= ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)",
+            "1",
+        ),
+        accepts: any_ranks,
+        build,
+        reversed_from: None,
+    },
+    Record {
+        name: "llf",
+        label: "Local link first",
+        collective: CollectiveKind::Scatter,
+        summary: "Blocks go down trees among the routers of the root's group, then groups, routers \
+                  and ranks",
+        citation: tar::CITATION,
+        options: OPTIONS,
+        costs: Costs {
+            steps: Some(STEPS),
+            sent: Some("N - 1"),
+            received: None,
+        },
+        accepts: any_ranks,
+        build,
+        reversed_from: None,
+    },
+];
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let dragonfly = request.dragonfly()?;
+    let flat = choice(request.spec, "groups", &[("tree", false), ("flat", true)])?;
+    let (shape, root) = (Shape::new(dragonfly), request.collective.root());
     let mut routers = shape.routers_from(root);
-    // Per router of the root's group, the leaders of the groups that it has cables to.
     let remote: Vec<Vec<Member>> = routers
         .iter()
-        .map(|router| {
-            let own = router.leader / shape.terminals % shape.routers;
-            shape
-                .groups_after(home)
-                .filter(|&group| dragonfly.gateway(home, group).0 == own)
-                .map(|group| Member {
-                    leader: shape.first_of(group, dragonfly.gateway(group, home).0),
-                    blocks: shape.group(group),
-                })
-                .collect()
-        })
+        .map(|router| groups_of(dragonfly, &shape, root, router.leader))
         .collect();
     for (router, groups) in routers.iter_mut().zip(&remote) {
         let blocks = groups.iter().flat_map(|group| &group.blocks);
         router.blocks.extend(blocks);
     }
-    let mut phases = Phases::new();
+    let mut phases = Phases::new(request.collective.kind());
     phases.tree(&routers);
     phases.next();
     let mut leaders: Vec<u32> = routers.iter().map(|router| router.leader).collect();
@@ -53,7 +90,11 @@ pub fn scatter(dragonfly: &Dragonfly, root: u32) -> Result<Schedule, AlgorithmEr
             blocks: Vec::new(),
         };
         let members: Vec<Member> = std::iter::once(own).chain(groups).collect();
-        phases.tree(&members);
+        if flat {
+            phases.star(&members);
+        } else {
+            phases.tree(&members);
+        }
         local_leaders.extend(members.iter().skip(1).map(|group| group.leader));
     }
     phases.next();
@@ -66,5 +107,33 @@ pub fn scatter(dragonfly: &Dragonfly, root: u32) -> Result<Schedule, AlgorithmEr
     for leader in leaders {
         phases.tree(&shape.terminals_from(leader));
     }
-    phases.schedule(dragonfly, root)
+    Ok(phases.schedule(request.collective, claims(&shape, flat, request)))
+}
+
+/// The leaders of the groups to which the router of a leader in the root's group has cables.
+fn groups_of(dragonfly: &Dragonfly, shape: &Shape, root: u32, leader: u32) -> Vec<Member> {
+    let home = shape.group_of(root);
+    let own = leader / shape.terminals % shape.routers;
+    shape
+        .groups_after(home)
+        .filter(|&group| dragonfly.gateway(home, group).0 == own)
+        .map(|group| Member {
+            leader: shape.first_of(group, dragonfly.gateway(group, home).0),
+            blocks: shape.group(group),
+        })
+        .collect()
+}
+
+fn claims(shape: &Shape, flat: bool, request: &Request<'_>) -> Claims {
+    let cables = (shape.groups - 1).div_ceil(shape.routers);
+    let among_groups = if flat { cables } else { depth(1 + cables) };
+    let local_phases = if shape.groups > 1 { 2 } else { 1 };
+    let scatter = request.collective.kind() == CollectiveKind::Scatter;
+    Claims {
+        schedule_steps: Some(
+            local_phases * depth(shape.routers) + among_groups + depth(shape.terminals),
+        ),
+        chunks_sent_per_rank: scatter.then_some(u64::from(shape.ranks() - 1)),
+        ..Claims::default()
+    }
 }

@@ -1,15 +1,29 @@
-//! Ring: every rank passes on to its clockwise neighbour what it got last.
+//! Ring: every rank passes on to the next one what it got last.
 //!
 //! all_gather in N-1 steps of one block; reduce_scatter is the same backwards. all_reduce passes
-//! partial sums around and then results, both clockwise, in 2(N-1) steps of an N-th of the vector
-//! (Patarasuk and Yuan 2009).
+//! partial sums around and then results, both in the same direction, in 2(N-1) steps of an N-th of
+//! the vector (Patarasuk and Yuan 2009).
+//!
+//! The ring goes through the ranks in any order. The rank at place i sends to the one at place i + 1:
+//! in step s of an all_gather the block of the rank at place i - s.
 
 use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room, make_room_for};
 use crate::collective::{Collective, CollectiveKind};
+use crate::hash::shuffled;
 use crate::schedule::{Claims, Schedule, Transfer};
+use crate::spec::{Spec, SpecError};
 
 const CITATION: &str = "Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters \
                         of Workstations, JPDC 2009";
+
+const OPTIONS: &[(&str, &str)] = &[
+    (
+        "order",
+        "of the ranks along the ring: natural, shuffled, or all ranks joined by -, such as 0-3-1-2; \
+         default natural",
+    ),
+    ("seed", "of shuffled; default 1"),
+];
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[
@@ -19,8 +33,8 @@ pub const RECORDS: &[Record] = &[
         collective: CollectiveKind::AllGather,
         summary: "Pass the block received last to the clockwise neighbour, N-1 times",
         citation: CITATION,
-        options: &[],
-        costs: Costs::new("N - 1", "N - 1", "N - 1"),
+        options: OPTIONS,
+        costs: GATHERING,
         accepts: any_ranks,
         build: all_gather,
         reversed_from: None,
@@ -31,64 +45,124 @@ pub const RECORDS: &[Record] = &[
         collective: CollectiveKind::AllReduce,
         summary: "Ring reduce_scatter, then ring all_gather, on N-th parts of the vector",
         citation: CITATION,
-        options: &[],
-        costs: Costs::new("2 (N - 1)", "2 (N - 1) / N", "2 (N - 1) / N"),
+        options: OPTIONS,
+        costs: REDUCING,
         accepts: any_ranks,
         build: all_reduce,
         reversed_from: None,
     },
 ];
 
+/// What a ring all_gather costs, in whatever order.
+pub(super) const GATHERING: Costs = Costs::new("N - 1", "N - 1", "N - 1");
+
+/// What a ring all_reduce costs, in whatever order.
+pub(super) const REDUCING: Costs = Costs::new("2 (N - 1)", "2 (N - 1) / N", "2 (N - 1) / N");
+
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    pass_around(request.collective)
+    all_gather_along(request, &order(request.spec, request.ranks())?)
 }
 
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    all_reduce_along(request, &order(request.spec, request.ranks())?)
+}
+
+/// The ranks in the order asked for.
+fn order(spec: &Spec, ranks: u32) -> Result<Vec<u32>, SpecError> {
+    let seed = spec.count("seed", 0, u32::MAX)?;
+    let asked = spec.option("order").unwrap_or("natural");
+    if seed.is_some() && asked != "shuffled" {
+        return Err(spec.refuse("seed", "belongs to order=shuffled"));
+    }
+    match asked {
+        "natural" => Ok((0..ranks).collect()),
+        "shuffled" => Ok(shuffled(ranks, seed.unwrap_or(1).into())),
+        list => given(list, ranks).ok_or_else(|| {
+            let problem = format!(
+                "must be natural, shuffled, or the ranks 0 to {} once each, joined by -",
+                ranks - 1
+            );
+            spec.refuse("order", problem)
+        }),
+    }
+}
+
+/// A list of ranks, each once.
+fn given(list: &str, ranks: u32) -> Option<Vec<u32>> {
+    let numbers = list.split(['-', 'x']).map(|number| number.parse().ok());
+    let order: Vec<u32> = numbers.collect::<Option<_>>()?;
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    sorted.into_iter().eq(0..ranks).then_some(order)
+}
+
+/// The all_gather around a ring; `order` has every rank once.
+pub(super) fn all_gather_along(
+    request: &Request<'_>,
+    order: &[u32],
+) -> Result<Schedule, AlgorithmError> {
+    pass_around(request.collective, order)
+}
+
+/// The all_reduce around a ring; `order` has every rank once.
+pub(super) fn all_reduce_along(
+    request: &Request<'_>,
+    order: &[u32],
+) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let collective = request.collective.with_pieces(ranks)?;
-    let gathering = pass_around(Collective::new(CollectiveKind::AllGather, ranks)?)?;
+    let gathering = pass_around(Collective::new(CollectiveKind::AllGather, ranks)?, order)?;
     let mut schedule = Schedule::new(collective);
     make_room_for(&mut schedule, 2 * gathering.len() as u64)?;
-    // In step s, rank r sends its sum of part r - s - 1, so that part r ends at rank r.
+    // In step s, the rank at place i sends its sum of the part of the rank at place i - s - 1, so
+    // that the part of a rank ends there.
     for step in 0..ranks - 1 {
         schedule.begin_step();
-        for rank in 0..ranks {
-            let part = (rank + ranks - step - 1) % ranks;
-            schedule.push(Transfer::reduce(part, rank, (rank + 1) % ranks));
-        }
+        each_hop(order, step + 1, |part, rank, next| {
+            schedule.push(Transfer::reduce(part, rank, next));
+        });
     }
     schedule.append(&gathering);
     schedule.claims = Claims {
         paper_steps: Some(2 * u64::from(ranks - 1)),
         paper_step_share: Some((1, ranks)),
-        neighbours_only: true,
+        neighbours_only: is_natural(order),
         schedule_steps: Some(2 * (ranks - 1)),
         chunks_sent_per_rank: Some(2 * u64::from(ranks - 1)),
     };
     Ok(schedule)
 }
 
-/// In step s, rank r sends the block of rank r - s to rank r + 1.
-fn pass_around(collective: Collective) -> Result<Schedule, AlgorithmError> {
+fn pass_around(collective: Collective, order: &[u32]) -> Result<Schedule, AlgorithmError> {
     let ranks = collective.ranks();
     let mut schedule = Schedule::new(collective);
     make_room(&mut schedule, ranks)?;
     for step in 0..ranks - 1 {
         schedule.begin_step();
-        for rank in 0..ranks {
-            schedule.push(Transfer::copy(
-                (rank + ranks - step) % ranks,
-                rank,
-                (rank + 1) % ranks,
-            ));
-        }
+        each_hop(order, step, |block, rank, next| {
+            schedule.push(Transfer::copy(block, rank, next));
+        });
     }
     schedule.claims = Claims {
         paper_steps: Some(u64::from(ranks - 1)),
         paper_step_share: Some((1, 1)),
-        neighbours_only: true,
+        neighbours_only: is_natural(order),
         schedule_steps: Some(ranks - 1),
         chunks_sent_per_rank: Some(u64::from(ranks - 1)),
     };
     Ok(schedule)
+}
+
+/// Every rank along the ring, with the rank so many places before it and the rank after it.
+fn each_hop(order: &[u32], before: u32, mut hop: impl FnMut(u32, u32, u32)) {
+    let ranks = order.len();
+    for (place, &rank) in order.iter().enumerate() {
+        let origin = order[(place + ranks - before as usize % ranks) % ranks];
+        hop(origin, rank, order[(place + 1) % ranks]);
+    }
+}
+
+/// Whether the ring goes from each rank to the next by number.
+fn is_natural(order: &[u32]) -> bool {
+    order.iter().copied().eq(0..order.len() as u32)
 }

@@ -1,13 +1,14 @@
-//! Scatter and all_gather: a broadcast of long vectors. The vector's N parts are scattered along a
-//! binomial tree, then collected around a ring.
+//! Scatter and all_gather: a broadcast of long vectors. The vector's N parts are scattered, then
+//! collected: by default along a binomial tree and around a ring.
 //!
-//! Ranks that relayed parts in the scatter keep them, so the ring brings nobody what it has: at
-//! distance v from the root, with lowest set bit D, these are the parts v .. min(v + D, N); the root
-//! has all.
+//! Ranks that relayed parts in the scatter keep them, so the all_gather brings nobody what it has. By
+//! default, at distance v from the root, with lowest set bit D, these are the parts v .. min(v + D, N);
+//! the root has all.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, binomial, make_room};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, build_ranges, make_room};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
+use crate::spec::Spec;
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[Record {
@@ -17,7 +18,16 @@ pub const RECORDS: &[Record] = &[Record {
     summary: "Scatter the vector's parts along a binomial tree, then collect them around a ring",
     citation: "Barnett, Gupta, Payne, Shuler, van de Geijn and Watts, Interprocessor Collective \
                Communication Library, SHPCC 1994",
-    options: &[],
+    options: &[
+        (
+            "scatter",
+            "the algorithm that scatters, without options; default binomial",
+        ),
+        (
+            "all_gather",
+            "the algorithm that collects, without options; default ring",
+        ),
+    ],
     costs: Costs::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
     accepts: any_ranks,
     build,
@@ -26,35 +36,87 @@ pub const RECORDS: &[Record] = &[Record {
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let (ranks, root) = (request.ranks(), request.collective.root());
-    let scattering = binomial::scatter(&Request {
-        collective: Collective::new(CollectiveKind::Scatter, ranks)?.with_root(root)?,
-        ..*request
-    })?;
+    let scatter = Collective::new(CollectiveKind::Scatter, ranks)?.with_root(root)?;
+    let scattering = half(request, "scatter", "binomial", scatter)?;
+    let all_gather = Collective::new(CollectiveKind::AllGather, ranks)?;
+    let gathering = half(request, "all_gather", "ring", all_gather)?;
     let mut schedule = Schedule::new(request.collective.with_pieces(ranks)?);
     make_room(&mut schedule, ranks)?;
     schedule.append(&scattering);
-    // The parts that the rank at a distance from the root has after the scatter, its own first.
-    let relayed = |distance: u32| match distance {
-        0 => ranks,
-        _ => (1 << distance.trailing_zeros()).min(ranks - distance),
-    };
-    for step in 0..ranks - 1 {
-        schedule.begin_step();
-        for sender in 0..ranks {
-            let receiver = (sender + 1) % ranks;
-            let part = (sender + ranks - step) % ranks;
-            if (part + ranks - receiver) % ranks < relayed(receiver) {
-                continue;
+    let mut held = Held::after(&scattering);
+    for step in 0..gathering.steps() {
+        let begun = schedule.len();
+        for index in gathering.step(step) {
+            let transfer = gathering.transfer(index);
+            for chunk in transfer.chunk..transfer.chunk + transfer.count {
+                if !held.take(transfer.destination, chunk) {
+                    continue;
+                }
+                if schedule.len() == begun {
+                    schedule.begin_step();
+                }
+                schedule.push(Transfer::copy(chunk, transfer.source, transfer.destination));
             }
-            let rank = |distance: u32| (root + distance) % ranks;
-            schedule.push(Transfer::copy(rank(part), rank(sender), rank(receiver)));
         }
     }
+    let plain = request.spec.options().next().is_none();
     schedule.claims = Claims {
-        schedule_steps: Some(scattering.steps() as u32 + ranks - 1),
+        schedule_steps: Some((scattering.steps() + gathering.steps()) as u32),
         // The root sends N - 1 parts in either phase: its neighbour on the ring has one only.
-        chunks_sent_per_rank: Some(2 * u64::from(ranks - 1)),
+        chunks_sent_per_rank: plain.then_some(2 * u64::from(ranks - 1)),
         ..Claims::default()
     };
     Ok(schedule)
+}
+
+/// The schedule of one half by the algorithm asked for.
+fn half(
+    request: &Request<'_>,
+    key: &'static str,
+    default: &str,
+    collective: Collective,
+) -> Result<Schedule, AlgorithmError> {
+    let name = request.spec.option(key).unwrap_or(default);
+    let schedule = build_ranges(&Spec::new(name), collective, request.fabric)?;
+    if schedule.collective.pieces() != 1 {
+        let problem = "cuts blocks into pieces, which the parts of a vector are already";
+        return Err(request.spec.refuse(key, problem).into());
+    }
+    Ok(schedule)
+}
+
+/// Which rank has which part, a bit each.
+struct Held {
+    words_per_rank: usize,
+    words: Vec<u64>,
+}
+
+impl Held {
+    /// After a scatter: the root has all parts, others those that came to them.
+    fn after(scattering: &Schedule) -> Held {
+        let ranks = scattering.collective.ranks();
+        let words_per_rank = (ranks as usize).div_ceil(64);
+        let mut held = Held {
+            words_per_rank,
+            words: vec![0; words_per_rank * ranks as usize],
+        };
+        for part in 0..ranks {
+            held.take(scattering.collective.root(), part);
+        }
+        for transfer in scattering.transfers() {
+            for part in transfer.chunk..transfer.chunk + transfer.count {
+                held.take(transfer.destination, part);
+            }
+        }
+        held
+    }
+
+    /// A rank gets a part; returns whether it did not have it.
+    fn take(&mut self, rank: u32, part: u32) -> bool {
+        let word = rank as usize * self.words_per_rank + part as usize / 64;
+        let bit = 1 << (part % 64);
+        let new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        new
+    }
 }

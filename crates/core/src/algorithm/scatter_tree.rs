@@ -1,10 +1,9 @@
-//! What scatters down trees of leaders share.
+//! What scatters and broadcasts down trees of leaders share.
 //!
-//! In each phase some ranks, each with blocks to hand on, scatter them along binomial trees, side by
-//! side: member v of a list gets from v without its lowest set bit the blocks of members v up to v
-//! plus that bit; senders serve the farthest first.
+//! In each phase some ranks, each with data to hand on, hand it on along binomial trees, side by side:
+//! member v of a list gets from v without its lowest set bit what is for members v up to v plus that
+//! bit; senders serve the farthest first. In a scatter that is blocks, in a broadcast the vector.
 
-use super::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Dragonfly;
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -15,15 +14,22 @@ pub(super) struct Member {
     pub(super) blocks: Vec<u32>,
 }
 
-/// A scatter phase by phase.
+/// The steps of a binomial tree of so many members.
+pub(super) fn depth(members: u32) -> u32 {
+    members.next_power_of_two().ilog2()
+}
+
+/// A scatter or broadcast phase by phase.
 pub(super) struct Phases {
+    kind: CollectiveKind,
     steps: Vec<Vec<Transfer>>,
     first: usize,
 }
 
 impl Phases {
-    pub(super) fn new() -> Phases {
+    pub(super) fn new(kind: CollectiveKind) -> Phases {
         Phases {
+            kind,
             steps: Vec::new(),
             first: 0,
         }
@@ -36,39 +42,50 @@ impl Phases {
 
     /// Adds a tree to the open phase; its root is the first member.
     pub(super) fn tree(&mut self, members: &[Member]) {
-        let depth = members.len().next_power_of_two().ilog2() as usize;
-        let needed = self.first + depth;
-        if self.steps.len() < needed {
-            self.steps.resize(needed, Vec::new());
-        }
+        let depth = depth(members.len() as u32) as usize;
         for level in 0..depth {
             let stride = 1 << (depth - 1 - level);
-            let step = &mut self.steps[self.first + level];
             for sender in (0..members.len()).step_by(2 * stride) {
-                let below =
-                    (sender + stride).min(members.len())..(sender + 2 * stride).min(members.len());
-                if let Some(receiver) = members.get(sender + stride) {
-                    let blocks = members[below].iter().flat_map(|member| &member.blocks);
-                    hand_on(
-                        step,
-                        members[sender].leader,
-                        receiver.leader,
-                        blocks.copied(),
-                    );
+                let first = sender + stride;
+                if first < members.len() {
+                    let below = &members[first..(first + stride).min(members.len())];
+                    self.hand_on(level, members[sender].leader, below);
                 }
             }
         }
     }
 
+    /// Adds a tree in which the first member sends to one after the other.
+    pub(super) fn star(&mut self, members: &[Member]) {
+        for place in 1..members.len() {
+            self.hand_on(place - 1, members[0].leader, &members[place..=place]);
+        }
+    }
+
+    /// In a step of the open phase, a rank sends the first of some members what is for them all.
+    fn hand_on(&mut self, level: usize, source: u32, below: &[Member]) {
+        let needed = self.first + level + 1;
+        if self.steps.len() < needed {
+            self.steps.resize(needed, Vec::new());
+        }
+        let step = &mut self.steps[needed - 1];
+        let destination = below[0].leader;
+        if self.kind != CollectiveKind::Scatter {
+            step.push(Transfer::copy(0, source, destination));
+            return;
+        }
+        // Blocks go in ascending runs.
+        let first = step.len();
+        for &block in below.iter().flat_map(|member| &member.blocks) {
+            match step[first..].last_mut() {
+                Some(run) if run.chunk + run.count == block => run.count += 1,
+                _ => step.push(Transfer::copy(block, source, destination)),
+            }
+        }
+    }
+
     /// The schedule of all phases.
-    pub(super) fn schedule(
-        self,
-        dragonfly: &Dragonfly,
-        root: u32,
-    ) -> Result<Schedule, AlgorithmError> {
-        let shape = Shape::new(dragonfly);
-        let collective =
-            Collective::new(CollectiveKind::Scatter, shape.ranks())?.with_root(root)?;
+    pub(super) fn schedule(self, collective: Collective, claims: Claims) -> Schedule {
         let mut schedule = Schedule::new(collective);
         for step in self.steps {
             schedule.begin_step();
@@ -76,27 +93,8 @@ impl Phases {
                 schedule.push(transfer);
             }
         }
-        schedule.claims = Claims {
-            schedule_steps: Some(schedule.steps() as u32),
-            ..Claims::default()
-        };
-        Ok(schedule)
-    }
-}
-
-/// Transfers of blocks in ascending runs.
-fn hand_on(
-    step: &mut Vec<Transfer>,
-    source: u32,
-    destination: u32,
-    blocks: impl Iterator<Item = u32>,
-) {
-    let first = step.len();
-    for block in blocks {
-        match step[first..].last_mut() {
-            Some(run) if run.chunk + run.count == block => run.count += 1,
-            _ => step.push(Transfer::copy(block, source, destination)),
-        }
+        schedule.claims = claims;
+        schedule
     }
 }
 

@@ -1,19 +1,59 @@
-//! Topology-aware ring: a ring all_gather on a dragonfly that crosses each boundary of groups once and
-//! needs no local hop around a global one.
+//! Topology-aware ring: a ring on a dragonfly that crosses each boundary of groups once and needs no
+//! local hop around a global one.
 //!
 //! The ring visits the groups in order. It enters a group at the router on which the cable from the
 //! group before lands and leaves it at the router with the cable to the group after; the other
 //! routers come between, counted on cyclically from the entry. The ranks of a router follow one
 //! another. So every edge of the ring is one hop between routers or none, and no link between routers
 //! carries two edges, as long as entry and exit differ (in the absolute arrangement: if a group has
-//! more than two routers).
+//! more than two routers). What moves along the ring is what moves along any ring.
 //!
-//! Cherièvre and Dorier, Design and Evaluation of Topology-aware Scatter and AllGather Algorithms for
-//! Dragonfly Networks, SC 2016, name the aim; the order of the routers in between is ours.
+//! Cherièvre and Dorier name the aim; the order of the routers in between is ours.
 
-use super::{AlgorithmError, ring_order};
+use super::{AlgorithmError, Record, Request, any_ranks, ring};
+use crate::collective::CollectiveKind;
 use crate::fabric::Dragonfly;
 use crate::schedule::Schedule;
+
+pub(super) const CITATION: &str = "Cherièvre and Dorier, Design and Evaluation of Topology-aware \
+                                   Scatter and AllGather Algorithms for Dragonfly Networks, SC 2016";
+
+/// The records of this file.
+pub const RECORDS: &[Record] = &[
+    Record {
+        name: "tar",
+        label: "Topology-aware ring",
+        collective: CollectiveKind::AllGather,
+        summary: "A ring that enters and leaves groups where their cables are",
+        citation: CITATION,
+        options: &[],
+        costs: ring::GATHERING,
+        accepts: any_ranks,
+        build: all_gather,
+        reversed_from: None,
+    },
+    Record {
+        name: "tar",
+        label: "Topology-aware ring",
+        collective: CollectiveKind::AllReduce,
+        summary: "Reduce_scatter, then all_gather, around a ring that enters and leaves groups \
+                  where their cables are",
+        citation: CITATION,
+        options: &[],
+        costs: ring::REDUCING,
+        accepts: any_ranks,
+        build: all_reduce,
+        reversed_from: None,
+    },
+];
+
+fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    ring::all_gather_along(request, &order(request.dragonfly()?))
+}
+
+fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    ring::all_reduce_along(request, &order(request.dragonfly()?))
+}
 
 /// The ranks in the order of the ring.
 pub fn order(dragonfly: &Dragonfly) -> Vec<u32> {
@@ -42,12 +82,4 @@ pub fn order(dragonfly: &Dragonfly) -> Vec<u32> {
         }
     }
     order
-}
-
-/// The all_gather along that ring.
-///
-/// # Errors
-/// Too many transfers.
-pub fn all_gather(dragonfly: &Dragonfly) -> Result<Schedule, AlgorithmError> {
-    ring_order::all_gather(&order(dragonfly))
 }

@@ -60,7 +60,7 @@ fn fastest(
     method.fluid.record_flows = false;
     let mut found: Option<(Time, Plan)> = None;
     let mut candidates = Vec::new();
-    for record in algorithm::records() {
+    for record in algorithm::records_for(fabric) {
         let fits = record.collective == collective.kind()
             && (record.accepts)(fabric.ranks()).is_ok()
             && lightpaths(record, fabric.ranks()) <= most;

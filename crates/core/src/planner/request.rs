@@ -347,7 +347,7 @@ pub(super) fn lightpaths(record: &algorithm::Record, count: u32) -> u64 {
     match (record.collective, record.name) {
         (CollectiveKind::AllToAll, "bruck") => ranks.pow(2) * u64::from(count.ilog2()) / 2,
         (CollectiveKind::AllToAll | CollectiveKind::ReduceScatter, _)
-        | (_, "ring" | "scatter_all_gather") => ranks.pow(2),
+        | (_, "ring" | "tar" | "scatter_all_gather") => ranks.pow(2),
         _ => ranks,
     }
 }

@@ -1,6 +1,7 @@
 //! The named algorithms that run on any fabric: who sends how much to whom in which step, and what
 //! their theory says of steps and volumes.
 
+mod dragonfly;
 mod formula;
 mod patterns;
 mod table;

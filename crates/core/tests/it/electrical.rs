@@ -54,7 +54,7 @@ fn every_algorithm_that_needs_no_light_is_proved_on_every_fabric_and_read_back()
     for fabric in FABRICS {
         let fabric = Fabric::parse(fabric).unwrap();
         let mut planned = 0;
-        for record in algorithm::records() {
+        for record in algorithm::records_for(&fabric) {
             if matches!(record.name, "optree" | "one_stage" | "wrht") {
                 continue;
             }
@@ -77,7 +77,7 @@ fn every_algorithm_that_needs_no_light_is_proved_on_every_fabric_and_read_back()
 fn any_number_of_ranks_will_do() {
     for ranks in 1..=20 {
         let fabric = Fabric::parse(&format!("crossbar:ranks={ranks}")).unwrap();
-        for record in algorithm::records() {
+        for record in algorithm::records_for(&fabric) {
             let lit = matches!(record.name, "optree" | "one_stage" | "wrht");
             if !lit && (record.accepts)(ranks).is_ok() {
                 let plan = proved(record.collective, record.name, &fabric);
@@ -466,7 +466,7 @@ fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
         ] {
             let fabric = Fabric::parse(&format!("{fabric},{options}")).unwrap();
             let network = fabric.network().unwrap();
-            for record in algorithm::records() {
+            for record in algorithm::records_for(&fabric) {
                 if matches!(record.name, "optree" | "one_stage" | "wrht") {
                     continue;
                 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use opticoll::algorithm::{Record, records};
+use opticoll::algorithm::{Record, dragonfly_records, records};
 use opticoll::collective::CollectiveKind;
 
 const BEGIN: &str =
@@ -18,14 +18,16 @@ fn tables() -> String {
             "\n## {kind}\n\n| name | what it does | steps | sent | received | source |\n\
              |---|---|---|---|---|---|\n"
         );
-        for record in records().iter().filter(|record| record.collective == kind) {
-            text += &row(record);
+        for (list, place) in [(records(), ""), (dragonfly_records(), " On a dragonfly.")] {
+            for record in list.iter().filter(|record| record.collective == kind) {
+                text += &row(record, place);
+            }
         }
     }
     text + "\n"
 }
 
-fn row(record: &Record) -> String {
+fn row(record: &Record, place: &str) -> String {
     let formula = |formula: Option<&str>| match formula {
         Some(formula) => formula.replace("<=", "≤"),
         None => "depends on its options".into(),
@@ -39,7 +41,7 @@ fn row(record: &Record) -> String {
         format!(" Run as {forward} backwards.")
     });
     format!(
-        "| `{}` | {}{backwards}{options} | {} | {} | {} | {} |\n",
+        "| `{}` | {}{place}{backwards}{options} | {} | {} | {} | {} |\n",
         record.name,
         sentence(record.summary),
         formula(record.costs.steps),

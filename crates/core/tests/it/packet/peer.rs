@@ -1,8 +1,9 @@
 //! Values that CODES gave for the same workloads, with random delays of its own.
 
-use opticoll::algorithm::{self, glf, lin, llf, ring_order, tar};
+use opticoll::algorithm::{self, tar};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::hash::shuffled;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::packet::{
     self, Options, PacketOutcome, Pattern, RouterDelay, Routing, Traffic, Work,
@@ -23,10 +24,9 @@ fn us(time: Time) -> f64 {
     time.ps() as f64 / 1e6
 }
 
-fn named(kind: CollectiveKind, name: &str, ranks: u32) -> Schedule {
-    let ring = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=1")).unwrap();
-    let collective = Collective::new(kind, ranks).unwrap();
-    algorithm::build(&name.parse().unwrap(), collective, &ring).unwrap()
+fn named(kind: CollectiveKind, name: &str, fabric: &Fabric) -> Schedule {
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    algorithm::build(&name.parse().unwrap(), collective, fabric).unwrap()
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn long_rings_meet_codes() {
         buffers: kib(64, 64, 64),
         ..cut(4096, 4096)
     };
-    let natural = named(CollectiveKind::AllGather, "ring", 1056);
-    let aware = tar::all_gather(shape(&fabric)).unwrap();
+    let natural = named(CollectiveKind::AllGather, "ring", &fabric);
+    let aware = named(CollectiveKind::AllGather, "tar", &fabric);
     for (name, schedule, [finish, mean, message, longest, routers]) in [
         (
             "natural",
@@ -200,9 +200,9 @@ fn all_gathers_meet_codes() {
     for (p, bytes, background, peers) in rows {
         let fabric = balanced(p);
         let ranks = fabric.ranks();
-        let ring = named(CollectiveKind::AllGather, "ring", ranks);
-        let bruck = named(CollectiveKind::AllGather, "bruck", ranks);
-        let shuffled = ring_order::shuffled(ranks, 1);
+        let ring = named(CollectiveKind::AllGather, "ring", &fabric);
+        let bruck = named(CollectiveKind::AllGather, "bruck", &fabric);
+        let shuffled = shuffled(ranks, 1);
         let aware = tar::order(shape(&fabric));
         let cases = [
             ("ring", &ring, None),
@@ -229,8 +229,8 @@ fn drawn_delays_break_ties_as_codes_does() {
     // Shuffled Bruck with 64 B: chunks of many ranks come to routers at one instant. Without draws
     // their order is that of the schedule, 2.6 % faster than CODES's; with draws it is random.
     let fabric = balanced(4);
-    let bruck = named(CollectiveKind::AllGather, "bruck", 1056);
-    let placement = ring_order::shuffled(1056, 1);
+    let bruck = named(CollectiveKind::AllGather, "bruck", &fabric);
+    let placement = shuffled(1056, 1);
     for seed in 1..=5 {
         let options = Options {
             jitter: Some(seed),
@@ -247,7 +247,7 @@ fn where_two_streams_of_chunks_meet_the_outcome_has_two_modes() {
     // as they come, or, once two come within a hand-over, by priority as long as any wait. Which it
     // is hangs on fractions of a nanosecond: most draws take 104.5 us, some 111 to 113.
     let fabric = balanced(2);
-    let ring = named(CollectiveKind::AllGather, "ring", 72);
+    let ring = named(CollectiveKind::AllGather, "ring", &fabric);
     let drawn: Vec<f64> = (1..=100)
         .map(|seed| {
             let options = Options {
@@ -272,10 +272,10 @@ fn scatters_to_5256_terminals_meet_codes() {
     use RouterDelay::{OccupiesPort, Pipelined};
     let fabric = balanced(6);
     let schedules = [
-        lin::scatter(5256, 0).unwrap(),
-        named(CollectiveKind::Scatter, "binomial", 5256),
-        glf::scatter(shape(&fabric), 0).unwrap(),
-        llf::scatter(shape(&fabric), 0).unwrap(),
+        named(CollectiveKind::Scatter, "lin", &fabric),
+        named(CollectiveKind::Scatter, "binomial", &fabric),
+        named(CollectiveKind::Scatter, "glf", &fabric),
+        named(CollectiveKind::Scatter, "llf", &fabric),
     ];
     // Bytes of a chunk; buffers in KiB; rule; us of LIN, TREE, GLF, LLF with 1 KiB per terminal.
     let (large, small) = (kib(16, 32, 16), kib(1, 2, 1));
@@ -304,10 +304,10 @@ fn scatters_to_5256_terminals_meet_codes() {
 fn scatters_under_background_traffic_meet_codes() {
     let fabric = balanced(4);
     let schedules = [
-        lin::scatter(1056, 0).unwrap(),
-        named(CollectiveKind::Scatter, "binomial", 1056),
-        glf::scatter(shape(&fabric), 0).unwrap(),
-        llf::scatter(shape(&fabric), 0).unwrap(),
+        named(CollectiveKind::Scatter, "lin", &fabric),
+        named(CollectiveKind::Scatter, "binomial", &fabric),
+        named(CollectiveKind::Scatter, "glf", &fabric),
+        named(CollectiveKind::Scatter, "llf", &fabric),
     ];
     for (router_delay_rule, peers) in [
         (RouterDelay::Pipelined, [240.1, 281.7, 281.7, 269.1]),
