@@ -1,6 +1,11 @@
 //! What a simulation found: columns per slot, link and rank, and totals.
 
+pub mod packets;
+
+use std::sync::Arc;
+
 use crate::units::Time;
+use packets::PacketOutcome;
 
 /// One entry per slot.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -69,8 +74,10 @@ pub struct Outcome {
     pub ranks: RankColumns,
     /// A chain of transfers, each waiting for the one before, that takes the whole time.
     pub critical_path: Vec<Critical>,
-    /// What else flows say; none for circuits.
+    /// What else flows and packets say; none for circuits.
     pub flowing: Option<Flowing>,
+    /// What packets say beyond all that; none for other simulators.
+    pub packets: Option<Arc<PacketOutcome>>,
 }
 
 /// What bounds a plan whose transfers flow over links that they share.

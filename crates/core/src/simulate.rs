@@ -23,7 +23,7 @@ use crate::outcome::Outcome;
 use crate::plan::PlanRef;
 use crate::spec::SpecError;
 use crate::spelling::{same_name, suggest};
-use crate::units::{Bytes, UnitError};
+use crate::units::{Bytes, Time, UnitError};
 use fluid::FluidError;
 pub use method::{Method, SETTINGS, SettingRecord};
 
@@ -109,6 +109,12 @@ pub enum SimulationError {
         /// What is wrong with it.
         problem: Box<SimulationError>,
     },
+    /// The text of a setting is none.
+    #[error("{problem}")]
+    Text {
+        /// What is wrong, and what would do.
+        problem: String,
+    },
     /// The spelling of a setting is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
@@ -121,6 +127,9 @@ pub enum SimulationError {
     /// The flows of a plan were refused: it was not verified.
     #[error(transparent)]
     Fluid(#[from] FluidError),
+    /// The packets of a plan were refused, or stand still.
+    #[error(transparent)]
+    Packet(#[from] packet::PacketError),
 }
 
 /// When reconfiguration is charged. Comparisons are only made inside one policy.
@@ -189,6 +198,12 @@ pub const SIMULATORS: &[Record] = &[
         citation: "Bertsekas and Gallager, Data Networks, section 6.5; SimGrid's model without its \
                    corrections",
     },
+    Record {
+        name: "packet",
+        summary: "Chunks of messages on electrical fabrics, with virtual channels, credits and buffers",
+        citation: "Mubarak et al., A Case Study in Using Massively Parallel Simulation for \
+                   Extreme-Scale Torus Network Codesign, 2014; CODES's dragonfly",
+    },
 ];
 
 impl Policy {
@@ -239,6 +254,9 @@ impl SimulationError {
     }
 }
 
+/// The length at first of the bins of a time-line of packets.
+pub const TIMELINE_BIN: Time = Time::from_ps(10_000);
+
 /// The simulator that is used on a fabric where none is named.
 pub fn default_simulator(fabric: &Fabric) -> &'static str {
     match fabric.ring() {
@@ -257,11 +275,25 @@ pub fn run<'a>(
     size: Bytes,
     method: &Method,
 ) -> Result<Outcome, SimulationError> {
+    run_watched(plan, size, method, &mut |_| true)
+}
+
+/// The same; the packet simulator tells `watch` about every million events how far it is, and is broken
+/// off where that says no.
+///
+/// # Errors
+/// Those of [`run`], and [`PacketError::BrokenOff`](packet::PacketError::BrokenOff).
+pub fn run_watched<'a>(
+    plan: impl Into<PlanRef<'a>>,
+    size: Bytes,
+    method: &Method,
+    watch: &mut dyn FnMut(&packet::Progress) -> bool,
+) -> Result<Outcome, SimulationError> {
     let plan = plan.into();
     let kept = plan.kept();
     let simulator = method.simulator.unwrap_or(default_simulator(&kept.fabric));
     // The fabric comes first: to someone on the wrong one a setting is no mistake.
-    if simulator == "fluid" {
+    if matches!(simulator, "fluid" | "packet") {
         needed_network(&kept.fabric, simulator)?;
     } else {
         needed_ring(&kept.fabric, simulator)?;
@@ -276,9 +308,29 @@ pub fn run<'a>(
             }
             fluid::simulate_plan(kept, size, method.start.unwrap_or_default(), &options)
         }
+        "packet" => {
+            let settings = packet_settings(&kept.fabric, method)?;
+            packet::simulate_plan(kept, size, &settings, watch)
+        }
         "closed_form" => closed_form::simulate(plan, size, policy),
         _ => circuit::simulate(plan, size, policy),
     }
+}
+
+/// The settings of packets, with the traffic beside the plan.
+///
+/// # Errors
+/// Traffic that the fabric or the simulator cannot have.
+pub fn packet_settings(
+    fabric: &Fabric,
+    method: &Method,
+) -> Result<packet::Settings, SimulationError> {
+    let mut settings = method.packet.clone();
+    for traffic in &method.background {
+        let beside = traffic.packets(fabric, packet::Draws::Background)?;
+        settings.background.push(beside);
+    }
+    Ok(settings)
 }
 
 /// The ring of wavelengths that a simulator needs.
@@ -301,7 +353,7 @@ fn needed_network<'a>(
     fabric.network().ok_or(SimulationError::WrongFabric {
         simulator,
         family: fabric.family(),
-        hint: "it has no links that flows share; use circuit or closed_form",
+        hint: "it has no links that messages share; use circuit or closed_form",
     })
 }
 

@@ -9,6 +9,7 @@ mod error;
 mod fabric;
 mod formula;
 mod outcome;
+mod packets;
 mod plan;
 mod record;
 mod schedule;
@@ -35,6 +36,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::outcome::Outcome;
+    #[pymodule_export]
+    use crate::packets::{Packets, expected_traffic, simulate_traffic, traffic_patterns};
     #[pymodule_export]
     use crate::plan::{
         Plan, Violation, build_schedule, check_settings, make_plan, plan_collective,

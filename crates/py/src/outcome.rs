@@ -6,6 +6,8 @@ use opticoll::units::Time;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::packets::Packets;
+
 /// What a simulation found.
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Outcome {
@@ -130,6 +132,12 @@ impl Outcome {
         columns.set_item("received_bytes", PyArray1::from_slice(py, &ranks.received))?;
         columns.set_item("finish_ps", picoseconds(py, &ranks.finish))?;
         Ok(columns)
+    }
+
+    /// What packets say beyond all that.
+    #[getter]
+    fn packets(&self) -> Option<Packets> {
+        self.outcome.packets.clone().map(Packets::from_core)
     }
 
     #[getter]

@@ -10,7 +10,7 @@ use opticoll::collective::{self, CollectiveKind};
 use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
 use opticoll::planner;
 use opticoll::route;
-use opticoll::simulate::{self, Method};
+use opticoll::simulate::{self, Method, packet};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::Bytes;
 use opticoll::verify;
@@ -24,6 +24,7 @@ use crate::collective::Collective;
 use crate::error::{AlgorithmError, IntoPyErr, ScheduleError, UnitError, WavelengthError};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
+use crate::packets::{expected_tuple, watching};
 use crate::schedule::Schedule;
 
 /// A size as Python gives it: a number of bytes, or text with a unit.
@@ -276,18 +277,51 @@ impl Plan {
             .collect()
     }
 
-    #[pyo3(signature = (size = None, **settings))]
+    #[pyo3(signature = (size = None, *, watch = None, timeline = false, **settings))]
     fn simulate(
         &self,
         py: Python<'_>,
         size: Option<Size>,
+        watch: Option<Py<PyAny>>,
+        timeline: bool,
         settings: Option<Settings>,
     ) -> PyResult<Outcome> {
+        let mut method = method(settings)?;
+        if timeline {
+            method.packet.options.timeline_bin = Some(simulate::TIMELINE_BIN);
+        }
+        let size = self.size_or(size)?;
+        let mut problem = None;
+        let found = py.detach(|| {
+            let mut watch = watching(watch.as_ref(), &mut problem);
+            simulate::run_watched(self.whole(), size, &method, &mut watch)
+        });
+        match problem {
+            Some(problem) => Err(problem),
+            None => found
+                .map(Outcome::from_core)
+                .map_err(IntoPyErr::into_py_err),
+        }
+    }
+
+    /// The work of the packet simulator: messages, chunks, about how many forwards by routers.
+    #[pyo3(signature = (size = None, **settings))]
+    fn expected_packets(
+        &self,
+        py: Python<'_>,
+        size: Option<Size>,
+        settings: Option<Settings>,
+    ) -> PyResult<(u64, u64, u64)> {
         let method = method(settings)?;
         let size = self.size_or(size)?;
-        py.detach(|| simulate::run(self.whole(), size, &method))
-            .map(Outcome::from_core)
-            .map_err(IntoPyErr::into_py_err)
+        let plan = self.kept();
+        py.detach(|| {
+            let settings = simulate::packet_settings(&plan.fabric, &method)?;
+            let work = packet::work_of(&plan.schedule, &plan.fabric, size, &settings);
+            Ok(packet::expected(&plan.fabric, &work, &settings.options)?)
+        })
+        .map(expected_tuple)
+        .map_err(simulate::SimulationError::into_py_err)
     }
 
     fn __repr__(&self) -> String {
@@ -468,10 +502,10 @@ pub(crate) fn plan_collective(
 }
 
 /// Settings as Python gives them: None where one is left out.
-type Settings = BTreeMap<String, Option<String>>;
+pub(crate) type Settings = BTreeMap<String, Option<String>>;
 
 /// How a plan is timed.
-fn method(settings: Option<Settings>) -> PyResult<Method> {
+pub(crate) fn method(settings: Option<Settings>) -> PyResult<Method> {
     let settings = settings.unwrap_or_default();
     let given = settings
         .iter()

@@ -10,11 +10,12 @@
 use super::SimulationError;
 use super::fluid;
 use super::method::value;
+use super::packet;
 use super::pattern::Pattern;
 use crate::fabric::Fabric;
 use crate::spec::Spec;
 use crate::spelling::{same_name, suggest};
-use crate::units::{Rate, Time};
+use crate::units::{Bytes, Rate, Time};
 
 /// Who sends to whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,22 +40,35 @@ pub struct Background {
     pub partners: Partners,
     /// What random partners depend on.
     pub seed: u64,
-    /// The highest rate of each sender. None: what the links give it.
+    /// The highest rate of each sender. None: that of messages, and without those what the links give it.
     pub rate: Option<Rate>,
+    /// Bytes of each message. For packets.
+    pub bytes: Option<Bytes>,
+    /// From one message of a sender to its next. For packets; None: by the rate.
+    pub period: Option<Time>,
+    /// Messages of each sender. For packets; None: until the end.
+    pub messages: Option<u32>,
     /// When it starts.
     pub start: Time,
     /// When it ends. None: with the plan.
     pub end: Option<Time>,
 }
 
-const PATTERNS: [&str; 7] = [
-    "nearest",
-    "shift",
-    "group_shift",
-    "permutation",
-    "hot_spot",
-    "pair",
-    "uniform",
+/// All patterns with what they are.
+pub const PATTERNS: &[(&str, &str)] = &[
+    ("uniform", "to any other rank, each as likely"),
+    (
+        "group_shift",
+        "to the same rank of the next group of a dragonfly",
+    ),
+    ("permutation", "along a random cycle through all ranks"),
+    (
+        "hot_spot",
+        "percent of the messages to one rank, the others to any",
+    ),
+    ("nearest", "to the next rank"),
+    ("shift", "to the rank so many places on"),
+    ("pair", "from one rank to another"),
 ];
 
 /// The kinds of traffic in a list separated by semicolons.
@@ -67,21 +81,30 @@ pub fn parse(text: &str) -> Result<Vec<Background>, SimulationError> {
 
 fn parse_one(text: &str) -> Result<Background, SimulationError> {
     let spec: Spec = text.trim().parse()?;
-    let Some(pattern) = PATTERNS.iter().find(|name| same_name(name, spec.name())) else {
+    let Some((pattern, _)) = PATTERNS
+        .iter()
+        .find(|(name, _)| same_name(name, spec.name()))
+    else {
         return Err(SimulationError::Unknown {
             what: "traffic pattern",
             name: spec.name().into(),
-            hint: suggest(spec.name(), PATTERNS),
+            hint: suggest(spec.name(), PATTERNS.iter().map(|(name, _)| *name)),
         });
     };
     let own: &[&str] = match *pattern {
         "shift" => &["by"],
         "permutation" | "uniform" => &["seed"],
-        "hot_spot" => &["rank"],
+        "hot_spot" => &["rank", "percent", "seed"],
         "pair" => &["from", "to"],
         _ => &[],
     };
-    spec.only(&[own, &["rate", "start", "end"]].concat())?;
+    let common = &["rate", "bytes", "period", "messages", "start", "end"];
+    spec.only(&[own, common].concat())?;
+    if spec.option("rate").is_some() && spec.option("period").is_some() {
+        return Err(spec
+            .refuse("period", "and rate say the same; give one")
+            .into());
+    }
     let needed = |key| {
         let most = u32::MAX;
         let missing = || spec.refuse(key, "is missing, and must be a whole number");
@@ -94,8 +117,8 @@ fn parse_one(text: &str) -> Result<Background, SimulationError> {
         "permutation" => Partners::All(Pattern::Permutation),
         "uniform" => Partners::All(Pattern::Uniform),
         "hot_spot" => Partners::All(Pattern::HotSpot {
-            terminal: needed("rank")?,
-            percent: 100,
+            terminal: spec.count("rank", 0, u32::MAX)?.unwrap_or(0),
+            percent: spec.count("percent", 1, 100)?.unwrap_or(100),
         }),
         _ => Partners::Pair {
             from: needed("from")?,
@@ -106,6 +129,9 @@ fn parse_one(text: &str) -> Result<Background, SimulationError> {
         partners,
         seed: spec.count("seed", 0, u32::MAX)?.unwrap_or(1).into(),
         rate: value(&spec, "rate")?,
+        bytes: value(&spec, "bytes")?,
+        period: value(&spec, "period")?,
+        messages: spec.count("messages", 1, u32::MAX)?,
         start: value(&spec, "start")?.unwrap_or(Time::ZERO),
         end: value(&spec, "end")?,
     })
@@ -143,7 +169,8 @@ impl Background {
     /// The flows that stand for it on a fabric, one a sender.
     ///
     /// # Errors
-    /// Those of [`Background::pattern`], and uniform traffic, whose partners change.
+    /// Those of [`Background::pattern`], and uniform traffic and hot spots of less than 100 percent, whose
+    /// partners change.
     pub(super) fn flows(&self, fabric: &Fabric) -> Result<Vec<fluid::Background>, SimulationError> {
         let ranks = fabric.ranks();
         let pairs: Vec<(u32, u32)> = match (&self.partners, self.pattern(fabric)?) {
@@ -152,20 +179,72 @@ impl Background {
             (_, Some(pattern)) => {
                 let Some(partners) = pattern.partners(ranks, self.seed) else {
                     return Err(SimulationError::Background {
-                        problem: "uniform: flows need partners that stay; use permutation".into(),
+                        problem: "uniform: flows need partners that stay; use permutation or \
+                                  the packet simulator"
+                            .into(),
                     });
                 };
                 (0..ranks).zip(partners).collect()
             }
         };
         let apart = pairs.into_iter().filter(|(source, to)| source != to);
+        let rate = self.mean_rate()?;
         let flow = |(source, destination)| fluid::Background {
             source,
             destination,
-            rate: self.rate,
+            rate,
             from: self.start,
             until: self.end,
         };
         Ok(apart.map(flow).collect())
+    }
+
+    /// The rate of each sender, by its messages where it is not given.
+    fn mean_rate(&self) -> Result<Option<Rate>, SimulationError> {
+        let (Some(bytes), Some(period), None) = (self.bytes, self.period, self.rate) else {
+            return Ok(self.rate);
+        };
+        let bits = u128::from(bytes.get()) * 8 * 1_000_000_000_000 / u128::from(period.ps().max(1));
+        let bits = u64::try_from(bits).unwrap_or(u64::MAX);
+        Ok(Some(Rate::from_bits_per_second(bits)?))
+    }
+
+    /// The messages that it is, packet by packet.
+    ///
+    /// # Errors
+    /// Those of [`Background::pattern`], a pair, and no size or period of messages.
+    pub fn packets(
+        &self,
+        fabric: &Fabric,
+        draws: packet::Draws,
+    ) -> Result<packet::Traffic, SimulationError> {
+        let refuse = |problem: &str| {
+            Err(SimulationError::Background {
+                problem: problem.into(),
+            })
+        };
+        let Some(pattern) = self.pattern(fabric)? else {
+            return refuse("pair: packets need a pattern in which every rank sends");
+        };
+        let Some(size) = self.bytes else {
+            return refuse("packets need the size of messages, such as bytes=2KiB");
+        };
+        let period = match (self.period, self.rate) {
+            (Some(period), _) => period,
+            (None, Some(rate)) => rate.transmission(size)?,
+            (None, None) => {
+                return refuse("packets need a period or a rate of messages, such as period=2us");
+            }
+        };
+        Ok(packet::Traffic {
+            pattern,
+            size,
+            period,
+            messages: self.messages,
+            start: self.start,
+            end: self.end,
+            draws,
+            seed: self.seed,
+        })
     }
 }

@@ -65,6 +65,7 @@ fn run(
         ranks,
         critical_path: timing.critical_path,
         flowing: None,
+        packets: None,
     })
 }
 

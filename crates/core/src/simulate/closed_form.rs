@@ -60,5 +60,6 @@ pub fn simulate<'a>(
         ranks: RankColumns::default(),
         critical_path: Vec::new(),
         flowing: None,
+        packets: None,
     })
 }

@@ -4,9 +4,11 @@
 //! the settings that are recorded here, and a simulator refuses those that are not its own.
 
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use super::background::{self, Background};
 use super::fluid::{self, Endpoint, StartRule, Weights};
+use super::packet;
 use super::{Policy, SIMULATORS, SimulationError};
 use crate::spec::{Spec, SpecError};
 use crate::spelling::{same_name, suggest};
@@ -24,11 +26,14 @@ pub struct Method {
     pub start: Option<StartRule>,
     /// Weights, costs and records of flows: the plain model. For flows only.
     pub fluid: fluid::Options,
-    /// Traffic beside the plan.
+    /// Traffic beside the plan. For flows and packets.
     pub background: Vec<Background>,
+    /// The model of packets, its own traffic aside. For packets only.
+    pub packet: packet::Settings,
 }
 
 /// The declaration of a setting.
+#[derive(Clone, Copy)]
 pub struct SettingRecord {
     /// As typed.
     pub name: &'static str,
@@ -38,44 +43,91 @@ pub struct SettingRecord {
     pub default: &'static str,
     /// The simulators that know it.
     pub simulators: &'static [&'static str],
-    apply: fn(&mut Method, &str) -> Result<(), SimulationError>,
-    given: fn(&Method) -> bool,
+    rule: Rule,
+}
+
+/// What a setting does.
+#[derive(Clone, Copy)]
+enum Rule {
+    /// How a text is applied, and whether a method has it.
+    Own(
+        fn(&mut Method, &str) -> Result<(), SimulationError>,
+        fn(&Method) -> bool,
+    ),
+    /// It is one of the settings of packets.
+    Packet,
+}
+
+impl SettingRecord {
+    fn apply(&self, method: &mut Method, text: &str) -> Result<(), SimulationError> {
+        match self.rule {
+            Rule::Own(apply, _) => apply(method, text),
+            Rule::Packet => {
+                let problem = method.packet.set(self.name, text);
+                problem.map_err(|problem| SimulationError::Text { problem })
+            }
+        }
+    }
+
+    fn given(&self, method: &Method) -> bool {
+        match self.rule {
+            Rule::Own(_, given) => given(method),
+            Rule::Packet => method.packet.has(self.name),
+        }
+    }
 }
 
 /// All settings.
-pub const SETTINGS: &[SettingRecord] = &[
+pub static SETTINGS: LazyLock<Vec<SettingRecord>> = LazyLock::new(|| {
+    let packets = packet::SETTINGS.iter().map(|one| SettingRecord {
+        name: one.name,
+        summary: one.summary,
+        default: one.default,
+        simulators: &["packet"],
+        rule: Rule::Packet,
+    });
+    OWN.iter().copied().chain(packets).collect()
+});
+
+const OWN: &[SettingRecord] = &[
     SettingRecord {
         name: "policy",
         summary: "When reconfiguration is charged: every_step, on_change, per_port or free",
         default: "every_step",
         simulators: &["circuit", "closed_form"],
-        apply: |method, text| {
-            method.policy = Some(text.parse()?);
-            Ok(())
-        },
-        given: |method| method.policy.is_some(),
+        rule: Rule::Own(
+            |method, text| {
+                method.policy = Some(text.parse()?);
+                Ok(())
+            },
+            |method| method.policy.is_some(),
+        ),
     },
     SettingRecord {
         name: "start",
         summary: "When a message may start: rendezvous, sender or step",
         default: "rendezvous",
         simulators: &["fluid"],
-        apply: |method, text| {
-            method.start = Some(text.parse()?);
-            Ok(())
-        },
-        given: |method| method.start.is_some(),
+        rule: Rule::Own(
+            |method, text| {
+                method.start = Some(text.parse()?);
+                Ok(())
+            },
+            |method| method.start.is_some(),
+        ),
     },
     SettingRecord {
         name: "weights",
         summary: "Shares of a full link: equal, or inverse_latency (1 / latency of the route)",
         default: "equal",
         simulators: &["fluid"],
-        apply: |method, text| {
-            method.fluid.weights = text.parse()?;
-            Ok(())
-        },
-        given: |method| method.fluid.weights != Weights::Equal,
+        rule: Rule::Own(
+            |method, text| {
+                method.fluid.weights = text.parse()?;
+                Ok(())
+            },
+            |method| method.fluid.weights != Weights::Equal,
+        ),
     },
     SettingRecord {
         name: "endpoint",
@@ -83,24 +135,29 @@ pub const SETTINGS: &[SettingRecord] = &[
                   rate=10GB/s,eager=64KiB, each 0 or unbounded where it is left out",
         default: "none",
         simulators: &["fluid"],
-        apply: |method, text| {
-            method.fluid.endpoint = endpoint(text)?;
-            Ok(())
-        },
-        given: |method| method.fluid.endpoint.is_some(),
+        rule: Rule::Own(
+            |method, text| {
+                method.fluid.endpoint = endpoint(text)?;
+                Ok(())
+            },
+            |method| method.fluid.endpoint.is_some(),
+        ),
     },
     SettingRecord {
         name: "background",
         summary: "Traffic beside the plan: PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of \
                   nearest, shift:by=4, group_shift, permutation:seed=1, hot_spot:rank=0 or \
-                  pair:from=0,to=5; several with a semicolon between them",
+                  pair:from=0,to=5; for packets also uniform, and messages=100,bytes=2KiB \
+                  instead of a rate period=2us; several with a semicolon between them",
         default: "none",
-        simulators: &["fluid"],
-        apply: |method, text| {
-            method.background = background::parse(text)?;
-            Ok(())
-        },
-        given: |method| !method.background.is_empty() || !method.fluid.background.is_empty(),
+        simulators: &["fluid", "packet"],
+        rule: Rule::Own(
+            |method, text| {
+                method.background = background::parse(text)?;
+                Ok(())
+            },
+            |method| !method.background.is_empty() || !method.fluid.background.is_empty(),
+        ),
     },
 ];
 
@@ -124,19 +181,41 @@ impl Method {
                 name: name.into(),
                 hint: suggest(name, SETTINGS.iter().map(|record| record.name)),
             })?;
-            (record.apply)(&mut method, text).map_err(|problem| SimulationError::Value {
-                setting: record.name,
-                problem: Box::new(problem),
-            })?;
+            record
+                .apply(&mut method, text)
+                .map_err(|problem| SimulationError::Value {
+                    setting: record.name,
+                    problem: Box::new(problem),
+                })?;
         }
         Ok(method)
+    }
+
+    /// Refuses what traffic alone, packet by packet, has no use for.
+    ///
+    /// # Errors
+    /// A setting of other simulators, or of plans.
+    pub fn for_packets_alone(&self) -> Result<(), SimulationError> {
+        self.known_to("packet")?;
+        let of_plans = ["issue", "overhead", "placement", "background"];
+        let given = SETTINGS
+            .iter()
+            .find(|record| of_plans.contains(&record.name) && record.given(self));
+        match given {
+            None => Ok(()),
+            Some(record) => Err(SimulationError::Setting {
+                simulator: "packet",
+                setting: record.name,
+                of: "plans; there is none beside traffic alone".into(),
+            }),
+        }
     }
 
     /// Refuses settings that a simulator does not know.
     pub(super) fn known_to(&self, simulator: &'static str) -> Result<(), SimulationError> {
         let foreign = SETTINGS
             .iter()
-            .find(|record| (record.given)(self) && !record.simulators.contains(&simulator));
+            .find(|record| record.given(self) && !record.simulators.contains(&simulator));
         match foreign {
             None => Ok(()),
             Some(record) => Err(SimulationError::Setting {

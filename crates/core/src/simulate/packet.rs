@@ -66,11 +66,13 @@ mod channel;
 mod delays;
 mod dragonfly;
 mod engine;
+mod expected;
 mod machine;
-mod measure;
 mod paths;
+mod plan;
 mod pool;
 mod routes;
+mod settings;
 mod steps;
 mod stuck;
 mod terminal;
@@ -83,7 +85,12 @@ use crate::schedule::Schedule;
 use crate::units::{Bytes, Time, UnitError};
 
 pub use super::pattern::Pattern;
-pub use measure::{ChannelColumns, Class, Distribution, Occupancy, PacketOutcome};
+pub use crate::outcome::packets::{
+    ChannelColumns, Class, Distribution, PacketOutcome, StepColumns, Timeline,
+};
+pub use expected::{Expected, expected};
+pub use plan::{simulate_plan, work_of};
+pub use settings::{Placement, SETTINGS, Setting, Settings};
 pub use traffic::{Draws, Traffic};
 
 /// Why a simulation was refused or broken off.
@@ -170,6 +177,9 @@ pub enum PacketError {
         /// The same in words.
         names: String,
     },
+    /// Broken off from outside.
+    #[error("the simulation was broken off")]
+    BrokenOff,
     /// A time or size left 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
@@ -315,8 +325,9 @@ pub struct Options {
     /// Fewer virtual channels than the routing needs, to see what they are for; `None` gives it
     /// what it needs.
     pub virtual_channels: Option<u32>,
-    /// The length of a bin of [`Occupancy`]; `None` measures none.
-    pub occupancy_bin: Option<Time>,
+    /// The length at first of a bin of [`Timeline`], doubled when there are too many; `None` measures
+    /// none.
+    pub timeline_bin: Option<Time>,
 }
 
 impl Default for Options {
@@ -340,7 +351,7 @@ impl Default for Options {
             jitter: None,
             seed: 1,
             virtual_channels: None,
-            occupancy_bin: None,
+            timeline_bin: None,
         }
     }
 }
@@ -405,6 +416,7 @@ impl Traffic {
             period,
             messages: Some(messages),
             start: Time::ZERO,
+            end: None,
             draws: Draws::Foreground,
             seed: 1,
         }
@@ -430,18 +442,19 @@ pub fn simulate(
     work: &Work<'_>,
     options: &Options,
 ) -> Result<PacketOutcome, PacketError> {
-    simulate_watched(fabric, work, options, &mut |_| {})
+    simulate_watched(fabric, work, options, &mut |_| true)
 }
 
-/// The same, telling `watch` about every million events how far it is.
+/// The same, telling `watch` about every million events how far it is; where that says no, it is broken
+/// off.
 ///
 /// # Errors
-/// Those of [`simulate`].
+/// Those of [`simulate`], and [`PacketError::BrokenOff`].
 pub fn simulate_watched(
     fabric: &Fabric,
     work: &Work<'_>,
     options: &Options,
-    watch: &mut dyn FnMut(&Progress),
+    watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<PacketOutcome, PacketError> {
     machine::run(fabric, work, options, watch)
 }

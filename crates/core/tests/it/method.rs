@@ -95,7 +95,8 @@ fn what_is_no_setting_is_refused_with_a_hint() {
 
 #[test]
 fn every_setting_is_known_to_recorded_simulators_only() {
-    let electrical = Fabric::parse("crossbar:ranks=4").unwrap();
+    let dragonfly = "dragonfly:terminals_per_router=2,routers_per_group=2,global_per_router=1";
+    let electrical = Fabric::parse(dragonfly).unwrap();
     let electrical = proved(CollectiveKind::AllGather, "ring", &electrical);
     let lit = crate::verified(CollectiveKind::AllGather, "ring", 4, 1);
     let value = |name| match name {
@@ -103,10 +104,23 @@ fn every_setting_is_known_to_recorded_simulators_only() {
         "start" => "step",
         "weights" => "inverse_latency",
         "endpoint" => "loggp:overhead=1us",
-        "background" => "pair:from=0,to=1",
+        "background" => "nearest:bytes=1KiB,period=2us",
+        "routing" => "valiant",
+        "packet" => "1KiB",
+        "chunk" => "256B",
+        "buffers" => "8KiB,8KiB,8KiB",
+        "router_delay" => "60ns",
+        "router_delay_rule" => "occupies_port",
+        "credit_delay" => "2ns",
+        "arbitration" => "strict",
+        "small_delays" => "none",
+        "jitter" | "routing_seed" | "virtual_channels" => "3",
+        "issue" => "together",
+        "overhead" => "1us",
+        "placement" => "shuffled-3",
         other => panic!("give the setting {other} a value here"),
     };
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter() {
         for simulator in SIMULATORS {
             let plan = if simulator.name == "circuit" || simulator.name == "closed_form" {
                 &lit

@@ -262,7 +262,7 @@ fn the_same_run_twice_is_the_same_and_another_seed_is_not() {
             routing: Routing::Adaptive,
             seed,
             jitter,
-            occupancy_bin: Some(Time::from_ps(1_000_000)),
+            timeline_bin: Some(Time::from_ps(1_000_000)),
             ..cut(2048, 512)
         };
         let sent = Traffic::uniform(Bytes::new(2048), Time::from_ps(1_000_000), 20);
@@ -514,14 +514,14 @@ fn occupancy_over_time_adds_up() {
         overheads: Overheads::NONE,
         router_delay: Time::ZERO,
         credit_delay: Time::ZERO,
-        occupancy_bin: Some(Time::from_ps(bin)),
+        timeline_bin: Some(Time::from_ps(bin)),
         ..cut(2048, 512)
     };
     let outcome = collective(&fabric, &sends(72, &[(0, 1)]), 2048, &options);
-    let held = |class: usize| -> u64 { outcome.occupancy.mean_bytes[class].iter().sum() };
+    let held = |class: usize| -> u64 { outcome.timeline.mean_bytes[class].iter().sum() };
     let expected = 4 * 512 * wire(512, 525) / bin;
     for (class, sum) in [(0, held(0)), (1, held(1))] {
-        let bins = outcome.occupancy.mean_bytes[class].len() as u64;
+        let bins = outcome.timeline.mean_bytes[class].len() as u64;
         assert!(
             sum <= expected && expected - sum <= bins,
             "{sum} {expected}"

@@ -64,6 +64,7 @@ pub fn simulate_plan(
             profile: fluid.profile,
         }),
         critical_path,
+        packets: None,
     })
 }
 

@@ -3,7 +3,6 @@
 use super::agenda::{Agenda, Kind};
 use super::channel::{Channels, Chunk, Wake};
 use super::delays::Delays;
-use super::measure::{Class, Distribution, OccupancyMeter};
 use super::pool::Pool;
 use super::routes::Routes;
 use super::steps::{Order, Steps};
@@ -11,6 +10,7 @@ use super::stuck;
 use super::terminal::{Message, Nic};
 use super::traffic::Stream;
 use super::{Arbitration, PacketError, Progress, RouterDelay};
+use crate::outcome::packets::{Class, Distribution, Meter};
 
 /// Times beyond this are refused, so that a sum with any delay stays in 64 bits.
 pub(super) const LATEST_PS: u64 = 1 << 61;
@@ -119,7 +119,8 @@ pub(super) struct Measured {
     pub(super) forwards: u64,
     pub(super) events: u64,
     pub(super) delivered: u64,
-    pub(super) occupancy: OccupancyMeter,
+    pub(super) occupancy: Meter,
+    pub(super) stalled: Meter,
 }
 
 impl<R: Routes> Engine<R> {
@@ -153,14 +154,18 @@ impl<R: Routes> Engine<R> {
     }
 
     /// Runs until the collective has ended or everything has arrived; returns the time.
-    pub(super) fn run(&mut self, watch: &mut dyn FnMut(&Progress)) -> Result<u64, PacketError> {
+    pub(super) fn run(
+        &mut self,
+        watch: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<u64, PacketError> {
         let terminals = self.nics.len() as u32;
         for stream in 0..self.streams.len() {
             for terminal in 0..terminals {
-                if self.streams[stream].traffic().messages == Some(0) {
+                let time = self.streams[stream].first(terminal);
+                let traffic = self.streams[stream].traffic();
+                if traffic.messages == Some(0) || !traffic.sends_at(time) {
                     continue;
                 }
-                let time = self.streams[stream].first(terminal);
                 let timer = stream as u32 * terminals + terminal;
                 self.agenda.push(time, Kind::Timer, timer);
             }
@@ -206,12 +211,15 @@ impl<R: Routes> Engine<R> {
     }
 
     #[cold]
-    fn report(&mut self, watch: &mut dyn FnMut(&Progress)) -> Result<(), PacketError> {
-        watch(&Progress {
+    fn report(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<(), PacketError> {
+        let progress = Progress {
             events: self.measured.events,
             messages_delivered: self.measured.delivered,
             time_ps: self.now,
-        });
+        };
+        if !watch(&progress) {
+            return Err(PacketError::BrokenOff);
+        }
         if self.now > LATEST_PS {
             return Err(PacketError::TooLong);
         }
@@ -236,12 +244,32 @@ impl<R: Routes> Engine<R> {
             return;
         }
         if state.queue.is_empty() {
-            let stall = &mut self.stalls[into as usize];
-            stall.since.get_or_insert(self.now);
+            self.stall(link, into);
         }
+        let state = &mut self.channels.list[into as usize];
         state.wait.push(&mut self.chunks, number);
         state.waiting += 1;
         self.await_credit(into);
+    }
+
+    /// Chunks stand before a channel's full buffer.
+    pub(super) fn stall(&mut self, link: u32, number: u32) {
+        let stall = &mut self.stalls[number as usize];
+        if stall.since.is_none() {
+            stall.since = Some(self.now);
+            let class = self.ports[link as usize].class;
+            self.measured.stalled.step(class, self.now, 1);
+        }
+    }
+
+    /// A place has become free at a time, or the simulation has ended.
+    pub(super) fn end_stall(&mut self, link: u32, number: u32, time: u64) {
+        let stall = &mut self.stalls[number as usize];
+        if let Some(since) = stall.since.take() {
+            stall.sum += time.saturating_sub(since);
+            let class = self.ports[link as usize].class;
+            self.measured.stalled.step(class, time.max(since), -1);
+        }
     }
 
     /// Makes sure that the next credit of a channel becomes an event.
@@ -406,12 +434,9 @@ impl<R: Routes> Engine<R> {
     /// A credit has come back that somebody waits for.
     fn credit(&mut self, number: u32) {
         self.channels.take_credits(number, self.now);
-        let stall = &mut self.stalls[number as usize];
-        if let Some(since) = stall.since.take() {
-            stall.sum += self.now - since;
-        }
-        self.channels.list[number as usize].wake = Wake::Unwanted;
         let link = number >> self.channels.shift;
+        self.end_stall(link, number, self.now);
+        self.channels.list[number as usize].wake = Wake::Unwanted;
         if self.ports[link as usize].class == Class::Injection {
             let terminal = self.setup.terminal_at[link as usize];
             let time = self.now + self.setup.delays.handover();

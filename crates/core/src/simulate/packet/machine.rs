@@ -4,7 +4,6 @@ use super::channel::Channels;
 use super::delays::Delays;
 use super::dragonfly::DragonflyRoutes;
 use super::engine::{Engine, LATEST_PS, Measured, Port, Setup};
-use super::measure::{ChannelColumns, Class, Distribution, OccupancyMeter, PacketOutcome};
 use super::pool::NONE;
 use super::routes::Routes;
 use super::steps::Steps;
@@ -12,6 +11,9 @@ use super::traffic::Stream;
 use super::{Collective, Options, PacketError, Progress, Routing, Traffic, Work, paths};
 use crate::fabric::{Dragonfly, Fabric};
 use crate::network::{Network, Sharing};
+use crate::outcome::packets::{
+    ChannelColumns, Class, Distribution, Meter, PacketOutcome, StepColumns, timeline,
+};
 use crate::simulate::pattern::Pattern;
 use crate::units::{Bytes, Time};
 
@@ -32,7 +34,7 @@ pub(super) fn run(
     fabric: &Fabric,
     work: &Work<'_>,
     options: &Options,
-    watch: &mut dyn FnMut(&Progress),
+    watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<PacketOutcome, PacketError> {
     check_options(options)?;
     let Some(network) = fabric.network() else {
@@ -164,10 +166,10 @@ fn check_options(options: &Options) -> Result<(), PacketError> {
         return refuse("virtual_channels", "must be at least 1".into());
     }
     if options
-        .occupancy_bin
+        .timeline_bin
         .is_some_and(|bin| bin < Time::from_ps(1000))
     {
-        return refuse("occupancy_bin", "must be at least 1 ns".into());
+        return refuse("timeline_bin", "must be at least 1 ns".into());
     }
     let overheads = options.overheads;
     let spreads = [
@@ -199,7 +201,7 @@ fn check_work(work: &Work<'_>, ranks: u32) -> Result<(), PacketError> {
     }
     for traffic in &work.traffic {
         check_traffic(traffic, ranks)?;
-        if work.collective.is_none() && traffic.messages.is_none() {
+        if work.collective.is_none() && traffic.messages.is_none() && traffic.end.is_none() {
             return Err(PacketError::Endless);
         }
     }
@@ -253,7 +255,7 @@ fn simulate<R: Routes>(
     machine: Machine<R>,
     work: &Work<'_>,
     options: &Options,
-    watch: &mut dyn FnMut(&Progress),
+    watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<PacketOutcome, PacketError> {
     let Machine {
         routes,
@@ -304,7 +306,7 @@ fn simulate<R: Routes>(
         terminal_at,
         bits_per_second: rates,
     };
-    let bin = options.occupancy_bin.unwrap_or(Time::ZERO);
+    let bin = options.timeline_bin.unwrap_or(Time::ZERO).ps();
     let measured = Measured {
         finish: vec![0; ranks as usize],
         message_latency: Distribution::default(),
@@ -318,7 +320,8 @@ fn simulate<R: Routes>(
         forwards: 0,
         events: 0,
         delivered: 0,
-        occupancy: OccupancyMeter::new(bin, chunk),
+        occupancy: Meter::new(bin),
+        stalled: Meter::new(bin),
     };
     let streams = streams.collect();
     let mut engine = Engine::new(setup, routes, ports, channels, steps, streams, measured);
@@ -346,12 +349,15 @@ fn named(error: PacketError, network: &dyn Network) -> PacketError {
 }
 
 fn outcome<R: Routes>(
-    engine: Engine<R>,
+    mut engine: Engine<R>,
     time: u64,
     placement: &[u32],
     links: usize,
 ) -> PacketOutcome {
     let shift = engine.channels.shift;
+    for number in 0..engine.stalls.len() as u32 {
+        engine.end_stall(number >> shift, number, time);
+    }
     let mut columns = ChannelColumns::default();
     let per_channel = engine.stalls.iter().zip(&engine.channels.list);
     for (number, (stall, channel)) in (0u32..).zip(per_channel) {
@@ -359,12 +365,11 @@ fn outcome<R: Routes>(
         if of_link >= engine.routes.channels() || link as usize >= links {
             continue;
         }
-        let open = stall.since.map_or(0, |since| time.saturating_sub(since));
         columns.link.push(link);
         columns.channel.push(of_link);
         columns.bytes.push(channel.bytes);
         columns.chunks.push(channel.chunks);
-        columns.stall.push(Time::from_ps(stall.sum + open));
+        columns.stall.push(Time::from_ps(stall.sum));
         columns.peak_chunks.push(channel.peak);
         columns.capacity_chunks.push(channel.capacity);
     }
@@ -382,11 +387,18 @@ fn outcome<R: Routes>(
         bytes_sent: measured.bytes_sent,
         bytes_delivered: measured.bytes_delivered,
         channels: columns,
+        classes: engine.ports[..links]
+            .iter()
+            .map(|port| port.class)
+            .collect(),
         busy: engine.ports[..links]
             .iter()
             .map(|port| Time::from_ps(port.busy))
             .collect(),
-        occupancy: measured.occupancy.read(),
+        timeline: timeline(measured.occupancy, measured.stalled, engine.setup.chunk),
+        steps: engine
+            .steps
+            .map_or_else(StepColumns::default, Steps::columns),
         forwards: measured.forwards,
         events: measured.events,
     }

@@ -16,11 +16,11 @@
 use super::channel::{Channels, Chunk};
 use super::engine::Port;
 use super::machine::{Machine, port};
-use super::measure::Class;
 use super::pool::NONE;
 use super::routes::Routes;
 use super::{Options, PacketError};
 use crate::network::Network;
+use crate::outcome::packets::Class;
 use crate::units::Bytes;
 
 /// The most virtual channels on a link.

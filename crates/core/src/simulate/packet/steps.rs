@@ -7,8 +7,9 @@
 //! are kept.
 
 use super::{Issue, PacketError};
+use crate::outcome::packets::StepColumns;
 use crate::schedule::Schedule;
-use crate::units::{Bytes, UnitError};
+use crate::units::{Bytes, Time, UnitError};
 
 /// A message to be sent.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +44,8 @@ pub(super) struct Steps {
     expected: Vec<u32>,
     progress: Vec<Progress>,
     unfinished: usize,
+    /// Per step, when its first message was sent and its last had arrived, in picoseconds.
+    times: Vec<(u64, u64)>,
 }
 
 /// Where a rank is.
@@ -85,6 +88,7 @@ impl Steps {
             expected: vec![0; steps * ranks],
             progress: vec![Progress::default(); ranks],
             unfinished: ranks,
+            times: vec![(u64::MAX, 0); steps],
         };
         let uniform = columns.uniform_bytes(schedule, size);
         columns.uniform = uniform;
@@ -163,6 +167,26 @@ impl Steps {
         Ok(())
     }
 
+    /// When each step was carried out; a step without messages takes no time.
+    pub(super) fn columns(self) -> StepColumns {
+        let mut columns = StepColumns::default();
+        let mut before = 0;
+        for (step, &(start, end)) in self.times.iter().enumerate() {
+            let (start, end) = if start == u64::MAX {
+                (before, before)
+            } else {
+                (start, end)
+            };
+            columns.start.push(Time::from_ps(start));
+            columns.end.push(Time::from_ps(end));
+            let (first, next) = (step * self.ranks, (step + 1) * self.ranks);
+            let messages = self.first[next] - self.first[first];
+            columns.messages.push(messages.into());
+            before = end;
+        }
+        columns
+    }
+
     /// Whether every rank has gone through all steps.
     pub(super) fn finished(&self) -> bool {
         self.unfinished == 0
@@ -188,6 +212,7 @@ impl Steps {
     /// A message of a step has arrived at a terminal.
     pub(super) fn arrived(&mut self, terminal: u32, step: u32, time: u64, orders: &mut Vec<Order>) {
         let (rank, step) = (self.rank_at[terminal as usize] as usize, step as usize);
+        self.times[step].1 = self.times[step].1.max(time);
         let expected = &mut self.expected[step * self.ranks + rank];
         *expected -= 1;
         let progress = &mut self.progress[rank];
@@ -205,12 +230,15 @@ impl Steps {
             let end = self.first[cell + 1];
             while progress.next < end {
                 let message = progress.next as usize;
+                let time = progress.ready + self.overhead;
+                let first = &mut self.times[progress.step].0;
+                *first = (*first).min(time);
                 orders.push(Order {
                     source: self.place[rank],
                     destination: self.place[self.destination[message] as usize],
                     bytes: self.uniform.unwrap_or_else(|| self.bytes[message]),
                     tag: progress.step as u32,
-                    time: progress.ready + self.overhead,
+                    time,
                 });
                 progress.next += 1;
                 progress.leaving += 1;

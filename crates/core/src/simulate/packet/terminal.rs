@@ -167,8 +167,7 @@ impl<R: Routes> Engine<R> {
         self.channels.take_credits(into, self.now);
         let state = &self.channels.list[into as usize];
         if state.occupied >= state.capacity {
-            let stall = &mut self.stalls[into as usize];
-            stall.since.get_or_insert(self.now);
+            self.stall(link, into);
             self.await_credit(into);
             return;
         }
@@ -264,8 +263,8 @@ impl<R: Routes> Engine<R> {
             tag: FIRST_STREAM + number,
             time: self.now,
         };
-        if more {
-            let next = self.now + stream.traffic().period.ps();
+        let next = self.now + stream.traffic().period.ps();
+        if more && stream.traffic().sends_at(next) {
             self.agenda.push(next, Kind::Timer, timer);
         }
         self.submit(order);

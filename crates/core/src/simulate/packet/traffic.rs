@@ -43,10 +43,19 @@ pub struct Traffic {
     pub messages: Option<u32>,
     /// No terminal sends before.
     pub start: Time,
+    /// No terminal sends from then on. None: until the messages or the collective end.
+    pub end: Option<Time>,
     /// Which draws.
     pub draws: Draws,
     /// What the draws depend on.
     pub seed: u64,
+}
+
+impl Traffic {
+    /// Whether a terminal may still send at a time in picoseconds.
+    pub(super) fn sends_at(&self, time: u64) -> bool {
+        self.end.is_none_or(|end| time < end.ps())
+    }
 }
 
 /// Traffic on its way: how many messages each terminal has sent.
@@ -156,6 +165,7 @@ mod tests {
                 period: Time::from_ps(period_us * 1_000_000),
                 messages: Some(100),
                 start: Time::ZERO,
+                end: None,
                 draws,
                 seed: 1,
             };

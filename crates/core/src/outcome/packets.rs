@@ -1,4 +1,4 @@
-//! What a packet simulation measures.
+//! What a packet simulation measures: distributions, channels, buffers and stalls over time.
 
 use crate::units::Time;
 
@@ -27,7 +27,7 @@ impl Default for Distribution {
 
 impl Distribution {
     #[inline]
-    pub(super) fn add(&mut self, picoseconds: u64) {
+    pub(crate) fn add(&mut self, picoseconds: u64) {
         self.count += 1;
         self.sum += u128::from(picoseconds);
         self.max = self.max.max(picoseconds);
@@ -50,10 +50,15 @@ impl Distribution {
         Time::from_ps(self.max)
     }
 
-    /// A time that at least `percent` percent of the measured ones do not exceed: the least such
-    /// time rounded up by at most 1/64, and never above the maximum.
+    /// A time that at least `percent` percent of the measured ones do not exceed: see `per_mille`.
     pub fn percentile(&self, percent: u32) -> Time {
-        let wanted = (u128::from(self.count) * u128::from(percent)).div_ceil(100);
+        self.per_mille(10 * percent)
+    }
+
+    /// A time that at least so many thousandths of the measured ones do not exceed: the least such
+    /// time rounded up by at most 1/64, and never above the maximum.
+    pub fn per_mille(&self, thousandths: u32) -> Time {
+        let wanted = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000);
         let mut below: u128 = 0;
         for (bin, count) in self.bins.iter().enumerate() {
             below += u128::from(*count);
@@ -125,6 +130,11 @@ impl Class {
         Class::Local,
         Class::Global,
     ];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        ["injection", "ejection", "local", "global"][self as usize]
+    }
 }
 
 /// One entry per virtual channel, in order of link and channel number.
@@ -146,13 +156,26 @@ pub struct ChannelColumns {
     pub capacity_chunks: Vec<u32>,
 }
 
-/// The bytes that hold buffers, by class of link and over time.
+/// Buffers and stalls by class of link and over time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Occupancy {
+pub struct Timeline {
     /// The length of a bin; zero where nothing was asked for.
     pub bin: Time,
-    /// Per class, in the order of [`Class::ALL`], the mean number of bytes in each bin.
+    /// Per class, in the order of [`Class::ALL`], the mean number of bytes that held buffers in each bin.
     pub mean_bytes: [Vec<u64>; 4],
+    /// Per class, the time for which channels were stalled in each bin, summed over channels.
+    pub stalled: [Vec<Time>; 4],
+}
+
+/// One entry per step of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StepColumns {
+    /// When its first message was sent.
+    pub start: Vec<Time>,
+    /// When its last message had arrived.
+    pub end: Vec<Time>,
+    /// Messages.
+    pub messages: Vec<u64>,
 }
 
 /// The result of a packet simulation.
@@ -183,8 +206,12 @@ pub struct PacketOutcome {
     pub channels: ChannelColumns,
     /// Per link: how long it was sending.
     pub busy: Vec<Time>,
-    /// Buffers over time, where asked for.
-    pub occupancy: Occupancy,
+    /// Per link: its class.
+    pub classes: Vec<Class>,
+    /// Buffers and stalls over time, where asked for.
+    pub timeline: Timeline,
+    /// Per step of the collective; empty where there is none.
+    pub steps: StepColumns,
     /// Chunks that routers sent on.
     pub forwards: u64,
     /// Events of the simulation.
@@ -196,6 +223,24 @@ impl PacketOutcome {
     pub fn mean_routers(&self) -> f64 {
         let chunks = self.minimal_chunks + self.detoured_chunks;
         self.routers_passed as f64 / chunks.max(1) as f64
+    }
+
+    /// Per link of the network: bytes put on it.
+    pub fn link_bytes(&self) -> Vec<u64> {
+        let mut bytes = vec![0; self.busy.len()];
+        for (&link, more) in self.channels.link.iter().zip(&self.channels.bytes) {
+            bytes[link as usize] += more;
+        }
+        bytes
+    }
+
+    /// Per link of the network: how long its channels were stalled, summed over them.
+    pub fn link_stalls(&self) -> Vec<Time> {
+        let mut stalls = vec![0; self.busy.len()];
+        for (&link, more) in self.channels.link.iter().zip(&self.channels.stall) {
+            stalls[link as usize] += more.ps();
+        }
+        stalls.into_iter().map(Time::from_ps).collect()
     }
 
     /// The mean over ranks of [`PacketOutcome::finish`].
@@ -211,53 +256,140 @@ impl PacketOutcome {
     }
 }
 
-/// The sums from which [`Occupancy`] is made: a step function is known by its steps.
-pub(super) struct OccupancyMeter {
+/// The most bins of a time-line; beyond, two become one.
+const MOST_BINS: usize = 1 << 12;
+
+/// An integral over each bin of a step function per class, known by its steps.
+///
+/// A bin of length L keeps the change d over it, and the integral w within it of what its steps add.
+/// Two neighbours (d, w), (e, v) make one of twice the length: (d + e, w + d L + v).
+pub(crate) struct Meter {
     bin: u64,
-    chunk: i64,
-    /// Per class and bin: chunks more at its end than at its start, and chunk-picoseconds that its
-    /// steps add within it.
     steps: [Vec<(i64, i64)>; 4],
 }
 
-impl OccupancyMeter {
-    pub(super) fn new(bin: Time, chunk: u64) -> OccupancyMeter {
-        OccupancyMeter {
-            bin: bin.ps(),
-            chunk: chunk as i64,
+impl Meter {
+    /// With bins of so many picoseconds at first; with none it measures nothing.
+    pub(crate) fn new(bin: u64) -> Meter {
+        Meter {
+            bin,
             steps: Default::default(),
         }
     }
 
+    /// At a time, the function of a class changes.
     #[inline]
-    pub(super) fn step(&mut self, class: Class, time: u64, chunks: i64) {
-        if self.bin == 0 {
-            return;
+    pub(crate) fn step(&mut self, class: Class, time: u64, change: i64) {
+        if self.bin > 0 {
+            self.count(class, time, change);
+        }
+    }
+
+    fn count(&mut self, class: Class, time: u64, change: i64) {
+        while time / self.bin >= MOST_BINS as u64 {
+            self.coarsen();
         }
         let bin = (time / self.bin) as usize;
         let steps = &mut self.steps[class as usize];
         if steps.len() <= bin {
             steps.resize(bin + 1, (0, 0));
         }
-        steps[bin].0 += chunks;
-        steps[bin].1 += chunks * (self.bin - time % self.bin) as i64;
+        steps[bin].0 += change;
+        steps[bin].1 += change * (self.bin - time % self.bin) as i64;
     }
 
-    pub(super) fn read(&self) -> Occupancy {
-        let mean = |steps: &Vec<(i64, i64)>| {
+    fn coarsen(&mut self) {
+        let bin = self.bin as i64;
+        for steps in &mut self.steps {
+            let merged = steps.chunks(2).map(|pair| {
+                let (change, within) = pair[0];
+                let (more, later) = pair.get(1).copied().unwrap_or((0, 0));
+                (change + more, within + change * bin + later)
+            });
+            *steps = merged.collect();
+        }
+        self.bin *= 2;
+    }
+
+    /// Makes the bins those of another meter, if that has longer ones.
+    fn meet(&mut self, bin: u64) {
+        while self.bin > 0 && self.bin < bin {
+            self.coarsen();
+        }
+    }
+
+    /// Per class and bin, the integral, in units of the function times picoseconds.
+    fn integrals(&self) -> [Vec<i128>; 4] {
+        let integral = |steps: &Vec<(i64, i64)>| {
             let mut held = 0;
             let bins = steps.iter().map(|&(more, within)| {
-                let bytes = (i128::from(held) * i128::from(self.bin) + i128::from(within))
-                    * i128::from(self.chunk)
-                    / i128::from(self.bin);
+                let area = i128::from(held) * i128::from(self.bin) + i128::from(within);
                 held += more;
-                bytes.max(0) as u64
+                area.max(0)
             });
             bins.collect()
         };
-        Occupancy {
-            bin: Time::from_ps(self.bin),
-            mean_bytes: [0, 1, 2, 3].map(|class| mean(&self.steps[class])),
+        [0, 1, 2, 3].map(|class| integral(&self.steps[class]))
+    }
+}
+
+/// The time-line of a meter of chunks of so many bytes that hold buffers, and one of stalled channels.
+pub(crate) fn timeline(mut held: Meter, mut stalled: Meter, chunk: u64) -> Timeline {
+    held.meet(stalled.bin);
+    stalled.meet(held.bin);
+    let bin = i128::from(held.bin.max(1));
+    let bytes = |area: i128| (area * i128::from(chunk) / bin) as u64;
+    let time = |area: i128| Time::from_ps(area as u64);
+    Timeline {
+        bin: Time::from_ps(held.bin),
+        mean_bytes: held
+            .integrals()
+            .map(|bins| bins.into_iter().map(bytes).collect()),
+        stalled: stalled
+            .integrals()
+            .map(|bins| bins.into_iter().map(time).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_bins_hold_the_same_integrals() {
+        // Random steps; the integral over any bin is the sum over its halves.
+        let mut state: u64 = 7;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        let (mut fine, mut coarse) = (Meter::new(8), Meter::new(8));
+        for _ in 0..2000 {
+            let (time, change) = (draw(20_000), draw(5) as i64);
+            for meter in [&mut fine, &mut coarse] {
+                meter.step(Class::Local, time, change);
+                meter.step(Class::Local, time + 100, -change);
+            }
         }
+        for _ in 0..5 {
+            coarse.coarsen();
+        }
+        let (fine, coarse) = (fine.integrals(), coarse.integrals());
+        let sums = fine[2].chunks(32).map(|bins| bins.iter().sum::<i128>());
+        assert!(sums.eq(coarse[2].iter().copied()));
+        assert!(fine[2].iter().sum::<i128>() > 0);
+    }
+
+    #[test]
+    fn a_long_run_has_no_more_bins_than_allowed() {
+        let mut meter = Meter::new(1);
+        for time in 0..100_000 {
+            meter.step(Class::Global, time, 1);
+            meter.step(Class::Global, time + 1, -1);
+        }
+        let bins = &meter.integrals()[3];
+        assert!(bins.len() <= MOST_BINS);
+        // One chunk all the time.
+        assert_eq!(bins.iter().sum::<i128>(), 100_000);
     }
 }

@@ -1,0 +1,181 @@
+//! A plan on an electrical fabric, packet by packet.
+
+use std::sync::Arc;
+
+use super::settings::Settings;
+use super::{Collective, PacketError, PacketOutcome, Progress, Work, simulate_watched};
+use crate::fabric::Fabric;
+use crate::network::Network;
+use crate::outcome::{Flowing, LinkColumns, Outcome, Profile, RankColumns, Setting, SlotColumns};
+use crate::plan::Plan;
+use crate::schedule::Schedule;
+use crate::simulate::SimulationError;
+use crate::units::{Bytes, Time, UnitError};
+
+/// The work that a schedule is on a fabric.
+pub fn work_of<'a>(
+    schedule: &'a Schedule,
+    fabric: &Fabric,
+    size: Bytes,
+    settings: &Settings,
+) -> Work<'a> {
+    Work {
+        collective: Some(Collective {
+            schedule,
+            size,
+            placement: settings.placement.terminals(fabric.ranks()),
+            issue: settings.issue,
+            overhead: settings.overhead,
+            start: Time::ZERO,
+        }),
+        traffic: settings.background.clone(),
+    }
+}
+
+/// Runs a plan packet by packet from time 0. Ranks and steps are the plan's; links have the numbers of
+/// the network. No message waits for another alone, so that there is no critical path.
+///
+/// # Errors
+/// A fabric of light, settings that do not fit, transfers that leave the fabric, a deadlock, or a time
+/// beyond 64 bits.
+pub fn simulate_plan(
+    plan: &Plan,
+    size: Bytes,
+    settings: &Settings,
+    watch: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Outcome, SimulationError> {
+    let Some(network) = plan.fabric.network() else {
+        return Err(SimulationError::WrongFabric {
+            simulator: "packet",
+            family: plan.fabric.family(),
+            hint: "it has no links that packets share; use circuit or closed_form",
+        });
+    };
+    check_ranks(&plan.schedule)?;
+    let work = work_of(&plan.schedule, &plan.fabric, size, settings);
+    let packets = simulate_watched(&plan.fabric, &work, &settings.options, watch)?;
+    let utilisation = utilisation(network, &packets);
+    let most_loaded = highest(&utilisation);
+    let steps = &packets.steps;
+    Ok(Outcome {
+        simulator: "packet",
+        policy: None,
+        time: packets.time,
+        reconfigurations: 0,
+        utilisation: mean_utilisation(network, &utilisation),
+        slots: SlotColumns {
+            start: steps.start.clone(),
+            end: steps.end.clone(),
+            reconfiguration: vec![Time::ZERO; steps.start.len()],
+            lightpaths: steps.messages.clone(),
+        },
+        links: LinkColumns {
+            busy: packets.busy.clone(),
+            bytes: packets.link_bytes(),
+        },
+        ranks: ranks(&plan.schedule, size, &packets)?,
+        critical_path: Vec::new(),
+        flowing: Some(Flowing {
+            start_rule: settings.issue.name(),
+            bottleneck: packets.bottleneck().map(|(link, _)| link),
+            path_bottlenecks: Vec::new(),
+            most_loaded_link: most_loaded,
+            link_utilisation: utilisation,
+            settings: changed(settings),
+            profile: Profile::default(),
+        }),
+        packets: Some(Arc::new(packets)),
+    })
+}
+
+/// What settings changed, each with what it is by default.
+fn changed(settings: &Settings) -> Vec<Setting> {
+    let changed = settings.changed.iter();
+    changed
+        .map(|(name, value, plain)| Setting {
+            name,
+            value: value.clone(),
+            plain,
+        })
+        .collect()
+}
+
+/// Every transfer stays among the ranks.
+fn check_ranks(schedule: &Schedule) -> Result<(), SimulationError> {
+    let ranks = schedule.collective.ranks();
+    let mut ends = schedule.source().iter().zip(schedule.destination());
+    let outside = ends.position(|(&source, &destination)| {
+        source >= ranks || destination >= ranks || source == destination
+    });
+    match outside {
+        None => Ok(()),
+        Some(transfer) => Err(SimulationError::Transfer {
+            transfer,
+            problem: "it does not lead from one rank of the fabric to another",
+        }),
+    }
+}
+
+fn ranks(
+    schedule: &Schedule,
+    size: Bytes,
+    packets: &PacketOutcome,
+) -> Result<RankColumns, PacketError> {
+    let ranks = schedule.collective.ranks() as usize;
+    let (mut sent, mut received) = (vec![0u64; ranks], vec![0u64; ranks]);
+    for transfer in schedule.transfers() {
+        let collective = &schedule.collective;
+        let bytes = collective.range_bytes(size, transfer.chunk, transfer.count)?;
+        for (column, rank) in [
+            (&mut sent, transfer.source),
+            (&mut received, transfer.destination),
+        ] {
+            let sum = &mut column[rank as usize];
+            *sum = sum
+                .checked_add(bytes.get())
+                .ok_or_else(|| UnitError::Overflow {
+                    what: "a rank's bytes".into(),
+                    smallest: "bytes",
+                })?;
+        }
+    }
+    Ok(RankColumns {
+        sent,
+        received,
+        finish: packets.finish.clone(),
+    })
+}
+
+/// Per link: bytes over what its rate would have carried in the whole time.
+fn utilisation(network: &dyn Network, packets: &PacketOutcome) -> Vec<f64> {
+    let seconds = packets.time.seconds();
+    let shares = packets.link_bytes().into_iter().zip(network.links());
+    shares
+        .map(|(bytes, link)| {
+            let carried = link.rate.bits_per_second() as f64 * seconds;
+            if carried > 0.0 {
+                bytes as f64 * 8.0 / carried
+            } else {
+                0.0
+            }
+        })
+        .collect()
+}
+
+/// The first of the highest; none where all are zero.
+fn highest(shares: &[f64]) -> Option<u32> {
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    let place = shares.iter().position(|share| *share == most && most > 0.0);
+    place.map(|place| place as u32)
+}
+
+/// The share of all links' capacity in use, from that of each.
+fn mean_utilisation(network: &dyn Network, shares: &[f64]) -> f64 {
+    let rates = || {
+        let links = network.links().iter();
+        links.map(|link| link.rate.bits_per_second() as f64)
+    };
+    let used: f64 = rates().zip(shares).map(|(rate, share)| rate * share).sum();
+    let capacity: f64 = rates().sum();
+    if capacity > 0.0 { used / capacity } else { 0.0 }
+}
