@@ -3,6 +3,7 @@
 mod networks;
 mod orders;
 mod peer;
+mod plans;
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Dragonfly, Fabric};

@@ -36,7 +36,7 @@ pub fn expected(
     };
     let ranks = network.ranks();
     let mut sum = Expected::default();
-    let mut route = Vec::new();
+    let mut ways = Ways::new(network);
     if let Some(collective) = &work.collective {
         let transfers = collective.schedule.len() as u64;
         let every = (transfers / SAMPLES).max(1);
@@ -49,7 +49,7 @@ pub fn expected(
                 let (source, destination) = ends(collective, index);
                 if source < ranks && destination < ranks && source != destination {
                     sampled += 1;
-                    routers += hops(network, source, destination, &mut route);
+                    routers += ways.routers(source, destination);
                 }
             }
         }
@@ -67,7 +67,7 @@ pub fn expected(
             });
             for (source, destination) in pairs.filter(|(source, other)| source != other) {
                 sampled += 1;
-                routers += hops(network, source, destination, &mut route);
+                routers += ways.routers(source, destination);
             }
             sum.messages += messages;
             sum.chunks = sum.chunks.saturating_add(chunks);
@@ -108,11 +108,39 @@ fn chunks_of(bytes: u64, options: &Options) -> u64 {
     (chunks + pieces(bytes % packet, options.chunk)).max(1)
 }
 
-/// Routers on the way between two ranks: one fewer than links.
-fn hops(network: &dyn Network, source: u32, destination: u32, route: &mut Vec<u32>) -> u64 {
-    route.clear();
-    network.route(source, destination, route);
-    (route.len() as u64).saturating_sub(1)
+/// Routes by their length.
+struct Ways<'a> {
+    network: &'a dyn Network,
+    /// Routers more than links: -1 between terminals, 1 where ranks are routers and have ports of their
+    /// own.
+    more: i64,
+    route: Vec<u32>,
+}
+
+impl Ways<'_> {
+    fn new(network: &dyn Network) -> Ways<'_> {
+        let ranks = network.ranks();
+        let mut leaving = vec![0; ranks as usize];
+        for link in 0..network.links().len() as u32 {
+            let from = network.ends(link).map_or(u32::MAX, |(from, _)| from);
+            if let Some(links) = leaving.get_mut(from as usize) {
+                *links += 1;
+            }
+        }
+        let terminals = leaving.iter().all(|links| *links == 1);
+        Ways {
+            network,
+            more: if terminals { -1 } else { 1 },
+            route: Vec::new(),
+        }
+    }
+
+    /// Routers on the way between two ranks.
+    fn routers(&mut self, source: u32, destination: u32) -> u64 {
+        self.route.clear();
+        self.network.route(source, destination, &mut self.route);
+        self.route.len().saturating_add_signed(self.more as isize) as u64
+    }
 }
 
 fn scaled(chunks: u64, routers: u64, sampled: u64) -> u64 {
