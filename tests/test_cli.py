@@ -46,7 +46,7 @@ def validate(name: str, value: Any) -> None:
 def described(schema: dict[str, Any]) -> set[str]:
     """The keys of an object that a schema, or one that it refers to, describes."""
     keys = set(schema.get("properties", {}))
-    for part in schema.get("allOf", []):
+    for part in [*schema.get("allOf", []), *schema.get("oneOf", [])]:
         keys |= described(part)
     if "$ref" in schema:
         keys |= described(SCHEMAS[schema["$ref"]])

@@ -1,5 +1,6 @@
 """The compiled core. Everything numeric happens there; see the modules of this package for use."""
 
+from collections.abc import Callable
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -57,6 +58,13 @@ class Fabric:
     @property
     def link_names(self) -> list[str]: ...  # of an electrical fabric, by the number of the link
     def link_name(self, link: int) -> str | None: ...
+    @property
+    def link_ends(self) -> list[tuple[int, int]] | None:
+        """From and to of each link, ranks first and then routers; None where they are not known."""
+    @property
+    def dragonfly_shape(self) -> tuple[int, int, int] | None:
+        """Groups, routers per group and ranks per router of a dragonfly."""
+
     # What follows is refused for electrical fabrics.
     @property
     def wavelengths(self) -> int: ...
@@ -186,12 +194,25 @@ class Plan:
     def ends(self, transfer: int) -> tuple[int, int]: ...  # source and destination
     def verify(self) -> list[Violation]:
         """Everything wrong; transfers of a folded plan are orbits, for all their rotations."""
-    def simulate(self, size: int | str | None = None, **settings: Unpack[Settings]) -> Outcome:
+    def simulate(
+        self,
+        size: int | str | None = None,
+        *,
+        watch: Callable[[int, int, int], None] | None = None,
+        timeline: bool = False,
+        **settings: Unpack[Settings],
+    ) -> Outcome:
         """Run a simulator; the size in bytes or as text with a unit, else the plan's own.
 
         On rings: circuit under the policy every_step, if nothing else is said. On electrical
-        fabrics: fluid. Raises SimulationError, with the attribute `setting` where one is at fault.
+        fabrics: fluid. The packet simulator calls `watch(events, messages_delivered, time_ps)` now
+        and then, and measures `Packets.timeline` if asked.
+        Raises SimulationError, with the attribute `setting` where one is at fault.
         """
+    def expected_packets(
+        self, size: int | str | None = None, **settings: Unpack[Settings]
+    ) -> tuple[int, int, int]:
+        """The packet simulator's work: messages, chunks, about how many forwards by routers."""
 
 class Outcome:
     @property
@@ -236,7 +257,87 @@ class Outcome:
     @property
     def critical_path(self) -> list[tuple[int, int, int]]:
         """(transfer, start_ps, end_ps), each waiting for the one before."""
+    @property
+    def packets(self) -> Packets | None: ...  # what the packet simulator says beyond all that
 
+class Distribution(TypedDict):
+    """Times: exact number, mean and maximum; percentiles and bins within 1/64."""
+
+    count: int
+    mean_ps: int
+    max_ps: int
+    percentiles_ps: dict[str, int]
+    first_ps: UInt64  # of each bin that is not empty: its first and last time, and how many
+    last_ps: UInt64
+    counts: UInt64
+
+class LinkClass(TypedDict):
+    """Links of one class."""
+
+    links: int
+    bytes: int
+    stall_ps: int
+
+class Timeline(TypedDict):
+    """Per class of link and bin: the mean number of bytes in buffers, the time channels stalled."""
+
+    bin_ps: int
+    mean_bytes: dict[str, UInt64]
+    stalled_ps: dict[str, UInt64]
+
+class Packets:
+    @property
+    def time_ps(self) -> int: ...  # of the last delivery
+    @property
+    def finish_ps(self) -> UInt64: ...  # per rank
+    @property
+    def mean_finish_ps(self) -> int: ...
+    @property
+    def message_latency(self) -> Distribution: ...
+    @property
+    def background_latency(self) -> Distribution: ...  # of traffic beside a plan
+    @property
+    def chunk_latency(self) -> Distribution: ...
+    @property
+    def mean_hops(self) -> float: ...  # routers that a chunk passed
+    @property
+    def counts(self) -> dict[str, int]:
+        """minimal_chunks, detoured_chunks, bytes_sent, bytes_delivered, router_forwards, events."""
+    @property
+    def channels(self) -> dict[str, NDArray[Any]]:
+        """One entry a virtual channel.
+
+        link, channel, bytes, chunks, stall_ps, peak_chunks, capacity_chunks.
+        """
+    @property
+    def links(self) -> dict[str, Any]:
+        """One entry a link: busy_ps, bytes, stall_ps; and class, a list of names."""
+    @property
+    def classes(self) -> dict[str, LinkClass]: ...  # injection, ejection, local, global
+    @property
+    def bottleneck(self) -> int | None: ...  # the link that was sending longest
+    @property
+    def timeline(self) -> Timeline | None: ...  # where it was asked for
+
+def simulate_traffic(
+    fabric: Fabric,
+    traffic: str,
+    *,
+    watch: Callable[[int, int, int], None] | None = None,
+    timeline: bool = False,
+    **settings: Unpack[Settings],
+) -> Packets:
+    """Traffic alone, such as `uniform:bytes=2KiB,period=1us,messages=100`, packet by packet.
+
+    Raises SimulationError.
+    """
+
+def expected_traffic(
+    fabric: Fabric, traffic: str, **settings: Unpack[Settings]
+) -> tuple[int, int, int]:
+    """Its work: messages, chunks, about how many forwards by routers."""
+
+def traffic_patterns() -> dict[str, str]: ...  # name, what it is
 def parse_size(text: str) -> int: ...
 def parse_time(text: str) -> int: ...
 def format_size(size_bytes: int) -> str: ...

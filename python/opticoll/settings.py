@@ -26,6 +26,21 @@ class Settings(TypedDict, total=False):
     weights: str | None
     endpoint: str | None
     background: str | None
+    routing: str | None
+    packet: str | None
+    chunk: str | None
+    buffers: str | None
+    router_delay: str | None
+    router_delay_rule: str | None
+    credit_delay: str | None
+    arbitration: str | None
+    small_delays: str | None
+    jitter: str | None
+    routing_seed: str | None
+    virtual_channels: str | None
+    issue: str | None
+    overhead: str | None
+    placement: str | None
 
 
 NAMES = tuple(name for name in Settings.__annotations__ if name != "simulator")

@@ -122,6 +122,27 @@ impl Fabric {
         ((link as usize) < network.links().len()).then(|| network.link_name(link))
     }
 
+    /// Source and destination of each link, ranks first and then routers; none where they are not known.
+    #[getter]
+    fn link_ends(&self) -> Option<Vec<(u32, u32)>> {
+        let network = self.fabric.network()?;
+        let links = 0..network.links().len() as u32;
+        links.map(|link| network.ends(link)).collect()
+    }
+
+    /// Groups, routers per group and ranks per router of a dragonfly.
+    #[getter]
+    fn dragonfly_shape(&self) -> Option<(u32, u32, u32)> {
+        match &self.fabric {
+            fabric::Fabric::Dragonfly(dragonfly) => Some((
+                dragonfly.groups(),
+                dragonfly.routers_per_group(),
+                dragonfly.terminals_per_router(),
+            )),
+            _ => None,
+        }
+    }
+
     fn __repr__(&self) -> String {
         format!("Fabric('{}')", self.fabric)
     }

@@ -20,6 +20,7 @@ from itertools import pairwise
 from cyclopts import CycloptsError
 
 from opticoll import errors
+from opticoll.cli import traffic as traffic
 from opticoll.cli.commands import Answer, app
 
 __all__ = ["app", "main"]
@@ -29,7 +30,7 @@ HINTS: dict[type[errors.OpticollError], str] = {
     errors.AlgorithmError: "see `opticoll list algorithms`",
     errors.CollectiveError: "see `opticoll list collectives`",
     errors.FabricError: "see `opticoll list fabrics`",
-    errors.SimulationError: "see `opticoll list simulators` and `opticoll list policies`",
+    errors.SimulationError: "see `opticoll list simulators` and `opticoll list settings`",
     errors.WavelengthError: "see `opticoll list wavelengths`",
 }
 

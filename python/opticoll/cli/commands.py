@@ -45,6 +45,8 @@ from opticoll.cli.waiting import Waiting
 from opticoll.settings import given
 
 if TYPE_CHECKING:
+    from opticoll._core import Outcome, Plan
+    from opticoll.settings import Settings
     from opticoll.study.comparison import Row
 
 __all__ = ["Answer", "app"]
@@ -123,11 +125,11 @@ def plan(
     if output is not None:
         check_writable(output)
     settings = given(vars(method))
-    with Waiting("planning"):
+    with Waiting("planning") as waiting:
         size_bytes = config.to_bytes(DEFAULT_SIZE if size is None else size)
         made, note = build(collective, fabric, algorithm, wavelength, root, size_bytes, settings)
         violations = made.verify()
-        outcome = made.simulate(size_bytes, **settings)
+        outcome = watched(waiting, made, size_bytes, settings)
         row = measure(made, violations, outcome, size_bytes, seed)
         if algorithm is not None and plans_by_size(algorithm):
             row["algorithm"] = algorithm
@@ -136,6 +138,22 @@ def plan(
     notes = [] if output is None else [f"wrote {output}"]
     shown = to_json(row) if as_json else text.plan_summary(made, row, note)
     return Answer(shown, code=1 if violations else 0, notes=notes)
+
+
+def watched(
+    waiting: Waiting, plan: Plan, size_bytes: int, settings: Settings, *, timeline: bool = False
+) -> Outcome:
+    """Simulate; the packet simulator says what lies before it, and how far it is."""
+    packets = (settings.get("simulator") or "").strip().lower() == "packet"
+    if not packets:
+        return plan.simulate(size_bytes, **settings)
+    work = plan.expected_packets(size_bytes, **settings)
+    waiting.announce_work(*work)
+
+    def watch(_events: int, messages: int, _time_ps: int) -> None:
+        waiting.update("messages delivered", messages, work[0])
+
+    return plan.simulate(size_bytes, watch=watch, timeline=timeline, **settings)
 
 
 @app.command
@@ -198,21 +216,38 @@ def simulate(
     wavelength: WavelengthOption = None,
     root: RootOption = None,
     seed: SeedOption = 0,
+    plot: FigureOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Say how long a plan takes: in all, along its critical path, per step, link or rank."""
+    from opticoll._core import format_size
+    from opticoll.registry import canonical
     from opticoll.report import text, values
     from opticoll.study.comparison import measure
 
     settings = given(vars(method))
     check_per(per, settings.get("simulator"))
-    with Waiting("simulating"):
+    if plot is not None:
+        from opticoll.plot.output import check_path
+
+        check_path(plot)
+        if canonical(settings.get("simulator") or "", ["packet"]) is None:
+            raise errors.UsageError(
+                "--plot: the figure shows packets; add --simulator packet, or see `opticoll show`"
+            )
+    code, notes = 0, []
+    with Waiting("simulating") as waiting:
         made, note = obtain(source, fabric, algorithm, wavelength, root)
         size_bytes = size_of(made, size)
         violations = made.verify()
-        outcome = made.simulate(size_bytes, **settings)
+        outcome = watched(waiting, made, size_bytes, settings, timeline=plot is not None)
+        if plot is not None and outcome.packets is not None:
+            from opticoll import plot as figures
+
+            title = f"{made.algorithm}: {made.collective.kind}, {format_size(size_bytes)}"
+            figures.packets(outcome.packets, made.fabric, plot, title)
+            notes.append(f"wrote {plot}")
     row = measure(made, violations, outcome, size_bytes, seed)
-    code, notes = 0, []
     if violations:
         code = 1
         notes.append("warning: the plan is violated (see `opticoll verify`); its time means little")

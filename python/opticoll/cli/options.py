@@ -14,6 +14,7 @@ from opticoll.cli import words
 __all__ = [
     "ALL_DEFAULT",
     "NO_METHOD",
+    "NO_PACKETS",
     "AlgorithmOption",
     "ComparisonOptions",
     "FabricOption",
@@ -21,6 +22,7 @@ __all__ = [
     "JsonOption",
     "MethodOption",
     "OutputOption",
+    "PacketOption",
     "RootOption",
     "SeedOption",
     "SizeOption",
@@ -74,9 +76,29 @@ JsonOption = Annotated[bool, Parameter(name="--json", negative=(), help="Print J
 Source = Annotated[str, Parameter(help="A plan file, or a collective such as all_gather.")]
 
 
+OF_PLANS = ("issue", "overhead", "placement", "background")
+"""Settings of packets that mean nothing where there is no plan."""
+
 if TYPE_CHECKING:
     MethodOptions = Any
+    PacketOptions = Any
 else:
+
+    def _options(name, helps):
+        """A dataclass with a field for each option, and its help."""
+        kind = str | None
+        fields = [(one, Annotated[kind, Parameter(help=text)], None) for one, text in helps.items()]
+        made = make_dataclass(name, fields, frozen=True)
+        made.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
+        return made
+
+    def _known(record):
+        """The simulators that know a setting."""
+        return [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
+
+    def _default(record):
+        """What holds where a setting is not given."""
+        return next(one["meaning"] for one in record["options"] if one["name"] == "default")
 
     def _method_options():
         """A field for the simulator and one for each recorded setting."""
@@ -84,22 +106,30 @@ else:
         default = "circuit on rings and fluid on electrical fabrics if not given"
         helps = {"simulator": f"{simulators}; {default}."}
         for record in registry.records("settings"):
-            known = [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
-            helps[record["name"]] = f"{record['summary']}; for {' and '.join(known)}."
-        kind = str | None
-        fields = [
-            (name, Annotated[kind, Parameter(help=text)], None) for name, text in helps.items()
-        ]
-        made = make_dataclass("MethodOptions", fields, frozen=True)
-        made.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
-        return made
+            helps[record["name"]] = f"{record['summary']}; for {' and '.join(_known(record))}."
+        return _options("MethodOptions", helps)
+
+    def _packet_options():
+        """A field for each setting of packets alone."""
+        helps = {
+            record["name"]: f"{record['summary']}; {_default(record)} if not given."
+            for record in registry.records("settings")
+            if "packet" in _known(record) and record["name"] not in OF_PLANS
+        }
+        helps["routing"] = helps["routing"].replace(";", "; several with commas;", 1)
+        return _options("PacketOptions", helps)
 
     MethodOptions = _method_options()
+    PacketOptions = _packet_options()
 
 NO_METHOD = MethodOptions()
 """No simulator and no setting given."""
 
+NO_PACKETS = PacketOptions()
+"""No setting of packets given."""
+
 MethodOption = Annotated[MethodOptions, Parameter(name="*")]
+PacketOption = Annotated[PacketOptions, Parameter(name="*")]
 
 
 @dataclass(frozen=True)

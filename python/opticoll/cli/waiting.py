@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +13,12 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 __all__ = ["Waiting"]
+
+FORWARDS_PER_SECOND = 3_000_000
+"""About as fast as a processor of 2024 simulates packets in a network under load."""
+
+ANNOUNCED = FORWARDS_PER_SECOND
+"""Fewer forwards are done before anybody has read of them."""
 
 
 class Waiting:
@@ -43,6 +50,16 @@ class Waiting:
             self._timer = None
             if self._bar is not None:
                 self._bar.stop()
+
+    def announce_work(self, messages: int, chunks: int, forwards: int) -> None:
+        """Say how much work the packet simulator has before it, if it takes a while."""
+        if forwards < ANNOUNCED:
+            return
+        line = f"{messages} messages in {chunks} chunks, about {forwards:.2g} forwards by routers"
+        seconds = forwards / FORWARDS_PER_SECOND
+        with suppress(OSError):
+            sys.stderr.write(f"opticoll: {line}: some {seconds:.0f} s\n")
+            sys.stderr.flush()
 
     def update(self, label: str, done: int, total: int) -> None:
         """Say what is being done, as number `done` of `total`."""

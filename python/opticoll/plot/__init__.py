@@ -13,6 +13,7 @@ from opticoll.plot.comparison import comparison
 from opticoll.plot.curves import Curve, Panel, curves
 from opticoll.plot.grouped_bars import BarPanel, grouped_bars
 from opticoll.plot.output import PlotError, formats
+from opticoll.plot.packets import latencies, packets
 from opticoll.plot.ring import ring
 from opticoll.plot.space_time import space_time
 
@@ -25,6 +26,8 @@ __all__ = [
     "curves",
     "formats",
     "grouped_bars",
+    "latencies",
+    "packets",
     "ring",
     "space_time",
 ]

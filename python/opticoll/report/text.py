@@ -19,11 +19,12 @@ from opticoll import registry
 from opticoll._core import CONVERTED, format_size, format_time
 
 if TYPE_CHECKING:
-    from opticoll._core import Fabric, Outcome, Plan
+    from opticoll._core import Fabric, Outcome, Packets, Plan
     from opticoll.registry import ListedRecord
     from opticoll.study.comparison import CandidateRow, Refusal, Row, ViolationRow
     from opticoll.study.findings import Finding
     from opticoll.study.results import Results
+    from opticoll.study.traffic import TrafficRow
 
 __all__ = [
     "align",
@@ -43,6 +44,8 @@ __all__ = [
     "plural",
     "record_list",
     "study_text",
+    "traffic_summary",
+    "traffic_table",
     "verdict",
     "violation_lines",
 ]
@@ -355,6 +358,8 @@ def comparison_table(rows: Sequence[Row]) -> str:
     legend = "steps: time slots really used; paper: the number that the paper gives"
     if first["wavelengths"] is None:
         legend = "bottleneck: the link that bounds the critical path for the longest time"
+        if first["simulator"] == "packet":
+            legend = "bottleneck: the link that was sending for the longest time"
     return "\n\n".join([*tables, f"{under}\n{legend}"])
 
 
@@ -394,6 +399,8 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
     ]
     if outcome.start is not None:
         facts = [*_flow_facts(plan, outcome), facts[2]]
+    if outcome.packets is not None:
+        facts = [*_flow_facts(plan, outcome), *_packet_facts(outcome.packets)]
     lines = [align(facts)]
     if path:
         links = outcome.path_bottlenecks
@@ -424,6 +431,32 @@ def _flow_facts(plan: Plan, outcome: Outcome) -> list[list[str]]:
         facts.append(["most loaded link", f"{plan.fabric.link_name(loaded)}, {share:.1%} in use"])
     settings = [f"{name} {value} (plain: {plain})" for name, value, plain in outcome.settings]
     return [*facts, *labelled("settings", settings or ["plain"])]
+
+
+def _packet_facts(packets: Packets) -> list[list[str]]:
+    """What packets say beyond times of steps, links and ranks."""
+    message, chunk, counts = packets.message_latency, packets.chunk_latency, packets.counts
+    percentiles = message["percentiles_ps"]
+    ways = f"{counts['minimal_chunks']} chunks minimal, {counts['detoured_chunks']} by way of "
+    stalls = [f"{name} {human_time(one['stall_ps'])}" for name, one in packets.classes.items()]
+    facts = [
+        [
+            "message latency",
+            f"mean {human_time(message['mean_ps'])}, 99 % {human_time(percentiles['99'])}, "
+            f"max {human_time(message['max_ps'])}; {message['count']} messages",
+        ],
+        [
+            "chunk latency",
+            f"mean {human_time(chunk['mean_ps'])}, max {human_time(chunk['max_ps'])}",
+        ],
+        ["ways", f"{ways}another group; {packets.mean_hops:.3f} routers a chunk"],
+        ["stalls", f"{', '.join(stalls)}, summed over channels"],
+    ]
+    background = packets.background_latency
+    if background["count"]:
+        mean = human_time(background["mean_ps"])
+        facts.append(["background", f"{background['count']} messages, mean latency {mean}"])
+    return facts
 
 
 def _bounded(plan: Plan, link: int | None) -> str:
@@ -551,3 +584,87 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
     for row in rows:
         groups.setdefault((row["fabric"], row["size_bytes"]), []).append(row)
     return list(groups.values())
+
+
+def traffic_summary(row: TrafficRow) -> str:
+    """A line that says all, then one fact a line."""
+
+    def time(seconds: float) -> str:
+        return human_time(round(seconds * PICOSECONDS))
+
+    head = (
+        f"last delivery {time(row['last_delivery_s'])}; mean latency "
+        f"{time(row['mean_message_latency_s'])}, 99 % {time(row['p99_message_latency_s'])}, "
+        f"max {time(row['max_message_latency_s'])}; {row['mean_hops']:.3f} routers a chunk"
+    )
+    sent = f"{row['messages']} of {format_size(row['message_bytes'])} from each of "
+    detoured, chunks = row["detoured_chunks"], row["minimal_chunks"] + row["detoured_chunks"]
+    facts = [
+        ["pattern", row["pattern"]],
+        ["messages", f"{sent}{row['terminals']} terminals, one every {time(row['period_s'])}"],
+        ["fabric", row["fabric"]],
+        ["settings", row["settings"] or "plain"],
+        [
+            "delivered",
+            f"{row['messages_delivered']} messages, {format_size(row['bytes_delivered'])}",
+        ],
+        [
+            "message latency",
+            f"mean {time(row['mean_message_latency_s'])}, "
+            f"50 % {time(row['p50_message_latency_s'])}, "
+            f"90 % {time(row['p90_message_latency_s'])}, "
+            f"99.9 % {time(row['p999_message_latency_s'])}",
+        ],
+        [
+            "chunk latency",
+            f"mean {time(row['mean_chunk_latency_s'])}, max {time(row['max_chunk_latency_s'])}",
+        ],
+        ["ways", f"{chunks - detoured} chunks minimal, {detoured} by way of another group"],
+        ["bottleneck", f"{row['bottleneck']}, sending for {time(row['bottleneck_busy_s'])}"],
+        [
+            "stalls",
+            f"local {time(row['local_stall_s'])}, global {time(row['global_stall_s'])}, "
+            f"to terminals {time(row['ejection_stall_s'])}, "
+            f"from terminals {time(row['injection_stall_s'])}, summed over channels",
+        ],
+        ["simulated", f"{row['router_forwards']} forwards by routers, {row['events']} events"],
+    ]
+    return f"{head}\n\n{align(facts)}"
+
+
+def traffic_table(rows: Sequence[TrafficRow]) -> str:
+    """A line for each case."""
+
+    def time(seconds: float) -> str:
+        return human_time(round(seconds * PICOSECONDS))
+
+    cells = [
+        [
+            row["pattern"],
+            format_size(row["message_bytes"]),
+            time(row["period_s"]),
+            row["routing"],
+            time(row["last_delivery_s"]),
+            time(row["mean_message_latency_s"]),
+            time(row["p99_message_latency_s"]),
+            time(row["max_message_latency_s"]),
+            f"{row['mean_hops']:.3f}",
+            time(row["local_stall_s"] + row["global_stall_s"]),
+        ]
+        for row in rows
+    ]
+    heading = [
+        "pattern",
+        "bytes",
+        "period",
+        "routing",
+        "last delivery",
+        "mean latency",
+        "99 %",
+        "max",
+        "hops",
+        "stalls",
+    ]
+    first = rows[0]
+    head = f"{first['messages']} messages from each of {first['terminals']} terminals"
+    return f"{head} of {first['fabric']}\n{align(cells, heading, right=range(4, len(heading)))}"

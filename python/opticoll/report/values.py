@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from opticoll._core import Outcome, Plan
+    from opticoll._core import Distribution, Outcome, Packets, Plan
     from opticoll.study.comparison import Row
 
 __all__ = ["LightpathRow", "SlotRow", "outcome_values", "slot_values"]
@@ -98,6 +98,7 @@ def outcome_values(plan: Plan, row: Row, outcome: Outcome, per: str | None) -> d
     }
     if outcome.start is not None:
         values |= flow_values(plan, outcome)
+    values["packets"] = None if outcome.packets is None else packet_values(outcome.packets)
     if per == "step":
         columns = outcome.slots
         values["per_step"] = [
@@ -142,7 +143,7 @@ def flow_values(plan: Plan, outcome: Outcome) -> dict[str, object]:
         return None if link is None else plan.fabric.link_name(link)
 
     links = outcome.path_bottlenecks
-    path = zip(outcome.critical_path, links, strict=True)
+    path = zip(outcome.critical_path, links, strict=not outcome.packets)
     return {
         "reconfigurations": None,
         "critical_path": [
@@ -150,4 +151,26 @@ def flow_values(plan: Plan, outcome: Outcome) -> dict[str, object]:
             for (transfer, start, end), link in path
         ],
         "most_loaded_link": name(outcome.most_loaded_link),
+    }
+
+
+def packet_values(packets: Packets) -> dict[str, object]:
+    """What packets say beyond times of steps, links and ranks."""
+    return {
+        "message_latency": latency_values(packets.message_latency),
+        "background_latency": latency_values(packets.background_latency),
+        "chunk_latency": latency_values(packets.chunk_latency),
+        "mean_hops": packets.mean_hops,
+        "classes": packets.classes,
+        **packets.counts,
+    }
+
+
+def latency_values(latency: Distribution) -> dict[str, object]:
+    """A distribution without its bins."""
+    return {
+        "count": latency["count"],
+        "mean_ps": latency["mean_ps"],
+        "max_ps": latency["max_ps"],
+        "percentiles_ps": latency["percentiles_ps"],
     }

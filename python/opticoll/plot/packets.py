@@ -1,0 +1,251 @@
+"""What a packet simulation measured: loads of a dragonfly's links, latencies, buffers and stalls.
+
+The load map draws groups as blocks on a circle and the cable between two groups as an arc, both in
+the colour of the more loaded of its two directions; a block is as full as its fullest local link.
+"""
+
+import math
+import os
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, check_path, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from opticoll._core import Distribution, Fabric, Packets, Timeline
+
+CLASS_COLOURS = {"injection": 0, "local": 2, "global": 1, "ejection": 4}
+"""Places in the common order of colours."""
+PERCENTILES = ("50", "99", "99.9")
+TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"))
+
+
+def packets(
+    measured: "Packets", fabric: "Fabric", path: str | os.PathLike[str], title: str = ""
+) -> None:
+    """Draw the latencies of messages; buffers and stalls over time; a dragonfly's load map.
+
+    Raises PlotError where no message was delivered.
+    """
+    from matplotlib.figure import Figure
+
+    target = check_path(path)
+    latency = measured.message_latency
+    if latency["count"] == 0:
+        raise PlotError("there is nothing to draw: no message was delivered")
+    timeline = measured.timeline
+    mapped = fabric.dragonfly_shape is not None and fabric.link_ends is not None
+    lines = 1 if timeline is None else 3
+    with style.applied():
+        width, height = (11.5 if mapped else 7.0), 1.2 + 2.6 * max(lines, 2 if mapped else 1)
+        figure = Figure(figsize=(width, height), layout="constrained")
+        right: Any = figure
+        if mapped:
+            left, right = figure.subfigures(1, 2, width_ratios=(1.15, 1), squeeze=False).flat
+            _load_map(left, measured, fabric)
+        panels = right.subplots(lines, 1, squeeze=False)
+        _histogram(panels[0, 0], latency)
+        if timeline is not None:
+            _over_time(panels[1, 0], panels[2, 0], timeline, measured.time_ps)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        save(figure, target)
+
+
+def latencies(
+    measured: Mapping[str, "Distribution"], path: str | os.PathLike[str], title: str = ""
+) -> None:
+    """Draw, for several cases by name, the share of messages that take longer than a time.
+
+    Raises PlotError for no cases, or one without messages.
+    """
+    from matplotlib.figure import Figure
+
+    target = check_path(path)
+    if not measured or any(one["count"] == 0 for one in measured.values()):
+        raise PlotError("there is nothing to draw: a case delivered no message")
+    factor, unit = _unit(max(one["max_ps"] for one in measured.values()))
+    with style.applied():
+        figure = Figure(figsize=(7.5, 4.6), layout="constrained")
+        axes = figure.subplots()
+        for number, (name, one) in enumerate(measured.items()):
+            times, shares = [int(one["first_ps"][0]) / factor], [100.0]
+            above = one["count"]
+            for last, count in zip(one["last_ps"], one["counts"], strict=True):
+                above -= int(count)
+                if above > 0:
+                    times.append(min(int(last), one["max_ps"]) / factor)
+                    shares.append(100 * above / one["count"])
+            look = style.series(number) | {"marker": "", "linewidth": 1.6}
+            axes.plot(times, shares, label=name, drawstyle="steps-post", **look)
+        axes.set_xlabel(f"latency of a message ({unit})")
+        axes.set_ylabel("messages that take longer (%)")
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        style.logarithmic(axes)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=min(len(measured), 3))
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        save(figure, target)
+
+
+def _histogram(axes: "Axes", latency: "Distribution") -> None:
+    """Bins that grow with the time, so that the bars are even on a logarithmic axis."""
+    factor, unit = _unit(latency["max_ps"])
+    low, high = max(int(latency["first_ps"][0]), 1), latency["max_ps"] + 1
+    count = 60
+    edges = [low * (high / low) ** (place / count) for place in range(count + 1)]
+    heights = [0.0] * count
+    for first, number in zip(latency["first_ps"], latency["counts"], strict=True):
+        ratio = math.log(max(int(first), low) / low) / math.log(high / low) if high > low else 0
+        heights[min(int(ratio * count), count - 1)] += 100 * int(number) / latency["count"]
+    scaled = [edge / factor for edge in edges]
+    widths = [right - left for left, right in pairwise(scaled)]
+    axes.bar(scaled[:-1], heights, widths, align="edge", color=style.COLOURS[0], linewidth=0)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+    axes.tick_params("x", which="minor", labelsize=8)
+    axes.set_xlabel(f"latency of a message ({unit})")
+    axes.set_ylabel("messages (%)")
+    axes.set_title("Latency of messages")
+    marks = {
+        "mean": latency["mean_ps"],
+        **{f"{percent} %": latency["percentiles_ps"][percent] for percent in PERCENTILES},
+        "max": latency["max_ps"],
+    }
+    for number, (name, time) in enumerate(marks.items()):
+        colour, line = style.COLOURS[(number + 1) % 6], style.LINES[number % 4]
+        label = f"{name}: {time / factor:.4g} {unit}"
+        place = time / factor
+        axes.axvline(place, linewidth=1.2, label=label, color=colour, linestyle=line)
+    tallest = heights.index(max(heights))
+    axes.legend(loc="upper left" if tallest > count / 2 else "upper right", fontsize=8)
+
+
+def _over_time(held: "Axes", stalled: "Axes", timeline: "Timeline", time_ps: int) -> None:
+    factor, unit = _unit(time_ps)
+    most = max(int(max(column, default=0)) for column in timeline["mean_bytes"].values())
+    size, size_unit = next(
+        (one for one in ((2**20, "MiB"), (2**10, "KiB")) if most >= one[0]), (1, "B")
+    )
+    bins = -(-time_ps // timeline["bin_ps"])
+    merged = max(1, bins // 300)
+    for name, place in CLASS_COLOURS.items():
+        colour = style.COLOURS[place]
+        times, means = _merged(timeline["mean_bytes"][name], merged, bins)
+        shown = [time * timeline["bin_ps"] / factor for time in times]
+        held.plot(shown, [mean / size for mean in means], color=colour, label=name, linewidth=1.2)
+        times, means = _merged(timeline["stalled_ps"][name], merged, bins)
+        channels = [mean / timeline["bin_ps"] for mean in means]
+        stalled.plot(shown, channels, color=colour, label=name, linewidth=1.2)
+    held.set_title("Bytes that hold buffers, by class of link")
+    held.set_ylabel(f"buffers ({size_unit})")
+    held.legend(loc="upper right", fontsize=8, ncols=2)
+    stalled.set_title("Channels that stand still for want of credit")
+    stalled.set_ylabel("stalled channels")
+    for axes in (held, stalled):
+        axes.set_xlim(0, time_ps / factor)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel(f"time ({unit})")
+
+
+def _merged(column: Any, together: int, bins: int) -> tuple[list[float], list[float]]:
+    """Means of neighbouring bins, as many as fit the figure, and the middles of these bins."""
+    values = [int(value) for value in column[:bins]]
+    values += [0] * (bins - len(values))
+    groups = [values[first : first + together] for first in range(0, bins, together)]
+    middles = [place * together + len(group) / 2 for place, group in enumerate(groups)]
+    return middles, [sum(group) / len(group) for group in groups]
+
+
+def _load_map(figure: Any, measured: "Packets", fabric: "Fabric") -> None:
+    """Groups as blocks on a circle, cables between them as arcs, by the share of time in use."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+    from matplotlib.patches import Wedge
+
+    assert fabric.dragonfly_shape is not None
+    groups, routers, _ = fabric.dragonfly_shape
+    between, within = _loads(measured, fabric)
+    most = max([*between.values(), *within, 1e-9])
+    colours, scale = colormaps["viridis_r"], Normalize(0, 100 * most)
+    axes = figure.subplots()
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    for (group, peer), load in sorted(between.items(), key=lambda item: item[1]):
+        _arc(axes, group, peer, groups, colours(scale(100 * load)), load / most)
+    gap = min(0.2 * 360 / groups, 6)
+    for group, load in enumerate(within):
+        middle = 90 - 360 * group / groups
+        half = (360 / groups - gap) / 2
+        face = colours(scale(100 * load)) if routers > 1 else style.FAINT
+        block = Wedge((0, 0), 1.12, middle - half, middle + half, width=0.1, facecolor=face)
+        block.set(edgecolor=style.INK, linewidth=0.4)
+        axes.add_patch(block)
+        if group % max(1, groups // 24) == 0:
+            angle = math.radians(middle)
+            place = (1.2 * math.cos(angle), 1.2 * math.sin(angle))
+            axes.text(*place, str(group), ha="center", va="center", fontsize=8)
+    axes.set_xlim(-1.3, 1.3)
+    axes.set_ylim(-1.3, 1.3)
+    axes.set_title(
+        "Load of links: cables between groups as arcs, groups by their fullest\n"
+        "local link; of each cable the more loaded direction"
+    )
+    bar = figure.colorbar(ScalarMappable(scale, colours), ax=axes, shrink=0.7, location="bottom")
+    bar.set_label("time in use (%)")
+
+
+def _loads(
+    measured: "Packets", fabric: "Fabric"
+) -> tuple[dict[tuple[int, int], float], list[float]]:
+    """Per pair of groups and per group: the greatest share of the time that a link was sending."""
+    assert fabric.dragonfly_shape is not None
+    assert fabric.link_ends is not None
+    groups, routers, _ = fabric.dragonfly_shape
+    ranks, whole = fabric.ranks, max(measured.time_ps, 1)
+    between: dict[tuple[int, int], float] = {}
+    within = [0.0] * groups
+    columns = measured.links
+    for (start, end), kind, busy in zip(
+        fabric.link_ends, columns["class"], columns["busy_ps"], strict=True
+    ):
+        load = int(busy) / whole
+        if kind in ("injection", "ejection"):
+            continue
+        first, last = (start - ranks) // routers, (end - ranks) // routers
+        if kind == "local":
+            within[first] = max(within[first], load)
+        else:
+            pair = (min(first, last), max(first, last))
+            between[pair] = max(between.get(pair, 0.0), load)
+    return between, within
+
+
+def _arc(axes: "Axes", group: int, peer: int, groups: int, colour: Any, share: float) -> None:
+    """A curve from block to block, bent towards the middle."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    ends = []
+    for place in (group, peer):
+        angle = math.radians(90 - 360 * place / groups)
+        ends.append((math.cos(angle), math.sin(angle)))
+    (x, y), (u, v) = ends
+    middle = (0.2 * (x + u) / 2, 0.2 * (y + v) / 2)
+    way = Path([(x, y), middle, (u, v)], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
+    # Where all groups are joined the light cables must not hide the loaded ones.
+    thickness = (0.3 + 1.9 * share) * min(1.0, 20 / groups)
+    patch = PathPatch(way, facecolor="none", edgecolor=colour, linewidth=max(thickness, 0.25))
+    axes.add_patch(patch)
+
+
+def _unit(time_ps: int) -> tuple[int, str]:
+    """The unit in which a time is a number of one to three digits before the point."""
+    return next((one for one in TIME_UNITS if time_ps >= one[0]), (1, "ps"))

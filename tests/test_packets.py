@@ -1,0 +1,284 @@
+"""Packets and traffic on the command line and in Python."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opticoll
+from conftest import Run
+from opticoll import Fabric, errors, registry
+from opticoll._core import expected_traffic, simulate_traffic
+from opticoll.study.traffic import Case, TrafficRow
+from opticoll.study.traffic import run as run_cases
+from test_cli import run_json
+
+SMALL = (
+    "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,"
+    "rate=5.25GiB/s,global_rate=40372692582b/s,latency=0ns"
+)
+TRAFFIC = ["traffic", "--fabric", SMALL]
+
+
+def traffic(run: Run, *options: str | Path) -> Any:
+    return run_json(run, "traffic", *TRAFFIC, *options)
+
+
+def test_uniform_traffic_takes_what_it_takes_in_codes(run: Run) -> None:
+    # 72 terminals, minimal routing: mean latency, routers per chunk and last delivery of CODES.
+    row = traffic(run, "--buffers", "16KiB,32KiB,16KiB", "--packet", "2048B", "--chunk", "512B")
+    assert row["mean_message_latency_s"] == pytest.approx(1.2509e-6, rel=0.01)
+    assert row["max_message_latency_s"] == pytest.approx(3.2465e-6, rel=0.01)
+    assert row["mean_hops"] == pytest.approx(3.349, rel=0.001)
+    assert row["last_delivery_s"] == pytest.approx(101.932e-6, rel=0.01)
+    assert row["messages_delivered"] == 7200
+    assert row["bytes_delivered"] == row["injection_bytes"] == row["ejection_bytes"] == 7200 * 2048
+    assert row["router_forwards"] == round(row["mean_hops"] * 7200 * 4)
+    assert row["settings"] == "packet=2048B chunk=512B buffers=16KiB,32KiB,16KiB"
+
+
+def test_adversarial_traffic_is_bound_by_its_cable(run: Run) -> None:
+    # 8 terminals of a group send 100 x 2 KiB each over one cable of 4.7 GiB/s.
+    row = traffic(run, "--pattern", "group_shift")
+    bound = 8 * 100 * 2048 * 8 / 40372692582
+    assert row["bottleneck_busy_s"] == pytest.approx(bound, rel=1e-3)
+    assert bound < row["last_delivery_s"] < 1.02 * bound
+    around = traffic(run, "--pattern", "group_shift", "--routing", "valiant")
+    assert around["last_delivery_s"] < 0.5 * bound
+    assert around["minimal_chunks"] + around["detoured_chunks"] == 100 * 72 * 4
+
+
+def test_lists_make_a_case_of_each_combination_whatever_the_jobs(run: Run, tmp_path: Path) -> None:
+    options = ["--pattern", "uniform,hot_spot:rank=3,percent=20", "--bytes", "1KiB,3000B"]
+    options += ["--period", "500ns,2us", "--routing", "minimal,adaptive", "--messages", "10"]
+    table = tmp_path / "cases.csv"
+    rows = traffic(run, *options, "--jobs", "1", "--csv", table)
+    cases = [
+        (row["pattern"], row["message_bytes"], row["period_s"], row["routing"]) for row in rows
+    ]
+    assert cases == [
+        (pattern, size, period, routing)
+        for pattern in ("uniform", "hot_spot:rank=3,percent=20")
+        for size in (1024, 3000)
+        for period in (5e-7, 2e-6)
+        for routing in ("minimal", "adaptive")
+    ]
+    assert traffic(run, *options, "--jobs", "3") == rows
+    with table.open(newline="") as lines:
+        written = list(csv.DictReader(lines))
+    assert [row["events"] for row in written] == [str(row["events"]) for row in rows]
+    assert list(written[0]) == list(TrafficRow.__annotations__)
+
+
+def test_every_pattern_is_named_in_the_help_and_runs(run: Run) -> None:
+    finished = run("traffic", "--help")
+    for option in ("--pattern", "--bytes", "--period", "--messages", "--jobs", "--plot", "--csv"):
+        assert option in finished.out
+    for record in registry.records("settings"):
+        known = {one["meaning"] for one in record["options"] if one["name"] == "simulator"}
+        of_plans = record["name"] in ("issue", "overhead", "placement", "background")
+        expected = "packet" in known and not of_plans
+        assert (f"--{record['name'].replace('_', '-')} " in finished.out) == expected, record[
+            "name"
+        ]
+    for pattern in ("uniform", "group_shift", "permutation", "nearest", "hot_spot", "shift:by=9"):
+        row = traffic(run, "--pattern", pattern, "--messages", "5")
+        assert row["messages_delivered"] == 72 * 5, pattern
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    ["fat_tree:down=4x4,up=1x2", "torus:dims=3x3", "crossbar:ranks=8", "electrical_ring:ranks=5"],
+)
+def test_traffic_runs_on_other_fabrics(run: Run, fabric: str) -> None:
+    row = run_json(run, "traffic", "traffic", "--fabric", fabric, "--messages", "20")
+    assert row["messages_delivered"] == 20 * row["terminals"]
+    assert row["global_bytes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--pattern", "unifrom"], ["did you mean `uniform`"]),
+        (["--pattern", "uniform,,nearest"], ["--pattern", "list of patterns"]),
+        (["--pattern", "pair:from=0,to=1"], ["pair"]),
+        (["--pattern", "hot_spot:rank=72"], ["0..72"]),
+        (["--bytes", "2K"], ["2K"]),
+        (["--bytes", "1KiB,"], ["--bytes", "between two commas"]),
+        (["--period", "0s"], ["period", "at least 1 ns"]),
+        (["--messages", "0"], ["--messages", "0"]),
+        (["--messages", "many"], ["--messages", "many"]),
+        (["--routing", "shortest"], ["routing", "minimal"]),
+        (["--routing", "minimal,"], ["--routing"]),
+        (["--chunk", "4KiB"], ["packet"]),
+        (["--buffers", "16KiB"], ["buffers", "three sizes"]),
+        (["--buffers", "100B,100B,100B"], ["buffer"]),
+        (["--router-delay-rule", "piped"], ["did you mean `pipelined`"]),
+        (["--jobs", "0"], ["--jobs", "0"]),
+        (["--plot", "latency.txt"], [".png"]),
+        (["--csv", "table.txt"], [".csv"]),
+        (["--placement", "natural"], ["--placement"]),
+        (["--fabric", "wdm_ring:ranks=8,wavelengths=2"], ["electrical"]),
+        (["--fabric", "crossbar:ranks=8", "--pattern", "group_shift"], ["no groups"]),
+        (["--fabric", "crossbar:ranks=8", "--routing", "valiant"], ["dragonfly"]),
+    ],
+)
+def test_bad_input_is_refused_and_writes_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fabric = [] if "--fabric" in options else ["--fabric", SMALL]
+    finished = run("traffic", *fabric, *options)
+    assert (finished.code, finished.out) == (2, "")
+    first = finished.err.splitlines()[0]
+    assert first.startswith("opticoll: error: ")
+    for word in words:
+        assert word in first, first
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_deadlock_is_an_error_that_names_the_circle(run: Run) -> None:
+    crowd = ["--pattern", "group_shift", "--bytes", "8192B", "--period", "100ns"]
+    few = ["--routing", "valiant", "--buffers", "1KiB,1KiB,1KiB", "--virtual-channels", "1"]
+    finished = run(*TRAFFIC, *crowd, *few)
+    assert finished.code == 2
+    assert "deadlock" in finished.err
+    assert "router" in finished.err
+    assert run(*TRAFFIC, *crowd, *few[:-2]).code == 0
+
+
+def test_plans_run_packet_by_packet(run: Run, tmp_path: Path) -> None:
+    options = ["--fabric", SMALL, "--algorithm", "tar", "--size", "1KiB", "--simulator", "packet"]
+    options += ["--packet", "512B", "--chunk", "512B", "--overhead", "0s"]
+    figure = tmp_path / "packets.png"
+    value = run_json(
+        run, "simulate", "simulate", "all_gather", *options, "--per", "step", "--plot", figure
+    )
+    # CODES: 29.39 us; it begins at 1 ns.
+    assert value["time_s"] == pytest.approx(29.39e-6, rel=0.02)
+    assert value["packets"]["message_latency"]["count"] == 72 * 71
+    assert value["packets"]["bytes_delivered"] == 72 * 71 * 1024
+    assert len(value["per_step"]) == 71
+    assert value["settings"] == [{"name": "packet", "value": "512B", "plain": "2048B"}]
+    assert figure.stat().st_size > 10_000
+    rows = run_json(
+        run,
+        "compare",
+        "compare",
+        "all_gather",
+        "--fabric",
+        SMALL,
+        *["--algorithms", "ring,tar,bruck", "--sizes", "64B,64KiB", "--simulator", "packet"],
+        *["--packet", "512B", "--chunk", "512B"],
+    )
+    times = {(row["algorithm"], row["size_bytes"]): row["time_s"] * 1e6 for row in rows}
+    # CODES's times in microseconds.
+    peer = {
+        ("ring", 64): 9.28,
+        ("tar", 64): 8.53,
+        ("bruck", 64): 6.56,
+        ("ring", 2**16): 1676.8,
+        ("tar", 2**16): 926.9,
+        ("bruck", 2**16): 6843.0,
+    }
+    assert times == {case: pytest.approx(time, rel=0.02) for case, time in peer.items()}
+
+
+def test_traffic_beside_a_plan_slows_it(run: Run) -> None:
+    options = ["--fabric", SMALL, "--algorithm", "tar", "--size", "64B", "--simulator", "packet"]
+    options += ["--packet", "512B", "--chunk", "512B"]
+    beside = ["--background", "uniform:bytes=2048B,period=2us"]
+    alone = run_json(run, "simulate", "simulate", "all_gather", *options)
+    crowded = run_json(run, "simulate", "simulate", "all_gather", *options, *beside)
+    # CODES: 8.53 and 17.61 us.
+    assert alone["time_s"] == pytest.approx(8.53e-6, rel=0.02)
+    assert crowded["time_s"] == pytest.approx(17.61e-6, rel=0.05)
+    assert crowded["packets"]["background_latency"]["count"] > 0
+    assert alone["packets"]["background_latency"]["count"] == 0
+
+
+def test_a_scenario_has_the_same_settings(run: Run, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(
+        f"collective: scatter\nfabric: '{SMALL}'\nalgorithms: [glf, llf]\nsizes: 1KiB\n"
+        "simulator: packet\nrouting: adaptive\nrouter_delay_rule: occupies_port\n"
+    )
+    rows = run_json(run, "compare", "compare", scenario)
+    named = {one["name"]: one["value"] for one in rows[0]["settings"]}
+    assert named == {"routing": "adaptive", "router_delay_rule": "occupies_port"}
+    scenario.write_text(scenario.read_text().replace("adaptive", "adaptiv"))
+    finished = run("compare", scenario)
+    assert finished.code == 2
+    assert "adaptive" in finished.err
+
+
+def test_work_expected_is_said_before_a_long_run(run: Run) -> None:
+    options = ["--period", "200us", "--messages", "30000", "--bytes", "8B"]
+    assert "messages in" not in run(*TRAFFIC).err
+    finished = run(*TRAFFIC, *options, "--pattern", "nearest")
+    assert "2160000 messages in 2160000 chunks" in finished.err
+
+
+def test_a_watcher_is_called_and_may_stop_it() -> None:
+    fabric = Fabric(SMALL.replace("=2,", "=4,").replace("group=4", "group=8"))
+    spec = "uniform:bytes=2KiB,period=1us,messages=100"
+    messages, chunks, forwards = expected_traffic(fabric, spec)
+    assert (messages, chunks) == (fabric.ranks * 100, fabric.ranks * 400)
+    seen: list[tuple[int, int, int]] = []
+    packets = simulate_traffic(fabric, spec, watch=lambda *progress: seen.append(progress))
+    assert seen
+    assert seen == sorted(seen)
+    assert packets.counts["router_forwards"] == pytest.approx(forwards, rel=0.1)
+
+    def stop(*_: int) -> None:
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        simulate_traffic(fabric, spec, watch=stop)
+
+
+def test_a_case_that_fails_stops_the_others() -> None:
+    fabric = Fabric(SMALL)
+    good = Case(fabric, "uniform", "2KiB", "1us", 10)
+    bad = Case(fabric, "uniform", "2KiB", "1us", 10, {"chunk": "4KiB"})
+    with pytest.raises(errors.SimulationError, match="packet"):
+        run_cases([good, bad, good], jobs=2)
+    (alone,) = run_cases([good], timeline=True)
+    timeline = alone.packets.timeline
+    assert timeline is not None
+    # Bytes times time in buffers: at least the time on the wire of all chunks on their first link.
+    held = sum(int(mean) for mean in timeline["mean_bytes"]["injection"]) * timeline["bin_ps"]
+    wire_ps = 512 * 10**12 / (5.25 * 2**30)
+    assert held >= 72 * 10 * 4 * 512 * wire_ps
+
+
+def test_figures_of_packets_are_the_same_each_time(tmp_path: Path) -> None:
+    from opticoll import plot
+
+    fabric = Fabric(SMALL)
+    spec = "group_shift:bytes=2KiB,period=1us,messages=20"
+    packets = simulate_traffic(fabric, spec, timeline=True)
+    latency = packets.message_latency
+    paths = [tmp_path / name for name in ("all1.svg", "all2.svg", "cases1.svg", "cases2.svg")]
+    for path in paths[:2]:
+        plot.packets(packets, fabric, path, "group shift")
+    for path in paths[2:]:
+        plot.latencies({"one": latency, "two": latency}, path)
+    first, second, third, fourth = (path.read_bytes() for path in paths)
+    assert first == second != third == fourth
+
+
+def test_python_takes_the_same_settings() -> None:
+    plan = opticoll.plan("scatter", SMALL, "lin", size="1KiB")
+    outcome = plan.simulate(simulator="packet", chunk="256B", packet="512B")
+    assert outcome.packets is not None
+    assert outcome.packets.time_ps == outcome.time_ps
+    assert outcome.simulator == "packet"
+    assert outcome.settings == [("chunk", "256B", "512B"), ("packet", "512B", "2048B")]
+    fluid = plan.simulate()
+    assert fluid.packets is None
+    with pytest.raises(errors.SimulationError, match="routing"):
+        plan.simulate(routing="valiant")
