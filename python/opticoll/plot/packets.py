@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 CLASS_COLOURS = {"injection": 0, "local": 2, "global": 1, "ejection": 4}
 """Places in the common order of colours."""
+BESIDE: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 8}
+"""Where a legend hides no line."""
+
 PERCENTILES = ("50", "99", "99.9")
 TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"))
 
@@ -41,11 +44,11 @@ def packets(
     mapped = fabric.dragonfly_shape is not None and fabric.link_ends is not None
     lines = 1 if timeline is None else 3
     with style.applied():
-        width, height = (11.5 if mapped else 7.0), 1.2 + 2.6 * max(lines, 2 if mapped else 1)
+        width, height = (12.5 if mapped else 8.0), 1.2 + 2.6 * max(lines, 2 if mapped else 1)
         figure = Figure(figsize=(width, height), layout="constrained")
         right: Any = figure
         if mapped:
-            left, right = figure.subfigures(1, 2, width_ratios=(1.15, 1), squeeze=False).flat
+            left, right = figure.subfigures(1, 2, width_ratios=(1, 1.05), squeeze=False).flat
             _load_map(left, measured, fabric)
         panels = right.subplots(lines, 1, squeeze=False)
         _histogram(panels[0, 0], latency)
@@ -123,8 +126,7 @@ def _histogram(axes: "Axes", latency: "Distribution") -> None:
         label = f"{name}: {time / factor:.4g} {unit}"
         place = time / factor
         axes.axvline(place, linewidth=1.2, label=label, color=colour, linestyle=line)
-    tallest = heights.index(max(heights))
-    axes.legend(loc="upper left" if tallest > count / 2 else "upper right", fontsize=8)
+    axes.legend(**BESIDE)
 
 
 def _over_time(held: "Axes", stalled: "Axes", timeline: "Timeline", time_ps: int) -> None:
@@ -145,7 +147,7 @@ def _over_time(held: "Axes", stalled: "Axes", timeline: "Timeline", time_ps: int
         stalled.plot(shown, channels, color=colour, label=name, linewidth=1.2)
     held.set_title("Bytes that hold buffers, by class of link")
     held.set_ylabel(f"buffers ({size_unit})")
-    held.legend(loc="upper right", fontsize=8, ncols=2)
+    held.legend(**BESIDE)
     stalled.set_title("Channels that stand still for want of credit")
     stalled.set_ylabel("stalled channels")
     for axes in (held, stalled):
@@ -171,7 +173,7 @@ def _load_map(figure: Any, measured: "Packets", fabric: "Fabric") -> None:
     from matplotlib.patches import Wedge
 
     assert fabric.dragonfly_shape is not None
-    groups, routers, _ = fabric.dragonfly_shape
+    groups = fabric.dragonfly_shape[0]
     between, within = _loads(measured, fabric)
     most = max([*between.values(), *within, 1e-9])
     colours, scale = colormaps["viridis_r"], Normalize(0, 100 * most)
@@ -179,12 +181,13 @@ def _load_map(figure: Any, measured: "Packets", fabric: "Fabric") -> None:
     axes.set_aspect("equal")
     axes.set_axis_off()
     for (group, peer), load in sorted(between.items(), key=lambda item: item[1]):
-        _arc(axes, group, peer, groups, colours(scale(100 * load)), load / most)
+        colour = colours(scale(100 * load)) if load > 0 else style.FAINT
+        _arc(axes, group, peer, groups, colour, load / most)
     gap = min(0.2 * 360 / groups, 6)
     for group, load in enumerate(within):
         middle = 90 - 360 * group / groups
         half = (360 / groups - gap) / 2
-        face = colours(scale(100 * load)) if routers > 1 else style.FAINT
+        face = colours(scale(100 * load)) if load > 0 else style.FAINT
         block = Wedge((0, 0), 1.12, middle - half, middle + half, width=0.1, facecolor=face)
         block.set(edgecolor=style.INK, linewidth=0.4)
         axes.add_patch(block)
