@@ -6,7 +6,7 @@ the colour of the more loaded of its two directions; a block is as full as its f
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +53,7 @@ def packets(
         panels = right.subplots(lines, 1, squeeze=False)
         _histogram(panels[0, 0], latency)
         if timeline is not None:
-            classes = list(measured.classes)
-            _over_time(panels[1, 0], panels[2, 0], timeline, measured.time_ps, classes)
+            _over_time(panels[1, 0], panels[2, 0], timeline, measured.time_ps)
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         save(figure, target)
@@ -130,9 +129,7 @@ def _histogram(axes: "Axes", latency: "Distribution") -> None:
     axes.legend(**BESIDE)
 
 
-def _over_time(
-    held: "Axes", stalled: "Axes", timeline: "Timeline", time_ps: int, classes: Sequence[str]
-) -> None:
+def _over_time(held: "Axes", stalled: "Axes", timeline: "Timeline", time_ps: int) -> None:
     factor, unit = _unit(time_ps)
     most = max(int(max(column, default=0)) for column in timeline["mean_bytes"].values())
     size, size_unit = next(
@@ -140,8 +137,9 @@ def _over_time(
     )
     bins = -(-time_ps // timeline["bin_ps"])
     merged = max(1, bins // 300)
-    # A torus has no groups, hence no links between them; ports of its own are no links either.
-    for name in [name for name in CLASS_COLOURS if name in classes]:
+    # A torus has no groups, hence no links between them.
+    used = [name for name in CLASS_COLOURS if any(timeline["mean_bytes"][name])]
+    for name in used:
         colour = style.COLOURS[CLASS_COLOURS[name]]
         times, means = _merged(timeline["mean_bytes"][name], merged, bins)
         shown = [time * timeline["bin_ps"] / factor for time in times]

@@ -97,12 +97,16 @@ fn reasons(candidates: &[Candidate], method: &Method) -> Vec<String> {
     let Some((best, others)) = candidates.split_first() else {
         return Vec::new();
     };
+    let rule = match method.simulator {
+        Some("packet") => "packet by packet".into(),
+        _ => format!("under {}", method.start.unwrap_or_default().name()),
+    };
     let mut reasons = vec![format!(
-        "{} takes {} in {} steps under {}, the least of {} algorithms simulated",
+        "{} takes {} in {} steps {}, the least of {} algorithms simulated",
         best.name,
         best.time,
         best.slots,
-        method.start.unwrap_or_default().name(),
+        rule,
         candidates.len()
     )];
     if let Some(next) = others.first() {

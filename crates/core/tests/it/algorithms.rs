@@ -192,7 +192,8 @@ fn refusals_say_why_and_what_would_do() {
             "unknown algorithm `optree` for all_reduce",
         ),
         (AllGather, "rign", 7, "did you mean `ring`"),
-        (AllGather, "ring:k=3", 7, "it has none"),
+        (AllGather, "ring:k=3", 7, "known are order, seed"),
+        (AllGather, "ring_bidirectional:k=3", 7, "it has none"),
         (
             AllGather,
             "ring",
