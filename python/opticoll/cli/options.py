@@ -84,10 +84,13 @@ if TYPE_CHECKING:
     PacketOptions = Any
 else:
 
-    def _options(name, helps):
-        """A dataclass with a field for each option, and its help."""
+    def _options(name, helps, hidden=()):
+        """A dataclass with a field for each option, and its help, which may be hidden."""
         kind = str | None
-        fields = [(one, Annotated[kind, Parameter(help=text)], None) for one, text in helps.items()]
+        fields = [
+            (one, Annotated[kind, Parameter(help=text, show=one not in hidden)], None)
+            for one, text in helps.items()
+        ]
         made = make_dataclass(name, fields, frozen=True)
         made.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
         return made
@@ -103,11 +106,14 @@ else:
     def _method_options():
         """A field for the simulator and one for each recorded setting."""
         simulators = ", ".join(record["name"] for record in registry.records("simulators"))
-        default = "circuit on rings and fluid on electrical fabrics if not given"
-        helps = {"simulator": f"{simulators}; {default}."}
+        default = "circuit on rings, else fluid if not given"
+        more = "settings of packet: `opticoll list settings`"
+        helps = {"simulator": f"{simulators}; {default}; {more}."}
         for record in registry.records("settings"):
             helps[record["name"]] = f"{record['summary']}; for {' and '.join(_known(record))}."
-        return _options("MethodOptions", helps)
+        settings = registry.records("settings")
+        hidden = [record["name"] for record in settings if _known(record) == ["packet"]]
+        return _options("MethodOptions", helps, hidden)
 
     def _packet_options():
         """A field for each setting of packets alone."""
