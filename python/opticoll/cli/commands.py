@@ -387,6 +387,9 @@ def reproduce(
         ),
     ] = None,
     quick: Annotated[bool, Parameter(negative=(), help="Leave out the largest cases.")] = False,
+    long: Annotated[
+        bool, Parameter(negative=(), help="Add cases that take many minutes: wrht on 4096 ranks.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> Answer:
     """Compute a paper's tables and figures anew, with a verdict on each number."""
@@ -395,8 +398,10 @@ def reproduce(
 
     name = study.paper_name(name)
     folder = Path("reproduced", name) if output is None else output
+    if long and quick:
+        raise errors.UsageError("--quick and --long are both given; give one of them")
     with Waiting(f"reproducing {name}") as waiting:
-        results = study.reproduce(name, folder, quick, waiting.update)
+        results = study.reproduce(name, folder, quick, waiting.update, long=long)
     notes = [f"wrote to {folder}: {', '.join(results.files)}"]
     if as_json:
         answer = {
@@ -404,6 +409,7 @@ def reproduce(
             "output": str(folder),
             "findings": results.findings,
             "ours": results.ours,
+            "electrical": results.electrical,
         }
         return Answer(to_json(answer), notes=notes)
     return Answer(text.study_text(results), notes=notes)

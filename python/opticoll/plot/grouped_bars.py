@@ -26,8 +26,14 @@ def grouped_bars(
     y_label: str,
     title: str = "",
     log_y: bool = True,
+    columns: int = 2,
+    base: float = 0.0,
+    marks: Mapping[str, float] | None = None,
 ) -> None:
-    """Draw panels (two to a line) of grouped bars with one legend below; labels carry the units.
+    """Draw panels (`columns` to a line) of grouped bars with one legend below.
+
+    Labels carry the units. Bars stand on `base`, lesser values hang from it; `marks` are named
+    values at which a line crosses all panels.
 
     Raises PlotError for no panels, or series that do not have one value per group.
     """
@@ -42,10 +48,13 @@ def grouped_bars(
                 raise PlotError(
                     f"`{panel.title}`, `{name}`: {len(values)} values for {len(groups)} groups"
                 )
-    columns = min(len(panels), 2)
+    columns = min(len(panels), columns)
     lines = -(-len(panels) // columns)
+    # Many small panels in place of few large ones.
+    width_in, height_in = (4.9, 2.9) if columns < 3 else (3.3, 2.2)
+    size = (width_in * columns + 0.4, height_in * lines + 1.0)
     with style.applied():
-        figure = Figure(figsize=(4.9 * columns + 0.4, 2.9 * lines + 1.0), layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
             width = 0.82 / len(panel.series)
@@ -53,15 +62,20 @@ def grouped_bars(
                 offset = (index - (len(panel.series) - 1) / 2) * width
                 axes.bar(
                     [place + offset for place in range(len(groups))],
-                    [math.nan if value is None else value for value in values],
+                    [math.nan if value is None else value - base for value in values],
                     0.92 * width,
+                    base,
                     color=style.COLOURS[index],
                     label=name,
                 )
+            for number, (name, value) in enumerate((marks or {}).items()):
+                look = {"linestyle": "-" if value == base else style.LINES[1 + number % 3]}
+                axes.axhline(value, color=style.INK, linewidth=1.0, label=name, **look)
             axes.set_title(panel.title)
             axes.set_xlabel(x_label)
             axes.set_ylabel(y_label)
             style.logarithmic(axes) if log_y else None
+            axes.minorticks_off() if columns > 2 else None
             axes.set_xticks(range(len(groups)), groups)
             axes.tick_params("x", length=0)
             axes.grid(axis="x", visible=False)

@@ -22,6 +22,9 @@ PAPERS = {
 }
 """Papers that can be reproduced: the module of this package, and what it is about."""
 
+LONG = ("wrht",)
+"""Those with cases that take many minutes."""
+
 
 def paper_name(name: str) -> str:
     """The key of `PAPERS` that a name stands for, whatever its case.
@@ -38,7 +41,12 @@ def paper_name(name: str) -> str:
 
 
 def reproduce(
-    name: str, output: Path, quick: bool = False, progress: Progress | None = None
+    name: str,
+    output: Path,
+    quick: bool = False,
+    progress: Progress | None = None,
+    *,
+    long: bool = False,
 ) -> Results:
     """Recompute what a paper prints: findings and tables, with figures and CSV in `output`.
 
@@ -50,18 +58,25 @@ def reproduce(
         A folder; it is created where it does not exist.
     quick
         Leave out the cases that take more than a few seconds.
+    long
+        Add the cases that take many minutes.
     progress
         Called with what comes next, the number of parts done, and of all.
 
     Raises
     ------
     UsageError
-        There is no such paper.
+        There is no such paper, or it has no cases that take so long, or both are asked for.
     FileError
         No files can be written to the folder.
     """
     module = paper_name(name)
+    if long and quick:
+        raise UsageError("quick and long are both asked for; ask for one of them")
+    if long and module not in LONG:
+        raise UsageError(f"{module} has no longer cases; leave --long out")
     make_folder(output)
     study = importlib.import_module(f"opticoll.study.{module}")
-    results: Results = study.reproduce(output, quick, progress)
+    more = {"long": True} if long else {}
+    results: Results = study.reproduce(output, quick, progress, **more)
     return results

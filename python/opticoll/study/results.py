@@ -12,6 +12,7 @@ from opticoll.study.findings import Finding
 
 if TYPE_CHECKING:
     from opticoll.study.ours import OwnRow
+    from opticoll.study.wrht.electrical import ElectricalRow
 
 __all__ = ["Results", "Table"]
 
@@ -30,12 +31,14 @@ class Table:
 class Results:
     """The results of a study, as they come; `files` are names in `folder`, in order of writing.
 
-    `ours` are plans of opticoll beside the paper's numbers, kept apart from the findings.
+    `ours` are plans of opticoll beside the paper's numbers, kept apart from the findings;
+    `electrical` are times on electrical fabrics beside those on light, of WRHT only.
     """
 
     folder: Path
     findings: list[Finding] = field(default_factory=list)
     ours: list[OwnRow] = field(default_factory=list)
+    electrical: list[ElectricalRow] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 

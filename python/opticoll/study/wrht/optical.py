@@ -1,50 +1,35 @@
-"""The WRHT poster computed anew: steps, times for four networks, and what becomes of its headline.
-
-Dai et al., POSTER: Efficient All-reduce for Distributed DNN Training in Optical Interconnect
-Systems, PPoPP 2023. The optical side only: the electrical networks need a packet or fluid
-simulator.
-"""
+"""The optical side of the poster: steps, times against O-Ring, striping, and opticoll's plans."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypedDict
 
 from opticoll import _core, plot
-from opticoll.study.constructed import Constructed, construct, step_time_ps
-from opticoll.study.findings import Finding, Progress, finding
-from opticoll.study.ours import OwnRow, own_rows, show_times, write_rows
+from opticoll.study.findings import Finding, finding
+from opticoll.study.ours import show_times, write_rows
 from opticoll.study.results import Results
+from opticoll.study.wrht.cases import (
+    ABSTRACT,
+    FULL_PAPER,
+    MODELS,
+    SIZES,
+    WAVELENGTHS,
+    constructed,
+    own_ranks,
+    own_times,
+    ring_formula_s,
+)
 
-__all__ = ["MODELS", "reproduce"]
-
-MODELS = {
-    "AlexNet": 62_300_000,
-    "VGG16": 138_000_000,
-    "ResNet50": 25_000_000,
-    "GoogLeNet": 6_797_700,
-}
-"""Parameters of the poster's networks (section 3)."""
-
-BYTES_PER_PARAMETER = 4  # float32
-SIZES = tuple(parameters * BYTES_PER_PARAMETER for parameters in MODELS.values())
+__all__ = ["TIME_RANKS", "ours", "steps", "striping", "times"]
 
 STEP_RANKS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 STEP_WAVELENGTHS = (1, 2, 4, 16, 64, 128, 256)
 
 TIME_RANKS = (128, 256, 512, 1024, 2048, 4096)
-WAVELENGTHS = 64  # the poster gives none; that of the group's OpTree paper
 GROUP_SIZES = (3, 5, 9, 17, 129)
-LARGEST_OWN = 2048
 QUICK_RANKS = 128  # a ring all_reduce has 2 N (N - 1) transfers
-
-ABSTRACT = {"electrical": 75.76, "optical": 91.86}
-"""Percent, in the order of the abstract's `respectively`."""
-
-# Reductions against single baselines in the abstract of the full paper (arXiv, version 2), percent.
-FULL_PAPER = {"optical": (80.81, 64.36, 82.12), "electrical": (92.42, 91.31)}
 
 
 class Row(TypedDict):
@@ -64,55 +49,9 @@ class Row(TypedDict):
     verified: bool
 
 
-def reproduce(output: Path, quick: bool = False, progress: Progress | None = None) -> Results:
-    """Recompute the poster; write tables as CSV and its Fig. 2 as SVG and PNG into `output`.
-
-    The folder is created where it does not exist. `quick` leaves the ring, whose plans are large,
-    to its formula beyond 128 ranks. Raises FileError where files cannot be written.
-    """
-    output.mkdir(parents=True, exist_ok=True)
-    results = Results(output)
-    largest_ring = QUICK_RANKS if quick else max(TIME_RANKS)
-    parts: dict[str, Callable[[], list[Finding]]] = {
-        "steps": lambda: _steps(results),
-        "times of four networks": lambda: _times(results, largest_ring, quick=quick),
-        "striping": lambda: _striping(results),
-        "opticoll's own plans": lambda: _ours(results, quick=quick),
-    }
-    for done, (name, part) in enumerate(parts.items()):
-        if progress is not None:
-            progress(name, done, len(parts))
-        results.findings += part()
-    results.write("findings", results.findings)
-    return results
-
-
-@cache
-def _constructed(ranks: int, wavelengths: int, algorithm: str) -> Constructed:
-    sizes = SIZES if wavelengths == WAVELENGTHS else ()
-    return construct("all_reduce", ranks, wavelengths, algorithm, sizes=sizes)
-
-
-@cache
-def _own_times(ranks: int) -> tuple[OwnRow, ...]:
-    """What `auto` finds for each network, and WRHT's time by the poster's formula."""
-    rows = own_rows("Fig. 2", "all_reduce", ranks, WAVELENGTHS, "auto", SIZES)
-    steps = _core.wrht_all_reduce_steps(ranks, WAVELENGTHS)
-    for row in rows:
-        row["paper_algorithm"] = "wrht"
-        row["paper_steps"] = steps
-        row["paper_time_s"] = steps * step_time_ps(row["size_bytes"]) / 1e12
-    return tuple(rows)
-
-
-def _own_ranks(quick: bool) -> list[int]:
-    """Where opticoll plans of its own: beyond that they would take most of the study's time."""
-    return [ranks for ranks in TIME_RANKS if ranks <= (1024 if quick else LARGEST_OWN)]
-
-
-def _ours(results: Results, *, quick: bool) -> list[Finding]:
+def ours(results: Results, *, quick: bool) -> list[Finding]:
     """A table of opticoll's plans and ours.csv; no findings, since the poster claims none of it."""
-    by_ranks = {ranks: _own_times(ranks) for ranks in _own_ranks(quick)}
+    by_ranks = {ranks: own_times(ranks) for ranks in own_ranks(TIME_RANKS, quick=quick)}
     rows = [by_ranks[ranks][index] for index in range(len(MODELS)) for ranks in by_ranks]
     show_times(
         results,
@@ -125,14 +64,14 @@ def _ours(results: Results, *, quick: bool) -> list[Finding]:
     return []
 
 
-def _steps(results: Results) -> list[Finding]:
+def steps(results: Results) -> list[Finding]:
     """The poster's number of steps against plans, for every N and w; writes steps.csv."""
     rows = []
     shown = []
     for ranks in STEP_RANKS:
         cells = []
         for wavelengths in STEP_WAVELENGTHS:
-            plan = _constructed(ranks, wavelengths, "wrht")
+            plan = constructed(ranks, wavelengths, "wrht")
             formula = _core.wrht_all_reduce_steps(ranks, wavelengths)
             rows.append(
                 {
@@ -170,8 +109,9 @@ def _steps(results: Results) -> list[Finding]:
     ]
 
 
-def _times(results: Results, largest_ring: int, *, quick: bool) -> list[Finding]:
+def times(results: Results, *, quick: bool) -> list[Finding]:
     """Times of WRHT and O-Ring; writes fig2_optical.csv, .svg, .png."""
+    largest_ring = QUICK_RANKS if quick else max(TIME_RANKS)
     rows = [
         _row(model, size, ranks, largest_ring)
         for model, size in zip(MODELS, SIZES, strict=True)
@@ -179,7 +119,7 @@ def _times(results: Results, largest_ring: int, *, quick: bool) -> list[Finding]
     ]
     results.write("fig2_optical", rows)
     _show_times(results, rows, largest_ring)
-    own_ranks = _own_ranks(quick)
+    planned = own_ranks(TIME_RANKS, quick=quick)
     panels = [
         plot.BarPanel(
             f"{model} ({MODELS[model] / 1e6:.4g} M parameters)",
@@ -192,7 +132,7 @@ def _times(results: Results, largest_ring: int, *, quick: bool) -> list[Finding]
                     row["wrht_striped_s"] * 1e3 for row in rows if row["model"] == model
                 ],
                 "opticoll (not in the poster)": [
-                    _own_times(ranks)[index]["time_s"] * 1e3 if ranks in own_ranks else None
+                    own_times(ranks)[index]["time_s"] * 1e3 if ranks in planned else None
                     for ranks in TIME_RANKS
                 ],
             },
@@ -238,29 +178,28 @@ def _show_times(results: Results, rows: Iterable[Row], largest_ring: int) -> Non
 
 
 def _row(model: str, size: int, ranks: int, largest_ring: int) -> Row:
-    wrht = _constructed(ranks, WAVELENGTHS, "wrht")
-    striped = _constructed(ranks, WAVELENGTHS, "wrht:group_size=3,striping=true")
+    wrht = constructed(ranks, WAVELENGTHS, "wrht")
+    striped = constructed(ranks, WAVELENGTHS, "wrht:group_size=3,striping=true")
     verified = wrht.verified and striped.verified
     if ranks <= largest_ring:
-        ring = _constructed(ranks, WAVELENGTHS, "ring")
-        ring_ps = ring.times_ps[size]
+        ring = constructed(ranks, WAVELENGTHS, "ring")
+        ring_s = ring.times_ps[size] / 1e12
         verified = verified and ring.verified
     else:
-        # 2 (N - 1) steps of the largest of N chunks.
-        ring_ps = 2 * (ranks - 1) * step_time_ps(-(-size // ranks))
-    wrht_ps = wrht.times_ps[size]
+        ring_s = ring_formula_s(ranks, size)
+    wrht_s = wrht.times_ps[size] / 1e12
     return Row(
         model=model,
         ranks=ranks,
         wavelengths=WAVELENGTHS,
         size_bytes=size,
-        ring_s=ring_ps / 1e12,
+        ring_s=ring_s,
         ring_constructed=ranks <= largest_ring,
-        wrht_s=wrht_ps / 1e12,
+        wrht_s=wrht_s,
         wrht_steps=wrht.steps,
         wrht_striped_s=striped.times_ps[size] / 1e12,
         wrht_striped_group=3,
-        reduction_percent=round(100 * (1 - wrht_ps / ring_ps), 3),
+        reduction_percent=round(100 * (1 - wrht_s / ring_s), 3),
         verified=verified,
     )
 
@@ -328,25 +267,16 @@ def _headline(rows: list[Row]) -> list[Finding]:
             f"The largest mean over the four networks, at N = {largest}: the mean over any choice "
             "of these N is at most this, hence below both numbers of the abstract.",
         ),
-        finding(
-            "headline.electrical",
-            ABSTRACT["electrical"],
-            None,
-            "%",
-            "not_reproducible",
-            "Not computed: the poster gives neither rates nor topology of its electrical networks, "
-            "and this study covers the optical side only.",
-        ),
     ]
 
 
-def _striping(results: Results) -> list[Finding]:
+def striping(results: Results) -> list[Finding]:
     """Other group sizes, the vector cut over the wavelengths they leave; writes striping.csv."""
     ranks = 1024
     rows: list[dict[str, object]] = []
     times: dict[str, dict[int, float]] = {model: {} for model in MODELS}
     for group_size in GROUP_SIZES:
-        plan = _constructed(ranks, WAVELENGTHS, f"wrht:group_size={group_size},striping=true")
+        plan = constructed(ranks, WAVELENGTHS, f"wrht:group_size={group_size},striping=true")
         for model, size in zip(MODELS, SIZES, strict=True):
             times[model][group_size] = plan.times_ps[size] / 1e12
             rows.append(
@@ -364,7 +294,7 @@ def _striping(results: Results) -> list[Finding]:
     findings = []
     for model, size in zip(MODELS, SIZES, strict=True):
         own = times[model]
-        poster = _constructed(ranks, WAVELENGTHS, "wrht").times_ps[size] / 1e12
+        poster = constructed(ranks, WAVELENGTHS, "wrht").times_ps[size] / 1e12
         best = min(own, key=lambda group_size: own[group_size])
         findings.append(
             finding(

@@ -1,0 +1,60 @@
+"""The WRHT poster computed anew: steps, times for four networks, and what becomes of its headline.
+
+Dai et al., POSTER: Efficient All-reduce for Distributed DNN Training in Optical Interconnect
+Systems, PPoPP 2023. The optical side on the ring of light (`optical`); the electrical side, of
+which the poster gives no parameters, on switches and fat trees at stated rates (`electrical`), and
+what they must be for its claims to hold (`claims`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from opticoll.study.findings import Finding, Progress
+from opticoll.study.results import Results
+from opticoll.study.wrht import claims, electrical, optical
+from opticoll.study.wrht.cases import MODELS
+from opticoll.study.wrht.optical import TIME_RANKS
+
+__all__ = ["MODELS", "TIME_RANKS", "reproduce"]
+
+
+def reproduce(
+    output: Path, quick: bool = False, progress: Progress | None = None, *, long: bool = False
+) -> Results:
+    """Recompute the poster; write tables as CSV and its Fig. 2 as SVG and PNG into `output`.
+
+    The folder is created where it does not exist. `quick` leaves rings, whose plans are large, to
+    the formula beyond 128 ranks of light and out beyond 256 electrical ones; `long` adds 4096
+    electrical ranks. Raises FileError where files cannot be written.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    results = Results(output)
+    ranks = electrical.QUICK_RANKS if quick else electrical.LONG_RANKS if long else electrical.RANKS
+    parts: dict[str, Callable[[], list[Finding]]] = {
+        "steps": lambda: optical.steps(results),
+        "times of four networks": lambda: optical.times(results, quick=quick),
+        "striping": lambda: optical.striping(results),
+        **{
+            f"electrical: {fabric} on {count} ranks": _timing(results, fabric, count)
+            for fabric in electrical.FABRICS
+            for count in ranks
+        },
+        "electrical claims": lambda: claims.judge(results, quick=quick),
+        "opticoll's own plans": lambda: optical.ours(results, quick=quick),
+    }
+    for done, (name, part) in enumerate(parts.items()):
+        if progress is not None:
+            progress(name, done, len(parts))
+        results.findings += part()
+    results.write("findings", results.findings)
+    return results
+
+
+def _timing(results: Results, fabric: str, ranks: int) -> Callable[[], list[Finding]]:
+    def part() -> list[Finding]:
+        results.electrical += electrical.rows(fabric, ranks)
+        return []
+
+    return part

@@ -1,0 +1,179 @@
+"""The electrical side of the WRHT poster: times against theory, and rates at which claims hold.
+
+On a switch of rate B with a latency of L per cable, ring all_reduce of M bytes among N ranks takes
+2 (N - 1) (2 L + M / (N B)), recursive doubling log2(N) (2 L + M / B), halving and doubling
+2 log2(N) 2 L + 2 (N - 1) / N M / B.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import TypedDict
+
+import pytest
+
+from conftest import Run
+from opticoll.study import wrht
+from opticoll.study.results import Results
+from opticoll.study.wrht import electrical
+from opticoll.study.wrht.cases import MODELS, wrht_claimed_s
+from opticoll.study.wrht.claims import CLAIMED
+
+LATENCY_S = 500e-9
+
+
+class BreakEven(TypedDict):
+    """A line of break_even.csv, numbers read."""
+
+    fabric: str
+    algorithm: str
+    model: str
+    ranks: int
+    rate: float
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return wrht.reproduce(tmp_path_factory.mktemp("wrht") / "new", quick=True)
+
+
+def theory(algorithm: str, ranks: int, size: float, bytes_per_s: float) -> float:
+    step, depth = 2 * LATENCY_S, ranks.bit_length() - 1
+    match algorithm:
+        case "ring":
+            return 2 * (ranks - 1) * (step + size / ranks / bytes_per_s)
+        case "recursive_doubling":
+            return depth * (step + size / bytes_per_s)
+        case _:
+            return 2 * depth * step + 2 * (ranks - 1) / ranks * size / bytes_per_s
+
+
+def test_times_on_a_switch_are_those_of_theory(study: Results) -> None:
+    on_switch = [row for row in study.electrical if row["fabric"] == "crossbar"]
+    assert len(on_switch) == 4 * 4 * 2
+    for row in on_switch:
+        rate = row["rate_bits_per_second"] / 8
+        for column, name in (
+            ("e_ring_s", "ring"),
+            ("e_rd_s", "recursive_doubling"),
+            ("e_hd_s", "halving_doubling"),
+        ):
+            expected = theory(name, row["ranks"], row["size_bytes"], rate)
+            # Blocks are whole numbers of bytes: up to one more each, of 100 kB and more.
+            assert row[column] == pytest.approx(expected, rel=1e-5)  # type: ignore[literal-required]
+
+
+def test_a_tapered_tree_slows_only_what_leaves_its_leaves(study: Results) -> None:
+    # 16 ranks per leaf share 8 cables. Of the ring 1 rank in 16 sends out of its leaf. Of recursive
+    # doubling all do in the steps with partners beyond: log2(N) - 4 of log2(N), at half the rate.
+    for row in study.electrical:
+        if row["fabric"] != "fat_tree" or row["rate_bits_per_second"] > 10**10:
+            continue
+        sent = row["size_bytes"] / (row["rate_bits_per_second"] / 8)
+        depth = row["ranks"].bit_length() - 1
+        assert row["e_ring_s"] == pytest.approx(2 * sent * (1 - 1 / row["ranks"]), rel=0.03)
+        assert row["e_rd_s"] == pytest.approx((4 + 2 * (depth - 4)) * sent, rel=0.01)
+
+
+def test_every_row_is_proved_and_holds_both_of_wrhts_numbers(study: Results) -> None:
+    assert {(row["fabric"], row["ranks"]) for row in study.electrical} == {
+        (fabric, ranks) for fabric in electrical.FABRICS for ranks in electrical.QUICK_RANKS
+    }
+    for row in study.electrical:
+        assert row["verified"]
+        # Reference, section 1.5: 2 steps at 128 ranks, 3 at 256, each d / B + a.
+        steps = {128: 2, 256: 3}[row["ranks"]]
+        expected = steps * (row["size_bytes"] / 5e9 + 25e-6)
+        assert row["wrht_claimed_s"] == pytest.approx(expected, rel=1e-9)
+        assert row["wrht_constructed_s"] == pytest.approx(expected, rel=1e-9)
+        assert row["auto_s"] is not None
+        assert row["auto_s"] < expected
+
+
+def break_even(study: Results) -> list[BreakEven]:
+    with (study.folder / "break_even.csv").open(encoding="utf-8", newline="") as file:
+        return [
+            BreakEven(
+                fabric=row["fabric"],
+                algorithm=row["algorithm"],
+                model=row["model"],
+                ranks=int(row["ranks"]),
+                rate=float(row["rate_bits_per_second"]),
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def test_at_the_break_even_rate_theory_takes_wrhts_time(study: Results) -> None:
+    rows = [row for row in break_even(study) if row["fabric"] == "crossbar"]
+    assert len(rows) == 4 * 3 * 2
+    for row in rows:
+        size = 4 * MODELS[row["model"]]
+        expected = wrht_claimed_s(row["ranks"], size)
+        taken = theory(row["algorithm"], row["ranks"], size, row["rate"] / 8)
+        assert taken == pytest.approx(expected, rel=1e-5)
+
+
+def test_what_was_solved_for_was_simulated_too(study: Results) -> None:
+    with (study.folder / "break_even.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            assert float(row["simulated_s"]) == pytest.approx(
+                float(row["wrht_claimed_s"]), rel=1e-6
+            )
+
+
+@pytest.mark.parametrize("name", CLAIMED)
+def test_the_claimed_mean_is_met_at_the_rate_that_is_said(study: Results, name: str) -> None:
+    (said,) = (one for one in study.findings if one["id"] == f"electrical.crossbar.rate.{name}")
+    assert said["verdict"] == "conditional"
+    rate = float(str(said["computed"]).split(" at ")[1].split()[0]) * 1e9 / 8
+    saved = [
+        1 - wrht_claimed_s(ranks, 4 * model) / theory(algorithm, ranks, 4 * model, rate)
+        for ranks in electrical.QUICK_RANKS
+        for model in MODELS.values()
+        for algorithm in ("ring", "recursive_doubling")
+    ]
+    # The rate is printed with three digits.
+    assert 100 * sum(saved) / len(saved) == pytest.approx(CLAIMED[name], abs=0.2)
+
+
+def test_the_latency_that_would_explain_the_claim_is_out_of_reach(study: Results) -> None:
+    for rate in (40, 100, 400):
+        (said,) = (one for one in study.findings if one["id"] == f"electrical.latency.{rate}")
+        latency_s = float(str(said["computed"]).split(" at ")[1].split()[0]) / 1e3
+        saved = []
+        for ranks in electrical.QUICK_RANKS:
+            for model in MODELS.values():
+                size, wrht = 4 * model, wrht_claimed_s(ranks, 4 * model)
+                for name, steps in (
+                    ("ring", 2 * (ranks - 1)),
+                    ("recursive_doubling", ranks.bit_length() - 1),
+                ):
+                    sent = theory(name, ranks, size, rate * 1e9 / 8) - 2 * steps * LATENCY_S
+                    saved.append(1 - wrht / (sent + 2 * steps * latency_s))
+        assert 100 * sum(saved) / len(saved) == pytest.approx(CLAIMED["swapped"], abs=0.2)
+        assert latency_s > 1e-4
+
+
+def test_long_is_refused_where_it_means_nothing(run: Run, tmp_path: Path) -> None:
+    for arguments, hint in (
+        (("optree", "--long"), "no longer cases"),
+        (("wrht", "--long", "--quick"), "give one of them"),
+    ):
+        refused = run("reproduce", *arguments, "--output", tmp_path / "new")
+        assert refused.code == 2
+        assert hint in refused.err
+        assert not (tmp_path / "new").exists()
+
+
+def test_rows_are_written_as_they_are_printed(study: Results) -> None:
+    with (study.folder / "electrical.csv").open(encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    assert len(written) == len(study.electrical)
+    for row, line in zip(study.electrical, written, strict=True):
+        assert float(line["e_ring_s"]) == row["e_ring_s"]
+        assert json.loads(line["verified"]) is row["verified"]
+    for suffix in ("svg", "png"):
+        assert (study.folder / f"fig2_crossbar.{suffix}").stat().st_size > 0
