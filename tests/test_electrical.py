@@ -200,8 +200,9 @@ def test_scenarios_may_name_a_start_rule(run: Run, tmp_path: Path) -> None:
         (["plan", "--algorithm", "wrht"], "needs a wdm_ring"),
         (["compare", "--policy", "free"], "leave the policy out"),
         (["compare", "--wavelengths", "2"], "wavelengths"),
-        (["show", "--output", "x.svg"], "without light"),
-        (["show", "--output", "x.svg", "--view", "space_time"], "without light"),
+        (["show", "--output", "x.svg", "--view", "ring"], "use --view fabric or space_time"),
+        (["show", "--view", "space_time"], "give --output"),
+        (["show", "--output", "x.svg", "--slot", "14"], "from 0"),
     ],
 )
 def test_what_needs_light_is_refused_with_a_hint(

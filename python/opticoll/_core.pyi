@@ -64,6 +64,8 @@ class Fabric:
     @property
     def dragonfly_shape(self) -> tuple[int, int, int] | None:
         """Groups, routers per group and ranks per router of a dragonfly."""
+    def route(self, source: int, destination: int) -> list[int]:
+        """The links from a rank to another one; raises FabricError where there is no route."""
 
     # What follows is refused for electrical fabrics.
     @property
@@ -213,6 +215,10 @@ class Plan:
         self, size: int | str | None = None, **settings: Unpack[Settings]
     ) -> tuple[int, int, int]:
         """The packet simulator's work: messages, chunks, about how many forwards by routers."""
+    def message_times(
+        self, size: int | str | None = None, start: str = "rendezvous"
+    ) -> list[tuple[int, int, int]]:
+        """(first transfer, start_ps, end_ps) of each message as plain flows, electrical fabrics."""
 
 class Outcome:
     @property

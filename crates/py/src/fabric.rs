@@ -143,6 +143,22 @@ impl Fabric {
         }
     }
 
+    /// The links of an electrical fabric on the way between two ranks.
+    fn route(&self, source: u32, destination: u32) -> PyResult<Vec<u32>> {
+        let network = self.fabric.network();
+        let network = network.filter(|network| source.max(destination) < network.ranks());
+        let mut links = Vec::new();
+        match network {
+            Some(network) if source != destination => {
+                network.route(source, destination, &mut links);
+                Ok(links)
+            }
+            _ => Err(FabricError::new_err(format!(
+                "there is no route from rank {source} to rank {destination}"
+            ))),
+        }
+    }
+
     fn __repr__(&self) -> String {
         format!("Fabric('{}')", self.fabric)
     }

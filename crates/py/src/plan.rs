@@ -10,7 +10,7 @@ use opticoll::collective::{self, CollectiveKind};
 use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
 use opticoll::planner;
 use opticoll::route;
-use opticoll::simulate::{self, Method, packet};
+use opticoll::simulate::{self, Method, fluid, packet};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::Bytes;
 use opticoll::verify;
@@ -322,6 +322,23 @@ impl Plan {
         })
         .map(expected_tuple)
         .map_err(simulate::SimulationError::into_py_err)
+    }
+
+    /// (transfer, start, end) of each message on an electrical fabric, in picoseconds.
+    #[pyo3(signature = (size = None, start = "rendezvous"))]
+    fn message_times(
+        &self,
+        py: Python<'_>,
+        size: Option<Size>,
+        start: &str,
+    ) -> PyResult<Vec<(usize, u64, u64)>> {
+        let rule = start.parse().map_err(IntoPyErr::into_py_err)?;
+        let size = self.size_or(size)?;
+        let plain = fluid::Options::default();
+        let times = py.detach(|| fluid::message_times(self.kept(), size, rule, &plain));
+        let times = times.map_err(IntoPyErr::into_py_err)?;
+        let told = |one: fluid::MessageTime| (one.transfer, one.start.ps(), one.end.ps());
+        Ok(times.into_iter().map(told).collect())
     }
 
     fn __repr__(&self) -> String {

@@ -23,6 +23,7 @@ __all__ = [
     "build",
     "check_per",
     "check_table",
+    "check_view",
     "compose_scenario",
     "obtain",
     "size_of",
@@ -140,6 +141,20 @@ def check_table(csv: Path) -> None:
 def users_print_to_stderr() -> AbstractContextManager[object]:
     """While a user's own algorithm runs: standard output is for results only."""
     return redirect_stdout(sys.stderr)
+
+
+def check_view(made: Plan, view: str | None, size: str | None) -> str:
+    """The view of a plan, by its fabric if none is given; refuses one of the other kind."""
+    electrical = made.fabric.electrical
+    usual, other = ("fabric", "ring") if electrical else ("ring", "fabric")
+    if view == other:
+        has = "an electrical fabric without light" if electrical else "a ring of light"
+        raise errors.UsageError(
+            f"--view {view}: {made.fabric.family} is {has}; use --view {usual} or space_time"
+        )
+    if size is not None and not electrical:
+        raise errors.UsageError("--size: lightpaths look the same at any size; leave --size out")
+    return usual if view is None else view
 
 
 def names_plan_file(source: str) -> bool:

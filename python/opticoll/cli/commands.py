@@ -19,6 +19,7 @@ from opticoll.cli.arguments import (
     build,
     check_per,
     check_table,
+    check_view,
     compose_scenario,
     obtain,
     size_of,
@@ -316,26 +317,28 @@ def show(
     fabric: FabricOption = None,
     algorithm: AlgorithmOption = None,
     view: Annotated[
-        Literal["ring", "space_time"],
+        Literal["ring", "fabric", "space_time"] | None,
         Parameter(
-            help="One slot's lightpaths around the ring, or all slots over time.",
+            help="ring: one slot's lightpaths; fabric: the load of electrical links; space_time: "
+            "all lightpaths or messages over time. ring or fabric if not given.",
             converter=words.choice,
         ),
-    ] = "ring",
+    ] = None,
     slot: Annotated[
         int | None,
         Parameter(
-            help="The time slot to show, from 0; the first if not given.",
+            help="The time slot to show, from 0; the first if not given, all in the view fabric.",
             converter=words.whole(),
             allow_leading_hyphen=True,
         ),
     ] = None,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
+    size: SizeOption = None,
     output: FigureOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
-    """Show a plan: a slot's lightpaths as text, or a picture of them with --output."""
+    """Show a plan: a slot's lightpaths or messages as text, or a picture with --output."""
     from opticoll.report import text, values
 
     if view == "space_time" and slot is not None:
@@ -348,30 +351,36 @@ def show(
         check_path(output)
     with Waiting("drawing"):
         made, _ = obtain(source, fabric, algorithm, wavelength, root)
-        if output is not None and made.fabric.electrical:
-            raise errors.UsageError(
-                f"--output: pictures show lightpaths, and {made.fabric.family} is an electrical "
-                "fabric without light; leave it out for the messages as text"
-            )
+        shape = check_view(made, view, size)
         if slot is not None and not 0 <= slot < made.slots:
             raise errors.UsageError(
                 f"there is no slot {slot}: the plan has {text.plural(made.slots, 'slot')}, from 0"
             )
-        slot = 0 if slot is None else slot
         if output is not None:
-            from opticoll import plot
-
-            if view == "ring":
-                plot.ring(made, slot, output)
-            else:
-                plot.space_time(made, output)
+            draw_plan(made, shape, slot, size, output)
+    slot = 0 if slot is None else slot
     if as_json:
         shown = to_json(values.slot_values(made, slot))
     else:
         shown = text.plan_head(made)
-        if view == "ring":
+        if view != "space_time":
             shown += f"\n\n{text.lightpath_lines(made, slot)}"
     return Answer(shown, notes=[] if output is None else [f"wrote {output}"])
+
+
+def draw_plan(made: Plan, view: str, slot: int | None, size: str | None, output: Path) -> None:
+    """Draw a plan in a view that `check_view` returned; sizes matter on electrical fabrics only."""
+    from opticoll import plot
+
+    match view:
+        case "ring":
+            plot.ring(made, 0 if slot is None else slot, output)
+        case "fabric":
+            plot.fabric(made, output, slot=slot, size=size_of(made, size))
+        case _ if made.fabric.electrical:
+            plot.messages(made, output, size=size_of(made, size))
+        case _:
+            plot.space_time(made, output)
 
 
 @app.command

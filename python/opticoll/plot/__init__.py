@@ -11,7 +11,9 @@ it is touched. The same input gives the same bytes.
 
 from opticoll.plot.comparison import comparison
 from opticoll.plot.curves import Curve, Panel, curves
+from opticoll.plot.fabric import fabric
 from opticoll.plot.grouped_bars import BarPanel, grouped_bars
+from opticoll.plot.messages import messages
 from opticoll.plot.output import PlotError, formats
 from opticoll.plot.packets import latencies, packets
 from opticoll.plot.ring import ring
@@ -24,9 +26,11 @@ __all__ = [
     "PlotError",
     "comparison",
     "curves",
+    "fabric",
     "formats",
     "grouped_bars",
     "latencies",
+    "messages",
     "packets",
     "ring",
     "space_time",

@@ -97,6 +97,7 @@ mod plan;
 mod queue;
 mod shares;
 mod steps;
+mod times;
 
 use std::str::FromStr;
 
@@ -117,6 +118,7 @@ use ledger::Ledger;
 pub use plan::simulate_plan;
 use steps::{ScheduledSteps, Stepped};
 pub use steps::{StepFlow, Steps};
+pub use times::{MessageTime, message_times};
 
 /// Why flows were refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -1,0 +1,51 @@
+//! When each message of a plan flows, for pictures and tables of small plans.
+
+use super::steps::Messages;
+use super::{Options, StartRule, simulate_schedule};
+use crate::plan::Plan;
+use crate::simulate::{SimulationError, needed_network};
+use crate::units::{Bytes, Time};
+
+/// A message: the first of its transfers, when it might start, and when its last byte had arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageTime {
+    /// The index of the first of its transfers.
+    pub transfer: usize,
+    /// When its start rule let it go.
+    pub start: Time,
+    /// When its last byte had arrived.
+    pub end: Time,
+}
+
+/// Runs a plan as flows and lists its messages, in the order of the schedule.
+///
+/// # Errors
+/// As [`super::simulate_plan`].
+pub fn message_times(
+    plan: &Plan,
+    size: Bytes,
+    rule: StartRule,
+    options: &Options,
+) -> Result<Vec<MessageTime>, SimulationError> {
+    let network = needed_network(&plan.fabric, "fluid")?;
+    let options = Options {
+        record_flows: true,
+        ..options.clone()
+    };
+    let flows = simulate_schedule(network, &plan.schedule, size, rule, &options)?.flows;
+    let mut times = Vec::with_capacity(flows.start.len());
+    for step in 0..plan.schedule.steps() {
+        let mut messages = Messages::of(&plan.schedule, step);
+        for transfer in plan.schedule.step(step) {
+            if messages.earlier(transfer).is_none() {
+                let flow = times.len();
+                times.push(MessageTime {
+                    transfer,
+                    start: flows.start[flow],
+                    end: flows.end[flow],
+                });
+            }
+        }
+    }
+    Ok(times)
+}

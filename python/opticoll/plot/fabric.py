@@ -1,0 +1,204 @@
+"""An electrical fabric with what a plan asks of its links."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opticoll._core import Fabric, Plan
+from opticoll.plot import style
+from opticoll.plot.fabric_layout import Places, places, wrapping
+from opticoll.plot.output import PlotError, check_path, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_LABELS = 72
+_MOST_MARKED = 300
+_SHADES = ("#CFE3F2", "#7DB5DC", "#2A7AB8", "#B0436E", "#5A0F3C")
+
+
+def fabric(
+    plan: Plan, path: str | os.PathLike[str], *, slot: int | None = None, size: int | None = None
+) -> None:
+    """Draw the fabric of a plan, links coloured by their load; links that carry nothing are grey.
+
+    Of the whole plan the load is the share of a link's rate that is used over the whole time, at
+    `size` bytes (the plan's own if none is given); of one step (`slot`) the number of messages
+    that share the link. The two directions of a cable run side by side, each on its right.
+
+    Raises PlotError for a fabric of light, a slot that the plan does not have, or too many
+    vertices.
+    """
+    target = check_path(path)
+    if not plan.fabric.electrical:
+        raise PlotError("a ring of wavelengths is drawn by `ring`, with its lightpaths")
+    if slot is not None and not 0 <= slot < plan.slots:
+        raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
+    at = places(plan.fabric)
+    if slot is None:
+        load, what, more = _use(plan, size)
+    else:
+        load, what, more = _messages(plan, slot)
+    with style.applied():
+        save(_figure(plan, at, load, what, more), target)
+
+
+def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
+    """The share of its rate that each link uses over the time of the whole plan."""
+    outcome = plan.simulate(size)
+    share = outcome.links["utilisation"].astype(np.float64)
+    most = outcome.most_loaded_link
+    size_bytes = plan.size_bytes if size is None else size
+    more = "" if size_bytes is None else f"{style.size_text(size_bytes)}: "
+    more += style.time_text(outcome.time_ps / 1e12)
+    if most is not None:
+        most_bytes = style.size_text(float(outcome.links["bytes"][most]))
+        more += f"; most on {plan.fabric.link_name(most)}: {most_bytes}, {share[most]:.0%}"
+    return 100 * share, "Use of the link over the whole time (%)", more
+
+
+def _messages(plan: Plan, slot: int) -> tuple[NDArray[np.float64], str, str]:
+    """The number of messages of a step that cross each link."""
+    columns = plan.slot_columns(slot)
+    ends = zip(columns["source"].tolist(), columns["destination"].tolist(), strict=True)
+    pairs = sorted(set(ends))
+    count = np.zeros(plan.fabric.link_count)
+    for source, destination in pairs:
+        count[plan.fabric.route(source, destination)] += 1
+    more = f"step {slot} (of {plan.slots}): {len(pairs):,} messages"
+    return count, "Messages that share the link", more
+
+
+def _figure(plan: Plan, at: Places, load: NDArray[np.float64], what: str, more: str) -> "Figure":
+    from matplotlib.figure import Figure
+
+    span = at.max(axis=0) - at.min(axis=0) + 0.8
+    wide = float(np.clip(9.0 * (span[0] / span[1]) ** 0.5, 6.5, 13.0))
+    tall = float(np.clip(0.88 * wide * span[1] / span[0], 2.2, 9.0))
+    figure = Figure(figsize=(wide, tall + 0.9), layout="constrained")
+    axes = figure.subplots()
+    axes.set_aspect("equal")
+    axes.axis("off")
+    image = _draw_links(axes, plan.fabric, at, load)
+    _draw_vertices(axes, plan.fabric, at)
+    low, high = at.min(axis=0), at.max(axis=0)
+    axes.set(xlim=(low[0] - 0.5, high[0] + 0.5), ylim=(low[1] - 0.5, high[1] + 0.5))
+    bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, aspect=26)
+    bar.set_label(what)
+    bar.outline.set_visible(False)
+    if "Messages" in what:
+        bar.locator = _whole_numbers()
+        bar.update_ticks()
+    shape = plan.fabric.spec.partition(",rate=")[0]
+    shown = shape if len(shape) <= 70 else plan.fabric.family
+    figure.suptitle(
+        f"{plan.collective.kind}, {plan.algorithm}, N = {plan.fabric.ranks}, {shown}\n{more}",
+        x=0.01,
+        ha="left",
+        fontsize=10.5,
+    )
+    return figure
+
+
+def _whole_numbers() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(nbins=6, integer=True)
+
+
+def _draw_links(axes: "Axes", machine: Fabric, at: Places, load: NDArray[np.float64]) -> Any:
+    """Links as arcs that bow to their right; those that lead around a grid as two stubs."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+
+    ends = np.array(machine.link_ends, dtype=np.int64).reshape(-1, 2)
+    curves, link = _curves(ends, at, wrapping(machine))
+    drawn = load[link]
+    crowd = float(np.clip(600 / max(len(ends), 1), 0.25, 1.0))
+    idle = np.flatnonzero(drawn <= 0)
+    axes.add_collection(
+        LineCollection(
+            [curves[one] for one in idle], colors=style.FAINT, linewidths=0.8 * crowd, zorder=1
+        )
+    )
+    # What carries most is drawn last.
+    order = np.argsort(drawn, kind="stable")
+    order = order[drawn[order] > 0]
+    top = float(drawn[order[-1]]) if len(order) else 1.0
+    shades = LinearSegmentedColormap.from_list("load", _SHADES)
+    busy = LineCollection(
+        [curves[one] for one in order],
+        cmap=shades,
+        norm=Normalize(0, top),
+        capstyle="round",
+        zorder=2,
+    )
+    busy.set_array(drawn[order])
+    busy.set_linewidth(list(crowd * (1.0 + 2.2 * drawn[order] / top)))
+    axes.add_collection(busy)
+    return busy
+
+
+def _curves(
+    ends: NDArray[np.int64], at: Places, around: NDArray[np.bool_]
+) -> tuple[list[NDArray[np.float64]], NDArray[np.int64]]:
+    """The lines to draw, and of which link each is a part."""
+    start, end = at[ends[:, 0]], at[ends[:, 1]]
+    along = end - start
+    length = np.maximum(np.sqrt((along**2).sum(axis=1)), 1e-9)[:, None]
+    right = np.column_stack([along[:, 1], -along[:, 0]]) / length
+    bow = np.minimum(0.045, 0.06 * length)
+    # Parallel cables fan out.
+    seen: dict[tuple[int, int], int] = {}
+    for index, (a, b) in enumerate(ends.tolist()):
+        place = seen.get((a, b), 0)
+        seen[a, b] = place + 1
+        bow[index] *= 1 + 1.6 * place
+    t = np.linspace(0, 1, 17)[None, :, None]
+    arcs = start[:, None] + t * along[:, None] + 4 * t * (1 - t) * (right * bow)[:, None]
+    curves, link = [], []
+    for index in range(len(ends)):
+        if not around[index]:
+            curves.append(arcs[index])
+            link.append(index)
+            continue
+        away, side = -0.42 * along[index] / length[index], right[index] * 0.045
+        near, far = start[index], end[index]
+        curves += [np.array([near, near + away + side]), np.array([far - away + side, far])]
+        link += [index, index]
+    return curves, np.array(link, dtype=np.int64)
+
+
+def _draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
+    """Ranks as discs with their numbers, switches as squares."""
+    ranks = machine.ranks
+    crowd = len(at)
+    size = float(np.clip(4200 / crowd, 1.5, 150))
+    axes.scatter(
+        at[ranks:, 0], at[ranks:, 1], s=1.1 * size, marker="s", facecolor="#E8E8E8",
+        edgecolor=style.INK,
+        linewidth=0.8 if crowd <= _MOST_MARKED else 0.3, zorder=3,
+    )  # fmt: skip
+    axes.scatter(
+        at[:ranks, 0], at[:ranks, 1], s=size, marker="o", facecolor="white", edgecolor=style.INK,
+        linewidth=0.8 if crowd <= _MOST_MARKED else 0.3, zorder=4,
+    )  # fmt: skip
+    if ranks <= _MOST_LABELS:
+        for rank, (x, y) in enumerate(at[:ranks]):
+            axes.text(
+                x, y, str(rank), ha="center", va="center", zorder=5,
+                fontsize=float(np.clip(0.66 * size**0.5, 4.0, 8.0)),
+            )  # fmt: skip
+    from matplotlib.lines import Line2D
+
+    look: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK}
+    handles = [Line2D([], [], marker="o", markerfacecolor="white", label="rank", **look)]
+    if len(at) > ranks:
+        handles.append(
+            Line2D([], [], marker="s", markerfacecolor="#E8E8E8", label="switch", **look)
+        )
+    handles.append(Line2D([], [], color=style.FAINT, linewidth=1.2, label="unused link"))
+    axes.figure.legend(handles=handles, loc="outside lower center", ncols=3)

@@ -1,0 +1,128 @@
+"""A plan on an electrical fabric in space and time: every message from rank to rank."""
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from opticoll._core import Plan
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, check_path, save
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_MESSAGES = 6000
+_MOST_ARROWS = 200
+
+
+def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = None) -> None:
+    """Draw every message as a line from when and where it starts to when and where it has arrived.
+
+    Time runs to the right, ranks downwards, at `size` bytes (the plan's own if none is given),
+    start rule rendezvous. Colours are steps.
+
+    Raises PlotError for a fabric of light, no messages, or too many to be told apart.
+    """
+    from matplotlib.figure import Figure
+
+    target = check_path(path)
+    if not plan.fabric.electrical:
+        raise PlotError("a plan of light is drawn by `space_time`, with its lightpaths")
+    if len(plan) == 0:
+        raise PlotError("the plan has no messages: there is nothing to draw")
+    if len(plan) > 16 * MOST_MESSAGES:
+        raise _too_many(len(plan))
+    times = plan.message_times(size)
+    if len(times) > MOST_MESSAGES:
+        raise _too_many(len(times))
+    ranks = plan.fabric.ranks
+    with style.applied():
+        figure = Figure(
+            figsize=(10.0, float(np.clip(1.6 + 0.16 * ranks, 3.4, 8.6))), layout="constrained"
+        )
+        _draw(figure, plan, times, size)
+        save(figure, target)
+
+
+def _too_many(count: int) -> PlotError:
+    return PlotError(
+        f"{count} messages are too many for one picture (at most {MOST_MESSAGES}): draw the "
+        "fabric instead, or a plan on fewer ranks"
+    )
+
+
+def _draw(
+    figure: "Figure", plan: Plan, times: list[tuple[int, int, int]], size: int | None
+) -> None:
+    from matplotlib.collections import LineCollection
+
+    columns = plan.columns()
+    chosen = [transfer for transfer, _, _ in times]
+    source, destination, step = (
+        columns[name][chosen].astype(np.int64) for name in ("source", "destination", "slot")
+    )
+    start, end = np.array([one[1:] for one in times], dtype=np.float64).T / 1e12
+    factor, unit = style.time_unit(float(end.max()))
+    start, end = start / factor, end / factor
+    axes = figure.subplots()
+    colours = style.wavelength_colours(plan.slots)
+    width = float(np.clip(500 / len(times), 0.35, 1.5))
+    lines = np.stack(
+        [np.column_stack([start, source]), np.column_stack([end, destination])], axis=1
+    )
+    axes.add_collection(
+        LineCollection(list(lines), colors=[colours(int(one)) for one in step], linewidths=width)
+    )
+    if len(times) <= _MOST_ARROWS:
+        for (tail, tip), one in zip(lines, step, strict=True):
+            axes.annotate(
+                "", xy=tip, xytext=tail,
+                arrowprops={
+                    "arrowstyle": "-|>", "color": colours(int(one)), "linewidth": 0,
+                    "mutation_scale": 8, "shrinkA": 0, "shrinkB": 0,
+                },
+            )  # fmt: skip
+    last = float(end.max())
+    ranks = plan.fabric.ranks
+    axes.set_xlim(-0.01 * last, 1.015 * last)
+    axes.set_ylim(ranks - 0.5, -0.5)
+    axes.set_xlabel(f"Time ({unit})")
+    axes.set_ylabel("Rank")
+    if ranks <= 40:
+        axes.set_yticks(range(ranks))
+    axes.grid(axis="x", visible=False)
+    _key(figure, plan, colours)
+    shown = plan.size_bytes if size is None else size
+    figure.suptitle(
+        f"{plan.collective.kind}, {plan.algorithm}, N = {ranks}, {plan.fabric.family}"
+        + ("" if shown is None else f", {style.size_text(shown)}")
+        + f", start rendezvous: {len(times):,} messages in {style.time_text(last * factor)}",
+        x=0.01,
+        ha="left",
+        fontsize=11,
+    )
+
+
+def _key(figure: "Figure", plan: Plan, colours: object) -> None:
+    """Which colour is which step: a legend for few, a colour bar for many."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import BoundaryNorm, Colormap
+    from matplotlib.lines import Line2D
+
+    assert isinstance(colours, Colormap)
+    if plan.slots <= 8:
+        handles = [
+            Line2D([], [], color=colours(step), linewidth=2, label=f"step {step}")
+            for step in range(plan.slots)
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=8)
+        return
+    edges = np.arange(plan.slots + 1) - 0.5
+    mappable = ScalarMappable(BoundaryNorm(edges, plan.slots), colours)
+    bar = figure.colorbar(mappable, ax=figure.axes[0], pad=0.02, aspect=30)
+    stride = -(-plan.slots // 12)
+    shown = range(0, plan.slots, stride)
+    bar.set_ticks(list(shown), labels=[str(step) for step in shown])
+    bar.minorticks_off()
+    bar.set_label("Step")

@@ -1,0 +1,205 @@
+"""Pictures of plans on electrical fabrics: what is drawn is what the plan and the fabric say."""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+import opticoll
+from conftest import Run
+from opticoll import plot
+from opticoll.errors import OpticollError
+from opticoll.plot.fabric_layout import places, wrapping
+
+FABRICS = [
+    "crossbar:ranks=8",
+    "fat_tree:down=4x4,up=1x2",
+    "fat_tree:down=2x2x2,up=1x2x1,links=1x1x2,duplex=half",
+    "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2",
+    "torus:dims=6",
+    "torus:dims=4x3",
+    "torus:dims=3x3,terminals=2",
+    "torus:dims=3x3x3",
+    "torus:dims=3x2x2x2",
+    "mesh:dims=4x3,terminals=1",
+    "ladder:rungs=3",
+    "ladder:rungs=3,terminals=2",
+    "electrical_ring:ranks=6",
+    "fully_connected:ranks=5",
+    "custom:ranks=3,switches=2,links=0-3+1-3+2-4+3-4",
+]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """Figures that would be written."""
+    figures: list[Figure] = []
+
+    def keep(figure: Figure, _: Path) -> None:
+        figure.canvas.draw()
+        figures.append(figure)
+
+    for name in ("fabric", "messages"):
+        monkeypatch.setattr(sys.modules[f"opticoll.plot.{name}"], "save", keep)
+    return figures
+
+
+def lines(figure: Figure) -> list[LineCollection]:
+    return [one for one in figure.axes[0].collections if isinstance(one, LineCollection)]
+
+
+@pytest.mark.parametrize("spelled", FABRICS)
+def test_every_vertex_has_a_place_of_its_own(spelled: str) -> None:
+    machine = opticoll.Fabric(spelled)
+    at = places(machine)
+    vertices = 1 + max(vertex for pair in machine.link_ends for vertex in pair)
+    assert at.shape == (vertices, 2)
+    apart = np.sqrt(((at[:, None] - at[None]) ** 2).sum(axis=2))
+    np.fill_diagonal(apart, np.inf)
+    assert apart.min() > 0.05, spelled
+
+
+@pytest.mark.parametrize("spelled", FABRICS)
+def test_every_link_is_drawn_once_or_as_two_stubs(
+    spelled: str, drawn: list[Figure], tmp_path: Path
+) -> None:
+    plan = opticoll.plan("all_reduce", spelled, "ring")
+    assert plan.verify() == []
+    for slot in (None, 0):
+        plot.fabric(plan, tmp_path / "x.svg", slot=slot, size=1 << 20)
+    for figure in drawn:
+        segments = sum(len(one.get_segments()) for one in lines(figure))
+        around = int(wrapping(plan.fabric).sum())
+        assert segments == plan.fabric.link_count + around
+    idle, busy = lines(drawn[1])
+    # Of the ring's first step: a message from each rank to the next, over its route.
+    count = np.zeros(plan.fabric.link_count)
+    ranks = plan.fabric.ranks
+    for rank in range(ranks):
+        count[plan.fabric.route(rank, (rank + 1) % ranks)] += 1
+    doubled = np.repeat(count, np.where(wrapping(plan.fabric), 2, 1))
+    shown = busy.get_array()
+    assert shown is not None
+    assert sorted(shown) == sorted(doubled[doubled > 0])
+    assert len(idle.get_segments()) == (doubled == 0).sum()
+
+
+def test_links_around_a_torus_are_those_between_its_sides() -> None:
+    # 4 x 3 nodes: a cable around each of 3 rows and 4 columns, each way.
+    assert int(wrapping(opticoll.Fabric("torus:dims=4x3")).sum()) == 2 * (3 + 4)
+    assert not wrapping(opticoll.Fabric("mesh:dims=4x3")).any()
+    assert not wrapping(opticoll.Fabric("torus:dims=6")).any()
+
+
+def test_routes_are_chains_of_links() -> None:
+    for spelled in FABRICS:
+        machine = opticoll.Fabric(spelled)
+        for source in range(min(machine.ranks, 6)):
+            for destination in range(machine.ranks):
+                if source == destination:
+                    continue
+                route = machine.route(source, destination)
+                walked = {source}
+                for link in route:
+                    ends = set(machine.link_ends[link])
+                    assert walked & ends, spelled
+                    # A half-duplex cable leads both ways.
+                    walked = ends if "half" in spelled else {machine.link_ends[link][1]}
+                assert destination in walked
+    for pair in ((0, 0), (0, 8), (8, 0)):
+        with pytest.raises(OpticollError, match="no route"):
+            opticoll.Fabric("crossbar:ranks=8").route(*pair)
+
+
+def test_messages_are_drawn_when_theory_has_them(drawn: list[Figure], tmp_path: Path) -> None:
+    # A switch of 1 GB/s and 1 us per cable: a step of a ring all_gather of 1 MB takes 1.002 ms.
+    plan = opticoll.plan("all_gather", "crossbar:ranks=4,rate=8Gb/s,latency=1us", "ring")
+    times = plan.message_times(1_000_000)
+    step = 1_002_000_000
+    assert [(start, end) for _, start, end in times] == [
+        (number * step, (number + 1) * step) for number in range(3) for _ in range(4)
+    ]
+    assert [transfer for transfer, _, _ in times] == list(range(12))
+    plot.messages(plan, tmp_path / "x.svg", size=1_000_000)
+    (collection,) = lines(drawn[0])
+    for index, segment in enumerate(collection.get_segments()):
+        number, rank = divmod(index, 4)
+        expected = [[number * 1.002, rank], [(number + 1) * 1.002, (rank + 1) % 4]]
+        assert np.allclose(segment, expected)
+
+
+def test_every_rule_starts_messages_in_order() -> None:
+    plan = opticoll.plan("all_reduce", "fat_tree:down=4x4,up=1x2", "halving_doubling")
+    for start in ("rendezvous", "sender", "step"):
+        times = plan.message_times("1MiB", start)
+        slots = plan.columns()["slot"]
+        assert max(end for _, _, end in times) == plan.simulate("1MiB", start=start).time_ps
+        if start == "step":
+            ends = [
+                [one[1:] for one in times if slots[one[0]] == slot] for slot in range(plan.slots)
+            ]
+            for before, after in pairwise(ends):
+                assert max(end for _, end in before) == min(begun for begun, _ in after)
+    with pytest.raises(OpticollError, match="did you mean `step`"):
+        plan.message_times("1MiB", "stpe")
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_the_same_plan_gives_the_same_bytes(suffix: str, tmp_path: Path) -> None:
+    plan = opticoll.plan("all_to_all", "torus:dims=3x3", "pairwise")
+    for name in ("a", "b"):
+        plot.fabric(plan, tmp_path / f"{name}.{suffix}", size=4096)
+        plot.messages(plan, tmp_path / f"{name}m.{suffix}", size=4096)
+    for kind in ("", "m"):
+        first, second = (tmp_path / f"{name}{kind}.{suffix}" for name in ("a", "b"))
+        assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("options", [[], ["--slot", "1"], ["--view", "space_time"]])
+def test_show_draws_electrical_plans(run: Run, options: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "x.svg"
+    finished = run(
+        *("show", "all_reduce", "--fabric", FABRICS[1], "--algorithm", "halving_doubling"),
+        *("--size", "1MiB", "--output", path, *options),
+    )
+    assert finished.code == 0, finished.err
+    assert path.read_bytes().startswith(b"<?xml")
+    assert (f"slot {options[1] if options else 0}:" in finished.out) == ("--view" not in options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["--fabric", "wdm_ring:ranks=8,wavelengths=2", "--view", "fabric"], "use --view ring"),
+        (["--fabric", "wdm_ring:ranks=8,wavelengths=2", "--size", "1MiB"], "leave --size out"),
+        (["--fabric", "crossbar:ranks=8192"], "too many for one picture"),
+        (["--fabric", "crossbar:ranks=128", "--view", "space_time"], "draw the fabric instead"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(
+    run: Run, arguments: list[str], hint: str, tmp_path: Path
+) -> None:
+    given = ("show", "all_to_all", "--algorithm", "direct", "--output", tmp_path / "x.svg")
+    if "8192" in arguments[1]:
+        given = ("show", "all_gather", "--algorithm", "bruck", "--output", tmp_path / "x.svg")
+    refused = run(*given, *arguments)
+    assert refused.code == 2, refused.out
+    assert hint in refused.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_pictures_of_light_are_refused_for_flows_and_the_other_way_round(tmp_path: Path) -> None:
+    lit = opticoll.plan("all_gather", "wdm_ring:ranks=8,wavelengths=2", "ring")
+    for draw in (plot.fabric, plot.messages):
+        with pytest.raises(plot.PlotError, match="lightpaths"):
+            draw(lit, tmp_path / "x.svg")
+    many = opticoll.plan("all_gather", "custom:ranks=2,switches=1,links=0-2+1-2", "ring")
+    with pytest.raises(plot.PlotError, match="no slot 9"):
+        plot.fabric(many, tmp_path / "x.svg", slot=9)
+    assert not list(tmp_path.iterdir())
