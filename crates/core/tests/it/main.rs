@@ -2,6 +2,7 @@
 //! the published papers, never from a run of this code.
 
 mod algorithms;
+mod astra;
 mod bound;
 mod capabilities;
 mod classic;
