@@ -114,7 +114,7 @@ def _draw_links(axes: "Axes", machine: Fabric, at: Places, load: NDArray[np.floa
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
-    ends = np.array(machine.link_ends, dtype=np.int64).reshape(-1, 2)
+    ends = np.array(machine.link_ends or [], dtype=np.int64).reshape(-1, 2)
     curves, link = _curves(ends, at, wrapping(machine))
     drawn = load[link]
     crowd = float(np.clip(600 / max(len(ends), 1), 0.25, 1.0))

@@ -31,7 +31,7 @@ def places(fabric: Fabric) -> Places:
 
     Raises PlotError for too many vertices to be told apart.
     """
-    ends = fabric.link_ends
+    ends = fabric.link_ends or []
     vertices = max([fabric.ranks, *(1 + max(pair) for pair in ends)])
     if vertices > MOST_VERTICES:
         raise PlotError(
@@ -65,7 +65,7 @@ def places(fabric: Fabric) -> Places:
 
 def wrapping(fabric: Fabric) -> NDArray[np.bool_]:
     """Which links lead around a torus that is drawn as a grid, from one side to the other."""
-    ends = np.array(fabric.link_ends, dtype=np.int64).reshape(-1, 2)
+    ends = np.array(fabric.link_ends or [], dtype=np.int64).reshape(-1, 2)
     dims = _numbers(_options(fabric).get("dims", "1"))
     if fabric.family != "torus" or len(dims) not in (2, 3):
         return np.zeros(len(ends), dtype=np.bool_)
@@ -122,7 +122,7 @@ def _with_ranks(nodes: Places, fabric: Fabric, vertices: int) -> Places:
 def _owners(fabric: Fabric, vertices: int) -> list[int]:
     """The router of each rank, counted from 0."""
     owner = [0] * fabric.ranks
-    for source, destination in fabric.link_ends:
+    for source, destination in fabric.link_ends or []:
         rank, router = sorted((source, destination))
         if rank < fabric.ranks <= router < vertices:
             owner[rank] = router - fabric.ranks
