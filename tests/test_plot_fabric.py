@@ -57,8 +57,9 @@ def lines(figure: Figure) -> list[LineCollection]:
 @pytest.mark.parametrize("spelled", FABRICS)
 def test_every_vertex_has_a_place_of_its_own(spelled: str) -> None:
     machine = opticoll.Fabric(spelled)
+    assert machine.link_ends is not None
     at = places(machine)
-    vertices = 1 + max(vertex for pair in machine.link_ends or [] for vertex in pair)
+    vertices = 1 + max(vertex for pair in machine.link_ends for vertex in pair)
     assert at.shape == (vertices, 2)
     apart = np.sqrt(((at[:, None] - at[None]) ** 2).sum(axis=2))
     np.fill_diagonal(apart, np.inf)
@@ -100,7 +101,7 @@ def test_links_around_a_torus_are_those_between_its_sides() -> None:
 def test_routes_are_chains_of_links() -> None:
     for spelled in FABRICS:
         machine = opticoll.Fabric(spelled)
-        link_ends = machine.link_ends or []
+        assert machine.link_ends is not None
         for source in range(min(machine.ranks, 6)):
             for destination in range(machine.ranks):
                 if source == destination:
@@ -108,10 +109,10 @@ def test_routes_are_chains_of_links() -> None:
                 route = machine.route(source, destination)
                 walked = {source}
                 for link in route:
-                    ends = set(link_ends[link])
+                    ends = set(machine.link_ends[link])
                     assert walked & ends, spelled
                     # A half-duplex cable leads both ways.
-                    walked = ends if "half" in spelled else {link_ends[link][1]}
+                    walked = ends if "half" in spelled else {machine.link_ends[link][1]}
                 assert destination in walked
     for pair in ((0, 0), (0, 8), (8, 0)):
         with pytest.raises(OpticollError, match="no route"):
