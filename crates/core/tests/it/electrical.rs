@@ -457,7 +457,13 @@ fn at_least(time: Time, least: Time) -> bool {
 
 #[test]
 fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
-    for fabric in FABRICS {
+    let smaller = [
+        "crossbar:ranks=2",
+        "crossbar:ranks=3",
+        "fully_connected:ranks=4",
+        "electrical_ring:ranks=5",
+    ];
+    for fabric in FABRICS.iter().chain(&smaller) {
         for options in [
             "latency=0s",
             "latency=1us",
@@ -467,13 +473,14 @@ fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
             let fabric = Fabric::parse(&format!("{fabric},{options}")).unwrap();
             let network = fabric.network().unwrap();
             for record in algorithm::records_for(&fabric) {
-                if matches!(record.name, "optree" | "one_stage" | "wrht") {
+                let lit = matches!(record.name, "optree" | "one_stage" | "wrht");
+                if lit || (record.accepts)(fabric.ranks()).is_err() {
                     continue;
                 }
                 let plan = proved(record.collective, record.name, &fabric);
                 for size in [1, 1000, 1 << 20] {
                     let size = Bytes::new(size);
-                    let collective = Collective::new(record.collective, 16).unwrap();
+                    let collective = Collective::new(record.collective, fabric.ranks()).unwrap();
                     let bound = electrical_bound::best(network, &collective, size).unwrap();
                     assert_eq!(bound.is_none(), options == "sharing=per_flow");
                     let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
@@ -508,13 +515,65 @@ fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
     }
 }
 
+/// On a switch of N = 16 ranks, where a message waits 2 us and a rank moves 1 byte per ns.
+#[test]
+fn rounds_are_paid_for_with_latencies_or_with_bytes() {
+    let fabric = Fabric::parse("crossbar:ranks=16,rate=8Gb/s,latency=1us").unwrap();
+    let bound = |kind, bytes| {
+        let collective = Collective::new(kind, 16).unwrap();
+        let bound = electrical_bound::best(fabric.network().unwrap(), &collective, bytes);
+        bound.unwrap().unwrap()
+    };
+    for (kind, bytes, name, nanoseconds) in [
+        // One round: 15 messages from (or to) the root.
+        (CollectiveKind::Broadcast, 100, "rounds", 3500.0),
+        (CollectiveKind::Reduce, 100, "rounds", 3500.0),
+        // Two: the root alone sends for 2000 ns, then all 15 others take in at once.
+        (
+            CollectiveKind::Broadcast,
+            2000,
+            "rounds",
+            4000.0 + 28_000.0 / 15.0,
+        ),
+        (
+            CollectiveKind::Reduce,
+            2000,
+            "rounds",
+            4000.0 + 28_000.0 / 15.0,
+        ),
+        // One: 16 * 15 messages over 16 cables.
+        (CollectiveKind::AllReduce, 100, "rounds", 3500.0),
+        // Two: 4000 + 1000 - 2000 / 15.
+        (
+            CollectiveKind::AllReduce,
+            1000,
+            "rounds",
+            5000.0 - 2000.0 / 15.0,
+        ),
+        // 30 messages of a vector over 16 cables.
+        (CollectiveKind::AllReduce, 16_000, "bandwidth", 32_000.0),
+        (CollectiveKind::AllGather, 1000, "bandwidth", 17_000.0),
+        (CollectiveKind::Barrier, 0, "rounds", 2000.0),
+    ] {
+        let bound = bound(kind, Bytes::new(bytes));
+        assert_eq!(bound.name, name, "{kind} of {bytes} bytes");
+        let difference = bound.time.seconds() * 1e9 - nanoseconds;
+        assert!(
+            difference.abs() < 0.01,
+            "{kind} of {bytes} bytes: {}",
+            bound.time
+        );
+    }
+}
+
 /// Two ranks and a half-duplex cable: what either sends takes the cable from the other.
 #[test]
 fn bounds_count_the_cables_of_each_rank_each_way() {
     for (fabric, milliseconds) in [
         ("crossbar:ranks=2,rate=8Gb/s", 1.0),
         ("crossbar:ranks=2,rate=8Gb/s,duplex=half", 1.0),
-        ("crossbar:ranks=2,rate=8Gb/s,latency=3ms", 4.0),
+        ("crossbar:ranks=2,rate=8Gb/s,latency=3ms", 7.0),
+        ("fully_connected:ranks=5,rate=8Gb/s,latency=3ms", 4.0),
         ("electrical_ring:ranks=3,rate=8Gb/s", 1.0),
         ("fully_connected:ranks=5,rate=8Gb/s", 1.0),
         ("custom:ranks=2,links=0>1@8Gb/s+1>0@4Gb/s", 2.0),
