@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring};
+use super::wiring::{self, MOST_RANKS, Wire, Wiring};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::network::{Link, Network};
 use crate::spec::Spec;
@@ -23,13 +23,7 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     name: "crossbar",
     summary: "One switch that never limits, with a cable to each rank (star)",
     citation: "Clos, A Study of Non-Blocking Switching Networks, 1953",
-    options: &[
-        ("ranks", "number of ranks; required"),
-        RATE,
-        LATENCY,
-        DUPLEX,
-        SHARING,
-    ],
+    options: wiring::RANKS_AND_WIRE,
     build,
 };
 

@@ -15,6 +15,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
+use rustc_hash::FxHashMap;
+
 use super::wiring::{self, Duplex, LATENCY, RATE, SHARING, Wire};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::network::{Link, Network};
@@ -71,6 +73,8 @@ pub struct Custom {
     links: Arc<[Link]>,
     /// Per link: its ends, and whether it is the one link of a half-duplex cable.
     ends: Arc<[(u32, u32, bool)]>,
+    /// Per link: its number among those with the same ends, or [`NONE`] if it is the only one.
+    parallel: Arc<[u32]>,
     neighbours: Arc<Neighbours>,
     /// Per destination: the next link of each vertex.
     next: Arc<[OnceLock<Box<[u32]>>]>,
@@ -202,6 +206,7 @@ impl Custom {
             next: (0..graph.ranks).map(|_| OnceLock::new()).collect(),
             graph: Arc::new(graph),
             links: links.into(),
+            parallel: parallel(&ends).into(),
             ends: ends.into(),
             neighbours: Arc::new(neighbours),
         }
@@ -304,6 +309,23 @@ impl Cable {
         }
         text
     }
+}
+
+/// The number of each link among those with the same ends; [`NONE`] for the only one.
+fn parallel(ends: &[(u32, u32, bool)]) -> Vec<u32> {
+    let mut counts: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
+    let mut numbers = Vec::with_capacity(ends.len());
+    for &ends in ends {
+        let count = counts.entry(ends).or_insert(0);
+        numbers.push(*count);
+        *count += 1;
+    }
+    for (number, ends) in numbers.iter_mut().zip(ends) {
+        if counts.get(ends) == Some(&1) {
+            *number = NONE;
+        }
+    }
+    numbers
 }
 
 fn wrong(problem: String) -> FabricError {
@@ -443,10 +465,8 @@ impl Network for Custom {
         let name = wiring::link_words(self.ends(link), half, link, |vertex| {
             self.vertex_name(vertex)
         });
-        let same = |other: &usize| self.ends.get(*other) == self.ends.get(link as usize);
-        let parallel: Vec<usize> = (0..self.ends.len()).filter(same).collect();
-        match parallel.iter().position(|other| *other == link as usize) {
-            Some(which) if parallel.len() > 1 => format!("{name} (cable {which})"),
+        match self.parallel.get(link as usize) {
+            Some(&which) if which != NONE => format!("{name} (cable {which})"),
             _ => name,
         }
     }

@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring};
+use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, SHARING, Wire, Wiring};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::network::{Link, Network};
 use crate::spec::Spec;
@@ -29,7 +29,8 @@ pub struct FatTree {
     parallel: Vec<u32>,
     /// Per level 0..=L: its number of vertices and the vertex that is its first.
     levels: Vec<Level>,
-    wire: Wire,
+    /// By level: the cables above it.
+    wires: Vec<Wire>,
     wiring: Arc<Wiring>,
 }
 
@@ -73,7 +74,11 @@ pub const RECORD: FamilyRecord = FamilyRecord {
             "taper",
             "how many times fewer cables lead up from a leaf than down; with arity; default 1",
         ),
-        RATE,
+        (
+            "rate",
+            "rate of a cable, in each direction: of all, or above level 0, 1, ..., such as \
+             100Gb/sx400Gb/s; default 100Gb/s",
+        ),
         LATENCY,
         DUPLEX,
         SHARING,
@@ -146,7 +151,7 @@ impl FatTree {
     pub fn parse(spec: &Spec) -> Result<FatTree, FabricError> {
         wiring::only(spec, &RECORD)?;
         let [down, up, parallel] = shape(spec)?;
-        let wire = Wire::parse(spec)?;
+        let wires = Wire::parse_levels(spec, down.len())?;
         let levels = levels(&down, &up, &parallel)?;
         let mut tree = FatTree {
             ranks: levels[0].vertices,
@@ -154,8 +159,8 @@ impl FatTree {
             up,
             parallel,
             levels,
-            wire,
-            wiring: Arc::new(Wiring::new(wire.duplex)),
+            wiring: Arc::new(Wiring::new(wires[0].duplex)),
+            wires,
         };
         tree.wiring = Arc::new(tree.wired());
         Ok(tree)
@@ -167,11 +172,11 @@ impl FatTree {
             .with("down", wiring::spell_counts(&self.down))
             .with("up", wiring::spell_counts(&self.up))
             .with("links", wiring::spell_counts(&self.parallel));
-        self.wire.spell(spec)
+        Wire::spell_levels(&self.wires, spec)
     }
 
     fn wired(&self) -> Wiring {
-        let mut wiring = Wiring::new(self.wire.duplex);
+        let mut wiring = Wiring::new(self.wires[0].duplex);
         for below in 0..self.down.len() {
             let (low, high) = (self.levels[below], self.levels[below + 1]);
             for number in 0..low.vertices {
@@ -180,7 +185,7 @@ impl FatTree {
                         wiring.add(
                             low.first_vertex + number,
                             high.first_vertex + self.above(below, number, digit),
-                            self.wire.link,
+                            self.wires[below].link,
                         );
                     }
                 }

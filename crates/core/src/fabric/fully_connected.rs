@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring, pair_number};
+use super::wiring::{self, MOST_RANKS, Wire, Wiring, pair_number};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::network::{Link, Network};
 use crate::spec::Spec;
@@ -20,13 +20,7 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     name: "fully_connected",
     summary: "A cable between every two ranks",
     citation: "Dally and Towles, Principles and Practices of Interconnection Networks, 2004",
-    options: &[
-        ("ranks", "number of ranks; required"),
-        RATE,
-        LATENCY,
-        DUPLEX,
-        SHARING,
-    ],
+    options: wiring::RANKS_AND_WIRE,
     build,
 };
 

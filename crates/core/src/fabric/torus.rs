@@ -116,13 +116,7 @@ pub const RING: FamilyRecord = FamilyRecord {
     name: "electrical_ring",
     summary: "Each rank joined to the next, routed the shorter way; wdm_ring is the optical one",
     citation: GRID_CITATION,
-    options: &[
-        ("ranks", "number of ranks; required"),
-        RATE,
-        LATENCY,
-        DUPLEX,
-        SHARING,
-    ],
+    options: wiring::RANKS_AND_WIRE,
     build,
 };
 

@@ -32,6 +32,8 @@ pub struct Wire {
     pub duplex: Duplex,
 }
 
+const DEFAULT_RATE: &str = "100Gb/s";
+
 pub(super) const RATE: (&str, &str) = (
     "rate",
     "rate of a cable, in each direction; default 100Gb/s",
@@ -46,17 +48,48 @@ pub(super) const SHARING: (&str, &str) = (
     "shared: flows on a link divide its rate; per_flow: each has all of it; default shared",
 );
 
+/// The options of a fabric of which only the number of ranks is to be told.
+pub(super) const RANKS_AND_WIRE: &[(&str, &str)] = &[
+    ("ranks", "number of ranks; required"),
+    RATE,
+    LATENCY,
+    DUPLEX,
+    SHARING,
+];
+
 const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("per_flow", Sharing::PerFlow)];
 
 impl Wire {
     /// Reads `rate`, `latency`, `duplex` and `sharing`.
     pub(super) fn parse(spec: &Spec) -> Result<Wire, FabricError> {
-        let rate = match spec.option("rate") {
-            Some(_) => rate_or(spec, "rate", None)?,
-            None => "100Gb/s"
-                .parse()
-                .map_err(|error| spec.refuse("rate", error))?,
-        };
+        Wire::with_rate(spec, spec.option("rate").unwrap_or(DEFAULT_RATE))
+    }
+
+    /// Reads the same for each of some levels, with one `rate` for all or one for each, joined by
+    /// `x`.
+    pub(super) fn parse_levels(spec: &Spec, levels: usize) -> Result<Vec<Wire>, FabricError> {
+        let rates = spec.option("rate").unwrap_or(DEFAULT_RATE);
+        let wires = rates
+            .split('x')
+            .map(|rate| Wire::with_rate(spec, rate))
+            .collect::<Result<Vec<Wire>, FabricError>>()?;
+        if wires.len() == levels {
+            return Ok(wires);
+        }
+        match wires[..] {
+            [all] => Ok(vec![all; levels]),
+            _ => {
+                let problem = format!(
+                    "has {} rates, down has {levels} levels: give one, or one for each level",
+                    wires.len()
+                );
+                Err(spec.refuse("rate", problem).into())
+            }
+        }
+    }
+
+    fn with_rate(spec: &Spec, rate: &str) -> Result<Wire, FabricError> {
+        let rate = rate.parse().map_err(|error| spec.refuse("rate", error))?;
         let duplexes = [("full", Duplex::Full), ("half", Duplex::Half)];
         Ok(Wire {
             link: Link {
@@ -70,9 +103,26 @@ impl Wire {
 
     /// Adds what [`Wire::parse`] reads.
     pub(super) fn spell(&self, spec: Spec) -> Spec {
-        let mut spec = spec
-            .with("rate", self.link.rate)
-            .with("latency", self.link.latency);
+        self.spell_with(spec, self.link.rate.to_string())
+    }
+
+    /// Adds what [`Wire::parse_levels`] reads.
+    pub(super) fn spell_levels(wires: &[Wire], spec: Spec) -> Spec {
+        let Some(first) = wires.first() else {
+            return spec;
+        };
+        let rates: Vec<String> = wires
+            .iter()
+            .map(|wire| wire.link.rate.to_string())
+            .collect();
+        if wires.iter().all(|wire| wire == first) {
+            return first.spell(spec);
+        }
+        first.spell_with(spec, rates.join("x"))
+    }
+
+    fn spell_with(&self, spec: Spec, rate: String) -> Spec {
+        let mut spec = spec.with("rate", rate).with("latency", self.link.latency);
         if self.duplex == Duplex::Half {
             spec = spec.with("duplex", "half");
         }
@@ -85,7 +135,7 @@ impl Wire {
     /// The links of a class of cables, by its options `CLASS_rate` and `CLASS_latency`.
     pub(super) fn class(&self, spec: &Spec, class: &str) -> Result<Link, FabricError> {
         Ok(Link {
-            rate: rate_or(spec, &format!("{class}_rate"), Some(self.link.rate))?,
+            rate: rate_or(spec, &format!("{class}_rate"), self.link.rate)?,
             latency: time_or(spec, &format!("{class}_latency"), self.link.latency)?,
             sharing: self.link.sharing,
         })
@@ -282,13 +332,10 @@ pub(super) fn sharing_name(sharing: Sharing) -> &'static str {
     }
 }
 
-fn rate_or(spec: &Spec, key: &str, default: Option<Rate>) -> Result<Rate, SpecError> {
-    match (spec.option(key), default) {
-        (None, Some(rate)) => Ok(rate),
-        (value, _) => value
-            .unwrap_or("")
-            .parse()
-            .map_err(|error| spec.refuse(key, error)),
+fn rate_or(spec: &Spec, key: &str, default: Rate) -> Result<Rate, SpecError> {
+    match spec.option(key) {
+        None => Ok(default),
+        Some(value) => value.parse().map_err(|error| spec.refuse(key, error)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Electrical fabrics: links, routes and spellings against formulas, searches and SimGrid's routes.
 
 mod arrangements;
+mod bisection;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -326,6 +327,11 @@ fn rates_and_latencies_are_those_of_the_class() {
 #[test]
 fn impossible_fabrics_are_refused_with_a_hint() {
     for (spelling, hint) in [
+        (
+            "fat_tree:down=4x4,up=1x4,rate=1Gb/sx2Gb/sx3Gb/s",
+            "has 3 rates, down has 2 levels",
+        ),
+        ("fat_tree:down=4x4,up=1x4,rate=1Gb/sxfast", "`fast`"),
         ("crossbar:rate=1Gb/s", "needs ranks="),
         ("crossbar:ranks=0", "from 1 to 1048576"),
         ("crossbar:ranks=4,rate=-1Gb/s", "is not a rate"),
