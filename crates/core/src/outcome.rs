@@ -97,6 +97,8 @@ pub struct Flowing {
     pub settings: Vec<Setting>,
     /// Use of the links over time.
     pub profile: Profile,
+    /// Use of each link over time, where it was asked for.
+    pub link_use: Option<LinkUse>,
 }
 
 /// No link, or no flow, in a column of [`FlowColumns`].
@@ -124,6 +126,17 @@ pub struct Profile {
     pub share: Vec<f64>,
 }
 
+/// The use of each link over time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LinkUse {
+    /// The length of a bin.
+    pub bin: Time,
+    /// Bins of each link. The last one ends at or after the end of the run.
+    pub bins: usize,
+    /// Bytes carried, at `link * bins + bin`; over the length of a bin, the mean rate in it.
+    pub bytes: Vec<f64>,
+}
+
 /// A setting that differs from the plain model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
@@ -148,6 +161,8 @@ pub struct FluidOutcome {
     pub flows: FlowColumns,
     /// Per link of the network: time with a flow on it, and bytes.
     pub links: LinkColumns,
+    /// Use of each link over time, where it was asked for.
+    pub link_use: Option<LinkUse>,
     /// Per link: bytes over what its rate would have carried in the whole time, 0 to 1. On a link
     /// of which each flow has the whole rate it may be more.
     pub utilisation: Vec<f64>,

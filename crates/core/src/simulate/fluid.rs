@@ -89,12 +89,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod classes;
 mod endpoint;
 mod engine;
 mod flows;
 mod ledger;
+mod meter;
 mod plan;
 mod queue;
+mod schedule;
 mod shares;
 mod steps;
 mod times;
@@ -116,7 +119,8 @@ use flows::Dependencies;
 pub use flows::{Flow, Flows};
 use ledger::Ledger;
 pub use plan::simulate_plan;
-use steps::{ScheduledSteps, Stepped};
+use schedule::ScheduledSteps;
+use steps::Stepped;
 pub use steps::{StepFlow, Steps};
 pub use times::{MessageTime, message_times};
 
@@ -180,6 +184,9 @@ pub enum FluidError {
     /// More flows than 32 bits count.
     #[error("too many flows: they are numbered with 32 bits")]
     TooMany,
+    /// The use of links is to be kept in bins of no length.
+    #[error("a bin of link use must take some time; give a bin such as 1us")]
+    Bin,
     /// A time or size left 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
@@ -299,6 +306,10 @@ pub struct Options {
     /// Whether to keep start, end, bottleneck and predecessor of each flow (28 bytes each), and
     /// with them the critical path.
     pub record_flows: bool,
+    /// Whether to keep the use of each link over time, in bins of this length. Bins that would
+    /// take more than 128 MiB together become twice as long, as often as needed. Repeated steps are
+    /// not replayed then.
+    pub link_bin: Option<Time>,
 }
 
 impl Default for Options {
@@ -308,6 +319,7 @@ impl Default for Options {
             endpoint: None,
             background: Vec::new(),
             record_flows: true,
+            link_bin: None,
         }
     }
 }
@@ -374,7 +386,7 @@ pub fn simulate_flows(
 ) -> Result<FluidOutcome, FluidError> {
     check_background(network, options)?;
     let mut program = Dependencies::new(flows, network.ranks())?;
-    let mut engine = Engine::new(network, options);
+    let mut engine = Engine::new(network, options)?;
     engine.run(&mut program)?;
     let counts = (flows.len() as u64, 0);
     outcome(network, options, "dependencies", engine.ledger, counts)
@@ -394,9 +406,10 @@ pub fn simulate_steps(
     let eager = options
         .endpoint
         .map(|endpoint| endpoint.eager_threshold.get());
-    let may_replay = options.endpoint.is_none() && options.background.is_empty();
+    let plain = options.endpoint.is_none() && options.background.is_empty();
+    let may_replay = plain && options.link_bin.is_none();
     let mut program = Stepped::new(steps, network.ranks(), rule, eager, may_replay);
-    let mut engine = Engine::new(network, options);
+    let mut engine = Engine::new(network, options)?;
     engine.run(&mut program)?;
     let mut ledger = engine.ledger;
     let counts = program.close(&mut ledger);
@@ -439,6 +452,7 @@ fn outcome(
         flow_count,
         flows: columns.flows,
         links: columns.links,
+        link_use: columns.link_use,
         utilisation: columns.utilisation,
         most_loaded_link: columns.most_loaded_link,
         ranks: columns.ranks,

@@ -159,6 +159,17 @@ const OWN: &[SettingRecord] = &[
             |method| !method.background.is_empty() || !method.fluid.background.is_empty(),
         ),
     },
+    SettingRecord {
+        name: "link_bin",
+        summary: "Keep what each link carries over time, in bins of this length, such as 10us",
+        default: "none",
+        simulators: &["fluid"],
+        apply: |method, text| {
+            method.fluid.link_bin = link_bin(text)?;
+            Ok(())
+        },
+        given: |method| method.fluid.link_bin.is_some(),
+    },
 ];
 
 impl Method {
@@ -237,6 +248,14 @@ pub(super) fn simulator(name: &str) -> Result<&'static str, SimulationError> {
             name: name.into(),
             hint: suggest(name, SIMULATORS.iter().map(|record| record.name)),
         })
+}
+
+/// The length of a bin; `none` for no bins.
+fn link_bin(text: &str) -> Result<Option<Time>, SimulationError> {
+    if same_name(text, "none") {
+        return Ok(None);
+    }
+    Ok(Some(text.parse()?))
 }
 
 /// The costs at the ends that a spelling names; `none` for the plain model.

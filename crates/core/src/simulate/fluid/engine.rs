@@ -3,17 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rustc_hash::FxHashMap;
-
+use super::classes::Classes;
 use super::endpoint::Endpoints;
 use super::ledger::{Ledger, bytes_per_ps, to_time};
-use super::queue::Queue;
-use super::shares::Shares;
-use super::{FluidError, Options, Weights};
-use crate::network::{Network, Sharing};
-
-/// Classes without flows are kept, for the next flow of the same pair of ranks, up to this many.
-const KEPT_CLASSES: usize = 4096;
+use super::meter::Meter;
+use super::{FluidError, Options};
+use crate::network::Network;
 
 /// Instants that near to one another are one instant (see [`super`]).
 fn window(instant: f64) -> f64 {
@@ -56,34 +51,6 @@ pub(super) trait Program {
     ) -> Result<f64, FluidError>;
 }
 
-/// Flows of one pair of ranks, all with one weight, hence with one rate.
-struct Class {
-    pair: (u32, u32),
-    weight: f64,
-    /// The least rate that is private to each flow: its cap, links that it does not share.
-    limit: f64,
-    latency: f64,
-    /// Links of which each flow has the whole rate.
-    unshared: Vec<u32>,
-    shared: u32,
-    /// Whether every flow of the pair joins it.
-    common: bool,
-    /// Bytes that a flow of the class has moved since the class got its first flow.
-    served: f64,
-    since: f64,
-    /// Of one flow, bytes per ps.
-    rate: f64,
-    flowing: f64,
-    /// Bytes moved that the links do not know of yet.
-    moved: u64,
-    /// By the value of `served` at which they end.
-    members: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Whether its rate must be looked at again.
-    stale: bool,
-    /// Messages launched and not received, and background flows.
-    users: u32,
-}
-
 struct UnderWay {
     message: Message,
     class: u32,
@@ -105,51 +72,44 @@ enum Alarm {
 
 /// An engine between two instants.
 pub(super) struct Engine<'a> {
-    network: &'a dyn Network,
     options: &'a Options,
-    shares: Shares,
-    classes: Vec<Class>,
-    by_pair: FxHashMap<(u32, u32), u32>,
-    keep_limit: usize,
+    classes: Classes<'a>,
     under_way: Vec<UnderWay>,
     free_places: Vec<u32>,
     active: usize,
-    ends: Queue,
     alarms: BinaryHeap<Reverse<(u64, u64, Alarm)>>,
     alarms_set: u64,
     endpoints: Option<Endpoints>,
-    stale: Vec<u32>,
     events: Vec<Event>,
-    route: Vec<u32>,
+    /// The class of each background flow under way.
     background: Vec<u32>,
     pub(super) ledger: Ledger,
 }
 
 impl<'a> Engine<'a> {
-    pub(super) fn new(network: &'a dyn Network, options: &'a Options) -> Engine<'a> {
-        let capacities = network.links().iter().map(|link| bytes_per_ps(link.rate));
-        Engine {
-            network,
+    /// # Errors
+    /// A bin without length.
+    pub(super) fn new(
+        network: &'a dyn Network,
+        options: &'a Options,
+    ) -> Result<Engine<'a>, FluidError> {
+        let links = network.links().len();
+        let meter = options.link_bin.map(|bin| Meter::new(links, bin));
+        Ok(Engine {
             options,
-            shares: Shares::new(capacities),
-            classes: Vec::new(),
-            by_pair: FxHashMap::default(),
-            keep_limit: KEPT_CLASSES,
+            classes: Classes::new(network, options.weights),
             under_way: Vec::new(),
             free_places: Vec::new(),
             active: 0,
-            ends: Queue::default(),
             alarms: BinaryHeap::new(),
             alarms_set: 0,
             endpoints: options
                 .endpoint
                 .map(|model| Endpoints::new(model, network.ranks())),
-            stale: Vec::new(),
             events: Vec::new(),
-            route: Vec::new(),
             background: vec![u32::MAX; options.background.len()],
-            ledger: Ledger::new(network, options.record_flows),
-        }
+            ledger: Ledger::new(network, options.record_flows, meter.transpose()?),
+        })
     }
 
     /// Runs a program to its end.
@@ -173,7 +133,7 @@ impl<'a> Engine<'a> {
             }
         }
         let mut now = 0.0;
-        let (mut ready, mut events, mut classes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ready, mut events, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             let quiet = self.active == 0;
             now = program.advance(now, &events, quiet, &mut ready, &mut self.ledger)?;
@@ -186,23 +146,23 @@ impl<'a> Engine<'a> {
                     self.end_all_background(now);
                     return Ok(());
                 }
-                self.settle(now, &mut classes);
+                self.settle(now);
                 now = self.next_instant(now)?;
                 self.ledger.flow_until(now);
                 self.ring(now)?;
-                self.finish(now, &mut classes)?;
+                self.finish(now, &mut ended)?;
             }
             std::mem::swap(&mut events, &mut self.events);
             events.sort_unstable_by_key(|event| event.flow);
         }
     }
 
-    fn next_instant(&self, now: f64) -> Result<f64, FluidError> {
+    fn next_instant(&mut self, now: f64) -> Result<f64, FluidError> {
         let alarm = self
             .alarms
             .peek()
             .map(|Reverse((bits, _, _))| f64::from_bits(*bits));
-        let end = self.ends.first();
+        let end = self.classes.next_end();
         let next = match (alarm, end) {
             (Some(alarm), Some(end)) => alarm.min(end),
             (one, other) => one.or(other).unwrap_or(f64::INFINITY),
@@ -273,10 +233,14 @@ impl<'a> Engine<'a> {
     /// A message starts: what its sender does, then the latency.
     fn launch(&mut self, place: u32, now: f64) -> Result<(), FluidError> {
         let message = self.under_way[place as usize].message;
-        let class = self.class_of(&message)?;
+        let mut cap = message.cap;
+        if let Some(endpoints) = &self.endpoints {
+            cap = cap.min(endpoints.rate());
+        }
+        let pair = (message.source, message.destination);
+        let class = self.classes.enter(pair, cap)?;
         self.under_way[place as usize].class = class;
-        self.classes[class as usize].users += 1;
-        let latency = self.classes[class as usize].latency;
+        let latency = self.classes.latency(class);
         let mut join = now + latency;
         if let Some(endpoints) = &mut self.endpoints {
             let (sent, injected) = endpoints.send(&message, now, latency);
@@ -295,42 +259,13 @@ impl<'a> Engine<'a> {
     /// A message's first bit has arrived: it takes its share.
     fn join(&mut self, place: u32, now: f64) -> Result<(), FluidError> {
         let UnderWay { message, class, .. } = self.under_way[place as usize];
-        let state = &mut self.classes[class as usize];
-        let bounded = state.shared > 0 || state.limit.is_finite();
-        if message.bytes == 0 || !bounded {
+        if message.bytes == 0 || !self.classes.is_bounded(class) {
             return self.arrive(place, now);
         }
-        self.add_member(class, message.bytes as f64, place, now);
+        let bytes = Some(message.bytes);
+        self.classes
+            .join(class, bytes, place, now, &mut self.ledger);
         Ok(())
-    }
-
-    fn add_member(&mut self, class: u32, bytes: f64, place: u32, now: f64) {
-        let state = &mut self.classes[class as usize];
-        state.serve(now);
-        let first = state.members.is_empty();
-        let target = state.served + bytes;
-        state.members.push(Reverse((target.to_bits(), place)));
-        if first {
-            for link in self
-                .shares
-                .route(class)
-                .chain(state.unshared.iter().copied())
-            {
-                self.ledger.occupy(link, now);
-            }
-        }
-        self.reweigh(class);
-    }
-
-    /// Tells the shares how many flows a class has now.
-    fn reweigh(&mut self, class: u32) {
-        let state = &mut self.classes[class as usize];
-        let weight = state.weight * state.members.len() as f64;
-        self.shares.set_weight(class, weight);
-        if !state.stale {
-            state.stale = true;
-            self.stale.push(class);
-        }
     }
 
     /// A message's last bit has left the network.
@@ -360,269 +295,62 @@ impl<'a> Engine<'a> {
         self.ledger.end(message.flow, ends, message.bytes, now)?;
         self.active -= 1;
         self.free_places.push(place);
-        self.leave(class);
+        self.classes.leave(class);
         Ok(())
     }
 
     /// Brings the rates up to date after all starts and ends of an instant.
-    fn settle(&mut self, now: f64, changed: &mut Vec<u32>) {
-        changed.clear();
-        self.shares.settle(changed);
-        for &class in changed.iter() {
-            self.classes[class as usize].stale = false;
-        }
-        for at in 0..self.stale.len() {
-            let class = self.stale[at];
-            if std::mem::take(&mut self.classes[class as usize].stale) {
-                changed.push(class);
-            }
-        }
-        self.stale.clear();
-        for &class in changed.iter() {
-            self.update(class, now);
-        }
-    }
-
-    /// Takes over a class's rate from the shares.
-    fn update(&mut self, class: u32, now: f64) {
-        let state = &mut self.classes[class as usize];
-        let Some(&Reverse((target, _))) = state.members.peek() else {
-            self.ends.remove(class);
-            self.ledger.flowing -= state.flowing;
-            state.flowing = 0.0;
+    fn settle(&mut self, now: f64) {
+        self.classes.settle(now, &mut self.ledger);
+        if !self.ledger.records_flows() {
             return;
-        };
-        state.serve(now);
-        state.rate = if state.shared == 0 {
-            state.limit
-        } else {
-            self.shares.level(class) * state.weight
-        };
-        let left = f64::from_bits(target) - state.served;
-        let end = now + (left / state.rate).max(0.0);
-        if end.is_finite() {
-            self.ends.set(class, end);
         }
-        let flowing = state.rate * f64::from(state.shared) * state.members.len() as f64;
-        self.ledger.flowing += flowing - state.flowing;
-        state.flowing = flowing;
-        if self.ledger.records_flows() {
-            let unshared = state.unshared.iter().copied();
-            let bottleneck = if state.shared == 0 {
-                // The slowest of its own links, unless the flow's cap is slower still.
-                let rate = |link: u32| bytes_per_ps(self.network.links()[link as usize].rate);
-                unshared.into_iter().find(|&link| rate(link) <= state.limit)
-            } else {
-                self.shares.bottleneck(class)
-            };
-            for Reverse((_, place)) in &state.members {
-                if let Some(under_way) = self.under_way.get(*place as usize) {
+        for &class in self.classes.changed() {
+            let (rate, bottleneck) = self.classes.rate(class);
+            for place in self.classes.members(class) {
+                if let Some(under_way) = self.under_way.get(place as usize) {
                     let flow = under_way.message.flow;
-                    self.ledger.rate(flow, state.rate, bottleneck);
+                    self.ledger.rate(flow, rate, bottleneck);
                 }
             }
         }
     }
 
     /// Ends every flow whose last byte moves at this instant.
-    fn finish(&mut self, now: f64, classes: &mut Vec<u32>) -> Result<(), FluidError> {
-        classes.clear();
+    fn finish(&mut self, now: f64, ended: &mut Vec<u32>) -> Result<(), FluidError> {
         let limit = now + window(now);
-        self.ends.take_until(limit, classes);
-        classes.sort_unstable();
-        for &class in classes.iter() {
-            let state = &mut self.classes[class as usize];
-            state.serve(now);
-            let reach = state.served + (limit - now) * state.rate;
-            let mut first = true;
-            while let Some(&Reverse((target, place))) = self.classes[class as usize].members.peek()
-            {
-                if !first && f64::from_bits(target) > reach {
-                    break;
-                }
-                first = false;
-                let state = &mut self.classes[class as usize];
-                state.members.pop();
-                state.moved += self.under_way[place as usize].message.bytes;
-                if state.members.is_empty() {
-                    self.vacate(class, now);
-                }
-                self.reweigh(class);
-                self.arrive(place, now)?;
-            }
+        self.classes.finish(now, limit, ended, &mut self.ledger);
+        for place in ended.drain(..) {
+            self.arrive(place, now)?;
         }
         Ok(())
-    }
-
-    /// A class has lost its last flow.
-    fn vacate(&mut self, class: u32, now: f64) {
-        let state = &mut self.classes[class as usize];
-        let moved = std::mem::take(&mut state.moved);
-        state.served = 0.0;
-        state.rate = 0.0;
-        self.ledger.flowing -= std::mem::take(&mut state.flowing);
-        let state = &self.classes[class as usize];
-        for link in self
-            .shares
-            .route(class)
-            .chain(state.unshared.iter().copied())
-        {
-            self.ledger.vacate(link, now, moved);
-        }
-    }
-
-    /// The class of a message: that of its pair of ranks, or its own if it has a cap.
-    fn class_of(&mut self, message: &Message) -> Result<u32, FluidError> {
-        let mut cap = message.cap;
-        if let Some(endpoints) = &self.endpoints {
-            cap = cap.min(endpoints.rate());
-        }
-        let pair = (message.source, message.destination);
-        if cap.is_infinite()
-            && let Some(&class) = self.by_pair.get(&pair)
-        {
-            return Ok(class);
-        }
-        if self.by_pair.len() > self.keep_limit {
-            self.forget_idle();
-        }
-        self.new_class(pair, cap, cap.is_infinite())
-    }
-
-    fn new_class(&mut self, pair: (u32, u32), cap: f64, common: bool) -> Result<u32, FluidError> {
-        self.route.clear();
-        self.network.route(pair.0, pair.1, &mut self.route);
-        let links = self.network.links();
-        if let Some(&link) = self
-            .route
-            .iter()
-            .find(|&&link| link as usize >= links.len())
-        {
-            return Err(FluidError::Link {
-                link,
-                source_rank: pair.0,
-                destination: pair.1,
-            });
-        }
-        let latency = self
-            .route
-            .iter()
-            .map(|&link| links[link as usize].latency.ps() as f64)
-            .sum();
-        let mut unshared = Vec::new();
-        let mut limit = cap;
-        self.route.retain(|&link| {
-            let shared = links[link as usize].sharing == Sharing::Shared;
-            if !shared {
-                unshared.push(link);
-                limit = limit.min(bytes_per_ps(links[link as usize].rate));
-            }
-            shared
-        });
-        let slowest = self
-            .route
-            .iter()
-            .map(|&link| bytes_per_ps(links[link as usize].rate))
-            .fold(f64::INFINITY, f64::min);
-        let own_link = if self.route.is_empty() || limit >= slowest {
-            f64::INFINITY
-        } else {
-            limit
-        };
-        let common = common && own_link.is_infinite();
-        let class = self.shares.add_class(&self.route, own_link);
-        let state = Class {
-            pair,
-            weight: match self.options.weights {
-                Weights::InverseLatency if latency > 0.0 => 1.0 / latency,
-                _ => 1.0,
-            },
-            limit,
-            latency,
-            unshared,
-            shared: self.route.len() as u32,
-            common,
-            served: 0.0,
-            since: 0.0,
-            rate: 0.0,
-            flowing: 0.0,
-            moved: 0,
-            members: BinaryHeap::new(),
-            stale: false,
-            users: 0,
-        };
-        if class as usize == self.classes.len() {
-            self.classes.push(state);
-        } else {
-            self.classes[class as usize] = state;
-        }
-        if common {
-            self.by_pair.insert(pair, class);
-        }
-        Ok(class)
-    }
-
-    /// A class has one user less; the last one takes a class that is not common with it.
-    fn leave(&mut self, class: u32) {
-        let state = &mut self.classes[class as usize];
-        state.users -= 1;
-        if state.users == 0 && !state.common {
-            self.shares.remove_class(class);
-        }
-    }
-
-    /// Forgets the classes without flows, so that ever new pairs of ranks do not pile up.
-    fn forget_idle(&mut self) {
-        for class in 0..self.classes.len() as u32 {
-            let state = &mut self.classes[class as usize];
-            if state.common && state.users == 0 {
-                state.common = false;
-                self.by_pair.remove(&state.pair);
-                self.shares.remove_class(class);
-            }
-        }
-        self.keep_limit = KEPT_CLASSES.max(2 * self.by_pair.len());
     }
 
     fn begin_background(&mut self, index: u32, now: f64) -> Result<(), FluidError> {
         let flow = &self.options.background[index as usize];
         let cap = flow.rate.map_or(f64::INFINITY, bytes_per_ps);
-        let class = self.new_class((flow.source, flow.destination), cap, false)?;
-        let state = &mut self.classes[class as usize];
-        state.users = 1;
+        let pair = (flow.source, flow.destination);
+        let class = self.classes.enter_alone(pair, cap)?;
         // Without a link or a cap it would be infinitely fast, and would load nothing.
-        if state.shared > 0 || state.limit.is_finite() {
+        if self.classes.is_bounded(class) {
             self.background[index as usize] = class;
-            self.add_member(class, f64::INFINITY, u32::MAX, now);
+            let place = u32::MAX;
+            self.classes.join(class, None, place, now, &mut self.ledger);
         }
         Ok(())
     }
 
     fn end_background(&mut self, index: u32, now: f64) {
         let class = std::mem::replace(&mut self.background[index as usize], u32::MAX);
-        if class == u32::MAX {
-            return;
+        if class != u32::MAX {
+            self.classes.stop(class, now, &mut self.ledger);
+            self.classes.leave(class);
         }
-        let state = &mut self.classes[class as usize];
-        state.serve(now);
-        state.moved = state.served.round() as u64;
-        state.members.clear();
-        self.vacate(class, now);
-        self.reweigh(class);
-        self.leave(class);
     }
 
     fn end_all_background(&mut self, now: f64) {
         for index in 0..self.background.len() as u32 {
             self.end_background(index, now);
         }
-    }
-}
-
-impl Class {
-    /// Brings the bytes moved up to `now`, at the rate since the last call.
-    fn serve(&mut self, now: f64) {
-        self.served += self.rate * (now - self.since);
-        self.since = now;
     }
 }

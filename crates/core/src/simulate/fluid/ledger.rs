@@ -1,8 +1,9 @@
 //! What a run writes down: per link, rank and flow, and the use of the links over time.
 
 use super::FluidError;
+use super::meter::Meter;
 use crate::network::{Network, Sharing};
-use crate::outcome::{Critical, FlowColumns, LinkColumns, NONE, Profile, RankColumns};
+use crate::outcome::{Critical, FlowColumns, LinkColumns, LinkUse, NONE, Profile, RankColumns};
 use crate::units::{Rate, Time, UnitError};
 
 /// Bins of a [`Profile`], at most.
@@ -26,7 +27,7 @@ pub(super) fn bytes_per_ps(rate: Rate) -> f64 {
 }
 
 #[derive(Clone, Default)]
-struct LinkUse {
+struct LinkTotals {
     bytes: u64,
     busy: f64,
     /// Classes on the link now.
@@ -55,13 +56,13 @@ pub(super) struct Stretch {
 /// Where a stretch began.
 struct Snapshot {
     begin: f64,
-    links: Vec<LinkUse>,
+    links: Vec<LinkTotals>,
     flowing: Vec<(f64, f64, f64)>,
 }
 
 /// Sums and columns of a run.
 pub(super) struct Ledger {
-    links: Vec<LinkUse>,
+    links: Vec<LinkTotals>,
     sent: Vec<u64>,
     received: Vec<u64>,
     finish: Vec<f64>,
@@ -74,15 +75,16 @@ pub(super) struct Ledger {
     /// Up to where `bins` has been filled.
     written: f64,
     snapshot: Option<Snapshot>,
+    meter: Option<Meter>,
     pub(super) last_end: f64,
     pub(super) last_flow: u32,
 }
 
 impl Ledger {
-    pub(super) fn new(network: &dyn Network, record_flows: bool) -> Ledger {
+    pub(super) fn new(network: &dyn Network, record_flows: bool, meter: Option<Meter>) -> Ledger {
         let ranks = network.ranks() as usize;
         Ledger {
-            links: vec![LinkUse::default(); network.links().len()],
+            links: vec![LinkTotals::default(); network.links().len()],
             sent: vec![0; ranks],
             received: vec![0; ranks],
             finish: vec![0.0; ranks],
@@ -92,6 +94,7 @@ impl Ledger {
             flowing: 0.0,
             written: 0.0,
             snapshot: None,
+            meter,
             last_end: 0.0,
             last_flow: NONE,
         }
@@ -110,13 +113,32 @@ impl Ledger {
         link.present += 1;
     }
 
-    /// A class of flows has left a link after moving so many bytes over it.
-    pub(super) fn vacate(&mut self, link: u32, now: f64, bytes: u64) {
-        let link = &mut self.links[link as usize];
+    /// A class of flows has left a link after moving so many bytes over it, last at this rate.
+    pub(super) fn vacate(&mut self, index: u32, now: f64, bytes: u64, rate: f64) {
+        let link = &mut self.links[index as usize];
         link.present -= 1;
         link.bytes += bytes;
         if link.present == 0 {
             link.busy += now - link.since;
+        }
+        if let Some(meter) = &mut self.meter {
+            if link.present == 0 {
+                meter.clear(index, now);
+            } else {
+                meter.change(index, -rate, now);
+            }
+        }
+    }
+
+    /// Whether [`Ledger::change_rate`] is of use.
+    pub(super) fn meters_links(&self) -> bool {
+        self.meter.is_some()
+    }
+
+    /// A class of flows uses so much more of a link's rate from now on (bytes per ps).
+    pub(super) fn change_rate(&mut self, link: u32, change: f64, now: f64) {
+        if let Some(meter) = &mut self.meter {
+            meter.change(link, change, now);
         }
     }
 
@@ -309,6 +331,11 @@ impl Ledger {
         let finish: Result<Vec<Time>, FluidError> =
             self.finish.iter().copied().map(to_time).collect();
         let log = self.flows.take().unwrap_or_default();
+        let link_use = self
+            .meter
+            .take()
+            .map(|meter| meter.close(end))
+            .transpose()?;
         Ok(Columns {
             time: to_time(end)?,
             critical_path: critical_path(&log, self.last_flow),
@@ -319,6 +346,7 @@ impl Ledger {
                 waited_for: log.waited_for,
             },
             links,
+            link_use,
             most_loaded_link: most_loaded(&utilisation),
             utilisation,
             ranks: RankColumns {
@@ -339,6 +367,7 @@ pub(super) struct Columns {
     pub(super) time: Time,
     pub(super) flows: FlowColumns,
     pub(super) links: LinkColumns,
+    pub(super) link_use: Option<LinkUse>,
     pub(super) utilisation: Vec<f64>,
     pub(super) most_loaded_link: Option<u32>,
     pub(super) ranks: RankColumns,

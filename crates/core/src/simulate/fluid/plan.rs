@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::steps::Messages;
+use super::schedule::Messages;
 use super::{Options, StartRule, simulate_schedule};
 use crate::network::Network;
 use crate::outcome::{Critical, FlowColumns, Flowing, NONE, Outcome, SlotColumns};
@@ -62,6 +62,7 @@ pub fn simulate_plan(
             link_utilisation: fluid.utilisation,
             settings: fluid.settings,
             profile: fluid.profile,
+            link_use: fluid.link_use,
         }),
         critical_path,
         packets: None,

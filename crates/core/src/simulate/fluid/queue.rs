@@ -6,70 +6,101 @@ const ARITY: usize = 4;
 const ABSENT: u32 = u32::MAX;
 
 /// Keys 0, 1, 2, ... with an instant each (ps), the earliest first.
+///
+/// An entry's instant is never later than its key's; one that is earlier is put right when it comes
+/// to the front. So an instant that moves back costs nothing until then.
 #[derive(Default)]
 pub(super) struct Queue {
     entries: Vec<(f64, u32)>,
-    /// By key: where its entry stands.
-    place: Vec<u32>,
+    keys: Vec<Key>,
+}
+
+#[derive(Clone, Copy)]
+struct Key {
+    instant: f64,
+    /// That of its entry.
+    queued: f64,
+    /// Where its entry stands.
+    place: u32,
 }
 
 impl Queue {
     /// The earliest instant.
-    pub(super) fn first(&self) -> Option<f64> {
-        self.entries.first().map(|&(instant, _)| instant)
+    pub(super) fn first(&mut self) -> Option<f64> {
+        loop {
+            let &(queued, key) = self.entries.first()?;
+            let instant = self.keys[key as usize].instant;
+            if instant <= queued {
+                return Some(instant);
+            }
+            self.put_right(0);
+        }
+    }
+
+    /// Gives the entry at a place its key's instant.
+    fn put_right(&mut self, place: usize) {
+        let key = &mut self.keys[self.entries[place].1 as usize];
+        key.queued = key.instant;
+        self.entries[place].0 = key.instant;
+        self.sink(place);
     }
 
     /// Sets the instant of a key, whether or not it has one.
     pub(super) fn set(&mut self, key: u32, instant: f64) {
-        if key as usize >= self.place.len() {
-            self.place.resize(key as usize + 1, ABSENT);
+        if key as usize >= self.keys.len() {
+            let none = Key {
+                instant: 0.0,
+                queued: 0.0,
+                place: ABSENT,
+            };
+            self.keys.resize(key as usize + 1, none);
         }
-        let place = self.place[key as usize];
-        if place == ABSENT {
+        let state = &mut self.keys[key as usize];
+        state.instant = instant;
+        if state.place == ABSENT {
+            state.queued = instant;
             self.entries.push((instant, key));
             self.rise(self.entries.len() - 1);
-            return;
-        }
-        let earlier = instant < self.entries[place as usize].0;
-        self.entries[place as usize].0 = instant;
-        if earlier {
-            self.rise(place as usize);
-        } else {
-            self.sink(place as usize);
+        } else if instant < state.queued {
+            state.queued = instant;
+            let place = state.place as usize;
+            self.entries[place].0 = instant;
+            self.rise(place);
         }
     }
 
     /// Takes a key's instant away, if it has one.
     pub(super) fn remove(&mut self, key: u32) {
-        let Some(&place) = self.place.get(key as usize) else {
+        let Some(state) = self.keys.get_mut(key as usize) else {
             return;
         };
-        if place == ABSENT {
+        let place = std::mem::replace(&mut state.place, ABSENT) as usize;
+        if place == ABSENT as usize {
             return;
         }
-        self.place[key as usize] = ABSENT;
         let last = self.entries.pop();
-        let place = place as usize;
         if let Some(entry) = last
             && place < self.entries.len()
         {
-            self.entries[place] = entry;
-            self.place[entry.1 as usize] = place as u32;
+            self.put(place, entry);
             self.rise(place);
-            self.sink(self.place[entry.1 as usize] as usize);
+            self.sink(self.keys[entry.1 as usize].place as usize);
         }
     }
 
     /// Moves all keys whose instant is not after `limit` to `keys`, in no particular order.
     pub(super) fn take_until(&mut self, limit: f64, keys: &mut Vec<u32>) {
         let before = keys.len();
-        // They are a tree of their own at the top of the heap.
+        // Entries until `limit` are a tree of their own at the top of the heap.
         let mut open: Vec<u32> = Vec::new();
         if self.first().is_some_and(|instant| instant <= limit) {
             open.push(0);
         }
         while let Some(place) = open.pop() {
-            keys.push(self.entries[place as usize].1);
+            let key = self.entries[place as usize].1;
+            if self.keys[key as usize].instant <= limit {
+                keys.push(key);
+            }
             let children = place as usize * ARITY + 1;
             for child in children..(children + ARITY).min(self.entries.len()) {
                 if self.entries[child].0 <= limit {
@@ -85,13 +116,13 @@ impl Queue {
             return;
         }
         for &key in &keys[before..] {
-            self.place[key as usize] = ABSENT;
+            self.keys[key as usize].place = ABSENT;
         }
-        let place = &self.place;
+        let states = &self.keys;
         self.entries
-            .retain(|&(_, key)| place[key as usize] != ABSENT);
+            .retain(|&(_, key)| states[key as usize].place != ABSENT);
         for at in 0..self.entries.len() {
-            self.place[self.entries[at].1 as usize] = at as u32;
+            self.keys[self.entries[at].1 as usize].place = at as u32;
         }
         for at in (0..self.entries.len()).rev() {
             self.sink(at);
@@ -134,6 +165,6 @@ impl Queue {
 
     fn put(&mut self, at: usize, entry: (f64, u32)) {
         self.entries[at] = entry;
-        self.place[entry.1 as usize] = at as u32;
+        self.keys[entry.1 as usize].place = at as u32;
     }
 }

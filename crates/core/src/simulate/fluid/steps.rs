@@ -2,28 +2,19 @@
 //!
 //! Ranks may be in different steps, so only those steps are in memory that some rank is in. A rank's
 //! flows of one step are a *group*; the groups of a rank follow one another.
-//!
-//! **Replaying.** When every flow begun so far has ended, nothing of the past bears on the future but
-//! the instant: links are free, all ranks may go on. If the next step then has the same flows (ends
-//! and sizes, in order) as an earlier step that began and ended so, with no flow of another step
-//! beside it, it takes exactly as long and uses links in the same way, shifted in time. The second
-//! time such a step comes it is simulated once more and written down; from the third on it is
-//! replayed. (So steps that never come again cost no memory but a hash.)
+
+mod replay;
 
 use std::collections::VecDeque;
-use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use replay::{Replay, Watched};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::engine::{Event, Message, Program};
-use super::ledger::{Ledger, Stretch};
+use super::ledger::Ledger;
 use super::{FluidError, StartRule};
 use crate::outcome::NONE;
-use crate::schedule::{Action, Schedule};
-use crate::units::{Bytes, UnitError};
-
-/// Flows of written-down steps, at most.
-const REPLAY_FLOWS: usize = 1 << 20;
+use crate::units::UnitError;
 
 /// Bytes from one rank to another in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,97 +39,6 @@ pub trait Steps {
     fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError>;
 }
 
-/// The transfers of a schedule, for a collective of some size.
-pub(super) struct ScheduledSteps<'a> {
-    pub(super) schedule: &'a Schedule,
-    pub(super) size: Bytes,
-}
-
-impl Steps for ScheduledSteps<'_> {
-    fn steps(&self) -> usize {
-        self.schedule.steps()
-    }
-
-    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
-        let collective = &self.schedule.collective;
-        let uniform = collective.uniform_chunk_bytes(self.size);
-        let mut messages = Messages::of(self.schedule, step);
-        let before = flows.len();
-        for index in self.schedule.step(step) {
-            let count = self.schedule.count()[index];
-            let known = uniform.and_then(|chunk| chunk.get().checked_mul(u64::from(count)));
-            let bytes = match known {
-                Some(bytes) => bytes,
-                None => collective
-                    .range_bytes(self.size, self.schedule.chunk()[index], count)?
-                    .get(),
-            };
-            if let Some(message) = messages.earlier(index) {
-                let whole: &mut u64 = &mut flows[before + message].bytes;
-                *whole = whole
-                    .checked_add(bytes)
-                    .ok_or_else(|| UnitError::Overflow {
-                        what: format!("a message of {whole} and {bytes} bytes"),
-                        smallest: "bytes",
-                    })?;
-                continue;
-            }
-            flows.push(StepFlow {
-                source: self.schedule.source()[index],
-                destination: self.schedule.destination()[index],
-                bytes,
-            });
-        }
-        Ok(())
-    }
-}
-
-/// The messages of a step: its transfers with the same source, destination and action are one, which
-/// takes the place of the first of them.
-pub(super) struct Messages<'a> {
-    schedule: &'a Schedule,
-    /// The number of each message by source, destination and action; none where no rank sends twice.
-    numbers: Option<FxHashMap<(u32, u32, Action), usize>>,
-    count: usize,
-}
-
-impl<'a> Messages<'a> {
-    pub(super) fn of(schedule: &'a Schedule, step: usize) -> Messages<'a> {
-        let mut sends = vec![false; schedule.collective.ranks() as usize];
-        let sources = &schedule.source()[schedule.step(step)];
-        let again = |&rank: &u32| {
-            let sends = sends.get_mut(rank as usize);
-            sends.is_some_and(|sends| std::mem::replace(sends, true))
-        };
-        let numbers = sources.iter().any(again).then(FxHashMap::default);
-        Messages {
-            schedule,
-            numbers,
-            count: 0,
-        }
-    }
-
-    /// The number, within the step, of the message that a transfer joins; none where it begins the
-    /// next one. The transfers of the step must come in order.
-    pub(super) fn earlier(&mut self, index: usize) -> Option<usize> {
-        let next = self.count;
-        if let Some(numbers) = &mut self.numbers {
-            let (source, destination) = (self.schedule.source(), self.schedule.destination());
-            let key = (
-                source[index],
-                destination[index],
-                self.schedule.action()[index],
-            );
-            let number = *numbers.entry(key).or_insert(next);
-            if number < next {
-                return Some(number);
-            }
-        }
-        self.count += 1;
-        None
-    }
-}
-
 /// A flow in memory.
 struct Loaded {
     flow: StepFlow,
@@ -160,29 +60,6 @@ struct Group {
     next: u32,
     /// Flows that may start only when this group's turn has come.
     waiting: Vec<u32>,
-}
-
-/// A step that is written down.
-struct Replay {
-    flows: Vec<StepFlow>,
-    duration: f64,
-    /// When each flow ended, after the beginning.
-    ends: Vec<f64>,
-    stretch: Stretch,
-    /// The flow with which the step began when it was written down.
-    first_flow: u32,
-    times: u64,
-    last_begin: f64,
-}
-
-/// A step that began when all was quiet, and which is to be written down.
-struct Watched {
-    hash: u64,
-    step: usize,
-    begin: f64,
-    flows: Vec<StepFlow>,
-    first_flow: u32,
-    ends: Vec<f64>,
 }
 
 /// Steps under way.
@@ -299,103 +176,6 @@ impl<'a> Stepped<'a> {
             return Err(FluidError::TooMany);
         }
         Ok(())
-    }
-
-    /// The written-down step with the buffer's flows.
-    fn find(&mut self) -> Option<u32> {
-        let equal = |replays: &[Replay], replay: u32, flows: &[StepFlow]| {
-            replays[replay as usize].flows == flows
-        };
-        if let Some(latest) = self.latest_replay
-            && equal(&self.replays, latest, &self.buffer)
-        {
-            return Some(latest);
-        }
-        if self.by_hash.is_empty() {
-            return None;
-        }
-        let found = self.by_hash.get(&hash(&self.buffer)).copied();
-        let found = found.filter(|&replay| equal(&self.replays, replay, &self.buffer));
-        self.latest_replay = found;
-        found
-    }
-
-    fn replay(&mut self, index: u32, now: f64, ledger: &mut Ledger) -> Result<f64, FluidError> {
-        let replay = &mut self.replays[index as usize];
-        replay.times += 1;
-        replay.last_begin = now;
-        self.replayed += 1;
-        let end = now + replay.duration;
-        ledger.replay_flowing(&replay.stretch, now, end);
-        let first = self.next_flow;
-        self.next_flow += replay.flows.len() as u32;
-        self.next_step += 1;
-        self.first_loaded = self.next_flow;
-        ledger.last_end = end;
-        if ledger.records_flows() {
-            // All flows of a step look back at the steps before, not at one another.
-            let replay = &self.replays[index as usize];
-            let before: Vec<u32> = replay
-                .flows
-                .iter()
-                .map(|flow| self.waited_for(flow, ledger))
-                .collect();
-            for (at, (flow, flow_end)) in replay.flows.iter().zip(&replay.ends).enumerate() {
-                let at = at as u32;
-                let span = (now, now + flow_end);
-                let waited_for = before[at as usize];
-                ledger.replay_flow(first + at, replay.first_flow + at, span, waited_for)?;
-                for rank in [flow.source, flow.destination] {
-                    let last = &mut self.last[rank as usize];
-                    if span.1 >= last.1 || last.0 < first {
-                        *last = (first + at, span.1);
-                    }
-                }
-            }
-        }
-        Ok(end)
-    }
-
-    /// Remembers the step in the buffer, and watches it if it has come before.
-    fn watch(&mut self, now: f64, ledger: &mut Ledger) {
-        let hash = hash(&self.buffer);
-        let again = !self.seen.insert(hash);
-        let room = self.replay_flows + self.buffer.len() <= REPLAY_FLOWS;
-        if again && room && !self.by_hash.contains_key(&hash) {
-            ledger.take_snapshot(now);
-            self.watched = Some(Watched {
-                hash,
-                step: self.next_step,
-                begin: now,
-                flows: self.buffer.clone(),
-                first_flow: self.next_flow,
-                ends: vec![0.0; self.buffer.len()],
-            });
-        }
-    }
-
-    /// Writes the watched step down, if it was alone.
-    fn write_down(&mut self, now: f64, ledger: &mut Ledger) {
-        let Some(watched) = self.watched.take() else {
-            return;
-        };
-        let Some(stretch) = ledger.stretch() else {
-            return;
-        };
-        if watched.step + 1 != self.next_step {
-            return;
-        }
-        self.replay_flows += watched.flows.len();
-        self.by_hash.insert(watched.hash, self.replays.len() as u32);
-        self.replays.push(Replay {
-            duration: now - watched.begin,
-            flows: watched.flows,
-            ends: watched.ends,
-            stretch,
-            first_flow: watched.first_flow,
-            times: 0,
-            last_begin: 0.0,
-        });
     }
 
     /// Puts the buffer's flows, the next step, into memory.
@@ -614,10 +394,4 @@ impl Program for Stepped<'_> {
         }
         Ok(now)
     }
-}
-
-fn hash(flows: &[StepFlow]) -> u64 {
-    let mut hasher = FxHasher::default();
-    flows.hash(&mut hasher);
-    hasher.finish()
 }

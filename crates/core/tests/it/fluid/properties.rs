@@ -274,6 +274,35 @@ fn as_flows(pattern: &Pattern, rule: StartRule) -> Flows {
     flows
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn use_of_links_adds_up_to_their_bytes_and_stays_within_their_rate((network, flows) in cases()) {
+        for bin_ps in [30_000u64, 777_777, 10_000_000_000] {
+            let bin = Some(Time::from_ps(bin_ps));
+            let options = Options { link_bin: bin, ..Options::default() };
+            let outcome = simulate_flows(&network, &flows, &options).unwrap();
+            let plain = simulate_flows(&network, &flows, &Options::default()).unwrap();
+            prop_assert_eq!(&outcome.flows, &plain.flows);
+            let used = outcome.link_use.unwrap();
+            prop_assert!(used.bin.ps() % bin_ps == 0);
+            prop_assert!(used.bins * network.links().len() <= (1 << 24) + network.links().len());
+            prop_assert_eq!(used.bytes.len(), used.bins * network.links().len());
+            for (index, link) in network.links().iter().enumerate() {
+                let bytes = &used.bytes[index * used.bins..][..used.bins];
+                let carried = outcome.links.bytes[index] as f64;
+                let sum: f64 = bytes.iter().sum();
+                prop_assert!((sum - carried).abs() <= 1e-6 * carried + 1e-3, "{sum}, {carried}");
+                let most = link.rate.bits_per_second() as f64 / 8e12 * used.bin.ps() as f64;
+                if link.sharing == Sharing::Shared {
+                    let over = bytes.iter().find(|&&bytes| bytes > most * (1.0 + 1e-6) + 1e-9);
+                    prop_assert_eq!(over, None, "{}", most);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn steps_and_replayed_steps_are_the_same_as_flows_with_dependencies() {
     let mut replayed = 0;

@@ -276,6 +276,55 @@ fn flows_share_wait_and_are_capped_as_told() {
     }
 }
 
+/// Two flows share a link of 1 byte per ns: 1000 bytes until 2000 ns, when the other has 2000 of its
+/// 3000 left, until 4000 ns; then a third one of 500 bytes, from 5000 ns on.
+#[test]
+fn a_links_use_over_time_is_a_step_function() {
+    let link = |gigabits: u64| Link {
+        rate: Rate::from_bits_per_second(gigabits * 1_000_000_000).unwrap(),
+        latency: Time::ZERO,
+        sharing: Sharing::Shared,
+    };
+    let routes = [((0, 2), vec![0, 1]), ((1, 2), vec![2, 1])];
+    let network = Routed::new(3, vec![link(8); 3], routes);
+    let mut flows = Flows::default();
+    flows.push(Flow::new(0, 2, Bytes::new(1000)), &[]);
+    flows.push(Flow::new(1, 2, Bytes::new(3000)), &[]);
+    let late = Flow::new(0, 2, Bytes::new(500));
+    flows.push(
+        Flow {
+            release: Time::from_ps(5_000_000),
+            ..late
+        },
+        &[],
+    );
+    let options = Options {
+        link_bin: Some(Time::from_ps(1_000_000)),
+        ..Options::default()
+    };
+    let used = simulate_flows(&network, &flows, &options)
+        .unwrap()
+        .link_use
+        .unwrap();
+    assert_eq!((used.bin.ps(), used.bins), (1_000_000, 6));
+    let expected = [
+        [500.0, 500.0, 0.0, 0.0, 0.0, 500.0],
+        [1000.0, 1000.0, 1000.0, 1000.0, 0.0, 500.0],
+        [500.0, 500.0, 1000.0, 1000.0, 0.0, 0.0],
+    ];
+    for (got, expected) in used.bytes.iter().zip(expected.as_flattened()) {
+        assert!((got - expected).abs() < 1e-6, "{:?}", used.bytes);
+    }
+    let none = Options {
+        link_bin: Some(Time::ZERO),
+        ..Options::default()
+    };
+    let error = simulate_flows(&network, &flows, &none)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("such as 1us"), "{error}");
+}
+
 #[test]
 fn background_traffic_takes_its_share_while_it_lasts() {
     let full = link_of("8Gb/s", "0s");
