@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from opticoll import _core
 from opticoll.cli import main
 
 RING = "wdm_ring:ranks=16,wavelengths=2"
@@ -47,3 +48,8 @@ def plan_file(tmp_path: Path) -> Path:
     path = tmp_path / "tree.plan"
     opticoll.write_plan(opticoll.plan("all_gather", RING, "optree:radices=4x4"), path)
     return path
+
+
+def core_kinds(text: str) -> set[str]:
+    """The kinds of violations that the compiled core finds in a plan's text."""
+    return {violation.kind for violation in _core.Plan.from_text(text).verify()}

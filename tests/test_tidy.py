@@ -7,14 +7,17 @@ import sys
 from importlib.resources import files
 
 
-def test_reference_verifier_imports_the_standard_library_only() -> None:
-    tree = ast.parse(files("opticoll").joinpath("reference.py").read_text(encoding="utf-8"))
+def test_reference_verifier_imports_itself_and_the_standard_library_only() -> None:
     modules = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            modules |= {name.name.partition(".")[0] for name in node.names}
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0
-            modules.add(str(node.module).partition(".")[0])
-    assert modules
-    assert modules <= sys.stdlib_module_names
+    for file in files("opticoll").joinpath("reference").iterdir():
+        if not file.name.endswith(".py"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                modules |= {name.name for name in node.names}
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0
+                modules.add(str(node.module))
+    own = {module for module in modules if module.startswith("opticoll.reference.")}
+    assert own
+    assert {module.partition(".")[0] for module in modules - own} <= sys.stdlib_module_names

@@ -1,0 +1,106 @@
+"""What `opticoll compare` prints, draws and writes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import opticoll
+from conftest import RING, Run
+from opticoll import registry
+from opticoll.report import text
+from test_cli import STEP_PS, TREE, run_json
+
+
+def test_compare_takes_every_algorithm_and_names_who_refuses(run: Run) -> None:
+    fabric = "wdm_ring:ranks=7,wavelengths=2"
+    finished = run("compare", "all_gather", "--fabric", fabric)
+    assert finished.code == 0
+    (line,) = finished.err.splitlines()
+    assert line.startswith("opticoll: left out: `neighbour_exchange` does not run with N = 7")
+    assert line.count("neighbour_exchange") == 1
+    rows = run_json(run, "compare", "compare", "all_gather", "--fabric", fabric)
+    names = {row["algorithm"].partition(":")[0] for row in rows}
+    assert names >= set(registry.algorithm_names("all_gather", "wdm_ring")) - {
+        "neighbour_exchange",
+        "auto",
+    }
+    assert "neighbour_exchange" not in names
+    assert all(row["verified"] for row in rows)
+
+
+def test_compare_keeps_options_with_their_algorithm(run: Run) -> None:
+    chosen = "ring,wrht:group_size=5,striping=true,binary_tree"
+    rows = run_json(
+        run, "compare", "compare", "all_reduce", "--fabric", RING, "--algorithms", chosen
+    )
+    assert [row["algorithm"] for row in rows] == [
+        "ring",
+        "wrht:group_size=5,striping=true",
+        "binary_tree",
+    ]
+
+
+def test_compare_makes_a_row_for_every_case_in_order(run: Run) -> None:
+    rows = run_json(
+        run, "compare", "compare", "all_gather", "--fabric", RING,
+        "--algorithms", "ring,optree", "--sizes", "1KiB..64KiB,1MB",
+        "--ranks", "8,12", "--wavelengths", "1,3", "--policy", "on_change",
+    )  # fmt: skip
+    cases = [
+        (row["ranks"], row["wavelengths"], row["algorithm"], row["size_bytes"]) for row in rows
+    ]
+    sizes = [2**10, 2**12, 2**14, 2**16, 10**6]
+    assert cases == [
+        (ranks, wavelengths, algorithm, size)
+        for ranks in (8, 12)
+        for wavelengths in (1, 3)
+        for algorithm in ("ring", "optree")
+        for size in sizes
+    ]
+    assert {row["policy"] for row in rows} == {"on_change"}
+
+
+def test_compare_prints_the_ratio_to_the_fastest(run: Run) -> None:
+    finished = run("compare", "all_gather", "--fabric", RING, "--algorithms", f"ring,{TREE}")
+    lines = {line.split()[0]: line.split() for line in finished.out.splitlines() if line}
+    # 15 steps against 12, each as long.
+    assert lines["ring"][-2] == "1.25"
+    assert lines[TREE][-2] == "1.00"
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_compare_draws_and_writes_a_table(run: Run, tmp_path: Path, suffix: str) -> None:
+    plot, table = tmp_path / f"out.{suffix}", tmp_path / "out.csv"
+    finished = run(
+        "compare", "all_gather", "--fabric", RING, "--algorithms", f"ring,{TREE}",
+        "--plot", plot, "--csv", table,
+    )  # fmt: skip
+    assert finished.code == 0
+    assert plot.stat().st_size > 1000
+    head, *rows = table.read_text().splitlines()
+    assert head.startswith("collective,algorithm,")
+    assert len(rows) == 2
+    assert {entry.name for entry in tmp_path.iterdir()} == {plot.name, "out.csv"}
+
+
+def test_algorithm_named_twice_runs_once(run: Run) -> None:
+    given = ("--fabric", RING, "--algorithm", "ring,Ring,optree,ring")
+    rows = run_json(run, "compare", "compare", "all_gather", *given)
+    assert [row["algorithm"] for row in rows] == ["ring", "optree"]
+
+
+def test_violated_plan_wins_no_comparison() -> None:
+    def nothing(collective: opticoll.Collective, fabric: opticoll.Fabric) -> opticoll.Schedule:
+        schedule = opticoll.Schedule(collective)
+        schedule.step(0, 0, 1)
+        return schedule
+
+    rows = opticoll.compare("all_gather", RING, [nothing, "ring", TREE]).rows
+    # One step against 12 and 15, but without the data.
+    assert rows[0]["time_ps"] == STEP_PS
+    lines = text.comparison_table(rows).splitlines()[1:5]
+    ratios = [re.split(r"\s{2,}", line)[6] for line in lines]
+    assert ratios == ["ratio", "-", "1.25", "1.00"]

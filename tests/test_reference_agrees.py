@@ -1,0 +1,225 @@
+"""The compiled core makes plans, and judges them and their mutants: the reference must agree."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from conftest import core_kinds
+from opticoll import _core
+from opticoll.reference import CONVERTED, Lightpath, NotAPlan, Problem, read, verify, verify_text
+
+
+@st.composite
+def made_plans(draw: st.DrawFn) -> _core.Plan:
+    """A small plan by any algorithm on any fabric."""
+    record = draw(st.sampled_from(_core.algorithms()))
+    ranks = draw(st.integers(1, 9))
+    options = {"wavelengths": draw(st.integers(1, 4)), "fibres": draw(st.integers(1, 2))}
+    spec = f"wdm_ring:ranks={ranks}," + ",".join(f"{key}={value}" for key, value in options.items())
+    if draw(st.booleans()):
+        spec += f",ports={draw(st.integers(1, 2))}"
+    if draw(st.booleans()):
+        spec += ",converters=full"
+    rooted = record["collective"] in ("broadcast", "reduce", "gather", "scatter")
+    root = draw(st.integers(0, ranks - 1)) if rooted else 0
+    assignment = draw(st.sampled_from(["auto", "first_fit", "best_fit", "random:seed=7"]))
+    try:
+        return _core.plan(
+            record["collective"] or "",
+            _core.Fabric(spec),
+            record["name"],
+            root=root,
+            wavelength=assignment,
+        )
+    except _core.AlgorithmError:
+        assume(False)
+        raise
+
+
+def unfolded(plan: _core.Plan) -> list[Lightpath]:
+    """The lightpaths of a plan of the core, from its columns."""
+    columns = {name: column.tolist() for name, column in plan.columns().items()}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [
+        Lightpath(
+            slot=row["slot"],
+            action=("copy", "reduce")[row["action"]],
+            chunk=row["chunk"],
+            count=row["count"],
+            source=row["source"],
+            destination=row["destination"],
+            way=("cw", "ccw")[row["direction"]],
+            fibre=row["fibre"],
+            wavelength=CONVERTED if row["wavelength"] == 2**16 - 1 else row["wavelength"],
+        )
+        for row in rows
+    ]
+
+
+def rewritten(head: list[str], steps: list[int], lightpaths: list[Lightpath]) -> str:
+    """A plan text with a head of its own and one line for each lightpath."""
+    lines = [*head, "steps " + " ".join(map(str, steps))]
+    slot = None
+    for path in sorted(lightpaths, key=lambda path: path.slot):
+        if path.slot != slot:
+            slot = path.slot
+            lines.append(f"slot {slot}")
+        wavelength = "*" if path.wavelength is CONVERTED else path.wavelength
+        lines.append(
+            f"{path.action} {path.chunk}+{path.count} {path.source}>{path.destination} "
+            f"{path.way} {path.fibre}.{wavelength}"
+        )
+    return "\n".join([*lines, f"end {len(lightpaths)}"])
+
+
+# What a ring may have or lack beyond what a plan was made for.
+CAPABILITIES = [
+    "multicast=drop_and_continue",
+    "multicast=drop_and_continue,reach=2",
+    "multicast=drop_and_continue,launch_power=0dBm,sensitivity=-1dBm,through_loss=0.15dB,"
+    "resonators=2,split_loss=0.2dB",
+    "reach=1",
+    "launch_power=2.5dBm,sensitivity=-1dBm,through_loss=0.5dB,drop_loss=1.25dB",
+    "broken=0-1",
+    "broken=1-0ccw+1-2cw",
+    "dead=0",
+    "dead=0.1+0.0",
+]
+
+
+@st.composite
+def mutants(draw: st.DrawFn) -> str:
+    """The text of a plan with some entries changed, lightpaths dropped or doubled.
+
+    The fabric may have, or lack, what the plan was not made for.
+    """
+    plan = draw(made_plans())
+    head = plan.to_text().split("\nsteps")[0].splitlines()
+    options = draw(st.none() | st.sampled_from(CAPABILITIES))
+    if options is not None:
+        head[2] += f",{options}"
+        try:
+            _core.Fabric(head[2].removeprefix("fabric "))
+        except _core.FabricError:
+            assume(False)
+    lightpaths = unfolded(plan)
+    steps = list(plan.step_slots)
+    assume(bool(lightpaths))
+    ranks, chunks = plan.collective.ranks, plan.collective.chunks
+    for _ in range(draw(st.integers(0, 3))):
+        index = draw(st.integers(0, len(lightpaths) - 1))
+        path = lightpaths[index]
+        column = draw(
+            st.sampled_from(
+                [
+                    *("drop", "double", "later", "split"),
+                    *("slot", "action", "chunk", "count", "source", "destination"),
+                    *("way", "fibre", "wavelength"),
+                ]
+            )
+        )
+        if column == "drop":
+            if len(lightpaths) > 1:
+                del lightpaths[index]
+        elif column == "double":
+            lightpaths.append(path)
+        elif column == "later":
+            steps.append(1)
+            lightpaths[index] = replace(path, slot=sum(steps) - 1)
+        elif column == "split":
+            where = draw(st.integers(0, len(steps) - 1))
+            first = draw(st.integers(0, steps[where]))
+            steps[where : where + 1] = [first, steps[where] - first]
+        else:
+            values: st.SearchStrategy[Any] = {
+                "slot": st.integers(0, sum(steps) - 1),
+                "action": st.sampled_from(["copy", "reduce"]),
+                "chunk": st.integers(0, chunks - 1),
+                "count": st.integers(0, 3),
+                "source": st.integers(0, ranks - 1),
+                "destination": st.integers(0, ranks - 1),
+                "way": st.sampled_from(["cw", "ccw"]),
+                "fibre": st.integers(0, 2),
+                "wavelength": st.none() | st.integers(0, 4),
+            }[column]
+            lightpaths[index] = replace(path, **{column: draw(values)})
+    return rewritten(head, steps, lightpaths)
+
+
+MANY = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@MANY
+@given(made_plans())
+def test_what_the_core_plans_is_proved_by_both(plan: _core.Plan) -> None:
+    text = plan.to_text()
+    assert verify_text(text) == []
+    assert plan.verify() == []
+    assert Counter(read(text).lightpaths) == Counter(unfolded(plan))
+    assert read(text).steps == list(plan.step_slots)
+
+
+@st.composite
+def shared_light(draw: st.DrawFn) -> str:
+    """A plan of light trees, some of whose lightpaths are changed; often right, often nearly."""
+    ranks = draw(st.integers(2, 7))
+    options = draw(st.sampled_from(["", *CAPABILITIES[1:3], "broken=0-1", "ports=1", "dead=1"]))
+    options = options.removeprefix("multicast=drop_and_continue,")
+    spec = f"wdm_ring:ranks={ranks},wavelengths=2,multicast=drop_and_continue"
+    fabric = _core.Fabric(f"{spec},{options}" if options else spec)
+    plan = _core.plan("all_gather", fabric, "relay_tree")
+    head = plan.to_text().split("\nsteps")[0].splitlines()
+    lightpaths = unfolded(plan)
+    for _ in range(draw(st.integers(0, 2))):
+        index = draw(st.integers(0, len(lightpaths) - 1))
+        column = draw(st.sampled_from(["chunk", "source", "destination", "wavelength", "way"]))
+        value = getattr(lightpaths[draw(st.integers(0, len(lightpaths) - 1))], column)
+        lightpaths[index] = replace(lightpaths[index], **{column: value})
+    return rewritten(head, list(plan.step_slots), lightpaths)
+
+
+@MANY
+@given(shared_light())
+def test_both_judge_light_trees_alike(text: str) -> None:
+    assert {problem.kind for problem in verify(read(text))} == core_kinds(text)
+
+
+@MANY
+@given(mutants())
+def test_both_find_the_same_kinds_of_problems(text: str) -> None:
+    assert {problem.kind for problem in verify(read(text))} == core_kinds(text)
+
+
+@MANY
+@given(made_plans(), st.data())
+def test_both_refuse_and_judge_changed_texts_alike(plan: _core.Plan, data: st.DataObject) -> None:
+    """Numbers of the folded text are changed: repetitions, shifts, steps, claims, the end."""
+    head, body = plan.to_text().split("algorithm ")
+    places = list(re.finditer(r"\d+", body.split("\n", 1)[1]))
+    start = body.index("\n") + 1
+    for place in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=2)):
+        number = str(data.draw(st.integers(0, 9)))
+        body = body[: start + place.start()] + number + body[start + place.end() :]
+    text = f"{head}algorithm {body}"
+    assert judge_by_reference(text) == judge_by_core(text)
+
+
+def judge_by_reference(text: str) -> set[str] | None:
+    try:
+        found: list[Problem] = verify(read(text))
+    except NotAPlan:
+        return None
+    return {problem.kind for problem in found}
+
+
+def judge_by_core(text: str) -> set[str] | None:
+    try:
+        return core_kinds(text)
+    except _core.PlanFileError:
+        return None
