@@ -240,3 +240,40 @@ def test_weights_are_a_setting_that_is_named() -> None:
     assert plan.simulate("1MiB").settings == []
     with pytest.raises(errors.SimulationError, match="did you mean `equal`"):
         plan.simulate("1MiB", weights="eqal")
+
+
+def test_what_links_carry_over_time_is_kept_when_asked(run: Run) -> None:
+    """A ring all_gather keeps every cable busy, both ways, at 1 byte per ns for 7 blocks."""
+    asked = ("simulate", "all_gather", "--fabric", SWITCH, "--algorithm", "ring", "--size", "1MB")
+    rows = run_json(run, "simulate", *asked, "--link-bin", "1ms", "--per", "time")["per_time"]
+    assert len(rows) == 7 * 16
+    for number, row in enumerate(rows):
+        assert row["start_ps"] == number // 16 * 10**9
+        assert row["end_ps"] - row["start_ps"] == 10**9
+        assert row["bytes"] == pytest.approx(1e6)
+        assert row["bits_per_second"] == pytest.approx(8e9)
+    table = run(*asked, "--link-bin", "1ms", "--per", "time").out.split("\n\n")[-1]
+    assert len(table.rstrip().splitlines()) == 1 + 7 * 16
+    plan = opticoll.plan("all_gather", SWITCH, "ring")
+    used = plan.simulate(10**6, link_bin="2ms").link_use
+    assert used is not None
+    assert (used[0], used[1].shape) == (2 * 10**9, (16, 4))
+    assert used[1].sum(axis=1) == pytest.approx([7e6] * 16)
+    assert plan.simulate(10**6).link_use is None
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--per", "time"], "--link-bin 10us"),
+        (["--per", "time", "--link-bin", "0s"], "such as 1us"),
+        (["--link-bin", "fast"], "fast"),
+        (["--fabric", "wdm_ring:ranks=8,wavelengths=2", "--link-bin", "1us"], "fluid"),
+    ],
+)
+def test_bins_of_time_that_cannot_be_are_refused(run: Run, options: list[str], hint: str) -> None:
+    fabric = [] if "--fabric" in options else ["--fabric", SWITCH]
+    refused = run("simulate", "all_gather", "--algorithm", "ring", *fabric, *options)
+    assert refused.code == 2
+    assert hint in refused.err
+    assert not refused.out

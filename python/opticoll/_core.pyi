@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from opticoll.settings import Settings
 
+Float64 = NDArray[np.float64]
 UInt64 = NDArray[np.uint64]
 
 __version__: str
@@ -256,6 +257,12 @@ class Outcome:
         """busy_ps, bytes: arrays (2, ranks), direction x starting rank.
 
         On electrical fabrics one entry a link, and utilisation.
+        """
+    @property
+    def link_use(self) -> tuple[int, Float64] | None:
+        """What each link carried over time, where link_bin is set: bin_ps, and bytes (links, bins).
+
+        Bytes over the length of a bin are the mean rate in it.
         """
     @property
     def ranks(self) -> dict[str, UInt64]:

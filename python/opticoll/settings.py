@@ -26,6 +26,7 @@ class Settings(TypedDict, total=False):
     weights: str | None
     endpoint: str | None
     background: str | None
+    link_bin: str | None
     routing: str | None
     packet: str | None
     chunk: str | None

@@ -1,12 +1,15 @@
 //! `Outcome`.
 
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use opticoll::outcome;
 use opticoll::units::Time;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::packets::Packets;
+
+/// Bytes by link and bin.
+type LinkBytes<'py> = Bound<'py, PyArray2<f64>>;
 
 /// What a simulation found.
 #[pyclass(frozen, module = "opticoll._core")]
@@ -122,6 +125,18 @@ impl Outcome {
             PyArray1::from_slice(py, &links.bytes).reshape(shape)?,
         )?;
         Ok(columns)
+    }
+
+    /// What each link carried over time: the length of a bin (ps), and bytes by link and bin.
+    #[getter]
+    fn link_use<'py>(&self, py: Python<'py>) -> PyResult<Option<(u64, LinkBytes<'py>)>> {
+        let link_use = self.flowing().and_then(|flowing| flowing.link_use.as_ref());
+        let Some(used) = link_use else {
+            return Ok(None);
+        };
+        let shape = [self.outcome.links.bytes.len(), used.bins];
+        let bytes = PyArray1::from_slice(py, &used.bytes).reshape(shape)?;
+        Ok(Some((used.bin.ps(), bytes)))
     }
 
     #[getter]

@@ -119,10 +119,15 @@ def check_rule(wavelength: str | None, cure: str) -> None:
         )
 
 
-def check_per(per: str | None, simulator: str | None) -> None:
-    """Refuse a table from a simulator that has only a total."""
+def check_per(per: str | None, settings: Settings) -> None:
+    """Refuse a table from a simulator that has only a total, or over time without bins."""
     from opticoll import registry
 
+    simulator = settings.get("simulator")
+    if per == "time" and settings.get("link_bin") is None:
+        raise errors.UsageError(
+            "--per time: give the length of a bin of time too, such as --link-bin 10us"
+        )
     if per is not None and simulator is not None and registry.canonical(simulator, ["closed_form"]):
         raise errors.UsageError(
             f"--per {per}: a formula gives the total only; use --simulator circuit"

@@ -211,8 +211,11 @@ def simulate(
     size: SizeOption = None,
     method: MethodOption = NO_METHOD,
     per: Annotated[
-        Literal["step", "link", "rank"] | None,
-        Parameter(help="Print a table of these.", converter=words.choice),
+        Literal["step", "link", "rank", "time"] | None,
+        Parameter(
+            help="Print a table of these; time: what links carry in each --link-bin.",
+            converter=words.choice,
+        ),
     ] = None,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
@@ -220,14 +223,14 @@ def simulate(
     plot: FigureOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
-    """Say how long a plan takes: in all, along its critical path, per step, link or rank."""
+    """Say how long a plan takes: in all, on its critical path, per step, link, rank or in time."""
     from opticoll._core import format_size
     from opticoll.registry import canonical
     from opticoll.report import text, values
     from opticoll.study.comparison import measure
 
     settings = given(vars(method))
-    check_per(per, settings.get("simulator"))
+    check_per(per, settings)
     if plot is not None:
         from opticoll.plot.output import check_path
 

@@ -113,6 +113,7 @@ else:
             helps[record["name"]] = f"{record['summary']}; for {' and '.join(_known(record))}."
         settings = registry.records("settings")
         hidden = [record["name"] for record in settings if _known(record) == ["packet"]]
+        hidden.append("link_bin")  # a screen is full; `--per` of `simulate` names it
         return _options("MethodOptions", helps, hidden)
 
     def _packet_options():

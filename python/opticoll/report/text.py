@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from opticoll import registry
 from opticoll._core import CONVERTED, format_size, format_time
+from opticoll.report.link_use import link_use_rows
 
 if TYPE_CHECKING:
     from opticoll._core import Fabric, Outcome, Packets, Plan
@@ -243,7 +244,7 @@ def violation_lines(violations: Sequence[ViolationRow]) -> list[str]:
 
 
 def outcome_table(plan: Plan, outcome: Outcome, per: str) -> str:
-    """The outcome of a simulation step by step, link by link or rank by rank."""
+    """The outcome of a simulation step by step, link by link, rank by rank or over time."""
     if per == "step":
         columns = outcome.slots
         rows = [
@@ -268,6 +269,18 @@ def outcome_table(plan: Plan, outcome: Outcome, per: str) -> str:
         if outcome.start is not None:
             heading = ["step", "start", "end", "messages"]
             rows = [[*row[:3], row[4]] for row in rows]
+    elif per == "time":
+        rows = [
+            [
+                human_time(row["start_ps"]),
+                human_time(row["end_ps"]),
+                row["link"],
+                f"{row['bytes']:.0f}",
+                f"{row['bits_per_second'] / 1e9:.6g}",
+            ]
+            for row in link_use_rows(plan, outcome)
+        ]
+        return align(rows, ["from", "to", "link", "bytes", "Gb/s"], right=(0, 1, 3, 4))
     elif per == "link" and outcome.start is not None:
         columns = outcome.links
         rows = [

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from opticoll.report.link_use import link_use_rows
+
 if TYPE_CHECKING:
     from opticoll._core import Distribution, Outcome, Packets, Plan
     from opticoll.study.comparison import Row
@@ -84,7 +86,8 @@ def outcome_values(plan: Plan, row: Row, outcome: Outcome, per: str | None) -> d
 
     A formula gives the total only: the rest is None or empty.
 
-    `per` (step, link or rank) adds `per_step`, `per_link` or `per_rank`: a list of objects.
+    `per` (step, link, rank or time) adds `per_step`, `per_link`, `per_rank` or `per_time`: a list
+    of objects.
     """
     formula = outcome.simulator == "closed_form"
     values: dict[str, object] = {
@@ -127,6 +130,8 @@ def outcome_values(plan: Plan, row: Row, outcome: Outcome, per: str | None) -> d
             for way, direction in enumerate(DIRECTIONS)
             for rank in range(columns["bytes"].shape[1])
         ]
+    elif per == "time":
+        values["per_time"] = link_use_rows(plan, outcome)
     elif per == "rank":
         columns = outcome.ranks
         values["per_rank"] = [

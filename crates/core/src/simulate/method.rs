@@ -164,11 +164,13 @@ const OWN: &[SettingRecord] = &[
         summary: "Keep what each link carries over time, in bins of this length, such as 10us",
         default: "none",
         simulators: &["fluid"],
-        apply: |method, text| {
-            method.fluid.link_bin = link_bin(text)?;
-            Ok(())
-        },
-        given: |method| method.fluid.link_bin.is_some(),
+        rule: Rule::Own(
+            |method, text| {
+                method.fluid.link_bin = link_bin(text)?;
+                Ok(())
+            },
+            |method| method.fluid.link_bin.is_some(),
+        ),
     },
 ];
 

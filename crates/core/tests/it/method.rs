@@ -105,6 +105,7 @@ fn every_setting_is_known_to_recorded_simulators_only() {
         "weights" => "inverse_latency",
         "endpoint" => "loggp:overhead=1us",
         "background" => "nearest:bytes=1KiB,period=2us",
+        "link_bin" => "10us",
         "routing" => "valiant",
         "packet" => "1KiB",
         "chunk" => "256B",

@@ -83,6 +83,7 @@ pub fn simulate_plan(
             link_utilisation: utilisation,
             settings: changed(settings),
             profile: Profile::default(),
+            link_use: None,
         }),
         packets: Some(Arc::new(packets)),
     })

@@ -1,0 +1,43 @@
+"""What each link carried over time: a row for each bin of time and link that carried something."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import numpy as np
+
+from opticoll._core import Outcome, Plan
+
+__all__ = ["LinkUseRow", "link_use_rows"]
+
+
+class LinkUseRow(TypedDict):
+    """What a link carried in a bin."""
+
+    start_ps: int
+    end_ps: int
+    link: str
+    bytes: float
+    bits_per_second: float
+    """The mean rate in the bin."""
+
+
+def link_use_rows(plan: Plan, outcome: Outcome) -> list[LinkUseRow]:
+    """All bins in the order of time, in each the links in the order of the fabric."""
+    if outcome.link_use is None:
+        return []
+    bin_ps, carried = outcome.link_use
+    names = plan.fabric.link_names
+    rows = []
+    for number, link in np.argwhere(carried.T > 0):
+        amount = float(carried[link, number])
+        rows.append(
+            LinkUseRow(
+                start_ps=int(number) * bin_ps,
+                end_ps=(int(number) + 1) * bin_ps,
+                link=names[link],
+                bytes=amount,
+                bits_per_second=amount * 8e12 / bin_ps,
+            )
+        )
+    return rows
