@@ -105,7 +105,7 @@ def plan(
     root = config.to_root(root, fabric)
     size_bytes = None if size is None else config.to_bytes(size)
     if algorithm is None:
-        algorithm = registry.default_algorithm(collective, electrical=fabric.electrical)
+        algorithm = registry.default_algorithm(collective, ring=fabric.ring)
     if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
         spelling = registry.algorithm_spelling(collective, algorithm)
         return _core.plan(

@@ -67,6 +67,14 @@ class Fabric:
         """Groups, routers per group and ranks per router of a dragonfly."""
     def route(self, source: int, destination: int) -> list[int]:
         """The links from a rank to another one; raises FabricError where there is no route."""
+    @property
+    def ring(self) -> bool: ...  # whether light goes around a ring
+    @property
+    def grid(self) -> tuple[int, int] | None: ...  # rows and columns of tunable circuits
+    @property
+    def control_ps(self) -> int | None: ...  # a control message of a grid
+    @property
+    def slow_switch_ps(self) -> int | None: ...  # to set a grid's switches, once for a task
 
     # What follows is refused for electrical fabrics.
     @property
@@ -194,6 +202,11 @@ class Plan:
         """
     def slot_columns(self, slot: int) -> dict[str, NDArray[Any]]:
         """The columns of one slot, and `transfer`: the indices in the whole plan."""
+    def hop_columns(self, slot: int) -> dict[str, NDArray[Any]]:
+        """On a grid, the hops of one slot: transfer, source, destination, fibre, wavelength.
+
+        Fibre 0 leads to the row's switch, fibre 1 to the column's.
+        """
     def ends(self, transfer: int) -> tuple[int, int]: ...  # source and destination
     def verify(self) -> list[Violation]:
         """Everything wrong; transfers of a folded plan are orbits, for all their rotations."""
@@ -267,6 +280,21 @@ class Outcome:
     @property
     def ranks(self) -> dict[str, UInt64]:
         """One entry a rank: sent_bytes, received_bytes, finish_ps."""
+    @property
+    def tuned(self) -> dict[str, Any] | None:
+        """On a grid of tunable circuits, what tuning and control cost.
+
+        messages (a rank each), revocations, slow_switch_ps (not part of the time), and along the
+        critical path, adding up to the time: path_transmission_ps, path_tuning_ps, path_control_ps,
+        path_latency_ps, path_waiting_ps. Messages and path are those of the control simulator.
+        """
+    @property
+    def tuned_flows(self) -> dict[str, NDArray[Any]] | None:
+        """On a grid, under control: a flow each.
+
+        source, destination, fibre (0 row, 1 column), wavelength, begin_ps (asked for), start_ps
+        (first bit sent), sent_ps (last bit sent), end_ps (last bit there).
+        """
     @property
     def critical_path(self) -> list[tuple[int, int, int]]:
         """(transfer, start_ps, end_ps), each waiting for the one before."""

@@ -125,13 +125,13 @@ def plans_by_size(algorithm: str) -> bool:
     return canonical(algorithm.partition(":")[0], names) is not None
 
 
-def default_algorithm(collective: str, *, electrical: bool = False) -> str:
+def default_algorithm(collective: str, *, ring: bool = True) -> str:
     """The algorithm that is used where none is named.
 
     On rings the first record of the collective; on electrical fabrics, where that may not run, the
     fastest.
     """
-    return "auto" if electrical else algorithm_names(collective)[0]
+    return algorithm_names(collective)[0] if ring else "auto"
 
 
 def has_root(collective: str) -> bool:

@@ -27,9 +27,12 @@ pub mod chain;
 pub mod direct;
 pub mod dissemination;
 pub mod double_tree;
+pub mod dual_plane;
 mod fold;
 pub mod gather_broadcast;
 pub mod glf;
+mod grid;
+mod grid_core;
 pub mod halving_doubling;
 pub mod linear;
 pub mod llf;
@@ -330,6 +333,7 @@ const WRITTEN: &[&[Record]] = &[
     bruck::RECORDS,
     pairwise::RECORDS,
     halving_doubling::RECORDS,
+    dual_plane::RECORDS,
     binary_tree::RECORDS,
     double_tree::RECORDS,
     scatter_all_gather::RECORDS,

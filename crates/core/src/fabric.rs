@@ -20,6 +20,7 @@ pub mod fully_connected;
 pub mod torus;
 pub mod wdm_ring;
 pub mod wiring;
+pub mod wss_grid;
 
 use std::fmt;
 
@@ -35,6 +36,7 @@ pub use fat_tree::FatTree;
 pub use fully_connected::FullyConnected;
 pub use torus::Grid;
 pub use wdm_ring::{Direction, WdmRing};
+pub use wss_grid::{Plane, WssGrid};
 
 /// Why a fabric was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -82,14 +84,23 @@ pub enum FabricError {
     },
 }
 
-/// An electrical fabric was given where light is planned or measured.
+/// Another fabric was given where light around a ring is planned or measured.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{what} needs a wdm_ring; got {family}, an electrical fabric without wavelengths")]
+#[error("{what} needs a wdm_ring; got {family}, {}", what_it_is(family))]
 pub struct NotARing {
     /// What was asked for.
     pub what: &'static str,
     /// The family given.
     pub family: &'static str,
+}
+
+/// What a fabric is that is no ring of light.
+fn what_it_is(family: &str) -> &'static str {
+    if family == wss_grid::RECORD.name {
+        "a grid of tunable circuits, where light goes around no ring"
+    } else {
+        "an electrical fabric without wavelengths"
+    }
 }
 
 /// A machine.
@@ -109,6 +120,8 @@ pub enum Fabric {
     FullyConnected(FullyConnected),
     /// Any network.
     Custom(Custom),
+    /// A grid of nodes with tunable lasers and a slow switch per row and column.
+    WssGrid(WssGrid),
 }
 
 /// The declaration of a fabric family.
@@ -149,6 +162,7 @@ pub const FAMILIES: &[FamilyRecord] = &[
     torus::RING,
     fully_connected::RECORD,
     custom::RECORD,
+    wss_grid::RECORD,
 ];
 
 /// All presets.
@@ -199,6 +213,7 @@ impl Fabric {
             Fabric::Grid(grid) => grid.shape().record().name,
             Fabric::FullyConnected(_) => fully_connected::RECORD.name,
             Fabric::Custom(_) => custom::RECORD.name,
+            Fabric::WssGrid(_) => wss_grid::RECORD.name,
         }
     }
 
@@ -206,6 +221,7 @@ impl Fabric {
     pub fn ranks(&self) -> u32 {
         match (self, self.network()) {
             (Fabric::WdmRing(ring), _) => ring.ranks,
+            (Fabric::WssGrid(grid), _) => grid.ranks(),
             (_, network) => network.map_or(0, Network::ranks),
         }
     }
@@ -218,16 +234,29 @@ impl Fabric {
         }
     }
 
+    /// The grid of tunable circuits, if it is one.
+    pub fn wss_grid(&self) -> Option<&WssGrid> {
+        match self {
+            Fabric::WssGrid(grid) => Some(grid),
+            _ => None,
+        }
+    }
+
+    /// Whether data moves as light: on a ring of wavelengths or a grid of tunable circuits.
+    pub fn has_light(&self) -> bool {
+        self.network().is_none()
+    }
+
     /// The optical ring; `what` says who needs one.
     pub fn needed_ring(&self, what: &'static str) -> Result<&WdmRing, NotARing> {
         let family = self.family();
         self.ring().ok_or(NotARing { what, family })
     }
 
-    /// The links and routes of an electrical fabric; `None` for a ring of light.
+    /// The links and routes of an electrical fabric; `None` where data moves as light.
     pub fn network(&self) -> Option<&dyn Network> {
         match self {
-            Fabric::WdmRing(_) => None,
+            Fabric::WdmRing(_) | Fabric::WssGrid(_) => None,
             Fabric::Crossbar(crossbar) => Some(crossbar),
             Fabric::FatTree(tree) => Some(tree),
             Fabric::Dragonfly(dragonfly) => Some(dragonfly),
@@ -247,6 +276,7 @@ impl Fabric {
             Fabric::Grid(grid) => grid.spec(),
             Fabric::FullyConnected(connected) => connected.spec(),
             Fabric::Custom(custom) => custom.spec(),
+            Fabric::WssGrid(grid) => grid.spec(),
         }
     }
 }

@@ -21,7 +21,8 @@ pub struct SlotColumns {
 }
 
 /// One entry per link: `direction * ranks + link`, where clockwise link i leads from rank i to
-/// i + 1 and counter-clockwise link i from rank i to i - 1.
+/// i + 1 and counter-clockwise link i from rank i to i - 1. On a grid of tunable circuits one per
+/// transmitter: `fibre * ranks + rank`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkColumns {
     /// The time that lightpaths held channels of the link, summed over channels.
@@ -78,6 +79,53 @@ pub struct Outcome {
     pub flowing: Option<Flowing>,
     /// What packets say beyond all that; none for other simulators.
     pub packets: Option<Arc<PacketOutcome>>,
+    /// What else tunable circuits say; none elsewhere.
+    pub tuned: Option<Tuned>,
+}
+
+/// What tuning and control cost on a grid of tunable circuits. The times along the critical path add up
+/// to the whole time; they and the messages are those of the control simulator.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tuned {
+    /// Control messages that each rank sent. Empty without control.
+    pub messages: Vec<u32>,
+    /// How many of them took a kept circuit back.
+    pub revocations: u64,
+    /// To set the slow switches, once for a task, before its first collective: not part of the time.
+    pub slow_switch: Time,
+    /// Along the critical path: data being sent.
+    pub path_transmission: Time,
+    /// Along the critical path: lasers being tuned and receivers locking.
+    pub path_tuning: Time,
+    /// Along the critical path: requests and grants under way.
+    pub path_control: Time,
+    /// Along the critical path: data under way.
+    pub path_latency: Time,
+    /// Along the critical path: requests in the queue of a receiver.
+    pub path_waiting: Time,
+    /// Every flow. Empty without control.
+    pub flows: TunedFlows,
+}
+
+/// One entry per flow of a transmitter to a receiver, in the order of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TunedFlows {
+    /// The rank that sends.
+    pub source: Vec<u32>,
+    /// The rank that receives.
+    pub destination: Vec<u32>,
+    /// The plane: 0 row, 1 column.
+    pub fibre: Vec<u8>,
+    /// The wavelength.
+    pub wavelength: Vec<u16>,
+    /// When it was asked for; on a kept circuit, when it began to be sent.
+    pub begin: Vec<Time>,
+    /// When its first bit was sent.
+    pub start: Vec<Time>,
+    /// When its last bit was sent.
+    pub sent: Vec<Time>,
+    /// When its last bit was there.
+    pub end: Vec<Time>,
 }
 
 /// What bounds a plan whose transfers flow over links that they share.

@@ -6,11 +6,16 @@
 //! over several slots. Every transfer is one lightpath: one wavelength of one fibre, along its
 //! direction from source to destination.
 //!
+//! On a grid of tunable circuits a lightpath leaves its source by fibre 0, to the switch of its row, or
+//! fibre 1, to that of its column, and goes no way around anything: the column of directions is empty.
+//! A transfer between ranks that share no switch is received and sent on by [`Relay`]s.
+//!
 //! A plan on an electrical fabric has no light: its columns of directions, fibres and wavelengths are
 //! empty, its slots are the steps of the schedule, and a transfer may carry a range of chunks.
 
 mod any;
 pub mod folded;
+mod switches;
 pub mod text;
 
 use std::ops::Range;
@@ -66,9 +71,9 @@ pub struct Plan {
     pub algorithm: String,
     /// The size it was made for, as a default for simulations.
     pub size: Option<Bytes>,
-    /// The way around the ring, per transfer. Empty on an electrical fabric, like the next two.
+    /// The way around the ring, per transfer. Empty where there is no ring.
     pub direction: Vec<Direction>,
-    /// The fibre, per transfer.
+    /// The fibre, per transfer. Empty on an electrical fabric, like the next.
     pub fibre: Vec<u8>,
     /// The wavelength, per transfer.
     pub wavelength: Vec<u16>,
@@ -76,6 +81,40 @@ pub struct Plan {
     pub slot: Vec<u32>,
     /// For each step of the schedule, its first slot and the one after its last.
     pub step_slots: Vec<Range<u32>>,
+    /// Ranks that receive a transfer and send it on, by transfer and then in the order of the way.
+    /// Only on grids of tunable circuits.
+    pub relays: Vec<Relay>,
+}
+
+/// A rank on the way of a transfer that receives it and sends it on with light of its own, storing
+/// it from slot to slot. The data is none of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Relay {
+    /// The transfer, as an index into the plan.
+    pub transfer: u32,
+    /// The rank that sends it on.
+    pub rank: u32,
+    /// The fibre by which it does.
+    pub fibre: u8,
+    /// The wavelength on that fibre.
+    pub wavelength: u16,
+    /// The slot, later than that in which the transfer came to it.
+    pub slot: u32,
+}
+
+/// One light of a transfer's way: from a rank to the next, in a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hop {
+    /// The rank that sends.
+    pub from: u32,
+    /// The rank that receives.
+    pub to: u32,
+    /// The fibre by which the light leaves its sender.
+    pub fibre: u8,
+    /// The wavelength.
+    pub wavelength: u16,
+    /// The slot.
+    pub slot: u32,
 }
 
 impl Plan {
@@ -92,13 +131,54 @@ impl Plan {
             wavelength: Vec::new(),
             slot: slot.collect(),
             step_slots: (0..steps as u32).map(|slot| slot..slot + 1).collect(),
+            relays: Vec::new(),
             schedule,
         }
     }
 
-    /// Whether its transfers are lightpaths: whether the fabric is a ring of wavelengths.
+    /// Whether its transfers are lightpaths, with a fibre and a wavelength each.
     pub fn has_light(&self) -> bool {
+        self.fabric.has_light()
+    }
+
+    /// Whether its lightpaths go one way or the other around a ring.
+    pub fn has_directions(&self) -> bool {
         self.fabric.ring().is_some()
+    }
+
+    /// The relays of a transfer, in the order of its way.
+    pub fn relays_of(&self, transfer: usize) -> &[Relay] {
+        let transfer = transfer as u32;
+        let start = self.relays.partition_point(|one| one.transfer < transfer);
+        let count = self.relays[start..].partition_point(|one| one.transfer == transfer);
+        &self.relays[start..start + count]
+    }
+
+    /// The way of a transfer, hop by hop; one where nothing relays it.
+    pub fn way(&self, transfer: usize) -> impl Iterator<Item = Hop> + '_ {
+        let relays = self.relays_of(transfer);
+        let source = self.schedule.source()[transfer];
+        let destination = self.schedule.destination()[transfer];
+        let circuit = self.circuit(transfer);
+        (0..=relays.len()).map(move |place| {
+            let to = relays.get(place).map_or(destination, |relay| relay.rank);
+            match place.checked_sub(1).map(|before| relays[before]) {
+                None => Hop {
+                    from: source,
+                    to,
+                    fibre: circuit.fibre,
+                    wavelength: circuit.wavelength,
+                    slot: self.slot[transfer],
+                },
+                Some(relay) => Hop {
+                    from: relay.rank,
+                    to,
+                    fibre: relay.fibre,
+                    wavelength: relay.wavelength,
+                    slot: relay.slot,
+                },
+            }
+        })
     }
 
     /// The number of time slots: what the papers call communication steps.
@@ -130,6 +210,7 @@ impl Plan {
             wavelength: Vec::new(),
             slot: Vec::new(),
             step_slots: self.step_slots.clone(),
+            relays: Vec::new(),
         }
     }
 
@@ -137,8 +218,10 @@ impl Plan {
     pub fn reserve(&mut self, lightpaths: usize) {
         self.schedule.reserve(lightpaths);
         self.slot.reserve_exact(lightpaths);
-        if self.has_light() {
+        if self.has_directions() {
             self.direction.reserve_exact(lightpaths);
+        }
+        if self.has_light() {
             self.fibre.reserve_exact(lightpaths);
             self.wavelength.reserve_exact(lightpaths);
         }
@@ -148,8 +231,10 @@ impl Plan {
     pub fn push(&mut self, lightpath: Lightpath) {
         self.schedule.push(lightpath.transfer);
         self.slot.push(lightpath.slot);
-        if self.has_light() {
+        if self.has_directions() {
             self.direction.push(lightpath.circuit.direction);
+        }
+        if self.has_light() {
             self.fibre.push(lightpath.circuit.fibre);
             self.wavelength.push(lightpath.circuit.wavelength);
         }
@@ -160,8 +245,12 @@ impl Plan {
         if !self.has_light() {
             return Circuit::NONE;
         }
+        let direction = match self.has_directions() {
+            true => self.direction[index],
+            false => Circuit::NONE.direction,
+        };
         Circuit {
-            direction: self.direction[index],
+            direction,
             fibre: self.fibre[index],
             wavelength: self.wavelength[index],
         }

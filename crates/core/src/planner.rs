@@ -42,6 +42,7 @@ mod request;
 mod rooted;
 mod split;
 mod tree;
+pub mod tunable;
 mod unfold;
 mod urgent;
 
@@ -57,6 +58,7 @@ use crate::simulate::SimulationError;
 use crate::spec::{Spec, SpecError};
 use crate::units::UnitError;
 use crate::wavelength::WavelengthError;
+use crate::wavelength::wss_grid::GridError;
 pub use auto::{Aim, Candidate, Choice, auto};
 pub use mirror::{all_reduce, reduce_scatter};
 pub use request::{Planned, RECORDS, Record, find, plan};
@@ -128,6 +130,9 @@ pub enum PlannerError {
     /// Wavelengths could not be assigned.
     #[error(transparent)]
     Wavelength(#[from] WavelengthError),
+    /// A schedule does not fit a grid of tunable circuits.
+    #[error(transparent)]
+    Grid(#[from] GridError),
 }
 
 /// The most transfers or orbits of a plan: what fits into 16 GiB, with some 25 bytes for each.
@@ -426,6 +431,7 @@ fn empty_plan(fabric: &Fabric, collective: Collective, algorithm: String, steps:
         wavelength: Vec::new(),
         slot: Vec::new(),
         step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
+        relays: Vec::new(),
     }
 }
 

@@ -19,6 +19,7 @@
 //! ```
 
 pub(crate) mod all_to_all;
+pub(crate) mod wss_grid;
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -8,6 +8,7 @@
 pub mod background;
 pub mod circuit;
 pub mod closed_form;
+pub mod control;
 pub mod fluid;
 pub mod method;
 pub mod packet;
@@ -17,10 +18,10 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::fabric::{Fabric, WdmRing};
+use crate::fabric::{Fabric, WdmRing, WssGrid};
 use crate::network::Network;
 use crate::outcome::Outcome;
-use crate::plan::PlanRef;
+use crate::plan::{Hop, Plan, PlanRef};
 use crate::spec::SpecError;
 use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, Time, UnitError};
@@ -74,6 +75,14 @@ pub enum SimulationError {
         transfers: u64,
         /// The most allowed.
         most: u64,
+    },
+    /// Flows that wait for one another: the plan was not verified.
+    #[error(
+        "{flows} flows never arrive: they wait for data that never comes; verify the plan first"
+    )]
+    Stuck {
+        /// How many.
+        flows: u64,
     },
     /// A time left 64 bits.
     #[error(transparent)]
@@ -144,6 +153,9 @@ pub enum Policy {
     PerPort,
     /// Never: static circuits.
     Free,
+    /// On grids of tunable circuits: the slow switches once for a task, lasers flow by flow, where
+    /// their circuit changes.
+    TwoTier,
 }
 
 /// The declaration of a policy or a simulator.
@@ -156,7 +168,7 @@ pub struct Record {
     pub citation: &'static str,
 }
 
-/// All policies, in the order of [`Policy::ALL`]; the first is the default.
+/// All policies, in the order of [`Policy`]; the first is the default on rings of wavelengths.
 pub const POLICIES: &[Record] = &[
     Record {
         name: "every_step",
@@ -177,6 +189,12 @@ pub const POLICIES: &[Record] = &[
         name: "free",
         summary: "Never charged: static circuits",
         citation: "opticoll",
+    },
+    Record {
+        name: "two_tier",
+        summary: "Slow switches once for a task, fast lasers where a flow needs another circuit",
+        citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
+                   Optical Network, OFC 2024",
     },
 ];
 
@@ -204,10 +222,16 @@ pub const SIMULATORS: &[Record] = &[
         citation: "Mubarak et al., A Case Study in Using Massively Parallel Simulation for \
                    Extreme-Scale Torus Network Codesign, 2014; CODES's dragonfly",
     },
+    Record {
+        name: "control",
+        summary: "Tunable circuits flow by flow: request, grant, tune, lock, send and release",
+        citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
+                   Optical Network, OFC 2024",
+    },
 ];
 
 impl Policy {
-    /// All policies, in the order of [`POLICIES`].
+    /// All policies on rings of wavelengths.
     pub const ALL: [Policy; 4] = [
         Policy::EveryStep,
         Policy::OnChange,
@@ -227,6 +251,7 @@ impl FromStr for Policy {
     fn from_str(name: &str) -> Result<Policy, SimulationError> {
         Policy::ALL
             .into_iter()
+            .chain([Policy::TwoTier])
             .find(|policy| same_name(policy.name(), name))
             .ok_or_else(|| SimulationError::Unknown {
                 what: "policy",
@@ -259,9 +284,18 @@ pub const TIMELINE_BIN: Time = Time::from_ps(10_000);
 
 /// The simulator that is used on a fabric where none is named.
 pub fn default_simulator(fabric: &Fabric) -> &'static str {
-    match fabric.ring() {
-        Some(_) => "circuit",
-        None => "fluid",
+    match (fabric.ring(), fabric.wss_grid()) {
+        (Some(_), _) => "circuit",
+        (None, Some(_)) => "control",
+        (None, None) => "fluid",
+    }
+}
+
+/// The policy that is used on a fabric of light where none is named.
+pub fn default_policy(fabric: &Fabric) -> Policy {
+    match fabric.wss_grid() {
+        Some(_) => Policy::TwoTier,
+        None => Policy::ALL[0],
     }
 }
 
@@ -291,15 +325,25 @@ pub fn run_watched<'a>(
 ) -> Result<Outcome, SimulationError> {
     let plan = plan.into();
     let kept = plan.kept();
-    let simulator = method.simulator.unwrap_or(default_simulator(&kept.fabric));
+    // A policy that lasers tuned flow by flow do not have is one of slots.
+    let by_slots = kept.fabric.wss_grid().is_some()
+        && method
+            .policy
+            .is_some_and(|policy| policy != Policy::TwoTier);
+    let default = match by_slots {
+        true => "circuit",
+        false => default_simulator(&kept.fabric),
+    };
+    let simulator = method.simulator.unwrap_or(default);
     // The fabric comes first: to someone on the wrong one a setting is no mistake.
-    if matches!(simulator, "fluid" | "packet") {
-        needed_network(&kept.fabric, simulator)?;
-    } else {
-        needed_ring(&kept.fabric, simulator)?;
+    match simulator {
+        "fluid" | "packet" => _ = needed_network(&kept.fabric, simulator)?,
+        "control" => _ = needed_grid(&kept.fabric, simulator)?,
+        "circuit" if kept.fabric.wss_grid().is_some() => {}
+        _ => _ = needed_ring(&kept.fabric, simulator)?,
     }
     method.known_to(simulator)?;
-    let policy = method.policy.unwrap_or(Policy::ALL[0]);
+    let policy = method.policy.unwrap_or(default_policy(&kept.fabric));
     match simulator {
         "fluid" => {
             let mut options = method.fluid.clone();
@@ -313,6 +357,12 @@ pub fn run_watched<'a>(
             packet::simulate_plan(kept, size, &settings, watch)
         }
         "closed_form" => closed_form::simulate(plan, size, policy),
+        "control" if policy != Policy::TwoTier => Err(SimulationError::Policy {
+            simulator,
+            policy: policy.name(),
+            reason: "lasers are tuned flow by flow; use two_tier, or the circuit simulator",
+        }),
+        "control" => control::simulate(kept, size),
         _ => circuit::simulate(plan, size, policy),
     }
 }
@@ -341,8 +391,57 @@ fn needed_ring<'a>(
     fabric.ring().ok_or(SimulationError::WrongFabric {
         simulator,
         family: fabric.family(),
-        hint: "it is an electrical fabric without circuits; use fluid",
+        hint: match fabric.wss_grid() {
+            Some(_) => "light goes around no ring there; use control or circuit",
+            None => "it is an electrical fabric without circuits; use fluid",
+        },
     })
+}
+
+/// The grid that a simulator needs.
+fn needed_grid<'a>(
+    fabric: &'a Fabric,
+    simulator: &'static str,
+) -> Result<&'a WssGrid, SimulationError> {
+    fabric.wss_grid().ok_or(SimulationError::WrongFabric {
+        simulator,
+        family: fabric.family(),
+        hint: match fabric.ring() {
+            Some(_) => "its lasers are not tuned flow by flow; use circuit or closed_form",
+            None => "it is an electrical fabric without circuits; use fluid",
+        },
+    })
+}
+
+/// Refuses what has no place on a grid of tunable circuits, so that engines may index freely.
+fn check_grid(plan: &Plan, grid: &WssGrid) -> Result<(), SimulationError> {
+    let chunks = u64::from(plan.schedule.collective.chunks());
+    let ranks = grid.ranks();
+    let in_order = plan.relays.is_sorted_by_key(|relay| relay.transfer);
+    for transfer in 0..plan.len() {
+        let moved = plan.schedule.transfer(transfer);
+        let sound = |hop: Hop| {
+            hop.from < ranks
+                && hop.to < ranks
+                && hop.fibre < 2
+                && u32::from(hop.wavelength) < grid.wavelengths
+                && hop.slot < plan.slots()
+        };
+        let increasing = plan
+            .way(transfer)
+            .is_sorted_by(|one, next| one.slot < next.slot);
+        let problem = if u64::from(moved.chunk) + u64::from(moved.count) > chunks {
+            "it carries chunks that do not exist"
+        } else if !plan.way(transfer).all(sound) {
+            "a rank, its transceiver, wavelength or slot does not exist"
+        } else if !(in_order && increasing) {
+            "its relays are out of order"
+        } else {
+            continue;
+        };
+        return Err(SimulationError::Transfer { transfer, problem });
+    }
+    Ok(())
 }
 
 /// The network that a simulator needs.
@@ -353,7 +452,10 @@ fn needed_network<'a>(
     fabric.network().ok_or(SimulationError::WrongFabric {
         simulator,
         family: fabric.family(),
-        hint: "it has no links that messages share; use circuit or closed_form",
+        hint: match fabric.wss_grid() {
+            Some(_) => "it has no links that messages share; use control or circuit",
+            None => "it has no links that messages share; use circuit or closed_form",
+        },
     })
 }
 

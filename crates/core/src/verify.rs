@@ -14,6 +14,8 @@
 //!   (`light`),
 //! - no two lightpaths share a wavelength of a fibre on a link in a slot, and no rank uses more
 //!   ports than it has (`resources`),
+//! - on a grid of tunable circuits the switches can be set for all lightpaths at once, every laser is
+//!   on one wavelength at a time and every receiver gets one burst at a time (`wss_grid`),
 //! - nobody sends what it does not hold, nobody gets what it has, every contribution is combined
 //!   exactly once, and at the end every rank has what the collective demands (`data`),
 //! - what is claimed of the schedule is true (`claims`).
@@ -47,6 +49,7 @@
 //!     wavelength: vec![0; 2],
 //!     slot: vec![0; 2],
 //!     step_slots: vec![0..1],
+//!     relays: Vec::new(),
 //! };
 //! assert!(verify(&plan).is_empty());
 //!
@@ -65,6 +68,8 @@ mod light;
 mod order;
 mod report;
 mod resources;
+mod tasks;
+mod wss_grid;
 
 use std::fmt;
 
@@ -72,6 +77,7 @@ use crate::fabric::Direction;
 use crate::plan::{Plan, PlanRef};
 use order::Order;
 use report::Report;
+pub use tasks::tasks;
 
 /// What rule a plan breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,12 +110,27 @@ pub enum ViolationKind {
     DeadWavelength,
     /// A lightpath longer than light reaches.
     Reach,
-    /// Two lightpaths on one wavelength of one fibre, on one link in one slot.
+    /// Two lightpaths on one wavelength of one fibre, on one link in one slot; on a grid, two inputs of
+    /// a switch whose light of one wavelength leaves by one output.
     Collision,
     /// More converted lightpaths on a fibre than it has wavelengths.
     Overload,
     /// A rank sends or receives more lightpaths at once than it has ports.
     Ports,
+    /// A hop between ports that its wavelength does not join.
+    Path,
+    /// A hop through a transceiver or switch port that is dead.
+    DeadPort,
+    /// An input port and a wavelength that lead to two output ports of a switch.
+    SwitchSetting,
+    /// A transmitter is on two wavelengths in one slot.
+    Tuning,
+    /// A receiver gets bursts from two transmitters in one slot.
+    Receiver,
+    /// Relays out of order, or where there are none.
+    Relays,
+    /// Nodes, and hence switch ports, that belong to two tasks.
+    Allocation,
     /// A rank sends a chunk that it does not hold.
     NotHeld,
     /// A rank sends a chunk that it receives only in the same step.
@@ -134,7 +155,7 @@ pub enum ViolationKind {
 
 impl ViolationKind {
     /// All kinds, in the order in which they are checked.
-    pub const ALL: [ViolationKind; 27] = [
+    pub const ALL: [ViolationKind; 34] = [
         ViolationKind::Columns,
         ViolationKind::RankCount,
         ViolationKind::RankRange,
@@ -152,6 +173,13 @@ impl ViolationKind {
         ViolationKind::Collision,
         ViolationKind::Overload,
         ViolationKind::Ports,
+        ViolationKind::Path,
+        ViolationKind::DeadPort,
+        ViolationKind::SwitchSetting,
+        ViolationKind::Tuning,
+        ViolationKind::Receiver,
+        ViolationKind::Relays,
+        ViolationKind::Allocation,
         ViolationKind::NotHeld,
         ViolationKind::SameStepForward,
         ViolationKind::Duplicate,
@@ -184,6 +212,13 @@ impl ViolationKind {
             ViolationKind::Collision => "collision",
             ViolationKind::Overload => "overload",
             ViolationKind::Ports => "ports",
+            ViolationKind::Path => "path",
+            ViolationKind::DeadPort => "dead_port",
+            ViolationKind::SwitchSetting => "switch_setting",
+            ViolationKind::Tuning => "tuning",
+            ViolationKind::Receiver => "receiver",
+            ViolationKind::Relays => "relays",
+            ViolationKind::Allocation => "allocation",
             ViolationKind::NotHeld => "not_held",
             ViolationKind::SameStepForward => "same_step_forward",
             ViolationKind::Duplicate => "duplicate",
@@ -275,6 +310,7 @@ fn full(plan: &Plan) -> Vec<Violation> {
         let order = Order::by_slot(plan, &admitted);
         let riders = light::check(plan, &admitted, &order, &mut report);
         resources::check(plan, &admitted, &order, &riders, &mut report);
+        wss_grid::check(plan, &admitted, &mut report);
         let chunks = 0..plan.schedule.collective.chunks();
         data::check(plan, &admitted, chunks, &mut report);
         claims::check(plan, &admitted, &mut report);

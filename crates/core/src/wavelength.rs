@@ -24,8 +24,9 @@ mod converted;
 pub(crate) mod grid;
 mod optimal;
 mod order;
+pub mod wss_grid;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -293,6 +294,7 @@ pub fn assign(
         wavelength,
         slot,
         step_slots,
+        relays: Vec::new(),
     })
 }
 
@@ -424,7 +426,12 @@ fn place(
 pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
     let plan = plan.into();
     let Some(ring) = plan.kept().fabric.ring() else {
-        return 0;
+        if !plan.kept().has_light() {
+            return 0;
+        }
+        let own = plan.kept().wavelength.iter().copied();
+        let relayed = plan.kept().relays.iter().map(|relay| relay.wavelength);
+        return own.chain(relayed).collect::<BTreeSet<u16>>().len() as u32;
     };
     match plan {
         PlanRef::Full(plan) if ring.converters => return greatest_load(plan, ring),

@@ -9,6 +9,7 @@ use opticoll::simulate::SimulationError as SimulationProblem;
 use opticoll::spec::SpecError;
 use opticoll::units::UnitError as UnitProblem;
 use opticoll::wavelength::WavelengthError as WavelengthProblem;
+use opticoll::wavelength::wss_grid::GridError;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -128,6 +129,12 @@ impl IntoPyErr for WavelengthProblem {
             WavelengthProblem::NoPath { .. } => ScheduleError::new_err(self.to_string()),
             _ => WavelengthError::new_err(self.to_string()),
         }
+    }
+}
+
+impl IntoPyErr for GridError {
+    fn into_py_err(self) -> PyErr {
+        WavelengthError::new_err(self.to_string())
     }
 }
 

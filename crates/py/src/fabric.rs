@@ -15,7 +15,7 @@ pub(crate) struct Fabric {
 }
 
 impl Fabric {
-    fn ring(&self, what: &'static str) -> PyResult<&WdmRing> {
+    fn needed_ring(&self, what: &'static str) -> PyResult<&WdmRing> {
         self.fabric
             .needed_ring(what)
             .map_err(IntoPyErr::into_py_err)
@@ -67,28 +67,65 @@ impl Fabric {
         self.fabric.ranks()
     }
 
+    /// Whether light goes around a ring.
+    #[getter]
+    fn ring(&self) -> bool {
+        self.fabric.ring().is_some()
+    }
+
+    /// Rows and columns of a grid of tunable circuits.
+    #[getter]
+    fn grid(&self) -> Option<(u32, u32)> {
+        let grid = self.fabric.wss_grid()?;
+        Some((grid.rows, grid.columns))
+    }
+
+    /// Delay of one control message of a grid of tunable circuits.
+    #[getter]
+    fn control_ps(&self) -> Option<u64> {
+        Some(self.fabric.wss_grid()?.control.ps())
+    }
+
+    /// Time to set the switches of a grid of tunable circuits, once for a task.
+    #[getter]
+    fn slow_switch_ps(&self) -> Option<u64> {
+        Some(self.fabric.wss_grid()?.slow_switch.ps())
+    }
+
     #[getter]
     fn wavelengths(&self) -> PyResult<u32> {
-        Ok(self.ring("the number of wavelengths")?.wavelengths)
+        if let Some(grid) = self.fabric.wss_grid() {
+            return Ok(grid.wavelengths);
+        }
+        Ok(self.needed_ring("the number of wavelengths")?.wavelengths)
     }
 
     #[getter]
     fn fibres(&self) -> PyResult<u32> {
-        Ok(self.ring("the number of fibres")?.fibres)
+        if self.fabric.wss_grid().is_some() {
+            return Ok(2);
+        }
+        Ok(self.needed_ring("the number of fibres")?.fibres)
     }
 
     #[getter]
     fn rate_bits_per_second(&self) -> PyResult<u64> {
+        if let Some(grid) = self.fabric.wss_grid() {
+            return Ok(grid.rate.bits_per_second());
+        }
         Ok(self
-            .ring("the rate of a wavelength")?
+            .needed_ring("the rate of a wavelength")?
             .rate
             .bits_per_second())
     }
 
     #[getter]
     fn reconfiguration_ps(&self) -> PyResult<u64> {
+        if let Some(grid) = self.fabric.wss_grid() {
+            return Ok(grid.tuning.ps());
+        }
         Ok(self
-            .ring("the time of a reconfiguration")?
+            .needed_ring("the time of a reconfiguration")?
             .reconfiguration
             .ps())
     }

@@ -155,6 +155,47 @@ impl Outcome {
         self.outcome.packets.clone().map(Packets::from_core)
     }
 
+    /// What tuning and control cost on a grid of tunable circuits; none elsewhere.
+    #[getter]
+    fn tuned<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(tuned) = &self.outcome.tuned else {
+            return Ok(None);
+        };
+        let values = PyDict::new(py);
+        values.set_item("messages", PyArray1::from_slice(py, &tuned.messages))?;
+        values.set_item("revocations", tuned.revocations)?;
+        for (name, time) in [
+            ("slow_switch_ps", tuned.slow_switch),
+            ("path_transmission_ps", tuned.path_transmission),
+            ("path_tuning_ps", tuned.path_tuning),
+            ("path_control_ps", tuned.path_control),
+            ("path_latency_ps", tuned.path_latency),
+            ("path_waiting_ps", tuned.path_waiting),
+        ] {
+            values.set_item(name, time.ps())?;
+        }
+        Ok(Some(values))
+    }
+
+    /// Ends, light and times of every flow on a grid of tunable circuits under control.
+    #[getter]
+    fn tuned_flows<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(tuned) = &self.outcome.tuned else {
+            return Ok(None);
+        };
+        let flows = &tuned.flows;
+        let columns = PyDict::new(py);
+        columns.set_item("source", PyArray1::from_slice(py, &flows.source))?;
+        columns.set_item("destination", PyArray1::from_slice(py, &flows.destination))?;
+        columns.set_item("fibre", PyArray1::from_slice(py, &flows.fibre))?;
+        columns.set_item("wavelength", PyArray1::from_slice(py, &flows.wavelength))?;
+        columns.set_item("begin_ps", picoseconds(py, &flows.begin))?;
+        columns.set_item("start_ps", picoseconds(py, &flows.start))?;
+        columns.set_item("sent_ps", picoseconds(py, &flows.sent))?;
+        columns.set_item("end_ps", picoseconds(py, &flows.end))?;
+        Ok(Some(columns))
+    }
+
     #[getter]
     fn critical_path(&self) -> Vec<(usize, u64, u64)> {
         let path = self.outcome.critical_path.iter();

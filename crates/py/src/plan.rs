@@ -14,6 +14,7 @@ use opticoll::simulate::{self, Method, fluid, packet};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::Bytes;
 use opticoll::verify;
+use opticoll::wavelength::wss_grid::assign_on_grid;
 use opticoll::wavelength::{self, Assignment};
 use opticoll::{fabric, schedule};
 use pyo3::exceptions::PyIndexError;
@@ -258,6 +259,31 @@ impl Plan {
         Ok(columns)
     }
 
+    /// The hops of a slot on a grid of tunable circuits.
+    fn hop_columns<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
+        let hops: Vec<(u64, plan::Hop)> = py.detach(|| {
+            let kept = self.kept();
+            let transfers = (0..kept.len()).filter(|_| kept.fabric.wss_grid().is_some());
+            let hops = transfers
+                .flat_map(|transfer| kept.way(transfer).map(move |hop| (transfer as u64, hop)));
+            hops.filter(|(_, hop)| hop.slot == slot).collect()
+        });
+        let of = |part: fn(&plan::Hop) -> u32| -> Vec<u32> {
+            hops.iter().map(|(_, hop)| part(hop)).collect()
+        };
+        let transfers: Vec<u64> = hops.iter().map(|(transfer, _)| *transfer).collect();
+        let columns = PyDict::new(py);
+        columns.set_item("transfer", transfers.into_pyarray(py))?;
+        columns.set_item("source", of(|hop| hop.from).into_pyarray(py))?;
+        columns.set_item("destination", of(|hop| hop.to).into_pyarray(py))?;
+        columns.set_item("fibre", of(|hop| hop.fibre.into()).into_pyarray(py))?;
+        columns.set_item(
+            "wavelength",
+            of(|hop| hop.wavelength.into()).into_pyarray(py),
+        )?;
+        Ok(columns)
+    }
+
     /// Source and destination of a transfer.
     fn ends(&self, transfer: u64) -> PyResult<(u32, u32)> {
         let Lightpath {
@@ -374,8 +400,10 @@ fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, Py
         PyArray1::from_slice(py, schedule.destination()),
     )?;
     columns.set_item("action", actions.into_pyarray(py))?;
-    if plan.has_light() {
+    if plan.has_directions() {
         columns.set_item("direction", directions.into_pyarray(py))?;
+    }
+    if plan.has_light() {
         columns.set_item("fibre", PyArray1::from_slice(py, &plan.fibre))?;
         columns.set_item("wavelength", PyArray1::from_slice(py, &plan.wavelength))?;
     }
@@ -500,6 +528,8 @@ pub(crate) fn plan_collective(
             let planned = if fabric.fabric.ring().is_some() {
                 let policy = method.policy.unwrap_or(simulate::Policy::ALL[0]);
                 planner::plan(&spec, &fabric.fabric, collective, size, policy)
+            } else if fabric.fabric.wss_grid().is_some() {
+                planner::tunable::plan(&spec, &fabric.fabric, collective, size, &method)
             } else {
                 planner::electrical::plan(&spec, &fabric.fabric, collective, size, &method)
             };
@@ -622,11 +652,20 @@ fn lay_out(
     let assignment = Assignment::parse(wavelength).map_err(IntoPyErr::into_py_err)?;
     let Some(ring) = fabric.ring() else {
         if wavelength != "auto" {
+            let why = match fabric.wss_grid() {
+                Some(_) => "assigns wavelengths by its wavelength plan",
+                None => "is an electrical fabric without wavelengths",
+            };
             return Err(WavelengthError::new_err(format!(
-                "{} is an electrical fabric without wavelengths: leave the assignment \
-                 `{wavelength}` out",
+                "{} {why}: leave the assignment `{wavelength}` out",
                 fabric.family()
             )));
+        }
+        if fabric.wss_grid().is_some() {
+            let mut plan =
+                assign_on_grid(schedule, fabric, algorithm).map_err(IntoPyErr::into_py_err)?;
+            plan.size = size_bytes.map(Bytes::new);
+            return Ok(Plan::from_core(AnyPlan::Full(plan)));
         }
         let mut plan = plan::Plan::without_light(fabric, schedule, algorithm);
         plan.size = size_bytes.map(Bytes::new);

@@ -52,8 +52,8 @@ def build(
     note = ""
     machine = need_fabric(fabric)
     if algorithm is None:
-        algorithm = registry.default_algorithm(kind, electrical=machine.electrical)
-        chosen = "the fastest" if machine.electrical else f"the first listed for {kind}"
+        algorithm = registry.default_algorithm(kind, ring=machine.ring)
+        chosen = f"the first listed for {kind}" if machine.ring else "the fastest"
         note = f" (not named: {chosen})"
     with users_print_to_stderr():
         made = opticoll.plan(

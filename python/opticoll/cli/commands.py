@@ -355,6 +355,11 @@ def show(
     with Waiting("drawing"):
         made, _ = obtain(source, fabric, algorithm, wavelength, root)
         shape = check_view(made, view, size)
+        if output is not None and not (made.fabric.ring or made.fabric.electrical):
+            raise errors.UsageError(
+                f"--output: {made.fabric.family} is a grid of tunable circuits, of which there are no "
+                "pictures; leave it out for the transfers as text"
+            )
         if slot is not None and not 0 <= slot < made.slots:
             raise errors.UsageError(
                 f"there is no slot {slot}: the plan has {text.plural(made.slots, 'slot')}, from 0"

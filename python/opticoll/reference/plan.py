@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from opticoll.reference.grid import Grid, Hop
+
 
 class NotAPlan(ValueError):  # noqa: N818 - it is what the text is
     """The text is not of the form of a plan; the message says where."""
@@ -71,6 +73,8 @@ class Fabric:
     wavelengths: int
     fibres: int = 1
     electrical: bool = False
+    grid: Grid | None = None
+    """A grid of tunable circuits, no ring: its rules are in `opticoll.reference.grid`."""
     ports: int | None = None
     """Lightpaths that a rank may send, and receive, at once; None: no limit of its own."""
     converters: bool = False
@@ -117,9 +121,20 @@ class Lightpath:
     count: int
     source: int
     destination: int
-    way: str  # cw: towards higher ranks; ccw: towards lower; nothing without light
+    way: str  # cw: towards higher ranks; ccw: towards lower; on a grid row or column; or nothing
     fibre: int
     wavelength: int | None
+    relays: tuple[tuple[int, str, int, int], ...] = ()
+    """On a grid: ranks that receive and send on, each with plane, wavelength and slot."""
+
+    def hops(self) -> list[Hop]:
+        """The way of the transfer on a grid."""
+        ends = [self.source, *(rank for rank, *_ in self.relays), self.destination]
+        light = [(self.way, self.wavelength or 0, self.slot), *(one[1:] for one in self.relays)]
+        return [
+            Hop(slot, ends[place], ends[place + 1], plane, wavelength)
+            for place, (plane, wavelength, slot) in enumerate(light)
+        ]
 
     def chunks(self) -> range:
         return range(self.chunk, self.chunk + self.count)
@@ -152,3 +167,9 @@ class Plan:
                 return step
             slot -= slots
         raise NotAPlan(f"the steps have no slot {slot}")
+
+    def slots_of(self, slot: int) -> range:
+        """The slots of the step to which a slot belongs."""
+        step = self.step_of(slot)
+        first = sum(self.steps[:step])
+        return range(first, first + self.steps[step])

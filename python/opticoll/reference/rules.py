@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from opticoll.reference.grid import grid_problems
 from opticoll.reference.plan import CONVERTED, Lightpath, Plan
 from opticoll.reference.text import read
 
@@ -31,7 +32,9 @@ def verify(plan: Plan) -> list[Problem]:
     named = dict(enumerate(plan.lightpaths))
     sound = {index: path for index, path in named.items() if not malformed(plan, path)}
     dark = plan.fabric.electrical
-    lit = {} if dark else {i: path for i, path in sound.items() if not unlit(plan, path)}
+    grid = plan.fabric.grid
+    ring = not dark and grid is None
+    lit = {i: path for i, path in sound.items() if not unlit(plan, path)} if ring else {}
     problems = []
     for step, slots in enumerate(plan.steps):
         if dark and slots != 1:
@@ -40,6 +43,10 @@ def verify(plan: Plan) -> list[Problem]:
     for index, path in named.items():
         for kind, sentence in malformed(plan, path) + unlit(plan, path) + wrong_action(plan, path):
             problems.append(Problem(kind, f"slot {path.slot}: transfer {index} {sentence}"))
+    if grid is not None:
+        ways = {index: path.hops() for index, path in sound.items()}
+        steps = {index: plan.slots_of(path.slot) for index, path in sound.items()}
+        problems += [Problem(*problem) for problem in grid_problems(grid, steps, ways)]
     trees = light_trees(plan, lit)
     for index, path in lit.items():
         for kind, sentence in out_of_order(plan, path):
@@ -73,7 +80,7 @@ def malformed(plan: Plan, path: Lightpath) -> list[tuple[str, str]]:
 def unlit(plan: Plan, path: Lightpath) -> list[tuple[str, str]]:
     """What leaves a lightpath out of the rules for light."""
     found: list[tuple[str, str]] = []
-    if plan.fabric.electrical:
+    if plan.fabric.electrical or plan.fabric.grid is not None:
         return found
     if path.fibre >= plan.fabric.fibres:
         found.append(("fibre_range", f"is on fibre {path.fibre}, which does not exist"))

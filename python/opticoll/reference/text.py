@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
+from opticoll.reference.grid import read_grid
 from opticoll.reference.plan import (
     CONVERTED,
     Budget,
@@ -120,6 +121,9 @@ def read_fabric(spec: str, ranks: int) -> Fabric:
     family, _, options = spec.partition(":")
     if family in ELECTRICAL:
         return Fabric(ranks, wavelengths=0, fibres=0, electrical=True)
+    if family == "wss_grid":
+        grid = read_grid(dict(option.split("=") for option in options.split(",")))
+        return Fabric(len(grid.nodes), grid.wavelengths, fibres=2, grid=grid)
     expect(family == "wdm_ring", "the reference knows no such fabric; spell it in full")
     values = dict(option.split("=") for option in options.split(","))
     ports = values.get("ports", "all")
@@ -176,13 +180,19 @@ def read_budget(values: dict[str, str], wavelengths: int) -> Budget:
 def read_lightpaths(plan: Plan, slot: int, action: str, words: list[str]) -> Iterator[Lightpath]:
     """One line: a lightpath, and its repetitions."""
     chunks, ends, *others = words
-    light, repetitions = ([], others) if plan.fabric.electrical else (others[:2], others[2:])
+    relays: tuple[tuple[int, str, int, int], ...] = ()
+    if plan.fabric.grid is not None:
+        ends, relays, light, repetitions = read_way(ends, others)
+    else:
+        light, repetitions = ([], others) if plan.fabric.electrical else (others[:2], others[2:])
     way, channel = light if light else ("", "0.0")
     chunk, plus, count = chunks.partition("+")
     source, _, destination = ends.partition(">")
     fibre, _, wavelength = channel.partition(".")
-    expect(plan.fabric.electrical or way in ("cw", "ccw"), "expected cw or ccw")
+    ways = ("row", "column") if plan.fabric.grid else ("cw", "ccw")
+    expect(plan.fabric.electrical or way in ways, f"expected {ways[0]} or {ways[1]}")
     shifts = SHIFTS[:4] if plan.fabric.electrical else SHIFTS
+    expect(not (relays and repetitions), "what is relayed is not repeated")
     lightpath = Lightpath(
         slot=slot,
         action=action,
@@ -193,6 +203,7 @@ def read_lightpaths(plan: Plan, slot: int, action: str, words: list[str]) -> Ite
         way=way,
         fibre=whole(fibre),
         wavelength=CONVERTED if wavelength == "*" else whole(wavelength),
+        relays=relays,
     )
     ranks = range(plan.collective.ranks)
     expect(lightpath.source in ranks and lightpath.destination in ranks, "no such rank")
@@ -207,6 +218,24 @@ def read_lightpaths(plan: Plan, slot: int, action: str, words: list[str]) -> Ite
             expect(bool(blocks) and name in shifts, "expected a repetition")
             blocks[-1][1][name] = whole(by)
     return repeat(plan, lightpath, blocks)
+
+
+def read_way(
+    ends: str, words: list[str]
+) -> tuple[str, tuple[tuple[int, str, int, int], ...], list[str], list[str]]:
+    """On a grid `0>4>7 row.3 column.0@2`: ends without relays, relays, light, repetitions."""
+    source, *over, destination = ends.split(">")
+    first, *others = words
+    relays = []
+    for rank, word in zip(over, others, strict=False):
+        light, _, slot = word.partition("@")
+        plane, _, wavelength = light.partition(".")
+        expect(plane in ("row", "column"), "expected row or column")
+        relays.append((whole(rank), plane, whole(wavelength), whole(slot)))
+    expect(len(relays) == len(over), "the light of a relay is missing")
+    plane, _, wavelength = first.partition(".")
+    light_of_first = [plane, f"0.{wavelength}"]
+    return f"{source}>{destination}", tuple(relays), light_of_first, others[len(over) :]
 
 
 def repeat(

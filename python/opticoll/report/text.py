@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opticoll import registry
 from opticoll._core import CONVERTED, format_size, format_time
@@ -105,6 +105,16 @@ def describe_fabric(fabric: Fabric) -> list[str]:
         return [
             f"{record['summary'][0].lower()}{record['summary'][1:]}",
             f"{plural(fabric.ranks, 'rank')}, {links}",
+            fabric.spec,
+        ]
+    if fabric.grid is not None:
+        rows, columns = fabric.grid
+        return [
+            f"{record['summary'][0].lower()}{record['summary'][1:]}",
+            f"{plural(fabric.ranks, 'rank')} on {rows} x {columns} nodes, "
+            f"{plural(fabric.wavelengths, 'wavelength')} per laser, "
+            f"{format_rate(fabric.rate_bits_per_second)} per transceiver, "
+            f"{format_time(fabric.reconfiguration_ps)} to tune",
             fabric.spec,
         ]
     return [
@@ -414,6 +424,8 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
         facts = [*_flow_facts(plan, outcome), facts[2]]
     if outcome.packets is not None:
         facts = [*_flow_facts(plan, outcome), *_packet_facts(outcome.packets)]
+    if outcome.tuned is not None:
+        facts = [*_tuned_facts(outcome, outcome.tuned), facts[2]]
     lines = [align(facts)]
     if path:
         links = outcome.path_bottlenecks
@@ -433,6 +445,24 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
         if len(path) > MOST_PATH:
             lines.append(f"  (the first and the last of {len(path)}; all of them with --json)")
     return "\n".join(lines)
+
+
+def _tuned_facts(outcome: Outcome, tuned: dict[str, Any]) -> list[list[str]]:
+    """What tuning and control cost on a grid of tunable circuits."""
+    facts = [
+        ["lasers tuned", f"{outcome.reconfigurations} times in all"],
+        ["utilisation", f"{outcome.utilisation:.1%} of the time transmitters send"],
+        ["slow switches", f"{human_time(tuned['slow_switch_ps'])} once, not part of the time"],
+    ]
+    messages = tuned["messages"]
+    if len(messages):
+        spent = ("transmission", "tuning", "control", "latency", "waiting")
+        times = [f"{what} {human_time(tuned[f'path_{what}_ps'])}" for what in spent]
+        facts += [
+            ["control", f"{int(messages.sum())} messages, {int(messages.max())} of a rank at most"],
+            ["time goes to", ", ".join(times)],
+        ]
+    return facts
 
 
 def _flow_facts(plan: Plan, outcome: Outcome) -> list[list[str]]:
@@ -497,12 +527,24 @@ def lightpath_lines(plan: Plan, slot: int) -> str:
                 f"{columns['source'][index]} > {columns['destination'][index]}",
             ]
         )
-        if not plan.fabric.electrical:
+        if plan.fabric.ring:
             rows[-1] += [
                 "ccw" if columns["direction"][index] else "cw",
                 f"fibre {columns['fibre'][index]}",
                 f"wavelength {wavelength_name(int(columns['wavelength'][index]))}",
             ]
+    if plan.fabric.grid is not None:
+        hops = plan.hop_columns(slot)
+        here = len(hops["transfer"])
+        rows = [
+            [
+                f"transfer {hops['transfer'][index]}",
+                f"{hops['source'][index]} > {hops['destination'][index]}",
+                ("row", "column")[hops["fibre"][index]],
+                f"wavelength {hops['wavelength'][index]}",
+            ]
+            for index in range(min(here, MOST_LIGHTPATHS))
+        ]
     what = "transfer" if plan.fabric.electrical else "lightpath"
     lines = [f"slot {slot}: {plural(here, what)}"]
     if rows:

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from opticoll.report.link_use import link_use_rows
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["LightpathRow", "SlotRow", "outcome_values", "slot_values"]
 
 DIRECTIONS = ("cw", "ccw")
+PLANES = ("row", "column")
 ACTIONS = ("copy", "reduce")
 
 
@@ -72,7 +73,7 @@ def slot_values(plan: Plan, slot: int) -> SlotRow:
                 chunks=[int(columns["chunk"][index]), int(columns["count"][index])],
                 source=int(columns["source"][index]),
                 destination=int(columns["destination"][index]),
-                direction=DIRECTIONS[columns["direction"][index]] if lit else None,
+                direction=DIRECTIONS[columns["direction"][index]] if plan.fabric.ring else None,
                 fibre=int(columns["fibre"][index]) if lit else None,
                 wavelength=int(columns["wavelength"][index]) if lit else None,
             )
@@ -102,6 +103,8 @@ def outcome_values(plan: Plan, row: Row, outcome: Outcome, per: str | None) -> d
     if outcome.start is not None:
         values |= flow_values(plan, outcome)
     values["packets"] = None if outcome.packets is None else packet_values(outcome.packets)
+    if outcome.tuned is not None:
+        values |= tuned_values(outcome.tuned)
     if per == "step":
         columns = outcome.slots
         values["per_step"] = [
@@ -121,13 +124,14 @@ def outcome_values(plan: Plan, row: Row, outcome: Outcome, per: str | None) -> d
         ]
     elif per == "link":
         columns = outcome.links
+        ways = DIRECTIONS if plan.fabric.ring else PLANES
         values["per_link"] = [
             {
                 "rank": rank,
                 "direction": direction,
                 **{name: int(column[way, rank]) for name, column in columns.items()},
             }
-            for way, direction in enumerate(DIRECTIONS)
+            for way, direction in enumerate(ways)
             for rank in range(columns["bytes"].shape[1])
         ]
     elif per == "time":
@@ -139,6 +143,16 @@ def outcome_values(plan: Plan, row: Row, outcome: Outcome, per: str | None) -> d
             for rank in range(len(columns["finish_ps"]))
         ]
     return values
+
+
+def tuned_values(tuned: dict[str, Any]) -> dict[str, object]:
+    """What tuning and control cost on a grid of tunable circuits, control messages in all."""
+    messages = tuned["messages"]
+    return {
+        "control_messages": int(messages.sum()),
+        "control_messages_per_rank": int(messages.max()) if len(messages) else 0,
+        **{name: value for name, value in tuned.items() if name != "messages"},
+    }
 
 
 def flow_values(plan: Plan, outcome: Outcome) -> dict[str, object]:

@@ -5,10 +5,11 @@
 //! the k-th of log2 P exchanges a rank keeps half of what it kept before and sends its partner the
 //! other half, M / 2^k of the vector M; then the same partners in reverse order exchange the
 //! results. `near` exchanges at distance 1, 2, 4, ... first, as MPI libraries do: the large messages
-//! stay in the neighbourhood. `far` begins at distance P/2.
+//! stay in the neighbourhood. `far` begins at distance P/2. On a grid of
+//! tunable circuits every exchange stays in a row or a column (see [`super::dual_plane`]).
 
 use super::fold::Fold;
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, choice};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, choice, dual_plane};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -31,6 +32,9 @@ pub const RECORDS: &[Record] = &[Record {
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let near_first = choice(request.spec, "order", &[("near", true), ("far", false)])?;
+    if request.fabric.wss_grid().is_some() {
+        return dual_plane::single(request, near_first);
+    }
     let fold = Fold::new(request.ranks());
     let pieces = fold.core;
     let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);

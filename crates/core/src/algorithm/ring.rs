@@ -7,11 +7,12 @@
 //! The ring goes through the ranks in any order. The rank at place i sends to the one at place i + 1:
 //! in step s of an all_gather the block of the rank at place i - s.
 
+use super::grid::Grid;
 use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room, make_room_for};
 use crate::collective::{Collective, CollectiveKind};
 use crate::hash::shuffled;
 use crate::schedule::{Claims, Schedule, Transfer};
-use crate::spec::{Spec, SpecError};
+use crate::spec::SpecError;
 
 const CITATION: &str = "Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters \
                         of Workstations, JPDC 2009";
@@ -20,7 +21,7 @@ const OPTIONS: &[(&str, &str)] = &[
     (
         "order",
         "of the ranks along the ring: natural, shuffled, or all ranks joined by -, such as 0-3-1-2; \
-         default natural",
+         default natural, on a wss_grid one hop from each to the next",
     ),
     ("seed", "of shuffled; default 1"),
 ];
@@ -60,15 +61,23 @@ pub(super) const GATHERING: Costs = Costs::new("N - 1", "N - 1", "N - 1");
 pub(super) const REDUCING: Costs = Costs::new("2 (N - 1)", "2 (N - 1) / N", "2 (N - 1) / N");
 
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    all_gather_along(request, &order(request.spec, request.ranks())?)
+    all_gather_along(request, &order(request)?)
 }
 
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    all_reduce_along(request, &order(request.spec, request.ranks())?)
+    all_reduce_along(request, &order(request)?)
 }
 
-/// The ranks in the order asked for.
-fn order(spec: &Spec, ranks: u32) -> Result<Vec<u32>, SpecError> {
+/// The ranks in the order asked for; where none is, on a grid of tunable circuits in one with one hop
+/// from each to the next.
+fn order(request: &Request<'_>) -> Result<Vec<u32>, SpecError> {
+    let (spec, ranks) = (request.spec, request.ranks());
+    if spec.option("order").is_none()
+        && request.fabric.wss_grid().is_some()
+        && let Some(order) = Grid::of(request.fabric).ring()
+    {
+        return Ok(order);
+    }
     let seed = spec.count("seed", 0, u32::MAX)?;
     let asked = spec.option("order").unwrap_or("natural");
     if seed.is_some() && asked != "shuffled" {

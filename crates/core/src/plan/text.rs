@@ -25,8 +25,9 @@ use std::fmt::Write;
 
 use thiserror::Error;
 
-use super::{CONVERTED, FoldedPlan, Lightpath, Plan, PlanRef};
-use crate::schedule::{Action, Claims};
+use super::{CONVERTED, FoldedPlan, Lightpath, Plan, PlanRef, Relay};
+use crate::fabric::{Fabric, Plane};
+use crate::schedule::{Action, Claims, Transfer};
 use compress::{Block, Modulus};
 pub use read::{read, read_any};
 
@@ -63,14 +64,93 @@ fn write_slots(plan: &Plan, text: &mut String) {
     let modulus = Modulus {
         ranks: plan.fabric.ranks(),
         chunks: plan.schedule.collective.chunks(),
+        planes: plan.fabric.wss_grid().is_some(),
     };
+    let light = Light::of(&plan.fabric);
     for (slot, indices) in by_slot(plan) {
         let _ = writeln!(text, "slot {slot}");
-        let lightpaths = indices.iter().map(|&index| plan.lightpath(index));
+        let (straight, relayed): (Vec<usize>, Vec<usize>) = indices
+            .into_iter()
+            .partition(|&index| plan.relays_of(index).is_empty());
+        let lightpaths = straight.iter().map(|&index| plan.lightpath(index));
         for block in compress::compress(lightpaths.collect(), modulus) {
-            write_block(&block, plan.has_light(), text);
+            write_block(&block, light, text);
+        }
+        let mut relayed: Vec<(Lightpath, &[Relay])> = relayed
+            .into_iter()
+            .map(|index| (plan.lightpath(index), plan.relays_of(index)))
+            .collect();
+        relayed.sort_by_key(|(lightpath, relays)| {
+            let key = |relay: &Relay| (relay.rank, relay.fibre, relay.wavelength, relay.slot);
+            (*lightpath, relays.iter().map(key).collect::<Vec<_>>())
+        });
+        for (lightpath, relays) in relayed {
+            write_relayed(&lightpath, relays, text);
         }
     }
+}
+
+/// How the light of a statement is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Light {
+    /// `cw 0.12`: a way around the ring, a fibre and a wavelength.
+    Ring,
+    /// `row.12`: the plane and a wavelength.
+    Grid,
+    /// Not at all.
+    None,
+}
+
+impl Light {
+    fn of(fabric: &Fabric) -> Light {
+        match (fabric.ring(), fabric.wss_grid()) {
+            (Some(_), _) => Light::Ring,
+            (None, Some(_)) => Light::Grid,
+            (None, None) => Light::None,
+        }
+    }
+}
+
+/// `row`, `column`, or the number of a fibre that no rank has.
+fn plane(fibre: u8) -> String {
+    Plane::of_fibre(fibre).map_or(fibre.to_string(), |plane| plane.name().into())
+}
+
+/// `copy 5 0>4>7 row.3 column.0@2`: a transfer with the ranks that relay it, and for each of these its
+/// light and slot.
+fn write_relayed(lightpath: &Lightpath, relays: &[Relay], text: &mut String) {
+    let Lightpath {
+        circuit, transfer, ..
+    } = lightpath;
+    write_data(transfer, text);
+    for relay in relays {
+        let _ = write!(text, ">{}", relay.rank);
+    }
+    let _ = write!(text, ">{}", transfer.destination);
+    let _ = write!(text, " {}.{}", plane(circuit.fibre), circuit.wavelength);
+    for relay in relays {
+        let Relay {
+            fibre,
+            wavelength,
+            slot,
+            ..
+        } = relay;
+        let _ = write!(text, " {}.{wavelength}@{slot}", plane(*fibre));
+    }
+    text.push('\n');
+}
+
+/// What is sent, and the rank that sends it.
+fn write_data(transfer: &Transfer, text: &mut String) {
+    let action = match transfer.action {
+        Action::Copy => "copy",
+        Action::Reduce => "reduce",
+    };
+    let _ = write!(text, "{action} {}", transfer.chunk);
+    if transfer.count > 1 {
+        let _ = write!(text, "+{}", transfer.count);
+    }
+    let _ = write!(text, " {}", transfer.source);
 }
 
 fn write_orbits(plan: &FoldedPlan, text: &mut String) {
@@ -78,7 +158,7 @@ fn write_orbits(plan: &FoldedPlan, text: &mut String) {
         let _ = writeln!(text, "slot {slot}");
         for orbit in orbits {
             for block in folded::statements(plan, orbit) {
-                write_block(&block, true, text);
+                write_block(&block, Light::Ring, text);
             }
         }
     }
@@ -149,20 +229,16 @@ fn write_head(plan: &Plan, text: &mut String) {
     text.push('\n');
 }
 
-fn write_block(block: &Block, has_light: bool, text: &mut String) {
+fn write_block(block: &Block, light: Light, text: &mut String) {
     let Lightpath {
         circuit, transfer, ..
     } = block.base;
-    let action = match transfer.action {
-        Action::Copy => "copy",
-        Action::Reduce => "reduce",
-    };
-    let _ = write!(text, "{action} {}", transfer.chunk);
-    if transfer.count > 1 {
-        let _ = write!(text, "+{}", transfer.count);
+    write_data(&transfer, text);
+    let _ = write!(text, ">{}", transfer.destination);
+    if light == Light::Grid {
+        let _ = write!(text, " {}.{}", plane(circuit.fibre), circuit.wavelength);
     }
-    let _ = write!(text, " {}>{}", transfer.source, transfer.destination);
-    if has_light {
+    if light == Light::Ring {
         let _ = write!(text, " {} {}.", circuit.direction.name(), circuit.fibre);
         match circuit.wavelength {
             CONVERTED => text.push('*'),

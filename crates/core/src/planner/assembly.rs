@@ -47,6 +47,7 @@ impl Assembly {
                 wavelength: Vec::new(),
                 slot: Vec::new(),
                 step_slots: Vec::new(),
+                relays: Vec::new(),
             },
         }
     }

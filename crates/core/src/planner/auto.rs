@@ -24,7 +24,8 @@ impl From<Policy> for Charge {
             Policy::EveryStep => Charge::EverySlot,
             Policy::OnChange => Charge::Once,
             Policy::PerPort => Charge::OncePerPort,
-            Policy::Free => Charge::Never,
+            // Two tiers are of another fabric, about which nothing is said.
+            Policy::Free | Policy::TwoTier => Charge::Never,
         }
     }
 }
@@ -347,7 +348,7 @@ fn estimate(
         Policy::EveryStep => slots,
         // A port waits for nearly every change of a setting, for all of them are busy.
         Policy::OnChange | Policy::PerPort => settings,
-        Policy::Free => 0,
+        Policy::Free | Policy::TwoTier => 0,
     };
     sending
         .plus(hop)?

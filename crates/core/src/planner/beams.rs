@@ -162,6 +162,7 @@ pub(super) fn plan(
         wavelength: Vec::new(),
         slot: Vec::new(),
         step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
+        relays: Vec::new(),
     };
     plan.schedule.claims = Claims {
         schedule_steps: Some(steps),

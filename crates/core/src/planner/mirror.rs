@@ -155,6 +155,7 @@ pub(super) fn backwards(forward: &Plan, reversed: Collective) -> Plan {
             .rev()
             .map(|range| slots - range.end..slots - range.start)
             .collect(),
+        relays: Vec::new(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! What the planner makes by name: `relay_tree` and `auto`, beside the named algorithms.
 
 use super::auto::{self, Aim, Candidate};
-use super::{PlannerError, candidates, capability, electrical, multicast, named, relay_tree};
+use super::{
+    PlannerError, candidates, capability, electrical, multicast, named, relay_tree, tunable,
+};
 use crate::algorithm;
 use crate::bound::{self, time::TimeBound};
 use crate::collective::{Collective, CollectiveKind};
@@ -186,6 +188,13 @@ pub fn plan(
     size: Bytes,
     policy: simulate::Policy,
 ) -> Result<Planned, PlannerError> {
+    if fabric.wss_grid().is_some() {
+        let method = simulate::Method {
+            policy: Some(policy),
+            ..simulate::Method::default()
+        };
+        return tunable::plan(spec, fabric, collective, size, &method);
+    }
     let Some(ring) = fabric.ring() else {
         return electrical::plan(spec, fabric, collective, size, &simulate::Method::default());
     };

@@ -8,6 +8,7 @@
 
 mod asynchronous;
 mod folded;
+mod grid;
 mod settings;
 mod trees;
 
@@ -29,6 +30,15 @@ pub fn simulate<'a>(
     policy: Policy,
 ) -> Result<Outcome, SimulationError> {
     match plan.into() {
+        PlanRef::Full(plan) if plan.fabric.wss_grid().is_some() => {
+            let grid = super::needed_grid(&plan.fabric, "circuit")?;
+            grid::simulate(plan, grid, size, policy)
+        }
+        _ if policy == Policy::TwoTier => Err(SimulationError::Policy {
+            simulator: "circuit",
+            policy: policy.name(),
+            reason: "it is for the tunable lasers of a wss_grid; on a ring use per_port or on_change",
+        }),
         PlanRef::Full(plan) => run(plan, plan.fabric.ranks(), Sizes::Own, size, policy),
         PlanRef::Folded(plan) => folded::simulate(plan, size, policy),
     }
@@ -66,6 +76,7 @@ fn run(
         critical_path: timing.critical_path,
         flowing: None,
         packets: None,
+        tuned: None,
     })
 }
 
@@ -359,7 +370,7 @@ fn with_barriers(
         let charged = match policy {
             Policy::EveryStep => true,
             Policy::OnChange => settings.enter(transfers),
-            Policy::PerPort | Policy::Free => false,
+            Policy::PerPort | Policy::Free | Policy::TwoTier => false,
         };
         let reconfiguration = if charged {
             ring.reconfiguration

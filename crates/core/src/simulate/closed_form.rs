@@ -28,7 +28,7 @@ pub fn simulate<'a>(
     let reconfiguration = match policy {
         Policy::EveryStep => ring.reconfiguration,
         Policy::Free => Time::ZERO,
-        Policy::OnChange | Policy::PerPort => {
+        Policy::OnChange | Policy::PerPort | Policy::TwoTier => {
             return Err(SimulationError::Policy {
                 simulator: "closed_form",
                 policy: policy.name(),
@@ -61,5 +61,6 @@ pub fn simulate<'a>(
         critical_path: Vec::new(),
         flowing: None,
         packets: None,
+        tuned: None,
     })
 }

@@ -92,9 +92,9 @@ pub static SETTINGS: LazyLock<Vec<SettingRecord>> = LazyLock::new(|| {
 const OWN: &[SettingRecord] = &[
     SettingRecord {
         name: "policy",
-        summary: "When reconfiguration is charged: every_step, on_change, per_port or free",
-        default: "every_step",
-        simulators: &["circuit", "closed_form"],
+        summary: "When reconfiguration is charged: every_step, on_change, per_port, free, two_tier",
+        default: "every_step; two_tier on a wss_grid",
+        simulators: &["circuit", "closed_form", "control"],
         rule: Rule::Own(
             |method, text| {
                 method.policy = Some(text.parse()?);

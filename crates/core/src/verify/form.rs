@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
-use crate::fabric::WdmRing;
+use crate::fabric::{WdmRing, WssGrid};
 use crate::plan::{CONVERTED, Circuit, Lightpath, Plan};
 use crate::schedule::{Action, Transfer};
 
@@ -53,8 +53,10 @@ impl Admitted {
 /// What is in range.
 struct Ranges<'a> {
     plan: &'a Plan,
-    /// None on an electrical fabric.
+    /// On a ring of wavelengths.
     ring: Option<&'a WdmRing>,
+    /// On a grid of tunable circuits.
+    grid: Option<&'a WssGrid>,
     ranks: u32,
     chunks: u32,
     slots: u32,
@@ -80,6 +82,7 @@ pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
     let ranges = Ranges {
         plan,
         ring: plan.fabric.ring(),
+        grid: plan.fabric.wss_grid(),
         ranks: ranks.min(collective.ranks()),
         chunks: collective.chunks(),
         slots: plan.slots(),
@@ -101,19 +104,26 @@ fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
         ("wavelength", plan.wavelength.len()),
     ];
     let mut lengths = vec![("slot", plan.slot.len())];
-    if plan.fabric.ring().is_some() {
-        lengths.extend(of_light);
-    } else {
-        for (column, length) in of_light.into_iter().filter(|(_, length)| *length > 0) {
-            report.add(ViolationKind::Columns, || {
-                let sentence = format!(
-                    "the plan has {length} entries in the column {column}, but its fabric {} has \
-                     no light",
-                    plan.fabric.family()
-                );
-                Violation::new(ViolationKind::Columns, sentence)
-            });
-        }
+    let needed = match (plan.fabric.ring(), plan.fabric.wss_grid()) {
+        (Some(_), _) => 0,
+        (None, Some(_)) => 1,
+        (None, None) => of_light.len(),
+    };
+    lengths.extend(&of_light[needed..]);
+    let lacks = match plan.fabric.has_light() {
+        true => "ring to go around",
+        false => "light",
+    };
+    let unneeded = of_light[..needed].iter();
+    for (column, length) in unneeded.filter(|(_, length)| *length > 0) {
+        report.add(ViolationKind::Columns, || {
+            let sentence = format!(
+                "the plan has {length} entries in the column {column}, but its fabric {} has no \
+                 {lacks}",
+                plan.fabric.family()
+            );
+            Violation::new(ViolationKind::Columns, sentence)
+        });
     }
     for (column, length) in lengths.iter().filter(|(_, length)| *length != transfers) {
         report.add(ViolationKind::Columns, || {
@@ -167,7 +177,7 @@ fn steps(plan: &Plan, report: &mut Report) {
                 }
             });
         }
-        if plan.fabric.ring().is_none() && slots.len() != 1 {
+        if !plan.fabric.has_light() && slots.len() != 1 {
             report.add(kind, || {
                 let sentence = format!(
                     "step {step} has {} slots; on an electrical fabric every step has one",
@@ -200,9 +210,9 @@ impl Ranges<'_> {
         let source = &schedule.source()[start..end];
         let destination = &schedule.destination()[start..end];
         let action = &schedule.action()[start..end];
-        let light = self.ring.map(|ring| {
+        let (fibres, wavelengths) = self.light();
+        let light = (self.ring.is_some() || self.grid.is_some()).then(|| {
             (
-                ring,
                 &self.plan.fibre[start..end],
                 &self.plan.wavelength[start..end],
             )
@@ -216,9 +226,9 @@ impl Ranges<'_> {
                 && count[index] <= self.chunks
                 && chunk[index] <= self.chunks - count[index];
             let slot_sound = slot[index] < self.slots && own_slots.contains(&slot[index]);
-            let circuit_sound = light.is_none_or(|(ring, fibre, wavelength)| {
-                u32::from(fibre[index]) < ring.fibres
-                    && u32::from(wavelength[index]) < ring.wavelengths
+            let circuit_sound = light.is_none_or(|(fibre, wavelength)| {
+                u32::from(fibre[index]) < fibres
+                    && u32::from(wavelength[index]) < wavelengths
                     && wavelength[index] != CONVERTED
             });
             let action_sound = self.combines || action[index] == Action::Copy;
@@ -302,25 +312,35 @@ impl Ranges<'_> {
         }
     }
 
+    /// Fibres that leave a rank each way, or by each transceiver, and wavelengths on them.
+    fn light(&self) -> (u32, u32) {
+        match (self.ring, self.grid) {
+            (Some(ring), _) => (ring.fibres, ring.wavelengths),
+            (None, Some(grid)) => (2, grid.wavelengths),
+            (None, None) => (0, 0),
+        }
+    }
+
     /// A fibre or wavelength that does not exist, or a conversion that cannot be.
     fn wrong_circuit(&self, circuit: Circuit) -> Vec<Fault> {
         let mut faults = Vec::new();
-        let Some(ring) = self.ring else {
+        if self.ring.is_none() && self.grid.is_none() {
             return faults;
-        };
-        if u32::from(circuit.fibre) >= ring.fibres {
-            let (fibre, fibres) = (circuit.fibre, up_to(ring.fibres));
+        }
+        let (fibres, wavelengths) = self.light();
+        if u32::from(circuit.fibre) >= fibres {
+            let (fibre, fibres) = (circuit.fibre, up_to(fibres));
             let problem = format!("is on fibre {fibre}, but fibres are {fibres}");
             faults.push((ViolationKind::FibreRange, problem));
         }
         let wavelength = circuit.wavelength;
         if wavelength == CONVERTED {
-            if !ring.converters {
+            if !self.ring.is_some_and(|ring| ring.converters) {
                 let problem = "changes its wavelength, but the fabric has no converters".into();
                 faults.push((ViolationKind::Conversion, problem));
             }
-        } else if u32::from(wavelength) >= ring.wavelengths {
-            let wavelengths = up_to(ring.wavelengths);
+        } else if u32::from(wavelength) >= wavelengths {
+            let wavelengths = up_to(wavelengths);
             let problem =
                 format!("is on wavelength {wavelength}, but wavelengths are {wavelengths}");
             faults.push((ViolationKind::WavelengthRange, problem));

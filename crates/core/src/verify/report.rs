@@ -8,10 +8,18 @@ use crate::plan::Plan;
 const MOST_LISTED: u64 = 100_000;
 
 /// The violations found so far.
-#[derive(Default)]
 pub(super) struct Report {
     listed: Vec<Violation>,
     found: [u64; ViolationKind::ALL.len()],
+}
+
+impl Default for Report {
+    fn default() -> Report {
+        Report {
+            listed: Vec::new(),
+            found: [0; ViolationKind::ALL.len()],
+        }
+    }
 }
 
 impl Report {

@@ -25,6 +25,7 @@ mod verify;
 mod wavelengths;
 mod workload;
 mod wrht;
+mod wss_grid;
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;

@@ -99,6 +99,11 @@ fn every_setting_is_known_to_recorded_simulators_only() {
     let electrical = Fabric::parse(dragonfly).unwrap();
     let electrical = proved(CollectiveKind::AllGather, "ring", &electrical);
     let lit = crate::verified(CollectiveKind::AllGather, "ring", 4, 1);
+    let tunable = crate::wss_grid::proved(
+        CollectiveKind::AllGather,
+        "ring",
+        "wss_grid:rows=2,columns=2",
+    );
     let value = |name| match name {
         "policy" => "free",
         "start" => "step",
@@ -123,15 +128,16 @@ fn every_setting_is_known_to_recorded_simulators_only() {
     };
     for setting in SETTINGS.iter() {
         for simulator in SIMULATORS {
-            let plan = if simulator.name == "circuit" || simulator.name == "closed_form" {
-                &lit
-            } else {
-                &electrical
+            let plan = match simulator.name {
+                "circuit" | "closed_form" => &lit,
+                "control" => &tunable,
+                _ => &electrical,
             };
-            let settings = [
-                ("simulator", simulator.name),
-                (setting.name, value(setting.name)),
-            ];
+            let value = match (setting.name, simulator.name) {
+                ("policy", "control") => "two_tier",
+                (name, _) => value(name),
+            };
+            let settings = [("simulator", simulator.name), (setting.name, value)];
             let method = Method::from_settings(settings).unwrap();
             let error = simulate::run(plan, Bytes::new(4), &method).err();
             let refused = error.and_then(|error| error.setting()) == Some(setting.name);

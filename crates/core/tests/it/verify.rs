@@ -370,6 +370,18 @@ fn every_kind_is_named_and_tested() {
         .collect();
     // By a_plan_too_large_to_replay_is_not_proved.
     tested.insert(ViolationKind::TooLarge.name());
+    // By wss_grid::rules::each_rule_is_broken_by_a_plan_that_breaks_it, and by the tasks beside it.
+    for kind in [
+        ViolationKind::Allocation,
+        ViolationKind::DeadPort,
+        ViolationKind::Path,
+        ViolationKind::Receiver,
+        ViolationKind::Relays,
+        ViolationKind::SwitchSetting,
+        ViolationKind::Tuning,
+    ] {
+        tested.insert(kind.name());
+    }
     // By folded::an_orbit_must_leave_rank_0.
     tested.insert(ViolationKind::Symmetry.name());
     let names: BTreeSet<&str> = ViolationKind::ALL

@@ -13,6 +13,8 @@ use crate::plan::Lightpath;
 pub(super) struct Modulus {
     pub(super) ranks: u32,
     pub(super) chunks: u32,
+    /// Whether fibres are planes, which do not count on.
+    pub(super) planes: bool,
 }
 
 /// By how much each copy differs from the one before.
@@ -164,7 +166,8 @@ fn shift(one: &Block, other: &Block, modulus: Modulus) -> Option<Shift> {
     let alike = one.repetitions == other.repetitions
         && from.transfer.action == to.transfer.action
         && from.transfer.count == to.transfer.count
-        && from.circuit.direction == to.circuit.direction;
+        && from.circuit.direction == to.circuit.direction
+        && (!modulus.planes || from.circuit.fibre == to.circuit.fibre);
     if !alike {
         return None;
     }

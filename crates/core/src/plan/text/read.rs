@@ -273,6 +273,7 @@ fn read_head(lines: &mut Lines<'_>) -> Result<Plan, PlanTextError> {
         wavelength: Vec::new(),
         slot: Vec::new(),
         step_slots,
+        relays: Vec::new(),
     })
 }
 

@@ -1,25 +1,27 @@
 //! One statement of a plan file: `copy|reduce CHUNKS SOURCE>DESTINATION WAY FIBRE.WAVELENGTH`, with
-//! repetitions; on an electrical fabric without way and channel.
+//! repetitions; on an electrical fabric without way and channel. On a grid of tunable circuits the
+//! channel is `PLANE.WAVELENGTH`, and a transfer may be relayed: `SOURCE>RELAY>DESTINATION`, with a second
+//! channel `PLANE.WAVELENGTH@SLOT`, and so on.
 
 use super::PlanTextError;
 use super::compress::{Block, Repetition, Shift};
 use super::words::{Word, Words};
 use crate::collective::Collective;
-use crate::fabric::Direction;
-use crate::plan::{CONVERTED, Circuit, Lightpath, Plan};
+use crate::fabric::{Direction, Plane};
+use crate::plan::{CONVERTED, Circuit, Lightpath, Plan, Relay};
 use crate::schedule::{Action, Transfer};
 
 /// The most repetitions of a lightpath: more than 2^27 lightpaths can use.
 const MOST_REPETITIONS: usize = 32;
 
-/// What a repetition may shift; `rank` is both ends. The last two need light.
+/// What a repetition may shift; `rank` is both ends. The last needs light, the one before it a ring.
 const SHIFTED: [&str; 6] = [
     "chunk",
     "rank",
     "source",
     "destination",
-    "fibre",
     "wavelength",
+    "fibre",
 ];
 
 /// A statement that was read.
@@ -28,6 +30,8 @@ pub(super) struct Statement<'a> {
     pub(super) block: Block,
     /// Where its channel is written; on an electrical fabric, its ranks.
     channel: Word<'a>,
+    /// Ranks that relay it; their transfer is this one.
+    relays: Vec<Relay>,
 }
 
 impl<'a> Statement<'a> {
@@ -40,14 +44,25 @@ impl<'a> Statement<'a> {
         words: &mut Words<'a>,
         (room, most): (u64, u64),
     ) -> Result<Statement<'a>, PlanTextError> {
-        let (base, channel) = read_lightpath(plan, slot, action, words)?;
+        let (base, channel, relays) = read_lightpath(plan, slot, action, words)?;
         let repetitions = read_repetitions(plan, words, (room, most))?;
+        if !(relays.is_empty() || repetitions.is_empty()) {
+            return Err(channel.wrong("a relayed transfer is not repeated: write a line for each"));
+        }
         let block = Block { base, repetitions };
-        Ok(Statement { block, channel })
+        Ok(Statement {
+            block,
+            channel,
+            relays,
+        })
     }
 
     /// Adds the lightpath and its shifted copies to a plan.
     pub(super) fn expand(&self, plan: &mut Plan) -> Result<(), PlanTextError> {
+        let transfer = plan.len() as u32;
+        let relays = self.relays.iter();
+        plan.relays
+            .extend(relays.map(|relay| Relay { transfer, ..*relay }));
         expand(
             self.block.base,
             &self.block.repetitions,
@@ -57,13 +72,13 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// The lightpath of a statement and the word that says its channel.
+/// The lightpath of a statement, the word that says its channel, and its relays.
 fn read_lightpath<'a>(
     plan: &Plan,
     slot: u32,
     action: Word<'a>,
     words: &mut Words<'a>,
-) -> Result<(Lightpath, Word<'a>), PlanTextError> {
+) -> Result<(Lightpath, Word<'a>, Vec<Relay>), PlanTextError> {
     let action = match action.text {
         "copy" => Action::Copy,
         "reduce" => Action::Reduce,
@@ -79,12 +94,25 @@ fn read_lightpath<'a>(
         .text
         .split_once('>')
         .ok_or_else(|| ranks.wrong("expected SOURCE>DESTINATION, such as 2>7"))?;
-    let (source, destination) = (ranks.part(source)?, ranks.part(destination)?);
-    let (circuit, channel) = if plan.has_light() {
+    let source = ranks.part(source)?;
+    let grid = plan.fabric.wss_grid().is_some();
+    let (over, destination) = match destination.rsplit_once('>') {
+        Some((over, destination)) if grid => (over, destination),
+        _ => ("", destination),
+    };
+    let destination = ranks.part(destination)?;
+    let (circuit, channel) = if grid {
+        read_tuned(words)?
+    } else if plan.has_light() {
         read_circuit(words)?
     } else {
         (Circuit::NONE, ranks)
     };
+    let mut relays = Vec::new();
+    for rank in over.split('>').filter(|_| !over.is_empty()) {
+        let rank = ranks.part(rank)?;
+        relays.push(read_relay(rank, words)?);
+    }
     let transfer = Transfer {
         chunk,
         count,
@@ -98,7 +126,47 @@ fn read_lightpath<'a>(
         transfer,
     };
     check_range(&base, plan.schedule.collective, &chunks, &ranks)?;
-    Ok((base, channel))
+    Ok((base, channel, relays))
+}
+
+/// The circuit of a lightpath on a grid, `PLANE.WAVELENGTH`, and the word that says it.
+fn read_tuned<'a>(words: &mut Words<'a>) -> Result<(Circuit, Word<'a>), PlanTextError> {
+    let channel = words.next("PLANE.WAVELENGTH")?;
+    let (fibre, wavelength) = read_plane(&channel, channel.text)?;
+    let circuit = Circuit {
+        fibre,
+        wavelength,
+        ..Circuit::NONE
+    };
+    Ok((circuit, channel))
+}
+
+/// The light and slot with which a rank sends on what it relays.
+fn read_relay(rank: u32, words: &mut Words<'_>) -> Result<Relay, PlanTextError> {
+    let channel = words.next("PLANE.WAVELENGTH@SLOT for each rank that relays")?;
+    let (light, slot) = channel
+        .text
+        .split_once('@')
+        .ok_or_else(|| channel.wrong("expected PLANE.WAVELENGTH@SLOT, such as column.3@7"))?;
+    let (fibre, wavelength) = read_plane(&channel, light)?;
+    Ok(Relay {
+        transfer: 0,
+        rank,
+        fibre,
+        wavelength,
+        slot: channel.part(slot)?,
+    })
+}
+
+/// The fibre and wavelength of `PLANE.WAVELENGTH`.
+fn read_plane(word: &Word<'_>, text: &str) -> Result<(u8, u16), PlanTextError> {
+    let expected = || word.wrong("expected PLANE.WAVELENGTH, such as row.3 or column.0");
+    let (plane, wavelength) = text.split_once('.').ok_or_else(expected)?;
+    let plane = Plane::BOTH.into_iter().find(|one| one.name() == plane);
+    let wavelength = Some(word.part(wavelength)?)
+        .filter(|wavelength| *wavelength != CONVERTED)
+        .ok_or_else(|| word.wrong("no laser has so many wavelengths"))?;
+    Ok((plane.ok_or_else(expected)? as u8, wavelength))
 }
 
 /// The circuit of a lightpath and the word that says its channel.
@@ -161,10 +229,10 @@ fn read_repetitions(
 
 fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<Shift, PlanTextError> {
     let collective = plan.schedule.collective;
-    let known = if plan.has_light() {
-        &SHIFTED[..]
-    } else {
-        &SHIFTED[..4]
+    let known = match (plan.has_directions(), plan.has_light()) {
+        (true, _) => &SHIFTED[..],
+        (false, true) => &SHIFTED[..5],
+        (false, false) => &SHIFTED[..4],
     };
     let mut shifts = [0u32; SHIFTED.len()];
     while let Some(word) = words.optional_if(|text| !text.starts_with('x')) {
@@ -178,7 +246,7 @@ fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<Shift, PlanTextError
             .ok_or_else(|| word.wrong(format!("what shifts is one of {}", known.join(", "))))?;
         shifts[index] = word.part(by)?;
     }
-    let [chunk, rank, source, destination, fibre, wavelength] = shifts;
+    let [chunk, rank, source, destination, wavelength, fibre] = shifts;
     let both = |own: u32| turned(rank, 1, own, collective.ranks());
     Ok(Shift {
         chunk: chunk % collective.chunks(),

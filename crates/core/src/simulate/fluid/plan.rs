@@ -54,6 +54,7 @@ pub fn simulate_plan(
         slots,
         links: fluid.links,
         ranks: fluid.ranks,
+        tuned: None,
         flowing: Some(Flowing {
             start_rule: fluid.start_rule,
             bottleneck: bottleneck(&critical_path, &path_bottlenecks),

@@ -85,6 +85,7 @@ pub fn simulate_plan(
             profile: Profile::default(),
             link_use: None,
         }),
+        tuned: None,
         packets: Some(Arc::new(packets)),
     })
 }

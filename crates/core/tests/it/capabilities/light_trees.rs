@@ -82,6 +82,7 @@ fn two_trees(options: &str) -> Plan {
         wavelength: vec![0; 4],
         slot: vec![0, 0, 0, 1],
         step_slots: vec![0..1, 1..2],
+        relays: Vec::new(),
     }
 }
 

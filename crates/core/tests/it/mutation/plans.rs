@@ -63,6 +63,7 @@ impl Draft {
                 .collect(),
             slot: lightpaths.iter().map(|lightpath| lightpath.slot).collect(),
             step_slots: self.step_slots.clone(),
+            relays: Vec::new(),
         }
     }
 

@@ -26,6 +26,7 @@ pub(super) fn by_hand(fabric: &str, collective: &str, lines: &str) -> Plan {
         wavelength: Vec::new(),
         slot: Vec::new(),
         step_slots: Vec::new(),
+        relays: Vec::new(),
     };
     for line in lines.lines() {
         let [time, action, chunks, ends, way, channel] = line

@@ -1,0 +1,377 @@
+//! The switch grid of the ODDL paper: tunable circuits through wavelength-selective switches.
+//!
+//! Nodes stand in a grid of n rows and m columns; node (r, c) has the number r m + c. Each has two
+//! optical transceivers, one to the switch of its row (port c of row switch r) and one to the switch
+//! of its column (port r of column switch c): n switches of m ports and m of n ports. A switch is set
+//! slowly, once for a task: light of wavelength l that enters at port i leaves at the one output
+//! port that the [`Configuration`] names for (i, l). A node chooses its partner, flow by flow, by
+//! tuning its laser, which takes nanoseconds. A receiver takes any wavelength, one burst at a time.
+//!
+//! Which wavelength leads where is a [`WavelengthPlan`]. The ranks of a task are the nodes allocated
+//! to it, in increasing order; a node that leaves is one that is no longer allocated.
+
+mod configuration;
+mod places;
+
+use std::fmt;
+
+use super::{Fabric, FabricError, FamilyRecord};
+use crate::spec::Spec;
+use crate::units::{Rate, Time};
+pub use configuration::{Configuration, Setting};
+pub use places::{DeadPort, DeadTransceiver};
+
+/// One of the two transceivers of a node, and the switches that they lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Plane {
+    /// To the switch of the node's row, which joins the columns.
+    Row = 0,
+    /// To the switch of the node's column, which joins the rows.
+    Column = 1,
+}
+
+impl Plane {
+    /// Both planes.
+    pub const BOTH: [Plane; 2] = [Plane::Row, Plane::Column];
+
+    /// `row` or `column`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Plane::Row => "row",
+            Plane::Column => "column",
+        }
+    }
+
+    /// The other plane.
+    pub const fn other(self) -> Plane {
+        match self {
+            Plane::Row => Plane::Column,
+            Plane::Column => Plane::Row,
+        }
+    }
+
+    /// The plane that a column of fibres counts as 0 or 1.
+    pub const fn of_fibre(fibre: u8) -> Option<Plane> {
+        match fibre {
+            0 => Some(Plane::Row),
+            1 => Some(Plane::Column),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Plane {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// Which wavelength leads from which port of a switch to which other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WavelengthPlan {
+    /// Wavelength b joins ports i and i XOR 2^b: as many wavelengths as a port has bits.
+    Xor,
+    /// Wavelength d leads from port i to port (i + d + 1) mod p: any pair, p - 1 wavelengths.
+    Cyclic,
+    /// The circuits of a task, coloured: as many wavelengths as a port has partners (Koenig).
+    EdgeColouring,
+}
+
+impl WavelengthPlan {
+    /// All plans.
+    pub const ALL: [WavelengthPlan; 3] = [
+        WavelengthPlan::Xor,
+        WavelengthPlan::Cyclic,
+        WavelengthPlan::EdgeColouring,
+    ];
+
+    /// The name as typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WavelengthPlan::Xor => "xor",
+            WavelengthPlan::Cyclic => "cyclic",
+            WavelengthPlan::EdgeColouring => "edge_colouring",
+        }
+    }
+
+    /// The wavelength that leads from a port to another of a switch of `ports`, where the plan is a
+    /// formula that has one.
+    pub fn wavelength(self, ports: u32, input: u32, output: u32) -> Option<u32> {
+        match self {
+            WavelengthPlan::Xor => {
+                let apart = input ^ output;
+                apart.is_power_of_two().then(|| apart.ilog2())
+            }
+            WavelengthPlan::Cyclic if input != output => Some((output + ports - input) % ports - 1),
+            WavelengthPlan::Cyclic | WavelengthPlan::EdgeColouring => None,
+        }
+    }
+
+    /// The wavelengths that joining all ports of a switch takes; of a plan made to measure, at most.
+    pub fn wavelengths(self, ports: u32) -> u32 {
+        match self {
+            WavelengthPlan::Xor => ports.next_power_of_two().ilog2(),
+            WavelengthPlan::Cyclic | WavelengthPlan::EdgeColouring => ports.saturating_sub(1),
+        }
+    }
+}
+
+/// Nodes in a grid, with a switch for each row and each column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WssGrid {
+    /// Rows, n.
+    pub rows: u32,
+    /// Columns, m.
+    pub columns: u32,
+    /// Rate of a transceiver, B.
+    pub rate: Rate,
+    /// Ports that a switch has, whether used or not.
+    pub switch_ports: u32,
+    /// Channels of the tunable source.
+    pub wavelengths: u32,
+    /// Time to tune a laser to another wavelength.
+    pub tuning: Time,
+    /// Guard time and locking of the receiver after tuning.
+    pub lock: Time,
+    /// Delay of one control message; a request and its grant take two.
+    pub control: Time,
+    /// From transmitter to receiver: propagation and handling of a message.
+    pub latency: Time,
+    /// Time to set the switches, once for a task.
+    pub slow_switch: Time,
+    /// Which wavelength leads where.
+    pub plan: WavelengthPlan,
+    /// The node of each rank, in increasing order.
+    pub nodes: Vec<u32>,
+    /// Transceivers that neither send nor receive, in order.
+    pub dead_transceivers: Vec<DeadTransceiver>,
+    /// Switch ports out of order, in order.
+    pub dead_ports: Vec<DeadPort>,
+}
+
+/// The most rows, and columns: wavelengths are numbered with 16 bits, and light is not split further.
+const MOST_SIDE: u32 = 4096;
+const MOST_NODES: u32 = 1 << 20;
+const MOST_PORTS: u32 = 1 << 16;
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "wss_grid",
+    summary: "Grid of nodes with tunable lasers, a wavelength-selective switch per row and per column",
+    citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable Optical \
+               Network, OFC 2024",
+    options: &[
+        ("rows", "rows of nodes; required"),
+        ("columns", "columns of nodes; required"),
+        (
+            "rate",
+            "rate of a transceiver, of which a node has two; default 100Gb/s",
+        ),
+        ("ports", "ports of a switch; default the longer side"),
+        (
+            "wavelengths",
+            "channels of the tunable source; default what the wavelength plan may need",
+        ),
+        ("tuning", "time to tune a laser; default 10.5ns"),
+        ("lock", "guard time and locking of the receiver; default 0s"),
+        ("control", "delay of one control message; default 0s"),
+        ("latency", "from transmitter to receiver; default 0s"),
+        (
+            "slow_switch",
+            "time to set the switches, once for a task; default 100ms",
+        ),
+        (
+            "plan",
+            "wavelengths: xor, cyclic or edge_colouring; default edge_colouring",
+        ),
+        (
+            "nodes",
+            "nodes allocated to the task, such as 0-15+32-47; default all",
+        ),
+        (
+            "dead_transceivers",
+            "nodes with the plane that they lack, such as 5.row+9.column",
+        ),
+        (
+            "dead_ports",
+            "switches with the port that they lack, such as row3.2+column1.0",
+        ),
+    ],
+    build,
+};
+
+fn build(spec: &Spec) -> Result<Fabric, FabricError> {
+    let known: Vec<&str> = RECORD.options.iter().map(|(key, _)| *key).collect();
+    spec.only(&known)?;
+    let side = |key: &'static str| {
+        spec.count(key, 1, MOST_SIDE)?.ok_or(FabricError::Missing {
+            family: RECORD.name,
+            key,
+            example: "wss_grid:rows=32,columns=32",
+        })
+    };
+    let (rows, columns) = (side("rows")?, side("columns")?);
+    if rows * columns > MOST_NODES {
+        return Err(FabricError::TooLarge {
+            family: RECORD.name,
+            what: "ranks",
+            count: (rows * columns).into(),
+            most: MOST_NODES.into(),
+        });
+    }
+    let longer = rows.max(columns);
+    let plan = wavelength_plan(spec)?;
+    let time = |key: &str, default: Time| match spec.option(key) {
+        None => Ok(default),
+        Some(value) => value.parse().map_err(|error| spec.refuse(key, error)),
+    };
+    let rate = spec.option("rate").unwrap_or("100Gb/s");
+    let wavelengths = spec.count("wavelengths", 1, MOST_SIDE)?;
+    Ok(Fabric::WssGrid(WssGrid {
+        rows,
+        columns,
+        rate: rate.parse().map_err(|error| spec.refuse("rate", error))?,
+        switch_ports: spec.count("ports", longer, MOST_PORTS)?.unwrap_or(longer),
+        wavelengths: wavelengths.unwrap_or(plan.wavelengths(longer).max(1)),
+        tuning: time("tuning", Time::from_ps(10_500))?,
+        lock: time("lock", Time::ZERO)?,
+        control: time("control", Time::ZERO)?,
+        latency: time("latency", Time::ZERO)?,
+        slow_switch: time("slow_switch", Time::from_ps(100_000_000_000))?,
+        plan,
+        nodes: places::read_nodes(spec, rows * columns)?,
+        dead_transceivers: places::read_transceivers(spec, rows * columns)?,
+        dead_ports: places::read_ports(spec, rows, columns)?,
+    }))
+}
+
+fn wavelength_plan(spec: &Spec) -> Result<WavelengthPlan, FabricError> {
+    let name = spec.option("plan").unwrap_or("edge_colouring");
+    let mut plans = WavelengthPlan::ALL.into_iter();
+    let found = plans.find(|plan| plan.name() == name);
+    found.ok_or_else(|| {
+        let problem = "must be `xor`, `cyclic` or `edge_colouring`";
+        spec.refuse("plan", problem).into()
+    })
+}
+
+impl WssGrid {
+    /// The number of ranks: of nodes that are allocated.
+    pub fn ranks(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// Row and column of a rank.
+    pub fn place(&self, rank: u32) -> (u32, u32) {
+        let node = self.nodes[rank as usize];
+        (node / self.columns, node % self.columns)
+    }
+
+    /// The rank in a row and a column, where that node is allocated.
+    pub fn rank_at(&self, row: u32, column: u32) -> Option<u32> {
+        let node = row * self.columns + column;
+        let rank = self.nodes.binary_search(&node).ok()?;
+        Some(rank as u32)
+    }
+
+    /// The switch of a plane to which a rank is joined, and the port.
+    pub fn port(&self, rank: u32, plane: Plane) -> (u32, u32) {
+        let (row, column) = self.place(rank);
+        match plane {
+            Plane::Row => (row, column),
+            Plane::Column => (column, row),
+        }
+    }
+
+    /// Ports in use of each switch of a plane.
+    pub fn side(&self, plane: Plane) -> u32 {
+        match plane {
+            Plane::Row => self.columns,
+            Plane::Column => self.rows,
+        }
+    }
+
+    /// Switches: one for each row and each column.
+    pub fn switches(&self) -> u32 {
+        self.rows + self.columns
+    }
+
+    /// Whether a rank can send and receive in a plane: neither its transceiver nor the switch port
+    /// is dead.
+    pub fn works(&self, rank: u32, plane: Plane) -> bool {
+        if self.dead_transceivers.is_empty() && self.dead_ports.is_empty() {
+            return true;
+        }
+        let node = self.nodes[rank as usize];
+        let (switch, port) = self.port(rank, plane);
+        let transceiver = DeadTransceiver { node, plane };
+        let dead_port = DeadPort {
+            plane,
+            switch,
+            port,
+        };
+        !self.dead_transceivers.contains(&transceiver) && !self.dead_ports.contains(&dead_port)
+    }
+
+    /// The plane in which two different ranks share a switch, if they do.
+    pub fn shared_plane(&self, one: u32, other: u32) -> Option<Plane> {
+        let ((row, column), (other_row, other_column)) = (self.place(one), self.place(other));
+        if row == other_row {
+            Some(Plane::Row)
+        } else {
+            (column == other_column).then_some(Plane::Column)
+        }
+    }
+
+    /// Whether every node is allocated and nothing is dead.
+    pub fn is_whole(&self) -> bool {
+        self.ranks() == self.rows * self.columns
+            && self.dead_transceivers.is_empty()
+            && self.dead_ports.is_empty()
+    }
+
+    /// The same machine with its wavelengths by another plan.
+    pub fn with_plan(&self, plan: WavelengthPlan) -> WssGrid {
+        WssGrid {
+            plan,
+            ..self.clone()
+        }
+    }
+
+    /// The complete spelling.
+    pub fn spec(&self) -> Spec {
+        let mut spec = Spec::new(RECORD.name)
+            .with("rows", self.rows)
+            .with("columns", self.columns)
+            .with("rate", self.rate);
+        if self.switch_ports != self.rows.max(self.columns) {
+            spec = spec.with("ports", self.switch_ports);
+        }
+        spec = spec
+            .with("wavelengths", self.wavelengths)
+            .with("tuning", self.tuning);
+        for (key, time) in [
+            ("lock", self.lock),
+            ("control", self.control),
+            ("latency", self.latency),
+        ] {
+            if time != Time::ZERO {
+                spec = spec.with(key, time);
+            }
+        }
+        spec = spec
+            .with("slow_switch", self.slow_switch)
+            .with("plan", self.plan.name());
+        if self.ranks() != self.rows * self.columns {
+            spec = spec.with("nodes", places::spell_nodes(&self.nodes));
+        }
+        if !self.dead_transceivers.is_empty() {
+            spec = spec.with("dead_transceivers", places::joined(&self.dead_transceivers));
+        }
+        if !self.dead_ports.is_empty() {
+            spec = spec.with("dead_ports", places::joined(&self.dead_ports));
+        }
+        spec
+    }
+}

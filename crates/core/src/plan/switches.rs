@@ -1,0 +1,30 @@
+//! How the slow switches of a grid are set for a plan.
+
+use super::Plan;
+use crate::fabric::Plane;
+use crate::fabric::wss_grid::{Configuration, Setting};
+
+impl Plan {
+    /// The settings that the hops of the plan need, for each input port and wavelength one output
+    /// port; none on other fabrics than a grid of tunable circuits. Whether they can all be had at once
+    /// is the verifier's business: of two for one input and wavelength the first is taken.
+    pub fn configuration(&self) -> Configuration {
+        let Some(grid) = self.fabric.wss_grid() else {
+            return Configuration::default();
+        };
+        let hops = (0..self.len()).flat_map(|transfer| self.way(transfer));
+        let settings = hops.filter_map(|hop| {
+            let plane = Plane::of_fibre(hop.fibre)?;
+            let (switch, input) = grid.port(hop.from, plane);
+            let (_, output) = grid.port(hop.to, plane);
+            Some(Setting {
+                plane,
+                switch,
+                input,
+                wavelength: hop.wavelength.into(),
+                output,
+            })
+        });
+        Configuration::new(settings.collect())
+    }
+}

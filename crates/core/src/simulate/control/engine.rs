@@ -1,0 +1,199 @@
+//! The protocol in time: a queue of what will happen.
+//!
+//! Of what happens at one instant, first everything that was sent, then arrivals, releases, revocations,
+//! requests and grants; of these by transceiver number, so that of two requests the lower node is first.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::flows::Flows;
+use super::protocol::{Consequence, Happening, State};
+use crate::fabric::WssGrid;
+use crate::simulate::SimulationError;
+use crate::units::Time;
+
+/// Why a flow began to ask, or to send, when it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// At the start of all.
+    None,
+    /// The last of its data came with this flow.
+    Arrival(u32),
+    /// Its transmitter was busy with this flow.
+    Transmitter(u32),
+}
+
+/// When every flow did what.
+pub(super) struct Run {
+    /// The last arrival.
+    pub(super) time: Time,
+    /// When it asked, or, on a kept circuit, began to send.
+    pub(super) begun: Vec<Time>,
+    /// Its request and grant.
+    pub(super) control: Vec<Time>,
+    /// Tuning and locking.
+    pub(super) tuning: Vec<Time>,
+    /// How often a laser was tuned: with every grant.
+    pub(super) grants: u64,
+    /// Its first bit is sent.
+    pub(super) start: Vec<Time>,
+    /// Its last bit is sent.
+    pub(super) sent: Vec<Time>,
+    /// Its last bit is there.
+    pub(super) arrived: Vec<Time>,
+    pub(super) cause: Vec<Cause>,
+    /// Control messages that every rank sent.
+    pub(super) messages: Vec<u32>,
+    /// REVOKEs among them.
+    pub(super) revocations: u64,
+}
+
+impl Run {
+    /// How long a flow is sent.
+    pub(super) fn sending(&self, flow: usize) -> Time {
+        Time::from_ps(self.sent[flow].ps() - self.start[flow].ps())
+    }
+}
+
+/// Time, order within an instant, transceiver: then what happens.
+type Entry = Reverse<(Time, u8, u32, Happening)>;
+
+struct Engine<'a> {
+    flows: &'a Flows,
+    grid: &'a WssGrid,
+    queue: BinaryHeap<Entry>,
+    run: Run,
+}
+
+/// Runs all flows.
+pub(super) fn run(flows: &Flows, grid: &WssGrid) -> Result<Run, SimulationError> {
+    let count = flows.flows.len();
+    let mut engine = Engine {
+        flows,
+        grid,
+        queue: BinaryHeap::with_capacity(count),
+        run: Run {
+            time: Time::ZERO,
+            begun: vec![Time::ZERO; count],
+            control: vec![Time::ZERO; count],
+            tuning: vec![Time::ZERO; count],
+            grants: 0,
+            start: vec![Time::ZERO; count],
+            sent: vec![Time::ZERO; count],
+            arrived: vec![Time::ZERO; count],
+            cause: vec![Cause::None; count],
+            messages: vec![0; flows.of_transmitter.len() / 2],
+            revocations: 0,
+        },
+    };
+    let mut state = State::new(flows);
+    let mut then = Vec::new();
+    state.open(flows, &mut then);
+    engine.enter(Time::ZERO, Cause::None, &mut then)?;
+    while let Some(Reverse((now, _, _, happening))) = engine.queue.pop() {
+        let cause = match happening {
+            Happening::Arrived(flow) => {
+                engine.run.arrived[flow as usize] = now;
+                engine.run.time = now;
+                Cause::Arrival(flow)
+            }
+            Happening::Sent(flow) => Cause::Transmitter(flow),
+            _ => Cause::None,
+        };
+        state.handle(flows, happening, &mut then);
+        engine.enter(now, cause, &mut then)?;
+    }
+    if state.arrived as usize != count {
+        return Err(SimulationError::Stuck {
+            flows: count as u64 - u64::from(state.arrived),
+        });
+    }
+    Ok(engine.run)
+}
+
+impl Engine<'_> {
+    /// Puts what follows from something into the queue.
+    fn enter(
+        &mut self,
+        now: Time,
+        cause: Cause,
+        then: &mut Vec<Consequence>,
+    ) -> Result<(), SimulationError> {
+        for consequence in then.drain(..) {
+            match consequence {
+                Consequence::Message(message) => {
+                    self.send(now, cause, message)?;
+                }
+                Consequence::Begin { flow, fresh } => self.begin(now, cause, flow, fresh)?,
+                Consequence::UnderWay(flow) => {
+                    let there = now.plus(self.grid.latency)?;
+                    self.put(there, Happening::Arrived(flow));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a control message.
+    fn send(&mut self, now: Time, cause: Cause, message: Happening) -> Result<(), SimulationError> {
+        let delay = self.grid.control;
+        let sender = match message {
+            Happening::Request(flow) => {
+                let index = flow as usize;
+                self.run.begun[index] = now;
+                self.run.cause[index] = cause;
+                self.run.control[index] = delay.times(2)?;
+                self.flows.flows[index].source
+            }
+            Happening::Grant(flow) => self.flows.flows[flow as usize].destination,
+            Happening::Revoke { receiver, .. } => {
+                self.run.revocations += 1;
+                receiver / 2
+            }
+            Happening::Release { transmitter, .. } => transmitter / 2,
+            Happening::Sent(_) | Happening::Arrived(_) => return Ok(()),
+        };
+        self.run.messages[sender as usize] += 1;
+        self.put(now.plus(delay)?, message);
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        now: Time,
+        cause: Cause,
+        flow: u32,
+        fresh: bool,
+    ) -> Result<(), SimulationError> {
+        let (index, grid) = (flow as usize, self.grid);
+        let own = self.flows.flows[index];
+        let mut start = now;
+        if fresh {
+            self.run.grants += 1;
+            self.run.tuning[index] = grid.tuning.plus(grid.lock)?;
+            start = now.plus(self.run.tuning[index])?;
+        } else {
+            self.run.begun[index] = now;
+            self.run.cause[index] = cause;
+        }
+        let sent = start.plus(grid.rate.transmission(own.bytes)?)?;
+        self.run.start[index] = start;
+        self.run.sent[index] = sent;
+        self.put(sent, Happening::Sent(flow));
+        Ok(())
+    }
+
+    fn put(&mut self, time: Time, happening: Happening) {
+        let flow = |flow: u32| self.flows.flows[flow as usize].transmitter();
+        let (order, transceiver) = match happening {
+            Happening::Sent(sent) => (0, flow(sent)),
+            Happening::Arrived(arrived) => (1, flow(arrived)),
+            Happening::Release { receiver, .. } => (2, receiver),
+            Happening::Revoke { transmitter, .. } => (3, transmitter),
+            Happening::Request(request) => (4, flow(request)),
+            Happening::Grant(grant) => (5, flow(grant)),
+        };
+        self.queue
+            .push(Reverse((time, order, transceiver, happening)));
+    }
+}

@@ -1,0 +1,265 @@
+//! From a plan to flows: what one transmitter sends to one receiver in a slot, and what it needs.
+//!
+//! A transfer sends what its source held when its step began. So a flow needs all that arrived at its
+//! source, in earlier steps, of the chunks that it carries; on a relay it needs the hop before. What flows
+//! of one rank need for the same chunks in one step is kept once, as a [`Join`].
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use crate::plan::Plan;
+use crate::simulate::SimulationError;
+use crate::units::Bytes;
+
+/// What one transmitter sends to one receiver in a slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flow {
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) fibre: u8,
+    pub(super) wavelength: u16,
+    pub(super) slot: u32,
+    pub(super) bytes: Bytes,
+    /// The first of its transfers.
+    pub(super) transfer: u32,
+    /// Whether its transmitter uses the same circuit in the next slot.
+    pub(super) keeps: bool,
+}
+
+impl Flow {
+    /// The transceiver that sends, 2 rank + fibre.
+    pub(super) fn transmitter(&self) -> u32 {
+        2 * self.source + u32::from(self.fibre)
+    }
+
+    /// The transceiver that receives.
+    pub(super) fn receiver(&self) -> u32 {
+        2 * self.destination + u32::from(self.fibre)
+    }
+}
+
+/// Arrivals that are needed together.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Join {
+    /// How many.
+    pub(super) needs: u32,
+    /// The flows that need them.
+    pub(super) waiters: Vec<u32>,
+}
+
+/// The flows of a plan.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Flows {
+    pub(super) flows: Vec<Flow>,
+    /// By transmitter, in the order of slots.
+    pub(super) of_transmitter: Vec<Vec<u32>>,
+    pub(super) joins: Vec<Join>,
+    /// By flow: the joins that its arrival is part of.
+    pub(super) feeds: Vec<Vec<u32>>,
+    /// By flow: how many joins it needs.
+    pub(super) needs: Vec<u32>,
+}
+
+/// Source, destination, slot, circuit and relays: transfers with the same are one message.
+type Way = (u32, u32, u32, u8, u16, Vec<(u32, u8, u16, u32)>);
+
+impl Flows {
+    /// The flows of a plan whose entries are in range.
+    pub(super) fn of(plan: &Plan, size: Bytes) -> Result<Flows, SimulationError> {
+        let ranks = plan.fabric.ranks() as usize;
+        let mut flows = Flows {
+            of_transmitter: vec![Vec::new(); 2 * ranks],
+            ..Flows::default()
+        };
+        let mut held: Vec<Segments> = vec![Segments::default(); ranks];
+        for step in 0..plan.schedule.steps() {
+            let mut messages: BTreeMap<Way, Vec<usize>> = BTreeMap::new();
+            for transfer in plan.schedule.step(step) {
+                let way = way(plan, transfer);
+                messages.entry(way).or_default().push(transfer);
+            }
+            let mut joins = FxHashMap::default();
+            let mut arrivals = Vec::new();
+            for transfers in messages.values() {
+                let last = flows.message(plan, size, transfers, &held, &mut joins)?;
+                arrivals.push((last, transfers));
+            }
+            for (last, transfers) in arrivals {
+                for &transfer in transfers {
+                    let moved = plan.schedule.transfer(transfer);
+                    let chunks = moved.chunk..moved.chunk + moved.count;
+                    held[moved.destination as usize].insert(chunks, last);
+                }
+            }
+        }
+        flows.keep_circuits();
+        Ok(flows)
+    }
+
+    /// Adds the hops of a message; returns the last.
+    fn message(
+        &mut self,
+        plan: &Plan,
+        size: Bytes,
+        transfers: &[usize],
+        held: &[Segments],
+        joins: &mut FxHashMap<(u32, u32, u32), u32>,
+    ) -> Result<u32, SimulationError> {
+        let collective = plan.schedule.collective;
+        let mut bytes = Bytes::new(0);
+        for &transfer in transfers {
+            let moved = plan.schedule.transfer(transfer);
+            bytes = bytes.plus(collective.range_bytes(size, moved.chunk, moved.count)?)?;
+        }
+        let mut last = None;
+        for hop in plan.way(transfers[0]) {
+            let flow = self.flows.len() as u32;
+            self.flows.push(Flow {
+                source: hop.from,
+                destination: hop.to,
+                fibre: hop.fibre,
+                wavelength: hop.wavelength,
+                slot: hop.slot,
+                bytes,
+                transfer: transfers[0] as u32,
+                keeps: false,
+            });
+            self.feeds.push(Vec::new());
+            self.needs.push(0);
+            match last {
+                Some(before) => {
+                    let join = self.join(&[before]);
+                    self.wait(flow, join);
+                }
+                None => {
+                    for &transfer in transfers {
+                        let moved = plan.schedule.transfer(transfer);
+                        let chunks = moved.chunk..moved.chunk + moved.count;
+                        let key = (moved.source, moved.chunk, moved.count);
+                        let join = match joins.get(&key) {
+                            Some(&join) => join,
+                            None => {
+                                let needed = held[moved.source as usize].find(chunks);
+                                let join = self.join(&needed);
+                                joins.insert(key, join);
+                                join
+                            }
+                        };
+                        self.wait(flow, join);
+                    }
+                }
+            }
+            last = Some(flow);
+        }
+        Ok(last.unwrap_or_default())
+    }
+
+    fn join(&mut self, needed: &[u32]) -> u32 {
+        let join = self.joins.len() as u32;
+        for &flow in needed {
+            self.feeds[flow as usize].push(join);
+        }
+        self.joins.push(Join {
+            needs: needed.len() as u32,
+            waiters: Vec::new(),
+        });
+        join
+    }
+
+    fn wait(&mut self, flow: u32, join: u32) {
+        let join = &mut self.joins[join as usize];
+        if join.needs > 0 {
+            join.waiters.push(flow);
+            self.needs[flow as usize] += 1;
+        }
+    }
+
+    /// Puts the flows of each transmitter in order, and marks those whose circuit the next one uses.
+    pub(super) fn keep_circuits(&mut self) {
+        for (index, flow) in self.flows.iter().enumerate() {
+            self.of_transmitter[flow.transmitter() as usize].push(index as u32);
+        }
+        for own in &mut self.of_transmitter {
+            own.sort_by_key(|&flow| self.flows[flow as usize].slot);
+            for pair in own.windows(2) {
+                let (one, next) = (self.flows[pair[0] as usize], self.flows[pair[1] as usize]);
+                self.flows[pair[0] as usize].keeps = one.slot + 1 == next.slot
+                    && one.destination == next.destination
+                    && one.wavelength == next.wavelength;
+            }
+        }
+    }
+}
+
+fn way(plan: &Plan, transfer: usize) -> Way {
+    let circuit = plan.circuit(transfer);
+    let relays = plan.relays_of(transfer).iter();
+    (
+        plan.schedule.source()[transfer],
+        plan.schedule.destination()[transfer],
+        plan.slot[transfer],
+        circuit.fibre,
+        circuit.wavelength,
+        relays
+            .map(|one| (one.rank, one.fibre, one.wavelength, one.slot))
+            .collect(),
+    )
+}
+
+/// What arrived at a rank, by chunk: ranges of chunks that do not overlap, each with its flows.
+#[derive(Debug, Clone, Default)]
+struct Segments {
+    /// By first chunk: the chunk after the last, and the flows.
+    segments: BTreeMap<u32, (u32, Vec<u32>)>,
+}
+
+impl Segments {
+    /// All flows that brought some of the chunks, in order.
+    fn find(&self, chunks: Range<u32>) -> Vec<u32> {
+        let before = self.segments.range(..chunks.start).next_back();
+        let before = before.filter(|(_, (end, _))| *end > chunks.start);
+        let inside = self.segments.range(chunks);
+        let mut found: Vec<u32> = before
+            .into_iter()
+            .chain(inside)
+            .flat_map(|(_, (_, flows))| flows.iter().copied())
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Adds a flow that brings chunks.
+    fn insert(&mut self, chunks: Range<u32>, flow: u32) {
+        self.split(chunks.start);
+        self.split(chunks.end);
+        let mut next = chunks.start;
+        let mut gaps = Vec::new();
+        for (&start, (end, flows)) in self.segments.range_mut(chunks.clone()) {
+            if next < start {
+                gaps.push(next..start);
+            }
+            flows.push(flow);
+            next = *end;
+        }
+        if next < chunks.end {
+            gaps.push(next..chunks.end);
+        }
+        for gap in gaps {
+            self.segments.insert(gap.start, (gap.end, vec![flow]));
+        }
+    }
+
+    fn split(&mut self, at: u32) {
+        let Some((_, (end, flows))) = self.segments.range_mut(..at).next_back() else {
+            return;
+        };
+        if *end > at {
+            let rest = (*end, flows.clone());
+            *end = at;
+            self.segments.insert(at, rest);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Several tasks on one grid: a central arbiter admits them, sets the switches and then stands aside.
+//!
+//! A task is a plan that is carried out again and again, on the nodes of its plan's fabric. It asks the
+//! arbiter, which admits tasks in the order of their requests (of equal times in the order given), each
+//! when all its nodes are free; the first that has to wait holds up the later ones. It computes the
+//! configuration of the switches, tells every switch that has something to set, which takes
+//! `slow_switch`, and the task begins. Tasks share neither nodes nor, hence, ports, transmitters or
+//! receivers, so that each takes the time that it takes alone. Every round starts afresh, with circuits of
+//! its own.
+
+use super::simulate;
+use crate::fabric::wss_grid::Configuration;
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+use crate::simulate::SimulationError;
+use crate::units::{Bytes, Time};
+
+/// A collective to be carried out, again and again, on the nodes of a fabric.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// What is carried out.
+    pub plan: &'a Plan,
+    /// Its size.
+    pub size: Bytes,
+    /// How often.
+    pub rounds: u64,
+    /// When it is asked for.
+    pub request: Time,
+}
+
+/// What became of a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Admission {
+    /// When its request was granted.
+    pub admitted: Time,
+    /// When its switches were set.
+    pub start: Time,
+    /// When its last round had ended.
+    pub end: Time,
+    /// How its switches are set.
+    pub configuration: Configuration,
+    /// Messages of the arbiter: the answer to the request, and one to each switch. None later.
+    pub arbiter_messages: u32,
+    /// One round.
+    pub round: Outcome,
+}
+
+/// Runs tasks on one machine; the answers are in the order of the tasks.
+///
+/// # Errors
+/// What [`simulate`] refuses, and tasks whose nodes are not on one machine.
+pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    order.sort_by_key(|&task| tasks[task].request);
+    // When each node is free again.
+    let mut free: Vec<Time> = Vec::new();
+    let mut side = None;
+    let mut arbiter = Time::ZERO;
+    let mut admissions: Vec<Option<Admission>> = vec![None; tasks.len()];
+    for task in order {
+        let Task {
+            plan,
+            size,
+            rounds,
+            request,
+        } = tasks[task];
+        let round = simulate(plan, size)?;
+        let Some(grid) = plan.fabric.wss_grid() else {
+            continue;
+        };
+        if *side.get_or_insert((grid.rows, grid.columns)) != (grid.rows, grid.columns) {
+            return Err(SimulationError::WrongFabric {
+                simulator: "control",
+                family: plan.fabric.family(),
+                hint: "all tasks must be on one grid of the same rows and columns",
+            });
+        }
+        free.resize((grid.rows * grid.columns) as usize, Time::ZERO);
+        let nodes = grid.nodes.iter().map(|&node| node as usize);
+        let ready = nodes.clone().map(|node| free[node]).max();
+        let admitted = request.max(arbiter).max(ready.unwrap_or_default());
+        let start = admitted.plus(grid.slow_switch)?;
+        let end = start.plus(round.time.times(rounds)?)?;
+        nodes.for_each(|node| free[node] = end);
+        arbiter = admitted;
+        let configuration = plan.configuration();
+        let settings = configuration.settings();
+        let switches =
+            settings.chunk_by(|one, next| (one.plane, one.switch) == (next.plane, next.switch));
+        admissions[task] = Some(Admission {
+            admitted,
+            start,
+            end,
+            arbiter_messages: 1 + switches.count() as u32,
+            configuration,
+            round,
+        });
+    }
+    Ok(admissions.into_iter().flatten().collect())
+}

@@ -1,0 +1,334 @@
+//! Can the switches of a grid be set for a plan, and has everything its own laser and receiver?
+//!
+//! The switches stay as they are for the whole plan. Hence over all slots together,
+//!
+//! - light of one wavelength that enters a switch at one port leaves it at one port, and
+//! - no two inputs send light of one wavelength to one output (W1);
+//!
+//! and in every slot,
+//!
+//! - a transmitter is on one wavelength (W2), and
+//! - a receiver, which takes any wavelength, gets light from one transmitter (W3).
+//!
+//! Several transfers in one slot over the same circuit are one burst. Where the fabric sets its switches
+//! by a formula, light must come out where that says. A transfer may go over relays, which store it: each
+//! hop in a slot of the transfer's step, later than the one before.
+
+use rustc_hash::FxHashMap;
+
+use super::form::Admitted;
+use super::report::{Report, named};
+use super::{Violation, ViolationKind};
+use crate::fabric::WssGrid;
+use crate::fabric::wss_grid::WavelengthPlan;
+use crate::plan::{Hop, Plan};
+
+/// A transceiver of a rank: the rank and the fibre.
+type Transceiver = (u32, u8);
+/// A switch by its plane and number, one of its ports, and a wavelength.
+type Channel = (u8, u32, u32, u16);
+
+/// Checks hops, switches, transmitters and receivers.
+pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
+    let Some(grid) = plan.fabric.wss_grid() else {
+        if let Some(relay) = plan.relays.first() {
+            let sentence = format!(
+                "the plan has {} relays, the first of transfer {}, but on its fabric {} nothing is \
+                 relayed",
+                plan.relays.len(),
+                relay.transfer,
+                plan.fabric.family()
+            );
+            let kind = ViolationKind::Relays;
+            report.add(kind, || Violation::new(kind, sentence));
+        }
+        return;
+    };
+    if !relays_in_order(plan, report) {
+        return;
+    }
+    let mut use_of = Use::default();
+    for step in 0..plan.schedule.steps() {
+        for transfer in admitted.of_step(plan, step) {
+            if !admitted.is_lit(transfer) {
+                continue;
+            }
+            let mut before = None;
+            for hop in plan.way(transfer) {
+                if !is_sound(plan, grid, (transfer, step), hop, before, report) {
+                    break;
+                }
+                before = Some(hop.slot);
+                if leads_there(plan, grid, transfer, hop, report) {
+                    use_of.enter(plan, grid, transfer, hop, report);
+                }
+            }
+        }
+    }
+}
+
+/// Relays stand in the order of transfers that there are.
+fn relays_in_order(plan: &Plan, report: &mut Report) -> bool {
+    let sorted = plan.relays.is_sorted_by_key(|relay| relay.transfer);
+    let known = plan
+        .relays
+        .last()
+        .is_none_or(|last| (last.transfer as usize) < plan.len());
+    if !(sorted && known) {
+        let sentence = "the relays are not in the order of the plan's transfers".into();
+        let kind = ViolationKind::Relays;
+        report.add(kind, || Violation::new(kind, sentence));
+    }
+    sorted && known
+}
+
+/// Whether a hop after the first is on fibres, wavelengths and ranks that exist, and in its time. (The
+/// first was looked at with the transfer.)
+fn is_sound(
+    plan: &Plan,
+    grid: &WssGrid,
+    (transfer, step): (usize, usize),
+    hop: Hop,
+    before: Option<u32>,
+    report: &mut Report,
+) -> bool {
+    let ranks = grid.nodes.len() as u32;
+    let mut problem = None;
+    if hop.from >= ranks || hop.to >= ranks {
+        let rank = hop.from.max(hop.to);
+        let text = format!("is relayed by rank {rank}, but there are {ranks}, counted from 0");
+        problem = Some((ViolationKind::RankRange, text));
+    } else if hop.from == hop.to {
+        let text = format!("is relayed from rank {} to itself", hop.from);
+        problem = Some((ViolationKind::SelfTransfer, text));
+    } else if hop.fibre >= 2 {
+        let text = format!("is relayed by fibre {}, but a rank has two", hop.fibre);
+        problem = Some((ViolationKind::FibreRange, text));
+    } else if u32::from(hop.wavelength) >= grid.wavelengths {
+        let text = format!(
+            "is relayed on wavelength {}, but a laser has {}",
+            hop.wavelength, grid.wavelengths
+        );
+        problem = Some((ViolationKind::WavelengthRange, text));
+    } else if before.is_some_and(|before| hop.slot <= before) {
+        let text = format!("is sent on by rank {} before it arrived there", hop.from);
+        problem = Some((ViolationKind::Relays, text));
+    } else if before.is_some()
+        && !plan
+            .step_slots
+            .get(step)
+            .is_some_and(|own| own.contains(&hop.slot))
+    {
+        let text = format!("is sent on by rank {} after its step {step}", hop.from);
+        problem = Some((ViolationKind::StepOrder, text));
+    }
+    let Some((kind, text)) = problem else {
+        return true;
+    };
+    report.add(kind, || Violation {
+        rank: Some(hop.from),
+        ..of_hop(plan, kind, transfer, hop, &text)
+    });
+    false
+}
+
+/// A violation by one hop of a transfer.
+fn of_hop(plan: &Plan, kind: ViolationKind, transfer: usize, hop: Hop, text: &str) -> Violation {
+    let sentence = format!(
+        "slot {}: transfer {} {text}",
+        hop.slot,
+        named(plan, transfer)
+    );
+    Violation {
+        transfers: vec![transfer],
+        slot: Some(hop.slot),
+        wavelength: Some(hop.wavelength),
+        ..Violation::new(kind, sentence)
+    }
+}
+
+/// The switch at which a rank's fibre ends, and the port.
+fn port_of(grid: &WssGrid, rank: u32, fibre: u8) -> (u32, u32) {
+    let node = grid.nodes[rank as usize];
+    let (row, column) = (node / grid.columns, node % grid.columns);
+    if fibre == 0 {
+        (row, column)
+    } else {
+        (column, row)
+    }
+}
+
+/// `row` or `column`.
+fn plane(fibre: u8) -> &'static str {
+    if fibre == 0 { "row" } else { "column" }
+}
+
+/// Whether a hop's ends are ports of one switch that its wavelength joins, and both work.
+fn leads_there(
+    plan: &Plan,
+    grid: &WssGrid,
+    transfer: usize,
+    hop: Hop,
+    report: &mut Report,
+) -> bool {
+    let (switch, input) = port_of(grid, hop.from, hop.fibre);
+    let (other_switch, output) = port_of(grid, hop.to, hop.fibre);
+    let plane = plane(hop.fibre);
+    let kind = ViolationKind::Path;
+    if switch != other_switch {
+        report.add(kind, || {
+            let text = format!(
+                "goes from rank {} to {} in the {plane} plane, but they share no {plane}",
+                hop.from, hop.to
+            );
+            of_hop(plan, kind, transfer, hop, &text)
+        });
+        return false;
+    }
+    let ports = if hop.fibre == 0 {
+        grid.columns
+    } else {
+        grid.rows
+    };
+    let wavelength = u32::from(hop.wavelength);
+    let leads = match grid.plan {
+        WavelengthPlan::Xor => (wavelength < 31)
+            .then(|| input ^ (1 << wavelength))
+            .filter(|to| *to < ports),
+        WavelengthPlan::Cyclic => {
+            (wavelength + 1 < ports).then(|| (input + wavelength + 1) % ports)
+        }
+        WavelengthPlan::EdgeColouring => Some(output),
+    };
+    if leads != Some(output) {
+        report.add(kind, || {
+            let place = leads.map_or("nowhere".into(), |port| format!("to port {port}"));
+            let text = format!(
+                "enters the switch of {plane} {switch} at port {input} on wavelength {wavelength}, \
+                 which leads {place}, not to port {output}"
+            );
+            of_hop(plan, kind, transfer, hop, &text)
+        });
+        return false;
+    }
+    for (rank, port) in [(hop.from, input), (hop.to, output)] {
+        let node = grid.nodes[rank as usize];
+        let dead_transceiver = grid
+            .dead_transceivers
+            .iter()
+            .any(|dead| dead.node == node && dead.plane as u8 == hop.fibre);
+        let dead_port = grid.dead_ports.iter().any(|dead| {
+            dead.plane as u8 == hop.fibre && dead.switch == switch && dead.port == port
+        });
+        if dead_transceiver || dead_port {
+            let kind = ViolationKind::DeadPort;
+            report.add(kind, || {
+                let what = if dead_port {
+                    "switch port"
+                } else {
+                    "transceiver"
+                };
+                let text = format!("needs the dead {plane} {what} of rank {rank}");
+                let violation = of_hop(plan, kind, transfer, hop, &text);
+                Violation {
+                    rank: Some(rank),
+                    ..violation
+                }
+            });
+        }
+    }
+    true
+}
+
+/// What the hops seen so far use. Looked up only, never gone through.
+#[derive(Default)]
+struct Use {
+    /// Where the light of an input port and a wavelength leaves, and a transfer that says so.
+    leaves_at: FxHashMap<Channel, (u32, usize)>,
+    /// Where the light of an output port and a wavelength enters, and a transfer that says so.
+    enters_at: FxHashMap<Channel, (u32, usize)>,
+    /// By slot: the wavelength of each transmitter.
+    tuned: FxHashMap<(u32, Transceiver), (u16, usize)>,
+    /// By slot: whom each receiver hears.
+    heard: FxHashMap<(u32, Transceiver), (u32, usize)>,
+}
+
+impl Use {
+    fn enter(
+        &mut self,
+        plan: &Plan,
+        grid: &WssGrid,
+        transfer: usize,
+        hop: Hop,
+        report: &mut Report,
+    ) {
+        let Hop {
+            from,
+            to,
+            fibre,
+            wavelength,
+            slot,
+        } = hop;
+        let (switch, input) = port_of(grid, from, fibre);
+        let (_, output) = port_of(grid, to, fibre);
+        let mut against = |kind, other: usize, what: &dyn Fn() -> String| {
+            report.add(kind, || {
+                let (one, two) = (named(plan, other), named(plan, transfer));
+                let sentence = format!("slot {slot}: transfers {one} and {two} {}", what());
+                Violation {
+                    transfers: vec![other, transfer],
+                    slot: Some(slot),
+                    wavelength: Some(wavelength),
+                    rank: Some(to),
+                    ..Violation::new(kind, sentence)
+                }
+            });
+        };
+        let channel = (fibre, switch, input, wavelength);
+        let &mut (leaves, other) = self.leaves_at.entry(channel).or_insert((output, transfer));
+        if leaves != output {
+            against(ViolationKind::SwitchSetting, other, &|| {
+                format!(
+                    "need wavelength {wavelength} to lead from port {input} of the switch of {} \
+                     {switch} to port {leaves} and to port {output}",
+                    plane(fibre)
+                )
+            });
+        }
+        let channel = (fibre, switch, output, wavelength);
+        let &mut (enters, other) = self.enters_at.entry(channel).or_insert((input, transfer));
+        if enters != input {
+            against(ViolationKind::Collision, other, &|| {
+                format!(
+                    "put wavelength {wavelength} of ports {enters} and {input} onto output port \
+                     {output} of the switch of {} {switch}",
+                    plane(fibre)
+                )
+            });
+        }
+        let transmitter = (slot, (from, fibre));
+        let &mut (tuned, other) = self
+            .tuned
+            .entry(transmitter)
+            .or_insert((wavelength, transfer));
+        if tuned != wavelength {
+            against(ViolationKind::Tuning, other, &|| {
+                format!(
+                    "need the {} transmitter of rank {from} on wavelengths {tuned} and {wavelength} \
+                     at once",
+                    plane(fibre)
+                )
+            });
+        }
+        let receiver = (slot, (to, fibre));
+        let &mut (heard, other) = self.heard.entry(receiver).or_insert((from, transfer));
+        if heard != from {
+            against(ViolationKind::Receiver, other, &|| {
+                format!(
+                    "come to the {} receiver of rank {to} at once, from ranks {heard} and {from}",
+                    plane(fibre)
+                )
+            });
+        }
+    }
+}

@@ -1,0 +1,88 @@
+"""The reference verifier and the core are of one mind about grids of tunable circuits."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import opticoll
+from opticoll import _core
+from opticoll.reference import NotAPlan, read, verify
+
+PLANS = [
+    ("all_reduce", "rows=2,columns=4,plan=xor", "halving_doubling"),
+    ("all_reduce", "rows=2,columns=2,wavelengths=2", "dual_plane_halving_doubling"),
+    ("all_reduce", "rows=3,columns=3", "halving_doubling"),
+    ("all_gather", "rows=2,columns=3,plan=cyclic", "ring"),
+    ("all_to_all", "rows=2,columns=3", "direct"),
+    ("broadcast", "rows=2,columns=4,dead_transceivers=1.row", "binomial"),
+    ("all_gather", "rows=2,columns=3,nodes=0-1+3-5", "direct"),
+    ("all_reduce", "rows=2,columns=3,dead_ports=row0.1+column2.1", "ring"),
+]
+
+
+def core_kinds(text: str) -> set[str]:
+    return {violation.kind for violation in _core.Plan.from_text(text).verify()}
+
+
+def reference_kinds(text: str) -> set[str]:
+    return {problem.kind for problem in verify(read(text))}
+
+
+def written(collective: str, options: str, algorithm: str) -> str:
+    return opticoll.plan(collective, f"wss_grid:{options}", algorithm, size=1000).to_text()
+
+
+@pytest.mark.parametrize(("collective", "options", "algorithm"), PLANS)
+def test_both_prove_what_the_planner_makes(collective: str, options: str, algorithm: str) -> None:
+    text = written(collective, options, algorithm)
+    assert core_kinds(text) == set()
+    assert reference_kinds(text) == set()
+
+
+def mutated(text: str, generator: random.Random) -> str:
+    """One number of one transfer, or of the fabric, changed; or a transfer on another plane."""
+    lines = text.splitlines()
+    places = [
+        number for number, line in enumerate(lines) if line.startswith(("copy", "reduce", "fabric"))
+    ]
+    number = generator.choice(places)
+    line = lines[number]
+    if line.startswith("fabric"):
+        lack = ["dead_transceivers=2.row", "dead_ports=column1.0", "wavelengths=1"]
+        key = (chosen := generator.choice(lack)).partition("=")[0]
+        if key == "wavelengths":
+            before, _, rest = line.partition("wavelengths=")
+            lines[number] = f"{before}{chosen},{rest.partition(',')[2]}"
+        elif key not in line:
+            lines[number] = f"{line},{chosen}"
+    elif generator.random() < 0.3:
+        swapped = {"row.": "column.", "column.": "row."}
+        old = generator.choice([plane for plane in swapped if plane in line])
+        lines[number] = line.replace(old, swapped[old], 1)
+    else:
+        digits = [place for place, letter in enumerate(line) if letter.isdigit()]
+        place = generator.choice(digits)
+        lines[number] = f"{line[:place]}{generator.randrange(5)}{line[place + 1 :]}"
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(("collective", "options", "algorithm"), PLANS)
+def test_both_find_the_same_in_mutants(collective: str, options: str, algorithm: str) -> None:
+    text = written(collective, options, algorithm)
+    generator = random.Random(7)
+    compared = violated = 0
+    for _ in range(150):
+        mutant = mutated(text, generator)
+        try:
+            expected = reference_kinds(mutant)
+        except NotAPlan:
+            with pytest.raises(opticoll.OpticollError):
+                _core.Plan.from_text(mutant)
+            continue
+        assert core_kinds(mutant) == expected, mutant
+        compared += 1
+        violated += bool(expected)
+    assert compared > 50
+    assert violated > 30

@@ -1,0 +1,141 @@
+"""Grids of tunable circuits on the command line and in Python, by theory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opticoll
+from conftest import Run
+
+FOUR = "wss_grid:rows=2,columns=2,rate=100Gb/s"
+# Four bytes for each of the 25 557 032 parameters of ResNet50.
+RESNET50 = 102_228_128
+
+
+def answer(run: Run, *arguments: str) -> Any:
+    finished = run(*arguments, "--json")
+    assert finished.code == 0, finished.err
+    return json.loads(finished.out)
+
+
+def test_resnet50_on_four_nodes_is_that_of_theory(run: Run) -> None:
+    arguments = ("all_reduce", "--fabric", FOUR, "--size", f"{RESNET50}B", "--algorithm")
+    single = answer(run, "simulate", *arguments, "halving_doubling")
+    # 2 (N - 1) / N M / B and three times 10.5 ns.
+    sending = RESNET50 // 4 * 6 * 80
+    assert single["time_ps"] == sending + 3 * 10_500
+    assert (single["simulator"], single["policy"]) == ("control", "two_tier")
+    assert single["path_transmission_ps"] == sending
+    assert single["path_tuning_ps"] == 3 * 10_500
+    assert single["control_messages_per_rank"] == 9
+    dual = answer(run, "simulate", *arguments, "dual_plane_halving_doubling")
+    assert dual["path_transmission_ps"] == sending // 2
+
+
+def test_control_is_what_requests_and_grants_take(run: Run) -> None:
+    fabric = f"{FOUR},control=1us,lock=100ns,latency=10ns"
+    arguments = ("--fabric", fabric, "--size", "4000B", "--algorithm", "halving_doubling")
+    outcome = answer(run, "simulate", "all_reduce", *arguments)
+    assert outcome["path_control_ps"] == 3 * 2_000_000
+    assert outcome["path_tuning_ps"] == 3 * 110_500
+    assert outcome["path_latency_ps"] == 4 * 10_000
+    parts = [outcome[key] for key in outcome if key.startswith("path_")]
+    assert sum(parts) == outcome["time_ps"]
+    # Slot by slot it is as long, and `every_step` pays for the exchange in the middle too.
+    slots = answer(run, "simulate", "all_reduce", *arguments, "--simulator", "circuit")
+    assert slots["time_ps"] == outcome["time_ps"]
+    every = answer(run, "simulate", "all_reduce", *arguments, "--policy", "every_step")
+    assert every["time_ps"] == outcome["time_ps"] + 2_110_500
+    assert every["simulator"] == "circuit"
+
+
+@pytest.mark.parametrize("per", ["step", "link", "rank"])
+def test_tables_have_a_row_for_each(run: Run, per: str) -> None:
+    arguments = ("all_reduce", "--fabric", FOUR, "--algorithm", "halving_doubling", "--per", per)
+    rows = answer(run, "simulate", *arguments)[f"per_{per}"]
+    assert len(rows) == {"step": 4, "link": 8, "rank": 4}[per]
+    shown = run("simulate", *arguments)
+    assert shown.code == 0, shown.err
+
+
+def test_compare_takes_everything_that_needs_no_ring(run: Run) -> None:
+    rows = answer(run, "compare", "all_reduce", "--fabric", FOUR, "--sizes", "1KiB,1MiB")
+    names = {row["algorithm"] for row in rows}
+    assert {"ring", "halving_doubling", "dual_plane_halving_doubling", "direct"} <= names
+    assert all(row["verified"] for row in rows)
+    assert not names & {"optree", "wrht", "relay_tree"}
+
+
+def test_a_plan_file_goes_there_and_back(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "exchange.plan"
+    fabric = "wss_grid:rows=2,columns=3,dead_transceivers=1.row,nodes=0-4"
+    made = run("plan", "all_to_all", "--fabric", fabric, "--algorithm", "direct", "--output", file)
+    assert made.code == 0, made.err
+    assert "verified        yes" in made.out
+    assert "column." in file.read_text()
+    assert answer(run, "verify", str(file))["verified"]
+    shown = run("show", str(file))
+    assert "wavelength" in shown.out
+    assert "column" in shown.out
+
+
+def test_auto_is_the_default_and_takes_both_planes(run: Run) -> None:
+    fabric = "wss_grid:rows=4,columns=4"
+    row = answer(run, "plan", "all_reduce", "--fabric", fabric, "--size", "100MB")
+    assert row["chosen"] == "dual_plane_halving_doubling"
+    plan = opticoll.plan("all_reduce", fabric, size="100MB")
+    assert (plan.fabric.grid, plan.fabric.ring, plan.fabric.electrical) == ((4, 4), False, False)
+    outcome = plan.simulate()
+    assert outcome.tuned is not None
+    flows = outcome.tuned_flows
+    assert flows is not None
+    assert flows["end_ps"].max() == outcome.time_ps
+    assert (flows["begin_ps"] <= flows["start_ps"]).all()
+    assert (flows["start_ps"] <= flows["sent_ps"]).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ("columns=4", "rows="),
+        ("rows=2,columns=2,plan=fast", "xor"),
+        ("rows=2,columns=2,nodes=0-4", "0 to 3"),
+        ("rows=2,columns=2,nodes=3-1", "ends before"),
+        ("rows=2,columns=2,nodes=0-1+1", "twice"),
+        ("rows=2,columns=2,dead_transceivers=4.row", "5.row"),
+        ("rows=2,columns=2,dead_ports=row2.0", "row3.2"),
+        ("rows=4,columns=2,ports=3", "from 4"),
+        ("rows=2,columns=2,colums=3", "columns"),
+        ("rows=4096,columns=4096", "at most"),
+    ],
+)
+def test_bad_grids_are_refused_with_a_hint(run: Run, options: str, hint: str) -> None:
+    refused = run("plan", "all_reduce", "--fabric", f"wss_grid:{options}")
+    assert refused.code == 2
+    assert hint in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["simulate", "--algorithm", "ring", "--simulator", "fluid"], "use control"),
+        (["simulate", "--algorithm", "ring", "--simulator", "closed_form"], "use control"),
+        (["simulate", "--algorithm", "ring", "--policy", "per_port"], "two_tier"),
+        (["simulate", "--algorithm", "ring", "--start", "step"], "leave the start out"),
+        (["plan", "--algorithm", "relay_tree"], "needs a wdm_ring"),
+        (["plan", "--algorithm", "ring", "--wavelength", "first_fit"], "leave the assignment"),
+        (["show", "--algorithm", "ring", "--output", "picture.svg"], "tunable circuits"),
+    ],
+)
+def test_what_does_not_fit_a_grid_is_refused_with_a_hint(
+    run: Run, arguments: list[str], hint: str
+) -> None:
+    command, *options = arguments
+    refused = run(command, "all_reduce", "--fabric", FOUR, *options)
+    assert refused.code == 2
+    assert hint in refused.err
+    assert not Path("picture.svg").exists()
