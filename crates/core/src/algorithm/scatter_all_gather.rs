@@ -59,7 +59,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             }
         }
     }
-    let plain = request.spec.options().next().is_none();
+    // On a grid of tunable circuits the ring takes another order, and the root's neighbour may have more.
+    let plain = request.fabric.wss_grid().is_none() && request.spec.options().next().is_none();
     schedule.claims = Claims {
         schedule_steps: Some((scattering.steps() + gathering.steps()) as u32),
         // The root sends N - 1 parts in either phase: its neighbour on the ring has one only.
