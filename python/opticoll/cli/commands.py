@@ -393,7 +393,7 @@ def draw_plan(made: Plan, view: str, slot: int | None, size: str | None, output:
 
 @app.command
 def reproduce(
-    name: Annotated[str, Parameter(help="The paper: optree or wrht.")],
+    name: Annotated[str, Parameter(help="The paper: dragonfly, optree or wrht.")],
     /,
     *,
     output: Annotated[
@@ -407,6 +407,14 @@ def reproduce(
     long: Annotated[
         bool, Parameter(negative=(), help="Add cases that take many minutes: wrht on 4096 ranks.")
     ] = False,
+    jobs: Annotated[
+        int | None,
+        Parameter(
+            help="Simulations side by side; as many as there are cores if not given.",
+            converter=words.whole(least=1, most=1024),
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Compute a paper's tables and figures anew, with a verdict on each number."""
@@ -418,7 +426,7 @@ def reproduce(
     if long and quick:
         raise errors.UsageError("--quick and --long are both given; give one of them")
     with Waiting(f"reproducing {name}") as waiting:
-        results = study.reproduce(name, folder, quick, waiting.update, long=long)
+        results = study.reproduce(name, folder, quick, waiting.update, long=long, jobs=jobs)
     notes = [f"wrote to {folder}: {', '.join(results.files)}"]
     if as_json:
         answer = {

@@ -64,7 +64,7 @@ def curves(
             axes.set_xscale("log", base=2) if log_x else None
             style.logarithmic(axes) if log_y else None
             _draw(axes, panel.curves)
-            _label_x(axes, panel, x_sizes=x_sizes)
+            _label_x(axes, panels, x_sizes=x_sizes)
             axes.label_outer()
             if panel.close_up:
                 _close_up(axes, panel)
@@ -92,8 +92,9 @@ def _draw(axes: "Axes", family: Sequence[Curve], *, scale: float = 1.0) -> None:
         axes.plot(*zip(*curve.points, strict=True), label=curve.label, **look)
 
 
-def _label_x(axes: "Axes", panel: Panel, *, x_sizes: bool) -> None:
-    values = sorted({x for curve in panel.curves for x, _ in curve.points})
+def _label_x(axes: "Axes", panels: Sequence[Panel], *, x_sizes: bool) -> None:
+    """Ticks at the values of all panels, which share the axis."""
+    values = sorted({x for panel in panels for curve in panel.curves for x, _ in curve.points})
     shown = values[:: -(-len(values) // 10)] if not x_sizes else values[:: -(-len(values) // 6)]
     axes.set_xticks(shown, [style.size_text(x) if x_sizes else f"{x:g}" for x in shown])
     axes.set_xticks([], minor=True)

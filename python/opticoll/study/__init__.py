@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["PAPERS", "paper_name", "reproduce"]
 
 PAPERS = {
+    "dragonfly": "Cherièvre and Dorier, topology-aware scatter and all-gather on dragonflies",
     "optree": "Dai et al., OpTree: all-gather on optical interconnects",
     "wrht": "Dai et al., WRHT: all-reduce on optical interconnects",
 }
@@ -24,6 +26,10 @@ PAPERS = {
 
 LONG = ("wrht",)
 """Those with cases that take many minutes."""
+
+
+PARALLEL = ("dragonfly",)
+"""Those that run simulations side by side."""
 
 
 def paper_name(name: str) -> str:
@@ -47,6 +53,7 @@ def reproduce(
     progress: Progress | None = None,
     *,
     long: bool = False,
+    jobs: int | None = None,
 ) -> Results:
     """Recompute what a paper prints: findings and tables, with figures and CSV in `output`.
 
@@ -62,11 +69,15 @@ def reproduce(
         Add the cases that take many minutes.
     progress
         Called with what comes next, the number of parts done, and of all.
+    jobs
+        Simulations that run side by side; as many as there are cores if not given. Results do not
+        depend on it.
 
     Raises
     ------
     UsageError
-        There is no such paper, or it has no cases that take so long, or both are asked for.
+        There is no such paper, or long is asked for where there are no such cases or together with
+        quick, or jobs are given where nothing runs side by side.
     FileError
         No files can be written to the folder.
     """
@@ -75,8 +86,12 @@ def reproduce(
         raise UsageError("quick and long are both asked for; ask for one of them")
     if long and module not in LONG:
         raise UsageError(f"{module} has no longer cases; leave --long out")
+    more: dict[str, object] = {"long": True} if long else {}
+    if module in PARALLEL:
+        more["jobs"] = jobs or os.cpu_count() or 1
+    elif jobs is not None:
+        raise UsageError(f"{module} runs no simulations side by side; leave --jobs out")
     make_folder(output)
     study = importlib.import_module(f"opticoll.study.{module}")
-    more = {"long": True} if long else {}
     results: Results = study.reproduce(output, quick, progress, **more)
     return results

@@ -42,6 +42,7 @@ def conclude(results: Results, rows: Rows, scale: Scale) -> Results:
     results.findings += scatters.conclude(results, rows, scale)
     fluid.conclude(results, rows, scale)
     gathers.draw(results, rows, scale)
+    gathers.draw_loads(results, scale)
     scatters.draw(results, rows, scale)
     fluid.draw(results, rows, scale)
     results.write("findings", results.findings)

@@ -26,6 +26,7 @@ __all__ = [
     "PACKETS",
     "QUICK",
     "RULES",
+    "Buffers",
     "Case",
     "Cut",
     "Delays",
@@ -88,8 +89,19 @@ GATHER_CUT = Cut(512, 512)
 SCATTER_CUT = Cut(512, 256)
 LARGE_CUT = Cut(4096, 4096, "64KiB,64KiB,64KiB")
 
-BUFFERS = ((1, 2, 1), (2, 4, 2), (4, 8, 4), (8, 16, 8), (16, 32, 16), (32, 64, 32), (64, 128, 64))
-"""Buffers of local, global and terminal channels in KiB, from four chunks of 256 B upwards."""
+Buffers = tuple[int, int, int]
+"""Of local, global and terminal channels in KiB."""
+
+BUFFERS: tuple[Buffers, ...] = (
+    (1, 2, 1),
+    (2, 4, 2),
+    (4, 8, 4),
+    (8, 16, 8),
+    (16, 32, 16),
+    (32, 64, 32),
+    (64, 128, 64),
+)
+"""From four chunks of 256 B upwards."""
 
 PACKETS = "packet"
 FLUID = "fluid"
@@ -136,6 +148,7 @@ class Scale:
     flows: tuple[int, ...]
     scatter: int
     scatter_beside: int
+    buffers: tuple[Buffers, ...]
     compared: Mapping[int, Mapping[Cut, Sizes]]
 
     def gather_sizes(self, rule: Rule, *, background: bool) -> Sizes:
@@ -183,6 +196,7 @@ FULL = Scale(
     flows=(4096, 65536),
     scatter=6,
     scatter_beside=6,
+    buffers=BUFFERS,
     compared={
         2: {GATHER_CUT: _same((64, 256, 1024, 4096, 16384, 65536), *COMPARED)},
         4: {
@@ -207,6 +221,7 @@ QUICK = Scale(
     flows=(65536,),
     scatter=6,
     scatter_beside=2,
+    buffers=BUFFERS[::2],
     compared={
         2: {GATHER_CUT: _same((64, 1024, 4096, 16384), *COMPARED)},
         4: {LARGE_CUT: _same((4096,), *RINGS)},
@@ -242,7 +257,7 @@ def _scatters(scale: Scale) -> Iterator[Case]:
         for algorithm in SCATTERS:
             yield scatter(scale.scatter_beside, algorithm, rule)
             yield scatter(scale.scatter_beside, algorithm, rule, background=True)
-            for buffers in BUFFERS:
+            for buffers in scale.buffers:
                 yield scatter(scale.scatter, algorithm, rule, buffers=buffers)
 
 
@@ -281,7 +296,7 @@ def scatter(
     rule: Rule,
     *,
     background: bool = False,
-    buffers: tuple[int, int, int] | None = None,
+    buffers: Buffers | None = None,
 ) -> Case:
     """A scatter of the poster's size; buffers in KiB."""
     cut = SCATTER_CUT

@@ -1,9 +1,9 @@
-"""The fluid simulator held against packets: how far it may be trusted where packets do not reach.
+"""The fluid simulator held against packets: how far it may be trusted where those do not reach.
 
-Two ways to take flows for packets are compared. Plain flows know bytes and rates alone. With delays,
-the latency of each link is what a chunk waits there in an empty network, for the router and for the
-rest of itself, and a sender is free of its message when that has left; but then flows of several
-messages share links at once where packets would queue.
+Two ways to take flows for packets are compared. Plain flows know bytes and rates alone. With
+delays, the latency of each link is what a chunk waits there in an empty network, for the router and
+for the rest of itself, and a sender is free of its message when that has left; but then flows of
+several messages share links at once where packets would queue.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from opticoll import _core
 from opticoll._core import Outcome, Plan
@@ -33,7 +33,7 @@ from opticoll.study.dragonfly.cases import (
 if TYPE_CHECKING:
     from opticoll.study.findings import Progress
 
-__all__ = ["Row", "Rows", "run"]
+__all__ = ["Row", "Rows", "run", "settings"]
 
 
 class Row(TypedDict):
@@ -99,6 +99,7 @@ def run(cases: Iterable[Case], jobs: int = 1, progress: Progress | None = None) 
                 rows[pending[future]] = future.result()
                 ended += 1
         except BaseException:
+            plans.stop()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return {case: rows[case] for case in cases}
@@ -124,6 +125,11 @@ class _Plans:
         self._left = Counter(_key(case) for case in cases)
         self._made: dict[object, tuple[Plan, bool]] = {}
         self._locks = {key: threading.Lock() for key in self._left}
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """Have packet simulations end without a result as soon as they look up."""
+        self._stopped.set()
 
     def measure(self, case: Case) -> Row:
         """Make the plan of a case, prove it, simulate it."""
@@ -133,12 +139,16 @@ class _Plans:
                 plan = _plan(case)
                 self._made[key] = plan, not plan.verify()
             plan, verified = self._made[key]
-        outcome = plan.simulate(case.size_bytes, **_settings(case))
+        outcome = plan.simulate(case.size_bytes, watch=self._watch, **settings(case))
         with self._locks[key]:
             self._left[key] -= 1
             if not self._left[key]:
                 del self._made[key]
         return _row(case, plan, outcome, verified)
+
+    def _watch(self, _events: int, _messages: int, _time_ps: int) -> None:
+        if self._stopped.is_set():
+            raise KeyboardInterrupt
 
 
 def _key(case: Case) -> tuple[object, ...]:
@@ -161,18 +171,18 @@ def _plan(case: Case) -> Plan:
     return _core.plan(case.collective, fabric(case.network, delays(chunk, case.cut)), name)
 
 
-def _settings(case: Case) -> Any:
-    """The settings of a case by name."""
+def settings(case: Case) -> Any:
+    """The simulator's settings of a case, by name as text."""
     if case.simulator != PACKETS:
         flows = {"simulator": FLUID, "start": "sender"}
         return flows | ({"endpoint": "loggp"} if case.simulator == FLUID_DELAYED else {})
     _, placement = ALGORITHMS[case.algorithm]
-    settings = _cut_settings(case.cut) | {"router_delay_rule": case.rule}
+    packets = _cut_settings(case.cut) | {"router_delay_rule": case.rule}
     if placement is not None:
-        settings["placement"] = placement
+        packets["placement"] = placement
     if case.background:
-        settings["background"] = BACKGROUND
-    return settings
+        packets["background"] = BACKGROUND
+    return packets
 
 
 def _cut_settings(cut: Cut) -> dict[str, str]:
@@ -209,7 +219,7 @@ def delays(chunk_bytes: int, cut: Cut) -> Delays:
 
 
 def _row(case: Case, plan: Plan, outcome: Outcome, verified: bool) -> Row:
-    packets: Any = getattr(outcome, "packets", None)
+    packets = outcome.packets
     classes = {} if packets is None else packets.classes
     row = Row(
         collective=case.collective,
@@ -237,8 +247,8 @@ def _row(case: Case, plan: Plan, outcome: Outcome, verified: bool) -> Row:
     if packets is None:
         return row
 
-    def total(what: str, *names: str) -> int:
-        return sum(int(classes[name][what]) for name in names if name in classes)
+    def total(what: Literal["bytes", "stall_ps"], *names: str) -> int:
+        return sum(classes[name][what] for name in names if name in classes)
 
     channels = packets.channels
     full = channels["peak_chunks"] >= channels["capacity_chunks"]

@@ -1,0 +1,281 @@
+"""The Dragonfly poster computed anew, against CODES's results and what theory says."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from conftest import Run
+from opticoll import _core
+from opticoll.study import dragonfly
+from opticoll.study.dragonfly import cases as known
+from opticoll.study.dragonfly.cases import (
+    FULL,
+    GATHER_CUT,
+    QUICK,
+    RULES,
+    Case,
+    Cut,
+    Rule,
+    Scale,
+    all_cases,
+    fabric,
+    flows,
+    gather,
+    scatter,
+)
+from opticoll.study.dragonfly.fluid import errors
+from opticoll.study.dragonfly.runs import Row, delays, run
+from opticoll.study.results import Results
+
+GIB = 2**30
+
+SMALL = Scale(
+    gather=2,
+    alone={
+        "pipelined": dict.fromkeys(("RING", "TAR", "BRUCK", "BRUCK shuffled"), (64, 1024, 65536)),
+        "occupies_port": dict.fromkeys(("RING", "TAR"), (64, 1024)),
+    },
+    beside={"pipelined": dict.fromkeys(("RING", "TAR", "BRUCK"), (64,))},
+    flows=(65536, 1048576),
+    scatter=6,
+    scatter_beside=2,
+    buffers=((1, 2, 1), (64, 128, 64)),
+    compared={2: {GATHER_CUT: dict.fromkeys(("RING", "TAR", "BRUCK"), (64, 65536))}},
+)
+"""The study on 72 terminals; scatters are small enough for the poster's 5256."""
+
+
+class Study:
+    """A study's findings by id, its rows by case, and its folder."""
+
+    def __init__(self, results: Results, rows: dict[Case, Row]) -> None:
+        self.results = results
+        self.rows = rows
+        self.findings = {finding["id"]: finding for finding in results.findings}
+        assert len(self.findings) == len(results.findings), "two findings have one id"
+
+    def number(self, id: str) -> float:
+        computed = self.findings[id]["computed"]
+        assert isinstance(computed, int | float), id
+        return float(computed)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    rows = run(all_cases(SMALL), jobs=2)
+    folder = tmp_path_factory.mktemp("dragonfly")
+    return Study(dragonfly.conclude(Results(folder), rows, SMALL), rows)
+
+
+def check_times(cases: Sequence[Case], peers: Sequence[float], percent: float) -> None:
+    """Times in microseconds within so many percent of CODES's."""
+    rows = run(cases, jobs=2)
+    for case, peer in zip(cases, peers, strict=True):
+        assert rows[case]["verified"]
+        time = 1e6 * rows[case]["time_s"]
+        assert time == pytest.approx(peer, rel=percent / 100), case.words
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "sizes", "peers"),
+    # The reference, section 2.5. The natural ring with 4 KiB has two modes, CODES's the rarer.
+    [
+        ("RING", (64, 1024, 65536), (9.28, 31.25, 1676.8)),
+        ("TAR", (64, 1024, 4096, 65536), (8.53, 29.39, 69.16, 926.9)),
+        ("RING shuffled", (64, 1024, 4096), (16.66, 59.80, 235.4)),
+        ("BRUCK", (64, 1024, 4096), (6.56, 80.31, 370.0)),
+        ("BRUCK shuffled", (64, 1024, 4096), (4.70, 38.29, 139.1)),
+    ],
+)
+def test_all_gathers_on_72_terminals_take_what_they_take_in_codes(
+    algorithm: str, sizes: tuple[int, ...], peers: tuple[float, ...]
+) -> None:
+    check_times([gather(2, algorithm, size) for size in sizes], peers, 2)
+
+
+def test_background_traffic_is_that_of_codes() -> None:
+    names = ("RING", "TAR", "BRUCK")
+    cases = [gather(2, name, 64, background=True) for name in names]
+    check_times(cases, (17.36, 17.61, 8.23), 5)
+
+
+@pytest.mark.parametrize(
+    ("cut", "rule", "peers"),
+    # The reference, section 2.6: LIN, TREE, GLF, LLF on 5256 terminals.
+    [
+        (known.SCATTER_CUT, "pipelined", (972.1, 1066.2, 1065.6, 993.7)),
+        (known.SCATTER_CUT, "occupies_port", (1131.7, 2103.7, 2097.8, 2015.8)),
+        (Cut(512, 512), "pipelined", (969.6, 1062.7, 1061.5, 987.2)),
+        (Cut(512, 512), "occupies_port", (976.8, 1581.1, 1577.4, 1490.0)),
+    ],
+)
+def test_scatters_to_5256_terminals_take_what_they_take_in_codes(
+    cut: Cut, rule: Rule, peers: tuple[float, ...]
+) -> None:
+    cases = [Case(6, "scatter", name, 1024, cut, rule) for name in known.SCATTERS]
+    check_times(cases, peers, 1)
+
+
+def test_every_plan_of_the_study_is_verified(small: Study) -> None:
+    assert set(small.rows) == set(all_cases(SMALL))
+    assert all(row["verified"] for row in small.rows.values())
+
+
+def test_bytes_on_global_links_are_those_of_the_algorithms(small: Study) -> None:
+    # All blocks but one's own cross each of the nine boundaries of groups, by either ring.
+    for name in ("RING", "TAR"):
+        row = small.rows[gather(2, name, 64)]
+        assert row["global_bytes"] == 9 * 71 * 64
+    # Each block for another group crosses once from the root.
+    row = small.rows[scatter(6, "LIN", "pipelined")]
+    assert row["global_bytes"] == (5256 - 72) * 1024
+    # The reference, section 2.6: bytes injected by all terminals, in MB.
+    for name, mega in {"LIN": 5.38, "TREE": 32.2, "GLF": 31.0, "LLF": 32.1}.items():
+        injected = small.rows[scatter(6, name, "pipelined")]["injected_bytes"]
+        assert injected is not None
+        assert injected / 1e6 == pytest.approx(mega, abs=0.05)
+
+
+def test_findings_are_what_the_reference_says(small: Study) -> None:
+    # Section 2.6, LIN against the mean of the other three; sections 2.5 and 4.4 otherwise.
+    ratios = {
+        "pipelined": (1066.2 + 1065.6 + 993.7) / 3 / 972.1,
+        "occupies_port": (2103.7 + 2097.8 + 2015.8) / 3 / 1131.7,
+    }
+    for rule in RULES:
+        assert small.number(f"scatter.lin.{rule}") == pytest.approx(ratios[rule], rel=0.02)
+    verdicts = {
+        "scatter.lin": "conditional",
+        "scatter.lin.pipelined": "refuted",
+        "scatter.lin.occupies_port": "reproduced",
+        "scatter.others.pipelined": "reproduced",
+        "scatter.others.occupies_port": "reproduced",
+        "scatter.buffers": "conditional",
+        "scatter.buffers.trees": "refuted",
+        "scatter.buffers.lin": "conditional",
+        "scatter.lin.links": "reproduced",
+        "scatter.llf.global_links": "conditional",
+        "scatter.glf.first_phase": "reproduced",
+        "all_gather.tar.pipelined": "reproduced",
+        "all_gather.tar.occupies_port": "reproduced",
+        "all_gather.bruck_small": "conditional",
+        "all_gather.global_links": "conditional",
+        "all_gather.slowest_link": "conditional",
+        "all_gather.background": "reproduced",
+    }
+    found = {id: small.findings[id]["verdict"] for id in verdicts}
+    assert found == verdicts
+    # 72 terminals with 64 KiB: TAR 926.9, natural ring 1676.8 us.
+    gain = 100 * (1 - 926.9 / 1676.8)
+    assert small.number("all_gather.tar.pipelined") == pytest.approx(gain, abs=1)
+    # One boundary of each group against nearly every hop: 72 ranks, 9 groups, 8 in 9 hops cross.
+    shuffled = str(small.findings["all_gather.global_links"]["computed"]).split()[0]
+    assert float(shuffled) == pytest.approx(72 * 64 / 71 / 9, rel=0.15)
+    assert small.findings["all_gather.bruck_small"]["computed"] == "up to 64B; shuffled up to 64B"
+
+
+def test_large_rings_run_at_the_rate_of_their_slowest_link_by_flows(small: Study) -> None:
+    # TAR: one stream on each global link; the natural ring: two on one local link.
+    for size in SMALL.flows:
+        slowest = {"TAR": 71 * size / (4.7 * GIB), "RING": 2 * 71 * size / (5.25 * GIB)}
+        for name, time in slowest.items():
+            row = small.rows[flows(gather(2, name, size))]
+            assert row["time_s"] == pytest.approx(time, rel=1e-3)
+
+
+def test_flows_with_delays_follow_small_blocks_and_plain_flows_large_ones(small: Study) -> None:
+    table = {(row["algorithm"], row["size_bytes"]): row for row in errors(small.rows, SMALL)}
+    for name in ("RING", "TAR"):
+        assert abs(table[name, 64]["delayed_error"]) < 0.01 < -table[name, 64]["fluid_error"]
+        assert abs(table[name, 65536]["fluid_error"]) < 0.01 < table[name, 65536]["delayed_error"]
+    for row in table.values():
+        assert row["fluid_error"] == row["fluid_s"] / row["packet_s"] - 1
+        assert row["verified"]
+
+
+@pytest.mark.parametrize("chunk", [64, 512])
+def test_delays_are_those_of_a_chunk_alone(chunk: int) -> None:
+    # A router: 50 ns and 0.75 ns to hand over; 0.505 ns a link; 13.5 ns at the ends; section 2.2.
+    wire = chunk / (5.25 * GIB) * 1e12
+    found = delays(chunk, GATHER_CUT)
+    assert 2 * found.terminal_ps == pytest.approx(13_500 + 2 * 505 + 50_750 + wire, abs=4)
+    for link in (found.local_ps, found.global_ps):
+        assert link == pytest.approx(505 + 50_750 + wire, abs=6)
+
+
+def test_the_number_of_jobs_changes_nothing() -> None:
+    cases = [gather(2, name, 64) for name in ("RING", "TAR", "BRUCK")]
+    assert list(run(cases, 1).items()) == list(run(cases, 3).items())
+
+
+def test_an_error_ends_the_run_and_is_told() -> None:
+    wrong = Case(2, "all_gather", "TAR", 64, Cut(512, 512, "nothing"))
+    with pytest.raises(_core.SimulationError, match="buffers"):
+        run([wrong, gather(2, "TAR", 64)], jobs=2)
+
+
+def test_progress_hears_of_every_case() -> None:
+    heard: list[tuple[str, int, int]] = []
+    cases = [gather(2, name, 64) for name in ("RING", "TAR")]
+    run(cases, 1, lambda *said: heard.append(said))
+    assert sorted(words for words, _, _ in heard) == sorted(case.words for case in cases)
+    assert [(done, of) for _, done, of in heard] == [(0, 2), (1, 2)]
+
+
+@pytest.mark.parametrize("scale", [FULL, QUICK])
+def test_scales_have_what_their_findings_need(scale: Scale) -> None:
+    cases = set(all_cases(scale))
+    for rule in RULES:
+        for background in (False, True):
+            sizes = scale.gather_sizes(rule, background=background)
+            assert sizes["TAR"] == sizes["RING"]
+            alone = scale.gather_sizes(rule, background=False)
+            assert all(set(own) <= set(sizes["TAR"]) for own in sizes.values())
+            if background:
+                assert all(set(own) <= set(alone[name]) for name, own in sizes.items())
+    assert fabric(FULL.gather).ranks == 5256
+    for network, cuts in scale.compared.items():
+        for cut, sizes in cuts.items():
+            for name, own in sizes.items():
+                for size in own:
+                    case = gather(network, name, size, cut=cut)
+                    assert {case, flows(case), flows(case, delayed=True)} <= cases
+
+
+def test_the_command_writes_what_it_says(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dragonfly, "QUICK", SMALL)
+    folder = tmp_path / "poster"
+    done = run("reproduce", "Dragonfly", "--quick", "--jobs", "2", "--output", folder, "--json")
+    assert done.code == 0
+    answer = json.loads(done.out)
+    assert answer["paper"] == "dragonfly"
+    for name in ("cases.csv", "findings.csv", "fluid.csv", "all_gather.svg", "scatter.png"):
+        assert name in done.err
+        assert (folder / name).stat().st_size > 0
+    with (folder / "findings.csv").open(encoding="utf-8", newline="") as file:
+        written = [row["id"] for row in csv.DictReader(file)]
+    assert written == [finding["id"] for finding in answer["findings"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("dragonfly", "--jobs", "0"), ("--jobs", "0")),
+        (("wrht", "--jobs", "2"), ("wrht", "--jobs")),
+        (("dragonfli",), ("dragonfly",)),
+    ],
+)
+def test_bad_input_is_refused(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    done = run("reproduce", *arguments, "--output", tmp_path / "none")
+    assert done.code == 2
+    assert all(word in done.err for word in words)
+    assert not (tmp_path / "none").exists()
