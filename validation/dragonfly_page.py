@@ -19,12 +19,27 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
 from opticoll.study import dragonfly
-from opticoll.study.dragonfly.cases import FULL, Case, Cut, all_cases, fabric
+from opticoll.study.dragonfly.cases import (
+    COMPARED,
+    FULL,
+    RULES,
+    SCATTERS,
+    Case,
+    Cut,
+    Rule,
+    Scale,
+    Sizes,
+    all_cases,
+    fabric,
+    flows,
+    gather,
+    scatter,
+)
 from opticoll.study.dragonfly.runs import Row
 from opticoll.study.findings import Finding
 from opticoll.study.results import Results, Table
@@ -236,7 +251,45 @@ def fill(page: str, sections: Mapping[str, str]) -> str:
 def study(path: Path, folder: Path) -> Results:
     """The study from its cases, drawn into a folder."""
     rows = read_cases(path)
-    return dragonfly.conclude(Results(folder), {case: rows[case] for case in all_cases(FULL)}, FULL)
+    scale = present(rows)
+    return dragonfly.conclude(
+        Results(folder), {case: rows[case] for case in all_cases(scale)}, scale
+    )
+
+
+def present(rows: Mapping[Case, Row]) -> Scale:
+    """The full scale as far as a file of cases has it: a run may have been cut short."""
+
+    def kept(by_rule: Mapping[Rule, Sizes], *, background: bool) -> dict[Rule, Sizes]:
+        found: dict[Rule, Sizes] = {}
+        for rule, sizes in by_rule.items():
+            has = {
+                name: {
+                    size
+                    for size in own
+                    if gather(FULL.gather, name, size, rule=rule, background=background) in rows
+                }
+                for name, own in sizes.items()
+            }
+            both = has["RING"] & has["TAR"]
+            found[rule] = {
+                name: tuple(sorted(own & both)) for name, own in has.items() if own & both
+            }
+        return {rule: sizes for rule, sizes in found.items() if sizes}
+
+    beside = FULL.scatter_beside
+    wanted = [scatter(beside, name, rule, background=True) for rule in RULES for name in SCATTERS]
+    return replace(
+        FULL,
+        alone=kept(FULL.alone, background=False),
+        beside=kept(FULL.beside, background=True),
+        flows=tuple(
+            size
+            for size in FULL.flows
+            if all(flows(gather(FULL.gather, name, size)) in rows for name in COMPARED)
+        ),
+        scatter_beside=beside if all(case in rows for case in wanted) else 4,
+    )
 
 
 def main() -> int:

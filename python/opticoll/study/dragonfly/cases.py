@@ -138,8 +138,8 @@ class Scale:
     """How far a study goes: networks as in `Case`, and blocks of all_gather.
 
     `alone` and `beside` (background traffic) give blocks by rule; `flows` are blocks of the largest
-    network that are left to the fluid simulator; `compared` are networks and blocks on which the
-    fluid simulator is held against packets.
+    network that are left to the fluid simulator, `buffers` those of scatters; `compared` are
+    networks and blocks on which the fluid simulator is held against packets.
     """
 
     gather: int
