@@ -192,7 +192,9 @@ def test_flows_with_delays_follow_small_blocks_and_plain_flows_large_ones(small:
     table = {(row["algorithm"], row["size_bytes"]): row for row in errors(small.rows, SMALL)}
     for name in ("RING", "TAR"):
         assert abs(table[name, 64]["delayed_error"]) < 0.01 < -table[name, 64]["fluid_error"]
-        assert abs(table[name, 65536]["fluid_error"]) < 0.01 < table[name, 65536]["delayed_error"]
+        assert abs(table[name, 65536]["fluid_error"]) < 0.01
+    # Messages of several steps on the ring's twice used link at once.
+    assert table["RING", 65536]["delayed_error"] > 0.01
     for row in table.values():
         assert row["fluid_error"] == row["fluid_s"] / row["packet_s"] - 1
         assert row["verified"]
