@@ -86,10 +86,14 @@ def run(cases: Iterable[Case], jobs: int = 1, progress: Progress | None = None) 
     lock = threading.Lock()
 
     def one(case: Case) -> Row:
+        nonlocal ended
         if progress is not None:
             with lock:
                 progress(case.words, ended, len(cases))
-        return plans.measure(case)
+        row = plans.measure(case)
+        with lock:
+            ended += 1
+        return row
 
     rows: dict[Case, Row] = {}
     with ThreadPoolExecutor(max(1, jobs)) as pool:
@@ -97,7 +101,6 @@ def run(cases: Iterable[Case], jobs: int = 1, progress: Progress | None = None) 
         try:
             for future in as_completed(pending):
                 rows[pending[future]] = future.result()
-                ended += 1
         except BaseException:
             plans.stop()
             pool.shutdown(wait=False, cancel_futures=True)
