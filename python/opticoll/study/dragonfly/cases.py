@@ -137,13 +137,14 @@ class Case:
 class Scale:
     """How far a study goes: networks as in `Case`, and blocks of all_gather.
 
-    `alone` and `beside` (background traffic) give blocks by rule; `flows` are blocks of the largest
-    network that are left to the fluid simulator, `buffers` those of scatters; `compared` are
-    networks and blocks on which the fluid simulator is held against packets.
+    `alone` and `beside` (background traffic, on networks of their own) give blocks by rule; `flows`
+    are blocks of the largest network that are left to the fluid simulator, `buffers` those of
+    scatters; `compared` are networks and blocks on which that is held against packets.
     """
 
     gather: int
     alone: Mapping[Rule, Sizes]
+    gather_beside: int
     beside: Mapping[Rule, Sizes]
     flows: tuple[int, ...]
     scatter: int
@@ -189,6 +190,7 @@ FULL = Scale(
         | {"BRUCK": (16, 64), "BRUCK shuffled": (16, 64, 1024)},
         "occupies_port": _same((64, 1024), *RINGS) | _same((64,), *BRUCKS),
     },
+    gather_beside=6,
     beside={
         "pipelined": _same((64,), *RINGS, *BRUCKS),
         "occupies_port": _same((64,), *RINGS, "BRUCK shuffled"),
@@ -214,6 +216,7 @@ QUICK = Scale(
         | {"BRUCK": (16, 64), "BRUCK shuffled": (16, 64, 1024)},
         "occupies_port": _same((64, 1024), *RINGS) | _same((64,), *BRUCKS),
     },
+    gather_beside=4,
     beside={
         "pipelined": _same((64,), *RINGS, *BRUCKS),
         "occupies_port": _same((64,), *RINGS, "BRUCK shuffled"),
@@ -237,10 +240,14 @@ def all_cases(scale: Scale) -> list[Case]:
 
 def _gathers(scale: Scale) -> Iterator[Case]:
     for rule in RULES:
-        for background in (False, True):
-            for algorithm, sizes in scale.gather_sizes(rule, background=background).items():
-                for size in sizes:
-                    yield gather(scale.gather, algorithm, size, rule=rule, background=background)
+        for algorithm, sizes in scale.gather_sizes(rule, background=False).items():
+            for size in sizes:
+                yield gather(scale.gather, algorithm, size, rule=rule)
+        for algorithm, sizes in scale.gather_sizes(rule, background=True).items():
+            for size in sizes:
+                for background in (False, True):
+                    network = scale.gather_beside
+                    yield gather(network, algorithm, size, rule=rule, background=background)
     # What placing the ranks by the network saves on global links.
     yield gather(min(scale.gather, 4), "RING shuffled", 64)
     for algorithm in RINGS:

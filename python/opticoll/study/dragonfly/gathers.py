@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -53,19 +53,22 @@ def conclude(results: Results, rows: Rows, scale: Scale) -> list[Finding]:
 
 
 class _Times:
-    """Times in seconds of the largest network, by rule, traffic, algorithm and size."""
+    """Times in seconds by rule, algorithm and size."""
 
     def __init__(self, rows: Rows, scale: Scale) -> None:
         self.rows = rows
         self.scale = scale
         self.ranks = fabric(scale.gather).ranks
+        self.ranks_beside = fabric(scale.gather_beside).ranks
 
-    def of(
-        self, rule: Rule, algorithm: str, size: int, *, background: bool = False
-    ) -> float | None:
+    def of(self, rule: Rule, algorithm: str, size: int) -> float | None:
         """Packet by packet; None where that is not computed."""
-        case = gather(self.scale.gather, algorithm, size, rule=rule, background=background)
-        return self._time(case)
+        return self._time(gather(self.scale.gather, algorithm, size, rule=rule))
+
+    def beside(self, rule: Rule, algorithm: str, size: int, *, background: bool) -> float | None:
+        """The same on the network on which background traffic runs, with and without it."""
+        network = self.scale.gather_beside
+        return self._time(gather(network, algorithm, size, rule=rule, background=background))
 
     def by_flows(self, algorithm: str, size: int) -> float | None:
         """By the fluid simulator."""
@@ -76,14 +79,23 @@ class _Times:
         sizes = self.scale.gather_sizes(rule, background=background)
         return list(sizes.get(algorithm, ()))
 
-    def all(self, rule: Rule, size: int, *, background: bool = False) -> dict[str, float]:
+    def all(self, rule: Rule, size: int) -> dict[str, float]:
         """The times of all algorithms at one size."""
-        found = {name: self.of(rule, name, size, background=background) for name in ORDER}
-        return {name: time for name, time in found.items() if time is not None}
+        return _known({name: self.of(rule, name, size) for name in ORDER})
+
+    def all_beside(self, rule: Rule, size: int, *, background: bool) -> dict[str, float]:
+        """The same on the network on which background traffic runs."""
+        return _known(
+            {name: self.beside(rule, name, size, background=background) for name in ORDER}
+        )
 
     def _time(self, case: Case) -> float | None:
         row = self.rows.get(case)
         return None if row is None else row["time_s"]
+
+
+def _known(times: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: time for name, time in times.items() if time is not None}
 
 
 def _tar(times: _Times, rule: Rule) -> Finding:
@@ -173,7 +185,9 @@ def _background(times: _Times) -> Finding:
     slower: list[str] = []
     for rule in RULES:
         for size in times.sizes(rule, background=True):
-            alone, beside = times.all(rule, size), times.all(rule, size, background=True)
+            alone, beside = (
+                times.all_beside(rule, size, background=background) for background in (False, True)
+            )
             names = [name for name in ORDER if name in alone and name in beside]
             for first, second in combinations(names, 2):
                 compared += 1
@@ -194,7 +208,8 @@ def _background(times: _Times) -> Finding:
         "reproduced" if same == compared else "conditional",
         ("Holds. " if same == compared else f"Holds except for {'; '.join(changed)}. ")
         + "Every terminal sends 2 KiB to a random other every 2 us, 18 % of its link; times nearer "
-        f"than {100 * TIE:.0f} % count as equal. Everybody becomes slower (blocks of "
+        f"than {100 * TIE:.0f} % count as equal ({times.ranks_beside} terminals). Everybody "
+        "becomes slower (blocks of "
         f"{_core.format_size(times.sizes('pipelined', background=True)[0])}, pipelined): "
         f"{', '.join(slower)}.",
     )
@@ -260,15 +275,16 @@ def _global_links(rows: Rows, scale: Scale) -> Finding:
 def _show(results: Results, times: _Times) -> None:
     lines: list[Sequence[object]] = []
     for rule in RULES:
-        for background in (False, True):
-            sizes = sorted(
-                {size for name in ORDER for size in times.sizes(rule, name, background=background)}
-            )
-            lines += [
-                [rule, "yes" if background else "-", _core.format_size(size), "packet"]
-                + [_micro(times.of(rule, name, size, background=background)) for name in ORDER]
-                for size in sizes
-            ]
+        for size in _all_sizes(times, rule, background=False):
+            found = [times.of(rule, name, size) for name in ORDER]
+            lines.append([rule, "-", _core.format_size(size), "packet", *map(_micro, found)])
+        for size in _all_sizes(times, rule, background=True):
+            for background in (False, True):
+                if times.ranks_beside == times.ranks and not background:
+                    continue
+                found = [times.beside(rule, name, size, background=background) for name in ORDER]
+                on = f"{'yes' if background else '-'}, {times.ranks_beside}"
+                lines.append([rule, on, _core.format_size(size), "packet", *map(_micro, found)])
     lines += [
         ["-", "-", _core.format_size(size), "fluid"]
         + [_micro(times.by_flows(name, size)) for name in ORDER]
@@ -280,6 +296,11 @@ def _show(results: Results, times: _Times) -> None:
         lines,
         left=(0, 1, 3),
     )
+
+
+def _all_sizes(times: _Times, rule: Rule, *, background: bool) -> list[int]:
+    sizes = (times.sizes(rule, name, background=background) for name in ORDER)
+    return sorted({size for own in sizes for size in own})
 
 
 def _micro(time_s: float | None) -> str:
@@ -323,7 +344,7 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
             path,
             x_label="",
             y_label="Time (µs)",
-            title=f"all_gather of {_core.format_size(size)} blocks on {on}",
+            title=f"all_gather of {_core.format_size(size)} blocks, {times.ranks_beside} terminals",
             log_y=False,
         )
 
@@ -370,5 +391,5 @@ def _curves(times: _Times, rule: Rule) -> Sequence[plot.Curve]:
 
 
 def _values(times: _Times, rule: Rule, size: int, *, background: bool) -> list[float | None]:
-    timed = (times.of(rule, name, size, background=background) for name in ORDER)
+    timed = (times.beside(rule, name, size, background=background) for name in ORDER)
     return [None if time is None else 1e6 * time for time in timed]
