@@ -1,6 +1,6 @@
 //! When each message of a plan flows, for pictures and tables of small plans.
 
-use super::steps::Messages;
+use super::schedule::Messages;
 use super::{Options, StartRule, simulate_schedule};
 use crate::plan::Plan;
 use crate::simulate::{SimulationError, needed_network};
