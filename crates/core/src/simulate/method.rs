@@ -92,7 +92,7 @@ pub static SETTINGS: LazyLock<Vec<SettingRecord>> = LazyLock::new(|| {
 const OWN: &[SettingRecord] = &[
     SettingRecord {
         name: "policy",
-        summary: "When reconfiguration is charged: every_step, on_change, per_port, free, two_tier",
+        summary: "Reconfiguration: every_step, on_change, per_port, free, two_tier",
         default: "every_step; two_tier on a wss_grid",
         simulators: &["circuit", "closed_form", "control"],
         rule: Rule::Own(
