@@ -4,7 +4,7 @@
 //! named algorithms ([`expand`]). The program that results ([`program`]), or one read from GOAL
 //! ([`goal_text`], [`goal_binary`]), is replayed ([`replay`]) over a model of what messages cost ([`cost`]).
 //! Beside them stand the formulas of collectives over light paths that are set up and released
-//! ([`light_path`]). What is wrong with a trace is found before anything runs, with rank, event
+//! ([`light_path`]), and training by data parallelism, whose gradients are all_reduced ([`training`]). What is wrong with a trace is found before anything runs, with rank, event
 //! and line ([`error`]); a deadlock is found by replaying.
 //!
 //! ```
@@ -36,3 +36,4 @@ pub mod program;
 pub mod replay;
 pub mod time_independent;
 pub mod trace;
+pub mod training;

@@ -20,6 +20,7 @@ mod planner;
 mod properties;
 mod simulate;
 mod tidy;
+mod training;
 mod units;
 mod verify;
 mod wavelengths;

@@ -70,12 +70,16 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "workload",
         &[
+            "spelling",
             "spec",
             "units",
             "fabric",
             "collective",
             "schedule",
             "algorithm",
+            "plan",
+            "outcome",
+            "simulate",
         ],
     ),
 ];

@@ -1,0 +1,228 @@
+//! Convolutional networks for images of 224 x 224 pixels in three colours and 1000 classes, layer by layer.
+//!
+//! A convolution of k x k from a to b channels has a b k^2 weights (and b biases), and for an output of
+//! h x h does a b k^2 h^2 multiplications with addition, 2 operations each; a normalization of b channels has
+//! 2 b parameters. The gradients by the inputs and by the weights take as many operations each as the
+//! forward pass; the first layer needs no gradient by its inputs. Normalization, activation and pooling are
+//! bound by memory and not counted.
+
+use super::{Layer, Tensor};
+
+/// What flows between layers: square images.
+#[derive(Debug, Clone, Copy)]
+struct Image {
+    channels: u64,
+    side: u64,
+}
+
+/// The form of a convolution or a pooling.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    kernel: u64,
+    stride: u64,
+    padding: u64,
+}
+
+const fn window(kernel: u64, stride: u64, padding: u64) -> Window {
+    Window {
+        kernel,
+        stride,
+        padding,
+    }
+}
+
+/// What stands behind a convolution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    /// A bias for each channel.
+    Bias,
+    /// A normalization, which makes a bias superfluous.
+    Normalization,
+}
+
+const INPUT: Image = Image {
+    channels: 3,
+    side: 224,
+};
+const CLASSES: u64 = 1000;
+
+impl Image {
+    fn pooled(self, form: Window) -> Image {
+        let side = (self.side + 2 * form.padding - form.kernel) / form.stride + 1;
+        Image { side, ..self }
+    }
+
+    /// The same where windows that hang over the edge count.
+    fn pooled_over_the_edge(self, form: Window) -> Image {
+        let side = (self.side + 2 * form.padding - form.kernel).div_ceil(form.stride) + 1;
+        Image { side, ..self }
+    }
+
+    fn values(self) -> u64 {
+        self.channels * self.side * self.side
+    }
+}
+
+/// The layers as they are appended.
+#[derive(Default)]
+struct Network {
+    layers: Vec<Layer>,
+}
+
+impl Network {
+    fn push(&mut self, name: &str, tensors: &[(&str, u64)], products: u64) {
+        let forward = 2 * products;
+        let first = self.layers.is_empty();
+        let tensor = |(part, parameters): &(&str, u64)| Tensor {
+            name: format!("{name}.{part}"),
+            parameters: *parameters,
+        };
+        self.layers.push(Layer {
+            name: name.into(),
+            tensors: tensors.iter().map(tensor).collect(),
+            forward,
+            backward: if first { forward } else { 2 * forward },
+        });
+    }
+
+    fn convolution(
+        &mut self,
+        name: &str,
+        from: Image,
+        channels: u64,
+        form: Window,
+        behind: Behind,
+    ) -> Image {
+        let weights = from.channels * channels * form.kernel * form.kernel;
+        let to = Image {
+            channels,
+            ..from.pooled(form)
+        };
+        let products = weights * to.side * to.side;
+        match behind {
+            Behind::Bias => {
+                self.push(name, &[("weight", weights), ("bias", channels)], products);
+            }
+            Behind::Normalization => {
+                self.push(name, &[("weight", weights)], products);
+                let both = [("weight", channels), ("bias", channels)];
+                self.push(&format!("{name}.norm"), &both, 0);
+            }
+        }
+        to
+    }
+
+    fn linear(&mut self, name: &str, from: u64, to: u64) -> u64 {
+        self.push(name, &[("weight", from * to), ("bias", to)], from * to);
+        to
+    }
+}
+
+/// AlexNet with one column (Krizhevsky 2014, arXiv:1404.5997).
+pub(super) fn alexnet() -> Vec<Layer> {
+    let mut network = Network::default();
+    let pool = window(3, 2, 0);
+    let image = network.convolution("conv1", INPUT, 64, window(11, 4, 2), Behind::Bias);
+    let image = image.pooled(pool);
+    let image = network.convolution("conv2", image, 192, window(5, 1, 2), Behind::Bias);
+    let mut image = image.pooled(pool);
+    for (name, channels) in [("conv3", 384), ("conv4", 256), ("conv5", 256)] {
+        image = network.convolution(name, image, channels, window(3, 1, 1), Behind::Bias);
+    }
+    let values = network.linear("fc6", image.pooled(pool).values(), 4096);
+    let values = network.linear("fc7", values, 4096);
+    network.linear("fc8", values, CLASSES);
+    network.layers
+}
+
+/// VGG with 3 x 3 convolutions, so many in each of five blocks (Simonyan and Zisserman 2015, table 1).
+pub(super) fn vgg(blocks: [u64; 5]) -> Vec<Layer> {
+    let mut network = Network::default();
+    let mut image = INPUT;
+    for (block, (count, channels)) in blocks.into_iter().zip([64, 128, 256, 512, 512]).enumerate() {
+        for layer in 0..count {
+            let name = format!("conv{}_{}", block + 1, layer + 1);
+            image = network.convolution(&name, image, channels, window(3, 1, 1), Behind::Bias);
+        }
+        image = image.pooled(window(2, 2, 0));
+    }
+    let values = network.linear("fc6", image.values(), 4096);
+    let values = network.linear("fc7", values, 4096);
+    network.linear("fc8", values, CLASSES);
+    network.layers
+}
+
+/// ResNet of bottleneck blocks (He et al. 2016, table 1), with the stride in the 3 x 3 convolution.
+pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
+    let mut network = Network::default();
+    let plain = Behind::Normalization;
+    let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), plain);
+    let mut image = image.pooled(window(3, 2, 1));
+    for (stage, (count, channels)) in stages.into_iter().zip([64, 128, 256, 512]).enumerate() {
+        for block in 0..count {
+            let stride = if stage > 0 && block == 0 { 2 } else { 1 };
+            let name = format!("conv{}_{}", stage + 2, block + 1);
+            let part = |part: &str| format!("{name}.{part}");
+            let inner = network.convolution(&part("a"), image, channels, window(1, 1, 0), plain);
+            let inner =
+                network.convolution(&part("b"), inner, channels, window(3, stride, 1), plain);
+            let outer =
+                network.convolution(&part("c"), inner, 4 * channels, window(1, 1, 0), plain);
+            if block == 0 {
+                let form = window(1, stride, 0);
+                network.convolution(&part("skip"), image, 4 * channels, form, plain);
+            }
+            image = outer;
+        }
+    }
+    network.linear("fc", image.channels, CLASSES);
+    network.layers
+}
+
+/// The channels of an inception module: 1x1; 3x3 reduced and 3x3; 5x5 reduced and 5x5; pooled.
+type Inception = [u64; 6];
+
+/// GoogLeNet's modules (Szegedy et al. 2015, table 1); `None` is a pooling.
+const INCEPTIONS: [(&str, Option<Inception>); 11] = [
+    ("3a", Some([64, 96, 128, 16, 32, 32])),
+    ("3b", Some([128, 128, 192, 32, 96, 64])),
+    ("pool3", None),
+    ("4a", Some([192, 96, 208, 16, 48, 64])),
+    ("4b", Some([160, 112, 224, 24, 64, 64])),
+    ("4c", Some([128, 128, 256, 24, 64, 64])),
+    ("4d", Some([112, 144, 288, 32, 64, 64])),
+    ("4e", Some([256, 160, 320, 32, 128, 128])),
+    ("pool4", None),
+    ("5a", Some([256, 160, 320, 32, 128, 128])),
+    ("5b", Some([384, 192, 384, 48, 128, 128])),
+];
+
+/// GoogLeNet without its auxiliary classifiers, with normalization, and 3 x 3 in place of 5 x 5
+/// convolutions, as torchvision has it.
+pub(super) fn googlenet() -> Vec<Layer> {
+    let mut network = Network::default();
+    let plain = Behind::Normalization;
+    let (one, three) = (window(1, 1, 0), window(3, 1, 1));
+    let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), plain);
+    let image = image.pooled_over_the_edge(window(3, 2, 0));
+    let image = network.convolution("conv2", image, 64, one, plain);
+    let image = network.convolution("conv3", image, 192, three, plain);
+    let mut image = image.pooled_over_the_edge(window(3, 2, 0));
+    for (module, channels) in INCEPTIONS {
+        let Some([direct, narrow3, wide3, narrow5, wide5, pooled]) = channels else {
+            let kernel = if module == "pool4" { 2 } else { 3 };
+            image = image.pooled_over_the_edge(window(kernel, 2, 0));
+            continue;
+        };
+        let name = |part: &str| format!("inception{module}.{part}");
+        network.convolution(&name("1x1"), image, direct, one, plain);
+        let inner = network.convolution(&name("3x3_reduce"), image, narrow3, one, plain);
+        network.convolution(&name("3x3"), inner, wide3, three, plain);
+        let inner = network.convolution(&name("5x5_reduce"), image, narrow5, one, plain);
+        network.convolution(&name("5x5"), inner, wide5, three, plain);
+        network.convolution(&name("pool"), image, pooled, one, plain);
+        image.channels = direct + wide3 + wide5 + pooled;
+    }
+    network.linear("fc", image.channels, CLASSES);
+    network.layers
+}

@@ -1,0 +1,361 @@
+//! Models by name. Parameters follow from the shapes of layers; the totals that were published are only
+//! in the tests.
+//!
+//! ```
+//! use opticoll::workload::training::models;
+//! let model = models::parse("resnet50")?;
+//! assert_eq!((model.parameters(), model.tensors().count()), (25_557_032, 161));
+//! let model = models::parse("gpt:layers=12,width=768,vocabulary=50257,context=1024")?;
+//! assert_eq!(model.parameters(), models::parse("gpt2_small")?.parameters());
+//! # Ok::<(), opticoll::workload::training::TrainingError>(())
+//! ```
+
+use super::transformer::{self, Shape};
+use super::{Layer, Model, TrainingError, convolutional};
+use crate::spec::Spec;
+use crate::spelling::{same_name, suggest};
+
+/// The declaration of a model.
+pub struct Record {
+    /// As typed.
+    pub name: &'static str,
+    /// As printed in figures.
+    pub label: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub citation: &'static str,
+    /// Options with their meaning and default.
+    pub options: &'static [(&'static str, &'static str)],
+    form: Form,
+}
+
+enum Form {
+    /// A network for images.
+    Images(fn() -> Vec<Layer>),
+    /// A transformer of a known shape.
+    Tokens(fn(Shape) -> Vec<Layer>, Shape),
+    /// A transformer of a shape that its options give.
+    Family(fn(Shape) -> Vec<Layer>, Shape),
+}
+
+/// The images of ImageNet's training set (Russakovsky et al. 2015, ILSVRC 2012).
+const IMAGENET: u64 = 1_281_167;
+
+/// The most of an option: beyond any model, and the operations of a layer fit into 64 bits.
+const MOST_VALUES: u32 = 1 << 18;
+const MOST_WORDS: u32 = 1 << 21;
+const MOST_LAYERS: u32 = 1 << 12;
+const MOST_SEQUENCE: u32 = 1 << 17;
+
+const SEQUENCE: &[(&str, &str)] = &[("sequence", "tokens of a sample; default the context")];
+const BERT_SEQUENCE: &[(&str, &str)] = &[("sequence", "tokens of a sample; default 128")];
+
+const GPT_OPTIONS: &[(&str, &str)] = &[
+    ("layers", "blocks; required"),
+    ("width", "values per token; required"),
+    (
+        "feed_forward",
+        "values inside the feed-forward part; default 4 x width",
+    ),
+    ("vocabulary", "words; default 50257"),
+    ("context", "positions; default 2048"),
+    ("sequence", "tokens of a sample; default the context"),
+];
+const LLAMA_OPTIONS: &[(&str, &str)] = &[
+    ("layers", "blocks; required"),
+    ("width", "values per token; required"),
+    (
+        "feed_forward",
+        "values inside the feed-forward part; default 4 x width",
+    ),
+    (
+        "key_value",
+        "values of the keys of a token; default the width",
+    ),
+    ("vocabulary", "words; default 32000"),
+    ("sequence", "tokens of a sample; default 4096"),
+];
+
+/// A shape of `gpt`: blocks, width, words and positions, with the usual feed-forward part.
+const fn usual(layers: u64, width: u64, vocabulary: u64, context: u64) -> Shape {
+    Shape {
+        layers,
+        width,
+        feed_forward: 4 * width,
+        key_value: width,
+        vocabulary,
+        context,
+        sequence: context,
+    }
+}
+
+const fn bert_shape(layers: u64, width: u64) -> Shape {
+    let usual = usual(layers, width, 30_522, 512);
+    Shape {
+        sequence: 128,
+        ..usual
+    }
+}
+
+const fn llama_shape(layers: u64, width: u64, feed_forward: u64, key_value: u64) -> Shape {
+    let usual = usual(layers, width, 32_000, 4096);
+    Shape {
+        feed_forward,
+        key_value,
+        ..usual
+    }
+}
+
+const fn images(
+    name: &'static str,
+    label: &'static str,
+    summary: &'static str,
+    citation: &'static str,
+    build: fn() -> Vec<Layer>,
+) -> Record {
+    Record {
+        name,
+        label,
+        summary,
+        citation,
+        options: &[],
+        form: Form::Images(build),
+    }
+}
+
+const fn tokens(
+    name: &'static str,
+    label: &'static str,
+    summary: &'static str,
+    citation: &'static str,
+    build: fn(Shape) -> Vec<Layer>,
+    shape: Shape,
+) -> Record {
+    let options = if shape.sequence == shape.context {
+        SEQUENCE
+    } else {
+        BERT_SEQUENCE
+    };
+    Record {
+        name,
+        label,
+        summary,
+        citation,
+        options,
+        form: Form::Tokens(build, shape),
+    }
+}
+
+const GPT2: &str = "Radford et al., Language Models are Unsupervised Multitask Learners, 2019";
+const GPT3: &str = "Brown et al., Language Models are Few-Shot Learners, NeurIPS 2020, Table 2.1";
+const BERT: &str = "Devlin et al., BERT, NAACL 2019, section 3";
+const LLAMA2: &str = "Touvron et al., Llama 2, arXiv:2307.09288";
+
+/// All models.
+pub const MODELS: &[Record] = &[
+    images(
+        "alexnet",
+        "AlexNet",
+        "5 convolutions and 3 matrices for images of 224 x 224 pixels",
+        "Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014",
+        convolutional::alexnet,
+    ),
+    images(
+        "vgg16",
+        "VGG16",
+        "13 convolutions and 3 matrices for images of 224 x 224 pixels",
+        "Simonyan and Zisserman, Very Deep Convolutional Networks, ICLR 2015, configuration D",
+        || convolutional::vgg([2, 2, 3, 3, 3]),
+    ),
+    images(
+        "vgg19",
+        "VGG19",
+        "16 convolutions and 3 matrices for images of 224 x 224 pixels",
+        "Simonyan and Zisserman, Very Deep Convolutional Networks, ICLR 2015, configuration E",
+        || convolutional::vgg([2, 2, 4, 4, 4]),
+    ),
+    images(
+        "resnet50",
+        "ResNet50",
+        "53 convolutions and a matrix for images of 224 x 224 pixels, version 1.5",
+        "He et al., Deep Residual Learning for Image Recognition, CVPR 2016, Table 1",
+        || convolutional::resnet([3, 4, 6, 3]),
+    ),
+    images(
+        "googlenet",
+        "GoogLeNet",
+        "57 convolutions and a matrix for images of 224 x 224 pixels, as in torchvision",
+        "Szegedy et al., Going Deeper with Convolutions, CVPR 2015, Table 1",
+        convolutional::googlenet,
+    ),
+    tokens(
+        "bert_base",
+        "BERT base",
+        "12 blocks of width 768, with the heads for pre-training",
+        BERT,
+        transformer::bert,
+        bert_shape(12, 768),
+    ),
+    tokens(
+        "bert_large",
+        "BERT large",
+        "24 blocks of width 1024, with the heads for pre-training",
+        BERT,
+        transformer::bert,
+        bert_shape(24, 1024),
+    ),
+    tokens(
+        "gpt2_small",
+        "GPT-2 small",
+        "12 blocks of width 768",
+        GPT2,
+        transformer::gpt,
+        usual(12, 768, 50_257, 1024),
+    ),
+    tokens(
+        "gpt2_medium",
+        "GPT-2 medium",
+        "24 blocks of width 1024",
+        GPT2,
+        transformer::gpt,
+        usual(24, 1024, 50_257, 1024),
+    ),
+    tokens(
+        "gpt2_large",
+        "GPT-2 large",
+        "36 blocks of width 1280",
+        GPT2,
+        transformer::gpt,
+        usual(36, 1280, 50_257, 1024),
+    ),
+    tokens(
+        "gpt2_xl",
+        "GPT-2 XL",
+        "48 blocks of width 1600",
+        GPT2,
+        transformer::gpt,
+        usual(48, 1600, 50_257, 1024),
+    ),
+    tokens(
+        "gpt3_6_7b",
+        "GPT-3 6.7B",
+        "32 blocks of width 4096",
+        GPT3,
+        transformer::gpt,
+        usual(32, 4096, 50_257, 2048),
+    ),
+    tokens(
+        "gpt3_175b",
+        "GPT-3 175B",
+        "96 blocks of width 12288",
+        GPT3,
+        transformer::gpt,
+        usual(96, 12_288, 50_257, 2048),
+    ),
+    tokens(
+        "llama2_7b",
+        "Llama 2 7B",
+        "32 blocks of width 4096",
+        LLAMA2,
+        transformer::llama,
+        llama_shape(32, 4096, 11_008, 4096),
+    ),
+    tokens(
+        "llama2_70b",
+        "Llama 2 70B",
+        "80 blocks of width 8192, 8 heads of keys and values",
+        LLAMA2,
+        transformer::llama,
+        llama_shape(80, 8192, 28_672, 1024),
+    ),
+    Record {
+        name: "gpt",
+        label: "GPT",
+        summary: "A transformer in the form of GPT-2 and GPT-3, of any shape",
+        citation: GPT3,
+        options: GPT_OPTIONS,
+        form: Form::Family(transformer::gpt, usual(0, 0, 50_257, 2048)),
+    },
+    Record {
+        name: "llama",
+        label: "Llama",
+        summary: "A transformer in the form of Llama 2, of any shape",
+        citation: LLAMA2,
+        options: LLAMA_OPTIONS,
+        form: Form::Family(transformer::llama, llama_shape(0, 0, 0, 0)),
+    },
+];
+
+/// The model that a spelling names.
+///
+/// # Errors
+/// An unknown model or option, or a value out of range.
+pub fn parse(text: &str) -> Result<Model, TrainingError> {
+    let spec: Spec = text.parse()?;
+    let record = MODELS
+        .iter()
+        .find(|record| same_name(record.name, spec.name()))
+        .ok_or_else(|| TrainingError::Unknown {
+            what: "model",
+            name: spec.name().into(),
+            hint: suggest(spec.name(), MODELS.iter().map(|record| record.name)),
+        })?;
+    let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
+    spec.only(&known)?;
+    let (layers, sample, epoch_samples) = match &record.form {
+        Form::Images(build) => (build(), "image".into(), Some(IMAGENET)),
+        Form::Tokens(build, shape) => {
+            let sequence = spec.count("sequence", 1, shape.context as u32)?;
+            let shape = Shape {
+                sequence: sequence.map_or(shape.sequence, u64::from),
+                ..*shape
+            };
+            (build(shape), sample(shape), None)
+        }
+        Form::Family(build, shape) => {
+            let shape = shaped(&spec, *shape)?;
+            (build(shape), sample(shape), None)
+        }
+    };
+    let name = spec
+        .options()
+        .fold(Spec::new(record.name), |spec, (key, value)| {
+            spec.with(key, value)
+        });
+    Ok(Model {
+        name: name.to_string(),
+        label: record.label.into(),
+        sample,
+        epoch_samples,
+        layers,
+    })
+}
+
+fn sample(shape: Shape) -> String {
+    format!("sequence of {} tokens", shape.sequence)
+}
+
+/// The shape that options give, from one with the defaults.
+fn shaped(spec: &Spec, defaults: Shape) -> Result<Shape, TrainingError> {
+    let needed = |key, most| {
+        let given = spec.count(key, 1, most)?;
+        let missing = || spec.refuse(key, "it is required, such as layers=12,width=768");
+        given.map(u64::from).ok_or_else(missing)
+    };
+    let or = |key, most, default: u64| {
+        spec.count(key, 1, most)
+            .map(|it| it.map_or(default, u64::from))
+    };
+    let width = needed("width", MOST_VALUES)?;
+    let context = or("context", MOST_SEQUENCE, defaults.context)?;
+    Ok(Shape {
+        layers: needed("layers", MOST_LAYERS)?,
+        width,
+        feed_forward: or("feed_forward", 4 * MOST_VALUES, 4 * width)?,
+        key_value: or("key_value", MOST_VALUES, width)?,
+        vocabulary: or("vocabulary", MOST_WORDS, defaults.vocabulary)?,
+        context,
+        sequence: or("sequence", MOST_SEQUENCE, context)?,
+    })
+}
