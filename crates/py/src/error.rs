@@ -10,6 +10,7 @@ use opticoll::spec::SpecError;
 use opticoll::units::UnitError as UnitProblem;
 use opticoll::wavelength::WavelengthError as WavelengthProblem;
 use opticoll::wavelength::wss_grid::GridError;
+use opticoll::workload::training::TrainingError as TrainingProblem;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -62,6 +63,12 @@ create_exception!(
     SimulationError,
     OpticollError,
     "A simulation."
+);
+create_exception!(
+    opticoll._core,
+    TrainingError,
+    OpticollError,
+    "A training run."
 );
 
 /// Turns an error of the core into the Python exception of its kind.
@@ -152,6 +159,12 @@ impl IntoPyErr for SimulationProblem {
             "setting",
             setting,
         )
+    }
+}
+
+impl IntoPyErr for TrainingProblem {
+    fn into_py_err(self) -> PyErr {
+        TrainingError::new_err(self.to_string())
     }
 }
 

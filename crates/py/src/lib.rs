@@ -13,6 +13,7 @@ mod packets;
 mod plan;
 mod record;
 mod schedule;
+mod training;
 
 /// The compiled core.
 #[pyo3::pymodule]
@@ -24,7 +25,7 @@ mod _core {
     #[pymodule_export]
     use crate::error::{
         AlgorithmError, CollectiveError, FabricError, OpticollError, PlanFileError, ScheduleError,
-        SimulationError, UnitError, WavelengthError,
+        SimulationError, TrainingError, UnitError, WavelengthError,
     };
     #[pymodule_export]
     use crate::fabric::Fabric;
@@ -45,11 +46,13 @@ mod _core {
     };
     #[pymodule_export]
     use crate::record::{
-        algorithms, collectives, fabrics, policies, presets, settings, simulators, start_rules,
-        wavelength_assignments,
+        algorithms, collectives, devices, fabrics, models, policies, presets, settings, simulators,
+        start_rules, wavelength_assignments,
     };
     #[pymodule_export]
     use crate::schedule::Schedule;
+    #[pymodule_export]
+    use crate::training::{Iteration, TimedModel, TrainingModel, check_buckets, collective_cost};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -90,7 +90,7 @@ impl Plan {
         self.plan.kept()
     }
 
-    fn whole(&self) -> PlanRef<'_> {
+    pub(crate) fn whole(&self) -> PlanRef<'_> {
         PlanRef::from(&*self.plan)
     }
 

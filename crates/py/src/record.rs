@@ -1,6 +1,7 @@
 //! The records of everything that has a name, as dictionaries.
 
 use opticoll::collective::CollectiveKind;
+use opticoll::workload::training::{device, models as training_models};
 use opticoll::{algorithm, fabric, planner, simulate, wavelength};
 use pyo3::prelude::*;
 
@@ -124,6 +125,27 @@ pub(crate) fn policies() -> Vec<Record> {
         .iter()
         .map(|one| Record::new(one.name, one.summary, one.citation))
         .collect()
+}
+
+/// All models of training.
+#[pyfunction]
+pub(crate) fn models() -> Vec<Record> {
+    let record = |one: &training_models::Record| Record {
+        label: one.label,
+        options: one.options.to_vec(),
+        ..Record::new(one.name, one.summary, one.citation)
+    };
+    training_models::MODELS.iter().map(record).collect()
+}
+
+/// All devices that compute, the default first.
+#[pyfunction]
+pub(crate) fn devices() -> Vec<Record> {
+    let record = |one: &device::Record| Record {
+        options: device::OPTIONS.to_vec(),
+        ..Record::new(one.name, one.summary, one.citation)
+    };
+    device::DEVICES.iter().map(record).collect()
 }
 
 /// All collectives; the summary says what a size means.

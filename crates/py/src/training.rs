@@ -1,0 +1,244 @@
+//! `TrainingModel`, `TimedModel` and `Iteration`, and what an all_reduce costs.
+
+use std::collections::BTreeMap;
+
+use numpy::{IntoPyArray, PyArray1};
+use opticoll::units::{Bytes, Time};
+use opticoll::workload::training::{
+    self, Cost, Model, Sent, TimedLayer,
+    buckets::{self, Bucket, Buckets},
+    cost, device, models,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{IntoPyErr, TrainingError};
+use crate::plan::{Plan, Settings, method};
+
+/// A model that is known by name.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct TrainingModel {
+    model: Model,
+}
+
+#[pymethods]
+impl TrainingModel {
+    #[new]
+    fn new(spec: &str) -> PyResult<TrainingModel> {
+        models::parse(spec)
+            .map(|model| TrainingModel { model })
+            .map_err(IntoPyErr::into_py_err)
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.model.name
+    }
+
+    #[getter]
+    fn label(&self) -> &str {
+        &self.model.label
+    }
+
+    #[getter]
+    fn sample(&self) -> &str {
+        &self.model.sample
+    }
+
+    #[getter]
+    fn epoch_samples(&self) -> Option<u64> {
+        self.model.epoch_samples
+    }
+
+    #[getter]
+    fn parameters(&self) -> u64 {
+        self.model.parameters()
+    }
+
+    /// Floating-point operations for a sample: forward, and backward.
+    #[getter]
+    fn operations(&self) -> (u128, u128) {
+        self.model.operations()
+    }
+
+    /// The layers with their times for a batch; a device, or where one is given a throughput.
+    #[pyo3(signature = (batch, device = None, throughput = None, bytes_per_parameter = 4))]
+    fn timed(
+        &self,
+        batch: u64,
+        device: Option<&str>,
+        throughput: Option<&str>,
+        bytes_per_parameter: u64,
+    ) -> PyResult<TimedModel> {
+        let pace = match throughput {
+            Some(text) => device::throughput(text),
+            None => device::parse(device.unwrap_or(device::DEVICES[0].name)),
+        };
+        pace.and_then(|pace| self.model.timed(batch, pace, bytes_per_parameter))
+            .map(|layers| TimedModel { layers })
+            .map_err(IntoPyErr::into_py_err)
+    }
+}
+
+/// Layers with their gradients and times for a batch.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct TimedModel {
+    layers: Vec<TimedLayer>,
+}
+
+impl TimedModel {
+    fn grouped(&self, rule: &str) -> PyResult<Vec<Bucket>> {
+        rule.parse::<Buckets>()
+            .and_then(|rule| buckets::group(&self.layers, rule))
+            .map_err(IntoPyErr::into_py_err)
+    }
+}
+
+#[pymethods]
+impl TimedModel {
+    /// From (name, bytes of each gradient, picoseconds forward, picoseconds backward) of each layer.
+    #[new]
+    fn new(layers: Vec<(String, Vec<u64>, u64, u64)>) -> TimedModel {
+        let timed = |(name, tensors, forward, backward): (String, Vec<u64>, u64, u64)| TimedLayer {
+            name,
+            tensors: tensors.into_iter().map(Bytes::new).collect(),
+            forward: Time::from_ps(forward),
+            backward: Time::from_ps(backward),
+        };
+        TimedModel {
+            layers: layers.into_iter().map(timed).collect(),
+        }
+    }
+
+    /// The name of each layer, its bytes, its picoseconds forward and backward.
+    #[getter]
+    fn layers(&self) -> Vec<(&str, Vec<u64>, u64, u64)> {
+        let bytes = |layer: &TimedLayer| layer.tensors.iter().map(|tensor| tensor.get()).collect();
+        self.layers
+            .iter()
+            .map(|layer| {
+                let times = (layer.forward.ps(), layer.backward.ps());
+                (layer.name.as_str(), bytes(layer), times.0, times.1)
+            })
+            .collect()
+    }
+
+    /// The bytes of the buckets, in the order in which they are sent.
+    fn buckets(&self, rule: &str) -> PyResult<Vec<u64>> {
+        let grouped = self.grouped(rule)?;
+        Ok(grouped.iter().map(|bucket| bucket.bytes.get()).collect())
+    }
+
+    /// An iteration; costs by size are picoseconds: all, of reconfiguration, of control.
+    fn iterate(
+        &self,
+        rule: &str,
+        overlap: bool,
+        costs: BTreeMap<u64, (u64, u64, u64)>,
+    ) -> PyResult<Iteration> {
+        let cost = |(time, reconfiguration, control)| Cost {
+            time: Time::from_ps(time),
+            reconfiguration: Time::from_ps(reconfiguration),
+            control: Time::from_ps(control),
+        };
+        let costs = costs
+            .into_iter()
+            .map(|(size, parts)| (Bytes::new(size), cost(parts)))
+            .collect();
+        let grouped = self.grouped(rule)?;
+        training::iterate(&self.layers, &grouped, overlap, &costs)
+            .map(|iteration| Iteration { iteration })
+            .map_err(IntoPyErr::into_py_err)
+    }
+}
+
+/// An iteration of training.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct Iteration {
+    iteration: training::Iteration,
+}
+
+#[pymethods]
+impl Iteration {
+    #[getter]
+    fn time_ps(&self) -> u64 {
+        self.iteration.time.ps()
+    }
+
+    #[getter]
+    fn compute_ps(&self) -> u64 {
+        self.iteration.compute.ps()
+    }
+
+    #[getter]
+    fn forward_ps(&self) -> u64 {
+        self.iteration.forward.ps()
+    }
+
+    #[getter]
+    fn exposed_ps(&self) -> u64 {
+        self.iteration.exposed.ps()
+    }
+
+    #[getter]
+    fn reconfiguration_ps(&self) -> u64 {
+        self.iteration.reconfiguration.ps()
+    }
+
+    #[getter]
+    fn control_ps(&self) -> u64 {
+        self.iteration.control.ps()
+    }
+
+    /// Everything sent, hidden or not: (all, reconfiguration, control).
+    #[getter]
+    fn sending_ps(&self) -> (u64, u64, u64) {
+        let sending = self.iteration.sending;
+        (
+            sending.time.ps(),
+            sending.reconfiguration.ps(),
+            sending.control.ps(),
+        )
+    }
+
+    /// One entry a bucket.
+    #[getter]
+    fn buckets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let column = |of: fn(&Sent) -> u64| -> Bound<'py, PyArray1<u64>> {
+            let values: Vec<u64> = self.iteration.sent.iter().map(of).collect();
+            values.into_pyarray(py)
+        };
+        let columns = PyDict::new(py);
+        columns.set_item("bytes", column(|sent| sent.bucket.bytes.get()))?;
+        columns.set_item("tensors", column(|sent| sent.bucket.tensors.into()))?;
+        columns.set_item("layer", column(|sent| sent.bucket.layer as u64))?;
+        columns.set_item("ready_ps", column(|sent| sent.ready.ps()))?;
+        columns.set_item("start_ps", column(|sent| sent.start.ps()))?;
+        columns.set_item("end_ps", column(|sent| sent.end.ps()))?;
+        Ok(columns)
+    }
+}
+
+/// What a collective by a plan costs: picoseconds in all, of reconfiguration, of control.
+#[pyfunction]
+#[pyo3(signature = (plan, size_bytes, **settings))]
+pub(crate) fn collective_cost(
+    py: Python<'_>,
+    plan: &Bound<'_, Plan>,
+    size_bytes: u64,
+    settings: Option<Settings>,
+) -> PyResult<(u64, u64, u64)> {
+    let method = method(settings)?;
+    let plan = plan.get();
+    py.detach(|| cost::of(plan.whole(), Bytes::new(size_bytes), &method))
+        .map(|cost| (cost.time.ps(), cost.reconfiguration.ps(), cost.control.ps()))
+        .map_err(IntoPyErr::into_py_err)
+}
+
+/// Refuses a rule that is none, whatever the model.
+#[pyfunction]
+pub(crate) fn check_buckets(rule: &str) -> PyResult<String> {
+    rule.parse::<Buckets>()
+        .map(|rule| rule.to_string())
+        .map_err(|problem| TrainingError::new_err(problem.to_string()))
+}
