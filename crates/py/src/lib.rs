@@ -52,7 +52,9 @@ mod _core {
     #[pymodule_export]
     use crate::schedule::Schedule;
     #[pymodule_export]
-    use crate::training::{Iteration, TimedModel, TrainingModel, check_buckets, collective_cost};
+    use crate::training::{
+        Iteration, TimedModel, TrainingModel, check_buckets, collective_cost, task_setup,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

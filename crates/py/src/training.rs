@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{IntoPyErr, TrainingError};
+use crate::fabric::Fabric;
 use crate::plan::{Plan, Settings, method};
 
 /// A model that is known by name.
@@ -219,7 +220,18 @@ impl Iteration {
     }
 }
 
-/// What a collective by a plan costs: picoseconds in all, of reconfiguration, of control.
+/// What a collective by a plan costs, and how that was found.
+#[derive(IntoPyObject)]
+pub(crate) struct CollectiveCost {
+    time_ps: u64,
+    reconfiguration_ps: u64,
+    control_ps: u64,
+    simulator: &'static str,
+    policy: Option<&'static str>,
+    start: Option<&'static str>,
+}
+
+/// Simulates a plan that was verified.
 #[pyfunction]
 #[pyo3(signature = (plan, size_bytes, **settings))]
 pub(crate) fn collective_cost(
@@ -227,12 +239,25 @@ pub(crate) fn collective_cost(
     plan: &Bound<'_, Plan>,
     size_bytes: u64,
     settings: Option<Settings>,
-) -> PyResult<(u64, u64, u64)> {
+) -> PyResult<CollectiveCost> {
     let method = method(settings)?;
     let plan = plan.get();
     py.detach(|| cost::of(plan.whole(), Bytes::new(size_bytes), &method))
-        .map(|cost| (cost.time.ps(), cost.reconfiguration.ps(), cost.control.ps()))
+        .map(|(cost, outcome)| CollectiveCost {
+            time_ps: cost.time.ps(),
+            reconfiguration_ps: cost.reconfiguration.ps(),
+            control_ps: cost.control.ps(),
+            simulator: outcome.simulator,
+            policy: outcome.policy,
+            start: outcome.flowing.map(|flowing| flowing.start_rule),
+        })
         .map_err(IntoPyErr::into_py_err)
+}
+
+/// The picoseconds to set the switches of a fabric, once for a task.
+#[pyfunction]
+pub(crate) fn task_setup(fabric: Fabric) -> u64 {
+    cost::setup(&fabric.fabric).ps()
 }
 
 /// Refuses a rule that is none, whatever the model.

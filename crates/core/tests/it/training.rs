@@ -363,7 +363,7 @@ fn four_nodes_reduce_resnet50_in_12_27_ms() {
         "halving_doubling",
     );
     let size = 4 * models::parse("resnet50").unwrap().parameters();
-    let found = cost::of(&plan, Bytes::new(size), &Method::default()).unwrap();
+    let (found, _) = cost::of(&plan, Bytes::new(size), &Method::default()).unwrap();
     // 2 (N - 1) / N M / B, up to the rounding of chunks and of each of the 4 steps.
     let theory = 2.0 * 0.75 * size as f64 * 8.0 / 100e9;
     assert!(
@@ -395,7 +395,7 @@ fn reconfiguration_is_what_circuits_take_to_set_up() {
         ("free", 0),
     ] {
         let method = Method::from_settings([("policy", policy)]).unwrap();
-        let found = cost::of(&plan, Bytes::new(8000), &method).unwrap();
+        let (found, _) = cost::of(&plan, Bytes::new(8000), &method).unwrap();
         assert_eq!(found.reconfiguration.ps(), charged * 25_000_000, "{policy}");
         assert_eq!(
             found.time.ps(),
@@ -403,4 +403,24 @@ fn reconfiguration_is_what_circuits_take_to_set_up() {
             "{policy}"
         );
     }
+}
+
+#[test]
+fn a_grid_tunes_and_asks_for_every_exchange_but_one() {
+    // 4 x 4 nodes: 8 exchanges, 7 circuits; a circuit takes 10 + 5 ns to set up and 2 x 1000 ns to ask for.
+    let fabric = "wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=10ns,lock=5ns,control=1us,latency=3ns,\
+                  slow_switch=2ms,plan=xor";
+    let plan = crate::wss_grid::proved(CollectiveKind::AllReduce, "halving_doubling", fabric);
+    for simulator in ["control", "circuit"] {
+        let method = Method::from_settings([("simulator", simulator)]).unwrap();
+        let (found, outcome) = cost::of(&plan, Bytes::new(1600), &method).unwrap();
+        assert_eq!(found.reconfiguration.ps(), 7 * 15_000, "{simulator}");
+        assert_eq!(found.control.ps(), 7 * 2_000_000, "{simulator}");
+        // 2 (N - 1) parts of 100 B at a byte per nanosecond.
+        let data = 2 * 15 * 100_000 + 8 * 3_000;
+        assert_eq!(found.time.ps(), data + 7 * 2_015_000, "{simulator}");
+        assert_eq!(outcome.simulator, simulator);
+    }
+    let fabric = Fabric::parse(fabric).unwrap();
+    assert_eq!(cost::setup(&fabric), "2ms".parse().unwrap());
 }

@@ -1,7 +1,10 @@
 //! What one all_reduce by a plan costs, and which part of it is reconfiguration or control.
 //!
-//! On a ring of wavelengths whose policy charges slots, reconfiguration is what was charged. Without
-//! barriers (`per_port`) it is what the same plan would be faster if circuits took no time to set up.
+//! - Ring of wavelengths, policies that charge slots: reconfiguration is what was charged.
+//! - Grid of tunable circuits under distributed control: along the critical path, tuning and locking are
+//!   reconfiguration; requests and grants under way, and requests that wait in a queue, are control.
+//! - Everything else: reconfiguration is what the same plan would be faster if circuits took no time to set
+//!   up, control what it would be faster still if messages of control took none.
 
 use super::Cost;
 use crate::fabric::Fabric;
@@ -10,7 +13,7 @@ use crate::plan::{AnyPlan, PlanRef};
 use crate::simulate::{self, Method, Policy, SimulationError};
 use crate::units::{Bytes, Time};
 
-/// Simulates a plan.
+/// Simulates a plan; returns the outcome beside its cost.
 ///
 /// # Errors
 /// As [`simulate::run`]; the plan must have been verified.
@@ -18,37 +21,60 @@ pub fn of<'a>(
     plan: impl Into<PlanRef<'a>>,
     size: Bytes,
     method: &Method,
-) -> Result<Cost, SimulationError> {
+) -> Result<(Cost, Outcome), SimulationError> {
     let plan = plan.into();
     let outcome = simulate::run(plan, size, method)?;
-    Ok(Cost {
+    let (reconfiguration, control) = split(plan, size, method, &outcome)?;
+    let cost = Cost {
         time: outcome.time,
-        reconfiguration: reconfiguration(plan, size, method, &outcome)?,
-        control: Time::ZERO,
-    })
+        reconfiguration,
+        control,
+    };
+    Ok((cost, outcome))
 }
 
-fn reconfiguration(
+/// The time to set the switches of a fabric, once for a task.
+pub fn setup(fabric: &Fabric) -> Time {
+    fabric
+        .wss_grid()
+        .map_or(Time::ZERO, |grid| grid.slow_switch)
+}
+
+/// Reconfiguration and control.
+fn split(
     plan: PlanRef<'_>,
     size: Bytes,
     method: &Method,
     outcome: &Outcome,
-) -> Result<Time, SimulationError> {
-    let Some(ring) = plan.kept().fabric.ring() else {
-        return Ok(Time::ZERO);
-    };
-    if outcome.policy != Some(Policy::PerPort.name()) {
-        return Ok(ring.reconfiguration.times(outcome.reconfigurations)?);
+) -> Result<(Time, Time), SimulationError> {
+    let fabric = &plan.kept().fabric;
+    if let (Some(tuned), "control") = (&outcome.tuned, outcome.simulator) {
+        let control = tuned.path_control.plus(tuned.path_waiting)?;
+        return Ok((tuned.path_tuning, control));
     }
-    let mut instant = match plan {
+    match fabric.ring() {
+        Some(ring) if outcome.policy != Some(Policy::PerPort.name()) => {
+            let charged = ring.reconfiguration.times(outcome.reconfigurations)?;
+            return Ok((charged, Time::ZERO));
+        }
+        None if fabric.wss_grid().is_none() => return Ok((Time::ZERO, Time::ZERO)),
+        _ => {}
+    }
+    let mut changed = match plan {
         PlanRef::Full(plan) => AnyPlan::Full(plan.clone()),
         PlanRef::Folded(plan) => AnyPlan::Folded(plan.clone()),
     };
-    if let Fabric::WdmRing(ring) = &mut instant.kept_mut().fabric {
-        ring.reconfiguration = Time::ZERO;
+    match &mut changed.kept_mut().fabric {
+        Fabric::WdmRing(ring) => ring.reconfiguration = Time::ZERO,
+        Fabric::WssGrid(grid) => (grid.tuning, grid.lock) = (Time::ZERO, Time::ZERO),
+        _ => {}
     }
-    let without = simulate::run(&instant, size, method)?.time;
-    Ok(Time::from_ps(
-        outcome.time.ps().saturating_sub(without.ps()),
-    ))
+    let still = simulate::run(&changed, size, method)?.time;
+    let reconfiguration = Time::from_ps(outcome.time.ps().saturating_sub(still.ps()));
+    if let Fabric::WssGrid(grid) = &mut changed.kept_mut().fabric {
+        grid.control = Time::ZERO;
+    }
+    let least = simulate::run(&changed, size, method)?.time;
+    let control = Time::from_ps(still.ps().saturating_sub(least.ps()));
+    Ok((reconfiguration, control))
 }
