@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from opticoll.settings import Settings
     from opticoll.study.comparison import Comparison
+    from opticoll.study.training import TrainingRow
     from opticoll.user_algorithm import UserAlgorithm
 
 __version__: str = _core.__version__
@@ -59,6 +60,7 @@ __all__ = [
     "parse_time",
     "plan",
     "read_plan",
+    "train",
     "write_plan",
 ]
 
@@ -197,6 +199,56 @@ def compare(
             ranks=ranks,
             wavelengths=wavelengths,
             root=root,
+            wavelength=wavelength,
+            settings=given(settings),
+        )
+    )
+
+
+def train(
+    model: str | None,
+    fabric: Fabric | str,
+    *,
+    batch: int | None = None,
+    device: str | None = None,
+    throughput: str | None = None,
+    profile: str | PathLike[str] | None = None,
+    algorithm: str | UserAlgorithm | None = None,
+    gradients: str = "float32",
+    buckets: str = "ddp",
+    overlap: bool = True,
+    epochs: int | None = None,
+    samples: int | None = None,
+    wavelength: str = "auto",
+    **settings: Unpack[Settings],
+) -> TrainingRow:
+    """Time an iteration of data-parallel training, and what of it waits for the network.
+
+    The arguments are described at `opticoll.study.training.Job`, the result at `TrainingRow`.
+
+    Raises
+    ------
+    OpticollError
+        As for `plan`; an unknown model or device, a profile that is none, arguments that do not go
+        together.
+    """
+    from opticoll.settings import given
+    from opticoll.study import training
+
+    return training.train(
+        training.Job(
+            model=model,
+            fabric=fabric,
+            batch=batch,
+            device=device,
+            throughput=throughput,
+            profile=profile,
+            algorithm=algorithm,
+            gradients=gradients,
+            buckets=buckets,
+            overlap=overlap,
+            epochs=epochs,
+            samples=samples,
             wavelength=wavelength,
             settings=given(settings),
         )

@@ -31,6 +31,8 @@ class PlanFileError(OpticollError): ...
 class SimulationError(OpticollError):
     setting: str | None  # the setting at fault, if it is one
 
+class TrainingError(OpticollError): ...
+
 class Record(TypedDict):
     """One entry of `list`: an algorithm, fabric family, preset, simulator, policy or assignment."""
 
@@ -379,6 +381,77 @@ def expected_traffic(
     """Its work: messages, chunks, about how many forwards by routers."""
 
 def traffic_patterns() -> dict[str, str]: ...  # name, what it is
+class CollectiveCost(TypedDict):
+    """What a collective costs, and how that was found; parts of the time are within it."""
+
+    time_ps: int
+    reconfiguration_ps: int
+    control_ps: int
+    simulator: str
+    policy: str | None
+    start: str | None
+
+class TrainingModel:
+    def __init__(self, spec: str) -> None:
+        """A model such as `resnet50`; raises TrainingError."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def sample(self) -> str: ...  # what one is
+    @property
+    def epoch_samples(self) -> int | None: ...  # of the data that it is known for
+    @property
+    def parameters(self) -> int: ...
+    @property
+    def operations(self) -> tuple[int, int]: ...  # for a sample: forward, backward
+    def timed(
+        self,
+        batch: int,
+        device: str | None = None,
+        throughput: str | None = None,
+        bytes_per_parameter: int = 4,
+    ) -> TimedModel:
+        """The layers with their times on a device, or where one is given at a throughput."""
+
+class TimedModel:
+    def __init__(self, layers: list[tuple[str, list[int], int, int]]) -> None:
+        """Name, bytes of each gradient, picoseconds forward and backward of each layer."""
+    @property
+    def layers(self) -> list[tuple[str, list[int], int, int]]: ...
+    def buckets(self, rule: str) -> list[int]: ...  # bytes, in the order of sending
+    def iterate(
+        self, rule: str, overlap: bool, costs: dict[int, tuple[int, int, int]]
+    ) -> Iteration:
+        """Costs by size in bytes: picoseconds in all, of reconfiguration, of control."""
+
+class Iteration:
+    """`time_ps` is the sum of compute, exposed, reconfiguration and control."""
+
+    @property
+    def time_ps(self) -> int: ...
+    @property
+    def compute_ps(self) -> int: ...
+    @property
+    def forward_ps(self) -> int: ...
+    @property
+    def exposed_ps(self) -> int: ...
+    @property
+    def reconfiguration_ps(self) -> int: ...
+    @property
+    def control_ps(self) -> int: ...
+    @property
+    def sending_ps(self) -> tuple[int, int, int]:
+        """Everything sent, hidden or not: all, of reconfiguration, of control."""
+    @property
+    def buckets(self) -> dict[str, UInt64]:
+        """One entry a bucket: bytes, tensors, layer, ready_ps, start_ps, end_ps."""
+
+def collective_cost(plan: Plan, size_bytes: int, **settings: Unpack[Settings]) -> CollectiveCost:
+    """Simulate a plan that was verified."""
+
+def check_buckets(rule: str) -> str: ...  # as spelled in full; raises TrainingError
 def parse_size(text: str) -> int: ...
 def parse_time(text: str) -> int: ...
 def format_size(size_bytes: int) -> str: ...
@@ -429,6 +502,8 @@ def relay_tree_costs(ranks: int, depth: int) -> list[int]:
 def algorithms() -> list[Record]: ...
 def fabrics() -> list[Record]: ...
 def presets() -> list[Record]: ...
+def models() -> list[Record]: ...
+def devices() -> list[Record]: ...
 def simulators() -> list[Record]: ...
 def policies() -> list[Record]: ...
 def start_rules() -> list[Record]: ...

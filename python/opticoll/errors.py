@@ -19,6 +19,7 @@ from opticoll._core import (
     PlanFileError,
     ScheduleError,
     SimulationError,
+    TrainingError,
     UnitError,
     WavelengthError,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "PlanFileError",
     "ScheduleError",
     "SimulationError",
+    "TrainingError",
     "UnitError",
     "UsageError",
     "UserAlgorithmError",

@@ -58,6 +58,8 @@ KINDS: dict[str, Callable[[], list[Record]]] = {
     "settings": _core.settings,
     "collectives": _core.collectives,
     "wavelengths": _core.wavelength_assignments,
+    "models": _core.models,
+    "devices": _core.devices,
 }
 """What can be listed, and where its records come from."""
 

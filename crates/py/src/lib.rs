@@ -52,9 +52,7 @@ mod _core {
     #[pymodule_export]
     use crate::schedule::Schedule;
     #[pymodule_export]
-    use crate::training::{
-        Iteration, TimedModel, TrainingModel, check_buckets, collective_cost, task_setup,
-    };
+    use crate::training::{Iteration, TimedModel, TrainingModel, check_buckets, collective_cost};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

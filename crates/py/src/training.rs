@@ -13,7 +13,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{IntoPyErr, TrainingError};
-use crate::fabric::Fabric;
 use crate::plan::{Plan, Settings, method};
 
 /// A model that is known by name.
@@ -252,12 +251,6 @@ pub(crate) fn collective_cost(
             start: outcome.flowing.map(|flowing| flowing.start_rule),
         })
         .map_err(IntoPyErr::into_py_err)
-}
-
-/// The picoseconds to set the switches of a fabric, once for a task.
-#[pyfunction]
-pub(crate) fn task_setup(fabric: Fabric) -> u64 {
-    cost::setup(&fabric.fabric).ps()
 }
 
 /// Refuses a rule that is none, whatever the model.

@@ -21,6 +21,7 @@ from cyclopts import CycloptsError
 
 from opticoll import errors
 from opticoll.cli import traffic as traffic
+from opticoll.cli import training as _training  # noqa: F401 (adds the command)
 from opticoll.cli.commands import Answer, app
 
 __all__ = ["app", "main"]
@@ -31,6 +32,8 @@ HINTS: dict[type[errors.OpticollError], str] = {
     errors.CollectiveError: "see `opticoll list collectives`",
     errors.FabricError: "see `opticoll list fabrics`",
     errors.SimulationError: "see `opticoll list simulators` and `opticoll list settings`",
+    errors.SimulationError: "see `opticoll list simulators` and `opticoll list policies`",
+    errors.TrainingError: "see `opticoll list models` and `opticoll list devices`",
     errors.WavelengthError: "see `opticoll list wavelengths`",
 }
 

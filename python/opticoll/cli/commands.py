@@ -78,7 +78,8 @@ def list_(
         str | None,
         Parameter(
             help="algorithms, fabrics, presets, simulators, policies, start_rules, settings, "
-            "collectives or wavelengths, with options; or a collective, for its algorithms."
+            "collectives, wavelengths, models or devices, with options; or a collective, for its "
+            "algorithms."
         ),
     ] = None,
     /,

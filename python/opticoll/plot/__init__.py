@@ -18,8 +18,10 @@ from opticoll.plot.output import PlotError, formats
 from opticoll.plot.packets import latencies, packets
 from opticoll.plot.ring import ring
 from opticoll.plot.space_time import space_time
+from opticoll.plot.training import Bar, iteration_timeline
 
 __all__ = [
+    "Bar",
     "BarPanel",
     "Curve",
     "Panel",
@@ -29,6 +31,7 @@ __all__ = [
     "fabric",
     "formats",
     "grouped_bars",
+    "iteration_timeline",
     "latencies",
     "messages",
     "packets",

@@ -408,8 +408,7 @@ fn reconfiguration_is_what_circuits_take_to_set_up() {
 #[test]
 fn a_grid_tunes_and_asks_for_every_exchange_but_one() {
     // 4 x 4 nodes: 8 exchanges, 7 circuits; a circuit takes 10 + 5 ns to set up and 2 x 1000 ns to ask for.
-    let fabric = "wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=10ns,lock=5ns,control=1us,latency=3ns,\
-                  slow_switch=2ms,plan=xor";
+    let fabric = "wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=10ns,lock=5ns,control=1us,latency=3ns,plan=xor";
     let plan = crate::wss_grid::proved(CollectiveKind::AllReduce, "halving_doubling", fabric);
     for simulator in ["control", "circuit"] {
         let method = Method::from_settings([("simulator", simulator)]).unwrap();
@@ -421,6 +420,4 @@ fn a_grid_tunes_and_asks_for_every_exchange_but_one() {
         assert_eq!(found.time.ps(), data + 7 * 2_015_000, "{simulator}");
         assert_eq!(outcome.simulator, simulator);
     }
-    let fabric = Fabric::parse(fabric).unwrap();
-    assert_eq!(cost::setup(&fabric), "2ms".parse().unwrap());
 }

@@ -33,13 +33,6 @@ pub fn of<'a>(
     Ok((cost, outcome))
 }
 
-/// The time to set the switches of a fabric, once for a task.
-pub fn setup(fabric: &Fabric) -> Time {
-    fabric
-        .wss_grid()
-        .map_or(Time::ZERO, |grid| grid.slow_switch)
-}
-
 /// Reconfiguration and control.
 fn split(
     plan: PlanRef<'_>,

@@ -1,0 +1,161 @@
+"""The command `train`."""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from opticoll.cli import words
+from opticoll.cli.arguments import check_table, need_fabric, users_print_to_stderr
+from opticoll.cli.commands import Answer, app, to_json
+from opticoll.cli.options import (
+    NO_METHOD,
+    AlgorithmOption,
+    FabricOption,
+    FigureOption,
+    JsonOption,
+    MethodOption,
+    TableOption,
+    WavelengthOption,
+)
+from opticoll.cli.waiting import Waiting
+from opticoll.settings import given
+
+if TYPE_CHECKING:
+    from opticoll.study.training import TrainingRow
+
+__all__ = ["train"]
+
+MOST = 2**40
+
+
+@dataclass(frozen=True)
+class ComputeOptions:
+    """What computes, and on what."""
+
+    model: Annotated[
+        str | None,
+        Parameter(help="Such as resnet50 or gpt:layers=12,width=768; see `list models`."),
+    ] = None
+    batch: Annotated[
+        int | None,
+        Parameter(
+            help="Samples per device and iteration.",
+            converter=words.whole(least=1, most=MOST),
+            allow_leading_hyphen=True,
+        ),
+    ] = None
+    device: Annotated[
+        str | None,
+        Parameter(help="What computes, such as a100:efficiency=0.4; see `list devices`."),
+    ] = None
+    throughput: Annotated[
+        str | None,
+        Parameter(
+            help="In its place a rate measured on one device: 50TFLOP/s or 1100images/s.",
+            allow_leading_hyphen=True,
+        ),
+    ] = None
+    profile: Annotated[
+        Path | None,
+        Parameter(
+            help="In place of model and device: layers with their times, .csv or .yaml.",
+            converter=words.path,
+        ),
+    ] = None
+    gradients: Annotated[
+        Literal["float32", "float16", "bfloat16"],
+        Parameter(help="Number format in which gradients are sent.", converter=words.choice),
+    ] = "float32"
+    buckets: Annotated[
+        str,
+        Parameter(help="Gradients sent together: tensor, all, ddp (1MiB, then 25MiB) or a size."),
+    ] = "ddp"
+    overlap: Annotated[
+        bool, Parameter(help="Send during the backward pass.", negative="--no-overlap")
+    ] = True
+    epochs: Annotated[
+        int | None,
+        Parameter(
+            help="Say how long so many epochs take.",
+            converter=words.whole(least=1, most=MOST),
+            allow_leading_hyphen=True,
+        ),
+    ] = None
+    samples: Annotated[
+        int | None,
+        Parameter(
+            help="Samples of an epoch; those of ImageNet for networks for images if not given.",
+            converter=words.whole(least=1, most=MOST),
+            allow_leading_hyphen=True,
+        ),
+    ] = None
+
+
+NOTHING = ComputeOptions()
+
+
+@app.command
+def train(
+    *,
+    fabric: FabricOption = None,
+    options: Annotated[ComputeOptions, Parameter(name="*")] = NOTHING,
+    algorithm: AlgorithmOption = None,
+    method: MethodOption = NO_METHOD,
+    wavelength: WavelengthOption = None,
+    plot: FigureOption = None,
+    csv: TableOption = None,
+    as_json: JsonOption = False,
+) -> Answer:
+    """Time an iteration of data-parallel training: computing, and what it waits for."""
+    from opticoll.report.training import training_text
+    from opticoll.study import training
+
+    if csv is not None:
+        check_table(csv)
+    if plot is not None:
+        from opticoll.plot.output import check_path
+
+        check_path(plot)
+    job = training.Job(
+        fabric=need_fabric(fabric),
+        algorithm=algorithm,
+        wavelength="auto" if wavelength is None else wavelength,
+        settings=given(vars(method)),
+        **vars(options),
+    )
+    with Waiting("training") as waiting, users_print_to_stderr():
+        row = training.train(job, waiting.update)
+        notes = []
+        if plot is not None:
+            draw(row, plot)
+            notes.append(f"wrote {plot}")
+        if csv is not None:
+            from opticoll.formats.table import write_csv
+
+            write_csv(row["timeline"], csv)
+            notes.append(f"wrote {csv}")
+    code = 0 if row["verified"] else 1
+    return Answer(to_json(row) if as_json else training_text(row), code, notes)
+
+
+def draw(row: "TrainingRow", path: Path) -> None:
+    """Draw the course of an iteration."""
+    from opticoll.plot import style
+    from opticoll.plot.training import Bar, iteration_timeline
+
+    bars = [
+        Bar(style.size_text(one["bytes"]), one["ready_s"], one["start_s"], one["end_s"])
+        for one in row["timeline"]
+    ]
+    iteration_timeline(
+        row["forward_s"],
+        row["compute_s"],
+        bars,
+        path,
+        title=f"{row['label']}, batch {row['batch']}, {row['ranks']} ranks: "
+        f"iteration {style.time_text(row['iteration_s'])}",
+    )
