@@ -32,7 +32,6 @@ HINTS: dict[type[errors.OpticollError], str] = {
     errors.CollectiveError: "see `opticoll list collectives`",
     errors.FabricError: "see `opticoll list fabrics`",
     errors.SimulationError: "see `opticoll list simulators` and `opticoll list settings`",
-    errors.SimulationError: "see `opticoll list simulators` and `opticoll list policies`",
     errors.TrainingError: "see `opticoll list models` and `opticoll list devices`",
     errors.WavelengthError: "see `opticoll list wavelengths`",
 }

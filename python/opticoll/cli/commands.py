@@ -394,7 +394,7 @@ def draw_plan(made: Plan, view: str, slot: int | None, size: str | None, output:
 
 @app.command
 def reproduce(
-    name: Annotated[str, Parameter(help="The paper: dragonfly, optree or wrht.")],
+    name: Annotated[str, Parameter(help="The paper: dragonfly, oddl, optree or wrht.")],
     /,
     *,
     output: Annotated[

@@ -16,16 +16,21 @@ from opticoll.plot.grouped_bars import BarPanel, grouped_bars
 from opticoll.plot.messages import messages
 from opticoll.plot.output import PlotError, formats
 from opticoll.plot.packets import latencies, packets
+from opticoll.plot.port_timeline import Flow, PortPanel, port_timeline
 from opticoll.plot.ring import ring
 from opticoll.plot.space_time import space_time
+from opticoll.plot.stacked_bars import StackedPanel, stacked_bars
 from opticoll.plot.training import Bar, iteration_timeline
 
 __all__ = [
     "Bar",
     "BarPanel",
     "Curve",
+    "Flow",
     "Panel",
     "PlotError",
+    "PortPanel",
+    "StackedPanel",
     "comparison",
     "curves",
     "fabric",
@@ -35,6 +40,8 @@ __all__ = [
     "latencies",
     "messages",
     "packets",
+    "port_timeline",
     "ring",
     "space_time",
+    "stacked_bars",
 ]

@@ -21,6 +21,7 @@ PAPERS = {
     "dragonfly": "Cherièvre and Dorier, topology-aware scatter and all-gather on dragonflies",
     "optree": "Dai et al., OpTree: all-gather on optical interconnects",
     "wrht": "Dai et al., WRHT: all-reduce on optical interconnects",
+    "oddl": "Li et al., ODDL: training on a fast reconfigurable optical network",
 }
 """Papers that can be reproduced: the module of this package, and what it is about."""
 
