@@ -1,0 +1,202 @@
+"""The ODDL paper computed anew: against its own numbers and against closed forms."""
+
+from __future__ import annotations
+
+import csv
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from opticoll import plot
+from opticoll.plot import PlotError
+from opticoll.report.text import study_text
+from opticoll.study import oddl
+from opticoll.study.oddl import four_nodes, scaling
+from opticoll.study.results import Results
+
+RESNET50_BITS = 25_557_032 * 32
+VGG19_BITS = 143_667_240 * 32
+TENSORS = 161
+RATE = 100e9
+CIRCUITS = 3  # of an all_reduce on four nodes: 2 log2 N - 1
+VERDICTS = {
+    "switches.1024": "reproduced",
+    "switches.4096": "reproduced",
+    "one_hop": "reproduced",
+    "retunes": "reproduced",
+    "partners": "reproduced",
+    "wavelengths": "reproduced",
+    "control.messages": "reproduced",
+    "latency": "reproduced",
+    "four_nodes.equivalent": "reproduced",
+    "four_nodes.ratio": "conditional",
+    "four_nodes.tuning": "conditional",
+    "four_nodes.control": "conditional",
+    "four_nodes.compute": "conditional",
+    "four_nodes.minutes": "not_reproducible",
+    "four_nodes.accuracy": "not_reproducible",
+    "scaling.ideal": "conditional",
+    "scaling.both_planes": "conditional",
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """The study without its largest cases."""
+    return oddl.reproduce(tmp_path_factory.mktemp("oddl"), quick=True)
+
+
+def rows(results: Results, name: str) -> list[dict[str, str]]:
+    with (results.folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_claim_has_its_verdict(results: Results) -> None:
+    found = {one["id"]: one["verdict"] for one in results.findings}
+    assert found == VERDICTS
+    text = study_text(results)
+    # Every assumption is printed.
+    for line in scaling.ASSUMPTIONS:
+        assert line in text
+
+
+def test_all_files_are_written(results: Results) -> None:
+    tables = ("switches", "timeline", "four_nodes", "scaling", "findings")
+    figures = ("timeline", "four_nodes", "iteration", "scaling")
+    expected = {f"{name}.csv" for name in tables}
+    expected |= {f"{name}.{suffix}" for name in figures for suffix in ("svg", "png")}
+    assert set(results.files) == expected
+    assert all((results.folder / name).stat().st_size > 0 for name in expected)
+
+
+# N: grid, switches, ports, steps, retunes, wavelengths for halving and doubling, for any pair.
+SWITCHES = {
+    4: ((2, 2), 4, 2, 4, 3, 1, 1),
+    16: ((4, 4), 8, 4, 8, 7, 2, 3),
+    64: ((8, 8), 16, 8, 12, 11, 3, 7),
+    256: ((16, 16), 32, 16, 16, 15, 4, 15),
+    1024: ((32, 32), 64, 32, 20, 19, 5, 31),
+    4096: ((64, 64), 128, 64, 24, 23, 6, 63),
+}
+
+
+def test_switches_are_counted(results: Results) -> None:
+    table = {int(row["nodes"]): row for row in rows(results, "switches")}
+    for nodes, (grid, switches, ports, steps, retunes, wavelengths, any_pair) in SWITCHES.items():
+        row = table[nodes]
+        assert (int(row["rows"]), int(row["columns"])) == grid
+        assert (int(row["switches"]), int(row["ports"])) == (switches, ports)
+        assert int(row["any_pair_wavelengths"]) == any_pair
+        if nodes <= 256:
+            planned = (int(row["steps"]), int(row["retunes"]), int(row["wavelengths"]))
+            assert planned == (steps, retunes, wavelengths)
+            assert row["verified"] == "true"
+        else:
+            assert row["steps"] == ""
+
+
+@pytest.mark.parametrize(
+    ("batch", "iterations", "electrical_ms", "difference_us"),
+    # Iterations count an incomplete last batch of each epoch.
+    [
+        (32, 200_200, 29.16, 150),
+        (64, 100_100, 58.32, 300),
+        (128, 50_060, 116.62, 599),
+        (256, 25_040, 233.15, 1198),
+    ],
+)
+def test_the_printed_times_are_so_much_per_iteration(
+    batch: int, iterations: int, electrical_ms: float, difference_us: float
+) -> None:
+    assert four_nodes.iterations(batch) == iterations
+    seconds = {name: 60 * minutes for name, minutes in four_nodes.MINUTES.items()}
+    assert seconds["electrical"] / iterations * 1e3 == pytest.approx(electrical_ms, abs=0.01)
+    difference = (seconds["ODDL"] - seconds["electrical"]) / iterations
+    assert difference * 1e6 == pytest.approx(difference_us, abs=1)
+
+
+def test_requests_of_four_nodes_add_what_theory_says(results: Results) -> None:
+    table = rows(results, "four_nodes")
+    sending_ms = 1.5 * RESNET50_BITS / RATE * 1e3
+    checked = 0
+    for row in table:
+        batch, request_s = int(row["batch"]), float(row["request_us"]) * 1e-6
+        assert row["verified"] == "true"
+        assert float(row["electrical_min"]) == pytest.approx(97.3, abs=1e-4)
+        buckets = {"tensor": TENSORS, "all": 1}.get(row["buckets"])
+        if row["overlap"] == "true" or buckets is None:
+            continue
+        # Nothing is hidden: every circuit is asked for, and its lasers tuned.
+        added_s = buckets * CIRCUITS * (request_s + 10.5e-9)
+        minutes = 97.3 + four_nodes.iterations(batch) * added_s / 60
+        assert float(row["oddl_min"]) == pytest.approx(minutes, abs=2e-4)
+        assert float(row["communication_ms"]) == pytest.approx(sending_ms + 1e3 * added_s, abs=1e-3)
+        checked += 1
+    assert checked == 4 * 2 * len(four_nodes.REQUESTS_US)
+
+
+def test_a_request_that_explains_the_difference_is_found(results: Results) -> None:
+    table = rows(results, "four_nodes")
+    for batch in four_nodes.BATCHES:
+        own: list[dict[str, object]] = [
+            dict(row)
+            for row in table
+            if (row["batch"], row["buckets"], row["overlap"]) == (str(batch), "tensor", "false")
+        ]
+        needed = four_nodes.needed_request_us(own)
+        theory = 30 / four_nodes.iterations(batch) / (TENSORS * CIRCUITS) - 10.5e-9
+        assert needed == pytest.approx(theory * 1e6, abs=0.01)
+
+
+def test_larger_systems_send_as_long_as_theory_says(results: Results) -> None:
+    for row in rows(results, "scaling"):
+        nodes, network = int(row["nodes"]), row["network"]
+        assert row["verified"] == "true"
+        if network not in ("ideal", "ideal_200", "oddl", "oddl_both"):
+            continue
+        bits = {"vgg19": VGG19_BITS, "resnet50": RESNET50_BITS}[row["model"]]
+        buckets = {"vgg19": 6, "resnet50": 5}[row["model"]]
+        exchanges = 2 * math.log2(nodes)
+        planes = 2 if network in ("ideal_200", "oddl_both") else 1
+        data_s = 2 * (nodes - 1) / nodes * bits / (planes * RATE)
+        waiting_s = exchanges * 500e-9
+        if network.startswith("oddl"):
+            # A request and a grant, tuning, locking, for each circuit.
+            waiting_s += (exchanges - 1) * (2 * 500e-9 + 10.5e-9 + 100e-9)
+        theory = data_s + buckets * waiting_s
+        # Chunks are whole bytes: each exchange may send some more.
+        assert float(row["communication_s"]) == pytest.approx(theory, rel=1e-4)
+        parts = ("compute_s", "exposed_communication_s", "reconfiguration_s", "control_s")
+        total = sum(float(row[part]) for part in parts)
+        assert total == pytest.approx(float(row["iteration_s"]), abs=1e-12)
+
+
+def test_the_timeline_shows_no_port_busy_twice(results: Results) -> None:
+    flows: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+    for row in rows(results, "timeline"):
+        port = (row["algorithm"], row["source"], row["fibre"])
+        flows.setdefault(port, []).append((float(row["start_s"]), float(row["sent_s"])))
+    # Both ports of 16 ranks, by both algorithms.
+    assert len(flows) == 2 * 16 * 2
+    for own in flows.values():
+        own.sort()
+        assert all(end <= start for (_, end), (start, _) in pairwise(own))
+
+
+def test_empty_figures_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "figure.svg"
+    bar = plot.StackedPanel("one", {"part": [1.0]})
+    with pytest.raises(PlotError):
+        plot.stacked_bars([], ["a"], path, x_label="Time")
+    with pytest.raises(PlotError):
+        plot.stacked_bars([bar], ["a", "b"], path, x_label="Time")
+    with pytest.raises(PlotError):
+        plot.port_timeline([plot.PortPanel("none", 4, [])], path)
+    flow = plot.Flow(0, 0, 0, 0.0, 0.0, 1.0)
+    with pytest.raises(PlotError):
+        plot.port_timeline([plot.PortPanel("many", 1000, [flow])], path)
+    with pytest.raises(PlotError):
+        plot.iteration_timeline(0.0, 0.0, [], path)
+    assert not path.exists()
