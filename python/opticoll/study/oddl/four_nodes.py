@@ -28,10 +28,10 @@ SWITCH = "crossbar:ranks=4,rate=100Gb/s,latency=0s"
 ALGORITHM = "halving_doubling"
 BATCHES = (32, 64, 128, 256)
 BUCKETS = ("tensor", "ddp", "all")
-REQUESTS_US = (0, 1, 2, 5, 10, 20, 50, 100, 200, 400)
+REQUESTS_US = (0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 10, 20, 50, 100, 200, 400)
 """Request and grant together, in microseconds."""
 
-DRAWN_US, DRAWN_MIN = 20, 98.4
+DRAWN_US, DRAWN_MIN = 5, 99
 """How far the figure goes."""
 
 DEVICE_IMAGES = 2115  # per second of one Ascend 910: MindSpore 0.5 benchmark, batch 256, mixed
@@ -173,7 +173,12 @@ def _draw(results: Results, rows: list[dict[str, object]]) -> None:
         curves = []
         for colour, (buckets, batch) in enumerate(product(("tensor", "all"), (32, 256))):
             own = _select(rows, batch, buckets, overlap=overlap)
-            points = _within(own)
+            points = [
+                (float(str(row["request_us"])), float(str(row["oddl_min"])))
+                for row in own
+                if float(str(row["request_us"])) <= DRAWN_US
+                and float(str(row["oddl_min"])) <= DRAWN_MIN
+            ]
             words = "an all_reduce per tensor" if buckets == "tensor" else "one all_reduce"
             curves.append(plot.Curve(f"{words}, batch {batch}", points, colour))
         for colour, (name, minutes) in enumerate(MINUTES.items(), len(curves)):
@@ -191,20 +196,6 @@ def _draw(results: Results, rows: list[dict[str, object]]) -> None:
             log_y=False,
         ),
     )
-
-
-def _within(own: list[dict[str, object]]) -> list[tuple[float, float]]:
-    """Points of a curve as far as they fit into the figure, with where it leaves."""
-    points = [(float(str(row["request_us"])), float(str(row["oddl_min"]))) for row in own]
-    shown = points[:1]
-    for (low, below), (high, above) in pairwise(points):
-        if high > DRAWN_US:
-            break
-        if above > DRAWN_MIN:
-            shown.append((low + (high - low) * (DRAWN_MIN - below) / (above - below), DRAWN_MIN))
-            break
-        shown.append((high, above))
-    return shown
 
 
 def _ratio(rows: list[dict[str, object]]) -> list[Finding]:

@@ -227,7 +227,7 @@ def _draw(results: Results, rows: Rows, nodes: list[int], largest: int) -> None:
             families,
             path,
             x_label="Nodes",
-            y_label="Time of an iteration / time of computing",
+            y_label="Iteration / computing",
             title=f"Data-parallel training, a batch of {BATCH} per device",
             log_x=True,
             log_y=False,
