@@ -183,6 +183,14 @@ def test_a_profile_gives_times_and_gradients(tmp_path: Path) -> None:
     assert row["timeline"][0]["ready_s"] == pytest.approx(12e-6)
 
 
+def test_a_model_that_learns_nothing_sends_nothing(tmp_path: Path) -> None:
+    table = "name,parameters,forward,backward\npool,,2us,1us\n"
+    row = opticoll.train(None, SWITCH, profile=written(tmp_path, "pool.csv", table), batch=1)
+    check(row)
+    assert (row["timeline"], row["collectives"], row["simulator"]) == ([], [], "")
+    assert "all_reduce of" not in training_text(row)
+
+
 BAD_YAML: dict[str, tuple[str, str, str]] = {
     "misspelt field": ("batch: 4", "batches: 4", "line 2, batches: there is no such field"),
     "no batch": ("batch: 4", "batch: none", "line 2, batch"),

@@ -13,7 +13,6 @@ from opticoll.cli.arguments import check_table, need_fabric, users_print_to_stde
 from opticoll.cli.commands import Answer, app, to_json
 from opticoll.cli.options import (
     NO_METHOD,
-    AlgorithmOption,
     FabricOption,
     FigureOption,
     JsonOption,
@@ -103,7 +102,13 @@ def train(
     *,
     fabric: FabricOption = None,
     options: Annotated[ComputeOptions, Parameter(name="*")] = NOTHING,
-    algorithm: AlgorithmOption = None,
+    algorithm: Annotated[
+        str | None,
+        Parameter(
+            help="Of the all_reduce; A+B is a reduce_scatter by A and then an all_gather by B, "
+            "such as optree+optree."
+        ),
+    ] = None,
     method: MethodOption = NO_METHOD,
     wavelength: WavelengthOption = None,
     plot: FigureOption = None,

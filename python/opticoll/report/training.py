@@ -48,13 +48,13 @@ def training_text(row: TrainingRow) -> str:
     )
     facts = [
         ["model", f"{row['label']}: {row['parameters']:,} parameters in {row['tensors']} tensors"],
-        ["gradients", f"{row['gradients']}, {row['gradient_bytes'] / 1e6:,.4g} MB"],
+        ["gradients", f"{row['gradients']}, {row['gradient_bytes'] / 1e6:,.1f} MB"],
         ["fabric", f"{plural(row['ranks'], 'rank')}: {row['fabric']}"],
         ["algorithm", f"all_reduce by {row['algorithm']}"],
         ["computing", f"a batch of {row['batch']} per device, {row['compute']}"],
         ["buckets", f"{row['buckets']}: {plural(len(row['timeline']), 'all_reduce')}"],
         ["overlap", "sent during the backward pass" if row["overlap"] else "none"],
-        ["simulator", f"{row['simulator']}{', ' if rule else ''}{rule}"],
+        ["simulator", f"{row['simulator'] or 'none'}{', ' if rule else ''}{rule}"],
         ["verified", "yes" if row["verified"] else f"NO: {row['violations'][0]}"],
     ]
     parts = [
@@ -69,12 +69,9 @@ def training_text(row: TrainingRow) -> str:
     ]
     hidden = row["communication_s"] - (whole - row["compute_s"])
     shares.append(["communication, hidden", seconds(max(hidden, 0.0)), ""])
-    blocks = [
-        head,
-        align(facts),
-        align(shares, ["part", "time", "share"], right=(1, 2)),
-        _sizes(row),
-    ]
+    blocks = [head, align(facts), align(shares, ["part", "time", "share"], right=(1, 2))]
+    if row["collectives"]:
+        blocks.append(_sizes(row))
     if row["training_s"] is not None:
         blocks.append(
             f"training: {plural(row['epochs'] or 0, 'epoch')} of {row['samples']:,} samples are "
