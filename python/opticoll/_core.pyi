@@ -381,6 +381,7 @@ def expected_traffic(
     """Its work: messages, chunks, about how many forwards by routers."""
 
 def traffic_patterns() -> dict[str, str]: ...  # name, what it is
+
 class CollectiveCost(TypedDict):
     """What a collective costs, and how that was found; parts of the time are within it."""
 
