@@ -1,0 +1,172 @@
+//! Networks that switch bursts of light: who gets a wavelength, and what is lost.
+//!
+//! # The model
+//!
+//! **Network.** Nodes are joined by directed links of W wavelengths each, all of one rate; computers
+//! are attached to nodes ([`BurstNetwork`]). A burst of length L (its bytes at the rate) needs, on every link
+//! of its route, one wavelength for a half-open interval of time. Nothing is buffered on the way.
+//! Bursts between computers of one node need no link.
+//!
+//! **Signalling.** A control message is sent ahead at time t. It is worked on by each of the h nodes that
+//! have an output link on the route, for d (*processing*) each; a switch takes d_s (*switching*) to be
+//! set. With p_i the propagation up to link i (counted from 0), control reaches that link
+//! at c_i = t + (i + 1) d + p_i, and the burst at b_i = t + T + p_i:
+//!
+//! | signalling | link i is held | who knows what | a burst that is refused |
+//! |---|---|---|---|
+//! | [`Jet`](Signalling::Jet) | [b_i, b_i + L) | each link when control is there | is lost; links held so far stay held, in vain |
+//! | [`Jit`](Signalling::Jit) | [c_i, b_i + L) | the same | the same |
+//! | [`TwoWay`](Signalling::TwoWay) | [t, b_i + L) | all links of the route at t | holds nothing; it was not sent |
+//!
+//! T = h d + d_s + *offset* where control goes one way: the least with which no burst overtakes its
+//! control message, and what the setting adds. With two ways it is a round trip, 2 (p_h + h d) + d_s. The whole
+//! route is granted or refused at one instant, so two set-ups never race.
+//!
+//! **Sources.** Intensity is the load of a computer: bursts per time, times L. Bursts are generated
+//! by a Poisson process at each computer and sent at once ([`Source::Poisson`]), or wait for the
+//! computer's one transmitter, first come first served, without limit ([`Source::Transmitter`]);
+//! or a computer sends, pauses for an exponential time, and sends again ([`Source::OnOff`]). A
+//! transmitter is taken from t until its burst's last bit has left, and after a refused set-up as [`Refused`] says.
+//! Bursts may be put together from packets ([`Assembly`]), or be given one by one ([`Work::Given`]).
+//!
+//! **Wavelengths.** Without converters a burst keeps its wavelength; see [`Assignment`] and [`Converters`].
+//!
+//! **Receivers.** A computer receives any number of bursts at once, or so many as it has receivers; each
+//! is held like a link after the last.
+//!
+//! **Time** is in whole picoseconds; events of one time happen in the order in which they were put on
+//! the agenda. Random numbers are those of `rand_pcg`, and logarithms are computed by additions,
+//! multiplications and divisions, so that a run is repeated exactly on any machine.
+//!
+//! **Replications** run side by side with seeds of their own, in rounds; each round of each
+//! replication is a batch. Results are the same for any number of threads.
+//!
+//! The model follows Qiao and Yoo, Optical burst switching (JET), 1999; Wei and McFarland, Just-in-time
+//! signaling for WDM optical burst switching networks, 2000; Xiong, Vandenhoute and Cankaya, Control
+//! architecture in optical burst-switched WDM networks (LAUC, LAUC-VF), 2000; Wang, Morikawa and
+//! Aoyama, Priority-based wavelength assignment (PWA), 2003.
+//!
+//! ```
+//! use opticoll::simulate::burst::{self, BurstNetwork, Settings, Work};
+//! let network = BurstNetwork::parse("ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s")?;
+//! let settings = Settings { bursts: 20_000, ..Settings::default() };
+//! let outcome = burst::simulate(&network, &Work::Random, &settings, 1, |_| true)?;
+//! assert_eq!(outcome.lost, 0);
+//! assert!(outcome.loss_high < 1e-3);
+//! # Ok::<(), burst::BurstError>(())
+//! ```
+
+mod channels;
+mod choice;
+mod engine;
+pub mod erlang;
+mod interval;
+mod network;
+mod outcome;
+mod replication;
+mod routing;
+mod settings;
+mod source;
+mod special;
+
+use thiserror::Error;
+
+use crate::fabric::FabricError;
+use crate::spec::SpecError;
+use crate::units::{Time, UnitError};
+
+pub use interval::interval;
+pub use network::{BurstLink, BurstNetwork};
+pub use outcome::{BurstOutcome, BurstRecord, LinkUse, Moment, Share, Taken};
+pub use replication::{Progress, simulate};
+pub use settings::{
+    Assembly, Assignment, Converters, Destinations, Length, Refused, Routing, SETTINGS, SettingRecord,
+    Settings, Signalling, Source,
+};
+
+/// Why a simulation was refused or broken off.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BurstError {
+    /// The network's spelling names no fabric.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// The spelling or an option of it is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A quantity is none, or too large.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
+    /// A fabric that bursts cannot travel.
+    #[error("bursts cannot travel {family}: {problem}")]
+    Network {
+        /// The family.
+        family: String,
+        /// Why, and what would do.
+        problem: String,
+    },
+    /// No setting has this name.
+    #[error("unknown setting `{name}`{hint}")]
+    Unknown {
+        /// The name as given.
+        name: String,
+        /// The nearest known name, or all of them.
+        hint: String,
+    },
+    /// The value of a setting does not fit.
+    #[error("{setting}: {problem}")]
+    Setting {
+        /// The setting.
+        setting: &'static str,
+        /// What is wrong, and what would do.
+        problem: String,
+    },
+    /// A given burst that does not fit the network.
+    #[error("burst {burst}: {problem}")]
+    Burst {
+        /// Its number in the order given.
+        burst: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The caller wanted no more.
+    #[error("the simulation was stopped after {bursts} bursts")]
+    Stopped {
+        /// Bursts whose end was known.
+        bursts: u64,
+    },
+}
+
+impl BurstError {
+    /// The setting at fault, where it is one.
+    pub fn setting(&self) -> Option<&'static str> {
+        match self {
+            BurstError::Setting { setting, .. } => Some(setting),
+            BurstError::Fabric(_) | BurstError::Spec(_) | BurstError::Network { .. } => {
+                Some("fabric")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// What the settings' source draws.
+    Random,
+    /// Bursts one by one, in order of time; the settings say whether they wait for transmitters.
+    Given(Vec<Burst>),
+}
+
+/// A burst as it is generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Burst {
+    /// When it is ready to be sent.
+    pub time: Time,
+    /// The computer that sends it.
+    pub source: u32,
+    /// Another computer.
+    pub destination: u32,
+    /// For how long it occupies a wavelength, not zero.
+    pub length: Time,
+}

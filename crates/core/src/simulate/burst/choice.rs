@@ -1,0 +1,161 @@
+//! Which of the free wavelengths is taken; [`Assignment`] says by which rule.
+
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+use super::channels::{Channels, Span};
+use super::settings::Assignment;
+
+/// Chooses wavelengths, and learns where the rule does.
+pub(super) struct Chooser {
+    assignment: Assignment,
+    wavelengths: u32,
+    nodes: u32,
+    /// Per pair of nodes and wavelength: successes and tries. Empty where nothing is learned.
+    scores: Vec<Score>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Score {
+    successes: u32,
+    tries: u32,
+}
+
+impl Score {
+    /// Whether the share of successes is greater, counting one more, in two more tries.
+    fn beats(self, other: Score) -> bool {
+        let product = |one: Score, other: Score| {
+            (u64::from(one.successes) + 1) * (u64::from(other.tries) + 2)
+        };
+        product(self, other) > product(other, self)
+    }
+
+    fn add(&mut self, success: bool) {
+        if self.tries == u32::MAX {
+            self.successes /= 2;
+            self.tries /= 2;
+        }
+        self.tries += 1;
+        self.successes += u32::from(success);
+    }
+}
+
+impl Chooser {
+    pub(super) fn new(assignment: Assignment, wavelengths: u32, nodes: u32) -> Chooser {
+        let scores = match assignment {
+            Assignment::Pwa => (nodes * nodes) as usize * wavelengths as usize,
+            _ => 0,
+        };
+        Chooser {
+            assignment,
+            wavelengths,
+            nodes,
+            scores: vec![Score::default(); scores],
+            free: Vec::new(),
+        }
+    }
+
+    /// A wavelength that is free in all spans, for a burst of the pair (source * nodes +
+    /// destination); `None` where there is none.
+    #[inline]
+    pub(super) fn choose(
+        &mut self,
+        channels: &Channels,
+        spans: &[Span],
+        pair: u32,
+        random: &mut Pcg64Mcg,
+    ) -> Option<u32> {
+        let free = |wavelength: u32| spans.iter().all(|span| channels.is_free(span, wavelength));
+        match self.assignment {
+            Assignment::FirstFit => (0..self.wavelengths).find(|wavelength| free(*wavelength)),
+            Assignment::SourceOffset => {
+                let first = self.wavelengths * (pair / self.nodes) / self.nodes;
+                (first..self.wavelengths)
+                    .chain(0..first)
+                    .find(|wavelength| free(*wavelength))
+            }
+            Assignment::Random => {
+                self.free.clear();
+                let candidates = (0..self.wavelengths).filter(|wavelength| free(*wavelength));
+                self.free.extend(candidates);
+                match self.free.len() {
+                    0 => None,
+                    count => Some(self.free[random.random_range(0..count)]),
+                }
+            }
+            Assignment::Horizon => latest(self.wavelengths, |wavelength| {
+                let ends = spans
+                    .iter()
+                    .map(|span| (span, channels.horizon(span.group, wavelength)));
+                let mut sum = 0;
+                for (span, end) in ends {
+                    if end > span.from {
+                        return None;
+                    }
+                    sum += u128::from(end);
+                }
+                Some(sum)
+            }),
+            Assignment::LaucVf => latest(self.wavelengths, |wavelength| {
+                let end = |span| u128::from(channels.end_before(span, wavelength));
+                free(wavelength).then(|| spans.iter().map(end).sum())
+            }),
+            Assignment::Pwa => {
+                let scores = &self.scores[self.wavelengths as usize * pair as usize..];
+                let mut best: Option<u32> = None;
+                for wavelength in (0..self.wavelengths).filter(|wavelength| free(*wavelength)) {
+                    let score = scores[wavelength as usize];
+                    if best.is_none_or(|best| score.beats(scores[best as usize])) {
+                        best = Some(wavelength);
+                    }
+                }
+                best
+            }
+        }
+    }
+
+    /// A burst of the pair went all the way on the wavelength, or was lost.
+    #[inline]
+    pub(super) fn learn(&mut self, pair: u32, wavelength: u32, success: bool) {
+        if self.assignment == Assignment::Pwa {
+            self.scores[(self.wavelengths * pair + wavelength) as usize].add(success);
+        }
+    }
+
+    /// What a set-up over the whole route tells: those that would have been better than the chosen
+    /// one were tried, and not free. Without a chosen one, all of them.
+    #[inline]
+    pub(super) fn learn_route(&mut self, pair: u32, chosen: Option<u32>) {
+        if self.assignment != Assignment::Pwa {
+            return;
+        }
+        let first = (self.wavelengths * pair) as usize;
+        let scores = &mut self.scores[first..first + self.wavelengths as usize];
+        let taken = chosen.map(|wavelength| (wavelength, scores[wavelength as usize]));
+        for (wavelength, score) in (0..).zip(scores.iter_mut()) {
+            let tried = taken.is_none_or(|(chosen, taken)| {
+                score.beats(taken) || (wavelength < chosen && !taken.beats(*score))
+            });
+            if tried {
+                score.add(false);
+            }
+        }
+        if let Some((wavelength, _)) = taken {
+            scores[wavelength as usize].add(true);
+        }
+    }
+}
+
+/// The wavelength with the latest instant, the lowest of equals.
+fn latest(wavelengths: u32, instant: impl Fn(u32) -> Option<u128>) -> Option<u32> {
+    let mut best: Option<(u128, u32)> = None;
+    for wavelength in 0..wavelengths {
+        if let Some(instant) = instant(wavelength) {
+            if best.is_none_or(|(latest, _)| instant > latest) {
+                best = Some((instant, wavelength));
+            }
+        }
+    }
+    best.map(|(_, wavelength)| wavelength)
+}

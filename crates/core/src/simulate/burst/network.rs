@@ -1,0 +1,304 @@
+//! The network that bursts travel: an electrical fabric's links and routes with wavelengths on every
+//! link, its ranks as nodes, and computers attached to each.
+//!
+//! It is spelled like the fabric, with `wavelengths` on each link and `computers` at each node
+//! besides. In that spelling `ring` is an `electrical_ring`, a ladder has `columns`, and `nodes` are
+//! ranks; switches are nodes without computers.
+
+use std::collections::VecDeque;
+
+use super::BurstError;
+use crate::fabric::Fabric;
+use crate::network::{Network, Sharing};
+use crate::spec::Spec;
+use crate::spelling::same_name;
+use crate::units::Rate;
+
+/// The most computers, wavelengths of all links, and routes between nodes.
+const MOST: u64 = 1 << 20;
+
+/// The most shortest routes of a pair of nodes that are tried.
+const MOST_ROUTES: usize = 64;
+
+const EXAMPLE: &str = "ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s";
+
+/// A directed link of many wavelengths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BurstLink {
+    /// In words.
+    pub name: String,
+    /// The vertex that it leads from: nodes first, then switches.
+    pub from: u32,
+    /// The vertex that it leads to.
+    pub to: u32,
+    /// Propagation, in picoseconds.
+    pub latency_ps: u64,
+}
+
+/// Nodes, computers, links and routes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BurstNetwork {
+    spelling: String,
+    nodes: u32,
+    vertices: u32,
+    computers: u32,
+    wavelengths: u32,
+    rate: Rate,
+    links: Vec<BurstLink>,
+    /// Per pair of nodes, `source * nodes + destination`: the fabric's route, then the other
+    /// shortest ones.
+    routes: Vec<Vec<Box<[u32]>>>,
+}
+
+impl BurstNetwork {
+    /// Reads a spelling such as `ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s`.
+    ///
+    /// # Errors
+    /// A spelling that names no fabric, or a fabric that bursts cannot travel.
+    pub fn parse(text: &str) -> Result<BurstNetwork, BurstError> {
+        let spec: Spec = text.parse()?;
+        let ladder = same_name(spec.name(), "ladder");
+        let family = match same_name(spec.name(), "ring") {
+            true => "electrical_ring",
+            false => spec.name(),
+        };
+        let mut fabric = Spec::new(family);
+        for (key, value) in spec.options() {
+            let key = match key {
+                "computers" | "wavelengths" => continue,
+                "columns" if ladder => "rungs",
+                "nodes" => "ranks",
+                "terminals" => {
+                    let problem = "computers are no terminals of the fabric: write computers=...";
+                    return Err(spec.refuse(key, problem).into());
+                }
+                other => other,
+            };
+            fabric = fabric.with(key, value);
+        }
+        let wavelengths = spec.count("wavelengths", 1, 1 << 12)?;
+        let wavelengths = wavelengths.ok_or_else(|| BurstError::Network {
+            family: spec.name().into(),
+            problem: format!("give wavelengths=... of each link, for example {EXAMPLE}"),
+        })?;
+        let computers = spec.count("computers", 1, MOST as u32)?.unwrap_or(1);
+        let fabric = Fabric::parse(&fabric.to_string())?;
+        BurstNetwork::new(&fabric, computers, wavelengths)
+    }
+
+    /// So many computers at every rank of a fabric, and so many wavelengths on its links.
+    ///
+    /// # Errors
+    /// A ring of wavelengths, half-duplex cables, links of several rates, or too large a network.
+    pub fn new(
+        fabric: &Fabric,
+        computers: u32,
+        wavelengths: u32,
+    ) -> Result<BurstNetwork, BurstError> {
+        let refuse = |problem: String| BurstError::Network {
+            family: fabric.family().into(),
+            problem,
+        };
+        let network = fabric.network().ok_or_else(|| {
+            refuse(format!(
+                "its light paths are planned; use {EXAMPLE}, ring, mesh, torus or custom"
+            ))
+        })?;
+        let nodes = network.ranks();
+        let links = links(network).map_err(refuse)?;
+        let size = (u64::from(nodes) * u64::from(computers))
+            .max(u64::from(nodes).pow(2))
+            .max(links.len() as u64 * u64::from(wavelengths));
+        if size > MOST || computers == 0 || wavelengths == 0 {
+            let problem = format!(
+                "{nodes} nodes with {computers} computers each and {} links of {wavelengths} wavelengths: \
+                 computers, pairs of nodes and wavelengths of all links are at least 1 and at most {MOST}",
+                links.len()
+            );
+            return Err(refuse(problem));
+        }
+        if nodes * computers < 2 {
+            return Err(refuse(
+                "there must be two computers to send to each other".into(),
+            ));
+        }
+        let rate = rate(network).map_err(refuse)?;
+        let ends = links.iter().flat_map(|link| [link.from, link.to]);
+        let mut burst = BurstNetwork {
+            spelling: format!("{fabric} with computers={computers},wavelengths={wavelengths}"),
+            nodes,
+            vertices: ends.max().map_or(nodes, |last| nodes.max(last + 1)),
+            computers,
+            wavelengths,
+            rate,
+            links,
+            routes: Vec::new(),
+        };
+        burst.routes = burst.all_routes(network);
+        Ok(burst)
+    }
+
+    /// Nodes with computers, N.
+    pub fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// Nodes and switches.
+    pub fn vertices(&self) -> u32 {
+        self.vertices
+    }
+
+    /// Computers at each node.
+    pub fn computers_per_node(&self) -> u32 {
+        self.computers
+    }
+
+    /// All computers; computer c is at node c div (computers at each node).
+    pub fn computers(&self) -> u32 {
+        self.nodes * self.computers
+    }
+
+    /// The node of a computer.
+    pub fn node(&self, computer: u32) -> u32 {
+        computer / self.computers
+    }
+
+    /// Wavelengths of each link, W.
+    pub fn wavelengths(&self) -> u32 {
+        self.wavelengths
+    }
+
+    /// The rate of a wavelength.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// All links.
+    pub fn links(&self) -> &[BurstLink] {
+        &self.links
+    }
+
+    /// The fabric, computers and wavelengths in words.
+    pub fn spelling(&self) -> &str {
+        &self.spelling
+    }
+
+    /// The routes between two nodes: the fabric's first, then the other shortest ones; of a node to itself
+    /// one without links.
+    pub fn routes(&self, source: u32, destination: u32) -> &[Box<[u32]>] {
+        &self.routes[(source * self.nodes + destination) as usize]
+    }
+
+    /// The most links of a route.
+    pub fn most_hops(&self) -> usize {
+        let all = self.routes.iter().flatten();
+        all.map(|route| route.len()).max().unwrap_or(0)
+    }
+
+    fn all_routes(&self, network: &dyn Network) -> Vec<Vec<Box<[u32]>>> {
+        let mut routes = vec![Vec::new(); (self.nodes * self.nodes) as usize];
+        for destination in 0..self.nodes {
+            let distance = self.distances(destination);
+            for source in 0..self.nodes {
+                let mut own = Vec::new();
+                if source != destination {
+                    network.route(source, destination, &mut own);
+                }
+                let shortest = self.shortest(source, &distance);
+                let others = shortest.into_iter().filter(|other| **other != *own);
+                let place = &mut routes[(source * self.nodes + destination) as usize];
+                place.push(own.clone().into_boxed_slice());
+                if source != destination {
+                    place.extend(others);
+                }
+            }
+        }
+        routes
+    }
+
+    /// Links from each vertex to the destination.
+    fn distances(&self, destination: u32) -> Vec<u32> {
+        let mut distance = vec![u32::MAX; self.vertices as usize];
+        distance[destination as usize] = 0;
+        let mut reached = VecDeque::from([destination]);
+        while let Some(vertex) = reached.pop_front() {
+            for link in self.links.iter().filter(|link| link.to == vertex) {
+                if distance[link.from as usize] == u32::MAX {
+                    distance[link.from as usize] = distance[vertex as usize] + 1;
+                    reached.push_back(link.from);
+                }
+            }
+        }
+        distance
+    }
+
+    /// The shortest routes from a vertex, in the order of their links, up to [`MOST_ROUTES`].
+    fn shortest(&self, source: u32, distance: &[u32]) -> Vec<Box<[u32]>> {
+        let mut found = Vec::new();
+        let mut begun = vec![(source, Vec::new())];
+        while let Some((vertex, route)) = begun.pop() {
+            let left = distance[vertex as usize];
+            if left == 0 {
+                found.push(route.into_boxed_slice());
+                if found.len() == MOST_ROUTES {
+                    break;
+                }
+                continue;
+            }
+            for (number, link) in self.links.iter().enumerate().rev() {
+                if link.from == vertex && distance[link.to as usize].checked_add(1) == Some(left) {
+                    let mut longer = route.clone();
+                    longer.push(number as u32);
+                    begun.push((link.to, longer));
+                }
+            }
+        }
+        found
+    }
+}
+
+fn links(network: &dyn Network) -> Result<Vec<BurstLink>, String> {
+    let mut links = Vec::new();
+    for (number, link) in network.links().iter().enumerate() {
+        let number = number as u32;
+        let name = network.link_name(number);
+        let (from, to) = network
+            .ends(number)
+            .ok_or_else(|| format!("it is not known what {name} joins"))?;
+        if network.leads_both_ways(number) {
+            return Err(format!(
+                "{name} is half-duplex; light needs a fibre each way"
+            ));
+        }
+        if link.sharing != Sharing::Shared {
+            return Err(format!(
+                "{name} has no limit; what a burst link has is wavelengths=..."
+            ));
+        }
+        links.push(BurstLink {
+            name,
+            from,
+            to,
+            latency_ps: link.latency.ps(),
+        });
+    }
+    Ok(links)
+}
+
+/// The one rate of all links.
+fn rate(network: &dyn Network) -> Result<Rate, String> {
+    let links = network.links();
+    let Some(first) = links.first() else {
+        return Err("it has no links".into());
+    };
+    match links.iter().position(|link| link.rate != first.rate) {
+        None => Ok(first.rate),
+        Some(other) => Err(format!(
+            "{} has {} and {} has {}; a burst needs one rate on its whole way",
+            network.link_name(0),
+            first.rate,
+            network.link_name(other as u32),
+            links[other].rate
+        )),
+    }
+}

@@ -1,0 +1,534 @@
+//! How bursts are generated, signalled and given wavelengths: typed for programs, as text for people.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use super::BurstError;
+use crate::spec::Spec;
+use crate::spelling::{same_name, suggest};
+use crate::units::{Bytes, Time};
+
+/// What generates bursts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A Poisson process at each computer; bursts of one computer may overlap.
+    Poisson,
+    /// The same before a queue and one transmitter.
+    Transmitter,
+    /// Send, pause for an exponential time, send again: a finite source.
+    OnOff,
+}
+
+/// How the lengths of bursts are distributed, about the same mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// All are of the mean length.
+    Constant,
+    /// Exponential.
+    Exponential,
+    /// Uniform from nothing to twice the mean.
+    Uniform,
+}
+
+/// To whom a computer sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Destinations {
+    /// To each other computer alike.
+    Everyone,
+    /// To each computer of other nodes alike.
+    OtherNodes,
+}
+
+/// How bursts are put together from packets, one burst per pair of computers at a time: it is
+/// ready as soon as it has the size, or when its first packet has waited for the time-out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Assembly {
+    /// Bytes of each packet.
+    pub packet: Bytes,
+    /// Bytes that are enough. None: only the time-out counts.
+    pub size: Option<Bytes>,
+    /// The longest wait. None: only the size counts.
+    pub time_out: Option<Time>,
+}
+
+/// Who asks whom before a burst is sent; see [the model](super).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signalling {
+    /// Just enough time: one way, links are held from when the burst comes.
+    Jet,
+    /// Just in time: one way, links are held from when control comes.
+    Jit,
+    /// Two ways: the whole route is granted or refused before the burst is sent.
+    TwoWay,
+}
+
+/// Which of the free wavelengths is taken. On a link, free is a wavelength without reservation
+/// in the interval needed; without converters, and with the whole route known, one that is so on all links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Assignment {
+    /// The lowest.
+    FirstFit,
+    /// Each alike.
+    Random,
+    /// LAUC: of those with no reservation at or after the interval, the one whose last ends latest;
+    /// on several links the latest sum. Voids stay unused.
+    Horizon,
+    /// LAUC-VF: the one whose last reservation before the interval ends latest, voids included.
+    LaucVf,
+    /// The one that succeeded most often of all tries between these nodes; the lowest of equals. Better ones
+    /// that turn out not to be free on the whole route count as tried.
+    Pwa,
+    /// The first from W s / N on, in a circle, at node s of N.
+    SourceOffset,
+}
+
+/// What can change a burst's wavelength.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Converters {
+    /// Nothing.
+    None,
+    /// Every node, for every burst.
+    Full,
+    /// Each node, for so many bursts at once. A burst keeps its wavelength where it can.
+    /// Where the whole route is known, it takes as few converters as possible.
+    PerNode(u32),
+}
+
+/// Which way bursts go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Routing {
+    /// The fabric's own route.
+    Fixed,
+    /// Of the routes with the fewest links, the one whose fullest link has the fewest wavelengths held
+    /// now or later, when control is sent; the fabric's own, then the lowest links of equals.
+    LeastLoaded,
+}
+
+/// What a transmitter does whose set-up was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// It is silent for as long as the burst would have taken: what computers offer does not depend on
+    /// what is lost.
+    Silent,
+    /// It goes on at once. What it sends next comes just when the network is full.
+    Next,
+}
+
+/// All of them. Times are zero by default: bursts are long against propagation and processing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// What generates bursts.
+    pub source: Source,
+    /// Bursts per time and computer, times their length: Erlang.
+    pub intensity: f64,
+    /// The mean size of a burst.
+    pub size: Bytes,
+    /// The distribution about it.
+    pub length: Length,
+    /// To whom.
+    pub destinations: Destinations,
+    /// Bursts put together from packets; then size and length have no say.
+    pub assembly: Option<Assembly>,
+    /// Who asks whom.
+    pub signalling: Signalling,
+    /// What follows a set-up that was refused. For two-way signalling.
+    pub refused: Refused,
+    /// Time between control and burst beyond what is needed. For one-way signalling.
+    pub offset: Time,
+    /// How long a node works on a control message.
+    pub processing: Time,
+    /// How long a switch takes to be set.
+    pub switching: Time,
+    /// Which wavelength.
+    pub assignment: Assignment,
+    /// What can change it.
+    pub converters: Converters,
+    /// Which way.
+    pub routing: Routing,
+    /// Bursts that a computer can receive at once. None: any number.
+    pub receivers: Option<u32>,
+    /// Bursts to measure, at most.
+    pub bursts: u64,
+    /// Bursts before them, in each replication. None: 1000 for each computer.
+    pub warm_up: Option<u64>,
+    /// Enough are measured when half the confidence interval is at most this share of the loss.
+    pub relative_error: Option<f64>,
+    /// Runs of their own, side by side.
+    pub replications: u32,
+    /// What all draws depend on.
+    pub seed: u64,
+    /// Keep every burst with what it held.
+    pub record: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            source: Source::Transmitter,
+            intensity: 0.9,
+            size: Bytes::new(125_000_000),
+            length: Length::Constant,
+            destinations: Destinations::Everyone,
+            assembly: None,
+            signalling: Signalling::TwoWay,
+            refused: Refused::Silent,
+            offset: Time::ZERO,
+            processing: Time::ZERO,
+            switching: Time::ZERO,
+            assignment: Assignment::FirstFit,
+            converters: Converters::None,
+            routing: Routing::Fixed,
+            receivers: None,
+            bursts: 1_000_000,
+            warm_up: None,
+            relative_error: None,
+            replications: 4,
+            seed: 1,
+            record: false,
+        }
+    }
+}
+
+/// The declaration of a setting.
+pub struct SettingRecord {
+    /// As typed.
+    pub name: &'static str,
+    /// One sentence, with the values that it takes.
+    pub summary: &'static str,
+    /// What holds where it is not given.
+    pub default: &'static str,
+    apply: fn(&mut Settings, &str) -> Result<(), String>,
+}
+
+/// All settings that are given as text.
+pub const SETTINGS: &[SettingRecord] = &[
+    SettingRecord {
+        name: "source",
+        summary: "What generates bursts: transmitter (Poisson, one at a time per computer), poisson or on_off",
+        default: "transmitter",
+        apply: |settings, text| set(&mut settings.source, one_of(text, SOURCES)),
+    },
+    SettingRecord {
+        name: "intensity",
+        summary: "Load of a computer: bursts per time, times their length",
+        default: "0.9",
+        apply: |settings, text| set(&mut settings.intensity, positive(text)),
+    },
+    SettingRecord {
+        name: "size",
+        summary: "Mean size of a burst",
+        default: "125MB",
+        apply: |settings, text| set(&mut settings.size, parsed(text)),
+    },
+    SettingRecord {
+        name: "length",
+        summary: "Distribution of lengths about their mean: constant, exponential or uniform",
+        default: "constant",
+        apply: |settings, text| set(&mut settings.length, one_of(text, LENGTHS)),
+    },
+    SettingRecord {
+        name: "destinations",
+        summary: "Computers that a computer sends to: everyone, or those of other_nodes",
+        default: "everyone",
+        apply: |settings, text| set(&mut settings.destinations, one_of(text, DESTINATIONS)),
+    },
+    SettingRecord {
+        name: "assembly",
+        summary: "Bursts put together from packets: packets:packet=1MB,size=125MB,time_out=1s, ready \
+                  by size, by time-out or by what is first; none",
+        default: "none",
+        apply: |settings, text| set(&mut settings.assembly, assembly(text)),
+    },
+    SettingRecord {
+        name: "signalling",
+        summary: "Who asks whom before a burst: two_way (the whole path first), jet or jit (one way)",
+        default: "two_way",
+        apply: |settings, text| set(&mut settings.signalling, one_of(text, SIGNALLINGS)),
+    },
+    SettingRecord {
+        name: "refused",
+        summary: "What a transmitter does after a refused set-up: silent (as long as the burst would have \
+                  taken) or next (goes on at once); for two_way",
+        default: "silent",
+        apply: |settings, text| set(&mut settings.refused, one_of(text, REFUSED)),
+    },
+    SettingRecord {
+        name: "offset",
+        summary: "Time between control message and burst beyond what is needed; for jet and jit",
+        default: "0s",
+        apply: |settings, text| set(&mut settings.offset, parsed(text)),
+    },
+    SettingRecord {
+        name: "processing",
+        summary: "How long a node works on a control message",
+        default: "0s",
+        apply: |settings, text| set(&mut settings.processing, parsed(text)),
+    },
+    SettingRecord {
+        name: "switching",
+        summary: "How long a switch takes to be set",
+        default: "0s",
+        apply: |settings, text| set(&mut settings.switching, parsed(text)),
+    },
+    SettingRecord {
+        name: "assignment",
+        summary: "Which free wavelength: first_fit, random, horizon, lauc_vf, pwa or source_offset",
+        default: "first_fit",
+        apply: |settings, text| set(&mut settings.assignment, one_of(text, ASSIGNMENTS)),
+    },
+    SettingRecord {
+        name: "converters",
+        summary: "Bursts whose wavelength a node can change at once: none, full or a number",
+        default: "none",
+        apply: |settings, text| set(&mut settings.converters, converters(text)),
+    },
+    SettingRecord {
+        name: "routing",
+        summary: "Which way: fixed, or least_loaded of the shortest routes",
+        default: "fixed",
+        apply: |settings, text| set(&mut settings.routing, one_of(text, ROUTINGS)),
+    },
+    SettingRecord {
+        name: "receivers",
+        summary: "Bursts that a computer can receive at once: a number, or unlimited",
+        default: "unlimited",
+        apply: |settings, text| {
+            let receivers = match same_name(text, "unlimited") {
+                true => Ok(None),
+                false => whole(text, 1, 1 << 16).map(|count| Some(count as u32)),
+            };
+            set(&mut settings.receivers, receivers)
+        },
+    },
+    SettingRecord {
+        name: "bursts",
+        summary: "Bursts to measure, at most, such as 1e7",
+        default: "1e6",
+        apply: |settings, text| set(&mut settings.bursts, whole(text, 1, 1 << 50)),
+    },
+    SettingRecord {
+        name: "warm_up",
+        summary: "Bursts of each replication before they are counted, such as 1e5",
+        default: "1000 for each computer",
+        apply: |settings, text| set(&mut settings.warm_up, whole(text, 0, 1 << 50).map(Some)),
+    },
+    SettingRecord {
+        name: "relative_error",
+        summary: "Enough are measured when half the confidence interval is at most this share of the loss",
+        default: "none: all bursts",
+        apply: |settings, text| set(&mut settings.relative_error, positive(text).map(Some)),
+    },
+    SettingRecord {
+        name: "replications",
+        summary: "Runs of their own, side by side; the result depends on their number, not on threads",
+        default: "4",
+        apply: |settings, text| {
+            let count = whole(text, 1, 1 << 10);
+            set(&mut settings.replications, count.map(|count| count as u32))
+        },
+    },
+    SettingRecord {
+        name: "seed",
+        summary: "What all draws depend on",
+        default: "1",
+        apply: |settings, text| set(&mut settings.seed, parsed(text)),
+    },
+];
+
+const SOURCES: &[(&str, Source)] = &[
+    ("transmitter", Source::Transmitter),
+    ("poisson", Source::Poisson),
+    ("on_off", Source::OnOff),
+];
+const LENGTHS: &[(&str, Length)] = &[
+    ("constant", Length::Constant),
+    ("exponential", Length::Exponential),
+    ("uniform", Length::Uniform),
+];
+const DESTINATIONS: &[(&str, Destinations)] = &[
+    ("everyone", Destinations::Everyone),
+    ("other_nodes", Destinations::OtherNodes),
+];
+const SIGNALLINGS: &[(&str, Signalling)] = &[
+    ("two_way", Signalling::TwoWay),
+    ("jet", Signalling::Jet),
+    ("jit", Signalling::Jit),
+];
+const REFUSED: &[(&str, Refused)] = &[("silent", Refused::Silent), ("next", Refused::Next)];
+const ASSIGNMENTS: &[(&str, Assignment)] = &[
+    ("first_fit", Assignment::FirstFit),
+    ("random", Assignment::Random),
+    ("horizon", Assignment::Horizon),
+    ("lauc_vf", Assignment::LaucVf),
+    ("pwa", Assignment::Pwa),
+    ("source_offset", Assignment::SourceOffset),
+];
+const ROUTINGS: &[(&str, Routing)] = &[
+    ("fixed", Routing::Fixed),
+    ("least_loaded", Routing::LeastLoaded),
+];
+
+impl Settings {
+    /// The settings that names and texts give; see [`SETTINGS`].
+    ///
+    /// # Errors
+    /// An unknown setting, or a value that is none; see [`BurstError::setting`].
+    pub fn from_texts<'a>(
+        texts: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Settings, BurstError> {
+        let mut settings = Settings::default();
+        for (name, text) in texts {
+            let record = SETTINGS.iter().find(|record| record.name == name);
+            let record = record.ok_or_else(|| BurstError::Unknown {
+                name: name.into(),
+                hint: suggest(name, SETTINGS.iter().map(|record| record.name)),
+            })?;
+            (record.apply)(&mut settings, text.trim()).map_err(|problem| BurstError::Setting {
+                setting: record.name,
+                problem,
+            })?;
+        }
+        Ok(settings)
+    }
+
+    /// Refuses what no run can have.
+    pub(super) fn check(&self) -> Result<(), BurstError> {
+        let refuse = |setting, problem: &str| {
+            Err(BurstError::Setting {
+                setting,
+                problem: problem.into(),
+            })
+        };
+        if !(self.intensity.is_finite() && self.intensity > 0.0) {
+            return refuse("intensity", "must be greater than 0");
+        }
+        if self.intensity >= 1.0 && self.source != Source::Poisson {
+            return refuse(
+                "intensity",
+                "one transmitter sends less than one burst at a time: use an intensity below 1, or \
+                 source poisson",
+            );
+        }
+        if self.size.get() == 0 {
+            return refuse("size", "a burst has at least one byte");
+        }
+        if self.offset > Time::ZERO && self.signalling == Signalling::TwoWay {
+            return refuse("offset", "only one-way signalling has one: use jet or jit");
+        }
+        if self.assembly.is_some() && self.source == Source::OnOff {
+            return refuse(
+                "assembly",
+                "on_off sources send whole bursts: use transmitter or poisson",
+            );
+        }
+        if let Some(assembly) = self.assembly {
+            assembly
+                .check()
+                .or_else(|problem| refuse("assembly", problem))?;
+        }
+        if self.replications == 0 || self.bursts == 0 {
+            return refuse("bursts", "at least one burst in one replication");
+        }
+        if self.receivers == Some(0) {
+            return refuse("receivers", "must be at least 1");
+        }
+        match self.relative_error {
+            Some(error) if !(error.is_finite() && error > 0.0) => {
+                refuse("relative_error", "must be greater than 0")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Assembly {
+    fn check(&self) -> Result<(), &'static str> {
+        match (self.size, self.time_out) {
+            _ if self.packet.get() == 0 => Err("a packet has at least one byte"),
+            (None, None) => Err("give size=..., time_out=... or both, or no burst is ever ready"),
+            (_, Some(Time::ZERO)) => Err("time_out must be longer than nothing"),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn set<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
+    value.map(|value| *place = value)
+}
+
+fn parsed<T: FromStr>(text: &str) -> Result<T, String>
+where
+    T::Err: Display,
+{
+    text.parse()
+        .map_err(|problem: T::Err| format!("`{text}`: {problem}"))
+}
+
+fn one_of<T: Copy>(text: &str, known: &[(&'static str, T)]) -> Result<T, String> {
+    let found = known.iter().find(|(name, _)| same_name(name, text));
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let hint = suggest(text, known.iter().map(|(name, _)| *name));
+        format!("unknown value `{text}`{hint}")
+    })
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err(format!("`{text}` is no number greater than 0")),
+    }
+}
+
+/// A whole number, also as `1e7`.
+fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let number = text.parse::<u64>().ok().or_else(|| {
+        let number: f64 = text.parse().ok()?;
+        (number.fract() == 0.0 && (0.0..=2f64.powi(53)).contains(&number)).then_some(number as u64)
+    });
+    match number {
+        Some(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!(
+            "`{text}` is no whole number from {least} to {most}, such as 1000 or 1e3"
+        )),
+    }
+}
+
+fn converters(text: &str) -> Result<Converters, String> {
+    if same_name(text, "none") {
+        return Ok(Converters::None);
+    }
+    if same_name(text, "full") {
+        return Ok(Converters::Full);
+    }
+    match whole(text, 0, 1 << 16) {
+        Ok(0) => Ok(Converters::None),
+        Ok(count) => Ok(Converters::PerNode(count as u32)),
+        Err(_) => Err(format!(
+            "`{text}` is neither none nor full nor a number of converters per node"
+        )),
+    }
+}
+
+fn assembly(text: &str) -> Result<Option<Assembly>, String> {
+    let refused = |problem: &dyn Display| problem.to_string();
+    let spec: Spec = text.parse().map_err(|problem| refused(&problem))?;
+    if same_name(spec.name(), "none") {
+        spec.only(&[]).map_err(|problem| refused(&problem))?;
+        return Ok(None);
+    }
+    if !same_name(spec.name(), "packets") {
+        let hint = suggest(spec.name(), ["packets", "none"]);
+        return Err(format!("unknown value `{}`{hint}", spec.name()));
+    }
+    spec.only(&["packet", "size", "time_out"])
+        .map_err(|problem| refused(&problem))?;
+    let assembly = Assembly {
+        packet: spec
+            .option("packet")
+            .map_or(Ok(Bytes::new(1_000_000)), parsed)?,
+        size: spec.option("size").map(parsed).transpose()?,
+        time_out: spec.option("time_out").map(parsed).transpose()?,
+    };
+    assembly.check()?;
+    Ok(Some(assembly))
+}

@@ -1,0 +1,251 @@
+//! Where bursts come from.
+//!
+//! Poisson processes of all computers together are one Poisson process, each of whose points belongs
+//! to each computer alike; so one draw of an exponential time serves all of them.
+
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+use super::network::BurstNetwork;
+use super::settings::{Assembly, Destinations, Length, Settings, Source};
+use super::special::ln;
+use super::{Burst, Work};
+use crate::units::{Rate, Time};
+
+/// No further event.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// A burst on its way to be sent, in picoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ready {
+    pub(super) at: u64,
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) length: u64,
+}
+
+/// What happens at [`Generator::next`].
+pub(super) enum Generated {
+    Burst(Ready),
+    /// A burst was begun; its time-out is due then.
+    Begun {
+        pair: u32,
+        number: u32,
+        due: u64,
+    },
+    Nothing,
+}
+
+/// Draws bursts.
+pub(super) struct Generator {
+    network: Shape,
+    length: Length,
+    mean_length: f64,
+    /// From one point of the joint process to the next, on average, in picoseconds.
+    mean_gap: f64,
+    /// The pause of an on/off source.
+    mean_pause: f64,
+    kind: Kind,
+    pub(super) next: u64,
+}
+
+enum Kind {
+    Whole,
+    OnOff,
+    Packets {
+        assembly: Assembly,
+        rate: Rate,
+        /// Per pair of computers: bytes so far, and which burst of the pair it is.
+        begun: Vec<(u64, u32)>,
+    },
+    Given {
+        bursts: Vec<Burst>,
+        next: usize,
+    },
+}
+
+/// Who may send to whom.
+#[derive(Clone, Copy)]
+struct Shape {
+    computers: u32,
+    at_node: u32,
+    destinations: Destinations,
+}
+
+impl Generator {
+    pub(super) fn new(
+        network: &BurstNetwork,
+        settings: &Settings,
+        work: &Work,
+        mean_length_ps: u64,
+        random: &mut Pcg64Mcg,
+    ) -> Generator {
+        let mean_length = mean_length_ps as f64;
+        let (kind, unit) = match (work, settings.assembly) {
+            (Work::Given(bursts), _) => {
+                let bursts = bursts.clone();
+                (Kind::Given { bursts, next: 0 }, mean_length)
+            }
+            (Work::Random, Some(assembly)) => {
+                let pairs = (network.computers() as usize).pow(2);
+                let rate = network.rate();
+                let bits = assembly.packet.get() as f64 * 8.0;
+                let packet_ps = bits / rate.bits_per_second() as f64 * 1e12;
+                let begun = vec![(0, 0); pairs];
+                let kind = Kind::Packets {
+                    assembly,
+                    rate,
+                    begun,
+                };
+                (kind, packet_ps)
+            }
+            (Work::Random, None) if settings.source == Source::OnOff => (Kind::OnOff, mean_length),
+            (Work::Random, None) => (Kind::Whole, mean_length),
+        };
+        let mut generator = Generator {
+            network: Shape {
+                computers: network.computers(),
+                at_node: network.computers_per_node(),
+                destinations: settings.destinations,
+            },
+            length: settings.length,
+            mean_length,
+            mean_gap: unit / (settings.intensity * f64::from(network.computers())),
+            mean_pause: mean_length * (1.0 - settings.intensity) / settings.intensity,
+            kind,
+            next: NEVER,
+        };
+        generator.next = match &generator.kind {
+            Kind::OnOff => NEVER,
+            Kind::Given { bursts, .. } => bursts.first().map_or(NEVER, |burst| burst.time.ps()),
+            _ => exponential(generator.mean_gap, random),
+        };
+        generator
+    }
+
+    /// Whether each computer draws its next burst when the one before is over.
+    pub(super) fn is_on_off(&self) -> bool {
+        matches!(self.kind, Kind::OnOff)
+    }
+
+    /// What comes at the time [`next`](Generator::next), which is then moved on.
+    pub(super) fn generate(&mut self, random: &mut Pcg64Mcg) -> Generated {
+        let now = self.next;
+        if let Kind::Given { bursts, next } = &mut self.kind {
+            let burst = bursts[*next];
+            *next += 1;
+            self.next = bursts.get(*next).map_or(NEVER, |burst| burst.time.ps());
+            return Generated::Burst(Ready {
+                at: now,
+                source: burst.source,
+                destination: burst.destination,
+                length: burst.length.ps(),
+            });
+        }
+        self.next = now + exponential(self.mean_gap, random);
+        let source = random.random_range(0..self.network.computers);
+        if !matches!(self.kind, Kind::Packets { .. }) {
+            return Generated::Burst(self.burst_of(source, now, random));
+        }
+        let destination = self.network.destination(source, random);
+        self.packet(source * self.network.computers + destination, now)
+    }
+
+    /// The burst that a computer sends now.
+    #[inline]
+    pub(super) fn burst_of(&self, source: u32, now: u64, random: &mut Pcg64Mcg) -> Ready {
+        let destination = self.network.destination(source, random);
+        let length = match self.length {
+            Length::Constant => self.mean_length as u64,
+            Length::Exponential => exponential(self.mean_length, random),
+            Length::Uniform => (2.0 * self.mean_length * unit(random)).round() as u64,
+        };
+        Ready {
+            at: now,
+            source,
+            destination,
+            length: length.max(1),
+        }
+    }
+
+    /// How long an on/off source pauses.
+    pub(super) fn pause(&self, random: &mut Pcg64Mcg) -> u64 {
+        exponential(self.mean_pause, random)
+    }
+
+    /// A packet more for a pair of computers.
+    fn packet(&mut self, pair: u32, now: u64) -> Generated {
+        let Kind::Packets {
+            assembly, begun, ..
+        } = &mut self.kind
+        else {
+            return Generated::Nothing;
+        };
+        let (bytes, number) = &mut begun[pair as usize];
+        let first = *bytes == 0;
+        *bytes += assembly.packet.get();
+        let number = *number;
+        if assembly.size.is_some_and(|size| *bytes >= size.get()) {
+            return match self.complete(pair, number, now) {
+                Some(burst) => Generated::Burst(burst),
+                None => Generated::Nothing,
+            };
+        }
+        match assembly.time_out {
+            Some(wait) if first => Generated::Begun {
+                pair,
+                number,
+                due: now + wait.ps(),
+            },
+            _ => Generated::Nothing,
+        }
+    }
+
+    /// The burst of a pair with this number, if it has not been sent already.
+    pub(super) fn complete(&mut self, pair: u32, number: u32, now: u64) -> Option<Ready> {
+        let computers = self.network.computers;
+        let Kind::Packets { rate, begun, .. } = &mut self.kind else {
+            return None;
+        };
+        let (bytes, current) = &mut begun[pair as usize];
+        if *current != number {
+            return None;
+        }
+        let length = rate.transmission(crate::units::Bytes::new(*bytes));
+        *bytes = 0;
+        *current = current.wrapping_add(1);
+        Some(Ready {
+            at: now,
+            source: pair / computers,
+            destination: pair % computers,
+            length: length.map_or(NEVER >> 4, Time::ps),
+        })
+    }
+}
+
+impl Shape {
+    #[inline]
+    fn destination(&self, source: u32, random: &mut Pcg64Mcg) -> u32 {
+        let (first, excluded) = match self.destinations {
+            Destinations::Everyone => (source, 1),
+            Destinations::OtherNodes => (source / self.at_node * self.at_node, self.at_node),
+        };
+        let drawn = random.random_range(0..self.computers - excluded);
+        match drawn < first {
+            true => drawn,
+            false => drawn + excluded,
+        }
+    }
+}
+
+/// From 2^-53 to 1, each multiple of 2^-53 alike.
+#[inline]
+fn unit(random: &mut Pcg64Mcg) -> f64 {
+    ((random.random::<u64>() >> 11) + 1) as f64 / (1u64 << 53) as f64
+}
+
+/// An exponential time of this mean, to the nearest picosecond.
+#[inline]
+fn exponential(mean: f64, random: &mut Pcg64Mcg) -> u64 {
+    (-ln(unit(random)) * mean).round() as u64
+}
