@@ -80,8 +80,8 @@ pub use network::{BurstLink, BurstNetwork};
 pub use outcome::{BurstOutcome, BurstRecord, LinkUse, Moment, Share, Taken};
 pub use replication::{Progress, simulate};
 pub use settings::{
-    Assembly, Assignment, Converters, Destinations, Length, Refused, Routing, SETTINGS, SettingRecord,
-    Settings, Signalling, Source,
+    Assembly, Assignment, Converters, Destinations, Length, Refused, Routing, SETTINGS,
+    SettingRecord, Settings, Signalling, Source,
 };
 
 /// Why a simulation was refused or broken off.

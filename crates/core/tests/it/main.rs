@@ -4,6 +4,7 @@
 mod algorithms;
 mod astra;
 mod bound;
+mod burst;
 mod capabilities;
 mod classic;
 mod electrical;

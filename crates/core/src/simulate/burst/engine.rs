@@ -408,20 +408,21 @@ impl<'a> Engine<'a> {
                 },
                 until: burst_from + flight.burst.length,
             };
-            let result = match hop == links.len() {
-                true => self.free_receiver(&span).map(|number| {
-                    self.take_receiver(&span, number);
-                }),
-                false => self.take_link(&mut flight, span),
-            };
-            if let Err(cause) = result {
-                self.lose(&flight, links, cause);
-                return;
-            }
             if hop == links.len() {
                 self.chooser
                     .learn(flight.pair, flight.first_wavelength, true);
-                self.finish(flight.pair, links.len(), flight.record, None);
+                let lost = match self.free_receiver(&span) {
+                    Ok(number) => {
+                        self.take_receiver(&span, number);
+                        None
+                    }
+                    Err(cause) => Some(cause),
+                };
+                self.end_flight(&flight, links, lost);
+                return;
+            }
+            if let Err(cause) = self.take_link(&mut flight, span) {
+                self.end_flight(&flight, links, Some(cause));
                 return;
             }
             flight.passed += network.links()[links[hop] as usize].latency_ps;
@@ -473,25 +474,26 @@ impl<'a> Engine<'a> {
             .choose(&self.links, &[span], pair, &mut self.random)
     }
 
-    /// A burst is lost at its hop; what it held before was in vain.
-    fn lose(&mut self, flight: &Flight, links: &[u32], cause: Cause) {
+    /// A burst arrives, or is lost at its hop, and what it held before was in vain.
+    fn end_flight(&mut self, flight: &Flight, links: &[u32], lost: Option<Cause>) {
         let hop = flight.hop as usize;
-        if hop > 0 {
-            self.chooser
-                .learn(flight.pair, flight.first_wavelength, false);
-        }
         if let Some(link) = links.get(hop) {
             self.tally.links[*link as usize].2 += 1;
+            if hop > 0 {
+                self.chooser
+                    .learn(flight.pair, flight.first_wavelength, false);
+            }
         }
+        let in_vain = if lost.is_some() { &links[..hop] } else { &[] };
         let processing = self.settings.processing.ps();
-        for (before, link) in (1..).zip(&links[..hop]) {
+        for (before, link) in (1..).zip(in_vain) {
             let sooner = match self.settings.signalling {
                 Signalling::Jit => flight.offset - before * processing,
                 _ => 0,
             };
             self.tally.links[*link as usize].1 += u128::from(flight.burst.length + sooner);
         }
-        self.finish(flight.pair, links.len(), flight.record, Some(cause));
+        self.finish(flight.pair, links.len(), flight.record, lost);
     }
 
     #[inline]

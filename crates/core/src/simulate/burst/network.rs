@@ -57,6 +57,9 @@ impl BurstNetwork {
     /// A spelling that names no fabric, or a fabric that bursts cannot travel.
     pub fn parse(text: &str) -> Result<BurstNetwork, BurstError> {
         let spec: Spec = text.parse()?;
+        if same_name(spec.name(), "wdm_ring") {
+            return BurstNetwork::new(&Fabric::parse(text)?, 1, 1);
+        }
         let ladder = same_name(spec.name(), "ladder");
         let family = match same_name(spec.name(), "ring") {
             true => "electrical_ring",

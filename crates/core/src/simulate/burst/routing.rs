@@ -18,8 +18,8 @@ pub(super) fn least_loaded(routes: &[Box<[u32]>], channels: &Channels, now: u64)
 }
 
 /// One wavelength for each span with as few changes as possible, where the node at which a span begins
-/// has a converter left. Of equally few the lowest at the last link, and so on backwards, changes as
-/// late as possible.
+/// has a converter left. Of equally few the lowest at the last link, and backwards from there the same
+/// as long as possible, then the lowest.
 ///
 /// Link by link, the fewest changes with which each wavelength is reached: as many as on the link before,
 /// or one more than the fewest of all there.

@@ -1,0 +1,43 @@
+//! Bursts on the 2 x 5 ladder with ten computers at each node and 28 wavelengths, on one thread.
+//!
+//! Goal: 3 million bursts per second with whole paths and first fit; the others are watched.
+
+// Criterion's macro makes a public function without docs.
+#![allow(missing_docs)]
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use opticoll::simulate::burst::{self, BurstNetwork, Settings, Work};
+
+const BURSTS: u64 = 1_000_000;
+
+fn ladder(criterion: &mut Criterion) {
+    let spelling = "ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s";
+    let network = BurstNetwork::parse(spelling).unwrap();
+    let mut group = criterion.benchmark_group("burst_ladder");
+    group
+        .sample_size(10)
+        .throughput(Throughput::Elements(BURSTS));
+    for (name, signalling, assignment) in [
+        ("two_way_first_fit", "two_way", "first_fit"),
+        ("two_way_random", "two_way", "random"),
+        ("jet_random", "jet", "random"),
+        ("jet_lauc_vf", "jet", "lauc_vf"),
+        ("jet_pwa", "jet", "pwa"),
+    ] {
+        let settings = Settings {
+            bursts: BURSTS,
+            warm_up: Some(0),
+            replications: 1,
+            ..Settings::from_texts([("signalling", signalling), ("assignment", assignment)])
+                .unwrap()
+        };
+        let run = || burst::simulate(&network, &Work::Random, &settings, 1, |_| true).unwrap();
+        group.bench_function(name, |bencher| bencher.iter(|| black_box(run())));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, ladder);
+criterion_main!(benches);

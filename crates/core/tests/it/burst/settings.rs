@@ -1,0 +1,199 @@
+//! What is refused, and what a run does not depend on.
+
+use opticoll::simulate::burst::{self, Burst, BurstError, BurstNetwork, SETTINGS, Settings, Work};
+use opticoll::units::Time;
+
+use super::{ladder, link, settings};
+
+#[test]
+fn networks_are_spelled_like_their_fabrics() {
+    for (text, nodes, links, computers) in [
+        (
+            "ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s",
+            10,
+            26,
+            100,
+        ),
+        ("ladder:rungs=5,wavelengths=28", 10, 26, 10),
+        ("ring:nodes=6,computers=2,wavelengths=4", 6, 12, 12),
+        ("mesh:dims=3x4,wavelengths=4", 12, 34, 12),
+        ("torus:dims=3x4,wavelengths=4", 12, 48, 12),
+        (
+            "custom:nodes=2,switches=1,links=0-2+1-2,wavelengths=1",
+            2,
+            4,
+            2,
+        ),
+    ] {
+        let network = BurstNetwork::parse(text).unwrap();
+        let size = (network.nodes(), network.links().len(), network.computers());
+        assert_eq!(size, (nodes, links, computers), "{text}");
+    }
+}
+
+#[test]
+fn a_node_of_a_ladder_knows_all_shortest_routes() {
+    let network = BurstNetwork::parse(&ladder(28)).unwrap();
+    // From the first node of one row to the last of the other: four along, one across, at any of five.
+    let routes = network.routes(0, 9);
+    assert_eq!(routes.len(), 5);
+    assert!(routes.iter().all(|route| route.len() == 5));
+    let ends = |link: u32| {
+        let link = &network.links()[link as usize];
+        (link.from, link.to)
+    };
+    // Row first.
+    let first: Vec<(u32, u32)> = routes[0].iter().map(|link| ends(*link)).collect();
+    assert_eq!(first, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 9)]);
+}
+
+#[test]
+fn networks_that_bursts_cannot_travel_are_refused() {
+    for (text, problem) in [
+        ("ladder:columns=5,computers=10", "wavelengths=..."),
+        (
+            "ladder:columns=5,terminals=10,wavelengths=4",
+            "computers=...",
+        ),
+        ("ladder:columns=0,wavelengths=4", "must be from 1"),
+        ("ladder:columns=5,wavelengths=0", "must be from 1"),
+        ("lader:columns=5,wavelengths=4", "did you mean `ladder`"),
+        ("wdm_ring:ranks=8,wavelengths=4", "planned"),
+        ("ladder:columns=5,wavelengths=4,duplex=half", "half-duplex"),
+        ("mesh:dims=2x2,wavelengths=4,sharing=per_flow", "no limit"),
+        (
+            "custom:nodes=3,links=0-1+1-2@40Gb/s,wavelengths=4",
+            "one rate",
+        ),
+        ("mesh:dims=1x1,wavelengths=4", "two computers"),
+        ("mesh:dims=1x1,computers=2,wavelengths=4", "no links"),
+        ("mesh:dims=40x40,wavelengths=4", "at most"),
+    ] {
+        let error = BurstNetwork::parse(text).unwrap_err();
+        assert!(error.to_string().contains(problem), "{text}: {error}");
+        assert_eq!(error.setting(), Some("fabric"), "{text}");
+    }
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let network = BurstNetwork::parse(&ladder(28)).unwrap();
+    for (text, setting, problem) in [
+        ("source=poison", "source", "did you mean `poisson`"),
+        ("intensity=0", "intensity", "greater than 0"),
+        ("intensity=nan", "intensity", "greater than 0"),
+        ("intensity=1", "intensity", "below 1"),
+        ("source=on_off intensity=1.5", "intensity", "below 1"),
+        ("size=0B", "size", "at least one byte"),
+        ("size=4M", "size", "power"),
+        ("bursts=0", "bursts", "whole number"),
+        ("bursts=1.5", "bursts", "whole number"),
+        ("bursts=1e15", "bursts", "days"),
+        ("signalling=two_way offset=1ms", "offset", "jet or jit"),
+        ("converters=some", "converters", "neither"),
+        ("receivers=0", "receivers", "whole number"),
+        ("assembly=packets:packet=1MB", "assembly", "no burst"),
+        ("assembly=packets:size=1MB,wait=1s", "assembly", "no option"),
+        ("assembly=packets:time_out=0s", "assembly", "longer"),
+        (
+            "source=on_off assembly=packets:size=1MB",
+            "assembly",
+            "whole bursts",
+        ),
+        ("relative_error=-1", "relative_error", "greater than 0"),
+        ("replications=0", "replications", "whole number"),
+        ("processing=1000000s", "bursts", "days"),
+        ("seed=x", "seed", "invalid digit"),
+    ] {
+        let words = text
+            .split_whitespace()
+            .map(|word| word.split_once('=').unwrap());
+        let run = |settings: Settings| {
+            burst::simulate(&network, &Work::Random, &settings, 1, |_| true).map(|_| ())
+        };
+        let error = Settings::from_texts(words).and_then(run).unwrap_err();
+        assert!(error.to_string().contains(problem), "{text}: {error}");
+        assert_eq!(error.setting(), Some(setting), "{text}: {error}");
+    }
+    let unknown = Settings::from_texts([("intensty", "1")]).unwrap_err();
+    assert!(unknown.to_string().contains("did you mean `intensity`"));
+}
+
+#[test]
+fn given_bursts_that_do_not_fit_are_refused() {
+    let network = BurstNetwork::parse(&link(2, 1)).unwrap();
+    let burst = |time, source, destination, length| Burst {
+        time: Time::from_ps(time),
+        source,
+        destination,
+        length: Time::from_ps(length),
+    };
+    for (bursts, problem) in [
+        (vec![burst(0, 0, 4, 1)], "there are 4 computers"),
+        (vec![burst(0, 3, 3, 1)], "to itself"),
+        (vec![burst(0, 0, 1, 0)], "no length"),
+        (vec![burst(5, 0, 1, 1), burst(4, 0, 1, 1)], "before the one"),
+        (vec![burst(u64::MAX, 0, 1, u64::MAX)], "46 days"),
+    ] {
+        let work = Work::Given(bursts);
+        let error = burst::simulate(&network, &work, &Settings::default(), 1, |_| true);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn what_is_printed_as_default_is_the_default() {
+    for record in SETTINGS {
+        let text = match record.name {
+            "warm_up" | "relative_error" => continue,
+            _ => record.default,
+        };
+        let set = Settings::from_texts([(record.name, text)]).unwrap();
+        assert_eq!(set, Settings::default(), "{}", record.name);
+    }
+}
+
+#[test]
+fn the_outcome_does_not_depend_on_the_number_of_threads() {
+    let network = BurstNetwork::parse(&ladder(18)).unwrap();
+    for text in [
+        "replications=5",
+        "signalling=jet assignment=pwa processing=1ms",
+    ] {
+        let mut settings = settings(&format!("bursts=60000 {text}"));
+        settings.record = true;
+        let of = |threads| {
+            burst::simulate(&network, &Work::Random, &settings, threads, |_| true).unwrap()
+        };
+        let alone = of(1);
+        assert!(alone.lost > 0);
+        for threads in [0, 2, 3, 16] {
+            assert!(of(threads) == alone, "{text}: {threads} threads");
+        }
+        settings.seed += 1;
+        let other = burst::simulate(&network, &Work::Random, &settings, 1, |_| true).unwrap();
+        assert_ne!(other.lost, alone.lost, "{text}: another seed");
+    }
+}
+
+#[test]
+fn a_run_ends_when_the_error_is_small_enough_or_the_caller_has_enough() {
+    let network = BurstNetwork::parse(&link(1, 10)).unwrap();
+    let wanted = settings("source=poisson intensity=10 bursts=1e7 relative_error=0.05");
+    let mut told = Vec::new();
+    let outcome = burst::simulate(&network, &Work::Random, &wanted, 1, |progress| {
+        told.push(progress.bursts);
+        true
+    });
+    let outcome = outcome.unwrap();
+    assert!(outcome.bursts < 10_000_000);
+    assert!(outcome.loss_high - outcome.loss_low <= 0.1 * outcome.loss);
+    assert_eq!(told.last(), Some(&outcome.bursts));
+    assert_eq!(told.len(), outcome.moments.len());
+    assert!(told.windows(2).all(|pair| pair[0] < pair[1]));
+    let stopped = burst::simulate(&network, &Work::Random, &wanted, 1, |one| {
+        one.bursts < 400_000
+    });
+    assert!(matches!(stopped, Err(BurstError::Stopped { bursts }) if bursts >= 400_000));
+}
