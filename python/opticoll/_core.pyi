@@ -453,6 +453,57 @@ def collective_cost(plan: Plan, size_bytes: int, **settings: Unpack[Settings]) -
     """Simulate a plan that was verified."""
 
 def check_buckets(rule: str) -> str: ...  # as spelled in full; raises TrainingError
+
+class BurstOutcome:
+    @property
+    def bursts(self) -> int: ...  # measured
+    @property
+    def lost(self) -> int: ...
+    @property
+    def loss(self) -> float: ...
+    @property
+    def loss_low(self) -> float: ...  # 95 %: the wider of batch means and exact binomial
+    @property
+    def loss_high(self) -> float: ...
+    @property
+    def lost_at(self) -> dict[str, int]: ...  # links, converters, receivers
+    @property
+    def mean_wait_ps(self) -> int: ...  # for the transmitter
+    @property
+    def simulated_seconds(self) -> float: ...  # in all replications together
+    @property
+    def network(self) -> str: ...
+    @property
+    def by_hops(self) -> dict[str, UInt64]: ...  # offered, lost: by links on the way, from 0
+    @property
+    def by_pair(self) -> dict[str, UInt64]: ...  # offered, lost: (nodes, nodes)
+    @property
+    def moments(self) -> dict[str, UInt64]: ...  # end_ps, offered, lost: one entry a round
+    @property
+    def links(self) -> dict[str, NDArray[Any]]: ...  # utilisation, wasted, refused
+    @property
+    def link_names(self) -> list[str]: ...
+
+def simulate_bursts(
+    fabric: str,
+    *,
+    threads: int = 1,
+    progress: Callable[[int, int], object] | None = None,
+    **settings: str,
+) -> BurstOutcome:
+    """Simulate bursts on `ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s` or the like.
+
+    The settings are those of `burst_settings`. `progress` is called with bursts measured and to be
+    measured; what it raises ends the run. The outcome does not depend on the number of threads.
+    Raises FabricError, or SimulationError with the attribute `setting` where one is at fault.
+    """
+
+def burst_settings() -> list[Record]: ...
+def erlang_b(load: float, servers: int) -> float: ...
+def engset(sources: int, load: float, servers: int) -> float: ...  # load of a source that pauses
+def burst_fixed_point(fabric: str, intensity: float) -> float:
+    """Loss of Poisson bursts with full conversion: the reduced-load fixed point."""
+
 def parse_size(text: str) -> int: ...
 def parse_time(text: str) -> int: ...
 def format_size(size_bytes: int) -> str: ...

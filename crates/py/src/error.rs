@@ -6,6 +6,7 @@ use opticoll::fabric::{FabricError as FabricProblem, NotARing};
 use opticoll::plan::text::PlanTextError;
 use opticoll::planner::PlannerError as PlannerProblem;
 use opticoll::simulate::SimulationError as SimulationProblem;
+use opticoll::simulate::burst::BurstError;
 use opticoll::spec::SpecError;
 use opticoll::units::UnitError as UnitProblem;
 use opticoll::wavelength::WavelengthError as WavelengthProblem;
@@ -165,6 +166,22 @@ impl IntoPyErr for SimulationProblem {
 impl IntoPyErr for TrainingProblem {
     fn into_py_err(self) -> PyErr {
         TrainingError::new_err(self.to_string())
+    }
+}
+
+impl IntoPyErr for BurstError {
+    fn into_py_err(self) -> PyErr {
+        let setting = self.setting();
+        match self {
+            BurstError::Fabric(problem) => problem.into_py_err(),
+            BurstError::Spec(problem) => FabricProblem::Spec(problem).into_py_err(),
+            BurstError::Network { .. } => FabricError::new_err(self.to_string()),
+            _ => with(
+                SimulationError::new_err(self.to_string()),
+                "setting",
+                setting,
+            ),
+        }
     }
 }
 

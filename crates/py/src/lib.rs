@@ -4,6 +4,7 @@
 //! the core, and converts the result. There is no logic here; `python/opticoll/_core.pyi`
 //! describes what Python sees.
 
+mod burst;
 mod collective;
 mod error;
 mod fabric;
@@ -20,6 +21,8 @@ mod training;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::burst::{BurstOutcome, burst_fixed_point, engset, erlang_b, simulate_bursts};
     #[pymodule_export]
     use crate::collective::Collective;
     #[pymodule_export]
@@ -46,7 +49,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::record::{
-        algorithms, collectives, devices, fabrics, models, policies, presets, settings, simulators,
+        algorithms, burst_settings, collectives, devices, fabrics, models, policies, presets,
+        settings, simulators,
         start_rules, wavelength_assignments,
     };
     #[pymodule_export]

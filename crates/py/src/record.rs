@@ -109,6 +109,16 @@ pub(crate) fn settings() -> Vec<Record> {
     simulate::SETTINGS.iter().map(record).collect()
 }
 
+/// All settings of bursts; the only option listed is the default.
+#[pyfunction]
+pub(crate) fn burst_settings() -> Vec<Record> {
+    let record = |one: &simulate::burst::SettingRecord| Record {
+        options: vec![("default", one.default)],
+        ..Record::new(one.name, one.summary, "")
+    };
+    simulate::burst::SETTINGS.iter().map(record).collect()
+}
+
 /// All start rules.
 #[pyfunction]
 pub(crate) fn start_rules() -> Vec<Record> {

@@ -131,7 +131,7 @@ mod tests {
             let error = (got - expected).abs() / expected.abs().max(1e-300);
             assert!(error < 1e-12, "{what}: {got} instead of {expected}");
         };
-        for value in [1e-300, 1e-9, 0.3, 0.7071, 1.5, 2.0, 1e10] {
+        for value in [1e-300, 1e-9, 0.3, 0.72, 1.5, 2.0, 1e10] {
             close(ln(value), value.ln(), "ln");
         }
         assert_eq!(ln(1.0), 0.0);
