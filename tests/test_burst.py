@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 import pytest
 
+from conftest import Run
 from opticoll import _core
+from test_cli import run_json
 
 LADDER = "ladder:columns=5,computers=10,wavelengths={},rate=10Gb/s"
 
@@ -13,10 +18,9 @@ def test_columns_add_up_and_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
     outcome = _core.simulate_bursts(
         LADDER.format(16),
+        {"bursts": "5e4", "source": "poisson"},
         threads=2,
         progress=lambda done, target: told.append((done, target)),
-        bursts="5e4",
-        source="poisson",
     )
     assert told[-1] == (outcome.bursts, 50_000) == (50_000, 50_000)
     assert outcome.loss_low < outcome.loss < outcome.loss_high
@@ -48,14 +52,14 @@ def test_settings_are_refused_with_their_name(
     settings: dict[str, str], setting: str | None, problem: str
 ) -> None:
     with pytest.raises(_core.SimulationError, match=problem) as error:
-        _core.simulate_bursts(LADDER.format(28), **settings)
+        _core.simulate_bursts(LADDER.format(28), settings)
     assert error.value.setting == setting
 
 
 @pytest.mark.parametrize("fabric", ["ladder:columns=5", "lader:wavelengths=2", "ladder:columns=x"])
 def test_fabrics_are_refused(fabric: str) -> None:
     with pytest.raises(_core.FabricError):
-        _core.simulate_bursts(fabric)
+        _core.simulate_bursts(fabric, {})
 
 
 def test_what_progress_raises_ends_the_run() -> None:
@@ -63,10 +67,106 @@ def test_what_progress_raises_ends_the_run() -> None:
         raise InterruptedError(f"{done} of {target}")
 
     with pytest.raises(InterruptedError):
-        _core.simulate_bursts(LADDER.format(28), progress=enough, bursts="1e6")
+        _core.simulate_bursts(LADDER.format(28), {"bursts": "1e6"}, progress=enough)
 
 
 def test_every_setting_has_a_summary_and_a_default() -> None:
     for record in _core.burst_settings():
         assert record["summary"]
         assert record["options"][0][0] == "default"
+
+
+TRAFFIC = ["traffic", "--simulator", "burst", "--warm-up", "1000", "--bursts", "2e4"]
+
+
+def test_the_command_prints_what_the_core_counted(run: Run) -> None:
+    options = ["--fabric", LADDER.format(16), "--source", "poisson", "--signalling", "jet"]
+    row = run_json(run, "traffic", *TRAFFIC, *options, "--assignment", "random", "--seed", "3")
+    outcome = _core.simulate_bursts(
+        LADDER.format(16),
+        {
+            "source": "poisson",
+            "signalling": "jet",
+            "assignment": "random",
+            "seed": "3",
+            "warm_up": "1000",
+            "bursts": "2e4",
+        },
+    )
+    assert (row["bursts"], row["lost"]) == (20_000, outcome.lost)
+    assert (row["loss_low"], row["loss_high"]) == (outcome.loss_low, outcome.loss_high)
+    assert sum(one["lost"] for one in row["by_pair"]) == outcome.lost
+    assert [one["links"] for one in row["by_hops"]] == list(range(6))
+    assert len(row["links"]) == 26
+    assert set(row["settings"].split()) == {"seed=3", "warm_up=1000", "bursts=2e4"}
+
+
+def test_lists_make_a_case_of_each_combination(run: Run, tmp_path: Path) -> None:
+    table, figure = tmp_path / "loss.csv", tmp_path / "loss.png"
+    options: list[str | Path] = ["--fabric", LADDER.format(12), "--intensity", "0.5,0.9"]
+    options += ["--assignment", "first_fit,random", "--plot", figure, "--csv", table]
+    rows = run_json(run, "traffic", *TRAFFIC, *options, "--jobs", "1")
+    cases = [(row["intensity"], row["assignment"]) for row in rows]
+    expected = [(0.5, "first_fit"), (0.5, "random"), (0.9, "first_fit"), (0.9, "random")]
+    assert cases == expected
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    with table.open() as lines:
+        assert [float(row["loss"]) for row in csv.DictReader(lines)] == [
+            row["loss"] for row in rows
+        ]
+    assert run_json(run, "traffic", *TRAFFIC, *options, "--jobs", "2") == rows
+
+
+def test_one_case_is_said_in_lines_and_drawn(run: Run, tmp_path: Path) -> None:
+    figure = tmp_path / "one.svg"
+    finished = run(*TRAFFIC, "--fabric", LADDER.format(12), "--plot", figure)
+    assert finished.code == 0
+    assert "95 %" in finished.out
+    assert "transmitter, 0.9 Erlang" in finished.out
+    assert figure.exists()
+    several = run(*TRAFFIC, "--fabric", LADDER.format(12), "--signalling", "jet,jit,two_way")
+    assert len(several.out.splitlines()) == 5
+
+
+def test_every_setting_is_an_option(run: Run) -> None:
+    finished = run("traffic", "--help")
+    for record in _core.burst_settings():
+        assert f"--{record['name'].replace('_', '-')} " in finished.out, record["name"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--intensity", "0.9,"], ["--intensity", "two commas"]),
+        (["--intensity", "2"], ["below 1"]),
+        (["--intensity", "0.5,x"], ["no number"]),
+        (["--assignment", "firstfit,best"], ["unknown value `best`"]),
+        (["--bursts", "0"], ["bursts", "whole number"]),
+        (["--routing", "valiant"], ["routing", "fixed"]),
+        (["--fabric", "ladder:columns=5"], ["wavelengths=..."]),
+        (["--fabric", "nowhere.yaml"], ["nowhere.yaml"]),
+        (["--packet", "1KiB"], ["--packet", "for packets"]),
+        (["--period", "2us"], ["--period", "for packets"]),
+        (["--plot", "loss.txt"], [".png"]),
+        (["--simulator", "fluid"], ["fluid"]),
+    ],
+)
+def test_bad_input_is_refused_and_writes_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fabric = [] if "--fabric" in options else ["--fabric", LADDER.format(12)]
+    simulator = [] if "--simulator" in options else ["--simulator", "burst"]
+    finished = run("traffic", *simulator, *fabric, *options, "--csv", "table.csv")
+    assert (finished.code, finished.out) == (2, "")
+    first = finished.err.splitlines()[0]
+    assert first.startswith("opticoll: error: ")
+    for word in words:
+        assert word in first, first
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_of_bursts_are_refused_for_packets(run: Run) -> None:
+    finished = run("traffic", "--fabric", "crossbar:ranks=4", "--intensity", "0.5")
+    assert finished.code == 2
+    assert "--simulator burst" in finished.err

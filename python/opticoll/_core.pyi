@@ -486,10 +486,10 @@ class BurstOutcome:
 
 def simulate_bursts(
     fabric: str,
+    settings: dict[str, str],
     *,
     threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
-    **settings: str,
 ) -> BurstOutcome:
     """Simulate bursts on `ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s` or the like.
 
@@ -497,6 +497,9 @@ def simulate_bursts(
     measured; what it raises ends the run. The outcome does not depend on the number of threads.
     Raises FabricError, or SimulationError with the attribute `setting` where one is at fault.
     """
+
+def check_bursts(fabric: str, settings: dict[str, str]) -> str:
+    """The network in full words; raises what `simulate_bursts` would raise."""
 
 def burst_settings() -> list[Record]: ...
 def erlang_b(load: float, servers: int) -> float: ...

@@ -142,15 +142,14 @@ impl BurstOutcome {
 
 /// Simulates bursts on a network; the settings are those of `burst_settings`, as text.
 #[pyfunction]
-#[pyo3(signature = (fabric, *, threads = 1, progress = None, **settings))]
+#[pyo3(signature = (fabric, settings, *, threads = 1, progress = None))]
 pub(crate) fn simulate_bursts(
     py: Python<'_>,
     fabric: &str,
+    settings: BTreeMap<String, String>,
     threads: usize,
     progress: Option<Py<PyAny>>,
-    settings: Option<BTreeMap<String, String>>,
 ) -> PyResult<BurstOutcome> {
-    let settings = settings.unwrap_or_default();
     let texts = settings
         .iter()
         .map(|(name, text)| (name.as_str(), text.as_str()));
@@ -178,6 +177,24 @@ pub(crate) fn simulate_bursts(
             .map(|outcome| BurstOutcome { outcome, network })
             .map_err(IntoPyErr::into_py_err),
     }
+}
+
+/// The network in full words; refuses what `simulate_bursts` would refuse.
+#[pyfunction]
+pub(crate) fn check_bursts(
+    py: Python<'_>,
+    fabric: &str,
+    settings: BTreeMap<String, String>,
+) -> PyResult<String> {
+    py.detach(|| {
+        let network = BurstNetwork::parse(fabric)?;
+        let texts = settings
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_str()));
+        burst::check(&network, &Work::Random, &Settings::from_texts(texts)?)?;
+        Ok(network.spelling().to_owned())
+    })
+    .map_err(|error: burst::BurstError| error.into_py_err())
 }
 
 /// Erlang's B.

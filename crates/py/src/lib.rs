@@ -22,7 +22,9 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::burst::{BurstOutcome, burst_fixed_point, engset, erlang_b, simulate_bursts};
+    use crate::burst::{
+        BurstOutcome, burst_fixed_point, check_bursts, engset, erlang_b, simulate_bursts,
+    };
     #[pymodule_export]
     use crate::collective::Collective;
     #[pymodule_export]

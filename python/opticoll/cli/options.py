@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from opticoll import registry
+from opticoll._core import burst_settings
 from opticoll.cli import words
 
 __all__ = [
     "ALL_DEFAULT",
+    "NO_BURSTS",
     "NO_METHOD",
     "NO_PACKETS",
     "AlgorithmOption",
+    "BurstOption",
     "ComparisonOptions",
     "FabricOption",
     "FigureOption",
@@ -82,6 +85,7 @@ OF_PLANS = ("issue", "overhead", "placement", "background")
 if TYPE_CHECKING:
     MethodOptions = Any
     PacketOptions = Any
+    BurstOptions = Any
 else:
 
     def _options(name, helps, hidden=()):
@@ -124,10 +128,23 @@ else:
             if "packet" in _known(record) and record["name"] not in OF_PLANS
         }
         helps["routing"] = helps["routing"].replace(";", "; several with commas;", 1)
+        helps["routing"] += " Of bursts: fixed, or least_loaded of the shortest routes."
         return _options("PacketOptions", helps)
+
+    def _burst_options():
+        """A field for each setting of bursts that packets do not have as well."""
+        helps = {
+            record["name"]: f"{record['summary']}; {record['options'][0][1]} if not given."
+            for record in burst_settings()
+            if record["name"] != "routing"
+        }
+        for name in ("source", "intensity", "signalling", "assignment", "converters"):
+            helps[name] = f"Several with commas. {helps[name]}"
+        return _options("BurstOptions", helps)
 
     MethodOptions = _method_options()
     PacketOptions = _packet_options()
+    BurstOptions = _burst_options()
 
 NO_METHOD = MethodOptions()
 """No simulator and no setting given."""
@@ -135,8 +152,12 @@ NO_METHOD = MethodOptions()
 NO_PACKETS = PacketOptions()
 """No setting of packets given."""
 
+NO_BURSTS = BurstOptions()
+"""No setting of bursts given."""
+
 MethodOption = Annotated[MethodOptions, Parameter(name="*")]
 PacketOption = Annotated[PacketOptions, Parameter(name="*")]
+BurstOption = Annotated[BurstOptions, Parameter(name="*", group="Bursts")]
 
 
 @dataclass(frozen=True)

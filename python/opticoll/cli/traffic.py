@@ -1,10 +1,10 @@
-"""The command `traffic`: patterns of messages packet by packet, several cases side by side."""
+"""The command `traffic`: messages packet by packet, or bursts; several cases side by side."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -13,7 +13,9 @@ from opticoll.cli import words
 from opticoll.cli.arguments import check_table, need_fabric
 from opticoll.cli.commands import Answer, app, to_json
 from opticoll.cli.options import (
+    NO_BURSTS,
     NO_PACKETS,
+    BurstOption,
     FabricOption,
     FigureOption,
     JsonOption,
@@ -33,19 +35,28 @@ if TYPE_CHECKING:
 __all__ = ["traffic"]
 
 MOST_MESSAGES = 2**32 - 1
+DEFAULT_PATTERN, DEFAULT_BYTES, DEFAULT_MESSAGES, DEFAULT_PERIOD = "uniform", "2048B", 100, "1us"
 
 
 @app.command
 def traffic(
     *,
     fabric: FabricOption = None,
+    simulator: Annotated[
+        Literal["packet", "burst"],
+        Parameter(
+            help="packet: messages; burst: bursts of light, on a fabric such as ladder:columns=5,"
+            "computers=10,wavelengths=28,rate=10Gb/s.",
+            converter=words.choice,
+        ),
+    ] = "packet",
     pattern: Annotated[
         str,
         Parameter(
             help="uniform, group_shift, permutation, nearest, hot_spot:rank=0,percent=20 or "
             "shift:by=4; several with commas."
         ),
-    ] = "uniform",
+    ] = DEFAULT_PATTERN,
     message: Annotated[
         str,
         Parameter(
@@ -53,7 +64,7 @@ def traffic(
             help="Size of a message; several with commas.",
             allow_leading_hyphen=True,
         ),
-    ] = "2048B",
+    ] = DEFAULT_BYTES,
     messages: Annotated[
         int,
         Parameter(
@@ -61,19 +72,21 @@ def traffic(
             converter=words.whole(least=1, most=MOST_MESSAGES),
             allow_leading_hyphen=True,
         ),
-    ] = 100,
+    ] = DEFAULT_MESSAGES,
     period: Annotated[
         str,
         Parameter(
             help="From one message of a terminal to its next; several with commas.",
             allow_leading_hyphen=True,
         ),
-    ] = "1us",
+    ] = DEFAULT_PERIOD,
     method: PacketOption = NO_PACKETS,
+    burst: BurstOption = NO_BURSTS,
     jobs: Annotated[
         int | None,
         Parameter(
-            help="Cases simulated at a time; as many as there are processors if not given.",
+            help="Cases, or replications of bursts, simulated at a time; as many as there are "
+            "processors if not given.",
             converter=words.whole(least=1, most=1024),
             allow_leading_hyphen=True,
         ),
@@ -84,7 +97,8 @@ def traffic(
 ) -> Answer:
     """Send traffic over an electrical fabric, packet by packet: latencies, stalls, loads of links.
 
-    Lists of patterns, sizes, periods and routings make a case of each combination.
+    Lists of patterns, sizes, periods and routings make a case of each combination. With
+    `--simulator burst`: the losses of a network that switches bursts of light.
     """
     from opticoll.report import text
     from opticoll.study import traffic as study
@@ -95,6 +109,24 @@ def traffic(
         from opticoll.plot.output import check_path
 
         check_path(plot)
+    if simulator == "burst":
+        from opticoll.cli import bursts
+
+        plain = (DEFAULT_PATTERN, DEFAULT_BYTES, DEFAULT_MESSAGES, DEFAULT_PERIOD)
+        if (pattern, message, messages, period) != plain:
+            raise errors.UsageError(
+                "--pattern, --bytes, --messages and --period are for packets; bursts have "
+                "--source, --intensity, --size and --bursts"
+            )
+        asked = {name: text for name, text in vars(burst).items() if text is not None}
+        packets = {name: text for name, text in vars(method).items() if text is not None}
+        return bursts.answer(
+            fabric, asked, packets, jobs or os.cpu_count() or 1, plot, csv, as_json
+        )
+    for name, value in vars(burst).items():
+        if value is not None:
+            option = name.replace("_", "-")
+            raise errors.UsageError(f"--{option} is for bursts: add --simulator burst")
     cases = _cases(need_fabric(fabric), pattern, message, period, messages, given(vars(method)))
     work = study.expected(cases)
     with Waiting("simulating") as waiting:

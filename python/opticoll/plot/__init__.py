@@ -9,6 +9,7 @@ it is touched. The same input gives the same bytes.
 ['pdf', 'png', 'svg']
 """
 
+from opticoll.plot.bursts import Loss, losses, one_loss
 from opticoll.plot.comparison import comparison
 from opticoll.plot.curves import Curve, Panel, curves
 from opticoll.plot.fabric import fabric
@@ -27,6 +28,7 @@ __all__ = [
     "BarPanel",
     "Curve",
     "Flow",
+    "Loss",
     "Panel",
     "PlotError",
     "PortPanel",
@@ -38,7 +40,9 @@ __all__ = [
     "grouped_bars",
     "iteration_timeline",
     "latencies",
+    "losses",
     "messages",
+    "one_loss",
     "packets",
     "port_timeline",
     "ring",

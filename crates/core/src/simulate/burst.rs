@@ -78,7 +78,7 @@ use crate::units::{Time, UnitError};
 pub use interval::interval;
 pub use network::{BurstLink, BurstNetwork};
 pub use outcome::{BurstOutcome, BurstRecord, LinkUse, Moment, Share, Taken};
-pub use replication::{Progress, simulate};
+pub use replication::{Progress, check, simulate};
 pub use settings::{
     Assembly, Assignment, Converters, Destinations, Length, Refused, Routing, SETTINGS,
     SettingRecord, Settings, Signalling, Source,

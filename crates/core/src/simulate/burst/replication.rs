@@ -46,13 +46,12 @@ pub fn simulate(
     threads: usize,
     mut progress: impl FnMut(Progress) -> bool,
 ) -> Result<BurstOutcome, BurstError> {
-    settings.check()?;
+    check(network, work, settings)?;
     let mean_length = network.rate().transmission(settings.size)?.ps();
     let given = match work {
         Work::Given(bursts) => Some(bursts.len() as u64),
         Work::Random => None,
     };
-    check_times(network, work, settings, mean_length)?;
     let bursts = given.unwrap_or(settings.bursts);
     let count = match given {
         Some(_) => 1,
@@ -97,6 +96,16 @@ pub fn simulate(
         }
     }
     Ok(counted.outcome(network, engines))
+}
+
+/// Refuses what [`simulate`] would refuse.
+///
+/// # Errors
+/// Settings that contradict each other or the network.
+pub fn check(network: &BurstNetwork, work: &Work, settings: &Settings) -> Result<(), BurstError> {
+    settings.check()?;
+    let mean_length = network.rate().transmission(settings.size)?.ps();
+    check_times(network, work, settings, mean_length)
 }
 
 /// Part `number` of `parts` as equal ones of a whole.

@@ -1,0 +1,100 @@
+"""Bursts on the command line: cases, answer and figure of `traffic --simulator burst`."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opticoll import errors
+from opticoll.cli.commands import Answer, to_json
+from opticoll.cli.waiting import Waiting
+
+if TYPE_CHECKING:
+    from opticoll.study.bursts import Case, Done
+
+__all__ = ["answer"]
+
+
+def answer(
+    fabric: str | None,
+    settings: dict[str, str],
+    of_packets: dict[str, str],
+    threads: int,
+    plot: Path | None,
+    csv: Path | None,
+    as_json: bool,
+) -> Answer:
+    """Simulate the cases of lists of settings."""
+    from opticoll.report.bursts import burst_summary, burst_table
+    from opticoll.study import bursts as study
+
+    cases = _cases(fabric, settings, of_packets)
+    target = study.expected(cases)
+    with Waiting("simulating") as waiting:
+        done = study.run(
+            cases, threads, lambda bursts: waiting.update("bursts measured", bursts, target)
+        )
+        rows = [one.row for one in done]
+        notes = []
+        if plot is not None:
+            _draw(done, plot)
+            notes.append(f"wrote {plot}")
+        if csv is not None:
+            from opticoll.formats.table import write_csv
+
+            write_csv(rows, csv)
+            notes.append(f"wrote {csv}")
+    if as_json:
+        full = [{**one.row, **study.details(one.outcome)} for one in done]
+        return Answer(to_json(full[0] if len(full) == 1 else full), notes=notes)
+    if len(done) == 1:
+        return Answer(burst_summary(rows[0], study.details(done[0].outcome)), notes=notes)
+    return Answer(burst_table(rows), notes=notes)
+
+
+def _cases(fabric: str | None, settings: dict[str, str], of_packets: dict[str, str]) -> list[Case]:
+    """A case of each combination of values with commas between them."""
+    from opticoll.study.bursts import NAMED, Case
+
+    if fabric is None:
+        raise errors.UsageError(
+            "--fabric is missing; give ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s "
+            "or the like"
+        )
+    if "routing" in of_packets:
+        settings = {**settings, "routing": of_packets["routing"]}
+    for name in of_packets:
+        if name != "routing":
+            raise errors.UsageError(f"--{name.replace('_', '-')} is for packets; leave it out")
+    values = []
+    for name in NAMED:
+        parts = [part.strip() for part in settings.get(name, "").split(",")]
+        if name in settings and not all(parts):
+            raise errors.UsageError(f"--{name}: `{settings[name]}` has nothing between two commas")
+        values.append(parts)
+    cases = []
+    for combination in itertools.product(*values):
+        own = dict(zip(NAMED, combination, strict=True))
+        cases.append(Case(fabric, {**settings, **{name: own[name] for name in own if own[name]}}))
+    return cases
+
+
+def _draw(done: list[Done], path: Path) -> None:
+    from opticoll import plot
+    from opticoll.study.bursts import NAMED
+
+    first = done[0].row
+    if len(done) == 1:
+        title = f"{first['source']}, {first['signalling']}, {first['assignment']}"
+        plot.one_loss(done[0].outcome, path, f"{title}, {first['intensity']:g} Erlang")
+        return
+    names = [name for name in NAMED if name != "intensity"]
+    differing = [name for name in names if len({one.case.value(name) for one in done}) > 1]
+    series: dict[str, list[plot.Loss]] = {}
+    for one in done:
+        row = one.row
+        label = ", ".join(one.case.value(name) for name in differing or ["assignment"])
+        point = plot.Loss(row["intensity"], row["loss"], row["loss_low"], row["loss_high"])
+        series.setdefault(label, []).append(point)
+    plot.losses(series, path, first["fabric"])

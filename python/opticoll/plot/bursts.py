@@ -1,0 +1,106 @@
+"""Losses of bursts: over intensity with intervals; of one case over time, with loads of links."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, check_path, save
+
+if TYPE_CHECKING:
+    from opticoll._core import BurstOutcome
+
+
+class Loss(NamedTuple):
+    """A measured loss and its interval of 95 %, as shares."""
+
+    intensity: float
+    loss: float
+    low: float
+    high: float
+
+
+def losses(
+    series: Mapping[str, Sequence[Loss]], path: str | os.PathLike[str], title: str = ""
+) -> None:
+    """Draw loss over intensity; where nothing was lost, an arrow hangs from the upper bound.
+
+    Raises PlotError for nothing to draw.
+    """
+    from matplotlib.figure import Figure
+
+    target = check_path(path)
+    if not any(series.values()):
+        raise PlotError("there is nothing to draw: no losses")
+    with style.applied():
+        figure = Figure(figsize=(7.2, 4.6), layout="constrained")
+        axes = figure.subplots()
+        for number, (name, points) in enumerate(series.items()):
+            look = style.series(number)
+            some = sorted(point for point in points if point.loss > 0)
+            axes.plot(
+                [point.intensity for point in some],
+                [point.loss for point in some],
+                label=name,
+                **look,
+            )
+            for point in some:
+                # A logarithmic axis has no zero: the lower end is drawn as far as it is shown.
+                low = max(point.low, point.loss / 100)
+                axes.plot(
+                    [point.intensity] * 2, [low, point.high], color=look["color"], linewidth=1
+                )
+            for point in points:
+                if point.loss == 0:
+                    place = (point.intensity, point.high)
+                    axes.annotate(
+                        "",
+                        xy=(point.intensity, point.high / 3),
+                        xytext=place,
+                        arrowprops={"arrowstyle": "->", "color": look["color"], "linewidth": 1.2},
+                    )
+                    axes.plot(*place, color=look["color"], marker="_", markersize=9)
+                    axes.plot(point.intensity, point.high / 3, alpha=0)
+        style.logarithmic(axes)
+        axes.set_xlabel("intensity (Erlang from each computer)")
+        axes.set_ylabel("share of bursts lost")
+        figure.legend(loc="outside lower center", ncols=min(2, len(series)))
+        if any(point.loss == 0 for points in series.values() for point in points):
+            note = "arrows: nothing lost, at most this (95 %)"
+            axes.text(0.99, 0.01, note, transform=axes.transAxes, ha="right", va="bottom")
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        save(figure, target)
+
+
+def one_loss(outcome: "BurstOutcome", path: str | os.PathLike[str], title: str = "") -> None:
+    """Draw the loss of each round over time, and how much of each link was held."""
+    from matplotlib.figure import Figure
+
+    target = check_path(path)
+    moments, links, names = outcome.moments, outcome.links, outcome.link_names
+    with style.applied():
+        figure = Figure(figsize=(10.5, max(3.6, 1.4 + 0.19 * len(names))), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        times = moments["end_ps"] / 1e12
+        look = style.series(0) | {"markersize": 3.0}
+        left.plot(times, moments["lost"] / moments["offered"], **look)
+        left.axhline(outcome.loss, color=style.GREY, linewidth=1, linestyle="--")
+        left.set_ylim(bottom=0)
+        left.set_xlim(left=0)
+        left.set_title(f"loss of each round; dashed: all, {outcome.loss:.3g}")
+        left.set_xlabel("simulated time of a replication (s)")
+        left.set_ylabel("share of bursts lost")
+        held, wasted = 100 * links["utilisation"], 100 * links["wasted"]
+        places = range(len(names))
+        right.barh(places, held - wasted, color=style.COLOURS[0], label="used")
+        right.barh(places, wasted, left=held - wasted, color=style.COLOURS[1], label="held in vain")
+        right.set_yticks(list(places), names, fontsize=7)
+        right.invert_yaxis()
+        right.set_xlim(0, 100)
+        right.set_title("wavelengths of each link that are held")
+        right.set_xlabel("share of time (%)")
+        right.legend(loc="lower right")
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        save(figure, target)
