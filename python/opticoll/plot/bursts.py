@@ -28,6 +28,7 @@ def losses(
     Raises PlotError for nothing to draw.
     """
     from matplotlib.figure import Figure
+    from matplotlib.transforms import offset_copy
 
     target = check_path(path)
     if not any(series.values()):
@@ -45,29 +46,34 @@ def losses(
                 **look,
             )
             for point in some:
-                # A logarithmic axis has no zero: the lower end is drawn as far as it is shown.
-                low = max(point.low, point.loss / 100)
-                axes.plot(
-                    [point.intensity] * 2, [low, point.high], color=look["color"], linewidth=1
-                )
+                # A logarithmic axis has no zero: the lower end is drawn as far as a tenth.
+                ends = [max(point.low, point.loss / 10), point.high]
+                axes.plot([point.intensity] * 2, ends, color=look["color"], linewidth=1)
+            # Side by side, for arrows of several series at one intensity, and intervals there.
+            aside = offset_copy(axes.transData, figure, x=7.0 * (number + 1), units="points")
             for point in points:
                 if point.loss == 0:
-                    place = (point.intensity, point.high)
+                    place, below = (point.intensity, point.high), (point.intensity, point.high / 3)
+                    look_of_arrow = {"arrowstyle": "->", "color": look["color"], "linewidth": 1.2}
                     axes.annotate(
                         "",
-                        xy=(point.intensity, point.high / 3),
+                        xy=below,
                         xytext=place,
-                        arrowprops={"arrowstyle": "->", "color": look["color"], "linewidth": 1.2},
+                        xycoords=aside,
+                        textcoords=aside,
+                        arrowprops=look_of_arrow,
                     )
-                    axes.plot(*place, color=look["color"], marker="_", markersize=9)
-                    axes.plot(point.intensity, point.high / 3, alpha=0)
+                    axes.plot(
+                        *place, color=look["color"], marker="_", markersize=6, transform=aside
+                    )
+                    axes.update_datalim([place, below])
         style.logarithmic(axes)
-        axes.set_xlabel("intensity (Erlang from each computer)")
+        axes.autoscale_view()
+        none = any(point.loss == 0 for points in series.values() for point in points)
+        note = "\narrows: nothing lost, at most so much (95 %)" if none else ""
+        axes.set_xlabel(f"intensity (Erlang from each computer){note}")
         axes.set_ylabel("share of bursts lost")
         figure.legend(loc="outside lower center", ncols=min(2, len(series)))
-        if any(point.loss == 0 for points in series.values() for point in points):
-            note = "arrows: nothing lost, at most this (95 %)"
-            axes.text(0.99, 0.01, note, transform=axes.transAxes, ha="right", va="bottom")
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         save(figure, target)
@@ -86,7 +92,8 @@ def one_loss(outcome: "BurstOutcome", path: str | os.PathLike[str], title: str =
         look = style.series(0) | {"markersize": 3.0}
         left.plot(times, moments["lost"] / moments["offered"], **look)
         left.axhline(outcome.loss, color=style.GREY, linewidth=1, linestyle="--")
-        left.set_ylim(bottom=0)
+        highest = float((moments["lost"] / moments["offered"]).max())
+        left.set_ylim(0, 1.2 * highest or 1)
         left.set_xlim(left=0)
         left.set_title(f"loss of each round; dashed: all, {outcome.loss:.3g}")
         left.set_xlabel("simulated time of a replication (s)")

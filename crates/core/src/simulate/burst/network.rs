@@ -264,7 +264,7 @@ fn links(network: &dyn Network) -> Result<Vec<BurstLink>, String> {
     let mut links = Vec::new();
     for (number, link) in network.links().iter().enumerate() {
         let number = number as u32;
-        let name = network.link_name(number);
+        let name = network.link_name(number).replace("rank ", "node ");
         let (from, to) = network
             .ends(number)
             .ok_or_else(|| format!("it is not known what {name} joins"))?;

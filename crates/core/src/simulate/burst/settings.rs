@@ -235,7 +235,7 @@ pub const SETTINGS: &[SettingRecord] = &[
     SettingRecord {
         name: "assembly",
         summary: "Bursts put together from packets: packets:packet=1MB,size=125MB,time_out=1s, ready \
-                  by size, by time-out or by what is first; none",
+                  by size, by time-out or by what is first",
         default: "none",
         apply: |settings, text| set(&mut settings.assembly, assembly(text)),
     },

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use opticoll::simulate::burst::{
-    self, Assignment, Burst, BurstNetwork, BurstRecord, Converters, Settings, Signalling, Work,
+    self, Assignment, Burst, BurstNetwork, BurstRecord, Converters, Routing, Settings, Signalling,
+    Work,
 };
 use opticoll::units::Time;
 use rand::{RngExt, SeedableRng};
@@ -49,7 +50,8 @@ struct Slow<'a> {
     bursts: &'a [Burst],
     fast: &'a [BurstRecord],
     held: Vec<Held>,
-    /// Per burst: wavelengths held so far, and whether it arrived.
+    /// Per burst: its links, wavelengths held so far, and whether it arrived.
+    routes: Vec<Vec<u32>>,
     wavelengths: Vec<Vec<u32>>,
     arrived: Vec<Option<bool>>,
     controls: Vec<Control>,
@@ -157,8 +159,31 @@ impl Slow<'_> {
     }
 
     fn route(&self, burst: usize) -> Vec<u32> {
+        self.routes[burst].clone()
+    }
+
+    /// The fabric's route, or the first of those with the fewest links whose fullest link has the
+    /// fewest wavelengths held now or later.
+    fn pick_route(&self, burst: usize) -> Vec<u32> {
         let (from, to) = self.nodes(burst);
-        self.network.routes(from, to)[0].to_vec()
+        let routes = self.network.routes(from, to);
+        let now = self.bursts[burst].time.ps();
+        let load = |link: &u32| {
+            let held = |wavelength: &u32| {
+                self.held.iter().any(|held| {
+                    held.place == Place::Link(*link)
+                        && held.channel == *wavelength
+                        && held.until > now
+                })
+            };
+            (0..self.network.wavelengths()).filter(held).count()
+        };
+        let full = |route: &[u32]| (route.len(), route.iter().map(load).max());
+        let best = match self.settings.routing {
+            Routing::Fixed => &routes[0],
+            Routing::LeastLoaded => routes.iter().min_by_key(|route| full(route)).unwrap(),
+        };
+        best.to_vec()
     }
 
     /// Propagation before each link, and before the computer.
@@ -183,6 +208,7 @@ impl Slow<'_> {
                     self.control(control.burst, control.hop, at);
                 }
                 _ => {
+                    self.routes[next] = self.pick_route(next);
                     match self.settings.signalling {
                         Signalling::TwoWay => self.set_up(next),
                         _ => self.control(next, 0, self.bursts[next].time.ps()),
@@ -443,6 +469,7 @@ fn check(network: &str, text: &str, seed: u64) -> usize {
         bursts: &bursts,
         fast: &outcome.records,
         held: Vec::new(),
+        routes: vec![Vec::new(); bursts.len()],
         wavelengths: vec![Vec::new(); bursts.len()],
         arrived: vec![None; bursts.len()],
         controls: Vec::new(),
@@ -453,6 +480,7 @@ fn check(network: &str, text: &str, seed: u64) -> usize {
     for (number, record) in outcome.records.iter().enumerate() {
         let fast: Vec<u32> = record.taken.iter().map(|one| one.wavelength).collect();
         let what = format!("{} {text} seed {seed}: burst {number}", network.spelling());
+        assert_eq!(record.route, slow.routes[number], "{what}");
         assert_eq!(fast, slow.wavelengths[number], "{what}");
         assert_eq!(record.arrived, slow.arrived[number], "{what}");
         for taken in &record.taken {
@@ -499,9 +527,10 @@ fn a_slow_simulator_decides_every_burst_alike() {
                     for delay in delays {
                         seed += 1;
                         let receivers = ["", "receivers=1", "receivers=2"][seed as usize % 3];
+                        let routing = ["fixed", "least_loaded"][seed as usize / 3 % 2];
                         let text = format!(
                             "signalling={signalling} assignment={assignment} {converters} {delay} \
-                             {receivers}"
+                             {receivers} routing={routing}"
                         );
                         lost += check(network, &text, seed);
                         bursts += 80;
