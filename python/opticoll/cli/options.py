@@ -110,7 +110,7 @@ else:
     def _method_options():
         """A field for the simulator and one for each recorded setting."""
         simulators = ", ".join(record["name"] for record in registry.records("simulators"))
-        default = "circuit on rings, else fluid if not given"
+        default = "chosen by the fabric if not given"
         more = "settings of packet: `opticoll list settings`"
         helps = {"simulator": f"{simulators}; {default}; {more}."}
         for record in registry.records("settings"):
