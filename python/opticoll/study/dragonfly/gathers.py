@@ -169,8 +169,12 @@ def _small(times: _Times) -> Finding:
         f"{natural}; shuffled {shuffled}",
         "blocks where BRUCK is faster than TAR",
         "reproduced" if everywhere else "conditional" if any(won.values()) else "refuted",
-        ("Holds. " if everywhere else f"Holds only for blocks {natural}; with shuffled ranks ")
-        + ("" if everywhere else f"{shuffled}. ")
+        (
+            "Holds. "
+            if everywhere
+            else f"Holds only for small enough blocks: in natural order {natural}, with shuffled "
+            f"ranks {shuffled}. "
+        )
         + f"BRUCK takes less time than TAR by {', '.join(notes['BRUCK'])} in natural order and by "
         f"{', '.join(notes['BRUCK shuffled'])} with shuffled ranks. In natural order whole groups "
         "send to one group at a time, over one global link. MPICH's limit of 80 KiB in all, "
@@ -318,7 +322,7 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
             panels,
             path,
             x_label="Block of one rank",
-            y_label="Time (µs)",
+            y_label="Time (ms)",
             title=f"all_gather on {on}, packets of 512 B; dashed: fluid simulator",
             x_sizes=True,
             log_x=True,
@@ -379,12 +383,12 @@ def _curves(times: _Times, rule: Rule) -> Sequence[plot.Curve]:
     found = []
     for colour, name in enumerate(ORDER):
         timed = ((size, times.of(rule, name, size)) for size in times.sizes(rule, name))
-        points = [(size, 1e6 * time) for size, time in timed if time is not None]
+        points = [(size, 1e3 * time) for size, time in timed if time is not None]
         if points:
             found.append(plot.Curve(name, points, colour))
     for colour, name in enumerate(ORDER if rule == "pipelined" else ()):
         timed = ((size, times.by_flows(name, size)) for size in times.scale.flows)
-        points = [(size, 1e6 * time) for size, time in timed if time is not None]
+        points = [(size, 1e3 * time) for size, time in timed if time is not None]
         if points:
             found.append(plot.Curve(f"{name}, fluid", points, colour, dashed=True))
     return found

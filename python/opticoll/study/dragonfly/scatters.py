@@ -78,8 +78,8 @@ class _Times:
 
 
 def _is_twice(ratio: float) -> bool:
-    """Whether a ratio is two, to the one digit that the poster gives."""
-    return round(ratio) == 2
+    """Whether a ratio is two or more, to the one digit that the poster gives."""
+    return round(ratio) >= 2
 
 
 def _headline(times: _Times) -> Finding:
