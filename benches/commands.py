@@ -28,7 +28,8 @@ def flows(collective: str, algorithm: str, fabric: str, size: str) -> tuple[str,
     """A plan on an electrical fabric, made, proved and timed as flows."""
     return ("simulate", collective, "--fabric", fabric, "--algorithm", algorithm, "--size", size)
 
-PACKET_DRAGONFLY = (
+
+PACKETS = (
     "dragonfly:terminals_per_router={0},routers_per_group={1},global_per_router={0},"
     "rate=5.25GiB/s,global_rate=40372692582b/s,latency=0ns"
 )
@@ -57,12 +58,12 @@ GOALS: tuple[tuple[float, tuple[str, ...]], ...] = (
     (1.0, flows("all_gather", "direct", DRAGONFLY, "100KiB")),
     (1.0, flows("all_to_all", "pairwise", DRAGONFLY, "100MiB")),
     # Packets: uniform traffic, a ring of 64 KiB on 1056 terminals, one of 1 KiB on 5256.
-    (2.5, ("traffic", "--fabric", PACKET_DRAGONFLY.format(6, 12), "--messages", "100",
+    (2.5, ("traffic", "--fabric", PACKETS.format(6, 12), "--messages", "100",
            "--period", "1us", "--bytes", "2048B", "--routing", "minimal")),
-    (6.0, ("simulate", "all_gather", "--fabric", PACKET_DRAGONFLY.format(4, 8), "--algorithm", "ring",
+    (6.0, ("simulate", "all_gather", "--fabric", PACKETS.format(4, 8), "--algorithm", "ring",
            "--size", "64KiB", "--simulator", "packet", "--packet", "4096B", "--chunk", "4096B",
            "--buffers", "64KiB,64KiB,64KiB")),
-    (20.0, ("simulate", "all_gather", "--fabric", PACKET_DRAGONFLY.format(6, 12), "--algorithm", "ring",
+    (20.0, ("simulate", "all_gather", "--fabric", PACKETS.format(6, 12), "--algorithm", "ring",
             "--size", "1KiB", "--simulator", "packet", "--packet", "1024B", "--chunk", "1024B")),
 )  # fmt: skip
 

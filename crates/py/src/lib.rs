@@ -52,8 +52,7 @@ mod _core {
     #[pymodule_export]
     use crate::record::{
         algorithms, burst_settings, collectives, devices, fabrics, models, policies, presets,
-        settings, simulators,
-        start_rules, wavelength_assignments,
+        settings, simulators, start_rules, wavelength_assignments,
     };
     #[pymodule_export]
     use crate::schedule::Schedule;

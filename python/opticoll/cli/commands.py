@@ -358,8 +358,8 @@ def show(
         shape = check_view(made, view, size)
         if output is not None and not (made.fabric.ring or made.fabric.electrical):
             raise errors.UsageError(
-                f"--output: {made.fabric.family} is a grid of tunable circuits, of which there are no "
-                "pictures; leave it out for the transfers as text"
+                f"--output: {made.fabric.family} is a grid of tunable circuits, and there are no "
+                "pictures of them; leave it out for the transfers as text"
             )
         if slot is not None and not 0 <= slot < made.slots:
             raise errors.UsageError(

@@ -3,8 +3,8 @@
 The verifier of the compiled core is fast, and hence not easy to believe by reading it. This one
 is slow, shares not a line with it, imports nothing else of this package, and is meant to be read
 from top to bottom: first what a plan is (`plan`), then how its text is read (`text`, see
-``docs/plan-format.md``), then the rules (`rules`; of grids in `grid`), each a few lines over sets and dictionaries. It
-takes plans of some thousand transfers.
+``docs/plan-format.md``), then the rules (`rules`, and `grid` for grids of tunable circuits), each a
+few lines over sets and dictionaries. It takes plans of some thousand transfers.
 
 >>> text = '''opticoll plan 1
 ... collective broadcast ranks=3 root=0 pieces=1

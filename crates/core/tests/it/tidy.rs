@@ -85,7 +85,14 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 
 /// Engines inside `simulate` do not import each other.
-const ENGINES: &[&str] = &["burst", "circuit", "closed_form", "control", "fluid", "packet"];
+const ENGINES: &[&str] = &[
+    "burst",
+    "circuit",
+    "closed_form",
+    "control",
+    "fluid",
+    "packet",
+];
 
 #[test]
 fn imports_point_upwards_only() {
