@@ -97,12 +97,11 @@ pub(crate) fn simulators() -> Vec<Record> {
 #[pyfunction]
 pub(crate) fn settings() -> Vec<Record> {
     let record = |one: &simulate::SettingRecord| {
+        let values = Some(("values", one.values)).filter(|_| !one.values.is_empty());
         let known = one.simulators.iter().map(|name| ("simulator", *name));
+        let default = [("default", one.default)];
         Record {
-            options: [("default", one.default)]
-                .into_iter()
-                .chain(known)
-                .collect(),
+            options: values.into_iter().chain(default).chain(known).collect(),
             ..Record::new(one.name, one.summary, "")
         }
     };

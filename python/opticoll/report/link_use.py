@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-import numpy as np
-
 from opticoll._core import Outcome, Plan
 
 __all__ = ["LinkUseRow", "link_use_rows"]
@@ -29,7 +27,7 @@ def link_use_rows(plan: Plan, outcome: Outcome) -> list[LinkUseRow]:
     bin_ps, carried = outcome.link_use
     names = plan.fabric.link_names
     rows = []
-    for number, link in np.argwhere(carried.T > 0):
+    for number, link in zip(*carried.T.nonzero(), strict=True):
         amount = float(carried[link, number])
         rows.append(
             LinkUseRow(

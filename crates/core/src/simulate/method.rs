@@ -37,8 +37,10 @@ pub struct Method {
 pub struct SettingRecord {
     /// As typed.
     pub name: &'static str,
-    /// One sentence, with the values that it takes.
+    /// One sentence.
     pub summary: &'static str,
+    /// How values are spelled, where the summary does not say it all; otherwise empty.
+    pub values: &'static str,
     /// What holds where it is not given.
     pub default: &'static str,
     /// The simulators that know it.
@@ -82,6 +84,7 @@ pub static SETTINGS: LazyLock<Vec<SettingRecord>> = LazyLock::new(|| {
     let packets = packet::SETTINGS.iter().map(|one| SettingRecord {
         name: one.name,
         summary: one.summary,
+        values: "",
         default: one.default,
         simulators: &["packet"],
         rule: Rule::Packet,
@@ -93,6 +96,7 @@ const OWN: &[SettingRecord] = &[
     SettingRecord {
         name: "policy",
         summary: "Reconfiguration: every_step, on_change, per_port, free, two_tier",
+        values: "",
         default: "every_step; two_tier on a wss_grid",
         simulators: &["circuit", "closed_form", "control"],
         rule: Rule::Own(
@@ -106,6 +110,7 @@ const OWN: &[SettingRecord] = &[
     SettingRecord {
         name: "start",
         summary: "When a message may start: rendezvous, sender or step",
+        values: "",
         default: "rendezvous",
         simulators: &["fluid"],
         rule: Rule::Own(
@@ -119,6 +124,7 @@ const OWN: &[SettingRecord] = &[
     SettingRecord {
         name: "weights",
         summary: "Shares of a full link: equal, or inverse_latency (1 / latency of the route)",
+        values: "",
         default: "equal",
         simulators: &["fluid"],
         rule: Rule::Own(
@@ -131,8 +137,9 @@ const OWN: &[SettingRecord] = &[
     },
     SettingRecord {
         name: "endpoint",
-        summary: "Costs of a message at its ends: loggp:latency=1us,overhead=500ns,gap=200ns,\
-                  rate=10GB/s,eager=64KiB, each 0 or unbounded where it is left out",
+        summary: "Costs of a message at its ends, such as loggp:overhead=500ns,eager=64KiB",
+        values: "none, or loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB with \
+                 each left out 0 or unbounded; also send_overhead and receive_overhead",
         default: "none",
         simulators: &["fluid"],
         rule: Rule::Own(
@@ -145,10 +152,11 @@ const OWN: &[SettingRecord] = &[
     },
     SettingRecord {
         name: "background",
-        summary: "Traffic beside the plan: PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of \
-                  nearest, shift:by=4, group_shift, permutation:seed=1, hot_spot:rank=0 or \
-                  pair:from=0,to=5; for packets also uniform, and messages=100,bytes=2KiB \
-                  instead of a rate period=2us; several with a semicolon between them",
+        summary: "Traffic beside the plan, such as nearest:rate=1GB/s",
+        values: "PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of nearest, shift:by=4, \
+                 group_shift, permutation:seed=1, hot_spot:rank=0 or pair:from=0,to=5; for packets \
+                 also uniform, and bytes=2KiB,period=2us,messages=100 instead of a rate; several \
+                 with a semicolon between them",
         default: "none",
         simulators: &["fluid", "packet"],
         rule: Rule::Own(
@@ -162,6 +170,7 @@ const OWN: &[SettingRecord] = &[
     SettingRecord {
         name: "link_bin",
         summary: "Keep what each link carries over time, in bins of this length, such as 10us",
+        values: "",
         default: "none",
         simulators: &["fluid"],
         rule: Rule::Own(
