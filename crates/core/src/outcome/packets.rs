@@ -277,6 +277,12 @@ impl Meter {
         }
     }
 
+    /// Whether it measures.
+    #[inline]
+    pub(crate) fn measures(&self) -> bool {
+        self.bin > 0
+    }
+
     /// At a time, the function of a class changes.
     #[inline]
     pub(crate) fn step(&mut self, class: Class, time: u64, change: i64) {

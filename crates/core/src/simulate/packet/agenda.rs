@@ -1,20 +1,19 @@
 //! The events to come, in order of time; events of one time in the order in which they were added.
 //!
-//! A calendar: the near future is cut into 2^14 buckets of a power of two of picoseconds, each an
-//! unsorted list of nodes from one pool; a bucket is sorted when its time comes. What lies beyond
-//! the last bucket waits in a heap. Adding and taking an event is O(1) while buckets hold a few
-//! events each; a bitmap skips the empty ones.
+//! A calendar: the near future is cut into 2^12 buckets of a power of two of picoseconds, each an
+//! unsorted array; a bucket is sorted when its time comes. What lies beyond the last bucket waits in
+//! a heap. Adding and taking an event is O(1) while buckets hold a few dozen events each; a bitmap
+//! skips the empty ones. The array of an emptied bucket goes to the next that needs one, so that
+//! arrays stay in the cache.
 //!
-//! Order among equal times: a list is read newest first and sorted stably into descending order, and
-//! events leave from its end. Events come from the heap into a bucket at the moment the bucket comes
-//! within reach, before any other event can be put there.
+//! Order among equal times: an array is in the order of adding, and sorting is stable. Events come
+//! from the heap into a bucket at the moment the bucket comes within reach, before any other event
+//! can be put there.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::pool::NONE;
-
-const BUCKETS: u64 = 1 << 14;
+const BUCKETS: u64 = 1 << 12;
 
 /// What happens, and to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,22 +46,15 @@ pub(super) struct Event {
     pub(super) kind: Kind,
 }
 
-#[derive(Clone, Copy)]
-struct Node {
-    event: Event,
-    next: u32,
-}
-
 /// A queue of events.
 pub(super) struct Agenda {
     /// The logarithm of a bucket's picoseconds.
     shift: u32,
-    /// The newest node of each bucket.
-    heads: Vec<u32>,
-    /// One bit per bucket: whether it has nodes.
+    buckets: Vec<Vec<Event>>,
+    /// One bit per bucket: whether it has events.
     filled: Vec<u64>,
-    nodes: Vec<Node>,
-    free: u32,
+    /// Empty arrays, to be used again.
+    spare: Vec<Vec<Event>>,
     /// Events of the open bucket and before, latest first.
     open: Vec<Event>,
     /// The number of the open bucket, counted from time 0.
@@ -77,10 +69,9 @@ impl Agenda {
     pub(super) fn new(shift: u32) -> Agenda {
         Agenda {
             shift,
-            heads: vec![NONE; BUCKETS as usize],
+            buckets: vec![Vec::new(); BUCKETS as usize],
             filled: vec![0; BUCKETS as usize / 64],
-            nodes: Vec::new(),
-            free: NONE,
+            spare: Vec::new(),
             open: Vec::new(),
             cursor: 0,
             in_buckets: 0,
@@ -108,41 +99,35 @@ impl Agenda {
     /// Takes the next event.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Event> {
-        if self.open.is_empty() && !self.advance() {
-            return None;
-        }
         self.open.pop()
+    }
+
+    /// The events of the next bucket that has some, where all before have been taken; none at the end.
+    pub(super) fn open(&mut self) -> &[Event] {
+        self.advance();
+        &self.open
     }
 
     #[inline]
     fn push_near(&mut self, bucket: u64, event: Event) {
         let slot = (bucket % BUCKETS) as usize;
-        let node = Node {
-            event,
-            next: self.heads[slot],
-        };
-        let number = self.free;
-        self.heads[slot] = if number == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
-        } else {
-            let place = &mut self.nodes[number as usize];
-            self.free = place.next;
-            *place = node;
-            number
-        };
-        self.filled[slot / 64] |= 1 << (slot % 64);
+        let (word, bit) = (slot / 64, 1 << (slot % 64));
+        if self.filled[word] & bit == 0 {
+            self.filled[word] |= bit;
+            self.buckets[slot] = self.spare.pop().unwrap_or_default();
+        }
+        self.buckets[slot].push(event);
         self.in_buckets += 1;
     }
 
     /// Opens the next bucket that has events.
-    fn advance(&mut self) -> bool {
+    fn advance(&mut self) {
         if self.in_buckets > 0 {
             self.cursor = self.next_filled();
         } else if let Some(Reverse((time, ..))) = self.far.peek() {
             self.cursor = time >> self.shift;
         } else {
-            return false;
+            return;
         }
         while let Some(&Reverse((time, _, kind, index))) = self.far.peek() {
             let bucket = time >> self.shift;
@@ -153,21 +138,15 @@ impl Agenda {
             self.push_near(bucket, Event { time, index, kind });
         }
         let slot = (self.cursor % BUCKETS) as usize;
-        let mut number = std::mem::replace(&mut self.heads[slot], NONE);
         self.filled[slot / 64] &= !(1 << (slot % 64));
-        while number != NONE {
-            let node = &mut self.nodes[number as usize];
-            self.open.push(node.event);
-            let next = std::mem::replace(&mut node.next, self.free);
-            self.free = number;
-            number = next;
-            self.in_buckets -= 1;
-        }
+        let events = std::mem::take(&mut self.buckets[slot]);
+        self.spare.push(std::mem::replace(&mut self.open, events));
+        self.in_buckets -= self.open.len();
+        self.open.reverse();
         self.open.sort_by_key(|event| Reverse(event.time));
-        true
     }
 
-    /// The first bucket after the open one that has nodes; there is one.
+    /// The first bucket after the open one that has events; there is one.
     fn next_filled(&self) -> u64 {
         let words = self.filled.len();
         let from = (self.cursor + 1) % BUCKETS;
@@ -187,6 +166,13 @@ impl Agenda {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn take(agenda: &mut Agenda) -> Option<Event> {
+        agenda.pop().or_else(|| {
+            agenda.open();
+            agenda.pop()
+        })
+    }
 
     #[test]
     fn events_leave_by_time_and_then_in_the_order_of_their_coming() {
@@ -209,7 +195,7 @@ mod tests {
                 if draw % 3 == 0 {
                     let least = plain.iter().enumerate().min_by_key(|(_, event)| **event);
                     let expected = plain.remove(least.unwrap().0);
-                    let event = agenda.pop().unwrap();
+                    let event = take(&mut agenda).unwrap();
                     assert_eq!((event.time, event.index), expected);
                     now = event.time;
                     taken += 1;
@@ -217,11 +203,11 @@ mod tests {
             }
             plain.sort_unstable();
             for expected in plain {
-                let event = agenda.pop().unwrap();
+                let event = take(&mut agenda).unwrap();
                 assert_eq!((event.time, event.index), expected);
                 taken += 1;
             }
-            assert_eq!((taken, agenda.pop()), (20_000, None));
+            assert_eq!((taken, take(&mut agenda)), (20_000, None));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A channel's occupancy is the number of chunks that hold a place of its buffer: waiting to be sent,
 //! on the wire, and arrived but not yet accepted further on. Credits on their way back are kept as
 //! times in a list and taken in when somebody looks; an event is only made for a credit that somebody
-//! waits for.
+//! waits for. The first of them stands in the channel itself, for mostly it is the only one.
 
 use super::pool::{Linked, List, NONE, Pool};
 
@@ -14,8 +14,10 @@ pub(super) struct Chunk {
     next: u32,
     pub(super) message: u32,
     pub(super) destination: u32,
-    /// The link it came over last, and holds a buffer of.
+    /// The link it came over last, and holds a buffer of; where that leads, and how long it is.
     pub(super) link: u32,
+    pub(super) router: u32,
+    pub(super) latency: u64,
     /// When its packet was made, in picoseconds.
     pub(super) made: u64,
     /// What its random choices are drawn from.
@@ -44,6 +46,8 @@ impl Chunk {
             message,
             destination,
             link: NONE,
+            router: NONE,
+            latency: 0,
             made,
             draw,
             bytes,
@@ -66,6 +70,9 @@ impl Linked for Chunk {
         self.next = next;
     }
 }
+
+/// No credit is on its way.
+const NEVER: u64 = u64::MAX;
 
 /// A credit on its way back.
 #[derive(Clone, Copy)]
@@ -102,6 +109,8 @@ pub(super) struct Channel {
     pub(super) queue: List,
     /// Chunks that wait for a place in the buffer; they still hold one of the link before.
     pub(super) wait: List,
+    /// When the first credit on its way comes back, and those after it.
+    first_credit: u64,
     credits: List,
     pub(super) waiting: u32,
     pub(super) occupied: u32,
@@ -109,7 +118,6 @@ pub(super) struct Channel {
     /// The most that was ever occupied.
     pub(super) peak: u32,
     /// What was put on the link.
-    pub(super) bytes: u64,
     pub(super) chunks: u64,
     pub(super) wake: Wake,
 }
@@ -128,12 +136,12 @@ impl Channels {
         let channel = |capacity| Channel {
             queue: List::EMPTY,
             wait: List::EMPTY,
+            first_credit: NEVER,
             credits: List::EMPTY,
             waiting: 0,
             occupied: 0,
             capacity,
             peak: 0,
-            bytes: 0,
             chunks: 0,
             wake: Wake::Unwanted,
         };
@@ -166,14 +174,15 @@ impl Channels {
     #[inline]
     pub(super) fn take_credits(&mut self, number: u32, now: u64) {
         let channel = &mut self.list[number as usize];
-        while channel.credits.head != NONE {
-            let credit = channel.credits.head;
-            if self.credits[credit].time > now {
-                break;
-            }
-            channel.credits.pop(&self.credits);
-            self.credits.remove(credit);
+        while channel.first_credit <= now {
             channel.occupied -= 1;
+            if channel.credits.is_empty() {
+                channel.first_credit = NEVER;
+                return;
+            }
+            let credit = channel.credits.pop(&self.credits);
+            channel.first_credit = self.credits[credit].time;
+            self.credits.remove(credit);
         }
     }
 
@@ -182,8 +191,12 @@ impl Channels {
     pub(super) fn send_credit(&mut self, number: u32, now: u64, time: u64) -> u64 {
         self.take_credits(number, now);
         let channel = &mut self.list[number as usize];
+        if channel.first_credit == NEVER {
+            channel.first_credit = time;
+            return time;
+        }
         let last = channel.credits.tail(&self.credits);
-        let time = last.map_or(time, |credit| credit.time.max(time));
+        let time = time.max(last.map_or(channel.first_credit, |credit| credit.time));
         let credit = self.credits.add(Credit { time, next: NONE });
         channel.credits.push(&mut self.credits, credit);
         time
@@ -192,7 +205,7 @@ impl Channels {
     /// When the next credit comes back.
     #[inline]
     pub(super) fn next_credit(&self, number: u32) -> Option<u64> {
-        let head = self.list[number as usize].credits.head;
-        (head != NONE).then(|| self.credits[head].time)
+        let first = self.list[number as usize].first_credit;
+        (first != NEVER).then_some(first)
     }
 }

@@ -227,6 +227,25 @@ impl Routes for DragonflyRoutes {
         (link, channel.min(self.channels - 1))
     }
 
+    #[inline]
+    fn probably_next(&self, chunk: &Chunk) -> u32 {
+        let last_router = self.router_of[chunk.destination as usize];
+        if chunk.router == last_router {
+            return self.down[chunk.destination as usize];
+        }
+        let (group, last_group) = (self.group(chunk.router), self.group(last_router));
+        let target = if chunk.detour == NONE || chunk.detour == group {
+            last_group
+        } else {
+            chunk.detour
+        };
+        if target == group {
+            self.local_link(chunk.router, last_router)
+        } else {
+            self.towards(chunk.router, group, target).0
+        }
+    }
+
     fn channels(&self) -> u32 {
         self.channels
     }

@@ -1,6 +1,6 @@
 //! The event loop: ports, terminals, and what happens when.
 
-use super::agenda::{Agenda, Kind};
+use super::agenda::{Agenda, Event, Kind};
 use super::channel::{Channels, Chunk, Wake};
 use super::delays::Delays;
 use super::pool::Pool;
@@ -94,6 +94,8 @@ pub(super) struct Engine<R> {
     pub(super) ports: Vec<Port>,
     pub(super) channels: Channels,
     pub(super) stalls: Vec<Stall>,
+    /// Per channel, the bytes by which its chunks were shorter than full ones.
+    pub(super) short_bytes: Vec<u64>,
     pub(super) chunks: Pool<Chunk>,
     pub(super) steps: Option<Steps>,
     pub(super) streams: Vec<Stream>,
@@ -133,11 +135,12 @@ impl<R: Routes> Engine<R> {
         streams: Vec<Stream>,
         measured: Measured,
     ) -> Engine<R> {
-        // Some five events happen per port and chunk time; a bucket then has a few of them.
-        let shift = 6 + (20_000 / ports.len().max(1)).max(1).ilog2().min(6);
+        // Some five events happen per port and chunk time; a bucket then has a few dozen of them.
+        let shift = 8 + (20_000 / ports.len().max(1)).max(1).ilog2().min(6);
         Engine {
             nics: setup.injection.iter().map(|&link| Nic::new(link)).collect(),
             stalls: vec![Stall::default(); channels.list.len()],
+            short_bytes: vec![0; channels.list.len()],
             setup,
             routes,
             ports,
@@ -175,7 +178,7 @@ impl<R: Routes> Engine<R> {
                 self.agenda.push(self.setup.begin, Kind::Begin, rank);
             }
         }
-        while let Some(event) = self.agenda.pop() {
+        while let Some(event) = self.next_event() {
             self.now = event.time;
             self.measured.events += 1;
             match event.kind {
@@ -210,6 +213,34 @@ impl<R: Routes> Engine<R> {
         Ok(self.measured.finish.iter().copied().max().unwrap_or(0))
     }
 
+    #[inline]
+    fn next_event(&mut self) -> Option<Event> {
+        self.agenda.pop().or_else(|| {
+            self.read_ahead();
+            self.agenda.pop()
+        })
+    }
+
+    /// Opens the next events of the agenda and reads what they are about. These reads do not wait for one
+    /// another, so that the processor fetches from far memory all at once what the events would fetch one
+    /// by one.
+    fn read_ahead(&mut self) {
+        let events = self.agenda.open();
+        let mut read = 0;
+        for event in events.iter().rev() {
+            if event.kind == Kind::Arrive {
+                let chunk = &self.chunks[event.index];
+                let from = self.channels.number(chunk.link, chunk.channel.into());
+                read ^= self.channels.list[from as usize].occupied;
+                let link = self.routes.probably_next(chunk);
+                let into = self.channels.number(link, 0);
+                read ^= self.ports[link as usize].target;
+                read ^= self.channels.list[into as usize].occupied;
+            }
+        }
+        std::hint::black_box(read);
+    }
+
     #[cold]
     fn report(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<(), PacketError> {
         let progress = Progress {
@@ -232,7 +263,7 @@ impl<R: Routes> Engine<R> {
     /// A chunk comes to a router: it takes a place in the buffer of its next channel, or waits.
     fn arrive(&mut self, number: u32) {
         let chunk = &mut self.chunks[number];
-        let router = self.ports[chunk.link as usize].target;
+        let router = chunk.router;
         let (link, channel) = self
             .routes
             .next(chunk, router, &mut self.channels, self.now);
@@ -288,11 +319,13 @@ impl<R: Routes> Engine<R> {
 
     /// Gives the place of a channel's buffer free, as of a time to come.
     #[inline]
-    fn send_credit(&mut self, link: u32, number: u32, time: u64) {
-        let port = &self.ports[link as usize];
-        let delay = self.setup.credit_delay + port.latency + self.setup.delays.credit();
+    fn send_credit(&mut self, link: u32, number: u32, time: u64, latency: u64) {
+        let delay = self.setup.credit_delay + latency + self.setup.delays.credit();
         let back = self.channels.send_credit(number, self.now, time + delay);
-        self.measured.occupancy.step(port.class, back, -1);
+        if self.measured.occupancy.measures() {
+            let class = self.ports[link as usize].class;
+            self.measured.occupancy.step(class, back, -1);
+        }
         let state = &mut self.channels.list[number as usize];
         if state.wake == Wake::Wanted {
             state.wake = Wake::Scheduled;
@@ -313,12 +346,10 @@ impl<R: Routes> Engine<R> {
     /// A chunk leaves the buffer of the link it came over for that of its next one.
     fn accept(&mut self, link: u32, into: u32, number: u32) {
         let chunk = &self.chunks[number];
-        let (from_link, from) = (
-            chunk.link,
-            self.channels.number(chunk.link, chunk.channel.into()),
-        );
+        let (from_link, latency) = (chunk.link, chunk.latency);
+        let from = self.channels.number(from_link, chunk.channel.into());
         self.occupy(link, into, self.now);
-        self.send_credit(from_link, from, self.now);
+        self.send_credit(from_link, from, self.now, latency);
         let earliest = self.now + self.setup.delays.handover();
         let port = &mut self.ports[link as usize];
         let next = match self.setup.arbitration {
@@ -394,7 +425,7 @@ impl<R: Routes> Engine<R> {
         }
         let chunk = self.chunks[number];
         self.chunks.remove(number);
-        self.send_credit(link, into, arrival);
+        self.send_credit(link, into, arrival, chunk.latency);
         let measured = &mut self.measured;
         measured.chunk_latency.add(arrival - chunk.made);
         measured.routers_passed += u64::from(chunk.routers);
@@ -414,19 +445,22 @@ impl<R: Routes> Engine<R> {
     pub(super) fn put(&mut self, link: u32, into: u32, number: u32, start: u64) -> u64 {
         let chunk = &mut self.chunks[number];
         let port = &mut self.ports[link as usize];
-        let wire = if u64::from(chunk.bytes) == self.setup.chunk {
+        let short = self.setup.chunk - u64::from(chunk.bytes);
+        let wire = if short == 0 {
             port.full_wire
         } else {
+            self.short_bytes[into as usize] += short;
             (u64::from(chunk.bytes) * 8_000_000_000_000)
                 .div_ceil(self.setup.bits_per_second[link as usize])
         };
         chunk.link = link;
+        chunk.router = port.target;
+        chunk.latency = port.latency;
         chunk.channel = (into - (link << self.channels.shift)) as u8;
         port.free = start + wire + self.setup.delays.send();
         port.recent_wire = wire;
         port.busy += wire;
         let state = &mut self.channels.list[into as usize];
-        state.bytes += u64::from(chunk.bytes);
         state.chunks += 1;
         port.free
     }

@@ -367,7 +367,10 @@ fn outcome<R: Routes>(
         }
         columns.link.push(link);
         columns.channel.push(of_link);
-        columns.bytes.push(channel.bytes);
+        let full = channel.chunks * engine.setup.chunk;
+        columns
+            .bytes
+            .push(full - engine.short_bytes[number as usize]);
         columns.chunks.push(channel.chunks);
         columns.stall.push(Time::from_ps(stall.sum));
         columns.peak_chunks.push(channel.peak);

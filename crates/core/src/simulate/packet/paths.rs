@@ -276,6 +276,10 @@ impl Routes for PathRoutes<'_> {
         self.paths[chunk.message as usize][usize::from(chunk.routers)]
     }
 
+    fn probably_next(&self, chunk: &Chunk) -> u32 {
+        self.paths[chunk.message as usize][usize::from(chunk.routers) + 1].0
+    }
+
     fn channels(&self) -> u32 {
         self.channels
     }

@@ -11,6 +11,10 @@ pub(super) trait Routes {
     fn next(&self, chunk: &mut Chunk, router: u32, channels: &mut Channels, now: u64)
     -> (u32, u32);
 
+    /// The link that `next` will probably choose for a chunk on its way to a router: what it does not
+    /// know costs time only.
+    fn probably_next(&self, chunk: &Chunk) -> u32;
+
     /// Virtual channels that the rule uses on a link.
     fn channels(&self) -> u32;
 }
