@@ -228,14 +228,31 @@ impl<R: Routes> Engine<R> {
         let events = self.agenda.open();
         let mut read = 0;
         for event in events.iter().rev() {
-            if event.kind == Kind::Arrive {
-                let chunk = &self.chunks[event.index];
-                let from = self.channels.number(chunk.link, chunk.channel.into());
-                read ^= self.channels.list[from as usize].occupied;
-                let link = self.routes.probably_next(chunk);
-                let into = self.channels.number(link, 0);
-                read ^= self.ports[link as usize].target;
-                read ^= self.channels.list[into as usize].occupied;
+            match event.kind {
+                Kind::Arrive => {
+                    let chunk = &self.chunks[event.index];
+                    let from = self.channels.number(chunk.link, chunk.channel.into());
+                    read ^= self.channels.list[from as usize].occupied;
+                    let link = self.routes.probably_next(chunk);
+                    let into = self.channels.number(link, 0);
+                    read ^= self.channels.list[into as usize].occupied;
+                    if self.ports[link as usize].class == Class::Ejection {
+                        read ^= self.messages[chunk.message].chunks as u32;
+                    }
+                }
+                Kind::Inject => {
+                    let nic = &self.nics[event.index as usize];
+                    let into = self.channels.number(nic.link, 0);
+                    read ^= self.channels.list[into as usize].occupied;
+                    read ^= self.ports[nic.link as usize].target;
+                    read ^= self.chunks[nic.queue.head].bytes;
+                }
+                Kind::Generate => {
+                    let nic = &self.nics[event.index as usize];
+                    read ^= self.messages[nic.messages.head].chunks as u32;
+                }
+                Kind::Deliver => read ^= self.messages[event.index].chunks as u32,
+                _ => {}
             }
         }
         std::hint::black_box(read);

@@ -37,11 +37,11 @@ impl Linked for Message {
 
 /// A terminal.
 pub(super) struct Nic {
-    link: u32,
+    pub(super) link: u32,
     /// Messages to be cut, in order.
-    messages: List,
+    pub(super) messages: List,
     /// Chunks to be sent, in order.
-    queue: List,
+    pub(super) queue: List,
     queued: u32,
     /// When it can take the next message, and when the next packet may be cut.
     sequenced: u64,
