@@ -209,3 +209,43 @@ impl Channels {
         (first != NEVER).then_some(first)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    #[test]
+    fn credits_come_back_in_order_at_their_times() {
+        let mut channels = Channels::new(1, std::iter::repeat_n(u32::MAX, 3));
+        let mut plain = [const { VecDeque::new() }; 3];
+        let (mut state, mut now) = (1_u64, 0);
+        for _ in 0..20_000 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+            let draw = state >> 40;
+            let number = (draw % 3) as u32;
+            let (credits, late) = (&mut plain[number as usize], draw / 3 % 90);
+            now += draw % 20;
+            channels.take_credits(number, now);
+            while credits.front().is_some_and(|&time| time <= now) {
+                credits.pop_front();
+            }
+            assert_eq!(channels.next_credit(number), credits.front().copied());
+            let occupied = channels.list[number as usize].occupied;
+            assert_eq!(occupied as usize, credits.len());
+            // A chunk takes a place and gives it free again at a time to come.
+            channels.list[number as usize].occupied += 1;
+            let back = channels.send_credit(number, now, now + 1 + late);
+            assert_eq!(
+                back,
+                credits
+                    .back()
+                    .map_or(0, |&time: &u64| time)
+                    .max(now + 1 + late)
+            );
+            credits.push_back(back);
+        }
+        assert!(channels.credits.used() < 100);
+    }
+}
