@@ -64,6 +64,7 @@ mod copying;
 mod data;
 mod folded;
 mod form;
+mod holdings;
 mod light;
 mod order;
 mod report;

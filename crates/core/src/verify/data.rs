@@ -2,7 +2,8 @@
 //!
 //! Chunks have nothing to do with one another, so the transfers are dealt out chunk by chunk, in
 //! the order of their steps, and each chunk is replayed with little state: by `copying` where
-//! chunks are only passed on, by `combining` where contributions are added up. To bound memory
+//! chunks are only passed on, by `combining` where contributions are added up. Long transfers of plans
+//! that only copy are tried first as a whole, by `holdings`. To bound memory
 //! the chunks are taken in windows of a few million deliveries.
 
 use std::ops::Range;
@@ -10,6 +11,7 @@ use std::ops::Range;
 use super::combining::Combining;
 use super::copying::Copying;
 use super::form::Admitted;
+use super::holdings;
 use super::report::Report;
 use super::{Violation, ViolationKind};
 use crate::plan::Plan;
@@ -23,6 +25,9 @@ const PARTS: u32 = 1 << 12;
 
 /// The most deliveries that are replayed: some minutes of work.
 const MOST_DELIVERIES: u64 = 1 << 36;
+
+/// The mean number of chunks of a transfer from which they are first followed as ranges.
+const LONG: u64 = 4;
 
 /// One chunk of a transfer.
 #[derive(Clone, Copy)]
@@ -50,6 +55,12 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, chunks: Range<u32>, report
         .transfers()
         .map(|transfer| u64::from(count[transfer]))
         .fold(0u64, u64::saturating_add);
+    let transfers = admitted.transfers().count() as u64;
+    let whole = chunks == (0..plan.schedule.collective.chunks());
+    let long = deliveries > LONG * transfers && !plan.schedule.collective.combines();
+    if long && whole && holdings::suffice(plan, admitted) {
+        return;
+    }
     if deliveries > MOST_DELIVERIES {
         return report.add(ViolationKind::TooLarge, || {
             let sentence = format!(

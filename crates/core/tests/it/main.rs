@@ -12,6 +12,7 @@ mod fabrics;
 mod few_slots;
 mod fluid;
 mod folded;
+mod long_transfers;
 mod method;
 mod mutation;
 mod optree;

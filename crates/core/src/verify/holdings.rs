@@ -1,0 +1,148 @@
+//! A proof in one go that a plan which only copies delivers everything: what each rank holds, as
+//! ranges of chunks.
+//!
+//! It follows the rules of `copying` for all chunks of a transfer at once: at the start of its step the
+//! source holds them all, and the destination never holds one of them before it gets it. A transfer of
+//! a million chunks is then as quick to follow as one of a single chunk. It answers yes or "do not
+//! know": where something is wrong, or holdings fall into many ranges, chunks are replayed one by one,
+//! and say what is wrong.
+
+use super::form::Admitted;
+use crate::collective::{Collective, Holders};
+use crate::plan::Plan;
+
+/// The most ranges in which a rank's holding is followed.
+const MOST_RANGES: usize = 64;
+
+/// The most chunks of a collective whose demands are gone through.
+const MOST_CHUNKS: u32 = 1 << 26;
+
+/// Chunks as ranges `start..end`, in order, with gaps between them.
+#[derive(Clone, Default)]
+struct Holding {
+    ranges: Vec<(u32, u32)>,
+}
+
+impl Holding {
+    /// Whether all of `start..end` is held.
+    fn covers(&self, start: u32, end: u32) -> bool {
+        let after = self.ranges.partition_point(|range| range.0 <= start);
+        after > 0 && end <= self.ranges[after - 1].1
+    }
+
+    /// Adds `start..end`; false if some of it is held, or there come to be too many ranges.
+    fn add(&mut self, start: u32, end: u32) -> bool {
+        let place = self.ranges.partition_point(|range| range.0 < start);
+        let before = place.checked_sub(1).map(|place| self.ranges[place].1);
+        let next = self.ranges.get(place).map(|range| range.0);
+        if before.is_some_and(|before| before > start) || next.is_some_and(|next| next < end) {
+            return false;
+        }
+        match (before == Some(start), next == Some(end)) {
+            (true, true) => {
+                self.ranges[place - 1].1 = self.ranges[place].1;
+                self.ranges.remove(place);
+            }
+            (true, false) => self.ranges[place - 1].1 = end,
+            (false, true) => self.ranges[place].0 = start,
+            (false, false) => self.ranges.insert(place, (start, end)),
+        }
+        self.ranges.len() <= MOST_RANGES
+    }
+}
+
+/// Whether every rank is proved to end with what the collective, which does not combine, demands.
+pub(super) fn suffice(plan: &Plan, admitted: &Admitted) -> bool {
+    let collective = &plan.schedule.collective;
+    if collective.chunks() > MOST_CHUNKS {
+        return false;
+    }
+    let Some(mut holdings) = before(collective) else {
+        return false;
+    };
+    let schedule = &plan.schedule;
+    let range = |transfer: usize| {
+        let start = schedule.chunk()[transfer];
+        (start, start + schedule.count()[transfer])
+    };
+    for step in 0..schedule.steps() {
+        let founded = admitted.of_step(plan, step).all(|transfer| {
+            let (start, end) = range(transfer);
+            holdings[schedule.source()[transfer] as usize].covers(start, end)
+        });
+        let new = founded
+            && admitted.of_step(plan, step).all(|transfer| {
+                let (start, end) = range(transfer);
+                holdings[schedule.destination()[transfer] as usize].add(start, end)
+            });
+        if !new {
+            return false;
+        }
+    }
+    meet(collective, &holdings)
+}
+
+/// What the ranks hold before the collective, if that is in few ranges.
+fn before(collective: &Collective) -> Option<Vec<Holding>> {
+    let mut holdings = vec![Holding::default(); collective.ranks() as usize];
+    for chunk in 0..collective.chunks() {
+        let fits = match collective.before(chunk) {
+            Holders::One(rank) => holdings[rank as usize].add(chunk, chunk + 1),
+            Holders::All => false,
+        };
+        if !fits {
+            return None;
+        }
+    }
+    Some(holdings)
+}
+
+/// Whether the ranks hold what is demanded of them after the collective.
+fn meet(collective: &Collective, holdings: &[Holding]) -> bool {
+    let mut for_all = Holding::default();
+    for chunk in 0..collective.chunks() {
+        let met = match collective.after(chunk) {
+            Holders::One(rank) => holdings[rank as usize].covers(chunk, chunk + 1),
+            Holders::All => for_all.add(chunk, chunk + 1),
+        };
+        if !met {
+            return false;
+        }
+    }
+    let covers_all = |holding: &Holding| {
+        let mut demanded = for_all.ranges.iter();
+        demanded.all(|&(start, end)| holding.covers(start, end))
+    };
+    holdings.iter().all(covers_all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Holding;
+
+    #[test]
+    fn ranges_are_sets_of_chunks() {
+        // Every order of adding up to three ranges of 0..5, beside a set of chunks.
+        let ranges: Vec<(u32, u32)> = (0..5)
+            .flat_map(|start| (start + 1..6).map(move |end| (start, end)))
+            .collect();
+        for &first in &ranges {
+            for &second in &ranges {
+                for &third in &ranges {
+                    let mut holding = Holding::default();
+                    let mut held = [false; 5];
+                    for (start, end) in [first, second, third] {
+                        let of = &mut held[start as usize..end as usize];
+                        assert_eq!(holding.covers(start, end), of.iter().all(|held| *held));
+                        let free = of.iter().all(|held| !*held);
+                        assert_eq!(holding.add(start, end), free);
+                        if !free {
+                            break;
+                        }
+                        of.fill(true);
+                    }
+                }
+            }
+        }
+    }
+}
