@@ -149,3 +149,75 @@ fn every_setting_is_known_to_recorded_simulators_only() {
         assert!(setting.simulators.iter().all(|name| known.contains(name)));
     }
 }
+
+#[test]
+fn messages_of_no_bytes_that_arrive_at_once_end_every_step() {
+    // An eager message waits for overheads only, and here there are none but what is given: the last of
+    // the rounds ends after all of them.
+    for (kind, algorithm, fabric, rounds) in [
+        (
+            CollectiveKind::Barrier,
+            "dissemination",
+            "crossbar:ranks=4,latency=0s",
+            2.0,
+        ),
+        (
+            CollectiveKind::Barrier,
+            "dissemination",
+            "torus:dims=2x2,latency=0s",
+            2.0,
+        ),
+        (
+            CollectiveKind::Barrier,
+            "dissemination",
+            "crossbar:ranks=8,latency=0s",
+            3.0,
+        ),
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let plan = proved(kind, algorithm, &fabric);
+        for start in ["rendezvous", "sender", "step"] {
+            for (endpoint, round) in [
+                ("loggp:eager=64KiB", 0.0),
+                ("loggp:eager=64KiB,latency=1us", 1e-6),
+                ("loggp:eager=64KiB,overhead=1us", 2e-6),
+            ] {
+                let settings = [("endpoint", endpoint), ("start", start)];
+                let found = seconds(&plan, &settings).unwrap();
+                let least = rounds * round;
+                // A processor that both sends and receives may do so side by side.
+                assert!(
+                    found <= least + 1e-12,
+                    "{fabric} {start} {endpoint}: {found}"
+                );
+                assert!(
+                    found >= rounds * round / 2.0 - 1e-12,
+                    "{fabric} {start} {endpoint}: {found}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_that_differ_much_leave_no_byte_behind() {
+    // Rank 0 sends a block to rank 1, next door, and one to rank 2 over a long cable: its own cable, at
+    // 10 Gb/s, is busy from beginning to end.
+    for (bytes, delay, picoseconds) in [
+        (1_000_000, "100us", 1_600_000_000_u64),
+        (100_000_000, "7ms", 160_000_000_000),
+        (1_000_000_000_000, "10s", 1_600_000_000_000_000),
+        (100_000_000_000_000, "9000s", 160_000_000_000_000_000),
+    ] {
+        let fabric = format!(
+            "custom:ranks=3,switches=1,links=0-3+1-3@0s+2-3@{delay},rate=10Gb/s,latency=0s"
+        );
+        let fabric = Fabric::parse(&fabric).unwrap();
+        let plan = proved(CollectiveKind::Scatter, "direct", &fabric);
+        let method = Method::from_settings([("weights", "inverse_latency")]).unwrap();
+        let outcome = simulate::run(&plan, Bytes::new(3 * bytes), &method).unwrap();
+        let found = outcome.time.ps();
+        let error = found as f64 / picoseconds as f64 - 1.0;
+        assert!(found >= picoseconds && error < 1e-9, "{delay}: {found} ps");
+    }
+}

@@ -245,8 +245,11 @@ impl<'a> Engine<'a> {
         if let Some(endpoints) = &mut self.endpoints {
             let (sent, injected) = endpoints.send(&message, now, latency);
             join = injected + latency;
-            if let Some(sent) = sent {
-                self.set_alarm(sent, Alarm::Sent(place));
+            match sent {
+                // Before the message can be delivered, which may be at once.
+                Some(sent) if sent <= now => self.report(place, true, false),
+                Some(sent) => self.set_alarm(sent, Alarm::Sent(place)),
+                None => {}
             }
         }
         if join > now {

@@ -262,7 +262,7 @@ impl Shares {
             let hop = self.hop_links[at];
             let link = &mut self.links[hop as usize];
             if released || bottleneck == hop {
-                link.open += change;
+                link.add_open(change);
             } else {
                 link.restricted += change * level;
             }

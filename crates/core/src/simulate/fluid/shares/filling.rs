@@ -192,7 +192,8 @@ impl Shares {
             }
         }
         let link = &mut self.links[index as usize];
-        (link.open, link.open_count, link.restricted) = (open, open_count, restricted);
+        link.set_open(open, open_count);
+        link.restricted = restricted;
         self.requeue();
     }
 
@@ -281,7 +282,8 @@ impl Shares {
                 }
             }
         }
-        (link.open, link.restricted, link.open_count) = (open, restricted, count);
+        link.set_open(open, count);
+        link.restricted = restricted;
         link.top = top;
         if count == 0 && !link.is_over() {
             return f64::INFINITY;

@@ -17,10 +17,11 @@ pub(super) enum LinkStage {
 #[repr(align(64))]
 pub(super) struct Link {
     pub(super) capacity: f64,
-    /// The capacity and what rounding may add.
-    limit: f64,
     pub(super) restricted: f64,
-    pub(super) open: f64,
+    /// The weight of the open classes is `open + open_rest`: twice the digits of a float, since
+    /// weights may differ so much that of the small ones none is left beside the great ones.
+    open: f64,
+    open_rest: f64,
     /// Not below the level of any class bounded elsewhere.
     pub(super) top: f64,
     /// Infinite where the link is not full.
@@ -41,9 +42,9 @@ impl Link {
     pub(super) fn new(capacity: f64) -> Link {
         Link {
             capacity,
-            limit: capacity * (1.0 + SAME_LEVEL),
             restricted: 0.0,
             open: 0.0,
+            open_rest: 0.0,
             top: 0.0,
             level: f64::INFINITY,
             queued: f64::INFINITY,
@@ -58,7 +59,7 @@ impl Link {
     /// A level that its true one is not below, in constant time.
     pub(super) fn bound(&self, water: f64) -> f64 {
         if self.open_count > 0 {
-            let bound = (self.capacity - self.restricted) / self.open;
+            let bound = (self.capacity - self.restricted) / (self.open + self.open_rest);
             snap(bound.max(water), self.level)
         } else if self.is_over() {
             water
@@ -69,15 +70,17 @@ impl Link {
 
     /// Whether the classes bounded elsewhere take more than it has.
     pub(super) fn is_over(&self) -> bool {
-        self.restricted > self.limit
+        self.restricted > self.capacity * (1.0 + SAME_LEVEL)
     }
 
     /// A class of this weight is open here, and was bounded elsewhere at `level`.
     pub(super) fn open(&mut self, weight: f64, level: f64) {
         self.restricted -= weight * level;
-        // Not added to what rounding has left of nothing.
-        let before = if self.open_count > 0 { self.open } else { 0.0 };
-        self.open = before + weight;
+        if self.open_count == 0 {
+            // Not added to what rounding has left of nothing.
+            self.set_open(0.0, 0);
+        }
+        self.add_open(weight);
         self.open_count += 1;
     }
 
@@ -95,13 +98,27 @@ impl Link {
 
     /// An open class of this weight is gone.
     pub(super) fn remove_open(&mut self, weight: f64) {
-        self.open -= weight;
+        self.add_open(-weight);
         self.open_count -= 1;
+    }
+
+    /// The weight of the open classes changes; Knuth's exact sum of two floats keeps what is rounded off.
+    pub(super) fn add_open(&mut self, change: f64) {
+        let sum = self.open + change;
+        let added = sum - self.open;
+        self.open_rest += (self.open - (sum - added)) + (change - added);
+        self.open = sum;
+    }
+
+    /// The open classes have been summed anew.
+    pub(super) fn set_open(&mut self, open: f64, count: u32) {
+        (self.open, self.open_rest, self.open_count) = (open, 0.0, count);
     }
 
     /// No class is left.
     pub(super) fn empty(&mut self) {
-        (self.open, self.open_count, self.restricted) = (0.0, 0, 0.0);
+        self.set_open(0.0, 0);
+        self.restricted = 0.0;
         self.top = 0.0;
     }
 }
