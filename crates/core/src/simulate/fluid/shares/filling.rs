@@ -13,7 +13,7 @@
 
 use std::cmp::Reverse;
 
-use super::link::{LinkStage, SAME_LEVEL, snap};
+use super::link::{LinkStage, SAME_LEVEL, Sum, snap};
 use super::{ClassStage, Presence, Shares};
 
 /// Events of a link: it may be full; or the level passes the one at which it used to be.
@@ -171,7 +171,7 @@ impl Shares {
         (link.level, link.queued) = (level, f64::INFINITY);
         link.top = level;
         // Summed anew, so that rounding errors do not pile up.
-        let (mut open, mut open_count, mut restricted) = (0.0, 0, 0.0);
+        let (mut open, mut open_count, mut restricted) = (Sum::default(), 0, 0.0);
         for at in 0..self.on[index as usize].len() {
             let number = self.on[index as usize][at].class;
             let class = &self.classes[number as usize];
@@ -183,7 +183,7 @@ impl Shares {
                 restricted += class.weight * class.level;
                 continue;
             }
-            open += class.weight;
+            open.add(class.weight);
             open_count += 1;
             if released {
                 self.bound_released(number, index, level, changed);
@@ -266,13 +266,13 @@ impl Shares {
             (if open { f64::INFINITY } else { class.level }, class.weight)
         };
         let mut level = self.water;
-        let (mut open, mut restricted, mut count, mut top) = (0.0, 0.0, 0, 0f64);
+        let (mut open, mut restricted, mut count, mut top) = (Sum::default(), 0.0, 0, 0f64);
         let mut above = (0.0, 0.0);
         let mut next;
         for presence in on {
             let (y, weight) = elsewhere(presence);
             if y.is_infinite() {
-                open += weight;
+                open.add(weight);
                 count += 1;
             } else {
                 restricted += weight * y;
@@ -289,7 +289,7 @@ impl Shares {
             return f64::INFINITY;
         }
         loop {
-            next = (link.capacity - (restricted - above.1)) / (open + above.0);
+            next = (link.capacity - (restricted - above.1)) / (open.value() + above.0);
             if above.0 == 0.0 || next <= level * (1.0 + SAME_LEVEL) {
                 break;
             }

@@ -13,15 +13,35 @@ pub(super) enum LinkStage {
     Final,
 }
 
+/// A sum with twice the digits of a float: weights may differ so much that nothing is left of the
+/// small ones beside the great ones, and the great ones may go.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sum {
+    rounded: f64,
+    rest: f64,
+}
+
+impl Sum {
+    /// Adds by Knuth's exact sum of two floats, which keeps what is rounded off.
+    pub(super) fn add(&mut self, change: f64) {
+        let sum = self.rounded + change;
+        let added = sum - self.rounded;
+        self.rest += (self.rounded - (sum - added)) + (change - added);
+        self.rounded = sum;
+    }
+
+    pub(super) fn value(self) -> f64 {
+        self.rounded + self.rest
+    }
+}
+
 /// One cache line.
 #[repr(align(64))]
 pub(super) struct Link {
     pub(super) capacity: f64,
     pub(super) restricted: f64,
-    /// The weight of the open classes is `open + open_rest`: twice the digits of a float, since
-    /// weights may differ so much that of the small ones none is left beside the great ones.
-    open: f64,
-    open_rest: f64,
+    /// The weight of the open classes.
+    open: Sum,
     /// Not below the level of any class bounded elsewhere.
     pub(super) top: f64,
     /// Infinite where the link is not full.
@@ -43,8 +63,7 @@ impl Link {
         Link {
             capacity,
             restricted: 0.0,
-            open: 0.0,
-            open_rest: 0.0,
+            open: Sum::default(),
             top: 0.0,
             level: f64::INFINITY,
             queued: f64::INFINITY,
@@ -59,7 +78,7 @@ impl Link {
     /// A level that its true one is not below, in constant time.
     pub(super) fn bound(&self, water: f64) -> f64 {
         if self.open_count > 0 {
-            let bound = (self.capacity - self.restricted) / (self.open + self.open_rest);
+            let bound = (self.capacity - self.restricted) / self.open.value();
             snap(bound.max(water), self.level)
         } else if self.is_over() {
             water
@@ -78,9 +97,9 @@ impl Link {
         self.restricted -= weight * level;
         if self.open_count == 0 {
             // Not added to what rounding has left of nothing.
-            self.set_open(0.0, 0);
+            self.open = Sum::default();
         }
-        self.add_open(weight);
+        self.open.add(weight);
         self.open_count += 1;
     }
 
@@ -98,26 +117,23 @@ impl Link {
 
     /// An open class of this weight is gone.
     pub(super) fn remove_open(&mut self, weight: f64) {
-        self.add_open(-weight);
+        self.open.add(-weight);
         self.open_count -= 1;
     }
 
-    /// The weight of the open classes changes; Knuth's exact sum of two floats keeps what is rounded off.
+    /// The weight of the open classes changes.
     pub(super) fn add_open(&mut self, change: f64) {
-        let sum = self.open + change;
-        let added = sum - self.open;
-        self.open_rest += (self.open - (sum - added)) + (change - added);
-        self.open = sum;
+        self.open.add(change);
     }
 
     /// The open classes have been summed anew.
-    pub(super) fn set_open(&mut self, open: f64, count: u32) {
-        (self.open, self.open_rest, self.open_count) = (open, 0.0, count);
+    pub(super) fn set_open(&mut self, open: Sum, count: u32) {
+        (self.open, self.open_count) = (open, count);
     }
 
     /// No class is left.
     pub(super) fn empty(&mut self) {
-        self.set_open(0.0, 0);
+        self.set_open(Sum::default(), 0);
         self.restricted = 0.0;
         self.top = 0.0;
     }
