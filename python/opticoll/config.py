@@ -36,10 +36,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from opticoll import network_graph, registry
@@ -54,12 +53,11 @@ from opticoll._core import (
     collective_kind,
     parse_size,
 )
-from opticoll.errors import ConfigError, FileError, UsageError
+from opticoll.document import Document, Place
+from opticoll.errors import ConfigError, UsageError
 from opticoll.settings import NAMES, Settings, given
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
-
     from opticoll.user_algorithm import UserAlgorithm
 
 __all__ = [
@@ -84,9 +82,6 @@ SETTING_NAMES = ("simulator", *NAMES)
 SIZE_RANGE_FACTOR = 4
 """Sizes of a range `A..B` grow by this factor, as the points of a latency-bandwidth plot do."""
 
-Place = tuple[str | int, ...]
-"""Where in a file a value stands: keys and list positions, from the top."""
-
 
 @dataclass(frozen=True)
 class Scenario:
@@ -101,7 +96,7 @@ class Scenario:
     settings: Settings = field(default_factory=Settings)
     wavelength: str = "auto"
     root: int = 0
-    origin: _Document | None = None
+    origin: Document | None = None
     """The file that it was read from."""
     overridden: frozenset[str] = frozenset()
     """Fields that options have replaced, hence not those of the file."""
@@ -317,7 +312,7 @@ def read_fabric(path: str | os.PathLike[str]) -> Fabric:
     FileError
         The file cannot be read.
     """
-    document = _Document.read(path)
+    document = Document.read(path)
     return _fabric(document, document.content, ())
 
 
@@ -333,7 +328,7 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     """
     from pydantic import ValidationError
 
-    document = _Document.read(path)
+    document = Document.read(path)
     model = _scenario_model()
     try:
         checked = model.model_validate(document.content)
@@ -354,104 +349,12 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     return Scenario(fabric=machine, origin=document, settings=settings, **fields)
 
 
-@dataclass(frozen=True)
-class _Document:
-    """A YAML file with the lines on which its values stand."""
-
-    path: Path
-    content: dict[str, Any]
-    marked: Any
-
-    @staticmethod
-    def read(path: str | os.PathLike[str]) -> _Document:
-        from ruamel.yaml import YAML
-        from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-        path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError as error:
-            raise FileError(f"there is no file `{path}`") from error
-        except OSError as error:
-            raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"{path}: byte {error.start} is no UTF-8 text") from error
-        try:
-            marked = YAML(typ="rt").load(text)
-        except MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else 1
-            problem = str(error.problem or "it cannot be parsed").splitlines()[0]
-            raise ConfigError(f"{path}, line {line}: this is no YAML: {problem}") from error
-        except YAMLError as error:
-            raise ConfigError(f"{path}: this is no YAML: {str(error).splitlines()[0]}") from error
-        if not isinstance(marked, dict):
-            raise ConfigError(f"{path}: expected fields such as `ranks: 16`, one on a line")
-        return _Document(path, _plain(marked), marked)
-
-    def error(self, place: Place, problem: str) -> ConfigError:
-        """The error for a value, with file, line and field."""
-        field = ".".join(str(key) for key in place)
-        return ConfigError(f"{self.path}, line {self._line(place)}, {field}: {problem}")
-
-    def explain(self, error: ValidationError, fields: list[str]) -> ConfigError:
-        """The first error that pydantic found, with file, line and field."""
-        first = error.errors()[0]
-        place: Place = first["loc"]
-        if first["type"] == "extra_forbidden":
-            return self.error(
-                place, f"there is no such field{registry.nearest(str(place[0]), fields)}"
-            )
-        if first["type"] == "missing":
-            return ConfigError(f"{self.path}: the field `{place[0]}` is missing")
-        if first["type"] in _EXPECTED:
-            return self.error(place, f"`{first['input']}` is no {_EXPECTED[first['type']]}")
-        problem = first["msg"].removeprefix("Value error, ")
-        return self.error(place, problem[0].lower() + problem[1:])
-
-    def _line(self, place: Place) -> int:
-        """The line of a value, or of the nearest thing around it that the file has."""
-        node: Any = self.marked
-        line = 1
-        for key in place:
-            try:
-                places = node.lc
-                position = places.item(key) if isinstance(node, list) else places.key(key)
-                node = node[key]
-            except (AttributeError, KeyError, IndexError, TypeError):
-                break
-            line = position[0] + 1
-        return line
-
-
-# What pydantic misses, in the words of this file.
-_EXPECTED = {
-    "string_type": "text",
-    "int_type": "whole number",
-    "int_from_float": "whole number",
-    "int_parsing": "whole number",
-    "list_type": "list",
-    "dict_type": "set of fields",
-}
-
-
 def _is_whole(value: object) -> TypeGuard[int]:
     """Whether a value is a whole number, of Python or of NumPy; a truth value is none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _plain(node: Any) -> Any:
-    """The same values as plain Python ones, for messages and for pydantic."""
-    if isinstance(node, Mapping):
-        return {str(key): _plain(value) for key, value in node.items()}
-    if isinstance(node, list):
-        return [_plain(value) for value in node]
-    for kind in (bool, int, float, str):
-        if isinstance(node, kind):
-            return kind(node)
-    return node
-
-
-def _fabric(document: _Document, fields: dict[str, Any], place: Place) -> Fabric:
+def _fabric(document: Document, fields: dict[str, Any], place: Place) -> Fabric:
     """The fabric that `family` or `preset` and options make."""
     names = [key for key in ("family", "preset") if key in fields]
     if len(names) != 1:
@@ -480,7 +383,7 @@ def _fabric(document: _Document, fields: dict[str, Any], place: Place) -> Fabric
         raise document.error((*place, wrong if wrong in options else name), str(error)) from error
 
 
-def _custom(document: _Document, fields: dict[str, Any], name: str, place: Place) -> Fabric:
+def _custom(document: Document, fields: dict[str, Any], name: str, place: Place) -> Fabric:
     """The fabric that ranks, switches and links make, here or in the file of a `graph`."""
     fields = {key: value for key, value in fields.items() if key != name}
     graph = fields.get("graph")
@@ -496,7 +399,7 @@ def _custom(document: _Document, fields: dict[str, Any], name: str, place: Place
         raise document.error(where, error.problem) from error
 
 
-def _checked(document: _Document, place: Place, make: Any) -> Any:
+def _checked(document: Document, place: Place, make: Any) -> Any:
     try:
         return make()
     except OpticollError as error:

@@ -35,7 +35,8 @@ from pathlib import Path
 from typing import Any
 
 from opticoll._core import UnitError, parse_time
-from opticoll.config import _Document, is_yaml
+from opticoll.config import is_yaml
+from opticoll.document import Document, read_text
 from opticoll.errors import ConfigError, FileError
 from opticoll.registry import nearest
 
@@ -82,7 +83,7 @@ def read(path: str | os.PathLike[str]) -> Profile:
 
 
 def _from_yaml(path: Path) -> Profile:
-    document = _Document.read(path)
+    document = Document.read(path)
     content = document.content
     for field in content:
         if field not in FIELDS:
@@ -111,14 +112,7 @@ def _from_yaml(path: Path) -> Profile:
 
 
 def _from_csv(path: Path) -> list[Layer]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise FileError(f"there is no file `{path}`") from error
-    except OSError as error:
-        raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: byte {error.start} is no UTF-8 text") from error
+    text = read_text(path, "utf-8-sig")  # Spreadsheets put a mark first.
     rows = csv.reader(text.splitlines())
     heading = [cell.strip() for cell in next(rows, [])]
     if sorted(heading) != sorted(COLUMNS):

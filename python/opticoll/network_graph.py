@@ -26,7 +26,8 @@ from xml.etree import ElementTree
 
 from opticoll import registry
 from opticoll._core import Fabric, FabricError
-from opticoll.errors import ConfigError, FileError
+from opticoll.document import read_text
+from opticoll.errors import ConfigError
 
 __all__ = ["MisplacedError", "from_fields", "from_graphml", "from_node_link", "is_graph", "read"]
 
@@ -118,14 +119,7 @@ def read(path: str | os.PathLike[str]) -> Fabric:
         The file cannot be read.
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise FileError(f"there is no file `{path}`") from error
-    except OSError as error:
-        raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: byte {error.start} is no UTF-8 text") from error
+    text = read_text(path)
     try:
         if path.suffix == ".graphml":
             return from_graphml(text)

@@ -31,6 +31,12 @@ __all__ = ["train"]
 MOST = 2**40
 
 
+def _count(help_: str) -> Parameter:
+    return Parameter(
+        help=help_, converter=words.whole(least=1, most=MOST), allow_leading_hyphen=True
+    )
+
+
 @dataclass(frozen=True)
 class ComputeOptions:
     """What computes, and on what."""
@@ -39,14 +45,7 @@ class ComputeOptions:
         str | None,
         Parameter(help="Such as resnet50 or gpt:layers=12,width=768; see `list models`."),
     ] = None
-    batch: Annotated[
-        int | None,
-        Parameter(
-            help="Samples per device and iteration.",
-            converter=words.whole(least=1, most=MOST),
-            allow_leading_hyphen=True,
-        ),
-    ] = None
+    batch: Annotated[int | None, _count("Samples per device and iteration.")] = None
     device: Annotated[
         str | None,
         Parameter(help="What computes, such as a100:efficiency=0.4; see `list devices`."),
@@ -76,21 +75,10 @@ class ComputeOptions:
     overlap: Annotated[
         bool, Parameter(help="Send during the backward pass.", negative="--no-overlap")
     ] = True
-    epochs: Annotated[
-        int | None,
-        Parameter(
-            help="Say how long so many epochs take.",
-            converter=words.whole(least=1, most=MOST),
-            allow_leading_hyphen=True,
-        ),
-    ] = None
+    epochs: Annotated[int | None, _count("Say how long so many epochs take.")] = None
     samples: Annotated[
         int | None,
-        Parameter(
-            help="Samples of an epoch; those of ImageNet for networks for images if not given.",
-            converter=words.whole(least=1, most=MOST),
-            allow_leading_hyphen=True,
-        ),
+        _count("Samples of an epoch; those of ImageNet for networks for images if not given."),
     ] = None
 
 

@@ -17,6 +17,23 @@ class BarPanel:
     series: Mapping[str, Sequence[float | None]]
 
 
+def check_lengths(
+    panels: Sequence[tuple[str, Mapping[str, Sequence[float | None]]]],
+    places: Sequence[str],
+    values: str,
+    what: str,
+) -> None:
+    """Refuse no panels, no places, or a series that does not have one value per place."""
+    if not panels or not places:
+        raise PlotError(f"there is nothing to draw: no panels or no {what}")
+    for title, series in panels:
+        for name, found in series.items():
+            if len(found) != len(places):
+                raise PlotError(
+                    f"`{title}`, `{name}`: {len(found)} {values} for {len(places)} {what}"
+                )
+
+
 def grouped_bars(
     panels: Sequence[BarPanel],
     groups: Sequence[str],
@@ -40,14 +57,7 @@ def grouped_bars(
     from matplotlib.figure import Figure
 
     target = check_path(path)
-    if not panels or not groups:
-        raise PlotError("there is nothing to draw: no panels or no groups")
-    for panel in panels:
-        for name, values in panel.series.items():
-            if len(values) != len(groups):
-                raise PlotError(
-                    f"`{panel.title}`, `{name}`: {len(values)} values for {len(groups)} groups"
-                )
+    check_lengths([(panel.title, panel.series) for panel in panels], groups, "values", "groups")
     columns = min(len(panels), columns)
     lines = -(-len(panels) // columns)
     # Many small panels in place of few large ones.

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.grouped_bars import check_lengths
+from opticoll.plot.output import check_path, save
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,7 @@ def stacked_bars(
     from matplotlib.figure import Figure
 
     target = check_path(path)
-    if not panels or not bars:
-        raise PlotError("there is nothing to draw: no panels or no bars")
-    for panel in panels:
-        for name, lengths in panel.parts.items():
-            if len(lengths) != len(bars):
-                raise PlotError(
-                    f"`{panel.title}`, `{name}`: {len(lengths)} lengths for {len(bars)} bars"
-                )
+    check_lengths([(panel.title, panel.parts) for panel in panels], bars, "lengths", "bars")
     with style.applied():
         size = (4.6 * len(panels) + 1.8, 0.34 * len(bars) + 1.9)
         figure = Figure(figsize=size, layout="constrained")
