@@ -170,7 +170,7 @@ def verify(
     as_json: JsonOption = False,
 ) -> Answer:
     """Prove a plan: data, order, links and wavelengths, claims. Exit code 1 if it is violated."""
-    from opticoll.report import text
+    from opticoll.report import layout, text
     from opticoll.study.comparison import describe_violation
 
     with Waiting("verifying"):
@@ -192,7 +192,7 @@ def verify(
         return Answer(to_json(answer), code)
     head = (
         f"{made.algorithm}: {made.collective.kind} on {made.fabric.ranks} ranks, "
-        f"{text.plural(made.slots, 'slot')}, {text.plural(len(made), 'transfer')}"
+        f"{layout.plural(made.slots, 'slot')}, {layout.plural(len(made), 'transfer')}"
     )
     lines = [
         head,
@@ -227,6 +227,7 @@ def simulate(
     """Say how long a plan takes: in all, on its critical path, per step, link, rank or in time."""
     from opticoll._core import format_size
     from opticoll.registry import canonical
+    from opticoll.report import outcome as outcome_text
     from opticoll.report import text, values
     from opticoll.study.comparison import measure
 
@@ -258,9 +259,9 @@ def simulate(
         notes.append("warning: the plan is violated (see `opticoll verify`); its time means little")
     if as_json:
         return Answer(to_json(values.outcome_values(made, row, outcome, per)), code, notes)
-    parts = [text.plan_summary(made, row, note), text.outcome_summary(made, outcome)]
+    parts = [text.plan_summary(made, row, note), outcome_text.outcome_summary(made, outcome)]
     if per is not None:
-        parts.append(text.outcome_table(made, outcome, per))
+        parts.append(outcome_text.outcome_table(made, outcome, per))
     return Answer("\n\n".join(parts), code, notes)
 
 
@@ -343,7 +344,7 @@ def show(
     as_json: JsonOption = False,
 ) -> Answer:
     """Show a plan: a slot's lightpaths or messages as text, or a picture with --output."""
-    from opticoll.report import text, values
+    from opticoll.report import layout, text, values
 
     if view == "space_time" and slot is not None:
         raise errors.UsageError("--slot: the view space_time shows all slots; leave --slot out")
@@ -363,7 +364,7 @@ def show(
             )
         if slot is not None and not 0 <= slot < made.slots:
             raise errors.UsageError(
-                f"there is no slot {slot}: the plan has {text.plural(made.slots, 'slot')}, from 0"
+                f"there is no slot {slot}: the plan has {layout.plural(made.slots, 'slot')}, from 0"
             )
         if output is not None:
             draw_plan(made, shape, slot, size, output)

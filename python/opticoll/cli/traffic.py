@@ -100,7 +100,7 @@ def traffic(
     Lists of patterns, sizes, periods and routings make a case of each combination. With
     `--simulator burst`: the losses of a network that switches bursts of light.
     """
-    from opticoll.report import text
+    from opticoll.report.traffic import traffic_summary, traffic_table
     from opticoll.study import traffic as study
 
     if csv is not None:
@@ -149,7 +149,7 @@ def traffic(
             notes.append(f"wrote {csv}")
     if as_json:
         return Answer(to_json(rows[0] if len(rows) == 1 else rows), notes=notes)
-    shown = text.traffic_summary(rows[0]) if len(rows) == 1 else text.traffic_table(rows)
+    shown = traffic_summary(rows[0]) if len(rows) == 1 else traffic_table(rows)
     return Answer(shown, notes=notes)
 
 

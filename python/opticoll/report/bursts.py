@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from opticoll.report.text import align, human_time
+from opticoll.report.layout import align, human_time
 
 if TYPE_CHECKING:
     from opticoll.study.bursts import BurstRow, Details

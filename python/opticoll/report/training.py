@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opticoll._core import format_size
-from opticoll.report.text import align, human_time, plural
+from opticoll.report.layout import align, human_time, plural
 
 if TYPE_CHECKING:
     from opticoll.study.training import TrainingRow

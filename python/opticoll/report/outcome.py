@@ -1,0 +1,189 @@
+"""What a simulation found, as plain text: where the time goes, and tables of its parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opticoll.report.layout import align, human_time, labelled, plural
+from opticoll.report.link_use import link_use_rows
+
+if TYPE_CHECKING:
+    from opticoll._core import Outcome, Packets, Plan
+
+
+__all__ = ["outcome_summary", "outcome_table"]
+
+MOST_PATH = 8
+"""Transfers of a critical path printed for people."""
+
+
+def outcome_table(plan: Plan, outcome: Outcome, per: str) -> str:
+    """The outcome of a simulation step by step, link by link, rank by rank or over time."""
+    if per == "step":
+        columns = outcome.slots
+        rows = [
+            [
+                str(slot),
+                human_time(int(start)),
+                human_time(int(end)),
+                human_time(int(wait)),
+                str(up),
+            ]
+            for slot, (start, end, wait, up) in enumerate(
+                zip(
+                    columns["start_ps"],
+                    columns["end_ps"],
+                    columns["reconfiguration_ps"],
+                    columns["lightpaths"],
+                    strict=True,
+                )
+            )
+        ]
+        heading = ["slot", "start", "end", "reconfiguration", "lightpaths"]
+        if outcome.start is not None:
+            heading = ["step", "start", "end", "messages"]
+            rows = [[*row[:3], row[4]] for row in rows]
+    elif per == "time":
+        rows = [
+            [
+                human_time(row["start_ps"]),
+                human_time(row["end_ps"]),
+                row["link"],
+                f"{row['bytes']:.0f}",
+                f"{row['bits_per_second'] / 1e9:.6g}",
+            ]
+            for row in link_use_rows(plan, outcome)
+        ]
+        return align(rows, ["from", "to", "link", "bytes", "Gb/s"], right=(0, 1, 3, 4))
+    elif per == "link" and outcome.start is not None:
+        columns = outcome.links
+        rows = [
+            [name, human_time(int(busy)), str(sent), f"{share:.1%}"]
+            for name, busy, sent, share in zip(
+                plan.fabric.link_names,
+                columns["busy_ps"],
+                columns["bytes"],
+                columns["utilisation"],
+                strict=True,
+            )
+        ]
+        return align(rows, ["link", "busy", "bytes", "utilisation"], right=(1, 2, 3))
+    elif per == "link":
+        busy, sent = outcome.links["busy_ps"], outcome.links["bytes"]
+        rows = [
+            [f"{rank}", name, human_time(int(busy[way, rank])), str(sent[way, rank])]
+            for way, name in enumerate(("cw", "ccw"))
+            for rank in range(busy.shape[1])
+        ]
+        heading = ["from rank", "direction", "wavelengths busy", "bytes"]
+    else:
+        columns = outcome.ranks
+        rows = [
+            [str(rank), str(sent), str(received), human_time(int(finish))]
+            for rank, (sent, received, finish) in enumerate(
+                zip(
+                    columns["sent_bytes"],
+                    columns["received_bytes"],
+                    columns["finish_ps"],
+                    strict=True,
+                )
+            )
+        ]
+        heading = ["rank", "bytes sent", "bytes received", "finished"]
+    return align(rows, heading, right=range(len(heading)))
+
+
+def outcome_summary(plan: Plan, outcome: Outcome) -> str:
+    """Where the time of a simulation goes."""
+    if outcome.simulator == "closed_form":
+        return "A formula gives the total only; `--simulator circuit` says where the time goes."
+    path = outcome.critical_path
+    facts = [
+        ["reconfigurations", f"{outcome.reconfigurations} of {plural(plan.slots, 'slot')} waited"],
+        ["utilisation", f"{outcome.utilisation:.1%} of link-wavelength-slots carry light"],
+        ["critical path", plural(len(path), "transfer")],
+    ]
+    if outcome.start is not None:
+        facts = [*_flow_facts(plan, outcome), facts[2]]
+    if outcome.packets is not None:
+        facts = [*_flow_facts(plan, outcome), *_packet_facts(outcome.packets)]
+    if outcome.tuned is not None:
+        facts = [*_tuned_facts(outcome, outcome.tuned), facts[2]]
+    lines = [align(facts)]
+    if path:
+        links = outcome.path_bottlenecks
+        bounding = dict(zip((transfer for transfer, *_ in path), links, strict=False))
+        shown = path if len(path) <= MOST_PATH else [*path[: MOST_PATH - 1], path[-1]]
+        rows = [
+            [
+                f"  transfer {transfer}",
+                "{} > {}".format(*plan.ends(transfer)),
+                f"from {human_time(start)}",
+                f"to {human_time(end)}",
+                *([] if outcome.start is None else [_bounded(plan, bounding[transfer])]),
+            ]
+            for transfer, start, end in shown
+        ]
+        lines.append(align(rows))
+        if len(path) > MOST_PATH:
+            lines.append(f"  (the first and the last of {len(path)}; all of them with --json)")
+    return "\n".join(lines)
+
+
+def _tuned_facts(outcome: Outcome, tuned: dict[str, Any]) -> list[list[str]]:
+    """What tuning and control cost on a grid of tunable circuits."""
+    facts = [
+        ["lasers tuned", f"{outcome.reconfigurations} times in all"],
+        ["utilisation", f"{outcome.utilisation:.1%} of the time transmitters send"],
+        ["slow switches", f"{human_time(tuned['slow_switch_ps'])} once, not part of the time"],
+    ]
+    messages = tuned["messages"]
+    if len(messages):
+        spent = ("transmission", "tuning", "control", "latency", "waiting")
+        times = [f"{what} {human_time(tuned[f'path_{what}_ps'])}" for what in spent]
+        facts += [
+            ["control", f"{int(messages.sum())} messages, {int(messages.max())} of a rank at most"],
+            ["time goes to", ", ".join(times)],
+        ]
+    return facts
+
+
+def _flow_facts(plan: Plan, outcome: Outcome) -> list[list[str]]:
+    """What a simulation of flows says in all, and every setting that is not plain."""
+    loaded = outcome.most_loaded_link
+    facts = [["utilisation", f"{outcome.utilisation:.1%} of the capacity of all links"]]
+    if loaded is not None:
+        share = outcome.links["utilisation"][loaded]
+        facts.append(["most loaded link", f"{plan.fabric.link_name(loaded)}, {share:.1%} in use"])
+    settings = [f"{name} {value} (plain: {plain})" for name, value, plain in outcome.settings]
+    return [*facts, *labelled("settings", settings or ["plain"])]
+
+
+def _packet_facts(packets: Packets) -> list[list[str]]:
+    """What packets say beyond times of steps, links and ranks."""
+    message, chunk, counts = packets.message_latency, packets.chunk_latency, packets.counts
+    percentiles = message["percentiles_ps"]
+    ways = f"{counts['minimal_chunks']} chunks minimal, {counts['detoured_chunks']} by way of "
+    stalls = [f"{name} {human_time(one['stall_ps'])}" for name, one in packets.classes.items()]
+    facts = [
+        [
+            "message latency",
+            f"mean {human_time(message['mean_ps'])}, 99 % {human_time(percentiles['99'])}, "
+            f"max {human_time(message['max_ps'])}; {message['count']} messages",
+        ],
+        [
+            "chunk latency",
+            f"mean {human_time(chunk['mean_ps'])}, max {human_time(chunk['max_ps'])}",
+        ],
+        ["ways", f"{ways}another group; {packets.mean_hops:.3f} routers a chunk"],
+        ["stalls", f"{', '.join(stalls)}, summed over channels"],
+    ]
+    background = packets.background_latency
+    if background["count"]:
+        mean = human_time(background["mean_ps"])
+        facts.append(["background", f"{background['count']} messages, mean latency {mean}"])
+    return facts
+
+
+def _bounded(plan: Plan, link: int | None) -> str:
+    return "" if link is None else f"bounded by {plan.fabric.link_name(link)}"
