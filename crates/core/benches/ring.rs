@@ -54,7 +54,7 @@ fn planned(ranks: u32, algorithm: &str) -> AnyPlan {
     let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
     let size = "4MiB".parse().unwrap();
     let spec = algorithm.parse().unwrap();
-    planner::plan(&spec, &fabric, collective, size, Policy::EveryStep)
+    planner::plan(&spec, &fabric, collective, size, &Policy::EveryStep.into())
         .unwrap()
         .plan
 }

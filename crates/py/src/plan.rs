@@ -525,14 +525,7 @@ pub(crate) fn plan_collective(
                 )));
             }
             let size = Bytes::new(size_bytes.unwrap_or(DEFAULT_SIZE));
-            let planned = if fabric.fabric.ring().is_some() {
-                let policy = method.policy.unwrap_or(simulate::Policy::ALL[0]);
-                planner::plan(&spec, &fabric.fabric, collective, size, policy)
-            } else if fabric.fabric.wss_grid().is_some() {
-                planner::tunable::plan(&spec, &fabric.fabric, collective, size, &method)
-            } else {
-                planner::electrical::plan(&spec, &fabric.fabric, collective, size, &method)
-            };
+            let planned = planner::plan(&spec, &fabric.fabric, collective, size, &method);
             return planned
                 .map(Plan::from_planned)
                 .map_err(IntoPyErr::into_py_err);

@@ -1,9 +1,7 @@
 //! What the planner makes by name: `relay_tree` and `auto`, beside the named algorithms.
 
 use super::auto::{self, Aim, Candidate};
-use super::{
-    PlannerError, candidates, capability, electrical, multicast, named, relay_tree, tunable,
-};
+use super::{PlannerError, candidates, capability, multicast, named, relay_tree, simulated};
 use crate::algorithm;
 use crate::bound::{self, time::TimeBound};
 use crate::collective::{Collective, CollectiveKind};
@@ -176,8 +174,8 @@ pub fn find(kind: CollectiveKind, name: &str) -> Option<&'static Record> {
 }
 
 /// Makes the plan that `spec` names, by a record of [`RECORDS`] or else by a named algorithm with the
-/// default routes and wavelengths. On an electrical fabric, where the policy does not matter, as
-/// [`electrical::plan`] with the plain model of flows.
+/// default routes and wavelengths, for a size and a way to time it. Of the method a ring minds the policy
+/// alone.
 ///
 /// # Errors
 /// An unknown name or option, a collective that it does not carry out, or no plan that fits.
@@ -186,18 +184,12 @@ pub fn plan(
     fabric: &Fabric,
     collective: Collective,
     size: Bytes,
-    policy: simulate::Policy,
+    method: &simulate::Method,
 ) -> Result<Planned, PlannerError> {
-    if fabric.wss_grid().is_some() {
-        let method = simulate::Method {
-            policy: Some(policy),
-            ..simulate::Method::default()
-        };
-        return tunable::plan(spec, fabric, collective, size, &method);
-    }
     let Some(ring) = fabric.ring() else {
-        return electrical::plan(spec, fabric, collective, size, &simulate::Method::default());
+        return simulated::plan(spec, fabric, collective, size, method);
     };
+    let policy = method.policy.unwrap_or(simulate::Policy::ALL[0]);
     capability::connected(ring)?;
     let Some(record) = find(collective.kind(), spec.name()) else {
         return Ok(Planned {
@@ -335,7 +327,7 @@ fn named_plans(
         let spec: Spec = spec.parse()?;
         let record = algorithm::find(collective.kind(), spec.name())?;
         if (record.accepts)(ring.ranks).is_err()
-            || lightpaths(record, ring.ranks) > aim.most_transfers
+            || transfers(record, ring.ranks) > aim.most_transfers
         {
             continue;
         }
@@ -350,13 +342,13 @@ fn named_plans(
     }
 }
 
-/// About how many lightpaths a named algorithm takes, so as not to make a plan in vain.
-pub(super) fn lightpaths(record: &algorithm::Record, count: u32) -> u64 {
+/// About how many transfers a named algorithm takes, so as not to make a plan in vain.
+pub(super) fn transfers(record: &algorithm::Record, count: u32) -> u64 {
     let ranks = u64::from(count);
     match (record.collective, record.name) {
         (CollectiveKind::AllToAll, "bruck") => ranks.pow(2) * u64::from(count.ilog2()) / 2,
         (CollectiveKind::AllToAll | CollectiveKind::ReduceScatter, _)
-        | (_, "ring" | "tar" | "scatter_all_gather") => ranks.pow(2),
+        | (_, "ring" | "direct" | "tar" | "scatter_all_gather") => ranks.pow(2),
         _ => ranks,
     }
 }

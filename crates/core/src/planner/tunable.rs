@@ -1,133 +1,14 @@
-//! Plans on grids of tunable circuits: those of the named algorithms; `auto`, the fastest of them; and
-//! what becomes of a plan when something fails.
-//!
-//! `auto` simulates every algorithm of the collective that runs on so many ranks and whose circuits the
-//! wavelength plan and the lasers have, with its default options, and takes the fastest. Those of very many
-//! transfers are left out where others remain.
+//! What becomes of a plan on a grid of tunable circuits when something fails.
 
-use super::auto::Candidate;
-use super::request::{DEFAULT_TRANSFERS, Planned, find};
 use super::{PlannerError, named};
-use crate::algorithm::{self, AlgorithmError};
 use crate::collective::Collective;
 use crate::fabric::wss_grid::WavelengthPlan;
 use crate::fabric::{Fabric, WssGrid};
-use crate::plan::{AnyPlan, Plan};
+use crate::plan::Plan;
 use crate::simulate::{self, Method};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time};
 use crate::verify::{Violation, verify};
-
-/// Makes the plan that `spec` names: `auto`, for a size and a way to time it, or a named algorithm.
-///
-/// # Errors
-/// An unknown name or option, a planner for rings, ranks that nothing joins, too few wavelengths.
-pub fn plan(
-    spec: &Spec,
-    fabric: &Fabric,
-    collective: Collective,
-    size: Bytes,
-    method: &Method,
-) -> Result<Planned, PlannerError> {
-    let planner = find(collective.kind(), spec.name()).map(|record| record.name);
-    let mut planned = if planner == Some("auto") {
-        spec.only(&["transfers"])?;
-        let most = spec.count("transfers", 1, u32::MAX)?;
-        let most = most.unwrap_or(DEFAULT_TRANSFERS) as usize;
-        fastest(fabric, collective, size, method, most)?
-    } else {
-        if let (Some(planner), Err(_)) = (planner, algorithm::find(collective.kind(), spec.name()))
-        {
-            fabric.needed_ring(planner)?;
-        }
-        Planned {
-            plan: AnyPlan::Full(named::plan(spec, fabric, collective)?),
-            candidates: Vec::new(),
-            reasons: Vec::new(),
-        }
-    };
-    planned.plan.kept_mut().size = Some(size);
-    Ok(planned)
-}
-
-/// Beyond so many transfers an algorithm is simulated only where there is none with fewer.
-const MANY: usize = 1 << 18;
-
-/// The fastest of the named algorithms, the first of equals.
-fn fastest(
-    fabric: &Fabric,
-    collective: Collective,
-    size: Bytes,
-    method: &Method,
-    most: usize,
-) -> Result<Planned, PlannerError> {
-    let mut specs: Vec<(usize, Spec)> = Vec::new();
-    for record in algorithm::records_for(fabric) {
-        if record.collective != collective.kind() || (record.accepts)(fabric.ranks()).is_err() {
-            continue;
-        }
-        let spec = Spec::new(record.name);
-        match algorithm::build(&spec, collective, fabric) {
-            Ok(schedule) => specs.push((schedule.len(), spec)),
-            Err(AlgorithmError::NotARing(_) | AlgorithmError::TooLarge { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let fewest = specs.iter().map(|(transfers, _)| *transfers).min();
-    let most = most.min(MANY.max(fewest.unwrap_or(0)));
-    specs.retain(|(transfers, _)| *transfers <= most);
-    let (mut found, mut refused) = (None::<(Time, Plan)>, None);
-    let mut candidates = Vec::new();
-    for (_, spec) in specs {
-        let plan = match named::plan(&spec, fabric, collective) {
-            Err(PlannerError::Grid(error)) => {
-                refused = Some(error);
-                continue;
-            }
-            plan => plan?,
-        };
-        let time = simulate::run(&plan, size, method)?.time;
-        candidates.push(Candidate {
-            name: plan.algorithm.clone(),
-            slots: plan.slots().into(),
-            time,
-            made: true,
-        });
-        if found.as_ref().is_none_or(|(least, _)| time < *least) {
-            found = Some((time, plan));
-        }
-    }
-    candidates.sort_by_key(|candidate| candidate.time);
-    match (found, refused) {
-        (Some((_, plan)), _) => Ok(Planned {
-            reasons: reasons(&candidates),
-            plan: AnyPlan::Full(plan),
-            candidates,
-        }),
-        (None, Some(error)) => Err(error.into()),
-        (None, None) => Err(PlannerError::NothingFits { most: most as u64 }),
-    }
-}
-
-fn reasons(candidates: &[Candidate]) -> Vec<String> {
-    let Some((best, others)) = candidates.split_first() else {
-        return Vec::new();
-    };
-    let mut reasons = vec![format!(
-        "{} takes {} in {} slots, the least of {} algorithms simulated",
-        best.name,
-        best.time,
-        best.slots,
-        candidates.len()
-    )];
-    if let Some(next) = others.first() {
-        reasons.push(format!(
-            "next is {} with {} slots and {} (simulated)",
-            next.name, next.slots, next.time
-        ));
-    }
-    reasons
-}
 
 /// A plan anew on what is left of its grid.
 pub struct Replanned {

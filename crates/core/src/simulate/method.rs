@@ -32,6 +32,16 @@ pub struct Method {
     pub packet: packet::Settings,
 }
 
+impl From<Policy> for Method {
+    /// The method of light with a policy.
+    fn from(policy: Policy) -> Method {
+        Method {
+            policy: Some(policy),
+            ..Method::default()
+        }
+    }
+}
+
 /// The declaration of a setting.
 #[derive(Clone, Copy)]
 pub struct SettingRecord {

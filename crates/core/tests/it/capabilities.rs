@@ -56,7 +56,7 @@ fn planned(
     let fabric = fabric(options);
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let (size, spec) = ("1MiB".parse().unwrap(), algorithm.parse().unwrap());
-    let plan = planner::plan(&spec, &fabric, collective, size, policy)?
+    let plan = planner::plan(&spec, &fabric, collective, size, &policy.into())?
         .plan
         .unfold();
     proved(&plan);

@@ -5,7 +5,7 @@ use opticoll::bound::electrical as electrical_bound;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::{Plan, fold, text};
-use opticoll::planner::{self, electrical};
+use opticoll::planner;
 use opticoll::simulate::fluid::{Options, StartRule, Weights};
 use opticoll::simulate::{self, Method, Policy};
 use opticoll::spec::Spec;
@@ -29,7 +29,7 @@ pub(crate) fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> 
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let spec = algorithm.parse().unwrap();
     let method = Method::default();
-    let planned = electrical::plan(&spec, fabric, collective, Bytes::new(4 << 20), &method);
+    let planned = planner::plan(&spec, fabric, collective, Bytes::new(4 << 20), &method);
     let plan = planned.unwrap_or_else(|error| panic!("{algorithm} on {fabric}: {error}"));
     let plan = plan.plan.unfold();
     let violations = verify(&plan);
@@ -277,7 +277,7 @@ fn auto_takes_the_fastest_of_the_named_algorithms() {
         let collective = Collective::new(CollectiveKind::AllReduce, 16).unwrap();
         let size = Bytes::new(size);
         let auto = Spec::new("auto");
-        let planned = planner::plan(&auto, &fabric, collective, size, Policy::EveryStep).unwrap();
+        let planned = planner::plan(&auto, &fabric, collective, size, &Method::default()).unwrap();
         let plan = planned.plan.unfold();
         assert_eq!(verify(&plan), []);
         assert_eq!(plan.algorithm, fastest, "{:?}", planned.candidates);
@@ -420,7 +420,7 @@ fn what_does_not_fit_the_fabric_is_refused_with_a_hint() {
     ] {
         let spec = algorithm.parse().unwrap();
         let method = Method::default();
-        let error = electrical::plan(&spec, &fabric, collective, Bytes::new(1), &method);
+        let error = planner::plan(&spec, &fabric, collective, Bytes::new(1), &method);
         let error = error.err().unwrap().to_string();
         assert!(error.contains(hint), "{error}");
     }

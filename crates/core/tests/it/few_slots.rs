@@ -22,7 +22,13 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
     let kind = collective.kind();
     let at = format!("{kind} {spec} on {fabric}, {size}, {policy:?}");
     let size = size.parse().unwrap();
-    let planned = planner::plan(&spec.parse().unwrap(), fabric, collective, size, policy);
+    let planned = planner::plan(
+        &spec.parse().unwrap(),
+        fabric,
+        collective,
+        size,
+        &policy.into(),
+    );
     let plan = planned.unwrap_or_else(|error| panic!("{at}: {error}")).plan;
     let violations = verify(&plan);
     assert!(
@@ -442,7 +448,7 @@ fn what_does_not_fit_is_refused_with_the_reason() {
     ] {
         let collective = Collective::new(kind, 16).unwrap();
         let (spec, size) = (spec.parse().unwrap(), "1MiB".parse().unwrap());
-        let refused = planner::plan(&spec, &fabric, collective, size, Policy::EveryStep);
+        let refused = planner::plan(&spec, &fabric, collective, size, &Policy::EveryStep.into());
         let error = refused
             .err()
             .map_or_else(String::new, |error| error.to_string());
@@ -451,6 +457,12 @@ fn what_does_not_fit_is_refused_with_the_reason() {
     let collective = Collective::new(CollectiveKind::AllToAll, 128).unwrap();
     let spec = "exchange:radices=128,stripes=4096".parse().unwrap();
     let size = "1MiB".parse().unwrap();
-    let refused = planner::plan(&spec, &on(128, 4), collective, size, Policy::EveryStep);
+    let refused = planner::plan(
+        &spec,
+        &on(128, 4),
+        collective,
+        size,
+        &Policy::EveryStep.into(),
+    );
     assert!(matches!(refused, Err(PlannerError::TooLarge { .. })));
 }

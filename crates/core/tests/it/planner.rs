@@ -303,7 +303,7 @@ fn by_name(kind: CollectiveKind, spec: &str, fabric: &str, size: &str, policy: P
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let spec = spec.parse().unwrap();
     let size = size.parse().unwrap();
-    let planned = planner::plan(&spec, &fabric, collective, size, policy).unwrap();
+    let planned = planner::plan(&spec, &fabric, collective, size, &policy.into()).unwrap();
     assert_eq!(verify(&planned.plan), [], "{kind} {fabric}");
     planned.plan.unfold()
 }
@@ -395,7 +395,7 @@ fn the_planner_is_asked_by_name() {
     ] {
         let collective = Collective::new(kind, 16).unwrap();
         let (spec, size) = (spec.parse().unwrap(), "1MiB".parse().unwrap());
-        let refused = planner::plan(&spec, &fabric, collective, size, Policy::EveryStep);
+        let refused = planner::plan(&spec, &fabric, collective, size, &Policy::EveryStep.into());
         let error = refused.err().unwrap().to_string();
         assert!(error.contains(hint), "{error}");
     }

@@ -2,7 +2,7 @@
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, Plane};
-use opticoll::planner::{PlannerError, tunable};
+use opticoll::planner::{self, PlannerError, tunable};
 use opticoll::simulate::control::{Task, simulate, tasks};
 use opticoll::simulate::{Method, SimulationError};
 use opticoll::units::{Bytes, Time};
@@ -80,7 +80,7 @@ fn auto_takes_both_planes_where_the_vector_is_long() {
         let auto = "auto".parse().unwrap();
         for bytes in [1000, 100_000_000] {
             let method = Method::default();
-            let planned = tunable::plan(&auto, &fabric, collective, Bytes::new(bytes), &method);
+            let planned = planner::plan(&auto, &fabric, collective, Bytes::new(bytes), &method);
             let planned = planned.unwrap_or_else(|error| panic!("{kind}: {error}"));
             assert_eq!(verify::verify(&planned.plan), [], "{kind}");
             assert!(
@@ -99,7 +99,7 @@ fn what_needs_a_ring_of_light_is_refused() {
     let collective = Collective::new(CollectiveKind::AllGather, 4).unwrap();
     for name in ["relay_tree", "optree", "grouped"] {
         let spec = name.parse().unwrap();
-        let refused = tunable::plan(
+        let refused = planner::plan(
             &spec,
             &fabric,
             collective,
