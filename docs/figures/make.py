@@ -1,7 +1,11 @@
 """Makes the figures of the documentation: `make figures`.
 
 Curves over sizes and ranks need many large plans; they are computed with `--anew` and kept in
-`times.csv` and `steps.csv`, from which the figures are otherwise drawn.
+`times.csv` and `steps.csv`, from which the figures are otherwise drawn. Figures of studies that
+`opticoll reproduce` draws are drawn with `--anew` only.
+
+Those of dragonfly.md and validation.md belong to the scripts that fill these pages,
+`validation/dragonfly_page.py` and `validation/simgrid.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import commands
 import drawings
 
 import opticoll
@@ -108,6 +113,9 @@ def main() -> int:
         write_csv(compute_times(say), TIMES)
     for name, draw in drawings.all_figures(rows_of(TIMES), rows_of(STEPS)).items():
         draw(arguments.output / f"{name}.{arguments.suffix}")
+    commands.draw(arguments.output, arguments.suffix, say)
+    if arguments.anew:
+        commands.reproduce(arguments.output, arguments.suffix, say)
     return 0
 
 

@@ -1,0 +1,62 @@
+"""The figures that a command of opticoll draws, beside the pages that print the command."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["COMMANDS", "STUDIES", "draw", "reproduce"]
+
+COMMANDS = {
+    "all_gather": "compare all_gather --fabric optree_paper --size 4MiB --plot",
+    "fat_tree_all_reduce": (
+        "compare all_reduce "
+        "--fabric fat_tree:down=16x8x8,up=1x8x8,links=1x1x1,rate=12.5GB/s,latency=500ns "
+        "--algorithms ring,recursive_doubling,halving_doubling --sizes 1KiB..1GiB --plot"
+    ),
+    "torus_load": (
+        "show all_reduce --fabric torus:dims=6x5 --algorithm recursive_doubling --output"
+    ),
+    "fat_tree_messages": (
+        "show all_reduce --fabric fat_tree:down=4x4,up=1x2,latency=1us "
+        "--algorithm halving_doubling --size 1MiB --view space_time --output"
+    ),
+}
+"""Commands by the figure whose path follows them: some half a minute in all."""
+
+STUDIES = {
+    "wrht": {"electrical": "wrht_electrical"},
+    "oddl": {
+        "timeline": "oddl_timeline",
+        "four_nodes": "oddl_four_nodes",
+        "iteration": "oddl_iteration",
+        "scaling": "oddl_scaling",
+    },
+}
+"""Figures by the study that draws them and its name for them: some minutes each."""
+
+
+def draw(folder: Path, suffix: str, say: Callable[[str], None]) -> None:
+    """Run the commands."""
+    for figure, command in COMMANDS.items():
+        _run([*shlex.split(command), str(folder / f"{figure}.{suffix}")], say)
+
+
+def reproduce(folder: Path, suffix: str, say: Callable[[str], None]) -> None:
+    """Run the studies in full and take the figures that the pages show."""
+    for study, figures in STUDIES.items():
+        with tempfile.TemporaryDirectory() as name:
+            _run(["reproduce", study, "--output", name], say)
+            for drawn, figure in figures.items():
+                source = Path(name) / f"{drawn}.{suffix}"
+                (folder / f"{figure}.{suffix}").write_bytes(source.read_bytes())
+
+
+def _run(words: list[str], say: Callable[[str], None]) -> None:
+    say(f"opticoll {shlex.join(words)}")
+    line = [sys.executable, "-m", "opticoll", *words]
+    subprocess.run(line, stdout=subprocess.DEVNULL, check=True)

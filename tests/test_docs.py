@@ -1,0 +1,52 @@
+"""Pages of the documentation and their figures."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FIGURES = ROOT / "docs" / "figures"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def shown() -> Iterator[tuple[Path, Path]]:
+    """Each picture of a page: the page and the picture's file."""
+    for page in PAGES:
+        for target in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+            yield page, (page.parent / target).resolve()
+
+
+def test_every_picture_of_a_page_exists_and_every_picture_kept_is_on_a_page() -> None:
+    pictures = {picture for _, picture in shown()}
+    assert {picture for picture in pictures if not picture.is_file()} == set()
+    assert set(FIGURES.glob("*.svg")) - pictures == set()
+
+
+@pytest.fixture
+def makers(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The commands that draw figures, by figure."""
+    monkeypatch.syspath_prepend(FIGURES)
+    monkeypatch.delitem(sys.modules, "commands", raising=False)
+    commands = __import__("commands")
+    return dict(commands.COMMANDS)
+
+
+def test_pages_print_the_command_that_draws_their_figure(makers: dict[str, str]) -> None:
+    for figure, command in makers.items():
+        pages = [page for page, picture in shown() if picture.stem == figure]
+        texts = [page.read_text(encoding="utf-8") for page in pages]
+        plain = [re.sub(r"\s*\\\n\s*|\s+", " ", text) for text in texts]
+        assert any(f"opticoll {command} " in text for text in plain), figure
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"(?<!!)\[[^]]*\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
