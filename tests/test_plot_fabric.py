@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.figure import Figure
 
 import opticoll
@@ -45,7 +45,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
         figure.canvas.draw()
         figures.append(figure)
 
-    for name in ("fabric", "messages"):
+    for name in ("fabric", "link_use", "messages"):
         monkeypatch.setattr(sys.modules[f"opticoll.plot.{name}"], "save", keep)
     return figures
 
@@ -205,3 +205,58 @@ def test_pictures_of_light_are_refused_for_flows_and_the_other_way_round(tmp_pat
     with pytest.raises(plot.PlotError, match="no slot 9"):
         plot.fabric(many, tmp_path / "x.svg", slot=9)
     assert not list(tmp_path.iterdir())
+
+
+def shares_of(figure: Figure) -> np.ndarray:
+    """Percent by link and bin in the lower panel."""
+    meshes = [one for axes in figure.axes for one in axes.collections if isinstance(one, QuadMesh)]
+    values = meshes[0].get_array()
+    assert values is not None
+    return np.asarray(values)
+
+
+def test_links_that_bound_a_plan_are_full_in_the_picture_and_none_is_over(
+    drawn: list[Figure],
+) -> None:
+    """A rank that only sends, then only receives: each of its links is full half of the time."""
+    plan = opticoll.plan("broadcast", "electrical_ring:ranks=3,rate=8Gb/s", "chain:segments=1")
+    assert plan.verify() == []
+    for bins in (2, 3, 4):
+        outcome = plan.simulate(1_000_000, link_bin=f"{2_000_000 // bins}ns")
+        assert outcome.time_ps == 2 * 10**9  # 1 MB over two links, one after the other, 1 GB/s
+        plot.link_use(plan, outcome, "unused.svg")
+        first, second = shares_of(drawn[-1])
+        filled = np.clip(bins / 2 - np.arange(len(first)), 0, 1) * 100
+        assert first == pytest.approx(filled, abs=1e-3)
+        assert second == pytest.approx(100 - filled, abs=1e-3)
+
+
+def test_the_busiest_links_are_drawn_under_their_names(drawn: list[Figure]) -> None:
+    plan = opticoll.plan("all_to_all", "torus:dims=5x5", "pairwise")
+    outcome = plan.simulate(1 << 20, link_bin="1us")
+    plot.link_use(plan, outcome, "unused.svg")
+    shares = shares_of(drawn[-1])
+    assert shares.shape[0] == 40
+    assert shares.max() <= 100 + 1e-6
+    labels = [label.get_text() for label in drawn[-1].axes[1].get_yticklabels()]
+    assert outcome.link_use is not None
+    total = outcome.link_use[1].sum(axis=1)
+    named = [plan.fabric.link_names.index(label) for label in labels]
+    assert min(total[named]) >= max(np.delete(total, named))
+
+
+def test_what_has_no_links_in_time_is_refused(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "use.svg"
+    plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    with pytest.raises(OpticollError, match="link_bin"):
+        plot.link_use(plan, plan.simulate(100), target)
+    shown = run("simulate", "all_gather", "--fabric", "optree_paper", "--plot", target)
+    assert shown.code == 2
+    assert "circuit" in shown.err
+    alone = run("simulate", "all_gather", "--fabric", "crossbar:ranks=1", "--plot", target)
+    assert alone.code == 2
+    assert "no link carried anything" in alone.err
+    assert not target.exists()
+    done = run("simulate", "all_gather", "--fabric", "crossbar:ranks=4", "--plot", target)
+    assert done.code == 0
+    assert target.read_text().startswith("<?xml")

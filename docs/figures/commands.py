@@ -25,6 +25,10 @@ COMMANDS = {
         "show all_reduce --fabric fat_tree:down=4x4,up=1x2,latency=1us "
         "--algorithm halving_doubling --size 1MiB --view space_time --output"
     ),
+    "fat_tree_use": (
+        "simulate all_reduce --fabric fat_tree:down=4x4,up=1x2,latency=1us "
+        "--algorithm halving_doubling --size 64MiB --plot"
+    ),
 }
 """Commands by the figure whose path follows them: some half a minute in all."""
 

@@ -62,6 +62,8 @@ class Fabric:
     def link_names(self) -> list[str]: ...  # of an electrical fabric, by the number of the link
     def link_name(self, link: int) -> str | None: ...
     @property
+    def link_rates(self) -> list[int]: ...  # bits per second
+    @property
     def link_ends(self) -> list[tuple[int, int]] | None:
         """From and to of each link, ranks first and then routers; None where they are not known."""
     @property

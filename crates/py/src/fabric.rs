@@ -159,6 +159,13 @@ impl Fabric {
         ((link as usize) < network.links().len()).then(|| network.link_name(link))
     }
 
+    /// Bits per second of each link of an electrical fabric.
+    #[getter]
+    fn link_rates(&self) -> Vec<u64> {
+        let links = self.fabric.network().map_or(&[][..], |one| one.links());
+        links.iter().map(|link| link.rate.bits_per_second()).collect()
+    }
+
     /// Source and destination of each link, ranks first and then routers; none where they are not known.
     #[getter]
     fn link_ends(&self) -> Option<Vec<(u32, u32)>> {

@@ -158,6 +158,32 @@ def watched(
     return plan.simulate(size_bytes, watch=watch, timeline=timeline, **settings)
 
 
+DRAWN_BINS = 200
+"""Bins of time in the picture of links where --link-bin is not given."""
+
+
+def drawn(made: Plan, size_bytes: int, settings: Settings, outcome: Outcome, plot: Path) -> Outcome:
+    """Draw an outcome of packets or flows; flows are simulated anew if they have no bins yet."""
+    from opticoll import plot as figures
+    from opticoll._core import format_size
+
+    title = f"{made.algorithm}: {made.collective.kind}, {format_size(size_bytes)}"
+    if outcome.packets is not None:
+        figures.packets(outcome.packets, made.fabric, plot, title)
+        return outcome
+    if outcome.simulator != "fluid":
+        raise errors.UsageError(
+            f"--plot: the figure shows flows or packets over time, not the simulator "
+            f"`{outcome.simulator}`; see `opticoll show --view space_time`"
+        )
+    if outcome.link_use is None:
+        bin_ps = max(1, -(-outcome.time_ps // DRAWN_BINS))
+        binned: Settings = {**settings, "link_bin": f"{bin_ps}ps"}
+        outcome = made.simulate(size_bytes, **binned)
+    figures.link_use(made, outcome, plot, title)
+    return outcome
+
+
 @app.command
 def verify(
     source: Source,
@@ -225,8 +251,6 @@ def simulate(
     as_json: JsonOption = False,
 ) -> Answer:
     """Say how long a plan takes: in all, on its critical path, per step, link, rank or in time."""
-    from opticoll._core import format_size
-    from opticoll.registry import canonical
     from opticoll.report import outcome as outcome_text
     from opticoll.report import text, values
     from opticoll.study.comparison import measure
@@ -237,21 +261,14 @@ def simulate(
         from opticoll.plot.output import check_path
 
         check_path(plot)
-        if canonical(settings.get("simulator") or "", ["packet"]) is None:
-            raise errors.UsageError(
-                "--plot: the figure shows packets; add --simulator packet, or see `opticoll show`"
-            )
     code, notes = 0, []
     with Waiting("simulating") as waiting:
         made, note = obtain(source, fabric, algorithm, wavelength, root)
         size_bytes = size_of(made, size)
         violations = made.verify()
         outcome = watched(waiting, made, size_bytes, settings, timeline=plot is not None)
-        if plot is not None and outcome.packets is not None:
-            from opticoll import plot as figures
-
-            title = f"{made.algorithm}: {made.collective.kind}, {format_size(size_bytes)}"
-            figures.packets(outcome.packets, made.fabric, plot, title)
+        if plot is not None:
+            outcome = drawn(made, size_bytes, settings, outcome, plot)
             notes.append(f"wrote {plot}")
     row = measure(made, violations, outcome, size_bytes, seed)
     if violations:

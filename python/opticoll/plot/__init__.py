@@ -14,6 +14,7 @@ from opticoll.plot.comparison import comparison
 from opticoll.plot.curves import Curve, Panel, curves
 from opticoll.plot.fabric import fabric
 from opticoll.plot.grouped_bars import BarPanel, grouped_bars
+from opticoll.plot.link_use import link_use
 from opticoll.plot.messages import messages
 from opticoll.plot.output import PlotError, formats
 from opticoll.plot.packets import latencies, packets
@@ -40,6 +41,7 @@ __all__ = [
     "grouped_bars",
     "iteration_timeline",
     "latencies",
+    "link_use",
     "losses",
     "messages",
     "one_loss",

@@ -1,0 +1,89 @@
+"""What the links of an electrical fabric carry over time, under the fluid simulator."""
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, check_path, save
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from opticoll._core import Outcome, Plan
+
+MOST_LINKS = 40
+TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"), (1, "ps"))
+
+
+def link_use(
+    plan: "Plan", outcome: "Outcome", path: str | os.PathLike[str], title: str = ""
+) -> None:
+    """Draw which share of its rate each link uses in each bin of time.
+
+    Above, the fullest link of each bin and the mean over all links that carry anything; below, the
+    40 links that carry most, in the order of the fabric. A bin that the end cuts counts as far as
+    it goes.
+
+    Raises PlotError where the outcome has no bins, or no link carried anything.
+    """
+    from matplotlib.figure import Figure
+
+    target = check_path(path)
+    if outcome.link_use is None:
+        raise PlotError("the outcome has no bins of time: simulate by flows, with `link_bin`")
+    bin_ps, carried = outcome.link_use
+    total = carried.sum(axis=1)
+    used = np.flatnonzero(total)
+    if len(used) == 0:
+        raise PlotError("there is nothing to draw: no link carried anything")
+    edges = np.minimum(np.arange(carried.shape[1] + 1) * bin_ps, outcome.time_ps)
+    capacity = np.outer(np.array(plan.fabric.link_rates)[used] / 8e12, np.diff(edges))
+    shares = np.divide(carried[used], capacity, out=np.zeros_like(capacity), where=capacity > 0)
+    busiest = np.sort(np.argsort(-total[used], kind="stable")[:MOST_LINKS])
+    with style.applied():
+        height = 3.2 + 0.15 * len(busiest)
+        figure = Figure(figsize=(10.0, height), layout="constrained")
+        _draw(figure, edges, shares, busiest, [plan.fabric.link_name(int(one)) for one in used])
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        save(figure, target)
+
+
+def _draw(
+    figure: "Figure",
+    edges: "NDArray[np.int64]",
+    shares: "NDArray[np.float64]",
+    busiest: "NDArray[np.int64]",
+    names: list[str | None],
+) -> None:
+    factor, unit = next((one for one in TIME_UNITS if edges[-1] >= one[0]), TIME_UNITS[-1])
+    times = edges / factor
+    rows = 0.15 * len(busiest) + 0.6
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.8, rows))
+    for values, label, colour in (
+        (shares.max(axis=0), "the fullest", style.COLOURS[1]),
+        (shares.mean(axis=0), f"mean of {len(names)} links in use", style.COLOURS[0]),
+    ):
+        above.stairs(100 * values, times, label=label, color=colour, baseline=None)
+    above.set_ylabel("Share of rate, %")
+    above.set_ylim(0, 105)
+    above.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+    image = below.pcolormesh(
+        times,
+        np.arange(len(busiest) + 1),
+        100 * shares[busiest],
+        cmap="viridis",
+        vmin=0,
+        vmax=100,
+        rasterized=True,  # as vectors, seams show and files are large
+    )
+    below.set_yticks(np.arange(len(busiest)) + 0.5, [names[one] for one in busiest], fontsize=7)
+    below.invert_yaxis()
+    below.grid(visible=False)
+    below.set_xlabel(f"Time, {unit}")
+    if len(busiest) < len(names):
+        below.set_title(f"The {len(busiest)} links that carry most, of {len(names)} in use")
+    figure.colorbar(image, ax=below, label="Share of rate, %", pad=0.01)
