@@ -163,7 +163,10 @@ impl Fabric {
     #[getter]
     fn link_rates(&self) -> Vec<u64> {
         let links = self.fabric.network().map_or(&[][..], |one| one.links());
-        links.iter().map(|link| link.rate.bits_per_second()).collect()
+        links
+            .iter()
+            .map(|link| link.rate.bits_per_second())
+            .collect()
     }
 
     /// Source and destination of each link, ranks first and then routers; none where they are not known.

@@ -46,8 +46,12 @@
 //!
 //! All other collectives are as fast as their bandwidth bound in one round, on a switch.
 //!
+//! **cut.** The same for parts of the ranks instead of single ones: `electrical/cuts.rs`.
+//!
 //! Where a cable gives each flow its whole rate, or nothing is known of where links lead, there is no
 //! bound. What a rank forwards for others only takes more time.
+
+mod cuts;
 
 use super::time::TimeBound;
 use crate::collective::{Collective, CollectiveKind};
@@ -117,8 +121,20 @@ pub fn best(
         assumption: "no rank sends or receives faster than its cables, or forwards what it has not \
                      received",
     };
-    let sharper = rounds.time > bandwidth.time;
-    Ok(Some(if sharper { rounds } else { bandwidth }))
+    let mut bounds = vec![bandwidth, rounds];
+    if collective.ranks() > 1 {
+        let latency = message(&cables.0, least_latency(&cables.1))?;
+        if let Some(time) = cuts::best(network, collective, size, latency)? {
+            bounds.push(TimeBound {
+                time,
+                name: "cut",
+                assumption: "what one part of the ranks needs of the others crosses the links between them",
+            });
+        }
+    }
+    Ok(bounds
+        .into_iter()
+        .reduce(|best, next| if next.time > best.time { next } else { best }))
 }
 
 /// What leads to each rank, and away from it.
@@ -166,7 +182,7 @@ fn bandwidth(
     }
     let (first, last) = (least_latency(outwards), least_latency(inwards));
     for rank in 0..ranks {
-        let (taken, sent) = bytes(collective, size, rank);
+        let (taken, sent) = bytes(collective, size, 1, rank == collective.root());
         let (to, from) = (&inwards[rank as usize], &outwards[rank as usize]);
         time = time.max(to.carry(taken, to.latency(first)?)?);
         time = time.max(from.carry(sent, from.latency(last)?)?);
@@ -237,23 +253,28 @@ fn exchange(cables: &[Cables], size: Bytes, latency: Time) -> Result<Time, UnitE
     Ok(meet.max(least).min(direct))
 }
 
-/// The bytes that a rank has to take in and to send.
-fn bytes(collective: &Collective, size: Bytes, rank: u32) -> (u128, u128) {
-    let others = u128::from(collective.ranks() - 1);
+/// The bytes that a part of the ranks, the root among them or not, has to take in and to send.
+fn bytes(collective: &Collective, size: Bytes, inside: u32, root: bool) -> (u128, u128) {
+    let (own, all) = (u128::from(inside), u128::from(collective.ranks()));
+    let others = all - own;
     let size = u128::from(size.get());
-    let part = size / (others + 1);
-    let root = collective.root() == rank;
+    let part = size / all;
+    if others == 0 {
+        return (0, 0);
+    }
     match collective.kind() {
-        CollectiveKind::AllGather => (others * size, size),
-        CollectiveKind::ReduceScatter => (part, others * part),
+        CollectiveKind::AllGather => (others * size, own * size),
+        CollectiveKind::ReduceScatter => (own * part, others * part),
         CollectiveKind::AllReduce => (size, size),
-        CollectiveKind::AllToAll => (others * part, others * part),
+        CollectiveKind::AllToAll => (own * others * part, own * others * part),
         CollectiveKind::Gather if root => (others * size, 0),
         CollectiveKind::Scatter if root => (0, others * size),
         CollectiveKind::Broadcast if root => (0, size),
         CollectiveKind::Reduce if root => (size, 0),
-        CollectiveKind::Gather | CollectiveKind::Reduce => (0, size),
-        CollectiveKind::Scatter | CollectiveKind::Broadcast => (size, 0),
+        CollectiveKind::Gather => (0, own * size),
+        CollectiveKind::Reduce => (0, size),
+        CollectiveKind::Scatter => (own * size, 0),
+        CollectiveKind::Broadcast => (size, 0),
         CollectiveKind::Barrier => (0, 0),
     }
 }

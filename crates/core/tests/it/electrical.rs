@@ -586,3 +586,78 @@ fn bounds_count_the_cables_of_each_rank_each_way() {
         assert_eq!(time.seconds() * 1e3, milliseconds, "{fabric}");
     }
 }
+
+/// Closed forms of what crosses a cut, in blocks of 1 MB over cables of 1 MB per ms; and plans that
+/// take no longer.
+#[test]
+fn cuts_bound_what_single_ranks_do_not() {
+    for (fabric, kind, algorithm, milliseconds) in [
+        // Four leaves of 4 ranks, 2 cables above each: 4 * 12 blocks must leave a leaf.
+        (
+            "fat_tree:down=4x4,up=1x2,rate=8Gb/s",
+            CollectiveKind::AllToAll,
+            "direct",
+            24.0,
+        ),
+        // Runs of 7 and 8 ranks of a ring, 7 * 8 blocks each way over two cables.
+        (
+            "electrical_ring:ranks=15,rate=8Gb/s",
+            CollectiveKind::AllToAll,
+            "direct",
+            28.0,
+        ),
+        // Halves of a mesh's longer side, whichever it is: 8 * 8 blocks over two cables.
+        (
+            "mesh:dims=2x8,rate=8Gb/s",
+            CollectiveKind::AllToAll,
+            "",
+            32.0,
+        ),
+        (
+            "mesh:dims=8x2,rate=8Gb/s",
+            CollectiveKind::AllToAll,
+            "",
+            32.0,
+        ),
+        // The blocks of 6 ranks for the other two, over a cable of a quarter of the rate.
+        (
+            "custom:ranks=8,switches=2,links=0-8+1-8+2-9+3-9+4-9+5-9+6-9+7-9+8-9@2Gb/s+0-1,rate=8Gb/s",
+            CollectiveKind::AllGather,
+            "",
+            24.0,
+        ),
+        // A vector of 8 blocks for each of two parts, over one cable.
+        (
+            "custom:ranks=8,switches=2,links=0-8+1-8+2-8+3-8+4-9+5-9+6-9+7-9+8-9@4Gb/s,rate=8Gb/s",
+            CollectiveKind::AllReduce,
+            "",
+            16.0,
+        ),
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(kind, fabric.ranks()).unwrap();
+        let blocks = match kind {
+            CollectiveKind::AllGather => 1,
+            _ => u64::from(fabric.ranks()),
+        };
+        let size = Bytes::new(1_000_000 * blocks);
+        let network = fabric.network().unwrap();
+        let bound = electrical_bound::best(network, &collective, size).unwrap();
+        let bound = bound.unwrap();
+        assert_eq!(bound.name, "cut", "{kind} on {fabric}");
+        assert_eq!(
+            bound.time.seconds() * 1e3,
+            milliseconds,
+            "{kind} on {fabric}"
+        );
+        if !algorithm.is_empty() {
+            let plan = proved(kind, algorithm, &fabric);
+            let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
+            assert!(
+                at_least(bound.time, time),
+                "{fabric}: {time} > {}",
+                bound.time
+            );
+        }
+    }
+}
