@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import opticoll
@@ -260,6 +261,21 @@ def test_what_links_carry_over_time_is_kept_when_asked(run: Run) -> None:
     assert (used[0], used[1].shape) == (2 * 10**9, (16, 4))
     assert used[1].sum(axis=1) == pytest.approx([7e6] * 16)
     assert plan.simulate(10**6).link_use is None
+
+
+def test_bins_too_short_for_memory_are_made_longer_and_say_so() -> None:
+    """8192 links may have 2^24 / 8192 = 2048 bins; 12 ms in bins of 1 ns would be 12 million."""
+    plan = opticoll.plan("broadcast", "crossbar:ranks=4096,rate=8Gb/s,latency=1us", "binomial")
+    assert plan.verify() == []
+    fine = plan.simulate(10**6, link_bin="1ns").link_use
+    assert fine is not None
+    bin_ps, carried = fine
+    assert bin_ps == 1000 * 2**13  # the first doubling at which 12.024 ms are 2048 bins at most
+    assert carried.shape == (8192, 1468)
+    asked = plan.simulate(10**6, link_bin=f"{bin_ps}ps").link_use
+    assert asked is not None
+    np.testing.assert_allclose(carried, asked[1], rtol=1e-12)
+    np.testing.assert_allclose(carried.sum(), 4095 * 2 * 10**6, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
