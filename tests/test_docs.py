@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from conftest import Run
+from opticoll.cli import app
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -50,3 +55,41 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"(?<!!)\[[^]]*\]\(([^)#]+)(?:#[^)]*)?\)", text):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def transcripts(page: Path) -> Iterator[tuple[str, str]]:
+    """Each command that a page shows after `$`, and what it shows below."""
+    text = page.read_text(encoding="utf-8")
+    for block in re.findall(r"^```\n(\$ .*?)^```$", text, re.DOTALL | re.MULTILINE):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = re.sub(r"\\\n\s*", "", part).partition("\n")
+            yield command, shown
+
+
+def test_the_readme_shows_what_its_commands_print(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = list(transcripts(ROOT / "README.md"))
+    assert len(shown) >= 5
+    for command, expected in shown:
+        program, *arguments = shlex.split(command)
+        if program == "opticoll":
+            assert run(*arguments).out == expected, command
+        else:
+            done = subprocess.run([program, *arguments], check=True, capture_output=True, text=True)
+            assert done.stdout == expected, command
+
+
+def commands(page: Path) -> Iterator[str]:
+    """Every indented command of a page."""
+    text = re.sub(r"\\\n\s*", "", page.read_text(encoding="utf-8"))
+    for command in re.findall(r"^ {4}(opticoll .*)$", text, re.MULTILINE):
+        yield re.sub(r" +#.*", "", command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_of_a_page_has_the_options_it_is_given(page: Path) -> None:
+    for command in commands(page):
+        words = shlex.split(command)[1:]
+        app.parse_args(words, exit_on_error=False, print_error=False)
