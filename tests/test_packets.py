@@ -282,3 +282,19 @@ def test_python_takes_the_same_settings() -> None:
     assert fluid.packets is None
     with pytest.raises(errors.SimulationError, match="routing"):
         plan.simulate(routing="valiant")
+
+
+def test_a_comparison_says_how_far_each_packet_simulation_is() -> None:
+    from opticoll.config import to_scenario
+    from opticoll.study.comparison import compare
+
+    said: list[tuple[str, int, int]] = []
+    scenario = to_scenario(
+        "all_gather", SMALL, "ring", sizes="1MiB", settings={"simulator": "packet"}
+    )
+    compare(scenario, lambda *what: said.append(what))
+    ranks = scenario.fabric.ranks
+    label, delivered, messages = said[-1]
+    assert "messages delivered" in label
+    assert messages == ranks * (ranks - 1)
+    assert 0 < delivered <= messages

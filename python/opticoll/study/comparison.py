@@ -40,6 +40,7 @@ from opticoll.errors import (
 
 if TYPE_CHECKING:
     from opticoll.config import Scenario
+    from opticoll.settings import Settings
     from opticoll.user_algorithm import UserAlgorithm
 
 __all__ = [
@@ -54,6 +55,9 @@ __all__ = [
 
 PICOSECONDS = 10**12
 AUTO = "auto"
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, and how much of it is done, of how much."""
 
 
 class LinkRow(TypedDict):
@@ -231,14 +235,13 @@ def describe_violation(violation: Violation) -> ViolationRow:
     )
 
 
-def compare(
-    scenario: Scenario, progress: Callable[[str, int, int], None] | None = None
-) -> Comparison:
+def compare(scenario: Scenario, progress: Progress | None = None) -> Comparison:
     """Plan, verify and simulate each algorithm for every size on every fabric.
 
     Without `algorithms` all of the collective are taken, and those that do not run on a fabric are
     among the refusals; an algorithm that is named must run, and runs once if it is named twice.
-    `progress` is called with the name of what comes next, the number of plans done, and of all.
+    `progress` is called with the name of what comes next, the number of plans done, and of all;
+    while packets are simulated, with the messages delivered, and of all.
 
     Raises
     ------
@@ -268,7 +271,7 @@ def compare(
             sized = "" if len(sizes_bytes) > 1 else f", {format_size(sizes_bytes[0])}"
             progress(f"{name} on {ring.ranks} ranks{sized}", done, len(cases))
         try:
-            result.rows.extend(_rows(scenario, ring, algorithm, sizes_bytes))
+            result.rows.extend(_rows(scenario, ring, algorithm, sizes_bytes, progress))
         except OpticollError as error:
             if scenario.algorithms is None and isinstance(error, AlgorithmError | SimulationError):
                 result.refusals.append(Refusal(name, ring.spec, str(error)))
@@ -284,7 +287,11 @@ def compare(
 
 
 def _rows(
-    scenario: Scenario, ring: Fabric, algorithm: str | UserAlgorithm, sizes_bytes: list[int]
+    scenario: Scenario,
+    ring: Fabric,
+    algorithm: str | UserAlgorithm,
+    sizes_bytes: list[int],
+    progress: Progress | None,
 ) -> list[Row]:
     """One plan, verified once and simulated for each size."""
     plan = opticoll.plan(
@@ -299,13 +306,25 @@ def _rows(
     violations = plan.verify()
     rows = []
     for size_bytes in sizes_bytes:
-        outcome = plan.simulate(size_bytes, **scenario.settings)
+        watch = None if progress is None else _watch(plan, scenario.settings, size_bytes, progress)
+        outcome = plan.simulate(size_bytes, watch=watch, **scenario.settings)
         row = measure(plan, violations, outcome, size_bytes)
         # What is compared is the name asked for; it may choose something else each time.
         if isinstance(algorithm, str) and registry.plans_by_size(algorithm):
             row["algorithm"] = algorithm
         rows.append(row)
     return rows
+
+
+def _watch(
+    plan: Plan, settings: Settings, size_bytes: int, progress: Progress
+) -> Callable[[int, int, int], None] | None:
+    """Says how many messages a packet simulation has delivered; None for other simulators."""
+    if registry.canonical(settings.get("simulator") or "", ["packet"]) is None:
+        return None
+    messages, _, _ = plan.expected_packets(size_bytes, **settings)
+    label = f"{plan.algorithm}, {format_size(size_bytes)}: messages delivered"
+    return lambda _events, delivered, _time_ps: progress(label, delivered, messages)
 
 
 def _planned_together(algorithm: str | UserAlgorithm, sizes_bytes: list[int]) -> list[list[int]]:
