@@ -16,41 +16,39 @@
 //! link of f would carry a flow with a higher r / w, from which a little could be given to f.
 //!
 //! **Levels.** So there is a level mu_l for each link, infinite where it is not full, with
-//! r_f = w_f * x_f and x_f = min of mu_l over R_f, and mu_l solves
+//! r_f = w_f * x_f and x_f = min of mu_l over R_f, and mu_l solves the link's *equation*
 //!
 //! ```text
 //! sum over f on l of w_f * min(mu_l, y_fl) = C_l,    y_fl = min of mu_k over the other links k of f
 //! ```
 //!
-//! (and is infinite if the sum stays below C_l). *Filling* finds them: let a water level rise from 0
-//! and raise all flows with it; a link that becomes full at level m has mu_l = m and stops its
-//! flows. The sum for l up to level m depends only on which flows stopped below m. Hence the levels
-//! are unique, and they can be found from below: what happens at m depends on nothing above m.
+//! (and may be infinite if the sum never exceeds C_l). Conversely, levels that solve all equations
+//! give max-min fair rates: no link is over its capacity, and f has a bottleneck in a link whose level
+//! is x_f: it is full, and its flows are at that level or lower. Hence the x_f are unique.
 //!
-//! **Only what is touched is solved again.** Let some flows start or end. Call a link *clean* at
-//! level m if the flows on it that stop below m, and their levels, are the same before and after.
-//! Filling before and after the change agree on a clean link up to m: it becomes full below m in both
-//! or in neither. A link stops being clean only (a) because a flow on it starts or ends, or (b) at the
-//! level m at which a flow on it stops before but not after, or the other way round, and that is the
-//! level of another link which is not clean. So filling anew needs a queue of links that are not clean:
+//! **Relaxation.** A link is *settled* if its level solves its equation with the levels of the others
+//! as they are. To *relax* it is to give it the level that does. Let some flows start or end, or a link
+//! be relaxed: a link k stays settled if no x_f changes of the flows on it, since min(mu_k, y_fk) is
+//! x_f. So only links whose flows start, end or change their x_f need be relaxed, until none is left;
+//! all others keep their level, in particular those outside the connected component of the change.
 //!
-//! * at the level at which such a link becomes full, its flows stop; their other links, if that is
-//!   not where they stopped before, are no longer clean;
-//! * at the level at which it was full before and is not now, the flows that it stopped go on; their
-//!   other links are no longer clean.
+//! *It ends.* Let m_l be the levels of the solution, the least where several would do, v_1 < v_2 < ...
+//! their distinct values, x*_f and y*_fl what follows from them; a *round* relaxes every link that is
+//! not settled at least once. Suppose that (i) each mu_l >= min(m_l, v_i+1), and (ii) each flow with
+//! x*_f <= v_i has x_f = x*_f. (With v_0 = 0 one round makes it so: below v_1 no link can be full.)
+//! Then min(t, y_fl) <= min(t, y*_fl) for t <= v_i+1 on links with m_l > t, and y_fl >=
+//! min(y*_fl, v_i+1) on all. Hence:
 //!
-//! Every other link keeps its level, and every flow that is stopped by none of these keeps its rate:
-//! in particular all flows below the first such level, and all flows outside the connected component
-//! of the change. For a link l that is not clean, with open flows (stopped by l, or by nothing yet)
-//! and flows stopped elsewhere at y_f,
+//! 1. Relaxing keeps (i), since up to t the sum of a link is not above that of the solution. It keeps
+//!    (ii), since on a link b with m_b <= v_i the sum at m_b is just C_b, with every flow at its x*_f.
+//! 2. After a round, a link with m_l > v_i+1 has mu_l > v_i+1, as its sum at v_i+1 is below C_l; and
+//!    this stays.
+//! 3. After another one, each link b with m_b = v_i+1 has been relaxed: its sum at m_b is C_b, so its
+//!    flows have x_f = x*_f, by it or by another link with m_l = v_i+1. So (ii) holds for v_i+1.
+//! 4. After a third one, (i) holds for v_i+2 in the same way as in 1.
 //!
-//! ```text
-//! (C_l - sum of w_f y_f over stopped flows) / (sum of w_f over open flows)
-//! ```
-//!
-//! is never above its level, as it takes those with y_f > mu_l at more than their rate. It is kept up
-//! to date in constant time per flow and link; the equation is solved when that bound comes to the
-//! front of the queue.
+//! So three rounds for each distinct level do, whatever the order. In the order of the levels a link is
+//! relaxed little more than once, because a level depends on lower ones only.
 //!
 //! **Classes.** Flows with one route and weight have one rate; they are one class with the sum of their
 //! weights. What each has moved since the class began is one number, so each ends when that

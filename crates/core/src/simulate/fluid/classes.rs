@@ -127,26 +127,26 @@ impl<'a> Classes<'a> {
                 destination: pair.1,
             });
         }
-        let (mut latency, mut slowest) = (0.0, f64::INFINITY);
+        let mut latency = 0.0;
         let mut unshared = Vec::new();
         let mut limit = cap;
         self.route.retain(|&index| {
             let link = &links[index as usize];
-            let rate = bytes_per_ps(link.rate);
             latency += link.latency.ps() as f64;
-            if link.sharing == Sharing::Shared {
-                slowest = slowest.min(rate);
-                return true;
+            let shared = link.sharing == Sharing::Shared;
+            if !shared {
+                unshared.push(index);
+                limit = limit.min(bytes_per_ps(link.rate));
             }
-            unshared.push(index);
-            limit = limit.min(rate);
-            false
+            shared
         });
-        let own_link = if self.route.is_empty() || limit >= slowest {
-            f64::INFINITY
-        } else {
-            limit
-        };
+        let is_slower = |&link: &u32| bytes_per_ps(links[link as usize].rate) > limit;
+        let own_link =
+            if limit.is_finite() && !self.route.is_empty() && self.route.iter().all(is_slower) {
+                limit
+            } else {
+                f64::INFINITY
+            };
         let index = self.shares.add_class(&self.route, own_link);
         let pace = Pace {
             served: 0.0,

@@ -1,34 +1,14 @@
 //! The max-min fair rates of classes of flows, kept up to date through starts and ends.
 //!
-//! The mathematics stands in [`super`]. Here: a link's *level* mu, a class's *level* x (rate of a
-//! flow of weight 1), and for every link the two sums from which its level follows without a look
-//! at its classes,
-//!
-//! ```text
-//! open       = sum of W_c       over classes c that this link bounds (or that nothing bounds yet)
-//! restricted = sum of W_c * x_c over classes c bounded elsewhere
-//! level      = (capacity - restricted) / open
-//! ```
+//! The mathematics stands in [`super`]. Here: a link's *level* mu and a class's *level* x, that of a
+//! flow of weight 1. At all times a class has the level of its bottleneck, the lowest of its route
+//! but for rounding; [`relaxing`] finds the levels that solve the links' equations.
 
-mod filling;
-mod link;
+mod relaxing;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use link::Link;
+use relaxing::Unsettled;
 
 const NONE: u32 = u32::MAX;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ClassStage {
-    /// At its level from before the change.
-    Settled,
-    /// Its bound from before is gone (or it is new).
-    Released,
-    /// Its new level is found.
-    Final,
-}
 
 /// A class on a link, and the hop of the class that this is.
 #[derive(Clone, Copy)]
@@ -41,22 +21,41 @@ struct Class {
     level: f64,
     /// Of all its flows together.
     weight: f64,
+    /// The link of whose level it is.
     bottleneck: u32,
     first_hop: u32,
     hops: u32,
-    stage: ClassStage,
+    /// Whether it has been told that its level moved.
+    told: bool,
 }
 
-/// What filling seldom asks of a class.
+/// What is seldom asked of a class.
 struct Origin {
     private_link: u32,
     /// The first of its links with the least capacity.
     slowest: u32,
 }
 
+#[repr(align(32))]
+struct Link {
+    capacity: f64,
+    /// The capacity, but for rounding.
+    limit: f64,
+    /// What its classes take. Kept only where the link is not full.
+    load: f64,
+    /// Changes of the load since it was last summed.
+    changes: u16,
+    /// How often it has been relaxed in this round.
+    times: u8,
+    /// Whether its equation may not hold.
+    queued: bool,
+}
+
 /// Links, classes and their rates.
 pub(super) struct Shares {
     links: Vec<Link>,
+    /// By link; infinite where it is not full.
+    levels: Vec<f64>,
     /// By link.
     on: Vec<Vec<Presence>>,
     classes: Vec<Class>,
@@ -69,16 +68,9 @@ pub(super) struct Shares {
     free_private_links: Vec<u32>,
     /// Freed stretches of hops, by the power of two that is their length.
     free_hops: Vec<Vec<u32>>,
-    /// Levels at which links may be full or pass, see [`filling`].
-    queue: BinaryHeap<Reverse<u128>>,
-    water: f64,
-    /// The highest level at which a link was found full in this filling.
-    highest: f64,
-    /// Released classes and pending links.
-    unsettled: usize,
-    dirty: Vec<u32>,
-    touched: Vec<u32>,
-    settled_anew: Vec<u32>,
+    unsettled: Unsettled,
+    /// Of the link that is being relaxed, by class: what its other links let it have, and its weight.
+    bounds: Vec<(f64, f64)>,
 }
 
 impl Shares {
@@ -87,6 +79,7 @@ impl Shares {
         let links: Vec<Link> = capacities.map(Link::new).collect();
         Shares {
             on: links.iter().map(|_| Vec::new()).collect(),
+            levels: vec![f64::INFINITY; links.len()],
             links,
             classes: Vec::new(),
             origins: Vec::new(),
@@ -95,13 +88,8 @@ impl Shares {
             free_classes: Vec::new(),
             free_private_links: Vec::new(),
             free_hops: vec![Vec::new(); 33],
-            queue: BinaryHeap::new(),
-            water: 0.0,
-            highest: 0.0,
-            unsettled: 0,
-            dirty: Vec::new(),
-            touched: Vec::new(),
-            settled_anew: Vec::new(),
+            unsettled: Unsettled::default(),
+            bounds: Vec::new(),
         }
     }
 
@@ -133,7 +121,7 @@ impl Shares {
             bottleneck: NONE,
             first_hop,
             hops: hops as u32,
-            stage: ClassStage::Settled,
+            told: false,
         };
         let origin = Origin {
             private_link,
@@ -152,6 +140,7 @@ impl Shares {
     fn add_private_link(&mut self, capacity: f64) -> u32 {
         let link = self.free_private_links.pop().unwrap_or_else(|| {
             self.links.push(Link::new(capacity));
+            self.levels.push(f64::INFINITY);
             self.on.push(Vec::new());
             self.links.len() as u32 - 1
         });
@@ -207,14 +196,28 @@ impl Shares {
     }
 
     fn attach(&mut self, index: u32) {
-        let class = &mut self.classes[index as usize];
-        class.bottleneck = NONE;
-        class.level = 0.0;
-        if class.hops > 0 {
-            class.stage = ClassStage::Released;
-            self.unsettled += 1;
-        }
+        let class = &self.classes[index as usize];
         let (weight, range) = (class.weight, class.range());
+        let route = &self.hop_links[range.clone()];
+        // A first guess: what its links let it have as they are now.
+        let mut first = (f64::INFINITY, NONE);
+        for &link in route {
+            let level = self.levels[link as usize];
+            if level < first.0 {
+                first = (level, link);
+            }
+        }
+        if first.1 == NONE {
+            for &index in route {
+                let link = &self.links[index as usize];
+                let free = (link.capacity - link.load).max(0.0) / weight;
+                if free < first.0 {
+                    first = (free, index);
+                }
+            }
+        }
+        let class = &mut self.classes[index as usize];
+        (class.level, class.bottleneck) = first;
         for at in range {
             let link = self.hop_links[at];
             let on = &mut self.on[link as usize];
@@ -223,50 +226,39 @@ impl Shares {
                 class: index,
                 hop: at as u32,
             });
-            self.links[link as usize].open(weight, 0.0);
-            self.touch(link);
+            self.load(link, weight * first.0);
+        }
+        if first.1 != NONE {
+            self.unsettle(first.1);
         }
     }
 
     fn detach(&mut self, index: u32, weight: f64) {
         let class = &mut self.classes[index as usize];
-        let (bottleneck, level, range) = (class.bottleneck, class.level, class.range());
-        let released = class.stage == ClassStage::Released;
-        self.unsettled -= usize::from(released);
-        class.stage = ClassStage::Settled;
         class.bottleneck = NONE;
+        let (level, range) = (class.level, class.range());
         for at in range {
-            let (index, place) = (self.hop_links[at], self.hop_places[at]);
-            let on = &mut self.on[index as usize];
+            let (link, place) = (self.hop_links[at], self.hop_places[at]);
+            let on = &mut self.on[link as usize];
             on.swap_remove(place as usize);
             if let Some(moved) = on.get(place as usize) {
                 self.hop_places[moved.hop as usize] = place;
             }
-            let link = &mut self.links[index as usize];
             if on.is_empty() {
-                link.empty();
-            } else if released || bottleneck == index {
-                link.remove_open(weight);
+                self.levels[link as usize] = f64::INFINITY;
+                self.links[link as usize].load = 0.0;
             } else {
-                link.restricted -= weight * level;
+                self.load(link, -weight * level);
             }
-            self.ease(index);
         }
     }
 
     fn reweigh(&mut self, index: u32, change: f64) {
         let class = &self.classes[index as usize];
-        let (released, bottleneck) = (class.stage == ClassStage::Released, class.bottleneck);
         let (level, range) = (class.level, class.range());
         for at in range {
-            let hop = self.hop_links[at];
-            let link = &mut self.links[hop as usize];
-            if released || bottleneck == hop {
-                link.add_open(change);
-            } else {
-                link.restricted += change * level;
-            }
-            self.touch(hop);
+            let link = self.hop_links[at];
+            self.load(link, change * level);
         }
     }
 
@@ -278,6 +270,19 @@ impl Shares {
             self.hop_places.resize(first + (1 << size), NONE);
             first as u32
         })
+    }
+}
+
+impl Link {
+    fn new(capacity: f64) -> Link {
+        Link {
+            capacity,
+            limit: relaxing::limit(capacity),
+            load: 0.0,
+            changes: 0,
+            times: 0,
+            queued: false,
+        }
     }
 }
 
