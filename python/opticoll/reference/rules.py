@@ -34,7 +34,8 @@ def verify(plan: Plan) -> list[Problem]:
     dark = plan.fabric.electrical
     grid = plan.fabric.grid
     ring = not dark and grid is None
-    lit = {i: path for i, path in sound.items() if not unlit(plan, path)} if ring else {}
+    bright = {i: path for i, path in sound.items() if not unlit(plan, path)}
+    lit = bright if ring else {}
     problems = []
     for step, slots in enumerate(plan.steps):
         if dark and slots != 1:
@@ -44,8 +45,8 @@ def verify(plan: Plan) -> list[Problem]:
         for kind, sentence in malformed(plan, path) + unlit(plan, path) + wrong_action(plan, path):
             problems.append(Problem(kind, f"slot {path.slot}: transfer {index} {sentence}"))
     if grid is not None:
-        ways = {index: path.hops() for index, path in sound.items()}
-        steps = {index: plan.slots_of(path.slot) for index, path in sound.items()}
+        ways = {index: path.hops() for index, path in bright.items()}
+        steps = {index: plan.slots_of(path.slot) for index, path in bright.items()}
         problems += [Problem(*problem) for problem in grid_problems(grid, steps, ways)]
     trees = light_trees(plan, lit)
     for index, path in lit.items():
@@ -80,7 +81,7 @@ def malformed(plan: Plan, path: Lightpath) -> list[tuple[str, str]]:
 def unlit(plan: Plan, path: Lightpath) -> list[tuple[str, str]]:
     """What leaves a lightpath out of the rules for light."""
     found: list[tuple[str, str]] = []
-    if plan.fabric.electrical or plan.fabric.grid is not None:
+    if plan.fabric.electrical:
         return found
     if path.fibre >= plan.fabric.fibres:
         found.append(("fibre_range", f"is on fibre {path.fibre}, which does not exist"))

@@ -202,7 +202,9 @@ def read_lightpaths(plan: Plan, slot: int, action: str, words: list[str]) -> Ite
         destination=whole(destination),
         way=way,
         fibre=whole(fibre),
-        wavelength=CONVERTED if wavelength == "*" else whole(wavelength),
+        wavelength=CONVERTED
+        if wavelength == "*" and not plan.fabric.grid
+        else channel_of(wavelength),
         relays=relays,
     )
     ranks = range(plan.collective.ranks)
@@ -231,7 +233,7 @@ def read_way(
         light, _, slot = word.partition("@")
         plane, _, wavelength = light.partition(".")
         expect(plane in ("row", "column"), "expected row or column")
-        relays.append((whole(rank), plane, whole(wavelength), whole(slot)))
+        relays.append((whole(rank), plane, channel_of(wavelength), whole(slot)))
     expect(len(relays) == len(over), "the light of a relay is missing")
     plane, _, wavelength = first.partition(".")
     light_of_first = [plane, f"0.{wavelength}"]
@@ -260,6 +262,12 @@ def repeat(
             wavelength=wavelength,
         )
         yield from repeat(plan, shifted, inner)
+
+
+def channel_of(word: str) -> int:
+    """A wavelength; they are numbered with 16 bits, the last of which stands for a conversion."""
+    expect(whole(word) < 2**16 - 1, f"`{word}` is no wavelength")
+    return whole(word)
 
 
 def whole(word: str) -> int:
