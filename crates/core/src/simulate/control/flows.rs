@@ -1,15 +1,17 @@
 //! From a plan to flows: what one transmitter sends to one receiver in a slot, and what it needs.
 //!
-//! A transfer sends what its source held when its step began. So a flow needs all that arrived at its
-//! source, in earlier steps, of the chunks that it carries; on a relay it needs the hop before. What flows
-//! of one rank need for the same chunks in one step is kept once, as a [`Join`].
+//! Hops of one slot over the same circuit are one flow, wherever their transfers come from and go on to.
+//! A transfer sends what its source held when its step began. So a flow needs, of each transfer that
+//! begins with it, all that arrived at its source, in earlier steps, of the chunks carried; and of each
+//! that is relayed there, the hop before. What flows of one rank need for the same chunks in one step is
+//! kept once, as a [`Join`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::plan::Plan;
+use crate::plan::{Hop, Plan};
 use crate::simulate::SimulationError;
 use crate::units::Bytes;
 
@@ -62,9 +64,6 @@ pub(super) struct Flows {
     pub(super) needs: Vec<u32>,
 }
 
-/// Source, destination, slot, circuit and relays: transfers with the same are one message.
-type Way = (u32, u32, u32, u8, u16, Vec<(u32, u8, u16, u32)>);
-
 impl Flows {
     /// The flows of a plan whose entries are in range.
     pub(super) fn of(plan: &Plan, size: Bytes) -> Result<Flows, SimulationError> {
@@ -75,22 +74,30 @@ impl Flows {
         };
         let mut held: Vec<Segments> = vec![Segments::default(); ranks];
         for step in 0..plan.schedule.steps() {
-            let mut messages: BTreeMap<Way, Vec<usize>> = BTreeMap::new();
-            for transfer in plan.schedule.step(step) {
-                let way = way(plan, transfer);
-                messages.entry(way).or_default().push(transfer);
+            let transfers = plan.schedule.step(step);
+            let hops: Vec<(Hop, usize)> = transfers
+                .clone()
+                .flat_map(|transfer| plan.way(transfer).map(move |hop| (hop, transfer)))
+                .collect();
+            let flow_of = flows.add(plan, size, &hops)?;
+            let (mut joins, mut relayed) = (FxHashMap::default(), FxHashMap::default());
+            for (place, &(_, transfer)) in hops.iter().enumerate() {
+                let join = match place.checked_sub(1) {
+                    Some(before) if hops[before].1 == transfer => {
+                        let before = flow_of[before];
+                        let join = relayed.entry(before);
+                        *join.or_insert_with(|| flows.join(&[before]))
+                    }
+                    _ => flows.data_of(plan, transfer, &held, &mut joins),
+                };
+                flows.wait(flow_of[place], join);
             }
-            let mut joins = FxHashMap::default();
-            let mut arrivals = Vec::new();
-            for transfers in messages.values() {
-                let last = flows.message(plan, size, transfers, &held, &mut joins)?;
-                arrivals.push((last, transfers));
-            }
-            for (last, transfers) in arrivals {
-                for &transfer in transfers {
+            // What a step brings counts from its end.
+            for (place, &(_, transfer)) in hops.iter().enumerate() {
+                if hops.get(place + 1).is_none_or(|next| next.1 != transfer) {
                     let moved = plan.schedule.transfer(transfer);
                     let chunks = moved.chunk..moved.chunk + moved.count;
-                    held[moved.destination as usize].insert(chunks, last);
+                    held[moved.destination as usize].insert(chunks, flow_of[place]);
                 }
             }
         }
@@ -98,24 +105,26 @@ impl Flows {
         Ok(flows)
     }
 
-    /// Adds the hops of a message; returns the last.
-    fn message(
+    /// Adds the flows of hops, each with the transfer that it belongs to, and all of one circuit in one
+    /// slot as one flow; returns the flow of every hop.
+    fn add(
         &mut self,
         plan: &Plan,
         size: Bytes,
-        transfers: &[usize],
-        held: &[Segments],
-        joins: &mut FxHashMap<(u32, u32, u32), u32>,
-    ) -> Result<u32, SimulationError> {
+        hops: &[(Hop, usize)],
+    ) -> Result<Vec<u32>, SimulationError> {
         let collective = plan.schedule.collective;
-        let mut bytes = Bytes::new(0);
-        for &transfer in transfers {
-            let moved = plan.schedule.transfer(transfer);
-            bytes = bytes.plus(collective.range_bytes(size, moved.chunk, moved.count)?)?;
-        }
-        let mut last = None;
-        for hop in plan.way(transfers[0]) {
-            let flow = self.flows.len() as u32;
+        let mut order: Vec<usize> = (0..hops.len()).collect();
+        order.sort_by_key(|&place| hops[place].0);
+        let mut flow_of = vec![0; hops.len()];
+        for together in order.chunk_by(|&one, &other| hops[one].0 == hops[other].0) {
+            let (hop, transfer) = hops[together[0]];
+            let mut bytes = Bytes::new(0);
+            for &place in together {
+                let moved = plan.schedule.transfer(hops[place].1);
+                bytes = bytes.plus(collective.range_bytes(size, moved.chunk, moved.count)?)?;
+                flow_of[place] = self.flows.len() as u32;
+            }
             self.flows.push(Flow {
                 source: hop.from,
                 destination: hop.to,
@@ -123,37 +132,32 @@ impl Flows {
                 wavelength: hop.wavelength,
                 slot: hop.slot,
                 bytes,
-                transfer: transfers[0] as u32,
+                transfer: transfer as u32,
                 keeps: false,
             });
             self.feeds.push(Vec::new());
             self.needs.push(0);
-            match last {
-                Some(before) => {
-                    let join = self.join(&[before]);
-                    self.wait(flow, join);
-                }
-                None => {
-                    for &transfer in transfers {
-                        let moved = plan.schedule.transfer(transfer);
-                        let chunks = moved.chunk..moved.chunk + moved.count;
-                        let key = (moved.source, moved.chunk, moved.count);
-                        let join = match joins.get(&key) {
-                            Some(&join) => join,
-                            None => {
-                                let needed = held[moved.source as usize].find(chunks);
-                                let join = self.join(&needed);
-                                joins.insert(key, join);
-                                join
-                            }
-                        };
-                        self.wait(flow, join);
-                    }
-                }
-            }
-            last = Some(flow);
         }
-        Ok(last.unwrap_or_default())
+        Ok(flow_of)
+    }
+
+    /// The join of what a transfer needs at its source; `joins` has those of its step.
+    fn data_of(
+        &mut self,
+        plan: &Plan,
+        transfer: usize,
+        held: &[Segments],
+        joins: &mut FxHashMap<(u32, u32, u32), u32>,
+    ) -> u32 {
+        let moved = plan.schedule.transfer(transfer);
+        let key = (moved.source, moved.chunk, moved.count);
+        if let Some(&join) = joins.get(&key) {
+            return join;
+        }
+        let needed = held[moved.source as usize].find(moved.chunk..moved.chunk + moved.count);
+        let join = self.join(&needed);
+        joins.insert(key, join);
+        join
     }
 
     fn join(&mut self, needed: &[u32]) -> u32 {
@@ -170,7 +174,7 @@ impl Flows {
 
     fn wait(&mut self, flow: u32, join: u32) {
         let join = &mut self.joins[join as usize];
-        if join.needs > 0 {
+        if join.needs > 0 && join.waiters.last() != Some(&flow) {
             join.waiters.push(flow);
             self.needs[flow as usize] += 1;
         }
@@ -191,21 +195,6 @@ impl Flows {
             }
         }
     }
-}
-
-fn way(plan: &Plan, transfer: usize) -> Way {
-    let circuit = plan.circuit(transfer);
-    let relays = plan.relays_of(transfer).iter();
-    (
-        plan.schedule.source()[transfer],
-        plan.schedule.destination()[transfer],
-        plan.slot[transfer],
-        circuit.fibre,
-        circuit.wavelength,
-        relays
-            .map(|one| (one.rank, one.fibre, one.wavelength, one.slot))
-            .collect(),
-    )
 }
 
 /// What arrived at a rank, by chunk: ranges of chunks that do not overlap, each with its flows.

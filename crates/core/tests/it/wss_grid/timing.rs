@@ -4,6 +4,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::simulate::{self, Method, Policy, control};
 use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
 use proptest::prelude::*;
 
 use super::proved;
@@ -143,6 +144,46 @@ fn receivers_take_one_burst_after_the_other_in_the_order_of_requests() {
     assert_eq!(outcome.time.ps(), expected);
     let order: Vec<u64> = outcome.ranks.finish.iter().map(|time| time.ps()).collect();
     assert!(order[1] < order[2] && order[2] < order[3], "{order:?}");
+}
+
+#[test]
+fn what_shares_a_circuit_in_a_slot_is_one_burst_wherever_it_goes_on_to() {
+    // Rank 0 scatters: in slot 0 the data of rank 1, and of 3 and 5 by way of 1, on one wavelength. A
+    // burst of three blocks of 1000 bytes, at 8 Gb/s 3000 ns; then rank 1 sends to 3 and to 5.
+    let fresh = 2 * 100_000 + 10_500 + 50_000;
+    let (block, latency) = (1_000_000, 10_000);
+    for (last, from_rank_1, slot_by_slot) in [
+        // One after the other: rank 1 asks rank 5 when it has sent to rank 3, before that arrives.
+        (
+            "copy 5 0>1>5 row.0 column.1@2",
+            2 * fresh + 2 * block + latency,
+            latency,
+        ),
+        // Both to rank 3 in one burst of two blocks, and then one on to rank 5.
+        (
+            "copy 5 0>1>3>5 row.0 column.0@1 column.1@2",
+            2 * fresh + 3 * block + 2 * latency,
+            0,
+        ),
+    ] {
+        let text = format!(
+            "opticoll plan 1\ncollective scatter ranks=6 root=0 pieces=1\nfabric wss_grid:rows=3,\
+             columns=2,rate=8Gb/s,wavelengths=2,control=100ns,lock=50ns,latency=10ns\n\
+             algorithm by hand\nsteps 3\nslot 0\ncopy 1 0>1 row.0\ncopy 3 0>1>3 row.0 column.0@1\n\
+             {last}\ncopy 2 0>2 column.0\nslot 1\ncopy 4 0>4 column.1\nend 5\n"
+        );
+        let plan = opticoll::plan::text::read(&text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(verify(&plan), []);
+        let outcome = control::simulate(&plan, Bytes::new(1000)).unwrap();
+        let expected = fresh + 3 * block + latency + from_rank_1;
+        assert_eq!(outcome.time.ps(), expected, "{last}");
+        // Slot by slot the same bursts, with a latency at the end of each slot.
+        let circuit = simulate::simulate(&plan, Bytes::new(1000), Policy::TwoTier, "circuit");
+        let circuit = circuit.unwrap();
+        assert_eq!(outcome.slots.lightpaths, circuit.slots.lightpaths);
+        assert_eq!(outcome.links, circuit.links);
+        assert_eq!(circuit.time.ps(), expected + slot_by_slot, "{last}");
+    }
 }
 
 #[test]
