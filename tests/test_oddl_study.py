@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import opticoll
 from opticoll import plot
 from opticoll.plot import PlotError
 from opticoll.report.text import study_text
@@ -46,6 +47,17 @@ VERDICTS = {
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """The study without its largest cases."""
     return oddl.reproduce(tmp_path_factory.mktemp("oddl"), quick=True)
+
+
+@pytest.mark.parametrize("nodes", [16, 64])
+def test_the_closed_form_of_a_ring_on_the_tree_is_what_a_simulation_says(nodes: int) -> None:
+    # Of a vector of so many parts as there are nodes; the simulator counts rates in floats.
+    fabric = scaling.NETWORKS["tree_ring"].spelled(nodes)
+    for part in (1, 1000, 300_001):
+        plan = opticoll.plan("all_reduce", fabric, "ring", size=part * nodes)
+        assert plan.verify() == []
+        expected = scaling.ring_on_tree_ps(part * nodes, nodes)
+        assert plan.simulate().time_ps == pytest.approx(expected, rel=1e-9)
 
 
 def rows(results: Results, name: str) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Every algorithm on many small rings and switches: two verifiers that share no code must agree."""
+"""Every algorithm on small rings, switches and grids: two verifiers without common code agree."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ FABRICS = (
     "wdm_ring:ranks={ranks},wavelengths=2,converters=full",
     "crossbar:ranks={ranks}",
 )
+GRIDS = (
+    *(f"rows={rows},columns={columns}" for rows in range(1, 5) for columns in range(1, 5)),
+    "rows=2,columns=8",
+    "rows=5,columns=3",
+    "rows=4,columns=4,plan=cyclic",
+    "rows=3,columns=3,nodes=0-7",
+    "rows=3,columns=3,dead_transceivers=4.row,dead_ports=column0.2",
+)
+OF_RINGS = ("auto", "one_stage", "optree", "relay_tree", "wrht")
 ALGORITHMS = sorted({(str(record["collective"]), record["name"]) for record in _core.algorithms()})
 
 
@@ -32,3 +41,19 @@ def test_both_verifiers_accept_every_plan(collective: str, algorithm: str) -> No
             assert reference.verify_text(plan.to_text()) == [], (ranks, spelling)
             accepted += 1
     assert accepted >= 20, "the algorithm runs on most of these rings"
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
+def test_both_verifiers_accept_every_plan_on_grids(collective: str, algorithm: str) -> None:
+    accepted = 0
+    for options in GRIDS:
+        try:
+            plan = opticoll.plan(collective, f"wss_grid:{options}", algorithm)
+        except AlgorithmError:
+            continue
+        assert plan.verify() == [], options
+        assert reference.verify_text(plan.to_text()) == [], options
+        accepted += 1
+    records = [one for one in _core.algorithms() if one["name"] == algorithm]
+    elsewhere = algorithm in OF_RINGS or all(one["family"] for one in records)
+    assert accepted >= (0 if elsewhere else 5), "the algorithm runs on several of these grids"

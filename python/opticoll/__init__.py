@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
     from opticoll.settings import Settings
     from opticoll.study.comparison import Comparison
+    from opticoll.study.grids import Replanned, TaskRow
     from opticoll.study.training import TrainingRow
+    from opticoll.task_list import Task
     from opticoll.user_algorithm import UserAlgorithm
 
 __version__: str = _core.__version__
@@ -60,6 +62,8 @@ __all__ = [
     "parse_time",
     "plan",
     "read_plan",
+    "replan",
+    "tasks",
     "train",
     "write_plan",
 ]
@@ -203,6 +207,55 @@ def compare(
             settings=given(settings),
         )
     )
+
+
+def replan(
+    plan: Plan,
+    failed: str,
+    algorithm: str | None = None,
+    *,
+    size: str | int | None = None,
+    **settings: Unpack[Settings],
+) -> Replanned:
+    """Plan anew on what failures leave of a `wss_grid`, verify, and compare the times.
+
+    Parameters
+    ----------
+    plan
+        The plan on the grid as it was.
+    failed
+        What fails: `dead_transceivers=5.row+9.column`, `dead_ports=row3.2`, nodes that are
+        `leaving=5+8-11`; several with commas.
+    algorithm
+        The algorithm on what is left, such as `auto`; the same if not given.
+    size
+        The size to time both plans for; that of the plan if not given.
+
+    Raises
+    ------
+    OpticollError
+        Places that are not on the grid, a root that has left, nodes that no light reaches any more.
+    """
+    from opticoll.settings import given
+    from opticoll.study import grids
+
+    return grids.replan(plan, failed, algorithm, size=size, settings=given(settings))
+
+
+def tasks(fabric: Fabric | str, tasks: Iterable[Task]) -> list[TaskRow]:
+    """Run several tasks on one `wss_grid`: an arbiter admits each when its ports are free.
+
+    A task is an `opticoll.task_list.Task`: a collective on some nodes, again and again. All plans
+    are verified, and so is that no two tasks at one time share a switch port.
+
+    Raises
+    ------
+    OpticollError
+        As for `plan`.
+    """
+    from opticoll.study import grids
+
+    return grids.run_tasks(fabric, list(tasks))
 
 
 def train(

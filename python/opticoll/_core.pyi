@@ -76,6 +76,10 @@ class Fabric:
     @property
     def grid(self) -> tuple[int, int] | None: ...  # rows and columns of tunable circuits
     @property
+    def grid_nodes(self) -> list[int]: ...  # the node of each rank of a grid
+    @property
+    def grid_dark(self) -> list[tuple[int, int]]: ...  # rank, and plane that no light reaches
+    @property
     def control_ps(self) -> int | None: ...  # a control message of a grid
     @property
     def slow_switch_ps(self) -> int | None: ...  # to set a grid's switches, once for a task
@@ -206,10 +210,11 @@ class Plan:
         """
     def slot_columns(self, slot: int) -> dict[str, NDArray[Any]]:
         """The columns of one slot, and `transfer`: the indices in the whole plan."""
-    def hop_columns(self, slot: int) -> dict[str, NDArray[Any]]:
-        """On a grid, the hops of one slot: transfer, source, destination, fibre, wavelength.
+    def hop_columns(self, slot: int | None = None) -> dict[str, NDArray[Any]]:
+        """On a grid, the hops of one slot, or of all.
 
-        Fibre 0 leads to the row's switch, fibre 1 to the column's.
+        transfer, source, destination, fibre, slot, wavelength. Fibre 0 leads to the
+        row's switch, fibre 1 to the column's.
         """
     def ends(self, transfer: int) -> tuple[int, int]: ...  # source and destination
     def verify(self) -> list[Violation]:
@@ -538,6 +543,30 @@ def plan(
 
     The planner plans for a size (4 MiB if none is given) and for settings.
     """
+
+def replan(
+    plan: Plan,
+    failed: str,
+    algorithm: str | None = None,
+    size: int | str | None = None,
+    **settings: Unpack[Settings],
+) -> tuple[Plan, int, int]:
+    """On a wss_grid, after failures: the plan anew, picoseconds before and after.
+
+    Raises FabricError for failures that are none, AlgorithmError where nothing can be planned.
+    """
+
+def simulate_tasks(
+    tasks: list[tuple[Plan, int, int, int]],
+) -> list[tuple[int, int, int, int, int, int, Outcome]]:
+    """Tasks on one wss_grid: plan, bytes, rounds and picoseconds of the request of each.
+
+    Returns picoseconds admitted, started and ended, messages of the arbiter, ports, settings of
+    switches, and one round. Raises SimulationError.
+    """
+
+def task_conflicts(plans: list[Plan]) -> list[Violation]:
+    """What is wrong with running plans side by side on one wss_grid."""
 
 def check_settings(**settings: Unpack[Settings]) -> None:
     """Raise SimulationError if one is none, whatever the plan."""

@@ -1,5 +1,5 @@
 //! What no plan can beat: lower bounds on slots and on time, each with its proof and with the
-//! assumption under which it holds.
+//! assumption under which it holds. Here those for rings; see [`wss_grid`] and [`electrical`] for others.
 //!
 //! N ranks on a ring, c channels per direction (fibres times wavelengths), hence 2cN
 //! link-channels in a slot; a lightpath of length l takes l of them and delivers at its end only.
@@ -69,6 +69,7 @@ pub mod electrical;
 pub mod per_step;
 pub mod relay_tree;
 pub mod time;
+pub mod wss_grid;
 
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Direction, WdmRing};

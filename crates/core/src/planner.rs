@@ -109,6 +109,12 @@ pub enum PlannerError {
         /// The most transfers allowed.
         most: u64,
     },
+    /// The root of a collective is no longer part of it.
+    #[error("the root, node {node}, has left; plan a collective with another root")]
+    RootLeft {
+        /// Its node.
+        node: u32,
+    },
     /// A plan could not be simulated.
     #[error(transparent)]
     Simulation(#[from] SimulationError),

@@ -130,7 +130,7 @@ pub enum ViolationKind {
     Receiver,
     /// Relays out of order, or where there are none.
     Relays,
-    /// Nodes, and hence switch ports, that belong to two tasks.
+    /// A switch port that two tasks use.
     Allocation,
     /// A rank sends a chunk that it does not hold.
     NotHeld,

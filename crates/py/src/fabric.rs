@@ -1,6 +1,6 @@
 //! `Fabric`.
 
-use opticoll::fabric::{self, WdmRing};
+use opticoll::fabric::{self, Plane, WdmRing};
 use opticoll::spec::Spec;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -78,6 +78,26 @@ impl Fabric {
     fn grid(&self) -> Option<(u32, u32)> {
         let grid = self.fabric.wss_grid()?;
         Some((grid.rows, grid.columns))
+    }
+
+    /// The node of each rank of a grid of tunable circuits.
+    #[getter]
+    fn grid_nodes(&self) -> Vec<u32> {
+        let grid = self.fabric.wss_grid();
+        grid.map_or_else(Vec::new, |grid| grid.nodes.clone())
+    }
+
+    /// Ranks of a grid and the planes, 0 or 1, in which no light reaches them.
+    #[getter]
+    fn grid_dark(&self) -> Vec<(u32, u8)> {
+        let Some(grid) = self.fabric.wss_grid() else {
+            return Vec::new();
+        };
+        let places = (0..grid.ranks()).flat_map(|rank| Plane::BOTH.map(|plane| (rank, plane)));
+        places
+            .filter(|&(rank, plane)| !grid.works(rank, plane))
+            .map(|(rank, plane)| (rank, plane as u8))
+            .collect()
     }
 
     /// Delay of one control message of a grid of tunable circuits.

@@ -9,6 +9,7 @@ mod collective;
 mod error;
 mod fabric;
 mod formula;
+mod grid;
 mod outcome;
 mod packets;
 mod plan;
@@ -40,6 +41,8 @@ mod _core {
         optree_depth, optree_stage_loads, optree_steps, parse_size, parse_time,
         wrht_all_gather_steps, wrht_all_reduce_steps,
     };
+    #[pymodule_export]
+    use crate::grid::{replan, simulate_tasks, task_conflicts};
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]

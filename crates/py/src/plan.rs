@@ -76,7 +76,7 @@ impl Plan {
         }
     }
 
-    fn from_planned(planned: planner::Planned) -> Plan {
+    pub(crate) fn from_planned(planned: planner::Planned) -> Plan {
         Plan {
             plan: Arc::new(planned.plan),
             choice: Arc::new(Choice {
@@ -86,7 +86,7 @@ impl Plan {
         }
     }
 
-    fn kept(&self) -> &plan::Plan {
+    pub(crate) fn kept(&self) -> &plan::Plan {
         self.plan.kept()
     }
 
@@ -95,7 +95,7 @@ impl Plan {
     }
 
     /// The size given, else the plan's own.
-    fn size_or(&self, size: Option<Size>) -> PyResult<Bytes> {
+    pub(crate) fn size_or(&self, size: Option<Size>) -> PyResult<Bytes> {
         match (size, self.kept().size) {
             (Some(size), _) => size.bytes(),
             (None, Some(size)) => Ok(size),
@@ -200,8 +200,12 @@ impl Plan {
     /// one that holds for any number of them.
     #[getter]
     fn bound(&self, py: Python<'_>) -> Option<(u64, &'static str, &'static str)> {
-        let ring = self.kept().fabric.ring()?;
         let schedule = &self.kept().schedule;
+        if let Some(grid) = self.kept().fabric.wss_grid() {
+            let bound = bound::wss_grid::slots(grid, &schedule.collective);
+            return Some((bound.steps, bound.name, bound.assumption));
+        }
+        let ring = self.kept().fabric.ring()?;
         py.detach(|| {
             let single = schedule.count().iter().all(|&count| count == 1);
             let bound = if single {
@@ -259,14 +263,16 @@ impl Plan {
         Ok(columns)
     }
 
-    /// The hops of a slot on a grid of tunable circuits.
-    fn hop_columns<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
+    /// The hops of a slot, or of all, on a grid of tunable circuits.
+    #[pyo3(signature = (slot = None))]
+    fn hop_columns<'py>(&self, py: Python<'py>, slot: Option<u32>) -> PyResult<Bound<'py, PyDict>> {
         let hops: Vec<(u64, plan::Hop)> = py.detach(|| {
             let kept = self.kept();
             let transfers = (0..kept.len()).filter(|_| kept.fabric.wss_grid().is_some());
             let hops = transfers
                 .flat_map(|transfer| kept.way(transfer).map(move |hop| (transfer as u64, hop)));
-            hops.filter(|(_, hop)| hop.slot == slot).collect()
+            hops.filter(|(_, hop)| slot.is_none_or(|slot| hop.slot == slot))
+                .collect()
         });
         let of = |part: fn(&plan::Hop) -> u32| -> Vec<u32> {
             hops.iter().map(|(_, hop)| part(hop)).collect()
@@ -277,6 +283,7 @@ impl Plan {
         columns.set_item("source", of(|hop| hop.from).into_pyarray(py))?;
         columns.set_item("destination", of(|hop| hop.to).into_pyarray(py))?;
         columns.set_item("fibre", of(|hop| hop.fibre.into()).into_pyarray(py))?;
+        columns.set_item("slot", of(|hop| hop.slot).into_pyarray(py))?;
         columns.set_item(
             "wavelength",
             of(|hop| hop.wavelength.into()).into_pyarray(py),
@@ -297,10 +304,7 @@ impl Plan {
 
     fn verify(&self, py: Python<'_>) -> Vec<Violation> {
         let violations = py.detach(|| verify::verify(self.whole()));
-        violations
-            .into_iter()
-            .map(|violation| Violation { violation })
-            .collect()
+        violations.into_iter().map(Violation::from_core).collect()
     }
 
     #[pyo3(signature = (size = None, *, watch = None, timeline = false, **settings))]
@@ -415,6 +419,12 @@ fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, Py
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Violation {
     violation: verify::Violation,
+}
+
+impl Violation {
+    pub(crate) fn from_core(violation: verify::Violation) -> Violation {
+        Violation { violation }
+    }
 }
 
 #[pymethods]
@@ -577,7 +587,7 @@ pub(crate) fn time_bound(
         Some(policy) => policy
             .parse()
             .map_err(simulate::SimulationError::into_py_err)?,
-        None => simulate::Policy::ALL[0],
+        None => simulate::default_policy(&fabric.fabric),
     };
     let size = Bytes::new(size_bytes);
     py.detach(|| {
@@ -588,7 +598,12 @@ pub(crate) fn time_bound(
         let bound = match (fabric.ring(), fabric.network()) {
             (Some(ring), _) => bound::time::best(ring, &collective, size, policy.into()).map(Some),
             (None, Some(network)) => bound::electrical::best(network, &collective, size),
-            (None, None) => Ok(None),
+            (None, None) => match fabric.wss_grid() {
+                Some(grid) => {
+                    bound::wss_grid::best(grid, &collective, size, policy.into()).map(Some)
+                }
+                None => Ok(None),
+            },
         };
         bound
             .map(|bound| bound.map(|bound| (bound.time.ps(), bound.name, bound.assumption)))

@@ -151,9 +151,13 @@ def users_print_to_stderr() -> AbstractContextManager[object]:
 def check_view(made: Plan, view: str | None, size: str | None) -> str:
     """The view of a plan, by its fabric if none is given; refuses one of the other kind."""
     electrical = made.fabric.electrical
-    usual, other = ("fabric", "ring") if electrical else ("ring", "fabric")
-    if view == other:
-        has = "an electrical fabric without light" if electrical else "a ring of light"
+    if electrical:
+        usual, has = "fabric", "an electrical fabric without light"
+    elif made.fabric.grid is not None:
+        usual, has = "grid", "a grid of tunable circuits"
+    else:
+        usual, has = "ring", "a ring of light"
+    if view not in (None, usual, "space_time"):
         raise errors.UsageError(
             f"--view {view}: {made.fabric.family} is {has}; use --view {usual} or space_time"
         )

@@ -339,10 +339,10 @@ def show(
     fabric: FabricOption = None,
     algorithm: AlgorithmOption = None,
     view: Annotated[
-        Literal["ring", "fabric", "space_time"] | None,
+        Literal["ring", "grid", "fabric", "space_time"] | None,
         Parameter(
-            help="ring: one slot's lightpaths; fabric: the load of electrical links; space_time: "
-            "all lightpaths or messages over time. ring or fabric if not given.",
+            help="ring, grid: the light of one slot; fabric: the load of electrical links; "
+            "space_time: everything over time. By the fabric if not given.",
             converter=words.choice,
         ),
     ] = None,
@@ -374,11 +374,6 @@ def show(
     with Waiting("drawing"):
         made, _ = obtain(source, fabric, algorithm, wavelength, root)
         shape = check_view(made, view, size)
-        if output is not None and not (made.fabric.ring or made.fabric.electrical):
-            raise errors.UsageError(
-                f"--output: {made.fabric.family} is a grid of tunable circuits, and there are no "
-                "pictures of them; leave it out for the transfers as text"
-            )
         if slot is not None and not 0 <= slot < made.slots:
             raise errors.UsageError(
                 f"there is no slot {slot}: the plan has {layout.plural(made.slots, 'slot')}, from 0"
@@ -402,10 +397,14 @@ def draw_plan(made: Plan, view: str, slot: int | None, size: str | None, output:
     match view:
         case "ring":
             plot.ring(made, 0 if slot is None else slot, output)
+        case "grid":
+            plot.grid(made, 0 if slot is None else slot, output)
         case "fabric":
             plot.fabric(made, output, slot=slot, size=size_of(made, size))
         case _ if made.fabric.electrical:
             plot.messages(made, output, size=size_of(made, size))
+        case _ if made.fabric.grid is not None:
+            plot.grid_space_time(made, output)
         case _:
             plot.space_time(made, output)
 

@@ -13,6 +13,7 @@ from opticoll.plot.bursts import Loss, losses, one_loss
 from opticoll.plot.comparison import comparison
 from opticoll.plot.curves import Curve, Panel, curves
 from opticoll.plot.fabric import fabric
+from opticoll.plot.grid import grid, grid_space_time
 from opticoll.plot.grouped_bars import BarPanel, grouped_bars
 from opticoll.plot.link_use import link_use
 from opticoll.plot.messages import messages
@@ -38,6 +39,8 @@ __all__ = [
     "curves",
     "fabric",
     "formats",
+    "grid",
+    "grid_space_time",
     "grouped_bars",
     "iteration_timeline",
     "latencies",

@@ -1,9 +1,9 @@
 //! Halving and doubling on a grid of rows and columns, one hop for every exchange.
 //!
 //! The *core* is a set of 2^i rows and 2^j columns with a rank at every crossing that light reaches in
-//! both planes: rows and columns with most gaps are left out until none is left. Indices within the
-//! core are (p, q), p < 2^i, q < 2^j. Exchanges flip one bit of p, in a column, or of q, in a row: one
-//! hop either way. A rank that reduces 1/2, 1/4, ... of its part along one dimension and then along the
+//! both planes: of the rows and columns that have ranks, those with most gaps are left out until no gap
+//! is left. Indices within the core are (p, q), p < 2^i, q < 2^j. Exchanges flip one bit of p, in a
+//! column, or of q, in a row: one hop either way. A rank that reduces 1/2, 1/4, ... of its part along one dimension and then along the
 //! other keeps 1/(2^i 2^j) of it at last; the same partners in reverse order collect the results, so that
 //! the last exchange of the first half and the first of the second have the same circuits.
 //!
@@ -42,6 +42,9 @@ impl Core {
     pub(super) fn of(grid: &Grid) -> Core {
         let mut rows: Vec<u32> = (0..grid.rows).collect();
         let mut columns: Vec<u32> = (0..grid.columns).collect();
+        // A task may be on few rows and columns of a machine.
+        rows.retain(|&row| (0..grid.columns).any(|column| grid.rank(row, column).is_some()));
+        columns.retain(|&column| rows.iter().any(|&row| grid.rank(row, column).is_some()));
         loop {
             // A rank that light reaches in one plane only is left out with the others that then hand
             // over in that plane.

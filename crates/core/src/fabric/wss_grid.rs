@@ -11,6 +11,7 @@
 //! to it, in increasing order; a node that leaves is one that is no longer allocated.
 
 mod configuration;
+mod failures;
 mod places;
 
 use std::fmt;
@@ -19,7 +20,7 @@ use super::{Fabric, FabricError, FamilyRecord};
 use crate::spec::Spec;
 use crate::units::{Rate, Time};
 pub use configuration::{Configuration, Setting};
-pub use places::{DeadPort, DeadTransceiver};
+pub use places::{DeadTransceiver, Port};
 
 /// One of the two transceivers of a node, and the switches that they lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -147,7 +148,7 @@ pub struct WssGrid {
     /// Transceivers that neither send nor receive, in order.
     pub dead_transceivers: Vec<DeadTransceiver>,
     /// Switch ports out of order, in order.
-    pub dead_ports: Vec<DeadPort>,
+    pub dead_ports: Vec<Port>,
 }
 
 /// The most rows, and columns: wavelengths are numbered with 16 bits, and light is not split further.
@@ -240,7 +241,7 @@ fn build(spec: &Spec) -> Result<Fabric, FabricError> {
         latency: time("latency", Time::ZERO)?,
         slow_switch: time("slow_switch", Time::from_ps(100_000_000_000))?,
         plan,
-        nodes: places::read_nodes(spec, rows * columns)?,
+        nodes: places::read_nodes(spec, "nodes", rows * columns)?,
         dead_transceivers: places::read_transceivers(spec, rows * columns)?,
         dead_ports: places::read_ports(spec, rows, columns)?,
     }))
@@ -306,7 +307,7 @@ impl WssGrid {
         let node = self.nodes[rank as usize];
         let (switch, port) = self.port(rank, plane);
         let transceiver = DeadTransceiver { node, plane };
-        let dead_port = DeadPort {
+        let dead_port = Port {
             plane,
             switch,
             port,
@@ -329,6 +330,18 @@ impl WssGrid {
         self.ranks() == self.rows * self.columns
             && self.dead_transceivers.is_empty()
             && self.dead_ports.is_empty()
+    }
+
+    /// Whether two grids are one machine, for two tasks: they may differ in the nodes allocated and in the
+    /// wavelengths between them.
+    pub fn is_same_machine(&self, other: &WssGrid) -> bool {
+        let like = WssGrid {
+            nodes: self.nodes.clone(),
+            plan: self.plan,
+            wavelengths: self.wavelengths,
+            ..other.clone()
+        };
+        *self == like
     }
 
     /// The same machine with its wavelengths by another plan.

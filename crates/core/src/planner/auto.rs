@@ -23,9 +23,9 @@ impl From<Policy> for Charge {
         match policy {
             Policy::EveryStep => Charge::EverySlot,
             Policy::OnChange => Charge::Once,
-            Policy::PerPort => Charge::OncePerPort,
-            // Two tiers are of another fabric, about which nothing is said.
-            Policy::Free | Policy::TwoTier => Charge::Never,
+            // Lasers are tuned flow by flow, and nothing waits for the end of a slot.
+            Policy::PerPort | Policy::TwoTier => Charge::OncePerPort,
+            Policy::Free => Charge::Never,
         }
     }
 }

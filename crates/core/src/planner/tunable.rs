@@ -1,7 +1,7 @@
 //! What becomes of a plan on a grid of tunable circuits when something fails.
 
-use super::{PlannerError, named};
-use crate::collective::Collective;
+use super::{Planned, PlannerError, simulated};
+use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::wss_grid::WavelengthPlan;
 use crate::fabric::{Fabric, WssGrid};
 use crate::plan::Plan;
@@ -9,11 +9,17 @@ use crate::simulate::{self, Method};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time};
 use crate::verify::{Violation, verify};
+use crate::wavelength::wss_grid::GridError;
+
+fn has_root(kind: CollectiveKind) -> bool {
+    use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
+    matches!(kind, Broadcast | Reduce | Gather | Scatter)
+}
 
 /// A plan anew on what is left of its grid.
 pub struct Replanned {
-    /// The plan. Its fabric names the wavelength plan that was taken.
-    pub plan: Plan,
+    /// The plan, and of `auto` what it was chosen from. Its fabric names the wavelength plan that was taken.
+    pub planned: Planned,
     /// What the verifier says: nothing.
     pub violations: Vec<Violation>,
     /// The time on the grid as it was.
@@ -29,24 +35,37 @@ impl Replanned {
     }
 }
 
-/// Plans anew, by the same algorithm, for a grid on which transceivers or switch ports are dead or nodes
-/// are no longer allocated: with its wavelength plan, or else with one that joins any two ports.
+/// Plans anew on a grid on which transceivers or switch ports are dead or nodes are no longer allocated: by
+/// `algorithm`, or else by the same, with the grid's wavelength plan, or else with one that joins any two
+/// ports. Nodes keep what they had: the root is the same node.
 ///
 /// # Errors
-/// Ranks that nothing joins any more, or what a simulation refuses.
+/// A root that has left, ranks that nothing joins any more, wavelengths that the lasers lack, or what a
+/// simulation refuses.
 pub fn replan(
-    plan: &Plan,
+    before: &Plan,
     left: &WssGrid,
+    algorithm: Option<&Spec>,
     size: Bytes,
     method: &Method,
 ) -> Result<Replanned, PlannerError> {
-    let spec: Spec = plan.algorithm.parse()?;
-    let collective = plan.schedule.collective;
-    let root = collective.root().min(left.ranks().saturating_sub(1));
+    let own = before.algorithm.parse()?;
+    let spec: &Spec = algorithm.unwrap_or(&own);
+    let collective = before.schedule.collective;
+    let grid = before.fabric.wss_grid().ok_or(GridError::NotAGrid {
+        family: before.fabric.family(),
+    })?;
+    let node = grid.nodes.get(collective.root() as usize);
+    let node = node.copied().unwrap_or_default();
+    let root = match left.nodes.binary_search(&node) {
+        Ok(root) => root as u32,
+        Err(_) if has_root(collective.kind()) => return Err(PlannerError::RootLeft { node }),
+        Err(_) => 0,
+    };
     let collective = Collective::new(collective.kind(), left.ranks())?.with_root(root)?;
     let with = |wavelengths| {
         let fabric = Fabric::WssGrid(left.with_plan(wavelengths));
-        named::plan(&spec, &fabric, collective)
+        simulated::plan(spec, &fabric, collective, size, method)
     };
     let mut made = with(left.plan);
     for wavelengths in [WavelengthPlan::EdgeColouring, WavelengthPlan::Cyclic] {
@@ -54,14 +73,11 @@ pub fn replan(
             made = with(wavelengths);
         }
     }
-    let replanned = Plan {
-        size: Some(size),
-        ..made?
-    };
+    let planned = made?;
     Ok(Replanned {
-        violations: verify(&replanned),
-        before: simulate::run(plan, size, method)?.time,
-        after: simulate::run(&replanned, size, method)?.time,
-        plan: replanned,
+        violations: verify(&planned.plan),
+        before: simulate::run(before, size, method)?.time,
+        after: simulate::run(&planned.plan, size, method)?.time,
+        planned,
     })
 }

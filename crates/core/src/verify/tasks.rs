@@ -1,18 +1,22 @@
-//! Several tasks on one grid: does every switch port belong to one of them (W4)?
+//! Several tasks on one grid: is every switch port used by one of them at most (W4)?
 //!
-//! A node's ports are its own, and a plan names ranks of its task only. Hence tasks get along if they
-//! are for the same machine and no node is allocated twice.
+//! A hop uses two ports, that of its sender and that of its receiver. Where no port is used twice, no
+//! input and no output of a switch, no transmitter and no receiver is: then the rules of a single plan,
+//! which are about one of these each, hold for all tasks together, whenever their slots are.
 
+use std::collections::BTreeMap;
+
+use super::wss_grid::{plane, port_of};
 use super::{Violation, ViolationKind};
 use crate::fabric::WssGrid;
 use crate::plan::Plan;
 
-/// What is wrong with running plans side by side on one grid, each on the nodes of its fabric. Each plan
-/// for itself is the business of [`verify`](super::verify).
+/// What is wrong with running plans side by side on one grid, each on the ports that its hops use. Each
+/// plan for itself is the business of [`verify`](super::verify).
 pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
     let kind = ViolationKind::Allocation;
     let mut violations = Vec::new();
-    let mut owner: Vec<Option<usize>> = Vec::new();
+    let mut owner: BTreeMap<(u8, u32, u32), usize> = BTreeMap::new();
     let mut machine: Option<&WssGrid> = None;
     for (task, plan) in plans.iter().enumerate() {
         let Some(grid) = plan.fabric.wss_grid() else {
@@ -21,38 +25,42 @@ pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
             violations.push(Violation::new(kind, sentence));
             continue;
         };
-        let first = *machine.get_or_insert(grid);
-        if !is_same_machine(first, grid) {
+        if !grid.is_same_machine(machine.get_or_insert(grid)) {
             let sentence = format!("task {task} is for another machine than the tasks before it");
             violations.push(Violation::new(kind, sentence));
             continue;
         }
-        owner.resize((grid.rows * grid.columns) as usize, None);
-        for (rank, &node) in (0..).zip(&grid.nodes) {
-            match owner[node as usize] {
-                None => owner[node as usize] = Some(task),
-                Some(other) => {
-                    let sentence = format!(
-                        "node {node} and its switch ports belong to the tasks {other} and {task}"
-                    );
-                    violations.push(Violation {
-                        rank: Some(rank),
-                        ..Violation::new(kind, sentence)
-                    });
-                }
+        for ((fibre, switch, port), rank) in ports(plan, grid) {
+            let other = *owner.entry((fibre, switch, port)).or_insert(task);
+            if other != task {
+                let node = grid.nodes[rank as usize];
+                let plane = plane(fibre);
+                let sentence = format!(
+                    "port {port} of the switch of {plane} {switch}, that of node {node}, is used by \
+                     the tasks {other} and {task}"
+                );
+                violations.push(Violation {
+                    rank: Some(rank),
+                    ..Violation::new(kind, sentence)
+                });
             }
         }
     }
     violations
 }
 
-/// Whether two grids are one, but for the nodes allocated and the wavelengths between them.
-fn is_same_machine(one: &WssGrid, other: &WssGrid) -> bool {
-    let like = WssGrid {
-        nodes: one.nodes.clone(),
-        plan: one.plan,
-        wavelengths: one.wavelengths,
-        ..other.clone()
-    };
-    *one == like
+/// The ports that the hops of a plan use, by plane, switch and port, each with its rank. Hops of ranks
+/// that do not exist use none, nor do transfers without light.
+fn ports(plan: &Plan, grid: &WssGrid) -> BTreeMap<(u8, u32, u32), u32> {
+    let columns = [plan.slot.len(), plan.fibre.len(), plan.wavelength.len()];
+    let lit = columns.into_iter().fold(plan.len(), usize::min);
+    let hops = (0..lit).flat_map(|transfer| plan.way(transfer));
+    let ends = hops.flat_map(|hop| [(hop.from, hop.fibre), (hop.to, hop.fibre)]);
+    let sound = ends.filter(|&(rank, _)| (rank as usize) < grid.nodes.len());
+    sound
+        .map(|(rank, fibre)| {
+            let (switch, port) = port_of(grid, rank, fibre);
+            ((fibre, switch, port), rank)
+        })
+        .collect()
 }

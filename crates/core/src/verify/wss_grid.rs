@@ -148,7 +148,7 @@ fn of_hop(plan: &Plan, kind: ViolationKind, transfer: usize, hop: Hop, text: &st
 }
 
 /// The switch at which a rank's fibre ends, and the port.
-fn port_of(grid: &WssGrid, rank: u32, fibre: u8) -> (u32, u32) {
+pub(super) fn port_of(grid: &WssGrid, rank: u32, fibre: u8) -> (u32, u32) {
     let node = grid.nodes[rank as usize];
     let (row, column) = (node / grid.columns, node % grid.columns);
     if fibre == 0 {
@@ -159,7 +159,7 @@ fn port_of(grid: &WssGrid, rank: u32, fibre: u8) -> (u32, u32) {
 }
 
 /// `row` or `column`.
-fn plane(fibre: u8) -> &'static str {
+pub(super) fn plane(fibre: u8) -> &'static str {
     if fibre == 0 { "row" } else { "column" }
 }
 

@@ -1,6 +1,7 @@
 //! The switch grid of ODDL: switches, plans, what the verifier sees, time with and without control.
 
 mod algorithms;
+mod bounds;
 mod rules;
 mod tasks;
 mod timing;

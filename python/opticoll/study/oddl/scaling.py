@@ -5,16 +5,19 @@ The paper names larger systems as work to come. What is assumed is in `ASSUMPTIO
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypedDict
 
 from opticoll import plot
+from opticoll._core import Fabric, TrainingModel
+from opticoll.study.comparison import PICOSECONDS
 from opticoll.study.findings import Finding, finding
 from opticoll.study.oddl.collective import ALGORITHM, BOTH_PLANES, sides
 from opticoll.study.results import Results
 from opticoll.study.training import Job, train
 
-__all__ = ["ASSUMPTIONS", "NETWORKS", "run"]
+__all__ = ["ASSUMPTIONS", "NETWORKS", "NODES", "Row", "Rows", "compute", "draw", "run"]
 
 MODELS = {"vgg19": "VGG19", "resnet50": "ResNet50"}
 NODES = (16, 64, 256, 1024, 4096)
@@ -53,12 +56,24 @@ class Network:
     fabric: str
     algorithm: str
     most: int = NODES[-1]
+    closed: Callable[[int, int], int] | None = None
+    """Beyond `most`: picoseconds of an all_reduce of so many bytes on so many nodes."""
 
     def spelled(self, nodes: int) -> str:
         """The fabric for so many nodes."""
         rows, columns = sides(nodes)
         up = max(1, columns // TAPER)
         return self.fabric.format(nodes=nodes, rows=rows, columns=columns, up=up)
+
+
+def ring_on_tree_ps(size_bytes: int, nodes: int) -> int:
+    """Picoseconds of a ring all_reduce on the fat tree: 2 (N - 1) steps, as long as the slowest.
+
+    Neighbours on different leaves are four cables of 250 ns apart. Of a leaf one message goes up
+    and one comes down in a step, each on cables of its own, so that N-th parts of the vector
+    (rounded up to bytes) go at 100 Gb/s, 80 ps a byte; the next message of a pair waits for it.
+    """
+    return 2 * (nodes - 1) * (4 * 250_000 + 80 * -(-size_bytes // nodes))
 
 
 _GRID = (
@@ -78,7 +93,7 @@ NETWORKS = {
     "oddl_both": Network("ODDL, both planes (ours)", _GRID, BOTH_PLANES),
     "tree_far": Network("fat tree 4:1, far partners first", _TREE, f"{ALGORITHM}:order=far"),
     "tree_near": Network("fat tree 4:1, near first", _TREE, f"{ALGORITHM}:order=near"),
-    "tree_ring": Network("fat tree 4:1, ring", _TREE, "ring", most=1024),
+    "tree_ring": Network("fat tree 4:1, ring", _TREE, "ring", most=1024, closed=ring_on_tree_ps),
     "wrht": Network("optical ring, WRHT", RING, "wrht"),
     "optree": Network("optical ring, OpTree twice", RING, "optree+optree", most=1024),
     "auto": Network("optical ring, auto (ours)", RING, "auto", most=1024),
@@ -105,6 +120,8 @@ class Row(TypedDict):
     reconfiguration_s: float
     control_s: float
     communication_s: float
+    found: str
+    """By a verified plan that was simulated, or by a closed form."""
     verified: bool
 
 
@@ -113,28 +130,35 @@ Rows = dict[tuple[str, int, str], Row]
 
 def run(results: Results, *, quick: bool) -> list[Finding]:
     """All models, sizes and networks; writes scaling.csv, iteration.* and scaling.*."""
-    nodes = [count for count in NODES if count <= (LARGEST_QUICK if quick else NODES[-1])]
-    rows: Rows = {}
-    for count in nodes:
-        for name, network in NETWORKS.items():
-            if count > network.most:
-                continue
-            for model in MODELS:
-                rows[model, count, name] = _row(model, count, name)
+    rows = compute(LARGEST_QUICK if quick else NODES[-1])
+    nodes = sorted({count for _, count, _ in rows})
     results.write("scaling", list(rows.values()))
     results.show(
         "Assumptions of the larger systems", ["what"], [[line] for line in ASSUMPTIONS], left=(0,)
     )
     for model in MODELS:
         _show(results, rows, model, nodes)
-    largest = max(count for count in nodes if count <= 1024)
-    _draw(results, rows, nodes, largest)
+    draw(results, rows)
     findings = [_equal(rows, nodes), _both(rows, nodes)]
     return findings if quick else [*findings, *_journal(rows)]
 
 
+def compute(largest: int) -> Rows:
+    """Iterations of all models on all networks of up to so many nodes."""
+    return {
+        (model, count, name): _row(model, count, name)
+        for count in NODES
+        if count <= largest
+        for name, network in NETWORKS.items()
+        if count <= network.most or network.closed is not None
+        for model in MODELS
+    }
+
+
 def _row(model: str, nodes: int, name: str) -> Row:
     network = NETWORKS[name]
+    if nodes > network.most and network.closed is not None:
+        return _closed(model, nodes, name, network.closed)
     row = train(
         Job(
             model,
@@ -159,7 +183,33 @@ def _row(model: str, nodes: int, name: str) -> Row:
         reconfiguration_s=row["reconfiguration_s"],
         control_s=row["control_s"],
         communication_s=row["communication_s"],
+        found="plan",
         verified=row["verified"],
+    )
+
+
+def _closed(model: str, nodes: int, name: str, cost_ps: Callable[[int, int], int]) -> Row:
+    """The same, with the costs of all_reduces by a formula; there is no plan to verify."""
+    network = NETWORKS[name]
+    timed = TrainingModel(model).timed(BATCH, DEVICE)
+    sizes = timed.buckets("ddp")
+    costs = {size: (cost_ps(size, nodes), 0, 0) for size in sizes}
+    iteration = timed.iterate("ddp", True, costs)
+    return Row(
+        model=model,
+        nodes=nodes,
+        network=name,
+        fabric=Fabric(network.spelled(nodes)).spec,
+        algorithm=network.algorithm,
+        chosen=network.algorithm,
+        iteration_s=iteration.time_ps / PICOSECONDS,
+        compute_s=iteration.compute_ps / PICOSECONDS,
+        exposed_communication_s=iteration.exposed_ps / PICOSECONDS,
+        reconfiguration_s=0.0,
+        control_s=0.0,
+        communication_s=iteration.sending_ps[0] / PICOSECONDS,
+        found="closed form",
+        verified=False,
     )
 
 
@@ -170,6 +220,8 @@ def _show(results: Results, rows: Rows, model: str, nodes: list[int]) -> None:
         for count in nodes:
             row = rows.get((model, count, name))
             proved = "" if row is None or row["verified"] else " NOT verified"
+            if row is not None and row["found"] != "plan":
+                proved = " (formula)"
             cells.append(None if row is None else f"{1e3 * row['iteration_s']:.2f}{proved}")
         shown.append(cells)
     results.show(
@@ -179,7 +231,10 @@ def _show(results: Results, rows: Rows, model: str, nodes: list[int]) -> None:
     )
 
 
-def _draw(results: Results, rows: Rows, nodes: list[int], largest: int) -> None:
+def draw(results: Results, rows: Rows) -> None:
+    """Draw iteration.* and scaling.*."""
+    nodes = sorted({count for _, count, _ in rows})
+    largest = max(count for count in nodes if count <= 1024)
     panels = [
         plot.StackedPanel(
             MODELS[model],

@@ -1,6 +1,6 @@
 //! How the slow switches are set: for each input port and wavelength one output port.
 
-use super::{Plane, WssGrid};
+use super::{Plane, Port};
 
 /// One setting of one switch: what enters at `input` on `wavelength` leaves at `output`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,39 +31,6 @@ impl Configuration {
         Configuration { settings }
     }
 
-    /// What the grid's wavelength plan sets for all ports that work; nothing for a plan that is made
-    /// for the circuits of a task.
-    pub fn by_formula(grid: &WssGrid) -> Configuration {
-        let mut settings = Vec::new();
-        for source in 0..grid.ranks() {
-            for plane in Plane::BOTH {
-                let (switch, input) = grid.port(source, plane);
-                for output in 0..grid.side(plane) {
-                    let (row, column) = match plane {
-                        Plane::Row => (switch, output),
-                        Plane::Column => (output, switch),
-                    };
-                    let wavelength = grid.plan.wavelength(grid.side(plane), input, output);
-                    let (Some(wavelength), Some(receiver)) =
-                        (wavelength, grid.rank_at(row, column))
-                    else {
-                        continue;
-                    };
-                    if grid.works(source, plane) && grid.works(receiver, plane) {
-                        settings.push(Setting {
-                            plane,
-                            switch,
-                            input,
-                            wavelength,
-                            output,
-                        });
-                    }
-                }
-            }
-        }
-        Configuration::new(settings)
-    }
-
     /// All settings, by plane, switch, input and wavelength.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
@@ -79,6 +46,22 @@ impl Configuration {
             })
             .ok()?;
         Some(self.settings[found].output)
+    }
+
+    /// The ports at which light enters or leaves, in order.
+    pub fn ports(&self) -> Vec<Port> {
+        let ends = self.settings.iter().flat_map(|one| {
+            let port = |port| Port {
+                plane: one.plane,
+                switch: one.switch,
+                port,
+            };
+            [port(one.input), port(one.output)]
+        });
+        let mut ports: Vec<Port> = ends.collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports
     }
 
     /// The most wavelengths that an input port of a plane uses.

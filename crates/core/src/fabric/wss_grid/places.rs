@@ -14,9 +14,9 @@ pub struct DeadTransceiver {
     pub plane: Plane,
 }
 
-/// A port of a switch through which no light passes; spelled `row3.2`.
+/// A port of a switch; spelled `row3.2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeadPort {
+pub struct Port {
     /// Whether it is the switch of a row or of a column.
     pub plane: Plane,
     /// The row or column.
@@ -31,7 +31,7 @@ impl fmt::Display for DeadTransceiver {
     }
 }
 
-impl fmt::Display for DeadPort {
+impl fmt::Display for Port {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}{}.{}", self.plane, self.switch, self.port)
     }
@@ -43,17 +43,16 @@ pub(super) fn joined<T: fmt::Display>(places: &[T]) -> String {
     places.join("+")
 }
 
-/// The allocated nodes: all, or those given as numbers and ranges.
-pub(super) fn read_nodes(spec: &Spec, count: u32) -> Result<Vec<u32>, SpecError> {
-    const KEY: &str = "nodes";
-    let Some(text) = spec.option(KEY).filter(|text| *text != "all") else {
+/// The nodes of an option: all, or those given as numbers and ranges.
+pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>, SpecError> {
+    let Some(text) = spec.option(key).filter(|text| *text != "all") else {
         return Ok((0..count).collect());
     };
     let number = |text: &str| {
         let node: Option<u32> = text.parse().ok().filter(|node| *node < count);
         node.ok_or_else(|| {
             let last = count - 1;
-            spec.refuse(KEY, format!("`{text}` is no node: they are 0 to {last}"))
+            spec.refuse(key, format!("`{text}` is no node: they are 0 to {last}"))
         })
     };
     let mut nodes = Vec::new();
@@ -61,13 +60,13 @@ pub(super) fn read_nodes(spec: &Spec, count: u32) -> Result<Vec<u32>, SpecError>
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
-            return Err(spec.refuse(KEY, format!("`{part}` ends before it starts")));
+            return Err(spec.refuse(key, format!("`{part}` ends before it starts")));
         }
         nodes.extend(first..=last);
     }
     nodes.sort_unstable();
     if let Some(twice) = nodes.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(spec.refuse(KEY, format!("node {} is given twice", twice[0])));
+        return Err(spec.refuse(key, format!("node {} is given twice", twice[0])));
     }
     Ok(nodes)
 }
@@ -104,7 +103,7 @@ pub(super) fn read_transceivers(
 }
 
 /// The dead switch ports, such as `row3.2+column1.0`.
-pub(super) fn read_ports(spec: &Spec, rows: u32, columns: u32) -> Result<Vec<DeadPort>, SpecError> {
+pub(super) fn read_ports(spec: &Spec, rows: u32, columns: u32) -> Result<Vec<Port>, SpecError> {
     read(spec, "dead_ports", |part| {
         let (switch, port) = part.split_once('.')?;
         let (plane, number) = Plane::BOTH
@@ -116,7 +115,7 @@ pub(super) fn read_ports(spec: &Spec, rows: u32, columns: u32) -> Result<Vec<Dea
         };
         let switch = number.parse().ok().filter(|switch| *switch < switches)?;
         let port = port.parse().ok().filter(|port| *port < ports)?;
-        Some(DeadPort {
+        Some(Port {
             plane,
             switch,
             port,

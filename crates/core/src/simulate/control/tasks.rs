@@ -1,15 +1,24 @@
 //! Several tasks on one grid: a central arbiter admits them, sets the switches and then stands aside.
 //!
-//! A task is a plan that is carried out again and again, on the nodes of its plan's fabric. It asks the
-//! arbiter, which admits tasks in the order of their requests (of equal times in the order given), each
-//! when all its nodes are free; the first that has to wait holds up the later ones. It computes the
+//! A task is a verified plan that is carried out again and again, on the ports that its hops use. It asks
+//! the arbiter, which admits tasks in the order of their requests (of equal times in the order given),
+//! each when all its ports are free; the first that has to wait holds up the later ones. It computes the
 //! configuration of the switches, tells every switch that has something to set, which takes
-//! `slow_switch`, and the task begins. Tasks share neither nodes nor, hence, ports, transmitters or
-//! receivers, so that each takes the time that it takes alone. Every round starts afresh, with circuits of
-//! its own.
+//! `slow_switch`, and the task begins. Setting some ports of a switch leaves the light of its others
+//! alone; the arbiter's messages are counted and take no time beside that. Every round starts afresh,
+//! with circuits of its own.
+//!
+//! **Disjoint ports are enough.** A port is an input fibre with the transmitter that feeds it and an output
+//! fibre with its receiver. A setting concerns one input port and one output port of its task. So
+//! neither have two tasks settings for one input, nor does light of both meet on one output, on whatever
+//! wavelengths; and every transmitter and receiver, whose times are all that flows of one plan wait for,
+//! has flows of one task. Hence each takes the time that it takes alone, even where a node serves one
+//! task with its row and another with its column.
+
+use std::collections::BTreeMap;
 
 use super::simulate;
-use crate::fabric::wss_grid::Configuration;
+use crate::fabric::wss_grid::{Configuration, Port};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::simulate::SimulationError;
@@ -48,13 +57,13 @@ pub struct Admission {
 /// Runs tasks on one machine; the answers are in the order of the tasks.
 ///
 /// # Errors
-/// What [`simulate`] refuses, and tasks whose nodes are not on one machine.
+/// What [`simulate`] refuses, and tasks that are not for one machine.
 pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|&task| tasks[task].request);
-    // When each node is free again.
-    let mut free: Vec<Time> = Vec::new();
-    let mut side = None;
+    // When each port is free again.
+    let mut free: BTreeMap<Port, Time> = BTreeMap::new();
+    let mut machine = None;
     let mut arbiter = Time::ZERO;
     let mut admissions: Vec<Option<Admission>> = vec![None; tasks.len()];
     for task in order {
@@ -68,22 +77,25 @@ pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
         let Some(grid) = plan.fabric.wss_grid() else {
             continue;
         };
-        if *side.get_or_insert((grid.rows, grid.columns)) != (grid.rows, grid.columns) {
+        if !grid.is_same_machine(machine.get_or_insert(grid)) {
             return Err(SimulationError::WrongFabric {
                 simulator: "control",
                 family: plan.fabric.family(),
-                hint: "all tasks must be on one grid of the same rows and columns",
+                hint: "all tasks must be on one grid; they may differ in nodes and wavelengths only",
             });
         }
-        free.resize((grid.rows * grid.columns) as usize, Time::ZERO);
-        let nodes = grid.nodes.iter().map(|&node| node as usize);
-        let ready = nodes.clone().map(|node| free[node]).max();
+        let configuration = plan.configuration();
+        let ports = configuration.ports();
+        let ready = ports
+            .iter()
+            .filter_map(|port| free.get(port))
+            .max()
+            .copied();
         let admitted = request.max(arbiter).max(ready.unwrap_or_default());
         let start = admitted.plus(grid.slow_switch)?;
         let end = start.plus(round.time.times(rounds)?)?;
-        nodes.for_each(|node| free[node] = end);
+        free.extend(ports.into_iter().map(|port| (port, end)));
         arbiter = admitted;
-        let configuration = plan.configuration();
         let settings = configuration.settings();
         let switches =
             settings.chunk_by(|one, next| (one.plane, one.switch) == (next.plane, next.switch));

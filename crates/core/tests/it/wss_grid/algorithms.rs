@@ -3,7 +3,7 @@
 use opticoll::algorithm::{records, records_for};
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::wss_grid::{Configuration, Setting};
-use opticoll::fabric::{Fabric, Plane};
+use opticoll::fabric::{Fabric, Plane, WssGrid};
 use opticoll::plan::Plan;
 use opticoll::wavelength::wavelengths_used;
 use opticoll::wavelength::wss_grid::{GridError, colour_edges};
@@ -98,10 +98,33 @@ fn halving_and_doubling_takes_as_many_wavelengths_as_a_side_has_bits() {
     }
 }
 
+/// What the wavelength plan of a whole grid sets.
+fn by_formula(grid: &WssGrid) -> Configuration {
+    let mut settings = Vec::new();
+    for plane in Plane::BOTH {
+        let ports = grid.side(plane);
+        for switch in 0..grid.rows * grid.columns / ports {
+            for (input, output) in (0..ports).flat_map(|one| (0..ports).map(move |two| (one, two)))
+            {
+                if let Some(wavelength) = grid.plan.wavelength(ports, input, output) {
+                    settings.push(Setting {
+                        plane,
+                        switch,
+                        input,
+                        wavelength,
+                        output,
+                    });
+                }
+            }
+        }
+    }
+    Configuration::new(settings)
+}
+
 #[test]
 fn a_configuration_says_for_each_input_and_wavelength_one_output() {
     let fabric = Fabric::parse("wss_grid:rows=2,columns=4,plan=xor").unwrap();
-    let set = Configuration::by_formula(fabric.wss_grid().unwrap());
+    let set = by_formula(fabric.wss_grid().unwrap());
     // Two row switches of four ports with two wavelengths each, four column switches of two ports.
     assert_eq!(set.settings().len(), 2 * 4 * 2 + 4 * 2);
     assert_eq!(set.output(Plane::Row, 1, 1, 1), Some(3));
@@ -114,7 +137,7 @@ fn a_configuration_says_for_each_input_and_wavelength_one_output() {
     );
     assert_eq!(plan.configuration(), set);
     let cyclic = Fabric::parse("wss_grid:rows=1,columns=3,plan=cyclic").unwrap();
-    let set = Configuration::by_formula(cyclic.wss_grid().unwrap());
+    let set = by_formula(cyclic.wss_grid().unwrap());
     let expected = Setting {
         plane: Plane::Row,
         switch: 0,
@@ -164,6 +187,29 @@ fn a_ring_goes_in_single_hops_around_every_grid() {
             for kind in [CollectiveKind::AllGather, CollectiveKind::AllReduce] {
                 assert!(is_one_hop(&proved(kind, "ring", &fabric)), "{fabric}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_task_on_some_rows_and_columns_exchanges_as_on_a_grid_of_its_own() {
+    for (nodes, rows, columns) in [
+        ("0-1+4-5+8-9+12-13", 4, 2),
+        ("2-3+6-7", 2, 2),
+        ("0+2+8+10", 2, 2),
+        ("5-7+9-11+13-15+1-3", 4, 3),
+        ("1+13", 2, 1),
+        ("1", 1, 1),
+    ] {
+        for algorithm in ["halving_doubling", "dual_plane_halving_doubling"] {
+            let on = |fabric: String| {
+                let plan = proved(CollectiveKind::AllReduce, algorithm, &fabric);
+                assert!(is_one_hop(&plan), "{fabric}");
+                (plan.slots(), plan.len(), wavelengths_used(&plan))
+            };
+            let task = on(format!("wss_grid:rows=4,columns=4,nodes={nodes}"));
+            let own = on(format!("wss_grid:rows={rows},columns={columns}"));
+            assert_eq!(task, own, "{algorithm} on {nodes}");
         }
     }
 }

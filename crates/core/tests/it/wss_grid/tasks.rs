@@ -1,14 +1,18 @@
 //! Several tasks on one grid, planning by `auto`, and planning anew after failures.
 
+use std::collections::BTreeSet;
+
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, Plane};
+use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError, tunable};
 use opticoll::simulate::control::{Task, simulate, tasks};
 use opticoll::simulate::{Method, SimulationError};
+use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify;
 
-use super::proved;
+use super::{planned, proved};
 
 const GRID: &str = "wss_grid:rows=4,columns=4,rate=8Gb/s,slow_switch=1ms,control=1us";
 
@@ -114,21 +118,144 @@ fn what_needs_a_ring_of_light_is_refused() {
     }
 }
 
+/// A task that asks for a kilobyte, once and at once.
+fn task(plan: &Plan) -> Task<'_> {
+    Task {
+        plan,
+        size: Bytes::new(1000),
+        rounds: 1,
+        request: Time::ZERO,
+    }
+}
+
+/// Plane, switch and port of every end of a hop, spelled out.
+fn ports_of(plan: &Plan) -> BTreeSet<String> {
+    let grid = plan.fabric.wss_grid().unwrap();
+    let hops = (0..plan.len()).flat_map(|transfer| plan.way(transfer));
+    let ends = hops.flat_map(|hop| [(hop.from, hop.fibre), (hop.to, hop.fibre)]);
+    ends.map(|(rank, fibre)| {
+        let (row, column) = (
+            grid.nodes[rank as usize] / grid.columns,
+            grid.nodes[rank as usize] % grid.columns,
+        );
+        match fibre {
+            0 => format!("row{row}.{column}"),
+            _ => format!("column{column}.{row}"),
+        }
+    })
+    .collect()
+}
+
+/// What a plan does to switches: (plane, switch, input, wavelength, output).
+fn light_of(plan: &Plan) -> Vec<(u8, u32, u32, u16, u32)> {
+    let grid = plan.fabric.wss_grid().unwrap();
+    let at = |rank: u32| {
+        let node = grid.nodes[rank as usize];
+        (node / grid.columns, node % grid.columns)
+    };
+    let hops = (0..plan.len()).flat_map(|transfer| plan.way(transfer));
+    hops.map(|hop| {
+        let (from, to) = (at(hop.from), at(hop.to));
+        match hop.fibre {
+            0 => (0, from.0, from.1, hop.wavelength, to.1),
+            _ => (1, from.1, from.0, hop.wavelength, to.0),
+        }
+    })
+    .collect()
+}
+
+#[test]
+fn two_tasks_run_side_by_side_where_their_ports_differ_and_nowhere_else() {
+    let (mut together, mut of_one_node) = (0, 0);
+    for (rows, columns) in [(2, 2), (1, 4), (2, 3)] {
+        let nodes = rows * columns;
+        let mut plans = Vec::new();
+        for subset in 1..1u32 << nodes {
+            let chosen: Vec<String> = (0..nodes)
+                .filter(|node| subset & (1 << node) != 0)
+                .map(|node| node.to_string())
+                .collect();
+            let fabric = format!(
+                "wss_grid:rows={rows},columns={columns},rate=8Gb/s,control=1us,nodes={}",
+                chosen.join("+")
+            );
+            let parsed = Fabric::parse(&fabric).unwrap();
+            for (kind, algorithm) in [
+                (CollectiveKind::AllReduce, "halving_doubling"),
+                (CollectiveKind::Broadcast, "binomial"),
+            ] {
+                // Nodes that nothing joins are no task.
+                if chosen.len() > 1 && planned(kind, algorithm, &parsed).is_ok() {
+                    plans.push(proved(kind, algorithm, &fabric));
+                }
+            }
+        }
+        for (one, other) in plans
+            .iter()
+            .flat_map(|one| plans.iter().map(move |two| (one, two)))
+        {
+            let found = tasks(&[task(one), task(other)]).unwrap();
+            let disjoint = ports_of(one).is_disjoint(&ports_of(other));
+            let at_once = found[1].admitted == Time::ZERO;
+            assert_eq!(at_once, disjoint, "{} and {}", one.fabric, other.fabric);
+            assert_eq!(verify::tasks(&[one, other]).is_empty(), disjoint);
+            let alone = simulate(other, Bytes::new(1000)).unwrap();
+            assert_eq!(found[1].round, alone);
+            if !disjoint {
+                assert_eq!(found[1].admitted, found[0].end);
+                continue;
+            }
+            together += 1;
+            let nodes = |plan: &Plan| plan.fabric.wss_grid().unwrap().nodes.clone();
+            of_one_node += u32::from(nodes(one).iter().any(|node| nodes(other).contains(node)));
+            // No switch has to send one light two ways, or two lights on one wavelength one way.
+            for first in light_of(one) {
+                for second in light_of(other) {
+                    let same_switch = (first.0, first.1) == (second.0, second.1);
+                    assert!(!same_switch || first.2 != second.2, "inputs");
+                    assert!(!same_switch || first.4 != second.4, "outputs");
+                }
+            }
+        }
+    }
+    // A node may serve one task with its row and another with its column.
+    assert!(
+        together > 100 && of_one_node > 10,
+        "{together} {of_one_node}"
+    );
+}
+
+#[test]
+fn tasks_on_other_machines_are_refused() {
+    let on = |options: &str| {
+        let fabric = format!("wss_grid:rows=2,columns=2,{options}");
+        proved(CollectiveKind::AllReduce, "ring", &fabric)
+    };
+    let (left, right) = (on("nodes=0+2"), on("nodes=1+3,plan=cyclic,wavelengths=3"));
+    assert!(tasks(&[task(&left), task(&right)]).is_ok());
+    for other in ["nodes=1+3,rate=8Gb/s", "nodes=1+3,dead_ports=row0.0"] {
+        let other = on(other);
+        let refused = tasks(&[task(&left), task(&other)]);
+        assert!(matches!(refused, Err(SimulationError::WrongFabric { .. })));
+        assert_eq!(verify::tasks(&[&left, &other]).len(), 1);
+    }
+}
+
 /// The plan of halving and doubling anew after something failed, with its slowdown.
 fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
-    let fabric = format!("wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=0s,plan={plan}");
-    let before = proved(CollectiveKind::AllReduce, "halving_doubling", &fabric);
-    let left = Fabric::parse(&format!("{fabric},{wound}")).unwrap();
     // The lasers may need more wavelengths than the two of the XOR plan.
-    let mut left = left.wss_grid().unwrap().clone();
-    left.wavelengths = 15;
+    let fabric =
+        format!("wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=0s,plan={plan},wavelengths=15");
+    let before = proved(CollectiveKind::AllReduce, "halving_doubling", &fabric);
+    let left = before.fabric.wss_grid().unwrap().after(wound).unwrap();
     let size = Bytes::new(16 << 10);
-    let anew = tunable::replan(&before, &left, size, &Method::default())?;
+    let anew = tunable::replan(&before, &left, None, size, &Method::default())?;
     assert_eq!(anew.violations, [], "{wound}");
-    assert_eq!(anew.plan.fabric.ranks(), left.ranks());
+    let made = anew.planned.plan.kept();
+    assert_eq!(made.fabric.ranks(), left.ranks());
     // 2 (15 / 16) of the vector at a byte a nanosecond.
     assert_eq!(anew.before, Time::from_ps(2 * 15 * 1024 * 1000));
-    let wavelengths = anew.plan.fabric.wss_grid().unwrap().plan.name();
+    let wavelengths = made.fabric.wss_grid().unwrap().plan.name();
     Ok((anew.slowdown(), wavelengths.to_owned()))
 }
 
@@ -138,7 +265,7 @@ fn failures_are_planned_around_and_cost_what_theory_says() {
     // back after, each to a rank of its own, in one hop: (2 + 2 (7 / 8)) / (2 (15 / 16)) = 2.
     // A node whose transceiver to its row is dead still hands over along its column, and the other way.
     for wound in [
-        "nodes=0-14",
+        "leaving=15",
         "dead_transceivers=5.row",
         "dead_ports=column2.1",
     ] {
@@ -153,8 +280,65 @@ fn failures_are_planned_around_and_cost_what_theory_says() {
         assert!((2.0..=4.0).contains(&slowdown), "{wound}: {slowdown}");
     }
     // Of the rows that are left, 1 and 2 exchange, which XOR does not join: another plan is taken.
-    let (_, wavelengths) = replanned("xor", "nodes=1-15").unwrap();
+    let (_, wavelengths) = replanned("xor", "leaving=0").unwrap();
     assert_ne!(wavelengths, "xor");
     let cut = replanned("edge_colouring", "dead_transceivers=5.row+5.column").unwrap_err();
     assert!(cut.to_string().contains("no light leads"), "{cut}");
+}
+
+#[test]
+fn the_root_is_the_same_node_after_others_have_left() {
+    let before = proved_from(5, "wss_grid:rows=2,columns=4");
+    let grid = before.fabric.wss_grid().unwrap();
+    let anew = |failed: &str| {
+        let left = grid.after(failed).unwrap();
+        let auto: Spec = "auto".parse().unwrap();
+        let size = Bytes::new(1000);
+        tunable::replan(&before, &left, Some(&auto), size, &Method::default())
+    };
+    let found = anew("leaving=1+3").unwrap();
+    assert_eq!(found.violations, []);
+    let made = found.planned.plan.kept();
+    let root = made.schedule.collective.root() as usize;
+    assert_eq!(made.fabric.wss_grid().unwrap().nodes[root], 5);
+    assert!(!found.planned.candidates.is_empty());
+    assert!(matches!(
+        anew("leaving=5"),
+        Err(PlannerError::RootLeft { node: 5 })
+    ));
+}
+
+/// A broadcast from a node of a whole grid.
+fn proved_from(root: u32, fabric: &str) -> Plan {
+    let fabric = Fabric::parse(fabric).unwrap();
+    let collective = Collective::new(CollectiveKind::Broadcast, fabric.ranks()).unwrap();
+    let collective = collective.with_root(root).unwrap();
+    let spec = "binomial".parse().unwrap();
+    let method = Method::default();
+    let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1), &method).unwrap();
+    assert_eq!(verify::verify(&planned.plan), []);
+    planned.plan.kept().clone()
+}
+
+#[test]
+fn failures_add_up_and_those_off_the_grid_are_refused() {
+    let fabric = Fabric::parse("wss_grid:rows=2,columns=2,nodes=0-2,dead_ports=row0.1").unwrap();
+    let grid = fabric.wss_grid().unwrap();
+    let left = grid
+        .after("dead_ports=row0.1+column1.0,dead_transceivers=2.row,leaving=1")
+        .unwrap();
+    let expected = "wss_grid:rows=2,columns=2,nodes=0+2,dead_transceivers=2.row,\
+                    dead_ports=row0.1+column1.0";
+    assert_eq!(Fabric::WssGrid(left), Fabric::parse(expected).unwrap());
+    for (failed, hint) in [
+        ("leaving=3", "not allocated"),
+        ("leaving=0-2", "no node is left"),
+        ("leaving=4", "0 to 3"),
+        ("dead_port=row0.1", "dead_ports"),
+        ("dead_ports=row2.0", "no such place"),
+        ("", "no `=`"),
+    ] {
+        let message = grid.after(failed).unwrap_err().to_string();
+        assert!(message.contains(hint), "{failed}: {message}");
+    }
 }

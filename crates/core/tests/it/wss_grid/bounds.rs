@@ -1,0 +1,275 @@
+//! Bounds for grids: values by theory, every plan above them, and the least of all plans of four ranks.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use opticoll::algorithm::records_for;
+use opticoll::bound::wss_grid;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::simulate::{self, Policy};
+use opticoll::units::{Bytes, Time};
+use proptest::prelude::*;
+
+use super::proved;
+
+fn bound(fabric: &str, kind: CollectiveKind, bytes: u64, policy: Policy) -> (u64, &'static str) {
+    let fabric = Fabric::parse(fabric).unwrap();
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let grid = fabric.wss_grid().unwrap();
+    let bound = wss_grid::best(grid, &collective, Bytes::new(bytes), policy.into()).unwrap();
+    (bound.time.ps(), bound.name)
+}
+
+#[test]
+fn bounds_are_those_of_theory() {
+    use CollectiveKind::{AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather};
+    // A byte takes 1000 ps; c = 2 * 100 + 10 + 40 = 250 ns, L = 30 ns.
+    let four =
+        "wss_grid:rows=4,columns=4,rate=8Gb/s,control=100ns,tuning=10ns,lock=40ns,latency=30ns";
+    let (fresh, latency) = (250_000, 30_000);
+    let one = fresh + latency;
+    for (options, kind, bytes, expected, name) in [
+        // 2 (15 / 16) of the vector over two transceivers, and one over a single one.
+        ("", AllReduce, 16_000, one + 15_000_000, "bandwidth"),
+        (
+            ",dead_ports=row0.0",
+            AllReduce,
+            16_000,
+            one + 16_000_000,
+            "bandwidth",
+        ),
+        ("", AllGather, 1000, one + 15 * 500_000, "bandwidth"),
+        // A rank with one transceiver takes in everything by it.
+        (
+            ",dead_ports=column0.0",
+            AllGather,
+            1000,
+            one + 15_000_000,
+            "bandwidth",
+        ),
+        // Four ranks of a row send to twelve others by the one transceiver across that works.
+        (
+            ",dead_ports=column0.0+column1.0+column2.0",
+            AllToAll,
+            16_000,
+            one + 48_000_000,
+            "cut",
+        ),
+        (
+            ",dead_ports=column0.0+column1.0+column2.0",
+            AllReduce,
+            16_000,
+            // 30 vectors over 29 transceivers are more than one vector over one.
+            one + 2 * 15 * 16_000_000 / 29,
+            "bandwidth",
+        ),
+        (
+            ",nodes=0-1+4-5,dead_ports=column0.0",
+            Gather,
+            1000,
+            one + 3_000_000,
+            "bandwidth",
+        ),
+        ("", Gather, 1000, one + 15 * 500_000, "bandwidth"),
+        // Of 15 partners 6 are one hop away and 9 two: 24 hops of a thousand bytes by two transceivers;
+        // four ranks of a row send to twelve others by four transceivers.
+        ("", AllToAll, 16_000, one + 12_000_000, "bandwidth"),
+        // The first two are told after c + L, and after 2 c + L two more, and by 2 c + 2 L four more
+        // by those: nine. By 3 c + 2 L, 4 + 2 * 2 + 2 + ... are.
+        ("", Barrier, 0, fresh + told(16, latency, fresh), "rounds"),
+        ("", Broadcast, 0, told(16, one, fresh), "rounds"),
+        (
+            "",
+            Broadcast,
+            1000,
+            told(16, one, fresh) + 500_000,
+            "rounds",
+        ),
+    ] {
+        let fabric = format!("{four}{options}");
+        assert_eq!(
+            bound(&fabric, kind, bytes, Policy::TwoTier),
+            (expected, name),
+            "{options} {kind}"
+        );
+    }
+    // Slot by slot ceil(log3 16) = 3 slots, charged or not.
+    let slots = |policy| bound(four, AllReduce, 16_000, policy).0;
+    assert_eq!(slots(Policy::EveryStep), 3 * one + 15_000_000);
+    assert_eq!(slots(Policy::Free), 3 * latency + 15_000_000);
+    // In one row every rank has one partner at a time.
+    let row = Fabric::parse("wss_grid:rows=1,columns=5").unwrap();
+    let collective = Collective::new(Broadcast, 5).unwrap();
+    assert_eq!(
+        wss_grid::slots(row.wss_grid().unwrap(), &collective).steps,
+        3
+    );
+}
+
+/// When so many ranks are told, each telling two others `first` after it was told and two more every
+/// `next` later: by counting, time by time, those who can have been told.
+fn told(ranks: u64, first: u64, next: u64) -> u64 {
+    fn count(time: i64, first: i64, next: i64) -> u64 {
+        let tellings = (0..)
+            .map(|again| time - first - again * next)
+            .take_while(|left| *left >= 0);
+        1 + tellings
+            .map(|left| 2 * count(left, first, next))
+            .sum::<u64>()
+    }
+    let step = 10_000;
+    let times = (0..).map(|time| time * step);
+    let enough = |time: &u64| count(*time as i64, first as i64, next as i64) >= ranks;
+    times.clone().find(enough).unwrap()
+}
+
+/// Two by two ranks: the neighbours in the row and in the column.
+const PARTNERS: [[usize; 2]; 4] = [[1, 2], [0, 3], [3, 0], [2, 1]];
+
+/// What ranks hold, a mask of chunks each, and which transmitters sent in the slot before.
+type State = ([u16; 4], u8);
+
+/// The least time of any plan of a collective that only copies, slot by slot, on two by two ranks: over all
+/// that can be sent. `chunk_ps` is what a chunk takes; a circuit in use in the slot before is kept.
+///
+/// More light and more chunks do no harm. So where bursts have at most `most` chunks, and new circuits are
+/// charged or none is made, every transmitter that may sends as many as it can; which, is tried.
+fn least(start: [u16; 4], goal: [u16; 4], fresh: u64, latency: u64, chunk_ps: u64) -> u64 {
+    let mut least: HashMap<State, u64> = HashMap::from([((start, 0), 0)]);
+    let mut open = BinaryHeap::from([Reverse((0, (start, 0u8)))]);
+    while let Some(Reverse((time, state))) = open.pop() {
+        let (held, lit) = state;
+        if (0..4).all(|rank| held[rank] & goal[rank] == goal[rank]) {
+            return time;
+        }
+        if least[&state] < time {
+            continue;
+        }
+        for (most, charged) in (1..=6).flat_map(|most| [(most, 0), (most, fresh)]) {
+            let taken = charged + latency + u64::from(most) * chunk_ps;
+            let usable = if charged > 0 || fresh == 0 { 0xff } else { lit };
+            for (next, now_lit) in sent(held, usable, most) {
+                let known = least.entry((next, now_lit)).or_insert(u64::MAX);
+                if time + taken < *known {
+                    *known = time + taken;
+                    open.push(Reverse((time + taken, (next, now_lit))));
+                }
+            }
+        }
+    }
+    unreachable!("every rank reaches every other")
+}
+
+/// All that can be after a slot in which every usable transmitter sends `most` chunks, or all that its
+/// partner lacks where those are fewer.
+fn sent(held: [u16; 4], usable: u8, most: u32) -> Vec<State> {
+    let mut after = vec![(held, 0u8)];
+    for port in (0..8).filter(|port| usable & (1 << port) != 0) {
+        let (from, to) = (port / 2, PARTNERS[port / 2][port % 2]);
+        let lacks = held[from] & !held[to];
+        let count = most.min(lacks.count_ones());
+        let bursts = (1..=lacks).filter(|burst| burst & !lacks == 0 && burst.count_ones() == count);
+        let bursts: Vec<u16> = bursts.collect();
+        if bursts.is_empty() {
+            continue;
+        }
+        let with = |(next, lit): &([u16; 4], u8)| {
+            let (next, lit) = (*next, *lit);
+            bursts.clone().into_iter().map(move |burst| {
+                let mut next = next;
+                next[to] |= burst;
+                (next, lit | (1 << port))
+            })
+        };
+        after = after.iter().flat_map(with).collect();
+        after.sort_unstable();
+        after.dedup();
+    }
+    after.retain(|(next, _)| *next != held);
+    after
+}
+
+#[test]
+fn no_plan_of_four_ranks_beats_the_bound_and_some_meet_it() {
+    use CollectiveKind::{AllGather, Broadcast, Gather, Scatter};
+    let blocks = [1u16, 2, 4, 8];
+    for (control, latency, bytes) in [
+        (0u64, 0u64, 1000u64),
+        (100, 0, 10),
+        (100, 30, 1000),
+        (5, 400, 10),
+        (0, 70, 0),
+    ] {
+        let fabric = format!(
+            "wss_grid:rows=2,columns=2,rate=8Gb/s,tuning=0s,control={control}ns,latency={latency}ns"
+        );
+        let (fresh, late) = (2000 * control, 1000 * latency);
+        for (kind, start, goal, pieces) in [
+            (Broadcast, [1, 0, 0, 0], [1; 4], 1),
+            (Broadcast, [3, 0, 0, 0], [3; 4], 2),
+            (AllGather, blocks, [15; 4], 1),
+            (Gather, blocks, [15, 0, 0, 0], 1),
+            (Scatter, [15, 0, 0, 0], blocks, 1),
+        ] {
+            let fewest = least(start, goal, fresh, late, bytes * 1000);
+            // A broadcast in two pieces is of twice as many bytes.
+            let (time, _) = bound(&fabric, kind, bytes * pieces, Policy::TwoTier);
+            let case = format!("{kind} in {pieces}, {control}, {latency}, {bytes}");
+            assert!(time <= fewest, "{case}: {time} {fewest}");
+            let free = bound(&fabric, kind, bytes * pieces, Policy::Free).0;
+            assert!(free <= least(start, goal, 0, late, bytes * 1000), "{case}");
+            // Where nothing is to be sent, two ranks are told, and then the last.
+            if bytes == 0 && kind != Gather && kind != AllGather {
+                assert_eq!(free, fewest, "{case}");
+            }
+        }
+        // Slots: two, as log3 of four says.
+        assert_eq!(least([1, 0, 0, 0], [1; 4], 0, 1, 0), 2);
+    }
+    // A scatter's two halves leave by two transceivers at once, after the circuits are tuned.
+    let fabric = "wss_grid:rows=2,columns=2,rate=8Gb/s,tuning=0s,control=1us";
+    let fewest = least([63, 0, 0, 0], [0, 3, 12, 48], 2_000_000, 0, 1_000_000);
+    assert!(bound(fabric, Scatter, 2000, Policy::TwoTier).0 <= fewest);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_algorithm_is_faster_than_the_bound(
+        rows in 1u32..5, columns in 1u32..5, bytes in 0u64..200_000, control in 0u64..3_000_000,
+        lock in 0u64..100_000, latency in 0u64..3_000_000, wound in 0usize..4
+    ) {
+        let wounds = ["", ",dead_transceivers=0.row", ",dead_ports=column0.1", ",nodes=0-2"];
+        let whole = rows < 2 || columns < 2 || wound == 0;
+        let fabric = format!(
+            "wss_grid:rows={rows},columns={columns},control={control}ps,lock={lock}ps,\
+             latency={latency}ps{}", if whole { "" } else { wounds[wound] }
+        );
+        let parsed = Fabric::parse(&fabric).unwrap();
+        let grid = parsed.wss_grid().unwrap();
+        for record in records_for(&parsed) {
+            let of_rings = ["optree", "one_stage", "wrht"].contains(&record.name);
+            if of_rings || (record.accepts)(parsed.ranks()).is_err() {
+                continue;
+            }
+            let plan = proved(record.collective, record.name, &fabric);
+            let collective = plan.schedule.collective;
+            let slots = wss_grid::slots(grid, &collective).steps;
+            prop_assert!(u64::from(plan.slots()) >= slots, "{}", record.name);
+            for (simulator, policy) in [
+                ("control", Policy::TwoTier), ("circuit", Policy::TwoTier),
+                ("circuit", Policy::EveryStep), ("circuit", Policy::Free),
+            ] {
+                let outcome = simulate::simulate(&plan, Bytes::new(bytes), policy, simulator).unwrap();
+                let bound = wss_grid::best(grid, &collective, Bytes::new(bytes), policy.into()).unwrap();
+                prop_assert!(
+                    outcome.time >= bound.time || plan.is_empty(), "{} on {fabric} by {simulator}, {}: {} {}",
+                    record.name, policy.name(), outcome.time, bound.time
+                );
+                prop_assert!(plan.fabric.ranks() > 1 || bound.time == Time::ZERO);
+            }
+        }
+    }
+}

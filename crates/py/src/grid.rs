@@ -1,0 +1,87 @@
+//! What is peculiar to grids of tunable circuits: planning anew after failures, and several tasks.
+
+use opticoll::planner::tunable;
+use opticoll::simulate::control::{self, Task};
+use opticoll::spec::{Spec, SpecError};
+use opticoll::units::{Bytes, Time};
+use opticoll::verify;
+use opticoll::wavelength::wss_grid::GridError;
+use pyo3::prelude::*;
+
+use crate::error::{FabricError, IntoPyErr};
+use crate::outcome::Outcome;
+use crate::plan::{Plan, Settings, Size, Violation, method};
+
+/// The plan anew on what is left after failures, and picoseconds before and after.
+#[pyfunction]
+#[pyo3(signature = (plan, failed, algorithm = None, size = None, **settings))]
+pub(crate) fn replan(
+    py: Python<'_>,
+    plan: &Plan,
+    failed: &str,
+    algorithm: Option<&str>,
+    size: Option<Size>,
+    settings: Option<Settings>,
+) -> PyResult<(Plan, u64, u64)> {
+    let method = method(settings)?;
+    let size = plan.size_or(size)?;
+    let algorithm: Option<Spec> = match algorithm {
+        Some(text) => Some(text.parse().map_err(SpecError::into_py_err)?),
+        None => None,
+    };
+    let before = plan.kept();
+    let grid = before.fabric.wss_grid().ok_or_else(|| {
+        GridError::NotAGrid {
+            family: before.fabric.family(),
+        }
+        .into_py_err()
+    })?;
+    let left = grid.after(failed);
+    let left = left.map_err(|problem| FabricError::new_err(problem.to_string()))?;
+    let anew = py.detach(|| tunable::replan(before, &left, algorithm.as_ref(), size, &method));
+    let anew = anew.map_err(IntoPyErr::into_py_err)?;
+    let (before, after) = (anew.before.ps(), anew.after.ps());
+    Ok((Plan::from_planned(anew.planned), before, after))
+}
+
+/// When a task was admitted, started and ended, the arbiter's messages, ports and settings, a round.
+type Admitted = (u64, u64, u64, u32, usize, usize, Outcome);
+
+/// Several tasks on one grid, each a plan, bytes, rounds and the picoseconds of its request.
+#[pyfunction]
+pub(crate) fn simulate_tasks(
+    py: Python<'_>,
+    tasks: Vec<(Py<Plan>, u64, u64, u64)>,
+) -> PyResult<Vec<Admitted>> {
+    let asked: Vec<Task<'_>> = tasks
+        .iter()
+        .map(|(plan, size, rounds, request)| Task {
+            plan: plan.get().kept(),
+            size: Bytes::new(*size),
+            rounds: *rounds,
+            request: Time::from_ps(*request),
+        })
+        .collect();
+    let admissions = py.detach(|| control::tasks(&asked));
+    let admissions = admissions.map_err(IntoPyErr::into_py_err)?;
+    let told = admissions.into_iter().map(|one| {
+        (
+            one.admitted.ps(),
+            one.start.ps(),
+            one.end.ps(),
+            one.arbiter_messages,
+            one.configuration.ports().len(),
+            one.configuration.settings().len(),
+            Outcome::from_core(one.round),
+        )
+    });
+    Ok(told.collect())
+}
+
+/// What is wrong with running plans side by side on one grid.
+#[pyfunction]
+pub(crate) fn task_conflicts(py: Python<'_>, plans: Vec<Py<Plan>>) -> Vec<Violation> {
+    let plans: Vec<_> = plans.iter().map(|plan| plan.get().kept()).collect();
+    let found = py.detach(|| verify::tasks(&plans));
+    found.into_iter().map(Violation::from_core).collect()
+}

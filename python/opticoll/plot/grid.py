@@ -1,0 +1,257 @@
+"""A grid of tunable circuits: one slot among its nodes, and all slots port by port."""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opticoll._core import Plan
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.port_timeline import PLANES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_ARROWS = 600  # beyond, arrow heads would cover the arcs
+_MOST_LABELS = 144
+_MOST_PORTS = 4096
+_MOST_SLOTS = 4096
+_MOST_BOUNDARIES = 24
+
+
+@dataclass(frozen=True)
+class _Hops:
+    """The hops of a plan or of one of its slots, in columns."""
+
+    source: NDArray[np.int64]
+    destination: NDArray[np.int64]
+    fibre: NDArray[np.int64]
+    wavelength: NDArray[np.int64]
+    slot: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def _hops(plan: Plan, slot: int | None = None) -> _Hops:
+    columns = plan.hop_columns(slot)
+    names = ("source", "destination", "fibre", "wavelength", "slot")
+    return _Hops(*(columns[name].astype(np.int64) for name in names))
+
+
+def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> None:
+    """Draw the nodes in rows and columns and the light of `slot` as arcs coloured by wavelength.
+
+    Light by a row's switch goes above its row to the right and below it to the left; light by a
+    column's switch right of its column downwards and left of it upwards. Nodes that are not
+    allocated are empty circles; a cross is a dead transceiver or switch port, beside its node in
+    the direction in which no light goes.
+
+    Raises PlotError for a slot that the plan does not have.
+    """
+    target = check_path(path)
+    if not 0 <= slot < plan.slots:
+        raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
+    with style.applied():
+        save(_grid_figure(plan, slot), target)
+
+
+def _grid_figure(plan: Plan, slot: int) -> "Figure":
+    from matplotlib.figure import Figure
+
+    rows, columns = plan.fabric.grid or (1, 1)
+    hops = _hops(plan, slot)
+    nodes = np.array(plan.fabric.grid_nodes, dtype=np.int64)
+    wide = float(np.clip(0.75 * columns, 4.4, 11.0))
+    high = float(np.clip(0.75 * rows, 1.2, 10.0))
+    figure = Figure(figsize=(wide + 1.0, high + 1.7), layout="constrained")
+    axes = figure.subplots()
+    axes.set_aspect("equal")
+    axes.axis("off")
+    axes.set(xlim=(-0.75, columns - 0.25), ylim=(rows - 0.25, -0.75))
+    for row in range(rows):
+        axes.axhline(row, color=style.FAINT, linewidth=0.8, zorder=0)
+    for column in range(columns):
+        axes.axvline(column, color=style.FAINT, linewidth=0.8, zorder=0)
+    lit, lanes = np.unique(hops.wavelength, return_inverse=True)
+    colours = style.wavelength_colours(max(len(lit), 1))
+    _draw_hops(axes, plan, hops, nodes, [colours(int(lane)) for lane in lanes])
+    _draw_nodes(axes, plan, nodes)
+    step = int(np.searchsorted(np.cumsum(plan.step_slots), slot, side="right"))
+    axes.set_title(
+        f"{plan.collective.kind}, {plan.algorithm}, {rows} x {columns} nodes:\n"
+        f"slot {slot} (of {plan.slots}), step {step}, {len(hops):,} hops",
+        fontsize=9.5,
+    )
+    _wavelength_key(figure, axes, lit, colours)
+    return figure
+
+
+def _draw_hops(
+    axes: "Axes", plan: Plan, hops: _Hops, nodes: NDArray[np.int64], shades: list[Any]
+) -> None:
+    from matplotlib.collections import LineCollection
+
+    rows, columns = plan.fabric.grid or (1, 1)
+    turn = np.linspace(0, np.pi, 97)
+    # Arcs end where the circles of their nodes begin.
+    clear = 0.19 if rows * columns <= _MOST_LABELS else 0.13
+    lines = []
+    for source, destination in zip(nodes[hops.source], nodes[hops.destination], strict=True):
+        row, column = divmod(source, columns)
+        last_row, last_column = divmod(destination, columns)
+        across, down = last_column - column, last_row - row
+        along = (1 - np.cos(turn)) / 2
+        # Longer arcs bulge more, so that those of one row nest; all stay within half a pitch.
+        bulge = (0.16 + 0.26 * (abs(across + down) - 1) / max(columns, 2)) * np.sin(turn)
+        sign = 1 if across + down > 0 else -1
+        x = column + across * along + (sign * bulge if down else 0)
+        y = row + down * along - (sign * bulge if across else 0)
+        line = np.column_stack([x, y])
+        outside = [np.hypot(*(line - end).T) > clear for end in (line[0], line[-1])]
+        lines.append(line[outside[0] & outside[1]])
+    axes.add_collection(LineCollection(lines, colors=shades, linewidths=1.5, zorder=2))
+    if len(lines) > _MOST_ARROWS:
+        return
+    for line, shade in zip(lines, shades, strict=True):
+        arrow = {"arrowstyle": "-|>", "color": shade, "linewidth": 0, "mutation_scale": 10}
+        arrow |= {"shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", xy=tuple(line[-1]), xytext=tuple(line[-6]), arrowprops=arrow, zorder=3)
+
+
+def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
+    rows, columns = plan.fabric.grid or (1, 1)
+    everywhere = np.arange(rows * columns)
+    free = np.setdiff1d(everywhere, nodes)
+    few = rows * columns <= _MOST_LABELS
+    size = 190 if few else float(np.clip(40000 / (rows * columns), 3, 60))
+    axes.scatter(
+        nodes % columns, nodes // columns, s=size, facecolor="white", edgecolor=style.INK, zorder=4
+    )
+    if len(free):
+        axes.scatter(
+            free % columns,
+            free // columns,
+            s=size / 3,
+            facecolor="white",
+            edgecolor=style.GREY,
+            linestyle=":",
+            zorder=4,
+        )
+    if few:
+        for rank, node in enumerate(nodes):
+            row, column = divmod(int(node), columns)
+            axes.text(column, row, str(rank), ha="center", va="center", fontsize=7.5, zorder=5)
+    for rank, plane in plan.fabric.grid_dark:
+        row, column = divmod(int(nodes[rank]), columns)
+        x, y = (column + 0.3, row) if PLANES[plane] == "row" else (column, row + 0.3)
+        axes.plot(x, y, marker="x", color=style.INK, markersize=6, markeredgewidth=1.6, zorder=6)
+
+
+def _wavelength_key(figure: "Figure", axes: "Axes", lit: NDArray[np.int64], colours: Any) -> None:
+    """Which colour is which wavelength: a legend for few, a colour bar for many."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import BoundaryNorm
+    from matplotlib.patches import Patch
+
+    if len(lit) <= 8:
+        handles = [
+            Patch(color=colours(place), label=f"wavelength {wavelength}")
+            for place, wavelength in enumerate(lit)
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(lit) or 1))
+        return
+    edges = np.arange(len(lit) + 1) - 0.5
+    scale = ScalarMappable(BoundaryNorm(edges, len(lit)), colours)
+    bar = figure.colorbar(scale, ax=axes, shrink=0.7, pad=0.02)
+    places = range(0, len(lit), -(-len(lit) // 16))
+    bar.set_ticks(list(places), labels=[str(lit[place]) for place in places])
+    bar.minorticks_off()
+    bar.set_label("Wavelength (number)")
+
+
+def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Draw which port sends on which wavelength in which slot: ports downwards, slots across.
+
+    The upper half are the ports to rows, by rank, the lower half those to columns. White is dark.
+
+    Raises PlotError for a plan without slots, or with more ports or slots than dots on paper.
+    """
+    target = check_path(path)
+    ports = 2 * plan.fabric.ranks
+    if plan.slots == 0:
+        raise PlotError("the plan has no slots: there is nothing to draw")
+    for count, what, most in ((ports, "ports", _MOST_PORTS), (plan.slots, "slots", _MOST_SLOTS)):
+        if count > most:
+            raise PlotError(f"{count} {what} are too many to draw: {most} at most")
+    with style.applied():
+        save(_space_time_figure(plan), target)
+
+
+def _space_time_figure(plan: Plan) -> "Figure":
+    from matplotlib.figure import Figure
+
+    hops, ranks = _hops(plan), plan.fabric.ranks
+    lit, lanes = np.unique(hops.wavelength, return_inverse=True)
+    colours = style.wavelength_colours(max(len(lit), 1))
+    sent = np.full((2 * ranks, plan.slots), np.nan)
+    sent[hops.fibre * ranks + hops.source, hops.slot] = lanes
+    wide = float(np.clip(0.32 * plan.slots, 5.0, 10.0))
+    high = float(np.clip(0.16 * 2 * ranks, 2.2, 7.0))
+    figure = Figure(figsize=(wide + 1.6, high + 1.5), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(
+        np.ma.masked_invalid(sent),
+        cmap=colours,
+        vmin=-0.5,
+        vmax=max(len(lit), 1) - 0.5,
+        aspect="auto",
+        interpolation="nearest",
+        extent=(0, plan.slots, 2 * ranks, 0),
+    )
+    axes.grid(visible=False)
+    axes.axhline(ranks, color=style.INK, linewidth=0.9)
+    if 2 * ranks <= 64:
+        for port in range(1, 2 * ranks):
+            axes.axhline(port, color="white", linewidth=0.8)
+    if plan.slots <= 64:
+        for slot in range(1, plan.slots):
+            axes.axvline(slot, color="white", linewidth=0.8)
+    ends = np.cumsum(plan.step_slots)
+    if len(ends) <= _MOST_BOUNDARIES:
+        for end in ends[:-1]:
+            axes.axvline(end, color=style.INK, linewidth=0.6)
+    stride = max(1, -(-ranks // 8))
+    shown = range(0, ranks, stride)
+    places = [plane * ranks + rank + 0.5 for plane in range(2) for rank in shown]
+    axes.set_yticks(places, [str(rank) for _ in range(2) for rank in shown])
+    if plan.slots <= 32:
+        axes.set_xticks([slot + 0.5 for slot in range(plan.slots)], map(str, range(plan.slots)))
+        axes.tick_params("x", length=0)
+    axes.tick_params("y", length=0)
+    axes.set_xlabel("Time (slot)")
+    axes.set_ylabel("Port (rank that sends)")
+    for plane, name in enumerate(PLANES):
+        axes.annotate(
+            f"{name} ports",
+            (1.0, 1 - (plane + 0.5) / 2),
+            (4, 0),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            rotation=270,
+            va="center",
+            fontsize=8.5,
+        )
+    steps = len(plan.step_slots)
+    rows, columns = plan.fabric.grid or (1, 1)
+    axes.set_title(
+        f"{plan.collective.kind}, {plan.algorithm}, {rows} x {columns} nodes:\n{plan.slots} "
+        f"slots in {steps} step{'s' if steps != 1 else ''}, {len(hops):,} hops",
+        fontsize=9.5,
+    )
+    _wavelength_key(figure, axes, lit, colours)
+    return figure
