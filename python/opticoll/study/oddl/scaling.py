@@ -95,8 +95,8 @@ NETWORKS = {
     "tree_near": Network("fat tree 4:1, near first", _TREE, f"{ALGORITHM}:order=near"),
     "tree_ring": Network("fat tree 4:1, ring", _TREE, "ring", most=1024, closed=ring_on_tree_ps),
     "wrht": Network("optical ring, WRHT", RING, "wrht"),
-    "optree": Network("optical ring, OpTree twice", RING, "optree+optree", most=1024),
-    "auto": Network("optical ring, auto (ours)", RING, "auto", most=1024),
+    "optree": Network("optical ring, OpTree twice", RING, "optree+optree"),
+    "auto": Network("optical ring, auto (ours)", RING, "auto"),
 }
 """Networks by their names in scaling.csv."""
 
