@@ -29,6 +29,16 @@ COMMANDS = {
         "simulate all_reduce --fabric fat_tree:down=4x4,up=1x2,latency=1us "
         "--algorithm halving_doubling --size 64MiB --plot"
     ),
+    "oddl_slot": (
+        "show all_reduce --fabric "
+        "wss_grid:rows=4,columns=4,dead_transceivers=6.row,nodes=0-14 "
+        "--algorithm halving_doubling --slot 0 --output"
+    ),
+    "oddl_space_time": (
+        "show all_reduce --fabric "
+        "wss_grid:rows=4,columns=4,dead_transceivers=6.row,nodes=0-14 "
+        "--algorithm halving_doubling --view space_time --output"
+    ),
 }
 """Commands by the figure whose path follows them: some half a minute in all."""
 

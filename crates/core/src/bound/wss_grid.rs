@@ -195,7 +195,7 @@ impl Ports {
 
     /// g.
     fn most(&self) -> u64 {
-        let counts = self.usable.iter().map(|of_rank| count(of_rank));
+        let counts = self.usable.iter().map(count);
         counts.max().unwrap_or(0)
     }
 
@@ -224,7 +224,7 @@ impl Ports {
             let bytes = crossing(collective, size, 1, rank == root);
             enter(bytes, count(own), "bandwidth")?;
         }
-        let everywhere = self.usable.iter().map(|own| count(own)).sum();
+        let everywhere = self.usable.iter().map(count).sum();
         let block = u128::from(size.get()) / ranks;
         match collective.kind() {
             CollectiveKind::AllReduce => {
