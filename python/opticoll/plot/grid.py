@@ -214,7 +214,7 @@ def _space_time_figure(plan: Plan) -> "Figure":
         extent=(0, plan.slots, 2 * ranks, 0),
     )
     axes.grid(visible=False)
-    axes.axhline(ranks, color=style.INK, linewidth=0.9)
+    axes.axhline(ranks, color=style.INK, linewidth=0.9, zorder=3)
     if 2 * ranks <= 64:
         for port in range(1, 2 * ranks):
             axes.axhline(port, color="white", linewidth=0.8)
@@ -224,7 +224,7 @@ def _space_time_figure(plan: Plan) -> "Figure":
     ends = np.cumsum(plan.step_slots)
     if len(ends) <= _MOST_BOUNDARIES:
         for end in ends[:-1]:
-            axes.axvline(end, color=style.INK, linewidth=0.6)
+            axes.axvline(end, color=style.INK, linewidth=0.6, zorder=3)
     stride = max(1, -(-ranks // 8))
     shown = range(0, ranks, stride)
     places = [plane * ranks + rank + 0.5 for plane in range(2) for rank in shown]
