@@ -12,6 +12,7 @@ pub mod closed_form;
 pub mod control;
 pub mod fluid;
 pub mod method;
+pub mod on_demand;
 pub mod packet;
 pub mod pattern;
 
@@ -140,6 +141,9 @@ pub enum SimulationError {
     /// The packets of a plan were refused, or stand still.
     #[error(transparent)]
     Packet(#[from] packet::PacketError),
+    /// Light that does not get there.
+    #[error(transparent)]
+    OnDemand(#[from] on_demand::OnDemandError),
 }
 
 /// When reconfiguration is charged. Comparisons are only made inside one policy.
@@ -347,10 +351,7 @@ pub fn run_watched<'a>(
     let policy = method.policy.unwrap_or(default_policy(&kept.fabric));
     match simulator {
         "fluid" => {
-            let mut options = method.fluid.clone();
-            for traffic in &method.background {
-                options.background.extend(traffic.flows(&kept.fabric)?);
-            }
+            let options = fluid_options(&kept.fabric, method)?;
             fluid::simulate_plan(kept, size, method.start.unwrap_or_default(), &options)
         }
         "packet" => {
@@ -366,6 +367,18 @@ pub fn run_watched<'a>(
         "control" => control::simulate(kept, size),
         _ => circuit::simulate(plan, size, policy),
     }
+}
+
+/// The options of flows, with the traffic beside the plan.
+///
+/// # Errors
+/// Traffic that the fabric cannot have.
+pub fn fluid_options(fabric: &Fabric, method: &Method) -> Result<fluid::Options, SimulationError> {
+    let mut options = method.fluid.clone();
+    for traffic in &method.background {
+        options.background.extend(traffic.flows(fabric)?);
+    }
+    Ok(options)
 }
 
 /// The settings of packets, with the traffic beside the plan.

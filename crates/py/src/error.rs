@@ -72,6 +72,13 @@ create_exception!(
     "A training run."
 );
 
+create_exception!(
+    opticoll._core,
+    TraceError,
+    OpticollError,
+    "A trace of a program."
+);
+
 /// Turns an error of the core into the Python exception of its kind.
 pub(crate) trait IntoPyErr {
     /// The exception, with the message of the error.

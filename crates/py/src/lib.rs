@@ -14,6 +14,7 @@ mod outcome;
 mod packets;
 mod plan;
 mod record;
+mod replay;
 mod schedule;
 mod training;
 
@@ -31,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use crate::error::{
         AlgorithmError, CollectiveError, FabricError, OpticollError, PlanFileError, ScheduleError,
-        SimulationError, TrainingError, UnitError, WavelengthError,
+        SimulationError, TraceError, TrainingError, UnitError, WavelengthError,
     };
     #[pymodule_export]
     use crate::fabric::Fabric;
@@ -57,6 +58,8 @@ mod _core {
         algorithms, burst_settings, collectives, devices, fabrics, models, policies, presets,
         settings, simulators, start_rules, wavelength_assignments,
     };
+    #[pymodule_export]
+    use crate::replay::{Replay, Trace, call_names, check_network, read_trace, replay_trace};
     #[pymodule_export]
     use crate::schedule::Schedule;
     #[pymodule_export]

@@ -88,6 +88,7 @@
 //! ```
 
 mod classes;
+mod driven;
 mod endpoint;
 mod engine;
 mod flows;
@@ -111,6 +112,7 @@ use crate::schedule::Schedule;
 use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, Rate, Time, UnitError};
 
+pub use driven::Driven;
 pub use endpoint::Endpoint;
 use engine::Engine;
 use flows::Dependencies;
@@ -185,6 +187,11 @@ pub enum FluidError {
     /// The use of links is to be kept in bins of no length.
     #[error("a bin of link use must take some time; give a bin such as 1us")]
     Bin,
+    /// Costs at the ends are asked of flows that are started from outside.
+    #[error(
+        "costs at the ends of messages are those of the program that sends them; leave the endpoint out"
+    )]
+    Endpoint,
     /// A time or size left 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),

@@ -230,21 +230,39 @@ impl Method {
     pub fn for_packets_alone(&self) -> Result<(), SimulationError> {
         self.known_to("packet")?;
         let of_plans = ["issue", "overhead", "placement", "background"];
-        let given = SETTINGS
-            .iter()
-            .find(|record| of_plans.contains(&record.name) && record.given(self));
-        match given {
+        self.lacks(
+            &of_plans,
+            "packet",
+            "plans; there is none beside traffic alone",
+        )
+    }
+
+    /// Refuses settings of something else that is not there; `of` says of what.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn lacks(
+        &self,
+        names: &[&str],
+        simulator: &'static str,
+        of: &str,
+    ) -> Result<(), SimulationError> {
+        let mut given = SETTINGS.iter().filter(|record| record.given(self));
+        match given.find(|record| names.contains(&record.name)) {
             None => Ok(()),
             Some(record) => Err(SimulationError::Setting {
-                simulator: "packet",
+                simulator,
                 setting: record.name,
-                of: "plans; there is none beside traffic alone".into(),
+                of: of.into(),
             }),
         }
     }
 
     /// Refuses settings that a simulator does not know.
-    pub(super) fn known_to(&self, simulator: &'static str) -> Result<(), SimulationError> {
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn known_to(&self, simulator: &'static str) -> Result<(), SimulationError> {
         let foreign = SETTINGS
             .iter()
             .find(|record| record.given(self) && !record.simulators.contains(&simulator));

@@ -65,6 +65,7 @@ mod agenda;
 mod channel;
 mod delays;
 mod dragonfly;
+mod driven;
 mod engine;
 mod expected;
 mod machine;
@@ -88,6 +89,7 @@ pub use super::pattern::Pattern;
 pub use crate::outcome::packets::{
     ChannelColumns, Class, Distribution, PacketOutcome, StepColumns, Timeline,
 };
+pub use driven::{Driven, Report};
 pub use expected::{Expected, expected};
 pub use plan::{simulate_plan, work_of};
 pub use settings::{Placement, SETTINGS, Setting, Settings};

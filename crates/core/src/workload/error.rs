@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::algorithm::AlgorithmError;
 use crate::collective::CollectiveError;
+use crate::simulate::SimulationError;
 use crate::units::UnitError;
 
 /// Where in a trace: a rank's event, counted from 0, and the line of the file.
@@ -175,6 +176,47 @@ pub enum TraceError {
         /// The most.
         most: usize,
     },
+    /// The trace has more ranks than the fabric.
+    #[error("the trace has {trace} ranks, the fabric {fabric}; it needs as many or more")]
+    Ranks {
+        /// Ranks of the trace.
+        trace: u32,
+        /// Ranks of the fabric.
+        fabric: u32,
+    },
+    /// A message that the network cannot carry.
+    #[error("{place}: {error}")]
+    Message {
+        /// The send.
+        place: Place,
+        /// Why not.
+        error: SimulationError,
+    },
+    /// The network cannot go on, or cannot be set up.
+    #[error(transparent)]
+    Network(#[from] SimulationError),
+    /// A plan of a collective that the verifier refuses: a fault of its algorithm.
+    #[error("{place}: the plan of {algorithm} among {ranks} ranks is wrong: {violation}")]
+    Violation {
+        /// The collective's first member.
+        place: Place,
+        /// The algorithm.
+        algorithm: String,
+        /// The members.
+        ranks: u32,
+        /// The first violation.
+        violation: String,
+    },
+    /// An eager limit over light paths.
+    #[error(
+        "a light path joins two ranks that are both ready: no message is eager; leave the eager limit out"
+    )]
+    Eager,
+    /// Light paths are set up for calls, and the program has none.
+    #[error(
+        "GOAL has no calls and no communicators, for whose messages light paths could be set up together; replay the event table or OTF2 archive of the run"
+    )]
+    NoCalls,
     /// No schedule for a collective.
     #[error("{place}: {error}")]
     Algorithm {

@@ -5,7 +5,14 @@
 //! sends each step's transfers to one rank with one action as one message; a step without bytes still
 //! sends (a barrier's signals, empty blocks). A communicator of one member does nothing.
 //!
+//! Over light paths that are set up and released, each rank besides sets up, before a call's messages, the
+//! paths that they need, and releases them after; see [`SetUp`]. The schedule of every collective is
+//! checked by the verifier before its messages are taken for the collective.
+//!
 //! Messages of a program and of collectives never match each other, nor those of two communicators.
+
+mod agree;
+mod parts;
 
 use std::collections::BTreeMap;
 
@@ -17,9 +24,13 @@ use super::trace::{Event, Trace};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
-use crate::schedule::{Action, Schedule};
+use crate::plan::Plan;
+use crate::schedule::Schedule;
 use crate::spec::Spec;
-use crate::units::Bytes;
+use crate::units::Time;
+use crate::verify::verify;
+use agree::{Entered, agree};
+use parts::{Parts, by_member, group_from, plain_bytes, various_bytes};
 
 /// The algorithm of each collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,17 +65,60 @@ impl Algorithms {
     }
 }
 
+/// Light paths that programs set up and release themselves.
+///
+/// A rank has so many ports and holds a path, which serves both ways, to at most as many others. In a
+/// collective it sets up the paths of consecutive steps at once, as many steps as have no more partners
+/// than there are ports, and releases them before the next. A step in which ranks have more partners than
+/// ports is cut into parts, pair by pair, each pair into the first part that has a port for it at both
+/// ends; all ranks take the parts in that order. A blocking send or receive sets up a path before and
+/// releases it after; one that returns at once sets it up before, and waiting for it releases it. Paths of
+/// single messages are not counted against the ports: what a program sends while it has receives open
+/// would stand still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SetUp {
+    /// To set up any number of paths at one instant.
+    pub establish: Time,
+    /// To release them.
+    pub release: Time,
+    /// Ports of a rank, at least 1.
+    pub ports: u32,
+}
+
+/// What collectives run on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ground<'a> {
+    /// The fabric that algorithms are asked to fit, in communicators of as many ranks; otherwise a ring.
+    pub fabric: Option<&'a Fabric>,
+    /// Light paths that are set up for messages; `None`: messages find their way.
+    pub set_up: Option<SetUp>,
+}
+
 /// Turns calls into the program that is replayed.
+///
+/// # Errors
+/// As [`expand_on`].
+pub fn expand(trace: &Trace, algorithms: &Algorithms) -> Result<Program, TraceError> {
+    expand_on(trace, algorithms, Ground::default())
+}
+
+/// Turns calls into the program that is replayed on a fabric, or over light paths.
 ///
 /// # Errors
 /// A wait for a request that is not open, one opened twice, a communicator that is not declared or
 /// without the rank, a collective that only some members enter or with different kinds, roots or sizes, a
-/// send without a receive or the other way round, an algorithm that does not run on so many ranks.
-pub fn expand(trace: &Trace, algorithms: &Algorithms) -> Result<Program, TraceError> {
+/// send without a receive or the other way round, an algorithm that does not run on so many ranks or whose
+/// plan the verifier refuses.
+pub fn expand_on(
+    trace: &Trace,
+    algorithms: &Algorithms,
+    ground: Ground<'_>,
+) -> Result<Program, TraceError> {
     let collectives = agree(trace)?;
     let mut expansion = Expansion {
         trace,
         algorithms,
+        ground,
         collectives,
         schedules: FxHashMap::default(),
         tags: FxHashMap::default(),
@@ -92,118 +146,13 @@ fn kind(call: Call) -> Option<CollectiveKind> {
     })
 }
 
-/// Per communicator, the collectives that its members enter: for each the event of every member.
-type Entered = BTreeMap<u32, Vec<Vec<u32>>>;
-
-/// Checks that the members of each communicator enter the same collectives in the same order.
-fn agree(trace: &Trace) -> Result<Entered, TraceError> {
-    let mut entered: BTreeMap<u32, Vec<Vec<u32>>> = BTreeMap::new();
-    for rank in 0..trace.ranks.len() as u32 {
-        let mut count: FxHashMap<u32, usize> = FxHashMap::default();
-        for (index, event) in trace.ranks[rank as usize].iter().enumerate() {
-            if kind(event.call).is_none() {
-                continue;
-            }
-            let (members, number) = trace.members(rank, index)?;
-            let rooted = event.peer != NONE;
-            if rooted && !members.contains(&event.peer) {
-                let problem = format!(
-                    "the root {} is no member of communicator {}",
-                    event.peer, event.communicator
-                );
-                let place = trace.place(rank, index);
-                return Err(TraceError::Communicator { place, problem });
-            }
-            let collectives = entered.entry(event.communicator).or_default();
-            let nth = count.entry(event.communicator).or_default();
-            if collectives.len() == *nth {
-                collectives.push(vec![NONE; members.len()]);
-            }
-            collectives[*nth][number as usize] = index as u32;
-            *nth += 1;
-        }
-    }
-    for (&communicator, collectives) in &entered {
-        let members = &trace.communicators[&communicator];
-        for events in collectives {
-            agree_on_one(trace, communicator, members, events)?;
-        }
-    }
-    Ok(entered)
-}
-
-fn agree_on_one(
-    trace: &Trace,
-    communicator: u32,
-    members: &[u32],
-    events: &[u32],
-) -> Result<(), TraceError> {
-    let entering = members
-        .iter()
-        .zip(events)
-        .filter(|(_, event)| **event != NONE);
-    let mut entering = entering.map(|(&rank, &event)| (rank, event as usize));
-    let Some((first_rank, first)) = entering.next() else {
-        return Ok(());
-    };
-    let shape = |rank: u32, index: usize| {
-        let event = trace.ranks[rank as usize][index];
-        // Members of an exchange of various sizes have their own.
-        let size = (event.call != Call::AllToAllVarious).then_some(event.bytes);
-        (event.call, event.peer, size)
-    };
-    let place = trace.place(first_rank, first);
-    for (rank, index) in entering {
-        if shape(rank, index) != shape(first_rank, first) {
-            return Err(TraceError::Disagreement {
-                place: trace.place(rank, index),
-                here: describe(shape(rank, index)),
-                communicator,
-                other: place,
-                there: describe(shape(first_rank, first)),
-            });
-        }
-    }
-    match events.iter().position(|&event| event == NONE) {
-        None => Ok(()),
-        Some(missing) => Err(TraceError::MissingMember {
-            place,
-            call: shape(first_rank, first).0.name(),
-            communicator,
-            missing: members[missing],
-        }),
-    }
-}
-
-fn describe((call, root, size): (Call, u32, Option<u64>)) -> String {
-    let root = match root {
-        NONE => String::new(),
-        root => format!(" with root {root}"),
-    };
-    let size = size.map_or(String::new(), |size| format!(" of {size} bytes"));
-    format!("{}{root}{size}", call.name())
-}
-
 /// Tags from here on are of communicators other than the world, and of collectives.
 const OWN_TAGS: u32 = 1 << 31;
-
-/// A message of one member of a collective: its step, the other member, and the chunks.
-struct Part {
-    step: u32,
-    peer: u32,
-    sends: bool,
-    chunks: Vec<(u32, u32)>,
-}
-
-/// A schedule as each member sees it.
-struct Parts {
-    collective: Collective,
-    members: Vec<Vec<Part>>,
-}
 
 struct Expansion<'a> {
     trace: &'a Trace,
     algorithms: &'a Algorithms,
+    ground: Ground<'a>,
     collectives: Entered,
     schedules: FxHashMap<(CollectiveKind, u32, u32), Parts>,
     tags: FxHashMap<(u32, Option<u32>), u32>,
@@ -290,8 +239,12 @@ impl Expansion<'_> {
             Call::ImmediateReceive => (NodeKind::Receive, true),
             Call::Wait if event.request == NONE => {
                 let requests = std::mem::take(&mut open.requests);
+                let any = !requests.is_empty();
                 before.extend(requests.into_values().map(|(node, _)| node));
-                return Ok(());
+                return match any {
+                    true => self.set_up(enter, |paths| paths.release, before),
+                    false => Ok(()),
+                };
             }
             Call::Wait => {
                 let Some((node, _)) = open.requests.remove(&event.request) else {
@@ -301,11 +254,12 @@ impl Expansion<'_> {
                     });
                 };
                 before.push(node);
-                return Ok(());
+                return self.set_up(enter, |paths| paths.release, before);
             }
             _ => return Ok(()),
         };
         self.trace.members(rank, index)?;
+        self.set_up(enter, |paths| paths.establish, before)?;
         let node = Node {
             amount: event.bytes,
             peer: event.peer,
@@ -325,7 +279,29 @@ impl Expansion<'_> {
                     opened: self.trace.place(rank, opened),
                 });
             }
+            return Ok(());
         }
+        self.set_up(enter, |paths| paths.release, before)
+    }
+
+    /// Adds the time to set up or release light paths, where that is done.
+    fn set_up(
+        &mut self,
+        enter: Node,
+        time: impl Fn(SetUp) -> Time,
+        before: &mut Vec<u32>,
+    ) -> Result<(), TraceError> {
+        let Some(paths) = self.ground.set_up else {
+            return Ok(());
+        };
+        let node = Node {
+            amount: time(paths).ps(),
+            kind: NodeKind::SetUp,
+            ..enter
+        };
+        let node = self.push(node, before)?;
+        before.clear();
+        before.push(node);
         Ok(())
     }
 
@@ -350,14 +326,24 @@ impl Expansion<'_> {
         let key = self.prepare(place, event, members)?;
         // Taken out while nodes are pushed, then put back.
         let parts = self.schedules.remove(&key).expect("just prepared");
+        let own = &parts.members[number as usize];
+        let ports = self.ground.set_up.map(|paths| paths.ports);
+        let mut group = 0..0;
         let mut step_nodes: Vec<u32> = Vec::new();
         let mut step = NONE;
-        for part in &parts.members[number as usize] {
+        for (index, part) in own.iter().enumerate() {
             if part.step != step && !step_nodes.is_empty() {
                 std::mem::swap(before, &mut step_nodes);
                 step_nodes.clear();
             }
             step = part.step;
+            if let Some(ports) = ports.filter(|_| index == group.end) {
+                if index > 0 {
+                    self.set_up(enter, |paths| paths.release, before)?;
+                }
+                self.set_up(enter, |paths| paths.establish, before)?;
+                group = group_from(own, index, ports);
+            }
             let bytes = match event.call {
                 Call::AllToAllVarious => {
                     let size = |origin, target| {
@@ -385,6 +371,7 @@ impl Expansion<'_> {
         }
         if !step_nodes.is_empty() {
             std::mem::swap(before, &mut step_nodes);
+            self.set_up(enter, |paths| paths.release, before)?;
         }
         self.schedules.insert(key, parts);
         Ok(())
@@ -442,75 +429,41 @@ impl Expansion<'_> {
         }
         let collective = Collective::new(kind, ranks).and_then(|one| one.with_root(root));
         let collective = collective.map_err(|error| TraceError::Collective { place, error })?;
-        let ring = format!("wdm_ring:ranks={ranks},wavelengths=1");
-        let fabric = Fabric::parse(&ring).map_err(|error| TraceError::Event {
-            place,
-            problem: error.to_string(),
-        })?;
         let spec = &self.algorithms.chosen[kind.name()];
-        let schedule = algorithm::build_ranges(spec, collective, &fabric)
-            .map_err(|error| TraceError::Algorithm { place, error })?;
-        self.schedules.insert(key, by_member(&schedule));
+        let schedule = self.schedule(spec, collective, place)?;
+        let ports = self.ground.set_up.map_or(u32::MAX, |paths| paths.ports);
+        self.schedules.insert(key, by_member(&schedule, ports));
         Ok(key)
     }
-}
 
-/// A schedule cut by member: messages in order of steps, sends before receives.
-fn by_member(schedule: &Schedule) -> Parts {
-    let ranks = schedule.collective.ranks() as usize;
-    let mut members: Vec<Vec<Part>> = (0..ranks).map(|_| Vec::new()).collect();
-    for step in 0..schedule.steps() {
-        let mut messages: BTreeMap<(u32, u32, Action), Vec<(u32, u32)>> = BTreeMap::new();
-        for index in schedule.step(step) {
-            let transfer = schedule.transfer(index);
-            let ends = (transfer.source, transfer.destination, transfer.action);
-            let chunks = messages.entry(ends).or_default();
-            chunks.push((transfer.chunk, transfer.count));
-        }
-        for sends in [true, false] {
-            for ((source, destination, _), chunks) in &messages {
-                let (own, peer) = match sends {
-                    true => (*source, *destination),
-                    false => (*destination, *source),
-                };
-                members[own as usize].push(Part {
-                    step: step as u32,
-                    peer,
-                    sends,
-                    chunks: chunks.clone(),
-                });
-            }
+    /// The schedule of a collective, verified.
+    fn schedule(
+        &self,
+        spec: &Spec,
+        collective: Collective,
+        place: Place,
+    ) -> Result<Schedule, TraceError> {
+        let ranks = collective.ranks();
+        let made = |text: String| {
+            Fabric::parse(&text).map_err(|error| TraceError::Event {
+                place,
+                problem: error.to_string(),
+            })
+        };
+        let ring = made(format!("wdm_ring:ranks={ranks},wavelengths=1"))?;
+        let same = self.ground.fabric.filter(|fabric| fabric.ranks() == ranks);
+        let schedule = algorithm::build_ranges(spec, collective, same.unwrap_or(&ring))
+            .map_err(|error| TraceError::Algorithm { place, error })?;
+        let crossbar = made(format!("crossbar:ranks={ranks}"))?;
+        let plan = Plan::without_light(&crossbar, schedule, spec.to_string());
+        match verify(&plan).first() {
+            None => Ok(plan.schedule),
+            Some(violation) => Err(TraceError::Violation {
+                place,
+                algorithm: spec.to_string(),
+                ranks,
+                violation: violation.sentence.clone(),
+            }),
         }
     }
-    Parts {
-        collective: schedule.collective,
-        members,
-    }
-}
-
-fn plain_bytes(collective: &Collective, size: u64, part: &Part) -> Option<u64> {
-    part.chunks.iter().try_fold(0u64, |sum, &(chunk, count)| {
-        let range = collective
-            .range_bytes(Bytes::new(size), chunk, count)
-            .ok()?;
-        sum.checked_add(range.get())
-    })
-}
-
-/// The bytes of a message of an exchange of various sizes: block i N + j is what member i has for member
-/// j, cut evenly into pieces.
-fn various_bytes(
-    collective: &Collective,
-    size: impl Fn(u32, u32) -> Option<u64>,
-    part: &Part,
-) -> Option<u64> {
-    let (ranks, pieces) = (collective.ranks(), collective.pieces());
-    let chunks = part.chunks.iter();
-    let mut chunks = chunks.flat_map(|&(chunk, count)| chunk..chunk + count);
-    chunks.try_fold(0u64, |sum, chunk| {
-        let (block, piece) = (chunk / pieces, u128::from(chunk % pieces));
-        let whole = u128::from(size(block / ranks, block % ranks)?);
-        let edge = |piece: u128| whole * piece / u128::from(pieces);
-        sum.checked_add((edge(piece + 1) - edge(piece)) as u64)
-    })
 }

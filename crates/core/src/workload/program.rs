@@ -21,6 +21,8 @@ pub enum NodeKind {
     Compute,
     /// The begin of a call of a program in order: local work before the call, as [`NodeKind::Compute`].
     Enter,
+    /// Setting up or releasing light paths; `amount` is picoseconds.
+    SetUp,
     /// A message to `peer`; `amount` is bytes.
     Send,
     /// A message from `peer`; `amount` is the room for it in bytes.

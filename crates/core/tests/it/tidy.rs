@@ -78,6 +78,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "schedule",
             "algorithm",
             "plan",
+            "verify",
             "outcome",
             "simulate",
         ],

@@ -1,10 +1,13 @@
 //! Traces: readers, checks, replays, and the cost of light paths.
 
+mod fabrics;
 mod goal;
 mod light_paths;
 mod malformed;
+mod on_demand;
 mod real;
 mod semantics;
+mod set_up;
 mod time_independent;
 
 use opticoll::workload::cost::CostModel;

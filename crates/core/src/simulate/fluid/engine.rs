@@ -80,7 +80,7 @@ pub(super) struct Engine<'a> {
     alarms: BinaryHeap<Reverse<(u64, u64, Alarm)>>,
     alarms_set: u64,
     endpoints: Option<Endpoints>,
-    events: Vec<Event>,
+    pub(super) events: Vec<Event>,
     /// The class of each background flow under way.
     background: Vec<u32>,
     pub(super) ledger: Ledger,
@@ -112,8 +112,8 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Runs a program to its end.
-    pub(super) fn run(&mut self, program: &mut dyn Program) -> Result<(), FluidError> {
+    /// Sets the begins and ends of the traffic beside the flows.
+    pub(super) fn announce_background(&mut self) {
         for (index, flow) in (0u32..).zip(&self.options.background) {
             self.set_alarm(
                 flow.from.ps() as f64,
@@ -132,6 +132,11 @@ impl<'a> Engine<'a> {
                 );
             }
         }
+    }
+
+    /// Runs a program to its end.
+    pub(super) fn run(&mut self, program: &mut dyn Program) -> Result<(), FluidError> {
+        self.announce_background();
         let mut now = 0.0;
         let (mut ready, mut events, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         loop {
@@ -146,18 +151,17 @@ impl<'a> Engine<'a> {
                     self.end_all_background(now);
                     return Ok(());
                 }
-                self.settle(now);
                 now = self.next_instant(now)?;
-                self.ledger.flow_until(now);
-                self.ring(now)?;
-                self.finish(now, &mut ended)?;
+                self.move_to(now, &mut ended)?;
             }
             std::mem::swap(&mut events, &mut self.events);
             events.sort_unstable_by_key(|event| event.flow);
         }
     }
 
-    fn next_instant(&mut self, now: f64) -> Result<f64, FluidError> {
+    /// The next instant at which something happens, at the rates of now. Infinite: nothing is to come.
+    pub(super) fn next_instant(&mut self, now: f64) -> Result<f64, FluidError> {
+        self.settle(now);
         let alarm = self
             .alarms
             .peek()
@@ -167,8 +171,17 @@ impl<'a> Engine<'a> {
             (Some(alarm), Some(end)) => alarm.min(end),
             (one, other) => one.or(other).unwrap_or(f64::INFINITY),
         };
-        to_time(next)?;
+        if self.active > 0 {
+            to_time(next)?;
+        }
         Ok(next.max(now))
+    }
+
+    /// Moves the clock on to the next instant.
+    pub(super) fn move_to(&mut self, now: f64, ended: &mut Vec<u32>) -> Result<(), FluidError> {
+        self.ledger.flow_until(now);
+        self.ring(now)?;
+        self.finish(now, ended)
     }
 
     fn set_alarm(&mut self, instant: f64, alarm: Alarm) {
@@ -210,7 +223,7 @@ impl<'a> Engine<'a> {
     }
 
     /// A message may start, now or later.
-    fn begin(&mut self, message: Message, now: f64) -> Result<(), FluidError> {
+    pub(super) fn begin(&mut self, message: Message, now: f64) -> Result<(), FluidError> {
         self.active += 1;
         let under_way = UnderWay {
             message,
@@ -351,7 +364,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn end_all_background(&mut self, now: f64) {
+    pub(super) fn end_all_background(&mut self, now: f64) {
         for index in 0..self.background.len() as u32 {
             self.end_background(index, now);
         }

@@ -100,6 +100,11 @@ impl Ledger {
         }
     }
 
+    /// From here on no flow is recorded by itself.
+    pub(super) fn record_no_flows(&mut self) {
+        self.flows = None;
+    }
+
     pub(super) fn records_flows(&self) -> bool {
         self.flows.is_some()
     }

@@ -102,6 +102,14 @@ impl Agenda {
         self.open.pop()
     }
 
+    /// The time of the next event; none at the end.
+    pub(super) fn next_time(&mut self) -> Option<u64> {
+        if self.open.is_empty() {
+            self.advance();
+        }
+        self.open.last().map(|event| event.time)
+    }
+
     /// The events of the next bucket that has some, where all before have been taken; none at the end.
     pub(super) fn open(&mut self) -> &[Event] {
         self.advance();

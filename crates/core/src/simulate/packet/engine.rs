@@ -3,6 +3,7 @@
 use super::agenda::{Agenda, Event, Kind};
 use super::channel::{Channels, Chunk, Wake};
 use super::delays::Delays;
+use super::driven::Report;
 use super::pool::Pool;
 use super::routes::Routes;
 use super::steps::{Order, Steps};
@@ -104,6 +105,8 @@ pub(super) struct Engine<R> {
     pub(super) messages: Pool<Message>,
     pub(super) nics: Vec<Nic>,
     pub(super) orders: Vec<Order>,
+    /// What happens to messages, where somebody outside waits for them.
+    pub(super) reports: Option<Vec<Report>>,
     pub(super) now: u64,
 }
 
@@ -123,6 +126,28 @@ pub(super) struct Measured {
     pub(super) delivered: u64,
     pub(super) occupancy: Meter,
     pub(super) stalled: Meter,
+}
+
+impl Measured {
+    /// Nothing counted; time-lines have bins of so many picoseconds, or are none.
+    pub(super) fn new(terminals: usize, bin: u64) -> Measured {
+        Measured {
+            finish: vec![0; terminals],
+            message_latency: Distribution::default(),
+            background_latency: Distribution::default(),
+            chunk_latency: Distribution::default(),
+            routers_passed: 0,
+            minimal_chunks: 0,
+            detoured_chunks: 0,
+            bytes_sent: 0,
+            bytes_delivered: 0,
+            forwards: 0,
+            events: 0,
+            delivered: 0,
+            occupancy: Meter::new(bin),
+            stalled: Meter::new(bin),
+        }
+    }
 }
 
 impl<R: Routes> Engine<R> {
@@ -152,6 +177,7 @@ impl<R: Routes> Engine<R> {
             chunks: Pool::new(),
             messages: Pool::new(),
             orders: Vec::new(),
+            reports: None,
             now: 0,
         }
     }
@@ -162,42 +188,15 @@ impl<R: Routes> Engine<R> {
         watch: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<u64, PacketError> {
         let terminals = self.nics.len() as u32;
-        for stream in 0..self.streams.len() {
-            for terminal in 0..terminals {
-                let time = self.streams[stream].first(terminal);
-                let traffic = self.streams[stream].traffic();
-                if traffic.messages == Some(0) || !traffic.sends_at(time) {
-                    continue;
-                }
-                let timer = stream as u32 * terminals + terminal;
-                self.agenda.push(time, Kind::Timer, timer);
-            }
-        }
+        self.begin_streams();
         if self.steps.is_some() {
             for rank in 0..terminals {
                 self.agenda.push(self.setup.begin, Kind::Begin, rank);
             }
         }
         while let Some(event) = self.next_event() {
-            self.now = event.time;
-            self.measured.events += 1;
-            match event.kind {
-                Kind::Arrive => self.arrive(event.index),
-                Kind::Send => self.send(event.index),
-                Kind::Credit => self.credit(event.index),
-                Kind::Generate => self.generate(event.index),
-                Kind::Inject => self.inject(event.index),
-                Kind::Deliver => {
-                    if self.deliver(event.index) {
-                        break;
-                    }
-                }
-                Kind::Timer => self.timer(event.index),
-                Kind::Begin => {
-                    if self.begin(event.index) {
-                        break;
-                    }
-                }
+            if self.carry_out(event) {
+                break;
             }
             if self.measured.events % REPORT == 0 {
                 self.report(watch)?;
@@ -213,8 +212,42 @@ impl<R: Routes> Engine<R> {
         Ok(self.measured.finish.iter().copied().max().unwrap_or(0))
     }
 
+    /// Puts the first message of each terminal and stream on the agenda.
+    pub(super) fn begin_streams(&mut self) {
+        let terminals = self.nics.len() as u32;
+        for stream in 0..self.streams.len() {
+            for terminal in 0..terminals {
+                let time = self.streams[stream].first(terminal);
+                let traffic = self.streams[stream].traffic();
+                if traffic.messages == Some(0) || !traffic.sends_at(time) {
+                    continue;
+                }
+                let timer = stream as u32 * terminals + terminal;
+                self.agenda.push(time, Kind::Timer, timer);
+            }
+        }
+    }
+
+    /// What happens at an event; whether the collective has ended with it.
     #[inline]
-    fn next_event(&mut self) -> Option<Event> {
+    pub(super) fn carry_out(&mut self, event: Event) -> bool {
+        self.now = event.time;
+        self.measured.events += 1;
+        match event.kind {
+            Kind::Arrive => self.arrive(event.index),
+            Kind::Send => self.send(event.index),
+            Kind::Credit => self.credit(event.index),
+            Kind::Generate => self.generate(event.index),
+            Kind::Inject => self.inject(event.index),
+            Kind::Deliver => return self.deliver(event.index),
+            Kind::Timer => self.timer(event.index),
+            Kind::Begin => return self.begin(event.index),
+        }
+        false
+    }
+
+    #[inline]
+    pub(super) fn next_event(&mut self) -> Option<Event> {
         self.agenda.pop().or_else(|| {
             self.read_ahead();
             self.agenda.pop()

@@ -3,17 +3,16 @@
 use super::channel::Channels;
 use super::delays::Delays;
 use super::dragonfly::DragonflyRoutes;
+use super::driven::Report;
 use super::engine::{Engine, LATEST_PS, Measured, Port, Setup};
 use super::pool::NONE;
 use super::routes::Routes;
-use super::steps::Steps;
+use super::steps::{Order, Steps};
 use super::traffic::Stream;
 use super::{Collective, Options, PacketError, Progress, Routing, Traffic, Work, paths};
 use crate::fabric::{Dragonfly, Fabric};
 use crate::network::{Network, Sharing};
-use crate::outcome::packets::{
-    ChannelColumns, Class, Distribution, Meter, PacketOutcome, StepColumns, timeline,
-};
+use crate::outcome::packets::{ChannelColumns, Class, PacketOutcome, StepColumns, timeline};
 use crate::simulate::pattern::Pattern;
 use crate::units::{Bytes, Time};
 
@@ -29,6 +28,59 @@ pub(super) struct Machine<R> {
     pub(super) rates: Vec<u64>,
 }
 
+/// An engine, whatever its rule of routing.
+pub(super) trait Running {
+    /// See [`Engine::run`].
+    fn run(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<u64, PacketError>;
+
+    /// See [`Engine::begin_driven`].
+    fn begin_driven(&mut self);
+
+    /// See [`Engine::hand_in`].
+    fn hand_in(&mut self, order: Order);
+
+    /// See [`Engine::next_time`].
+    fn next_time(&mut self) -> Option<u64>;
+
+    /// See [`Engine::advance`].
+    fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError>;
+
+    /// What was found; the terminal of each rank, and the number of links.
+    fn outcome(&mut self, time: u64, placement: &[u32], links: usize) -> PacketOutcome;
+}
+
+impl<R: Routes> Running for Engine<R> {
+    fn run(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<u64, PacketError> {
+        Engine::run(self, watch)
+    }
+
+    fn begin_driven(&mut self) {
+        Engine::begin_driven(self);
+    }
+
+    fn hand_in(&mut self, order: Order) {
+        Engine::hand_in(self, order);
+    }
+
+    fn next_time(&mut self) -> Option<u64> {
+        Engine::next_time(self)
+    }
+
+    fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError> {
+        Engine::advance(self, reports)
+    }
+
+    fn outcome(&mut self, time: u64, placement: &[u32], links: usize) -> PacketOutcome {
+        outcome(self, time, placement, links)
+    }
+}
+
+/// A machine that is built, and the terminal of each rank.
+pub(super) struct Built<'a> {
+    pub(super) engine: Box<dyn Running + 'a>,
+    pub(super) placement: Vec<u32>,
+}
+
 /// Checks everything, builds the machine and runs it.
 pub(super) fn run(
     fabric: &Fabric,
@@ -36,12 +88,37 @@ pub(super) fn run(
     options: &Options,
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<PacketOutcome, PacketError> {
+    for traffic in &work.traffic {
+        if work.collective.is_none() && traffic.messages.is_none() && traffic.end.is_none() {
+            return Err(PacketError::Endless);
+        }
+    }
+    let network = network_of(fabric)?;
+    let mut built = build(fabric, work, options)?;
+    let run = built.engine.run(watch);
+    let time = run.map_err(|error| named(error, network))?;
+    if time > LATEST_PS {
+        return Err(PacketError::TooLong);
+    }
+    let links = network.links().len();
+    Ok(built.engine.outcome(time, &built.placement, links))
+}
+
+/// The network that packets travel.
+pub(super) fn network_of(fabric: &Fabric) -> Result<&dyn Network, PacketError> {
+    fabric.network().ok_or(PacketError::Fabric {
+        family: fabric.family(),
+    })
+}
+
+/// Checks everything and builds the machine.
+pub(super) fn build<'a>(
+    fabric: &'a Fabric,
+    work: &Work<'_>,
+    options: &Options,
+) -> Result<Built<'a>, PacketError> {
     check_options(options)?;
-    let Some(network) = fabric.network() else {
-        return Err(PacketError::Fabric {
-            family: fabric.family(),
-        });
-    };
+    let network = network_of(fabric)?;
     check_work(work, network.ranks())?;
     let Fabric::Dragonfly(dragonfly) = fabric else {
         if options.routing != Routing::Minimal {
@@ -55,7 +132,7 @@ pub(super) fn run(
             });
         }
         let machine = paths::machine(network, options)?;
-        return simulate(network, machine, work, options, watch);
+        return assemble(network, machine, work, options);
     };
     let routes = DragonflyRoutes::new(
         dragonfly,
@@ -74,7 +151,7 @@ pub(super) fn run(
         injection,
         rates: rates.map(|link| link.rate.bits_per_second()).collect(),
     };
-    simulate(network, machine, work, options, watch)
+    assemble(network, machine, work, options)
 }
 
 /// The ports of a dragonfly, one per link; those from terminals in order of terminal.
@@ -201,9 +278,6 @@ fn check_work(work: &Work<'_>, ranks: u32) -> Result<(), PacketError> {
     }
     for traffic in &work.traffic {
         check_traffic(traffic, ranks)?;
-        if work.collective.is_none() && traffic.messages.is_none() && traffic.end.is_none() {
-            return Err(PacketError::Endless);
-        }
     }
     let timers = work.traffic.len() as u64 * u64::from(ranks);
     if timers > u64::from(u32::MAX / 2) {
@@ -234,11 +308,26 @@ fn check_traffic(traffic: &Traffic, ranks: u32) -> Result<(), PacketError> {
     }
 }
 
+impl Built<'_> {
+    /// Puts ranks at terminals.
+    ///
+    /// # Errors
+    /// They are no permutation.
+    pub(super) fn place(&mut self, terminals: Vec<u32>) -> Result<(), PacketError> {
+        self.placement = checked(&terminals, self.placement.len() as u32)?;
+        Ok(())
+    }
+}
+
 /// The terminal of each rank, checked.
 fn placed(collective: &Collective<'_>, ranks: u32) -> Result<Vec<u32>, PacketError> {
-    let Some(placement) = &collective.placement else {
-        return Ok((0..ranks).collect());
-    };
+    match &collective.placement {
+        None => Ok((0..ranks).collect()),
+        Some(placement) => checked(placement, ranks),
+    }
+}
+
+fn checked(placement: &[u32], ranks: u32) -> Result<Vec<u32>, PacketError> {
     let mut seen = vec![false; ranks as usize];
     let once = placement.iter().all(|&terminal| {
         let place = seen.get_mut(terminal as usize);
@@ -247,16 +336,15 @@ fn placed(collective: &Collective<'_>, ranks: u32) -> Result<Vec<u32>, PacketErr
     if !once || placement.len() != ranks as usize {
         return Err(PacketError::Placement { ranks });
     }
-    Ok(placement.clone())
+    Ok(placement.to_vec())
 }
 
-fn simulate<R: Routes>(
+fn assemble<'a, R: Routes + 'a>(
     network: &dyn Network,
     machine: Machine<R>,
     work: &Work<'_>,
     options: &Options,
-    watch: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<PacketOutcome, PacketError> {
+) -> Result<Built<'a>, PacketError> {
     let Machine {
         routes,
         ports,
@@ -307,33 +395,17 @@ fn simulate<R: Routes>(
         bits_per_second: rates,
     };
     let bin = options.timeline_bin.unwrap_or(Time::ZERO).ps();
-    let measured = Measured {
-        finish: vec![0; ranks as usize],
-        message_latency: Distribution::default(),
-        background_latency: Distribution::default(),
-        chunk_latency: Distribution::default(),
-        routers_passed: 0,
-        minimal_chunks: 0,
-        detoured_chunks: 0,
-        bytes_sent: 0,
-        bytes_delivered: 0,
-        forwards: 0,
-        events: 0,
-        delivered: 0,
-        occupancy: Meter::new(bin),
-        stalled: Meter::new(bin),
-    };
+    let measured = Measured::new(ranks as usize, bin);
     let streams = streams.collect();
-    let mut engine = Engine::new(setup, routes, ports, channels, steps, streams, measured);
-    let time = engine.run(watch).map_err(|error| named(error, network))?;
-    if time > LATEST_PS {
-        return Err(PacketError::TooLong);
-    }
-    Ok(outcome(engine, time, &placement, network.links().len()))
+    let engine = Engine::new(setup, routes, ports, channels, steps, streams, measured);
+    Ok(Built {
+        engine: Box::new(engine),
+        placement,
+    })
 }
 
 /// A deadlock in words.
-fn named(error: PacketError, network: &dyn Network) -> PacketError {
+pub(super) fn named(error: PacketError, network: &dyn Network) -> PacketError {
     let PacketError::Stuck { chunks, circle, .. } = error else {
         return error;
     };
@@ -349,7 +421,7 @@ fn named(error: PacketError, network: &dyn Network) -> PacketError {
 }
 
 fn outcome<R: Routes>(
-    mut engine: Engine<R>,
+    engine: &mut Engine<R>,
     time: u64,
     placement: &[u32],
     links: usize,
@@ -376,7 +448,7 @@ fn outcome<R: Routes>(
         columns.peak_chunks.push(channel.peak);
         columns.capacity_chunks.push(channel.capacity);
     }
-    let measured = engine.measured;
+    let measured = engine.take_measured();
     let finish = |&terminal: &u32| Time::from_ps(measured.finish[terminal as usize]);
     PacketOutcome {
         time: Time::from_ps(time),
@@ -401,6 +473,7 @@ fn outcome<R: Routes>(
         timeline: timeline(measured.occupancy, measured.stalled, engine.setup.chunk),
         steps: engine
             .steps
+            .take()
             .map_or_else(StepColumns::default, Steps::columns),
         forwards: measured.forwards,
         events: measured.events,

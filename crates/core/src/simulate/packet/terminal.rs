@@ -3,13 +3,15 @@
 
 use super::agenda::Kind;
 use super::channel::Chunk;
+use super::driven::Report;
 use super::engine::Engine;
 use super::pool::{Linked, List, NONE};
 use super::routes::Routes;
 use super::steps::Order;
+use crate::units::Time;
 
 /// Streams' tags stand above the steps'.
-const FIRST_STREAM: u32 = 1 << 31;
+pub(super) const FIRST_STREAM: u32 = 1 << 31;
 
 /// A message in the network.
 #[derive(Clone, Copy)]
@@ -75,7 +77,7 @@ impl Nic {
 
 impl<R: Routes> Engine<R> {
     /// A message is handed to its terminal.
-    fn submit(&mut self, order: Order) {
+    pub(super) fn submit(&mut self, order: Order) {
         let chunks_of = |bytes: u64| bytes.div_ceil(self.setup.chunk);
         let (whole, rest) = (
             order.bytes / self.setup.packet,
@@ -198,6 +200,13 @@ impl<R: Routes> Engine<R> {
             if tag < FIRST_STREAM {
                 let finish = &mut self.measured.finish[terminal as usize];
                 *finish = (*finish).max(left);
+                if let Some(reports) = &mut self.reports {
+                    reports.push(Report {
+                        message: tag,
+                        arrived: false,
+                        time: Time::from_ps(left),
+                    });
+                }
                 if let Some(steps) = &mut self.steps {
                     steps.left(terminal, left, &mut self.orders);
                 }
@@ -214,12 +223,19 @@ impl<R: Routes> Engine<R> {
         measured.delivered += 1;
         let latency = self.now - message.sent;
         let foreground = message.tag < FIRST_STREAM;
-        if foreground || self.steps.is_none() {
+        if foreground || self.steps.is_none() && self.reports.is_none() {
             measured.message_latency.add(latency);
             let finish = &mut measured.finish[message.destination as usize];
             *finish = (*finish).max(self.now);
         } else {
             measured.background_latency.add(latency);
+        }
+        if let Some(reports) = self.reports.as_mut().filter(|_| foreground) {
+            reports.push(Report {
+                message: message.tag,
+                arrived: true,
+                time: Time::from_ps(self.now),
+            });
         }
         let Some(steps) = self.steps.as_mut().filter(|_| foreground) else {
             return false;

@@ -15,7 +15,7 @@ use opticoll::workload::replay::{Settings, replay};
 use super::run;
 
 /// The event table of a real run of 16 ranks.
-fn table(application: &str) -> String {
+pub(super) fn table(application: &str) -> String {
     let name = format!("tests/data/traces/{application}.A.16.csv.zst");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     let packed = fs::read(path).unwrap();

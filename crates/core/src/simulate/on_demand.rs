@@ -1,0 +1,464 @@
+//! Light paths on a ring that are asked for message by message, for programs that compute between
+//! messages.
+//!
+//! A message needs a light path from its source to its destination: a channel (a wavelength of a
+//! fibre), the same on every link of the shortest way around that is whole and within reach, and with
+//! limited ports a transmitter of the source and a receiver of the destination. With converters any free
+//! channel of each link does. At equal lengths clockwise comes first. The channel is the first that is
+//! free; where there is none the message waits. Whenever a light path ends, all that wait are looked at
+//! in the order of their asking, and each that finds what it needs goes: a long way does not hold up a
+//! short one.
+//!
+//! A message of n bytes holds its light path, after R where that is charged, for
+//! `conversion + propagation * hops + n / rate`; at the end it has left and arrived.
+//!
+//! The reconfiguration R is charged by the policy, message by message, as there are no slots here:
+//! `every_step`: always. `free`: never. `on_change` and `per_port`: a light path stays set when its
+//! message has arrived, until its channel on some link, its transmitter or its receiver is needed for
+//! another; a message from the same source to the same destination that finds it so pays nothing. A new
+//! light path takes the first free channel on which nothing stays set along its way, otherwise the first
+//! free one. Where ports are limited, what stayed set longest unused goes first.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use thiserror::Error;
+
+use super::Policy;
+use crate::fabric::{Direction, WdmRing};
+use crate::units::{Bytes, Time, UnitError};
+
+/// Why a message cannot be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OnDemandError {
+    /// The policy is one of other fabrics.
+    #[error(
+        "light paths on a ring are not set up by the policy {policy}; use every_step, on_change, per_port or free"
+    )]
+    Policy {
+        /// The policy.
+        policy: &'static str,
+    },
+    /// No way around is whole and short enough, or all wavelengths are dead.
+    #[error(
+        "no light path leads from rank {source_rank} to {destination}: both ways around are cut, beyond the reach of light or without wavelengths"
+    )]
+    NoWay {
+        /// The sending rank.
+        source_rank: u32,
+        /// The receiving rank.
+        destination: u32,
+    },
+    /// A time left 64 bits.
+    #[error(transparent)]
+    Units(#[from] UnitError),
+}
+
+/// What light paths have cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LightPathUse {
+    /// How often one was set up.
+    pub set_ups: u64,
+    /// The time that setting up took, summed over messages.
+    pub setting_up: Time,
+    /// Messages that had to wait for a channel or a port.
+    pub waited: u64,
+    /// The time of their waiting, summed.
+    pub waiting: Time,
+    /// The most light paths that carried data at once.
+    pub most: u32,
+}
+
+/// The way of a light path: the links `first..first + hops` (mod N) of a direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Way {
+    direction: Direction,
+    first: u32,
+    hops: u32,
+}
+
+/// A message that holds a light path or waits for one.
+#[derive(Debug, Clone, Copy)]
+struct Message {
+    number: u32,
+    source: u32,
+    destination: u32,
+    bytes: Bytes,
+    asked: Time,
+}
+
+/// A light path that carries a message.
+struct Lit {
+    message: Message,
+    way: Way,
+    /// `None` where converters take any.
+    channel: Option<u32>,
+}
+
+/// A light path that stayed set.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    source: u32,
+    destination: u32,
+    way: Way,
+    channel: Option<u32>,
+}
+
+/// A ring with light paths.
+pub struct OnDemand<'a> {
+    ring: &'a WdmRing,
+    policy: Policy,
+    channels: u32,
+    /// Per direction, link and channel: whether light is on it.
+    taken: Vec<bool>,
+    /// Per direction and link: how many channels are taken.
+    load: Vec<u32>,
+    /// Light paths of each rank as a source, and as a destination.
+    sending: Vec<u32>,
+    receiving: Vec<u32>,
+    lit: Vec<Option<Lit>>,
+    free_places: Vec<u32>,
+    /// End and place of each light path.
+    ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    begun: u64,
+    waiting: Vec<Message>,
+    /// What stayed set, by when it was last used.
+    kept: BTreeMap<u64, Kept>,
+    used: LightPathUse,
+}
+
+impl<'a> OnDemand<'a> {
+    /// A dark ring.
+    ///
+    /// # Errors
+    /// A policy of other fabrics.
+    pub fn new(ring: &'a WdmRing, policy: Policy) -> Result<OnDemand<'a>, OnDemandError> {
+        if policy == Policy::TwoTier {
+            return Err(OnDemandError::Policy {
+                policy: policy.name(),
+            });
+        }
+        let ranks = ring.ranks as usize;
+        let channels = ring.channels();
+        Ok(OnDemand {
+            ring,
+            policy,
+            channels,
+            taken: vec![false; 2 * ranks * channels as usize],
+            load: vec![0; 2 * ranks],
+            sending: vec![0; ranks],
+            receiving: vec![0; ranks],
+            lit: Vec::new(),
+            free_places: Vec::new(),
+            ends: BinaryHeap::new(),
+            begun: 0,
+            waiting: Vec::new(),
+            kept: BTreeMap::new(),
+            used: LightPathUse::default(),
+        })
+    }
+
+    /// Asks for a light path for a message with a number of its own between two different ranks of the
+    /// ring; they are asked for in the order of time.
+    ///
+    /// # Errors
+    /// No way leads there, or a time beyond 64 bits.
+    pub fn send(
+        &mut self,
+        number: u32,
+        (source, destination): (u32, u32),
+        bytes: Bytes,
+        now: Time,
+    ) -> Result<(), OnDemandError> {
+        let message = Message {
+            number,
+            source,
+            destination,
+            bytes,
+            asked: now,
+        };
+        if self.channels == 0 || self.ways(source, destination).next().is_none() {
+            return Err(OnDemandError::NoWay {
+                source_rank: source,
+                destination,
+            });
+        }
+        if !self.light(message, now)? {
+            self.waiting.push(message);
+        }
+        Ok(())
+    }
+
+    /// When the next message arrives; `None`: none is under way.
+    pub fn next(&self) -> Option<Time> {
+        let first = self.ends.peek();
+        first.map(|Reverse((time, _, _))| Time::from_ps(*time))
+    }
+
+    /// Goes to that instant: appends the messages that have arrived, and lights what waits.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits.
+    pub fn advance(&mut self, arrived: &mut Vec<u32>) -> Result<(), OnDemandError> {
+        let Some(now) = self.next() else {
+            return Ok(());
+        };
+        while let Some(&Reverse((time, _, place))) = self.ends.peek() {
+            if time > now.ps() {
+                break;
+            }
+            self.ends.pop();
+            arrived.extend(self.darken(place));
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        for message in waiting {
+            if self.light(message, now)? {
+                self.used.waited += 1;
+                let waited = Time::from_ps(now.ps() - message.asked.ps());
+                self.used.waiting = self.used.waiting.plus(waited)?;
+            } else {
+                self.waiting.push(message);
+            }
+        }
+        Ok(())
+    }
+
+    /// What light paths have cost so far.
+    pub fn used(&self) -> LightPathUse {
+        self.used
+    }
+
+    /// The shortest ways that light can take, clockwise first.
+    fn ways(&self, source: u32, destination: u32) -> impl Iterator<Item = Way> + use<'a> {
+        let ring = self.ring;
+        let farthest = ring.longest();
+        let possible = move |direction: &Direction| {
+            ring.hops(source, destination, *direction) <= farthest
+                && ring.is_whole(source, destination, *direction)
+        };
+        let directions = Direction::BOTH.into_iter().filter(possible);
+        let hops = move |direction| ring.hops(source, destination, direction);
+        let least = directions.clone().map(hops).min();
+        let shortest = directions.filter(move |&direction| Some(hops(direction)) == least);
+        shortest.map(move |direction| Way {
+            direction,
+            // Links are numbered by the rank at which they start.
+            first: match direction {
+                Direction::Clockwise => source,
+                Direction::CounterClockwise => destination + 1,
+            },
+            hops: hops(direction),
+        })
+    }
+
+    /// The indices of a way's links in [`OnDemand::load`].
+    fn links(&self, way: Way) -> impl Iterator<Item = usize> + use<> {
+        let ranks = self.ring.ranks as usize;
+        let start = way.direction as usize * ranks;
+        let first = way.first as usize;
+        (first..first + way.hops as usize).map(move |link| start + link % ranks)
+    }
+
+    fn is_free(&self, way: Way, channel: u32) -> bool {
+        let place = |link: usize| link * self.channels as usize + channel as usize;
+        self.links(way).all(|link| !self.taken[place(link)])
+    }
+
+    /// Sets up a light path for a message and sends it, if there is all it needs.
+    fn light(&mut self, message: Message, now: Time) -> Result<bool, OnDemandError> {
+        let Message {
+            source,
+            destination,
+            ..
+        } = message;
+        let ports = self.ring.ports.unwrap_or(u32::MAX);
+        if self.sending[source as usize] >= ports || self.receiving[destination as usize] >= ports {
+            return Ok(false);
+        }
+        let mut set_up = self.policy == Policy::EveryStep;
+        let found = match self.keeps() {
+            true => self.kept_between(source, destination),
+            false => None,
+        };
+        let (way, channel) = match found {
+            Some(kept) => (kept.way, kept.channel),
+            None => {
+                let Some(found) = self.find(source, destination) else {
+                    return Ok(false);
+                };
+                set_up |= self.keeps();
+                found
+            }
+        };
+        let reconfiguration = match set_up {
+            true => self.ring.reconfiguration,
+            false => Time::ZERO,
+        };
+        let ring = self.ring;
+        let flight = ring.propagation.times(way.hops.into())?;
+        let flight = flight
+            .plus(ring.conversion)?
+            .plus(ring.rate.transmission(message.bytes)?)?;
+        let end = now.plus(reconfiguration)?.plus(flight)?;
+        self.used.set_ups += u64::from(set_up);
+        self.used.setting_up = self.used.setting_up.plus(reconfiguration)?;
+        self.occupy(message, way, channel, end);
+        Ok(true)
+    }
+
+    fn occupy(&mut self, message: Message, way: Way, channel: Option<u32>, end: Time) {
+        self.change(way, channel, true);
+        self.sending[message.source as usize] += 1;
+        self.receiving[message.destination as usize] += 1;
+        if self.keeps() {
+            self.make_room(message.source, message.destination, way, channel);
+        }
+        let lit = Some(Lit {
+            message,
+            way,
+            channel,
+        });
+        let place = match self.free_places.pop() {
+            Some(place) => {
+                self.lit[place as usize] = lit;
+                place
+            }
+            None => {
+                self.lit.push(lit);
+                self.lit.len() as u32 - 1
+            }
+        };
+        self.begun += 1;
+        self.ends.push(Reverse((end.ps(), self.begun, place)));
+        self.used.most = self.used.most.max(self.ends.len() as u32);
+    }
+
+    /// A light path has carried its message; returns the message's number.
+    fn darken(&mut self, place: u32) -> Option<u32> {
+        let lit = self.lit[place as usize].take()?;
+        self.free_places.push(place);
+        self.change(lit.way, lit.channel, false);
+        let (source, destination) = (lit.message.source, lit.message.destination);
+        self.sending[source as usize] -= 1;
+        self.receiving[destination as usize] -= 1;
+        if self.keeps() {
+            let kept = Kept {
+                source,
+                destination,
+                way: lit.way,
+                channel: lit.channel,
+            };
+            self.begun += 1;
+            self.kept.insert(self.begun, kept);
+        }
+        Some(lit.message.number)
+    }
+
+    fn change(&mut self, way: Way, channel: Option<u32>, taken: bool) {
+        for link in self.links(way) {
+            match taken {
+                true => self.load[link] += 1,
+                false => self.load[link] -= 1,
+            }
+            if let Some(channel) = channel {
+                self.taken[link * self.channels as usize + channel as usize] = taken;
+            }
+        }
+    }
+
+    /// Whether light paths stay set.
+    fn keeps(&self) -> bool {
+        matches!(self.policy, Policy::OnChange | Policy::PerPort)
+    }
+
+    /// A way with a free channel.
+    fn find(&self, source: u32, destination: u32) -> Option<(Way, Option<u32>)> {
+        let mut second = None;
+        for way in self.ways(source, destination) {
+            if self.ring.converters {
+                if self.links(way).all(|link| self.load[link] < self.channels) {
+                    return Some((way, None));
+                }
+                continue;
+            }
+            for channel in (0..self.channels).filter(|&channel| self.is_free(way, channel)) {
+                if !self
+                    .kept
+                    .values()
+                    .any(|kept| self.meets(kept, way, Some(channel)))
+                {
+                    return Some((way, Some(channel)));
+                }
+                second = second.or(Some((way, Some(channel))));
+            }
+        }
+        second
+    }
+
+    /// Whether two light paths share a channel of a link.
+    fn meets(&self, kept: &Kept, way: Way, channel: Option<u32>) -> bool {
+        let ranks = self.ring.ranks;
+        let after = |from: u32, to: u32| (to + ranks - from % ranks) % ranks;
+        kept.channel == channel
+            && kept.way.direction == way.direction
+            && (after(kept.way.first, way.first) < kept.way.hops
+                || after(way.first, kept.way.first) < way.hops)
+    }
+
+    /// Takes what stayed set between two ranks, to be used again.
+    fn kept_between(&mut self, source: u32, destination: u32) -> Option<Kept> {
+        let same = |kept: &Kept| (kept.source, kept.destination) == (source, destination);
+        let number = self
+            .kept
+            .iter()
+            .find(|(_, kept)| same(kept))
+            .map(|(&number, _)| number)?;
+        self.kept.remove(&number)
+    }
+
+    /// Drops what stayed set where a new light path goes, and, where ports are limited, what was not
+    /// used longest until there are ports for the rest.
+    fn make_room(&mut self, source: u32, destination: u32, way: Way, channel: Option<u32>) {
+        if channel.is_some() {
+            let mut kept = std::mem::take(&mut self.kept);
+            kept.retain(|_, kept| !self.meets(kept, way, channel));
+            self.kept = kept;
+        } else {
+            self.drop_beyond_load(way);
+        }
+        let Some(ports) = self.ring.ports else {
+            return;
+        };
+        for (rank, lit, end) in [
+            (source, self.sending[source as usize], 0),
+            (destination, self.receiving[destination as usize], 1),
+        ] {
+            let of_rank = |kept: &Kept| [kept.source, kept.destination][end] == rank;
+            while self.kept.values().filter(|kept| of_rank(kept)).count() as u32 + lit > ports {
+                let oldest = self.kept.iter().find(|(_, kept)| of_rank(kept));
+                let Some(oldest) = oldest.map(|(&number, _)| number) else {
+                    break;
+                };
+                self.kept.remove(&oldest);
+            }
+        }
+    }
+
+    /// With converters: drops the oldest of what stayed set on a link that has more than its channels.
+    fn drop_beyond_load(&mut self, way: Way) {
+        for link in self.links(way) {
+            loop {
+                let on_link: Vec<u64> = self
+                    .kept
+                    .iter()
+                    .filter(|(_, kept)| self.links(kept.way).any(|other| other == link))
+                    .map(|(&number, _)| number)
+                    .collect();
+                if on_link.len() as u32 + self.load[link] <= self.channels {
+                    break;
+                }
+                self.kept.remove(&on_link[0]);
+            }
+        }
+    }
+}

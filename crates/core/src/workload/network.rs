@@ -1,0 +1,328 @@
+//! From a spelling of a network and a trace to a replay.
+//!
+//! A network is a fabric, or a cost model spelled the same way:
+//!
+//! | spelling | what a message costs |
+//! |---|---|
+//! | `zero` | nothing |
+//! | `hockney:latency=1us,rate=10Gb/s` | [`Hockney`]: latency and bytes at the rate, however many others |
+//! | `loggp:latency=1us,gap=200ns,rate=10Gb/s` | [`LogGp`]: the same through one port each way at each rank |
+//! | `light_path_grid:ports=2,...` | as `hockney` when both ends are ready, after and before the times that the program spends on setting up and releasing light paths ([`SetUp`]) |
+//!
+//! What a rank spends on a message, and which messages leave at once, are the [`Ends`] of all of them.
+
+use std::fmt;
+
+use super::carrier::{Costs, Eager, Ends, Found, OnFabric, WithEnds, complete};
+use super::cost::{CostModel, Hockney, LogGp, Zero};
+use super::error::TraceError;
+use super::expand::{Algorithms, Ground, SetUp, expand_on};
+use super::program::Program;
+use super::replay::{Replayed, Settings, replay_over};
+use super::trace::Trace;
+use crate::fabric::{Fabric, FabricError};
+use crate::simulate::{Method, SimulationError};
+use crate::spec::Spec;
+use crate::spelling::same_name;
+use crate::units::{Rate, Time};
+
+/// What a trace was read as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// Calls, with collectives.
+    Calls(Trace),
+    /// Messages and local work only: GOAL.
+    Messages(Program),
+}
+
+impl Source {
+    /// The number of ranks.
+    pub fn ranks(&self) -> u32 {
+        match self {
+            Source::Calls(trace) => trace.ranks.len() as u32,
+            Source::Messages(program) => program.ranks(),
+        }
+    }
+}
+
+/// What messages go over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Network {
+    /// A network that costs nothing.
+    Zero,
+    /// Latency and rate.
+    Hockney {
+        /// From the first bit sent to the first bit received.
+        latency: Time,
+        /// Of each message.
+        rate: Rate,
+    },
+    /// Latency, gap and rate, with ports.
+    LogGp {
+        /// From the first bit sent to the first bit received.
+        latency: Time,
+        /// Between the begins of two messages at a port.
+        gap: Time,
+        /// Of a port.
+        rate: Rate,
+    },
+    /// Light paths that are set up and released.
+    LightPaths {
+        /// How many ranks there are; `None`: any number.
+        ranks: Option<u32>,
+        /// From the first bit sent to the first bit received.
+        latency: Time,
+        /// Of a path, each way.
+        rate: Rate,
+        /// Setting up and releasing.
+        set_up: SetUp,
+    },
+    /// A fabric that is simulated.
+    Fabric(Box<Fabric>),
+}
+
+impl Network {
+    /// Reads a spelling, such as `zero`, `hockney:latency=1us,rate=10Gb/s` or that of a fabric.
+    ///
+    /// # Errors
+    /// An unknown name, an option that is wrong or missing.
+    pub fn parse(text: &str) -> Result<Network, FabricError> {
+        let spec: Spec = text.parse()?;
+        let named = |name: &str| same_name(spec.name(), name);
+        if named("zero") {
+            spec.only(&[])?;
+            return Ok(Network::Zero);
+        }
+        if named("hockney") {
+            spec.only(&["latency", "rate"])?;
+            return Ok(Network::Hockney {
+                latency: time(&spec, "latency", Time::ZERO)?,
+                rate: rate(&spec, "hockney", None)?,
+            });
+        }
+        if named("loggp") {
+            spec.only(&["latency", "gap", "rate"])?;
+            return Ok(Network::LogGp {
+                latency: time(&spec, "latency", Time::ZERO)?,
+                gap: time(&spec, "gap", Time::ZERO)?,
+                rate: rate(&spec, "loggp", None)?,
+            });
+        }
+        if named("light_path_grid") {
+            spec.only(&["ranks", "ports", "latency", "rate", "establish", "release"])?;
+            let establish = time(&spec, "establish", Time::from_ps(5_000_000_000))?;
+            let set_up = SetUp {
+                establish,
+                release: time(&spec, "release", establish)?,
+                ports: spec.count("ports", 1, 1 << 8)?.unwrap_or(1),
+            };
+            return Ok(Network::LightPaths {
+                ranks: spec.count("ranks", 1, 1 << 20)?,
+                latency: time(&spec, "latency", Time::from_ps(100_000_000))?,
+                rate: rate(&spec, "light_path_grid", Some("1Gb/s"))?,
+                set_up,
+            });
+        }
+        Fabric::parse(text).map(|fabric| Network::Fabric(Box::new(fabric)))
+    }
+
+    /// The fabric, if it is one.
+    pub fn fabric(&self) -> Option<&Fabric> {
+        match self {
+            Network::Fabric(fabric) => Some(fabric),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Network {
+    /// The complete spelling.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Network::Zero => write!(formatter, "zero"),
+            Network::Hockney { latency, rate } => {
+                write!(formatter, "hockney:latency={latency},rate={rate}")
+            }
+            Network::LogGp { latency, gap, rate } => {
+                write!(formatter, "loggp:latency={latency},gap={gap},rate={rate}")
+            }
+            Network::LightPaths {
+                ranks,
+                latency,
+                rate,
+                set_up,
+            } => {
+                let SetUp {
+                    establish,
+                    release,
+                    ports,
+                } = set_up;
+                let ranks = ranks.map_or(String::new(), |ranks| format!("ranks={ranks},"));
+                write!(
+                    formatter,
+                    "light_path_grid:{ranks}ports={ports},latency={latency},rate={rate},\
+                     establish={establish},release={release}"
+                )
+            }
+            Network::Fabric(fabric) => fabric.fmt(formatter),
+        }
+    }
+}
+
+fn time(spec: &Spec, key: &str, default: Time) -> Result<Time, FabricError> {
+    match spec.option(key) {
+        None => Ok(default),
+        Some(text) => Ok(text.parse().map_err(|error| spec.refuse(key, error))?),
+    }
+}
+
+fn rate(spec: &Spec, family: &'static str, default: Option<&str>) -> Result<Rate, FabricError> {
+    let text = spec
+        .option("rate")
+        .or(default)
+        .ok_or(FabricError::Missing {
+            family,
+            key: "rate",
+            example: "rate=10Gb/s",
+        })?;
+    Ok(text.parse().map_err(|error| spec.refuse("rate", error))?)
+}
+
+/// A replay that is asked for.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// What messages go over.
+    pub network: &'a Network,
+    /// The simulator of a fabric and its settings.
+    pub method: &'a Method,
+    /// How collectives become messages.
+    pub algorithms: &'a Algorithms,
+    /// What a message costs at its ends.
+    pub ends: Ends,
+    /// How to replay.
+    pub settings: Settings,
+}
+
+/// A replay with what the network says of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    /// Times, messages and bytes.
+    pub replayed: Replayed,
+    /// The simulator, or the name of the cost model.
+    pub simulator: &'static str,
+    /// What a simulated network has found.
+    pub found: Option<Found>,
+    /// Nodes of the program that was replayed.
+    pub nodes: usize,
+}
+
+/// Replays a trace over a network.
+///
+/// # Errors
+/// As [`expand_on`] and [`replay_over`]; a setting of a simulator where there is none; an eager limit or
+/// messages without calls over light paths.
+pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
+    let ground = Ground {
+        fabric: request.network.fabric(),
+        set_up: match request.network {
+            Network::LightPaths { set_up, .. } => Some(*set_up),
+            _ => None,
+        },
+    };
+    let expanded;
+    let program = match source {
+        Source::Calls(trace) => {
+            expanded = expand_on(trace, request.algorithms, ground)?;
+            &expanded
+        }
+        Source::Messages(_) if ground.set_up.is_some() => return Err(TraceError::NoCalls),
+        Source::Messages(program) => program,
+    };
+    match *request.network {
+        Network::Zero => modelled(program, "zero", Zero, request),
+        Network::Hockney { latency, rate } => {
+            modelled(program, "hockney", hockney(latency, rate), request)
+        }
+        Network::LogGp { latency, gap, rate } => {
+            let mut model = LogGp::new(program.ranks(), latency, rate);
+            model.gap = gap;
+            modelled(program, "loggp", model, request)
+        }
+        Network::LightPaths {
+            ranks,
+            latency,
+            rate,
+            ..
+        } => {
+            let (trace, fabric) = (program.ranks(), ranks.unwrap_or(u32::MAX));
+            if trace > fabric {
+                return Err(TraceError::Ranks { trace, fabric });
+            }
+            if request.ends.eager != Eager::All {
+                return Err(TraceError::Eager);
+            }
+            let ends = Ends {
+                eager: Eager::Never,
+                ..request.ends
+            };
+            let request = Request {
+                ends,
+                ..request.clone()
+            };
+            let model = hockney(latency, rate);
+            modelled(program, "light_path_grid", model, &request)
+        }
+        Network::Fabric(ref fabric) => simulated(program, fabric, request),
+    }
+}
+
+const fn hockney(latency: Time, rate: Rate) -> Hockney {
+    Hockney {
+        latency,
+        rate,
+        eager_limit: None,
+    }
+}
+
+fn modelled(
+    program: &Program,
+    name: &'static str,
+    model: impl CostModel,
+    request: &Request<'_>,
+) -> Result<Done, TraceError> {
+    if let Some(simulator) = request.method.simulator {
+        return Err(TraceError::Network(SimulationError::WrongFabric {
+            simulator,
+            family: name,
+            hint: "it is a formula for each message; leave the simulator out",
+        }));
+    }
+    request.method.known_to(name)?;
+    let ends = request.ends;
+    let mut model = WithEnds { model, ends };
+    let replayed = replay_over(program, &mut Costs(&mut model), request.settings)?;
+    Ok(Done {
+        replayed,
+        simulator: name,
+        found: None,
+        nodes: program.len(),
+    })
+}
+
+fn simulated(
+    program: &Program,
+    fabric: &Fabric,
+    request: &Request<'_>,
+) -> Result<Done, TraceError> {
+    let method = complete(fabric, request.method)?;
+    let mut carrier = OnFabric::new(fabric, &method, request.ends)?;
+    let replayed = replay_over(program, &mut carrier, request.settings)?;
+    let simulator = carrier.simulator();
+    let found = carrier.close(fabric, replayed.time)?;
+    Ok(Done {
+        replayed,
+        simulator,
+        found: Some(found),
+        nodes: program.len(),
+    })
+}

@@ -1,0 +1,47 @@
+//! Who waits for whom when nothing goes on.
+
+use super::engine::{Engine, Phase};
+use crate::workload::carrier::Carrier;
+use crate::workload::error::{Place, TraceError};
+use crate::workload::program::{FOLLOWS, NONE};
+
+impl<C: Carrier> Engine<'_, C> {
+    /// Follows what waits for what until a node comes twice.
+    pub(super) fn deadlock(&self) -> TraceError {
+        let mut awaited = vec![NONE; self.program.len()];
+        for node in 0..self.program.len() as u32 {
+            if self.phase[node as usize] == Phase::Ended {
+                continue;
+            }
+            let starts = &self.program.dependent_starts;
+            let range = starts[node as usize] as usize..starts[node as usize + 1] as usize;
+            let begun = self.waits[node as usize] == 0;
+            for &dependent in &self.program.dependents[range] {
+                if !(begun && dependent & FOLLOWS != 0) {
+                    awaited[(dependent & !FOLLOWS) as usize] = node;
+                }
+            }
+        }
+        let mut node = (0..self.program.len() as u32)
+            .find(|&node| self.phase[node as usize] != Phase::Ended)
+            .expect("some node has not ended");
+        let mut seen = vec![false; self.program.len()];
+        let mut waiting: Vec<Place> = Vec::new();
+        while !seen[node as usize] {
+            seen[node as usize] = true;
+            let place = self.program.place(node);
+            if waiting.last() != Some(&place) {
+                waiting.push(place);
+            }
+            node = match self.waits[node as usize] {
+                // It has begun and waits for its other end.
+                0 => self.program.nodes[node as usize].partner,
+                _ => awaited[node as usize],
+            };
+        }
+        TraceError::Deadlock {
+            stuck: self.program.len() - self.ended,
+            waiting,
+        }
+    }
+}

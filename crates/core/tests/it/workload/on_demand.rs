@@ -1,0 +1,235 @@
+//! Light paths on a ring, message by message: worked by hand, and against a slow simulation.
+
+use opticoll::fabric::{Direction, Fabric, WdmRing};
+use opticoll::simulate::Policy;
+use opticoll::simulate::on_demand::OnDemand;
+use opticoll::units::{Bytes, Time};
+
+fn ring(options: &str) -> WdmRing {
+    // 1 ns a byte.
+    let text = format!("wdm_ring:rate=8Gb/s,reconfiguration=100ns,{options}");
+    Fabric::parse(&text).unwrap().ring().unwrap().clone()
+}
+
+/// Source, destination, bytes, asked at (ns).
+type Asked = (u32, u32, u64, u64);
+
+/// The arrival of each message, in ns.
+fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
+    let mut on_demand = OnDemand::new(ring, policy).unwrap();
+    let mut found = vec![0; asked.len()];
+    let mut next = 0;
+    loop {
+        let due = asked.get(next).map(|one| Time::from_ps(one.3 * 1000));
+        match (due, on_demand.next()) {
+            (Some(due), event) if event.is_none_or(|event| due < event) => {
+                let (source, destination, bytes, _) = asked[next];
+                let bytes = Bytes::new(bytes);
+                on_demand
+                    .send(next as u32, (source, destination), bytes, due)
+                    .unwrap();
+                next += 1;
+            }
+            (_, Some(event)) => {
+                let mut arrived = Vec::new();
+                on_demand.advance(&mut arrived).unwrap();
+                arrived
+                    .iter()
+                    .for_each(|&one| found[one as usize] = event.ps() / 1000);
+            }
+            _ => return found,
+        }
+    }
+}
+
+#[test]
+fn light_paths_are_set_up_when_there_is_room() {
+    use Policy::{EveryStep, Free, OnChange};
+    let cases: &[(&str, &str, Policy, &[Asked], &[u64])] = &[
+        (
+            "one message pays for its light path, or not",
+            "ranks=4,wavelengths=1,propagation=5ns,conversion=3ns",
+            EveryStep,
+            &[(0, 2, 50, 10)],
+            &[10 + 100 + 3 + 2 * 5 + 50],
+        ),
+        (
+            "free",
+            "ranks=4,wavelengths=1",
+            Free,
+            &[(0, 1, 50, 10)],
+            &[60],
+        ),
+        (
+            "one wavelength: the second waits, a message elsewhere does not",
+            "ranks=6,wavelengths=1",
+            Free,
+            &[(0, 2, 50, 0), (1, 2, 50, 0), (3, 4, 50, 0)],
+            &[50, 100, 50],
+        ),
+        (
+            "two wavelengths: nobody waits",
+            "ranks=6,wavelengths=2",
+            Free,
+            &[(0, 2, 50, 0), (1, 2, 50, 0)],
+            &[50, 50],
+        ),
+        (
+            // The second waits for links 0 and 1, the third only for link 2, which is free.
+            "a long way does not hold up a short one",
+            "ranks=9,wavelengths=1",
+            Free,
+            &[(1, 2, 50, 0), (0, 3, 50, 0), (2, 3, 70, 0)],
+            &[50, 120, 70],
+        ),
+        (
+            "opposite directions do not meet",
+            "ranks=6,wavelengths=1",
+            Free,
+            &[(0, 1, 50, 0), (1, 0, 50, 0)],
+            &[50, 50],
+        ),
+        (
+            "halfway around the other way is as short",
+            "ranks=4,wavelengths=1",
+            Free,
+            &[(0, 2, 50, 0), (0, 2, 50, 0), (0, 2, 50, 0)],
+            &[50, 50, 100],
+        ),
+        (
+            "a port at each end is needed",
+            "ranks=6,wavelengths=4,ports=1",
+            Free,
+            &[(0, 1, 50, 0), (0, 5, 50, 0), (1, 2, 50, 0), (3, 2, 50, 0)],
+            &[50, 100, 50, 100],
+        ),
+        (
+            "a light path that stayed set is used again",
+            "ranks=6,wavelengths=1",
+            OnChange,
+            &[(0, 1, 50, 0), (0, 1, 50, 200), (1, 2, 50, 300)],
+            &[150, 250, 450],
+        ),
+        (
+            "what is set anew in its place ends it",
+            "ranks=6,wavelengths=1",
+            OnChange,
+            &[(0, 1, 50, 0), (0, 2, 50, 200), (0, 1, 50, 400)],
+            &[150, 350, 550],
+        ),
+        (
+            "a free channel on which nothing stayed set comes first",
+            "ranks=6,wavelengths=2",
+            OnChange,
+            &[(0, 1, 50, 0), (0, 2, 50, 200), (0, 1, 50, 400)],
+            &[150, 350, 450],
+        ),
+        (
+            "the only port of a rank is set to one",
+            "ranks=6,wavelengths=4,ports=1",
+            OnChange,
+            &[(0, 1, 50, 0), (0, 5, 50, 200), (0, 1, 50, 400)],
+            &[150, 350, 550],
+        ),
+        (
+            // Link 0 is full on channel 0, link 1 on channel 1: only with converters is there a way.
+            "without converters a channel is free all the way or not at all",
+            "ranks=9,wavelengths=2",
+            Free,
+            &[(0, 1, 90, 0), (1, 2, 10, 0), (1, 3, 90, 0), (0, 2, 50, 20)],
+            &[90, 10, 90, 140],
+        ),
+        (
+            "with converters any will do",
+            "ranks=9,wavelengths=2,converters=full",
+            Free,
+            &[(0, 1, 90, 0), (1, 2, 10, 0), (1, 3, 90, 0), (0, 2, 50, 20)],
+            &[90, 10, 90, 70],
+        ),
+        (
+            "a broken link is gone around",
+            "ranks=4,wavelengths=1,propagation=1ns,broken=0-1",
+            Free,
+            &[(0, 1, 50, 0)],
+            &[53],
+        ),
+    ];
+    for &(name, options, policy, asked, expected) in cases {
+        assert_eq!(arrivals(&ring(options), policy, asked), expected, "{name}");
+    }
+}
+
+/// The same by looking at every pair of messages in every nanosecond: each that waits is tried in order,
+/// against all that are lit. Without set-up.
+fn slow(ring: &WdmRing, asked: &[Asked]) -> Vec<u64> {
+    let links = |source: u32, destination: u32, direction: Direction| -> Vec<(u32, u32)> {
+        let hops = ring.hops(source, destination, direction);
+        let step = |hop: u32| match direction {
+            Direction::Clockwise => (source + hop) % ring.ranks,
+            Direction::CounterClockwise => (source + ring.ranks - hop) % ring.ranks,
+        };
+        (0..hops).map(|hop| (direction as u32, step(hop))).collect()
+    };
+    let mut found = vec![0; asked.len()];
+    // End, links, channel, source, destination.
+    let mut lit: Vec<(u64, Vec<(u32, u32)>, u32, u32, u32)> = Vec::new();
+    let mut now = 0;
+    while found.contains(&0) {
+        lit.retain(|one| one.0 > now);
+        for (index, &(source, destination, bytes, at)) in asked.iter().enumerate() {
+            if at > now || found[index] != 0 {
+                continue;
+            }
+            let ports = ring.ports.unwrap_or(u32::MAX) as usize;
+            let busy = lit.iter().filter(|one| one.3 == source).count() >= ports
+                || lit.iter().filter(|one| one.4 == destination).count() >= ports;
+            let ways = Direction::BOTH.map(|direction| links(source, destination, direction));
+            let least = ways.iter().map(Vec::len).min();
+            let choices = ways.iter().filter(|way| Some(way.len()) == least);
+            let mut choices = choices.flat_map(|way| (0..ring.channels()).map(move |c| (way, c)));
+            let free = |way: &[(u32, u32)], channel: u32| {
+                !lit.iter()
+                    .any(|one| one.2 == channel && one.1.iter().any(|link| way.contains(link)))
+            };
+            if let Some((way, channel)) =
+                choices.find(|(way, channel)| !busy && free(way, *channel))
+            {
+                found[index] = now + bytes;
+                lit.push((now + bytes, way.clone(), channel, source, destination));
+            }
+        }
+        now += 1;
+    }
+    found
+}
+
+#[test]
+fn many_messages_arrive_when_a_slow_simulation_says() {
+    let mut state = 1u64;
+    let mut draw = |below: u64| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 33) % below
+    };
+    for case in 0..80 {
+        let ranks = 2 + draw(9);
+        let ports = ["", ",ports=1", ",ports=2"][draw(3) as usize];
+        let options = format!("ranks={ranks},wavelengths={}{ports}", 1 + draw(3));
+        let ring = ring(&options);
+        let mut asked: Vec<Asked> = (0..40)
+            .map(|_| {
+                let source = draw(ranks);
+                let destination = (source + 1 + draw(ranks - 1)) % ranks;
+                (source as u32, destination as u32, 1 + draw(40), draw(300))
+            })
+            .collect();
+        asked.sort_by_key(|one| one.3);
+        let expected = slow(&ring, &asked);
+        assert_eq!(
+            arrivals(&ring, Policy::Free, &asked),
+            expected,
+            "case {case}: {options}"
+        );
+    }
+}

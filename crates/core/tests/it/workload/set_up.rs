@@ -1,0 +1,255 @@
+//! Replays over light paths that are set up and released, against the formulas and the published table.
+
+use opticoll::collective::CollectiveKind;
+use opticoll::simulate::Method;
+use opticoll::units::{Bytes, Rate, Time};
+use opticoll::workload::carrier::{Eager, Ends};
+use opticoll::workload::csv;
+use opticoll::workload::error::TraceError;
+use opticoll::workload::expand::Algorithms;
+use opticoll::workload::light_path::{Algorithm, PathCost, Paths, collective_time};
+use opticoll::workload::network::{Done, Network, Request, Source, run};
+use opticoll::workload::replay::Settings;
+
+use super::real::table;
+
+fn replayed(
+    text: &str,
+    network: &str,
+    algorithms: &Algorithms,
+    ends: Ends,
+) -> Result<Done, TraceError> {
+    let request = Request {
+        network: &Network::parse(network).unwrap(),
+        method: &Method::default(),
+        algorithms,
+        ends,
+        settings: Settings::default(),
+    };
+    run(&Source::Calls(csv::read(text)?), &request)
+}
+
+fn over_ports(text: &str, ports: &str, algorithms: &Algorithms) -> Done {
+    let network = format!("light_path_grid:{ports}");
+    replayed(text, &network, algorithms, Ends::default()).unwrap()
+}
+
+/// A program in which every rank makes the same calls, each a name and bytes, with no work between.
+fn calls(ranks: u32, calls: &[(&str, u64)]) -> String {
+    let header = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns";
+    let mut text = format!("# app=test ranks={ranks}\n{header}\n");
+    for (call, bytes) in calls {
+        for rank in 0..ranks {
+            let received = if *call == "Bcast" && rank > 0 {
+                *bytes
+            } else {
+                0
+            };
+            let sent = if *call == "Bcast" && rank > 0 {
+                0
+            } else {
+                *bytes
+            };
+            text += &format!("{rank},{call},0,{sent},{received},,0,,0\n");
+        }
+    }
+    text
+}
+
+#[test]
+fn a_collective_takes_what_its_formula_says() {
+    use CollectiveKind::{AllGather, Broadcast};
+    let cost = PathCost {
+        latency: Time::from_ps(100_000_000),
+        rate: Rate::from_bits_per_second(1_000_000_000).unwrap(),
+        set_up: Time::from_ps(10_000_000_000),
+    };
+    let cases = [
+        (Broadcast, "Bcast", "linear", Algorithm::Linear),
+        (Broadcast, "Bcast", "binomial", Algorithm::BinomialTree),
+        (AllGather, "Allgather", "ring", Algorithm::Ring),
+        (
+            AllGather,
+            "Allgather",
+            "recursive_doubling",
+            Algorithm::RecursiveDoubling,
+        ),
+    ];
+    let mut compared = 0;
+    for ranks in 2..=64u32 {
+        for ports in 1..=6 {
+            for (kind, call, algorithm, formula) in cases {
+                // A block of 1000 bytes from each rank, or as much from one.
+                let whole = match kind {
+                    AllGather => 1000 * u64::from(ranks),
+                    _ => 1000,
+                };
+                let by_rounds = formula == Algorithm::RecursiveDoubling;
+                // The formula of an odd ring with one port has all ranks wait for one another between
+                // the parts of a step.
+                let odd = formula == Algorithm::Ring && ports == 1 && ranks > 2 && ranks % 2 == 1;
+                if by_rounds && !ranks.is_power_of_two() {
+                    continue;
+                }
+                let paths = Paths::Ports(ports);
+                let time = collective_time(formula, ranks, Bytes::new(whole), cost, paths).unwrap();
+                let algorithms = Algorithms::default().with(kind, algorithm.parse().unwrap());
+                let text = calls(ranks, &[(call, 1000)]);
+                let done = over_ports(&text, &format!("ports={ports}"), &algorithms);
+                let case = format!("{call} by {algorithm}, {ranks} ranks, {ports} ports");
+                let found = done.replayed.time;
+                match odd {
+                    true => assert!(
+                        found <= time && found.ps() * 3 > time.ps() * 2,
+                        "{case}: {found}"
+                    ),
+                    false => assert_eq!(found, time, "{case}"),
+                }
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 1000, "{compared}");
+}
+
+/// The calls of EP and of FT, class A.
+const EP: [(&str, u64); 5] = [
+    ("Barrier", 0),
+    ("Allreduce", 8),
+    ("Allreduce", 8),
+    ("Allreduce", 80),
+    ("Allreduce", 8),
+];
+
+fn ft() -> Vec<(&'static str, u64)> {
+    let mut calls = vec![
+        ("Bcast", 12),
+        ("Bcast", 4),
+        ("Alltoall", 8 << 20),
+        ("Barrier", 0),
+    ];
+    calls.push(("Alltoall", 8 << 20));
+    for _ in 0..6 {
+        calls.push(("Alltoall", 8 << 20));
+        calls.push(("Reduce", 16));
+    }
+    calls
+}
+
+#[test]
+fn without_skew_ports_cost_what_the_published_table_counts() {
+    // Over the ideal, in ms, with 1, 2, 3 and 4 ports.
+    let cases = [
+        (&EP[..], [200, 100, 100, 50]),
+        (&ft(), [680, 340, 340, 170]),
+    ];
+    // The exchange is store and forward in four rounds, as in the paper.
+    let algorithms = Algorithms::default().with(CollectiveKind::AllToAll, "bruck".parse().unwrap());
+    for (made, expected) in cases {
+        let text = calls(16, made);
+        let ideal = over_ports(&text, "establish=0s", &algorithms).replayed.time;
+        for (ports, expected) in (1..=4).zip(expected) {
+            let done = over_ports(&text, &format!("ports={ports}"), &algorithms);
+            let added = done.replayed.time.ps() - ideal.ps();
+            assert_eq!(
+                added,
+                expected * 1_000_000_000,
+                "{} calls, {ports} ports",
+                made.len()
+            );
+        }
+    }
+}
+
+#[test]
+fn set_ups_of_single_messages_are_those_of_their_calls() {
+    let added = |rows: &str| {
+        let header = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns";
+        let text = format!("# app=test ranks=2\n{header}\n{rows}");
+        let algorithms = Algorithms::default();
+        let done = over_ports(&text, "latency=0s,establish=3ms,release=2ms", &algorithms);
+        (
+            done.replayed.time.ps() / 1_000_000_000,
+            done.replayed.ranks.set_ups,
+        )
+    };
+    let cases = [
+        // Both set up and release side by side.
+        ("0,Send,1,0,0,0,0,,0\n1,Recv,0,0,0,0,0,,0", 5, [2, 2]),
+        // The receiver sets up at once and works; the sender waits for nobody and is done at 5.
+        (
+            "0,Send,1,0,0,0,0,,0\n1,Irecv,0,0,0,0,0,1,0\n1,Wait,,0,0,,0,1,8000000",
+            3 + 8 + 2,
+            [2, 2],
+        ),
+        // Two messages one after the other.
+        (
+            "0,Send,1,0,0,0,0,,0\n0,Send,1,0,0,0,0,,0\n1,Recv,0,0,0,0,0,,0\n1,Recv,0,0,0,0,0,,0",
+            10,
+            [4, 4],
+        ),
+        // Two requests waited for together are released together.
+        (
+            "0,Send,1,0,0,0,0,,0\n0,Send,1,0,0,1,0,,0\n1,Irecv,0,0,0,0,0,1,0\n1,Irecv,0,0,0,1,0,2,0\n1,Waitall,,0,0,,0,,0",
+            10,
+            [4, 3],
+        ),
+    ];
+    for (rows, milliseconds, set_ups) in cases {
+        assert_eq!(added(rows), (milliseconds, set_ups.to_vec()), "{rows}");
+    }
+}
+
+#[test]
+fn real_runs_end_and_pay_for_each_call_of_the_busiest_rank() {
+    for (application, least) in [
+        ("ep", 5 * 4),
+        ("mg", 654 + 664 + 101),
+        ("is", 33 * 4),
+        ("ft", 17),
+    ] {
+        let text = table(application);
+        let algorithms = Algorithms::default();
+        let naive = over_ports(&text, "ports=1", &algorithms);
+        let ideal = over_ports(&text, "establish=0s", &algorithms);
+        assert_eq!(
+            naive.replayed.messages, ideal.replayed.messages,
+            "{application}"
+        );
+        let added = naive.replayed.time.ps() - ideal.replayed.time.ps();
+        // 10 ms for each message and each round on the way of every rank; skew hides some of one.
+        assert!(
+            added >= (least - 1) * 10_000_000_000,
+            "{application}: {added}"
+        );
+    }
+}
+
+#[test]
+fn what_light_paths_cannot_have_is_refused() {
+    let text = calls(4, &[("Barrier", 0)]);
+    let eager = Ends {
+        eager: Eager::UpTo(Bytes::new(8)),
+        ..Ends::default()
+    };
+    let algorithms = Algorithms::default();
+    let error = |network: &str, ends| replayed(&text, network, &algorithms, ends).unwrap_err();
+    assert_eq!(error("light_path_grid", eager), TraceError::Eager);
+    let few = TraceError::Ranks {
+        trace: 4,
+        fabric: 3,
+    };
+    assert_eq!(error("light_path_grid:ranks=3", Ends::default()), few);
+    for (spelling, expected) in [
+        ("zero:rate=1Gb/s", "`zero`: unknown option `rate`"),
+        (
+            "hockney:latency=1us",
+            "`hockney` needs rate=..., for example rate=10Gb/s",
+        ),
+        ("light_path_grid:ports=0", "ports"),
+        ("hockney:rate=fast", "rate"),
+    ] {
+        let error = Network::parse(spelling).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}

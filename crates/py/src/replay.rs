@@ -1,0 +1,320 @@
+//! `Trace` and `Replay`: traces of MPI programs, replayed over networks.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use numpy::{IntoPyArray, PyArray1};
+use opticoll::collective::CollectiveKind;
+use opticoll::units::{Bytes, Time};
+use opticoll::workload::carrier::{Eager, Ends, Found};
+use opticoll::workload::error::TraceError as TraceProblem;
+use opticoll::workload::expand::Algorithms;
+use opticoll::workload::network::{self, Done, Network, Request, Source};
+use opticoll::workload::program::Call;
+use opticoll::workload::replay::{ReplayedRanks, Settings as ReplaySettings};
+use opticoll::workload::{csv, goal_binary, goal_text, time_independent};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyDict;
+
+use crate::error::{IntoPyErr, TraceError};
+use crate::plan::{Settings, method};
+
+/// What a trace was read as.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct Trace {
+    source: Source,
+}
+
+#[pymethods]
+impl Trace {
+    #[getter]
+    fn ranks(&self) -> u32 {
+        self.source.ranks()
+    }
+
+    /// Calls; of GOAL, operations.
+    #[getter]
+    fn events(&self) -> usize {
+        match &self.source {
+            Source::Calls(trace) => trace.events(),
+            Source::Messages(program) => program.len(),
+        }
+    }
+
+    /// Messages between two ranks that the program itself sends, and their bytes: collectives aside.
+    #[getter]
+    fn messages(&self) -> (u64, u128) {
+        match &self.source {
+            Source::Calls(trace) => trace.messages(),
+            Source::Messages(program) => program.messages(),
+        }
+    }
+
+    /// Whether it holds calls, with collectives; otherwise only messages.
+    #[getter]
+    fn has_calls(&self) -> bool {
+        matches!(self.source, Source::Calls(_))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Trace {} ranks, {} events>", self.ranks(), self.events())
+    }
+}
+
+/// Reads a trace: `table`, `time_independent`, `goal` or `goal_binary`.
+#[pyfunction]
+#[pyo3(signature = (content, form, operations_per_second = 1_000_000_000))]
+pub(crate) fn read_trace(
+    py: Python<'_>,
+    content: PyBackedBytes,
+    form: &str,
+    operations_per_second: u64,
+) -> PyResult<Trace> {
+    let text = || {
+        str::from_utf8(&content).map_err(|error| TraceProblem::Binary {
+            offset: error.valid_up_to(),
+            problem: "no UTF-8 text".into(),
+        })
+    };
+    let read = py.detach(|| {
+        Ok(match form {
+            "goal_binary" => Source::Messages(goal_binary::read(&content)?),
+            "goal" => Source::Messages(goal_text::read(text()?)?),
+            "time_independent" => {
+                Source::Calls(time_independent::read(text()?, operations_per_second)?)
+            }
+            _ => Source::Calls(csv::read(text()?)?),
+        })
+    });
+    read.map(|source| Trace { source })
+        .map_err(|error: TraceProblem| error.into_py_err())
+}
+
+/// The complete spelling of what `replay_trace` takes as a network.
+#[pyfunction]
+pub(crate) fn check_network(spelling: &str) -> PyResult<String> {
+    Network::parse(spelling)
+        .map(|network| network.to_string())
+        .map_err(IntoPyErr::into_py_err)
+}
+
+/// Replays a trace.
+#[pyfunction]
+#[pyo3(signature = (
+    trace, network, algorithms, *, compute_factor = (1, 1), overhead_ps = 0, eager_bytes = None,
+    rendezvous = false, timeline = false, **settings
+))]
+#[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
+pub(crate) fn replay_trace(
+    py: Python<'_>,
+    trace: &Bound<'_, Trace>,
+    network: &str,
+    algorithms: BTreeMap<String, String>,
+    compute_factor: (u32, u32),
+    overhead_ps: u64,
+    eager_bytes: Option<u64>,
+    rendezvous: bool,
+    timeline: bool,
+    settings: Option<Settings>,
+) -> PyResult<Replay> {
+    let network = Network::parse(network).map_err(IntoPyErr::into_py_err)?;
+    let method = method(settings)?;
+    let mut chosen = Algorithms::default();
+    for (collective, algorithm) in &algorithms {
+        let kind = CollectiveKind::from_str(collective).map_err(IntoPyErr::into_py_err)?;
+        chosen = chosen.with(kind, algorithm.parse().map_err(spelling)?);
+    }
+    let eager = match (rendezvous, eager_bytes) {
+        (true, _) => Eager::Never,
+        (false, Some(limit)) => Eager::UpTo(Bytes::new(limit)),
+        (false, None) => Eager::All,
+    };
+    let request = Request {
+        network: &network,
+        method: &method,
+        algorithms: &chosen,
+        ends: Ends {
+            overhead: Time::from_ps(overhead_ps),
+            eager,
+        },
+        settings: ReplaySettings {
+            compute_factor,
+            timeline,
+        },
+    };
+    let source = &trace.get().source;
+    py.detach(|| network::run(source, &request))
+        .map(|done| Replay {
+            done,
+            network: network.to_string(),
+        })
+        .map_err(IntoPyErr::into_py_err)
+}
+
+fn spelling(error: opticoll::spec::SpecError) -> PyErr {
+    error.into_py_err()
+}
+
+/// What a replay found.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct Replay {
+    done: Done,
+    network: String,
+}
+
+impl Replay {
+    fn ranks(&self) -> &ReplayedRanks {
+        &self.done.replayed.ranks
+    }
+}
+
+fn picoseconds<'py>(py: Python<'py>, times: &[Time]) -> Bound<'py, PyArray1<u64>> {
+    let times: Vec<u64> = times.iter().map(|time| time.ps()).collect();
+    times.into_pyarray(py)
+}
+
+#[pymethods]
+impl Replay {
+    #[getter]
+    fn time_ps(&self) -> u64 {
+        self.done.replayed.time.ps()
+    }
+
+    #[getter]
+    fn messages(&self) -> u64 {
+        self.done.replayed.messages
+    }
+
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.done.replayed.bytes
+    }
+
+    #[getter]
+    fn events(&self) -> u64 {
+        self.done.replayed.events
+    }
+
+    #[getter]
+    fn nodes(&self) -> usize {
+        self.done.nodes
+    }
+
+    #[getter]
+    fn simulator(&self) -> &'static str {
+        self.done.simulator
+    }
+
+    #[getter]
+    fn network(&self) -> &str {
+        &self.network
+    }
+
+    /// Set-ups, picoseconds of setting up, messages that waited, picoseconds of waiting, most at once;
+    /// the last three only where waiting is simulated.
+    #[getter]
+    fn light_paths<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let ranks = self.ranks();
+        let own: u64 = ranks.set_ups.iter().sum();
+        let columns = PyDict::new(py);
+        match &self.done.found {
+            Some(Found::LightPaths(used)) => {
+                columns.set_item("set_ups", used.set_ups)?;
+                columns.set_item("setting_up_ps", used.setting_up.ps())?;
+                columns.set_item("waited", used.waited)?;
+                columns.set_item("waiting_ps", used.waiting.ps())?;
+                columns.set_item("most_at_once", used.most)?;
+            }
+            None if own > 0 => {
+                let spent: u64 = ranks.setting_up.iter().map(|time| time.ps()).sum();
+                columns.set_item("set_ups", own / 2)?;
+                columns.set_item("setting_up_ps", spent)?;
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(columns))
+    }
+
+    /// The link used most and the share of its rate that was used.
+    #[getter]
+    fn busiest_link(&self) -> Option<(&str, f64)> {
+        match &self.done.found {
+            Some(Found::Links { busiest }) => {
+                let busiest = busiest.as_ref();
+                busiest.map(|(name, share)| (name.as_str(), *share))
+            }
+            _ => None,
+        }
+    }
+
+    /// Per rank: when it ended, its local work, its set-ups, its messages and bytes.
+    #[getter]
+    fn ranks_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let ranks = self.ranks();
+        let columns = PyDict::new(py);
+        columns.set_item("finish_ps", picoseconds(py, &ranks.finish))?;
+        columns.set_item("compute_ps", picoseconds(py, &ranks.compute))?;
+        columns.set_item("setting_up_ps", picoseconds(py, &ranks.setting_up))?;
+        columns.set_item("messages", ranks.messages.clone().into_pyarray(py))?;
+        columns.set_item("bytes", ranks.bytes.clone().into_pyarray(py))?;
+        Ok(columns)
+    }
+
+    /// Per kind of call that was made: calls and picoseconds inside them by rank, messages and bytes.
+    #[getter]
+    fn calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let ranks = self.ranks();
+        let named = PyDict::new(py);
+        for (index, call) in Call::ALL.into_iter().enumerate() {
+            let counts: Vec<u64> = ranks.calls.iter().map(|calls| calls[index]).collect();
+            if counts.iter().all(|&count| count == 0) {
+                continue;
+            }
+            let inside: Vec<Time> = ranks.in_call.iter().map(|times| times[index]).collect();
+            let sent = self.done.replayed.calls[index];
+            let columns = PyDict::new(py);
+            columns.set_item("calls", counts.into_pyarray(py))?;
+            columns.set_item("time_ps", picoseconds(py, &inside))?;
+            columns.set_item("messages", sent.messages)?;
+            columns.set_item("bytes", sent.bytes)?;
+            named.set_item(call.name(), columns)?;
+        }
+        Ok(named)
+    }
+
+    /// The calls in the order in which they ended, if a time-line was asked for.
+    #[getter]
+    fn timeline<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let timeline = &self.done.replayed.timeline;
+        let calls: Vec<u8> = timeline.call.iter().map(|&call| call as u8).collect();
+        let columns = PyDict::new(py);
+        columns.set_item("rank", timeline.rank.clone().into_pyarray(py))?;
+        columns.set_item("event", timeline.event.clone().into_pyarray(py))?;
+        columns.set_item("call", calls.into_pyarray(py))?;
+        columns.set_item("start_ps", picoseconds(py, &timeline.start))?;
+        columns.set_item("end_ps", picoseconds(py, &timeline.end))?;
+        Ok(columns)
+    }
+
+    fn __repr__(&self) -> String {
+        let replayed = &self.done.replayed;
+        format!("<Replay {}, {} messages>", replayed.time, replayed.messages)
+    }
+}
+
+/// The kinds of calls, in the order of their numbers in a time-line.
+#[pyfunction]
+pub(crate) fn call_names() -> Vec<&'static str> {
+    Call::ALL.into_iter().map(Call::name).collect()
+}
+
+impl IntoPyErr for TraceProblem {
+    fn into_py_err(self) -> PyErr {
+        match self {
+            TraceProblem::Network(problem) => problem.into_py_err(),
+            TraceProblem::Units(problem) => problem.into_py_err(),
+            _ => TraceError::new_err(self.to_string()),
+        }
+    }
+}
