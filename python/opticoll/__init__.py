@@ -14,7 +14,7 @@ command line has the same name. Importing this package loads the compiled core a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from opticoll._core import (
     Outcome,
     Plan,
     Schedule,
+    Trace,
     Violation,
     format_size,
     format_time,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from opticoll.settings import Settings
     from opticoll.study.comparison import Comparison
     from opticoll.study.grids import Replanned, TaskRow
+    from opticoll.study.replay import Done as Replayed
     from opticoll.study.training import TrainingRow
     from opticoll.task_list import Task
     from opticoll.user_algorithm import UserAlgorithm
@@ -52,6 +54,7 @@ __all__ = [
     "Outcome",
     "Plan",
     "Schedule",
+    "Trace",
     "Violation",
     "__version__",
     "compare",
@@ -63,6 +66,7 @@ __all__ = [
     "plan",
     "read_plan",
     "replan",
+    "replay",
     "tasks",
     "train",
     "write_plan",
@@ -256,6 +260,47 @@ def tasks(fabric: Fabric | str, tasks: Iterable[Task]) -> list[TaskRow]:
     from opticoll.study import grids
 
     return grids.run_tasks(fabric, list(tasks))
+
+
+def replay(
+    trace: str | PathLike[str] | Trace,
+    fabric: Fabric | str = "zero",
+    *,
+    collectives: Mapping[str, str] | None = None,
+    cpu_factor: str | float = 1,
+    eager: str | int | None = None,
+    end_overhead: str | None = None,
+    operations_per_second: int | None = None,
+    timeline: bool = False,
+    **settings: Unpack[Settings],
+) -> Replayed:
+    """Replay the trace of an MPI program over a network.
+
+    The arguments are described at `opticoll.study.replay.Job`; the result has a `row` of numbers
+    and the `replay` itself, with columns by rank, call and, where asked for, time.
+
+    Raises
+    ------
+    OpticollError
+        A file that is no trace, an unknown network, algorithm or setting, a program that cannot go
+        on.
+    """
+    from opticoll.settings import given
+    from opticoll.study import replay as study
+
+    return study.replay(
+        study.Job(
+            trace=trace,
+            fabric=fabric,
+            collectives={} if collectives is None else collectives,
+            cpu_factor=cpu_factor,
+            eager=eager,
+            overhead=end_overhead,
+            operations_per_second=operations_per_second,
+            timeline=timeline,
+            settings=given(settings),
+        )
+    )
 
 
 def train(

@@ -31,6 +31,7 @@ class PlanFileError(OpticollError): ...
 class SimulationError(OpticollError):
     setting: str | None  # the setting at fault, if it is one
 
+class TraceError(OpticollError): ...
 class TrainingError(OpticollError): ...
 
 class Record(TypedDict):
@@ -490,6 +491,89 @@ class BurstOutcome:
     def links(self) -> dict[str, NDArray[Any]]: ...  # utilisation, wasted, refused
     @property
     def link_names(self) -> list[str]: ...
+
+class Trace:
+    """Calls of all ranks of a program, or, of GOAL, its messages and local work."""
+
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def events(self) -> int: ...  # calls; of GOAL, operations
+    @property
+    def messages(self) -> tuple[int, int]: ...  # of the program itself, and their bytes
+    @property
+    def has_calls(self) -> bool: ...
+
+def read_trace(content: bytes, form: str, operations_per_second: int = ...) -> Trace:
+    """A trace of the form `table`, `time_independent`, `goal` or `goal_binary`.
+
+    Raises TraceError, which names line, byte, or rank and event.
+    """
+
+class CallColumns(TypedDict):
+    """A kind of call: by rank how often it was made and the time inside; what it sent in all."""
+
+    calls: NDArray[np.uint64]
+    time_ps: NDArray[np.uint64]
+    messages: int
+    bytes: int
+
+class ReplayLightPaths(TypedDict, total=False):
+    """What light paths cost; the last three only where waiting is simulated."""
+
+    set_ups: int
+    setting_up_ps: int
+    waited: int
+    waiting_ps: int
+    most_at_once: int
+
+class Replay:
+    """A program that was replayed over a network."""
+
+    @property
+    def time_ps(self) -> int: ...
+    @property
+    def messages(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def events(self) -> int: ...  # of the replay itself
+    @property
+    def nodes(self) -> int: ...  # messages, receives, and pieces of local work
+    @property
+    def simulator(self) -> str: ...
+    @property
+    def network(self) -> str: ...
+    @property
+    def light_paths(self) -> ReplayLightPaths | None: ...
+    @property
+    def busiest_link(self) -> tuple[str, float] | None: ...  # with the share of its rate used
+    @property
+    def ranks_columns(self) -> dict[str, NDArray[np.uint64]]: ...
+    @property
+    def calls(self) -> dict[str, CallColumns]: ...
+    @property
+    def timeline(self) -> dict[str, NDArray[Any]]: ...  # rank, event, call, start_ps, end_ps
+
+def call_names() -> list[str]: ...  # by their number in a time-line
+def check_network(spelling: str) -> str: ...  # as spelled in full; raises FabricError
+def replay_trace(
+    trace: Trace,
+    network: str,
+    algorithms: dict[str, str],
+    *,
+    compute_factor: tuple[int, int] = (1, 1),
+    overhead_ps: int = 0,
+    eager_bytes: int | None = None,
+    rendezvous: bool = False,
+    timeline: bool = False,
+    **settings: Unpack[Settings],
+) -> Replay:
+    """Replay a trace over `zero`, `hockney:...`, `loggp:...`, `light_path_grid:...` or a fabric.
+
+    Raises FabricError, SimulationError, AlgorithmError, and TraceError, which names rank, event and
+    line where one is at fault.
+    """
 
 def simulate_bursts(
     fabric: str,

@@ -21,6 +21,7 @@ from cyclopts import CycloptsError
 
 from opticoll import errors
 from opticoll.cli import grids as _grids  # noqa: F401 (adds the commands)
+from opticoll.cli import replay as _replay  # noqa: F401 (adds the command)
 from opticoll.cli import traffic as traffic
 from opticoll.cli import training as _training  # noqa: F401 (adds the command)
 from opticoll.cli.commands import Answer, app

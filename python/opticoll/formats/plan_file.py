@@ -13,24 +13,16 @@ True
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from opticoll._core import Plan, PlanFileError
 from opticoll.errors import FileError
 from opticoll.formats.atomic import replacing
+from opticoll.formats.content import read_content
 
 __all__ = ["SUFFIXES", "read", "write"]
 
 SUFFIXES = (".plan", ".txt", ".zst")
 """Endings by which a name is taken for a plan file before it is looked for."""
-
-MOST_BYTES = 4 * 2**30
-"""Decompressed bytes beyond which a file is taken for damaged or hostile."""
-
-_MAGIC = b"\x28\xb5\x2f\xfd"
-
-_PORTION = 4096
-"""Compressed bytes that are decompressed at once; zstd makes at most some 100 MB of them."""
 
 
 def read(path: str | os.PathLike[str]) -> Plan:
@@ -43,9 +35,7 @@ def read(path: str | os.PathLike[str]) -> Plan:
     PlanFileError
         It is malformed; the message names file, line and column.
     """
-    content = _read_bytes(Path(path))
-    if content.startswith(_MAGIC):
-        content = _decompress(path, content)
+    content = read_content(path)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -71,33 +61,3 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
         content = zstandard.ZstdCompressor(level=9, write_checksum=True).compress(content)
     with replacing(path) as temporary:
         temporary.write_bytes(content)
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise FileError(f"there is no file `{path}`") from error
-    except OSError as error:
-        raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
-
-
-def _decompress(path: str | os.PathLike[str], content: bytes) -> bytes:
-    import zstandard
-
-    text = bytearray()
-    try:
-        reader = zstandard.ZstdDecompressor().decompressobj()
-        for start in range(0, len(content), _PORTION):
-            if reader.eof:
-                break
-            text += reader.decompress(content[start : start + _PORTION])
-            if len(text) > MOST_BYTES:
-                raise FileError(f"`{path}` is too large: it holds more than {MOST_BYTES} bytes")
-    except zstandard.ZstdError as error:
-        raise FileError(f"`{path}` is no intact zstd file: {error}") from error
-    if not reader.eof:
-        raise FileError(f"`{path}` is cut short: its compressed data ends early")
-    if reader.unused_data or start + _PORTION < len(content):
-        raise FileError(f"`{path}` is no intact zstd file: bytes follow the end of its data")
-    return bytes(text)

@@ -20,6 +20,7 @@ from opticoll.plot.messages import messages
 from opticoll.plot.output import PlotError, formats
 from opticoll.plot.packets import latencies, packets
 from opticoll.plot.port_timeline import Flow, PortPanel, port_timeline
+from opticoll.plot.rank_timeline import rank_timeline
 from opticoll.plot.ring import ring
 from opticoll.plot.space_time import space_time
 from opticoll.plot.stacked_bars import StackedPanel, stacked_bars
@@ -50,6 +51,7 @@ __all__ = [
     "one_loss",
     "packets",
     "port_timeline",
+    "rank_timeline",
     "ring",
     "space_time",
     "stacked_bars",

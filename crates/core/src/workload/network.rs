@@ -7,14 +7,14 @@
 //! | `zero` | nothing |
 //! | `hockney:latency=1us,rate=10Gb/s` | [`Hockney`]: latency and bytes at the rate, however many others |
 //! | `loggp:latency=1us,gap=200ns,rate=10Gb/s` | [`LogGp`]: the same through one port each way at each rank |
-//! | `light_path_grid:ports=2,...` | as `hockney` when both ends are ready, after and before the times that the program spends on setting up and releasing light paths ([`SetUp`]) |
+//! | `light_path_grid:ports=2,...` | as `hockney` from when both ends are ready, holding both, after and before the times that the program spends on setting up and releasing light paths ([`SetUp`]) |
 //!
 //! What a rank spends on a message, and which messages leave at once, are the [`Ends`] of all of them.
 
 use std::fmt;
 
 use super::carrier::{Costs, Eager, Ends, Found, OnFabric, WithEnds, complete};
-use super::cost::{CostModel, Hockney, LogGp, Zero};
+use super::cost::{CostModel, Delivery, Hockney, LogGp, Message, Zero};
 use super::error::TraceError;
 use super::expand::{Algorithms, Ground, SetUp, expand_on};
 use super::program::Program;
@@ -24,7 +24,7 @@ use crate::fabric::{Fabric, FabricError};
 use crate::simulate::{Method, SimulationError};
 use crate::spec::Spec;
 use crate::spelling::same_name;
-use crate::units::{Rate, Time};
+use crate::units::{Rate, Time, UnitError};
 
 /// What a trace was read as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -269,10 +269,23 @@ pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
                 ends,
                 ..request.clone()
             };
-            let model = hockney(latency, rate);
+            let model = OverLight(hockney(latency, rate));
             modelled(program, "light_path_grid", model, &request)
         }
         Network::Fabric(ref fabric) => simulated(program, fabric, request),
+    }
+}
+
+/// A light path serves both ends until the last byte is there: its sender is free then, not before.
+struct OverLight(Hockney);
+
+impl CostModel for OverLight {
+    fn send(&mut self, message: Message) -> Result<Delivery, UnitError> {
+        let Delivery { arrives, .. } = self.0.send(message)?;
+        Ok(Delivery {
+            leaves: arrives,
+            arrives,
+        })
     }
 }
 

@@ -4,6 +4,7 @@ mod fabrics;
 mod goal;
 mod light_paths;
 mod malformed;
+mod mutated;
 mod on_demand;
 mod real;
 mod semantics;

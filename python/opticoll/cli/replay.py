@@ -1,0 +1,139 @@
+"""The command `replay`."""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a parameter at run time.
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from opticoll import errors
+from opticoll.cli import words
+from opticoll.cli.arguments import check_table
+from opticoll.cli.commands import Answer, app, to_json
+from opticoll.cli.options import (
+    NO_METHOD,
+    FigureOption,
+    JsonOption,
+    MethodOption,
+    TableOption,
+)
+from opticoll.cli.waiting import Waiting
+from opticoll.settings import given
+
+__all__ = ["replay"]
+
+
+@app.command
+def replay(
+    trace: Annotated[
+        str,
+        Parameter(
+            help="Event table (.csv, .parquet), OTF2 archive, GOAL (text, binary) or "
+            "time-independent trace; .zst too."
+        ),
+    ],
+    /,
+    *,
+    fabric: Annotated[
+        str,
+        Parameter(
+            help="A fabric as elsewhere, or zero, hockney:latency=1us,rate=10Gb/s, "
+            "loggp:latency=1us,gap=0s,rate=10Gb/s, light_path_grid:ports=2."
+        ),
+    ] = "zero",
+    collective: Annotated[
+        list[str] | None,
+        Parameter(
+            help="An algorithm, such as all_reduce=ring; may be given several times.", negative=()
+        ),
+    ] = None,
+    cpu_factor: Annotated[
+        str, Parameter(help="Local work is multiplied by this, such as 0.5 or 1/3.")
+    ] = "1",
+    eager: Annotated[
+        str,
+        Parameter(help="Largest message that leaves before its receive begins: all, none, a size."),
+    ] = "all",
+    end_overhead: Annotated[
+        str | None,
+        Parameter(help="A rank's time for each message sent and received, such as 500ns."),
+    ] = None,
+    operations: Annotated[
+        int | None,
+        Parameter(
+            help="Operations per second, for time-independent traces; 10^9 if not given.",
+            converter=words.whole(least=1, most=2**63 - 1),
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
+    method: MethodOption = NO_METHOD,
+    per: Annotated[
+        Literal["call", "rank"],
+        Parameter(help="The table printed: by call or by rank.", converter=words.choice),
+    ] = "call",
+    timeline: Annotated[
+        Path | None,
+        Parameter(help="Write the calls of all ranks for Perfetto: .json.", converter=words.path),
+    ] = None,
+    plot: FigureOption = None,
+    csv: TableOption = None,
+    as_json: JsonOption = False,
+) -> Answer:
+    """Replay the trace of an MPI program over a network: how long it takes, call by call."""
+    from opticoll.formats.atomic import check_writable
+    from opticoll.report.replay import replay_text
+    from opticoll.study import replay as study
+
+    if csv is not None:
+        check_table(csv)
+    if timeline is not None:
+        if timeline.suffix.lower() != ".json":
+            raise errors.UsageError(f"--timeline: `{timeline}` must end in .json")
+        check_writable(timeline)
+    if plot is not None:
+        from opticoll.plot.output import check_path
+
+        check_path(plot)
+    job = study.Job(
+        trace=trace,
+        fabric=fabric,
+        collectives=_chosen(collective or []),
+        cpu_factor=cpu_factor,
+        eager=eager,
+        overhead=end_overhead,
+        operations_per_second=operations,
+        timeline=timeline is not None or plot is not None,
+        settings=given(vars(method)),
+    )
+    with Waiting("replaying"):
+        done = study.replay(job)
+    notes = []
+    if timeline is not None:
+        study.write_timeline(done, timeline)
+        notes.append(f"wrote {timeline}")
+    if plot is not None:
+        study.draw(done, plot)
+        notes.append(f"wrote {plot}")
+    if csv is not None:
+        from opticoll.formats.table import write_csv
+
+        write_csv(done.row["per_rank"] if per == "rank" else done.row["per_call"], csv)
+        notes.append(f"wrote {csv}")
+    text = to_json(done.row) if as_json else replay_text(done.row, per)
+    return Answer(text, notes=notes)
+
+
+def _chosen(texts: list[str]) -> dict[str, str]:
+    """Algorithms by collective, from texts such as `all_reduce=ring`."""
+    chosen: dict[str, str] = {}
+    for text in texts:
+        kind, equals, algorithm = text.partition("=")
+        if not (kind and equals and algorithm):
+            raise errors.UsageError(
+                f"--collective: `{text}` is no algorithm of a collective, such as all_reduce=ring"
+            )
+        if kind in chosen:
+            raise errors.UsageError(f"--collective: {kind} is given twice")
+        chosen[kind] = algorithm
+    return chosen

@@ -1,0 +1,73 @@
+"""Time-lines of ranks for Perfetto and chrome://tracing: Chrome's trace-event format, as JSON.
+
+Each rank is a thread; each call, and the local work between calls, is a complete event (`ph` X)
+with `ts` and `dur` in microseconds, to the picosecond.
+
+>>> slices = [Slice(0, "send", 500_000, 1_500_000, 3)]
+>>> print(to_text("hello", 1, slices).splitlines()[3])
+{"name":"send","cat":"call","ph":"X","ts":0.5,"dur":1.0,"pid":0,"tid":0,"args":{"event":3}},
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from opticoll.formats.atomic import replacing
+
+__all__ = ["Slice", "to_text", "write"]
+
+MICROSECOND = 10**6
+"""Picoseconds."""
+
+
+class Slice(NamedTuple):
+    """What a rank does from one time to another, in picoseconds; local work has no event."""
+
+    rank: int
+    name: str
+    start_ps: int
+    end_ps: int
+    event: int | None
+
+
+def to_text(name: str, ranks: int, slices: Iterable[Slice]) -> str:
+    """The JSON text, an event a line."""
+    lines = [_line({"name": "process_name", "ph": "M", "pid": 0, "args": {"name": name}})]
+    for rank in range(ranks):
+        said = {"name": f"rank {rank}"}
+        lines.append(_line({"name": "thread_name", "ph": "M", "pid": 0, "tid": rank, "args": said}))
+    for one in slices:
+        event: dict[str, object] = {
+            "name": one.name,
+            "cat": "compute" if one.event is None else "call",
+            "ph": "X",
+            "ts": one.start_ps / MICROSECOND,
+            "dur": (one.end_ps - one.start_ps) / MICROSECOND,
+            "pid": 0,
+            "tid": one.rank,
+        }
+        if one.event is not None:
+            event["args"] = {"event": one.event}
+        lines.append(_line(event))
+    head = '{"displayTimeUnit":"ns","traceEvents":['
+    return "\n".join([head, *(f"{line}," for line in lines[:-1]), lines[-1], "]}\n"])
+
+
+def write(name: str, ranks: int, slices: Iterable[Slice], path: str | os.PathLike[str]) -> None:
+    """Write the text under a temporary name, then rename it to `path`.
+
+    Raises
+    ------
+    FileError
+        The file cannot be written.
+    """
+    text = to_text(name, ranks, slices)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _line(event: dict[str, object]) -> str:
+    return json.dumps(event, separators=(",", ":"))

@@ -1,0 +1,288 @@
+"""OTF2 archives as event tables, read by the package `otf2` of the Score-P team (an extra).
+
+What a rank does between two calls whose names begin with `MPI_` is local work; times are those of
+the archive's clock, rounded to nanoseconds. A call is read from the records inside it:
+
+* a send, a receive, the begin of a request, or a collective;
+* the ends of requests, inside a call that waits or tests for them: a wait for each;
+* a call with both a send and a receive (`MPI_Sendrecv`) receives without blocking, sends and waits;
+* a call without records, such as `MPI_Init` or `MPI_Comm_split`, is one that communicates with
+  nobody.
+
+The total bytes of an exchange of various sizes are shared evenly among the members, since archives
+hold no more. Local work before the first call is left out.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opticoll._core import TraceError
+from opticoll.errors import FileError, UsageError
+
+__all__ = ["table"]
+
+_HEADER = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns"
+
+# By the name of OTF2's collective operation: the call, and whether it has a root.
+_COLLECTIVES = {
+    "BARRIER": ("Barrier", False),
+    "BCAST": ("Bcast", True),
+    "GATHER": ("Gather", True),
+    "SCATTER": ("Scatter", True),
+    "REDUCE": ("Reduce", True),
+    "ALLREDUCE": ("Allreduce", False),
+    "ALLGATHER": ("Allgather", False),
+    "REDUCE_SCATTER": ("Reduce_scatter", False),
+    "REDUCE_SCATTER_BLOCK": ("Reduce_scatter", False),
+    "ALLTOALL": ("Alltoall", False),
+    "ALLTOALLV": ("Alltoallv", False),
+}
+
+
+def table(path: Path, content: bytes) -> str:
+    """The event table of an archive: a folder, a tar file's `content`, or that of an anchor file.
+
+    Raises
+    ------
+    UsageError
+        The package `otf2` is not installed.
+    FileError
+        It is no OTF2 archive, or parts of it are missing.
+    TraceError
+        A record that cannot be replayed; the message names rank and call.
+    """
+    try:
+        import otf2
+    except ImportError as error:
+        raise UsageError(
+            "OTF2 archives are read by the package `otf2`, which is not installed; "
+            "`pip install otf2` does it"
+        ) from error
+    with ExitStack() as stack:
+        anchor = path
+        if path.is_dir():
+            anchor = _anchor(path, path)
+        elif not content[1:6] == b"BOTF2":
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            _unpack(path, content, folder)
+            anchor = _anchor(folder, path)
+        try:
+            with otf2.reader.open(str(anchor)) as archive:
+                return _Archive(archive, otf2.events).text(path)
+        except (TraceError, FileError):
+            raise
+        except Exception as error:  # the package raises exceptions of its own and plain ones
+            said = " ".join(str(error).split()) or type(error).__name__
+            raise FileError(f"`{path}` is no intact OTF2 archive: {said}") from error
+
+
+def _anchor(folder: Path, path: Path) -> Path:
+    found = sorted(folder.rglob("*.otf2"))
+    if len(found) != 1:
+        raise FileError(f"`{path}` has {len(found)} anchor files (.otf2); an OTF2 archive has one")
+    return found[0]
+
+
+def _unpack(path: Path, content: bytes, folder: Path) -> None:
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content)) as packed:
+            packed.extractall(folder, filter="data")
+    except (tarfile.TarError, EOFError) as error:
+        raise FileError(f"`{path}` is no intact tar file: {error}") from error
+
+
+@dataclass
+class _Row:
+    """A call; what an `Irecv` gets is known when its request ends."""
+
+    call: str
+    peer: int | None = None
+    sent: int = 0
+    received: int = 0
+    tag: int | None = None
+    communicator: int = 0
+    request: int | None = None
+    sizes: list[int] | None = None
+    compute: int = 0
+
+
+@dataclass
+class _Rank:
+    """A rank as its events are read."""
+
+    rows: list[_Row] = field(default_factory=list)
+    inside: str | None = None
+    """The call that is open."""
+    since: int | None = None
+    """When the call before ended."""
+    compute: int = 0
+    new: list[_Row] = field(default_factory=list)
+    """Rows of the open call."""
+    open: dict[int, _Row] = field(default_factory=dict)
+    """Requests of receives by number."""
+    own: int = 0
+    """Requests of calls that send and receive at once, from 2^31."""
+
+
+class _Archive:
+    def __init__(self, archive: Any, events: Any) -> None:
+        self.events = events
+        self.source = archive.events
+        self.nanoseconds = 10**9 / archive.timer_resolution
+        definitions = archive.definitions
+        self.rank_of: dict[Any, int] = {}
+        self.members: dict[Any, list[int]] = {}
+        self.numbers: dict[Any, int] = {}
+        communicators = list(definitions.comms)
+        largest = max(communicators, key=lambda comm: len(comm.group.members), default=None)
+        if largest is None:
+            raise FileError("it has no communicators: no MPI program was traced")
+        for rank, location in enumerate(largest.group.members):
+            self.rank_of[location] = rank
+        self.numbers[largest] = 0
+        for comm in communicators:
+            self.numbers.setdefault(comm, len(self.numbers))
+            self.members[comm] = [self.rank_of[one] for one in comm.group.members]
+        self.ranks = defaultdict[int, _Rank](_Rank)
+
+    def text(self, path: Path) -> str:
+        for location, event in self.source:
+            rank = self.rank_of.get(location)
+            if rank is not None:
+                self._take(rank, self.ranks[rank], event)
+        return "\n".join(self._lines(path)) + "\n"
+
+    def _take(self, number: int, rank: _Rank, event: Any) -> None:
+        events = self.events
+        if isinstance(event, events.Enter):
+            if rank.inside is None and event.region.name.upper().startswith("MPI_"):
+                rank.inside = event.region.name
+                if rank.since is not None:
+                    rank.compute += event.time - rank.since
+            return
+        if isinstance(event, events.Leave):
+            if rank.inside is not None and event.region.name == rank.inside:
+                self._close(number, rank)
+                rank.since = event.time
+            return
+        if rank.inside is not None:
+            self._record(number, rank, event)
+
+    def _record(self, number: int, rank: _Rank, event: Any) -> None:
+        events, new = self.events, rank.new
+        if isinstance(event, events.MpiSend):
+            new.append(self._send("Send", event))
+        elif isinstance(event, events.MpiIsend):
+            row = self._send("Isend", event)
+            row.request = event.request_id
+            new.append(row)
+        elif isinstance(event, events.MpiRecv):
+            new.append(self._receive(_Row("Recv"), event))
+        elif isinstance(event, events.MpiIrecvRequest):
+            row = _Row("Irecv", request=event.request_id)
+            rank.open[event.request_id] = row
+            new.append(row)
+        elif isinstance(event, events.MpiIrecv):
+            opened = rank.open.pop(event.request_id, None)
+            if opened is None:
+                raise TraceError(
+                    f"rank {number}, event {len(rank.rows)}: request {event.request_id} ends and "
+                    "was not opened"
+                )
+            self._receive(opened, event)
+            new.append(_Row("Wait", request=event.request_id))
+        elif isinstance(event, events.MpiIsendComplete):
+            new.append(_Row("Wait", request=event.request_id))
+        elif isinstance(event, events.MpiCollectiveEnd) and not _makes(event):
+            new.append(self._collective(number, rank, event))
+
+    def _send(self, call: str, event: Any) -> _Row:
+        comm = event.communicator
+        peer = self.members[comm][event.receiver]
+        number = self.numbers[comm]
+        return _Row(call, peer, event.msg_length, 0, event.msg_tag, number)
+
+    def _receive(self, row: _Row, event: Any) -> _Row:
+        comm = event.communicator
+        row.peer = self.members[comm][event.sender]
+        row.received, row.tag = event.msg_length, event.msg_tag
+        row.communicator = self.numbers[comm]
+        return row
+
+    def _collective(self, number: int, rank: _Rank, event: Any) -> _Row:
+        name = _name(event)
+        if name not in _COLLECTIVES:
+            raise TraceError(
+                f"rank {number}, event {len(rank.rows)}: the collective {name} cannot be replayed; "
+                f"known are {', '.join(_COLLECTIVES)}"
+            )
+        call, rooted = _COLLECTIVES[name]
+        comm = event.communicator
+        members = self.members[comm]
+        row = _Row(call, None, event.size_sent, event.size_received)
+        row.communicator = self.numbers[comm]
+        if rooted:
+            row.peer = members[event.root]
+        if call == "Alltoallv":
+            share, rest = divmod(event.size_sent, len(members))
+            row.sizes = [share + (place < rest) for place in range(len(members))]
+        return row
+
+    def _close(self, number: int, rank: _Rank) -> None:
+        """The open call ends: its rows, the first with the local work before it."""
+        new = rank.new or [_Row(_silent(rank.inside or ""))]
+        kinds = [row.call for row in new]
+        if "Send" in kinds and "Recv" in kinds:
+            send = next(row for row in new if row.call == "Send")
+            receive = next(row for row in new if row.call == "Recv")
+            rank.own += 1
+            receive.call, receive.request = "Irecv", 2**31 + rank.own
+            new = [receive, send, _Row("Wait", request=receive.request)]
+        new[0].compute = rank.compute
+        rank.rows += new
+        rank.inside, rank.new, rank.compute = None, [], 0
+
+    def _lines(self, path: Path) -> Iterator[str]:
+        yield f"# app={path.name.replace(' ', '_')} ranks={len(self.rank_of)}"
+        for comm, members in self.members.items():
+            yield f"# comm {self.numbers[comm]} = {' '.join(map(str, members))}"
+        yield _HEADER
+        for number in range(len(self.rank_of)):
+            for index, row in enumerate(self.ranks[number].rows):
+                if row.call == "Irecv" and row.peer is None:
+                    raise TraceError(
+                        f"rank {number}, event {index}: request {row.request} never ends, so that "
+                        "the archive does not say what it receives"
+                    )
+                fields = (number, row.call, row.peer, row.sent, row.received, row.tag)
+                compute = round(row.compute * self.nanoseconds)
+                yield ",".join(
+                    "" if one is None else str(one)
+                    for one in (*fields, row.communicator, row.request, compute)
+                )
+                if row.sizes is not None:
+                    yield f"# v {' '.join(map(str, row.sizes))}"
+
+
+def _name(event: Any) -> str:
+    return str(event.collective_op).rsplit(".", 1)[-1]
+
+
+def _makes(event: Any) -> bool:
+    """Whether a communicator, window or file is made or closed: nothing is sent that has a size."""
+    return any(word in _name(event) for word in ("HANDLE", "ALLOCATE"))
+
+
+def _silent(region: str) -> str:
+    """A call that communicates with nobody."""
+    known = {"MPI_INIT": "Init", "MPI_INIT_THREAD": "Init", "MPI_FINALIZE": "Finalize"}
+    return known.get(region.upper(), "Comm_split")

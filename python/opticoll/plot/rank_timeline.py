@@ -1,0 +1,107 @@
+"""What each rank of a program does over time: local work, messages, collectives."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, check_path, save
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Rows beyond these are thinner than a line.
+_MOST_RANKS = 256
+
+# Pieces narrower than a pixel are drawn as one: this many columns of a figure can be told apart.
+_COLUMNS = 2000
+
+LOCAL = "local work"
+KINDS = (LOCAL, "single messages and waiting", "collectives")
+
+
+def rank_timeline(
+    rank: "NDArray[np.integer]",
+    kind: "NDArray[np.integer]",
+    start_s: "NDArray[np.floating]",
+    end_s: "NDArray[np.floating]",
+    ranks: int,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "",
+    kinds: Sequence[str] = KINDS,
+) -> None:
+    """Draw pieces of time, each of a rank and of a kind, a row for each rank.
+
+    Where pieces are too short to be seen, a column of a row is shared among kinds by the time that
+    each takes there, so that shares of areas are shares of time.
+
+    Raises PlotError where there are no ranks, too many, or no time passes.
+    """
+    import numpy as np
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    target = check_path(path)
+    whole = float(end_s.max()) if len(end_s) else 0.0
+    if whole <= 0:
+        raise PlotError("the program takes no time: there is nothing to draw")
+    if ranks > _MOST_RANKS:
+        raise PlotError(f"{ranks} ranks are too many rows; at most {_MOST_RANKS} can be drawn")
+    shares = np.zeros((len(kinds), ranks, _COLUMNS))
+    for index in range(len(kinds)):
+        mine = kind == index
+        _spread(shares[index], rank[mine], start_s[mine] / whole, end_s[mine] / whole)
+    colours = [style.COLOURS[5], style.COLOURS[1], style.COLOURS[0]][: len(kinds)]
+    scale, unit = style.time_unit(whole)
+    with style.applied():
+        figure = Figure(figsize=(9.0, 1.6 + min(6.0, 0.26 * ranks + 0.3)), layout="constrained")
+        axes = figure.subplots()
+        edges = np.linspace(0.0, whole / scale, _COLUMNS + 1)
+        thickness = 0.8
+        for row in range(ranks):
+            below = np.full(_COLUMNS, row + thickness / 2)
+            for index in range(len(kinds)):
+                above = below - thickness * shares[index, row]
+                axes.stairs(above, edges, baseline=below, fill=True, color=colours[index], lw=0)
+                below = above
+        axes.set_ylim(ranks - 0.4, -0.6)
+        axes.set_xlim(0.0, whole / scale)
+        axes.set_xlabel(f"Time ({unit})")
+        axes.set_ylabel("Rank")
+        step = max(1, -(-ranks // 16))
+        axes.set_yticks(range(0, ranks, step))
+        axes.tick_params("y", length=0)
+        axes.grid(axis="y", visible=False)
+        if title:
+            axes.set_title(title)
+        handles = [
+            Patch(color=colour, label=name) for colour, name in zip(colours, kinds, strict=True)
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+        save(figure, target)
+
+
+def _spread(
+    shares: "NDArray[np.floating]",
+    rank: "NDArray[np.integer]",
+    start: "NDArray[np.floating]",
+    end: "NDArray[np.floating]",
+) -> None:
+    """Add to each column of a rank the share of it that pieces cover; times are 0 to 1."""
+    import numpy as np
+
+    columns = shares.shape[1]
+    # How much of the pieces of a rank lies before each edge: a difference of two ramps.
+    edges = np.arange(columns + 1) / columns
+    for row in range(shares.shape[0]):
+        mine = rank == row
+        if not mine.any():
+            continue
+        covered = np.zeros(columns + 1)
+        for times, sign in ((np.sort(start[mine]), 1.0), (np.sort(end[mine]), -1.0)):
+            sums = np.concatenate([[0.0], np.cumsum(times)])
+            before = np.searchsorted(times, edges)
+            covered += sign * (before * edges - sums[before])
+        shares[row] += np.diff(covered) * columns

@@ -1,0 +1,419 @@
+"""Replays of traces: real runs against what is known of them, forms of files, bad input."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opticoll
+from conftest import Run
+from opticoll import errors
+from opticoll.formats import chrome_trace, parquet_table, trace_file
+from opticoll.formats.content import read_content
+from opticoll.plot import rank_timeline
+from opticoll.study import replay as study
+from test_bad_input import check as refused
+from test_cli import run_json
+
+TABLES = Path(__file__).parents[1] / "crates/core/tests/data/traces"
+DATA = Path(__file__).parent / "data"
+
+# Nanoseconds on a network that costs nothing, by LogGOPSim with L = o = g = G = 0.
+ZERO_COST = {
+    "ep": 234_096_151,
+    "ft": 145_621_157,
+    "mg": 109_920_604,
+    "is": 70_222_527,
+    "cg": 115_317_535,
+}
+
+HEADER = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns"
+
+
+def real(application: str) -> Path:
+    return TABLES / f"{application}.A.16.csv.zst"
+
+
+def table(folder: Path, rows: str, ranks: int = 2) -> Path:
+    path = folder / "trace.csv"
+    path.write_text(f"# app=test ranks={ranks}\n{HEADER}\n{rows}\n")
+    return path
+
+
+@pytest.mark.parametrize("application", ZERO_COST)
+def test_a_free_network_takes_as_long_as_an_independent_simulator_says(
+    run: Run, application: str
+) -> None:
+    row = run_json(run, "replay", "replay", real(application))
+    assert row["time_ps"] == 1000 * ZERO_COST[application]
+    assert (row["simulator"], row["light_paths"], row["ranks"]) == ("zero", None, 16)
+    assert sum(one["messages"] for one in row["per_call"]) == row["messages"]
+    assert sum(one["bytes"] for one in row["per_rank"]) == row["bytes"]
+
+
+FABRICS = [
+    "crossbar:ranks=16,rate=10Gb/s,latency=1us",
+    "fat_tree:down=4x4,up=1x2,rate=10Gb/s",
+    "dragonfly:terminals_per_router=2,routers_per_group=2,groups=4,global_per_router=2",
+    "wdm_ring:ranks=16,wavelengths=4,reconfiguration=25us",
+    "light_path_grid:ranks=16,ports=2",
+    "loggp:latency=1us,gap=100ns,rate=10Gb/s",
+]
+SIMULATED = [(fabric, None) for fabric in FABRICS] + [(fabric, "packet") for fabric in FABRICS[:3]]
+
+
+@pytest.mark.parametrize(("fabric", "simulator"), SIMULATED)
+@pytest.mark.parametrize("application", ["ep", "is", "mg"])
+def test_the_same_messages_go_over_every_network(
+    application: str, fabric: str, simulator: str | None
+) -> None:
+    free = opticoll.replay(real(application)).row
+    done = opticoll.replay(real(application), fabric, simulator=simulator, timeline=True)
+    row = done.row
+    assert (row["messages"], row["bytes"]) == (free["messages"], free["bytes"])
+    assert row["time_s"] > free["time_s"]
+    assert row["compute_s"] == free["compute_s"]
+    for rank in row["per_rank"]:
+        # A rank works or is in a call, until it ends.
+        assert rank["compute_s"] + rank["calls_s"] == pytest.approx(rank["finish_s"], abs=1e-9)
+    assert len(done.replay.timeline["rank"]) == row["trace_events"]
+
+
+def test_a_chosen_algorithm_sends_what_it_is_known_to_send(run: Run, tmp_path: Path) -> None:
+    rows = "\n".join(f"{rank},Allreduce,,1600,1600,,0,,{rank}" for rank in range(16))
+    path = table(tmp_path, rows, 16)
+    # Per rank: log2 16 whole vectors; a ring's 2 x 15 of 16 parts.
+    for algorithm, messages, sent in (
+        ("recursive_doubling", 16 * 4, 16 * 4 * 1600),
+        ("ring", 16 * 30, 16 * 30 * 100),
+    ):
+        chosen = ("--collective", f"all_reduce={algorithm}")
+        row = run_json(run, "replay", "replay", path, *chosen)
+        assert row["collectives"] == {"all_reduce": algorithm}
+        (call,) = [one for one in row["per_call"] if one["call"] == "all_reduce"]
+        assert call["messages"] == messages, algorithm
+        assert call["bytes"] == sent, algorithm
+
+
+def test_local_work_is_scaled_exactly() -> None:
+    whole = opticoll.replay(real("ep")).row["time_ps"]
+    assert opticoll.replay(real("ep"), cpu_factor="5/2").row["time_ps"] * 2 == whole * 5
+    assert opticoll.replay(real("ep"), cpu_factor=0).row["time_ps"] == 0
+
+
+def test_ends_cost_what_is_asked(tmp_path: Path) -> None:
+    # 1000 bytes at 1 ns each and 100 ns of latency; the receiver comes at 3000 ns.
+    path = table(tmp_path, "0,Send,1,1000,0,7,0,,500\n1,Recv,0,0,1000,7,0,,3000")
+    network = "hockney:latency=100ns,rate=8Gb/s"
+    for eager, overhead, nanoseconds in (
+        (None, None, 3000),
+        ("none", None, 3000 + 1000 + 100),
+        ("999B", None, 4100),
+        (1000, None, 3000),
+        (None, "20ns", 3000 + 20),
+    ):
+        row = opticoll.replay(path, network, eager=eager, end_overhead=overhead).row
+        assert row["time_ps"] == 1000 * nanoseconds, (eager, overhead)
+
+
+def test_light_paths_of_a_real_run_cost_ten_milliseconds_a_round() -> None:
+    """EP: five collectives of four rounds, which ranks enter nearly together."""
+    ideal = opticoll.replay(real("ep"), "light_path_grid:establish=0s").row["time_s"]
+    for ports, rounds in ((1, 4), (2, 2), (3, 2), (4, 1)):
+        row = opticoll.replay(real("ep"), f"light_path_grid:ports={ports}").row
+        added = row["time_s"] - ideal
+        # A rank that comes early sets up while others still work: at most 5 ms of a run.
+        assert 0.010 * 5 * rounds - 0.005 <= added <= 0.010 * 5 * rounds, ports
+        assert row["light_paths"] is not None
+        assert row["light_paths"]["set_ups"] == 16 * 5 * rounds
+        assert row["light_paths"]["setting_up_s"] == pytest.approx(16 * 5 * rounds * 0.010)
+
+
+def archive(name: str, folder: Path) -> Path:
+    """An OTF2 archive as a folder."""
+    packed = folder / "archive.tar"
+    packed.write_bytes(read_content(DATA / f"{name}.A.16.otf2.tar.zst"))
+    with tarfile.open(packed) as tar:
+        tar.extractall(folder, filter="data")
+    return folder / f"{name}.A.16"
+
+
+@pytest.mark.parametrize("name", ["ep", "ft", "is"])
+def test_an_archive_is_the_same_program_as_the_table_of_its_run(name: str, tmp_path: Path) -> None:
+    from_table = opticoll.replay(real(name)).row
+    folder = archive(name, tmp_path)
+    for path in (DATA / f"{name}.A.16.otf2.tar.zst", folder, folder / "traces.otf2"):
+        row = opticoll.replay(path).row
+        same = ("time_ps", "messages", "trace_events")
+        assert [row[key] for key in same] == [from_table[key] for key in same]  # type: ignore[literal-required]
+        if name != "is":  # an archive has no sizes of an Alltoallv by member
+            assert row["bytes"] == from_table["bytes"]
+
+
+def test_goal_is_the_same_program_as_the_table_of_its_run() -> None:
+    row = opticoll.replay(DATA / "ep.A.16.goal.zst").row
+    assert row["time_ps"] == 1000 * ZERO_COST["ep"]
+    assert row["messages"] == opticoll.replay(real("ep")).row["messages"]
+
+
+def as_parquet(path: Path, target: Path) -> None:
+    """An event table as a Parquet file."""
+    import pyarrow
+    from pyarrow import parquet
+
+    names = parquet_table.COLUMNS
+    columns: dict[str, list[Any]] = {name: [] for name in [*names, "sizes"]}
+    metadata = {}
+    for line in read_content(path).decode().splitlines():
+        if line.startswith("# v "):
+            columns["sizes"][-1] = [int(size) for size in line.split()[2:]]
+        elif line.startswith("# comm "):
+            key, members = line[2:].split(" = ")
+            metadata[key] = members
+        elif line.startswith("# app="):
+            metadata["ranks"] = line.split("ranks=")[1].split()[0]
+        elif not line.startswith("#") and not line.startswith("rank,"):
+            fields = line.split(",")
+            for name, text in zip(names, fields, strict=False):
+                value: Any = text if name == "call" else (None if text == "" else int(text))
+                columns[name].append(value)
+            columns["sizes"].append(None)
+    types = {"call": pyarrow.string(), "sizes": pyarrow.list_(pyarrow.int64())}
+    arrays = {
+        name: pyarrow.array(column, types.get(name, pyarrow.int64()))
+        for name, column in columns.items()
+    }
+    made = pyarrow.table(arrays).replace_schema_metadata(metadata)
+    parquet.write_table(made, target)
+
+
+@pytest.mark.parametrize("name", ["ep", "ft", "is"])
+def test_a_parquet_table_is_the_same_program_as_its_text(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "trace.parquet"
+    as_parquet(real(name), path)
+    made, text = opticoll.replay(path).row, opticoll.replay(real(name)).row
+    assert {**made, "trace": None} == {**text, "trace": None}
+
+
+def test_time_independent_traces_count_operations(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "trace.txt"
+    path.write_text("0 init\n1 init\n0 compute 5e6\n0 send 1 0 100\n1 recv 0 0 100\n")
+    row = run_json(run, "replay", "replay", path, "--operations", "1000000000")
+    assert row["time_s"] == 0.005
+
+
+def test_a_time_line_has_neither_gaps_nor_overlaps(run: Run, tmp_path: Path) -> None:
+    path, figure = tmp_path / "is.json", tmp_path / "is.svg"
+    fabric = "wdm_ring:ranks=16,wavelengths=4"
+    arguments = ("replay", real("is"), "--fabric", fabric, "--timeline", path, "--plot", figure)
+    row = run_json(run, "replay", *arguments)
+    events = json.loads(path.read_text())["traceEvents"]
+    named = [event for event in events if event["name"] == "thread_name"]
+    assert [event["args"]["name"] for event in named] == [f"rank {rank}" for rank in range(16)]
+    pieces = defaultdict(list)
+    inside: dict[str, float] = defaultdict(float)
+    for event in events:
+        if event["ph"] == "X":
+            pieces[event["tid"]].append((event["ts"], event["dur"]))
+            if event["cat"] == "call":
+                inside[event["name"]] += event["dur"]
+    for rank in row["per_rank"]:
+        end = 0.0
+        for start, duration in pieces[rank["rank"]]:
+            assert start == pytest.approx(end, abs=1e-6)
+            end = start + duration
+        assert end == pytest.approx(1e6 * rank["finish_s"], abs=1e-3)
+    for call in row["per_call"]:
+        assert inside[call["call"]] == pytest.approx(1e6 * call["total_s"], abs=1e-2)
+    assert figure.stat().st_size > 1000
+
+
+def test_areas_of_a_time_line_are_shares_of_time() -> None:
+    shares = np.zeros((2, 4))
+    rank = np.array([0, 0, 1])
+    start, end = np.array([0.0, 0.6, 0.1]), np.array([0.3, 0.7, 1.0])
+    from opticoll.plot.rank_timeline import _spread
+
+    _spread(shares, rank, start, end)
+    # Columns of 0.25: 0.25 and 0.05 of the first piece, 0.1 of the second.
+    np.testing.assert_allclose(shares[0], [1.0, 0.2, 0.4, 0.0], atol=1e-12)
+    np.testing.assert_allclose(shares[1], [0.6, 1.0, 1.0, 1.0], atol=1e-12)
+
+
+def test_a_time_line_of_too_many_ranks_is_refused(tmp_path: Path) -> None:
+    one = np.array([0]), np.array([0]), np.array([0.0]), np.array([1.0])
+    with pytest.raises(opticoll.OpticollError, match="too many rows"):
+        rank_timeline(*one, 1000, tmp_path / "many.svg")
+
+
+def test_names_in_a_time_line_are_quoted() -> None:
+    slices = [chrome_trace.Slice(0, "compute", 0, 5, None)]
+    text = chrome_trace.to_text('a "name"\n', 1, slices)
+    assert json.loads(text)["traceEvents"][0]["args"]["name"] == 'a "name"\n'
+
+
+SEND = "0,Send,1,8,0,5,0,,1"
+RECEIVE = "1,Recv,0,0,8,5,0,,1"
+
+# What is wrong, the rows, options, and what the message says.
+WRONG: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "an unmatched send": (SEND, (), ("rank 0, event 0 (line 3)", "no receive of rank 1")),
+    "an unmatched receive": (RECEIVE, (), ("rank 1, event 0 (line 3)", "sends nothing")),
+    "a wait without a request": (
+        "0,Wait,,0,0,,0,4,1",
+        (),
+        ("rank 0, event 0 (line 3)", "request 4, which is not open"),
+    ),
+    "a collective of some": (
+        "0,Barrier,,0,0,,0,,1",
+        (),
+        ("rank 0, event 0 (line 3)", "rank 1 never enters"),
+    ),
+    "an unknown communicator": (
+        "0,Barrier,,0,0,,7,,1",
+        (),
+        ("rank 0, event 0 (line 3)", "communicator 7 is not declared"),
+    ),
+    "a rank that does not exist": ("2,Init,,0,0,,0,,0", (), ("line 3", "there is no rank 2")),
+    "a negative time": ("0,Init,,0,0,,0,,-1", (), ("line 3", "`-1`", "nanoseconds")),
+    "a row cut short": ("0,Init,,0", (), ("line 3", "ends before column `recv_bytes`")),
+    "a deadlock": (
+        f"{RECEIVE}\n1,Send,0,8,0,5,0,,1\n0,Recv,1,0,8,5,0,,1\n{SEND}",
+        (),
+        ("deadlock", "rank 0, event 0 (line 5)", "rank 1, event 0 (line 3)"),
+    ),
+    "too few ranks": (
+        f"{SEND}\n{RECEIVE}",
+        ("--fabric", "crossbar:ranks=1"),
+        ("2 ranks", "the fabric 1"),
+    ),
+    "an unknown fabric": (SEND, ("--fabric", "crosbar:ranks=2"), ("crossbar",)),
+    "a rate that is missing": (SEND, ("--fabric", "hockney:latency=1us"), ("rate",)),
+    "a simulator of a formula": (
+        f"{SEND}\n{RECEIVE}",
+        ("--simulator", "fluid"),
+        ("zero", "leave the simulator out"),
+    ),
+    "a setting of plans": (
+        f"{SEND}\n{RECEIVE}",
+        ("--fabric", "crossbar:ranks=2", "--start", "step"),
+        ("start",),
+    ),
+    "an unknown algorithm": (
+        "0,Barrier,,0,0,,0,,1\n1,Barrier,,0,0,,0,,1",
+        ("--collective", "barrier=optre"),
+        ("optre",),
+    ),
+    "an unknown collective": (SEND, ("--collective", "all_reducs=ring"), ("all_reduce",)),
+    "no algorithm": (SEND, ("--collective", "all_reduce"), ("all_reduce=ring",)),
+    "a collective given twice": (
+        SEND,
+        ("--collective", "barrier=ring", "--collective", "barrier=ring"),
+        ("twice",),
+    ),
+    "a factor that is none": (SEND, ("--cpu-factor", "fast"), ("0.5",)),
+    "a negative factor": (SEND, ("--cpu-factor=-1",), ("-1",)),
+    "an eager limit over light paths": (
+        f"{SEND}\n{RECEIVE}",
+        ("--fabric", "light_path_grid", "--eager", "8B"),
+        ("leave the eager limit out",),
+    ),
+    "a rate of operations for a table": (SEND, ("--operations", "5"), ("operations",)),
+    "a figure of an unknown kind": (SEND, ("--plot", "figure.doc"), (".doc",)),
+    "a time-line of an unknown kind": (SEND, ("--timeline", "line.txt"), (".json",)),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_replayed_is_refused(run: Run, tmp_path: Path, name: str) -> None:
+    rows, options, words = WRONG[name]
+    path = table(tmp_path, rows)
+    refused(run, tmp_path, ["replay", str(path), *options], *words)
+
+
+FILES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
+    "no file": ("", b"", ("no file",)),
+    "an empty file": ("empty.csv", b"", ("the text ends before the first call",)),
+    "no text": ("trace.csv", b"rank,\xff\xfe", ("byte 5", "UTF-8")),
+    "a compressed file cut short": ("cut.zst", real("ep").read_bytes()[:500], ("cut short",)),
+    "GOAL cut short": ("cut.goal", b"num_ranks 2\nrank 0 {\n", ("the text ends within rank 1",)),
+    "binary GOAL cut short": (
+        "cut.bin",
+        (4223).to_bytes(8, "little") + b"\x02\0\0\0",
+        ("byte", "the file ends"),
+    ),
+    "binary GOAL that was spent": (
+        "spent.bin",
+        (2342).to_bytes(8, "little") + bytes(40),
+        ("convert it anew",),
+    ),
+    "a Parquet file cut short": ("cut.parquet", b"PAR1" + bytes(20), ("Parquet",)),
+    "a tar file without an archive": (
+        "archive.tar",
+        bytes(257) + b"ustar\x0000" + bytes(1024),
+        ("tar",),
+    ),
+    "an anchor file alone": ("traces.otf2", b"\x03BOTF2" + bytes(100), ("no intact OTF2 archive",)),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_no_trace_is_refused(run: Run, tmp_path: Path, name: str) -> None:
+    file, content, words = FILES[name]
+    path = tmp_path / (file or "nothing.csv")
+    if file:
+        path.write_bytes(content)
+    refused(run, tmp_path, ["replay", str(path)], *words)
+
+
+def test_an_archive_without_a_part_is_refused(run: Run, tmp_path: Path) -> None:
+    folder = archive("ep", tmp_path)
+    (folder / "traces" / "3.evt").unlink()
+    refused(run, tmp_path, ["replay", str(folder)], "OTF2")
+
+
+@pytest.mark.parametrize(("package", "file"), [("otf2", "ep.A.16.otf2.tar.zst"), ("pyarrow", "")])
+def test_a_missing_package_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str, file: str
+) -> None:
+    import sys
+
+    path = DATA / file
+    if not file:
+        path = tmp_path / "trace.parquet"
+        path.write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(errors.UsageError, match=f"pip install {package}"):
+        trace_file.read(path)
+
+
+def test_tables_are_written_by_call_and_by_rank(run: Run, tmp_path: Path) -> None:
+    for per, rows in (("call", 3), ("rank", 16)):
+        path = tmp_path / f"{per}.csv"
+        finished = run("replay", real("ep"), "--per", per, "--csv", path)
+        assert finished.code == 0, finished.err
+        assert len(path.read_text().splitlines()) == rows + 1
+        assert "execution time 234.1 ms" in finished.out
+
+
+def test_the_same_replay_writes_the_same_bytes(tmp_path: Path) -> None:
+    texts = []
+    for index in range(2):
+        done = study.replay(study.Job(real("ep"), FABRICS[0], timeline=True))
+        study.write_timeline(done, tmp_path / f"{index}.json")
+        texts.append((tmp_path / f"{index}.json").read_bytes())
+    assert texts[0] == texts[1]
+
+
+def test_a_trace_that_was_read_is_replayed_again() -> None:
+    trace = trace_file.read(real("ep"))
+    assert (trace.ranks, trace.events, trace.messages) == (16, 112, (0, 0))
+    first, second = (opticoll.replay(trace, fabric).row for fabric in ("zero", FABRICS[0]))
+    assert first["trace"] is None
+    assert first["messages"] == second["messages"]
