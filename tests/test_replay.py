@@ -303,7 +303,7 @@ WRONG: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "a setting of plans": (
         f"{SEND}\n{RECEIVE}",
         ("--fabric", "crossbar:ranks=2", "--start", "step"),
-        ("start",),
+        ("--start",),
     ),
     "an unknown algorithm": (
         "0,Barrier,,0,0,,0,,1\n1,Barrier,,0,0,,0,,1",

@@ -295,7 +295,7 @@ def replay(
             collectives={} if collectives is None else collectives,
             cpu_factor=cpu_factor,
             eager=eager,
-            overhead=end_overhead,
+            end_overhead=end_overhead,
             operations_per_second=operations_per_second,
             timeline=timeline,
             settings=given(settings),

@@ -17,6 +17,7 @@ __all__ = [
     "NO_BURSTS",
     "NO_METHOD",
     "NO_PACKETS",
+    "NO_REPLAY",
     "AlgorithmOption",
     "BurstOption",
     "ComparisonOptions",
@@ -26,6 +27,7 @@ __all__ = [
     "MethodOption",
     "OutputOption",
     "PacketOption",
+    "ReplayOption",
     "RootOption",
     "SeedOption",
     "SizeOption",
@@ -84,6 +86,7 @@ OF_PLANS = ("issue", "overhead", "placement", "background")
 
 if TYPE_CHECKING:
     MethodOptions = Any
+    ReplayOptions = Any
     PacketOptions = Any
     BurstOptions = Any
 else:
@@ -107,18 +110,20 @@ else:
         """What holds where a setting is not given."""
         return next(one["meaning"] for one in record["options"] if one["name"] == "default")
 
-    def _method_options():
+    def _method_options(name, without=()):
         """A field for the simulator and one for each recorded setting."""
         simulators = ", ".join(record["name"] for record in registry.records("simulators"))
         default = "chosen by the fabric if not given"
         more = "settings of packet: `opticoll list settings`"
         helps = {"simulator": f"{simulators}; {default}; {more}."}
-        for record in registry.records("settings"):
+        settings = [
+            record for record in registry.records("settings") if record["name"] not in without
+        ]
+        for record in settings:
             helps[record["name"]] = f"{record['summary']}; for {' and '.join(_known(record))}."
-        settings = registry.records("settings")
         hidden = [record["name"] for record in settings if _known(record) == ["packet"]]
         hidden.append("link_bin")  # a screen is full; `--per` of `simulate` names it
-        return _options("MethodOptions", helps, hidden)
+        return _options(name, helps, hidden)
 
     def _packet_options():
         """A field for each setting of packets alone."""
@@ -142,12 +147,16 @@ else:
             helps[name] = f"Several with commas. {helps[name]}"
         return _options("BurstOptions", helps)
 
-    MethodOptions = _method_options()
+    MethodOptions = _method_options("MethodOptions")
+    ReplayOptions = _method_options("ReplayOptions", ("start", "endpoint", "issue", "overhead"))
     PacketOptions = _packet_options()
     BurstOptions = _burst_options()
 
 NO_METHOD = MethodOptions()
 """No simulator and no setting given."""
+
+NO_REPLAY = ReplayOptions()
+"""The same, of simulators that carry the messages of a replay."""
 
 NO_PACKETS = PacketOptions()
 """No setting of packets given."""
@@ -156,6 +165,7 @@ NO_BURSTS = BurstOptions()
 """No setting of bursts given."""
 
 MethodOption = Annotated[MethodOptions, Parameter(name="*")]
+ReplayOption = Annotated[ReplayOptions, Parameter(name="*")]
 PacketOption = Annotated[PacketOptions, Parameter(name="*")]
 BurstOption = Annotated[BurstOptions, Parameter(name="*", group="Bursts")]
 

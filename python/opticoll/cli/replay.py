@@ -12,10 +12,10 @@ from opticoll.cli import words
 from opticoll.cli.arguments import check_table
 from opticoll.cli.commands import Answer, app, to_json
 from opticoll.cli.options import (
-    NO_METHOD,
+    NO_REPLAY,
     FigureOption,
     JsonOption,
-    MethodOption,
+    ReplayOption,
     TableOption,
 )
 from opticoll.cli.waiting import Waiting
@@ -38,15 +38,13 @@ def replay(
     fabric: Annotated[
         str,
         Parameter(
-            help="A fabric as elsewhere, or zero, hockney:latency=1us,rate=10Gb/s, "
-            "loggp:latency=1us,gap=0s,rate=10Gb/s, light_path_grid:ports=2."
+            help="A fabric, or zero, hockney:latency=1us,rate=10Gb/s, loggp:gap=1us,rate=10Gb/s, "
+            "light_path_grid:ports=2."
         ),
     ] = "zero",
     collective: Annotated[
         list[str] | None,
-        Parameter(
-            help="An algorithm, such as all_reduce=ring; may be given several times.", negative=()
-        ),
+        Parameter(help="Such as all_reduce=ring; may be given again.", negative=()),
     ] = None,
     cpu_factor: Annotated[
         str, Parameter(help="Local work is multiplied by this, such as 0.5 or 1/3.")
@@ -57,17 +55,17 @@ def replay(
     ] = "all",
     end_overhead: Annotated[
         str | None,
-        Parameter(help="A rank's time for each message sent and received, such as 500ns."),
+        Parameter(help="Of each message sent and received, such as 500ns."),
     ] = None,
     operations: Annotated[
         int | None,
         Parameter(
-            help="Operations per second, for time-independent traces; 10^9 if not given.",
+            help="A second, for time-independent traces; 10^9 if none.",
             converter=words.whole(least=1, most=2**63 - 1),
             allow_leading_hyphen=True,
         ),
     ] = None,
-    method: MethodOption = NO_METHOD,
+    method: ReplayOption = NO_REPLAY,
     per: Annotated[
         Literal["call", "rank"],
         Parameter(help="The table printed: by call or by rank.", converter=words.choice),
@@ -80,7 +78,7 @@ def replay(
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
-    """Replay the trace of an MPI program over a network: how long it takes, call by call."""
+    """Replay the trace of an MPI program: how long it takes over a network."""
     from opticoll.formats.atomic import check_writable
     from opticoll.report.replay import replay_text
     from opticoll.study import replay as study
@@ -101,7 +99,7 @@ def replay(
         collectives=_chosen(collective or []),
         cpu_factor=cpu_factor,
         eager=eager,
-        overhead=end_overhead,
+        end_overhead=end_overhead,
         operations_per_second=operations,
         timeline=timeline is not None or plot is not None,
         settings=given(vars(method)),

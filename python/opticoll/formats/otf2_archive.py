@@ -71,7 +71,7 @@ def table(path: Path, content: bytes) -> str:
         anchor = path
         if path.is_dir():
             anchor = _anchor(path, path)
-        elif not content[1:6] == b"BOTF2":
+        elif content[1:6] != b"BOTF2":
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             _unpack(path, content, folder)
             anchor = _anchor(folder, path)

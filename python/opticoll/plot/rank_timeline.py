@@ -1,6 +1,7 @@
 """What each rank of a program does over time: local work, messages, collectives."""
 
 import os
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,14 @@ _MOST_RANKS = 256
 # Pieces narrower than a pixel are drawn as one: this many columns of a figure can be told apart.
 _COLUMNS = 2000
 
-LOCAL = "local work"
-KINDS = (LOCAL, "single messages and waiting", "collectives")
+# Pixels of a row, and of these above and below it.
+_ROW = 40
+_GAP = 4
+
+# Characters of a title.
+_LONGEST_LINE = 100
+
+KINDS = ("local work", "single messages and waiting", "collectives")
 
 
 def rank_timeline(
@@ -54,18 +61,14 @@ def rank_timeline(
         mine = kind == index
         _spread(shares[index], rank[mine], start_s[mine] / whole, end_s[mine] / whole)
     colours = [style.COLOURS[5], style.COLOURS[1], style.COLOURS[0]][: len(kinds)]
+    seen = [index for index in range(len(kinds)) if shares[index].any()]
     scale, unit = style.time_unit(whole)
     with style.applied():
         figure = Figure(figsize=(9.0, 1.6 + min(6.0, 0.26 * ranks + 0.3)), layout="constrained")
         axes = figure.subplots()
-        edges = np.linspace(0.0, whole / scale, _COLUMNS + 1)
-        thickness = 0.8
-        for row in range(ranks):
-            below = np.full(_COLUMNS, row + thickness / 2)
-            for index in range(len(kinds)):
-                above = below - thickness * shares[index, row]
-                axes.stairs(above, edges, baseline=below, fill=True, color=colours[index], lw=0)
-                below = above
+        extent = (0.0, whole / scale, ranks - 0.5, -0.5)
+        picture = _picture(shares, [style.rgb(colour) for colour in colours])
+        axes.imshow(picture, aspect="auto", interpolation="nearest", extent=extent)
         axes.set_ylim(ranks - 0.4, -0.6)
         axes.set_xlim(0.0, whole / scale)
         axes.set_xlabel(f"Time ({unit})")
@@ -73,14 +76,31 @@ def rank_timeline(
         step = max(1, -(-ranks // 16))
         axes.set_yticks(range(0, ranks, step))
         axes.tick_params("y", length=0)
-        axes.grid(axis="y", visible=False)
+        axes.grid(visible=False)
         if title:
-            axes.set_title(title)
-        handles = [
-            Patch(color=colour, label=name) for colour, name in zip(colours, kinds, strict=True)
-        ]
+            axes.set_title("\n".join(textwrap.wrap(title, _LONGEST_LINE)))
+        handles = [Patch(color=colours[index], label=kinds[index]) for index in seen]
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
         save(figure, target)
+
+
+def _picture(
+    shares: "NDArray[np.floating]", colours: Sequence[tuple[int, int, int]]
+) -> "NDArray[np.uint8]":
+    """Pixels of rows of ranks: of each column, from the bottom, the kinds by their shares."""
+    import numpy as np
+
+    ranks, columns = shares.shape[1:]
+    picture = np.full((ranks, _ROW, columns, 3), 255, np.uint8)
+    height = _ROW - 2 * _GAP
+    # The middles of the pixels of a row, from the bottom.
+    middles = ((np.arange(height) + 0.5) / height)[None, ::-1, None]
+    below = np.zeros((ranks, 1, columns))
+    for share, colour in zip(shares, colours, strict=True):
+        above = below + share[:, None, :]
+        picture[:, _GAP : _GAP + height][(middles >= below) & (middles < above)] = colour
+        below = above
+    return picture.reshape(ranks * _ROW, columns, 3)
 
 
 def _spread(

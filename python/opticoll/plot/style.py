@@ -68,6 +68,16 @@ _SETTINGS: Any = {
 }
 
 
+def rgb(colour: str) -> tuple[int, int, int]:
+    """The parts of a colour, 0 to 255.
+
+    >>> rgb("#0072B2")
+    (0, 114, 178)
+    """
+    red, green, blue = bytes.fromhex(colour.removeprefix("#"))
+    return red, green, blue
+
+
 @contextmanager
 def applied() -> Iterator[None]:
     """Draw and save with the common style, and leave the caller's matplotlib as it was."""

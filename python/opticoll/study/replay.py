@@ -65,7 +65,7 @@ class Job:
         By what local work is multiplied, such as `0.5` or `1/3`.
     eager
         The largest message that leaves before its receive has begun: a size, `all` or `none`.
-    overhead
+    end_overhead
         What a rank spends on each message sent and received, such as `500ns`.
     operations_per_second
         For traces that count operations in place of time.
@@ -80,7 +80,7 @@ class Job:
     collectives: Mapping[str, str] = field(default_factory=dict)
     cpu_factor: str | float = 1
     eager: str | int | None = None
-    overhead: str | None = None
+    end_overhead: str | None = None
     operations_per_second: int | None = None
     timeline: bool = False
     settings: Settings = field(default_factory=Settings)
@@ -165,7 +165,7 @@ def replay(job: Job) -> Done:
     network = _network(job.fabric)
     numerator, denominator = _factor(job.cpu_factor)
     eager_bytes, rendezvous = _eager(job.eager)
-    overhead_ps = 0 if job.overhead is None else _core.parse_time(job.overhead)
+    overhead_ps = 0 if job.end_overhead is None else _core.parse_time(job.end_overhead)
     algorithms = {
         _core.collective_kind(kind): registry.algorithm_spelling(kind, algorithm)
         for kind, algorithm in job.collectives.items()
