@@ -39,6 +39,10 @@ COMMANDS = {
         "wss_grid:rows=4,columns=4,dead_transceivers=6.row,nodes=0-14 "
         "--algorithm halving_doubling --view space_time --output"
     ),
+    "replay_mg": (
+        "replay crates/core/tests/data/traces/mg.A.16.csv.zst "
+        "--fabric fat_tree:down=4x4,up=1x2,rate=1Gb/s,latency=5us --plot"
+    ),
 }
 """Commands by the figure whose path follows them: some half a minute in all."""
 

@@ -62,7 +62,7 @@ impl Trace {
     }
 }
 
-/// Reads a trace: `table`, `time_independent`, `goal` or `goal_binary`.
+/// Reads a trace: `table`, `converted_table`, `time_independent`, `goal` or `goal_binary`.
 #[pyfunction]
 #[pyo3(signature = (content, form, operations_per_second = 1_000_000_000))]
 pub(crate) fn read_trace(
@@ -84,6 +84,7 @@ pub(crate) fn read_trace(
             "time_independent" => {
                 Source::Calls(time_independent::read(text()?, operations_per_second)?)
             }
+            "converted_table" => Source::Calls(csv::read(text()?)?.without_lines()),
             _ => Source::Calls(csv::read(text()?)?),
         })
     });

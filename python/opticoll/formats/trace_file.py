@@ -65,18 +65,19 @@ def read(
         if form == "otf2":
             from opticoll.formats import otf2_archive
 
-            content, form = otf2_archive.table(Path(path), content).encode(), "table"
+            content = otf2_archive.table(Path(path), content).encode()
         elif form == "parquet":
             from opticoll.formats import parquet_table
 
-            content, form = parquet_table.table(content).encode(), "table"
+            content = parquet_table.table(content).encode()
+        if form in ("otf2", "parquet"):
+            form = "converted_table"
         rate = DEFAULT_OPERATIONS if operations_per_second is None else operations_per_second
         return read_trace(content, form, rate)
     except TraceError as error:
         said = str(error)
-        if found in ("otf2", "parquet"):
-            # Its lines are those of the table that was made of it.
-            said = re.sub(r"( \(|^)line \d+(\)|:)", "", said).lstrip()
+        if form == "converted_table":
+            said = re.sub(r"^line \d+: ", "", said)
         raise TraceError(f"{path}: {said}") from error
 
 

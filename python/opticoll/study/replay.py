@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from opticoll import _core, config, registry
 from opticoll._core import Fabric, Replay, Trace, check_network, replay_trace
-from opticoll.errors import UsageError
+from opticoll.errors import TraceError, UsageError
 from opticoll.formats import trace_file
 from opticoll.settings import Settings
 
@@ -173,17 +173,22 @@ def replay(job: Job) -> Done:
     trace = job.trace
     if not isinstance(trace, Trace):
         trace = trace_file.read(trace, None, job.operations_per_second)
-    done = replay_trace(
-        trace,
-        network,
-        algorithms,
-        compute_factor=(numerator, denominator),
-        overhead_ps=overhead_ps,
-        eager_bytes=eager_bytes,
-        rendezvous=rendezvous,
-        timeline=job.timeline,
-        **job.settings,
-    )
+    try:
+        done = replay_trace(
+            trace,
+            network,
+            algorithms,
+            compute_factor=(numerator, denominator),
+            overhead_ps=overhead_ps,
+            eager_bytes=eager_bytes,
+            rendezvous=rendezvous,
+            timeline=job.timeline,
+            **job.settings,
+        )
+    except TraceError as error:
+        if isinstance(job.trace, Trace):
+            raise
+        raise TraceError(f"{os.fspath(job.trace)}: {error}") from error
     light = done.network.startswith("light_path_grid")
     row = _row(done, trace)
     row["trace"] = None if isinstance(job.trace, Trace) else os.fspath(job.trace)

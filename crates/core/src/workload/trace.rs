@@ -48,6 +48,13 @@ impl Trace {
         }
     }
 
+    /// The same without lines: where the text was made from something that has none.
+    pub fn without_lines(mut self) -> Trace {
+        let events = self.ranks.iter_mut().flatten();
+        events.for_each(|event| event.line = 0);
+        self
+    }
+
     /// The number of calls of all ranks.
     pub fn events(&self) -> usize {
         self.ranks.iter().map(Vec::len).sum()

@@ -91,6 +91,7 @@ const ENGINES: &[&str] = &[
     "circuit",
     "closed_form",
     "control",
+    "on_demand",
     "fluid",
     "packet",
 ];

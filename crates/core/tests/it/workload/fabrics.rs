@@ -149,7 +149,7 @@ fn a_ring_of_light_takes_as_long_as_its_plan_by_slots() {
     let collective = Collective::new(CollectiveKind::AllGather, 6).unwrap();
     let spec: Spec = "ring".parse().unwrap();
     let size = Bytes::new(100_000);
-    let planned = planner::plan(&spec, &fabric, collective, size, Policy::Free).unwrap();
+    let planned = planner::plan(&spec, &fabric, collective, size, &Method::default()).unwrap();
     let planned = planned.plan;
     assert_eq!(verify(&planned), []);
     let program = one_collective(CollectiveKind::AllGather, 6, 100_000, "ring");
