@@ -10,6 +10,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 RING = "wdm_ring:ranks={ranks},wavelengths=64"
 CABLES = "rate=12.5GB/s,latency=0s"
@@ -33,6 +34,8 @@ PACKETS = (
     "dragonfly:terminals_per_router={0},routers_per_group={1},global_per_router={0},"
     "rate=5.25GiB/s,global_rate=40372692582b/s,latency=0ns"
 )
+
+TRACES = Path(__file__).parents[1] / "crates/core/tests/data/traces"
 
 # Seconds on one core, the start of Python included.
 GOALS: tuple[tuple[float, tuple[str, ...]], ...] = (
@@ -65,6 +68,9 @@ GOALS: tuple[tuple[float, tuple[str, ...]], ...] = (
            "--buffers", "64KiB,64KiB,64KiB")),
     (20.0, ("simulate", "all_gather", "--fabric", PACKETS.format(6, 12), "--algorithm", "ring",
             "--size", "1KiB", "--simulator", "packet", "--packet", "1024B", "--chunk", "1024B")),
+    # Replays: 0.2 s and 1 s after the start.
+    (0.7, ("replay", f"{TRACES}/mg.A.16.csv.zst")),
+    (1.5, ("replay", f"{TRACES}/cg.A.16.csv.zst")),
 )  # fmt: skip
 
 

@@ -507,7 +507,9 @@ class Trace:
 def read_trace(content: bytes, form: str, operations_per_second: int = ...) -> Trace:
     """A trace of the form `table`, `time_independent`, `goal` or `goal_binary`.
 
-    The lines of a `converted_table` are in no file, and no message names them. Raises TraceError, which names line, byte, or rank and event.
+    The lines of a `converted_table` are in no file, and no message names them.
+
+    Raises TraceError, which names line, byte, or rank and event.
     """
 
 class CallColumns(TypedDict):

@@ -34,6 +34,7 @@ pub mod glf;
 mod grid;
 mod grid_core;
 pub mod halving_doubling;
+pub mod hypercube;
 pub mod linear;
 pub mod llf;
 pub mod neighbour_exchange;
@@ -341,6 +342,7 @@ const WRITTEN: &[&[Record]] = &[
     linear::RECORDS,
     gather_broadcast::RECORDS,
     recursive_halving::RECORDS,
+    hypercube::RECORDS,
 ];
 
 /// Those that are written down for dragonflies.

@@ -4,15 +4,12 @@
 //! `fold.rs`).
 
 use super::fold::Fold;
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room_for, push_cyclic};
+use super::{AlgorithmError, Costs, Record, Request, any_ranks, push_cyclic};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005";
-
-const HYPERCUBE: &str = "Johnsson and Ho, Optimum Broadcasting and Personalized Communication in Hypercubes, \
-     IEEE Trans. Computers 1989";
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[
@@ -52,56 +49,7 @@ pub const RECORDS: &[Record] = &[
         build: all_reduce,
         reversed_from: None,
     },
-    Record {
-        name: "recursive_doubling",
-        label: "RD",
-        collective: CollectiveKind::AllToAll,
-        summary: "Exchange with the partner at distance 1, 2, 4, ... all blocks for its half: store and forward",
-        citation: HYPERCUBE,
-        options: &[],
-        costs: Costs::new("log2 N", "N / 2 log2 N", "N / 2 log2 N"),
-        accepts: powers_of_two,
-        build: all_to_all,
-        reversed_from: None,
-    },
 ];
-
-fn powers_of_two(ranks: u32) -> Result<(), String> {
-    match ranks.is_power_of_two() {
-        true => Ok(()),
-        false => Err("it halves the ranks and needs a power of two".into()),
-    }
-}
-
-/// The block from rank o to rank t is, before step i, at the rank with the low i bits of t and the
-/// other bits of o.
-fn all_to_all(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    let ranks = request.ranks();
-    let steps = ranks.ilog2();
-    let moves = u64::from(ranks / 2) * u64::from(steps);
-    let mut schedule = Schedule::new(request.collective);
-    make_room_for(&mut schedule, moves.saturating_mul(ranks.into()))?;
-    for distance in (0..steps).map(|bit| 1 << bit) {
-        schedule.begin_step();
-        for source in 0..ranks {
-            let low = distance - 1;
-            // The low bits of the origins are free, and of the targets those above the step's.
-            for origin in (0..distance).map(|free| source & !low | free) {
-                let target = (source ^ distance) & (distance | low);
-                for above in (0..ranks).step_by(2 * distance as usize) {
-                    let block = origin * ranks + (target | above);
-                    schedule.push(Transfer::copy(block, source, source ^ distance));
-                }
-            }
-        }
-    }
-    schedule.claims = Claims {
-        schedule_steps: Some(steps),
-        chunks_sent_per_rank: Some(moves),
-        ..Claims::default()
-    };
-    Ok(schedule)
-}
 
 /// Blocks are exchanged in order: the ranks whose blocks one holds follow one another.
 pub(super) fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

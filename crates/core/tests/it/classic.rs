@@ -338,7 +338,10 @@ fn ranges_keep_transfers_few() {
 #[test]
 fn on_wavelengths_a_range_is_cut_into_chunks() {
     for record in records() {
-        for ranks in [2, 6, 16] {
+        for ranks in [2, 6, 16]
+            .into_iter()
+            .filter(|&ranks| (record.accepts)(ranks).is_ok())
+        {
             let Plan { schedule, .. } = verified(record.collective, record.name, ranks, 64);
             assert!(
                 schedule.count().iter().all(|&count| count == 1),

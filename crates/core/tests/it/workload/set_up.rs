@@ -92,13 +92,7 @@ fn a_collective_takes_what_its_formula_says() {
                     continue;
                 }
                 let paths = Paths::Ports(ports);
-                let mut time =
-                    collective_time(formula, ranks, Bytes::new(whole), cost, paths).unwrap();
-                if formula == Algorithm::Linear {
-                    // The formula has messages one after another; here those over k ports go side by side.
-                    let one = Time::from_ps(100_000_000 + 8_000_000 + 10_000_000_000);
-                    time = one.times(u64::from((ranks - 1).div_ceil(ports))).unwrap();
-                }
+                let time = collective_time(formula, ranks, Bytes::new(whole), cost, paths).unwrap();
                 let algorithms = Algorithms::default().with(kind, algorithm.parse().unwrap());
                 let text = calls(ranks, &[(call, 1000)]);
                 let done = over_ports(&text, &format!("ports={ports}"), &algorithms);
