@@ -178,9 +178,9 @@ pub struct OnFabric<'a> {
 /// What a simulated network has found beside the times of the messages.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
-    /// The mean utilisation of the links in use, and the one used most.
+    /// How links were used.
     Links {
-        /// Its name and the share of its rate that was used over the whole time.
+        /// The link used most: its name and the share of its rate that was used over the whole time.
         busiest: Option<(String, f64)>,
     },
     /// What light paths have cost.
