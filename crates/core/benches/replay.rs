@@ -73,7 +73,11 @@ fn ring(ranks: u32) -> Vec<u8> {
                 goal.extend(step.to_le_bytes());
                 goal.extend([0, 0]);
                 goal.extend(later.to_le_bytes());
-                let first = if later > 0 { 4 * step + 2 * index as u32 } else { 0 };
+                let first = if later > 0 {
+                    4 * step + 2 * index as u32
+                } else {
+                    0
+                };
                 goal.extend(first.to_le_bytes());
                 goal.extend([0; 8]);
             }

@@ -72,7 +72,7 @@ pub(crate) fn read_trace(
     operations_per_second: u64,
 ) -> PyResult<Trace> {
     let text = || {
-        str::from_utf8(&content).map_err(|error| TraceProblem::Binary {
+        std::str::from_utf8(&content).map_err(|error| TraceProblem::Binary {
             offset: error.valid_up_to(),
             problem: "no UTF-8 text".into(),
         })

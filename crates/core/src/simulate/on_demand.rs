@@ -190,7 +190,7 @@ impl<'a> OnDemand<'a> {
     }
 
     /// When the next message arrives; `None`: none is under way.
-    pub fn next(&self) -> Option<Time> {
+    pub fn next_time(&self) -> Option<Time> {
         let first = self.ends.peek();
         first.map(|Reverse((time, _, _))| Time::from_ps(*time))
     }
@@ -200,7 +200,7 @@ impl<'a> OnDemand<'a> {
     /// # Errors
     /// A time beyond 64 bits.
     pub fn advance(&mut self, arrived: &mut Vec<u32>) -> Result<(), OnDemandError> {
-        let Some(now) = self.next() else {
+        let Some(now) = self.next_time() else {
             return Ok(());
         };
         while let Some(&Reverse((time, _, place))) = self.ends.peek() {

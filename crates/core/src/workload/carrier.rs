@@ -68,7 +68,7 @@ pub trait Carrier {
     ///
     /// # Errors
     /// A time that leaves 64 bits.
-    fn next(&mut self) -> Result<Option<Time>, SimulationError> {
+    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
         Ok(None)
     }
 
@@ -161,8 +161,8 @@ impl Ends {
 
 enum Simulated<'a> {
     Fluid(Box<fluid::Driven<'a>>),
-    Packet(packet::Driven<'a>),
-    Ring(OnDemand<'a>),
+    Packet(Box<packet::Driven<'a>>),
+    Ring(Box<OnDemand<'a>>),
 }
 
 /// A fabric with the simulator that moves its messages.
@@ -213,11 +213,11 @@ impl<'a> OnFabric<'a> {
                 Simulated::Fluid(Box::new(flows))
             }
             ("packet", Some(_), _) => {
-                Simulated::Packet(packet::Driven::new(fabric, &method.packet)?)
+                Simulated::Packet(Box::new(packet::Driven::new(fabric, &method.packet)?))
             }
             ("circuit", _, Some(ring)) => {
                 let policy = method.policy.unwrap_or(default_policy(fabric));
-                Simulated::Ring(OnDemand::new(ring, policy)?)
+                Simulated::Ring(Box::new(OnDemand::new(ring, policy)?))
             }
             _ => {
                 return Err(SimulationError::WrongFabric {
@@ -323,16 +323,16 @@ impl Carrier for OnFabric<'_> {
         Ok(None)
     }
 
-    fn next(&mut self) -> Result<Option<Time>, SimulationError> {
+    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
         Ok(match &mut self.simulated {
-            Simulated::Fluid(flows) => flows.next()?,
-            Simulated::Packet(packets) => packets.next(),
-            Simulated::Ring(ring) => ring.next(),
+            Simulated::Fluid(flows) => flows.next_time()?,
+            Simulated::Packet(packets) => packets.next_time(),
+            Simulated::Ring(ring) => ring.next_time(),
         })
     }
 
     fn advance(&mut self, happened: &mut Vec<Happening>) -> Result<(), SimulationError> {
-        let now = self.next()?.unwrap_or(Time::ZERO);
+        let now = self.next_time()?.unwrap_or(Time::ZERO);
         match &mut self.simulated {
             Simulated::Fluid(flows) => flows.advance(&mut self.ended)?,
             Simulated::Ring(ring) => ring.advance(&mut self.ended)?,

@@ -1,6 +1,6 @@
 //! Flows whose starts are decided outside, event by event: for programs that compute between messages.
 //!
-//! The clock is here, its hand is turned from outside: [`Driven::next`] says when something happens if
+//! The clock is here, its hand is turned from outside: [`Driven::next_time`] says when something happens if
 //! nothing starts before, [`Driven::advance`] goes there, and [`Driven::start`] begins a flow now or at a
 //! later instant that is not after the next. Inside, instants are fractions of a picosecond; a flow that
 //! is started at the picosecond to which an instant was rounded begins at that instant.
@@ -13,7 +13,7 @@
 //! let options = Options::default();
 //! let mut flows = Driven::new(fabric.network().unwrap(), &options)?;
 //! flows.start(7, (0, 1), Bytes::new(1000), Time::from_ps(500))?;
-//! let end = flows.next()?;
+//! let end = flows.next_time()?;
 //! assert_eq!(end, Some(Time::from_ps(1_000_500)));
 //! let mut ended = Vec::new();
 //! flows.advance(&mut ended)?;
@@ -106,7 +106,7 @@ impl<'a> Driven<'a> {
     ///
     /// # Errors
     /// A time beyond 64 bits.
-    pub fn next(&mut self) -> Result<Option<Time>, FluidError> {
+    pub fn next_time(&mut self) -> Result<Option<Time>, FluidError> {
         let next = match self.next {
             Some(next) => next,
             None if !self.engine.events.is_empty() => self.now,
@@ -125,7 +125,7 @@ impl<'a> Driven<'a> {
     /// # Errors
     /// A time beyond 64 bits.
     pub fn advance(&mut self, ended: &mut Vec<u32>) -> Result<(), FluidError> {
-        if self.next()?.is_none() {
+        if self.next_time()?.is_none() {
             return Ok(());
         }
         if self.engine.events.is_empty()

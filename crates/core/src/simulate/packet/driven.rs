@@ -1,6 +1,6 @@
 //! Messages that are sent from outside, event by event: for programs that compute between messages.
 //!
-//! The clock is here, its hand is turned from outside: [`Driven::next`] says when something happens if
+//! The clock is here, its hand is turned from outside: [`Driven::next_time`] says when something happens if
 //! nothing is sent before, [`Driven::advance`] goes there, and [`Driven::send`] hands a message to its
 //! terminal at an instant that is not after the next.
 //!
@@ -101,7 +101,7 @@ impl<'a> Driven<'a> {
     }
 
     /// When something happens next, if nothing is sent before; `None`: never.
-    pub fn next(&mut self) -> Option<Time> {
+    pub fn next_time(&mut self) -> Option<Time> {
         self.built.engine.next_time().map(Time::from_ps)
     }
 

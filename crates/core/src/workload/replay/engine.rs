@@ -169,7 +169,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
     /// Moves on to what happens next, here or in the network; whether anything does.
     fn go_on(&mut self) -> Result<bool, TraceError> {
         let own = self.later.peek().map(|Reverse((time, _))| *time);
-        let theirs = self.carrier.next()?.map(Time::ps);
+        let theirs = self.carrier.next_time()?.map(Time::ps);
         match (own, theirs) {
             (Some(own), theirs) if theirs.is_none_or(|theirs| own < theirs) => {
                 if let Some(Reverse((time, key))) = self.later.pop() {

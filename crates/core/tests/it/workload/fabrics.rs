@@ -243,7 +243,13 @@ fn a_message_is_late_and_delays_what_waits_for_it() {
 #[test]
 fn what_a_replay_cannot_have_is_refused() {
     let program = program_of(3, "0,Send,1,8,0,0,0,,0\n1,Recv,0,0,8,0,0,,0").unwrap();
-    let cases: &[(&str, &[(&str, &str)], &str)] = &[
+    // The fabric, settings, and what the message says.
+    type Case = (
+        &'static str,
+        &'static [(&'static str, &'static str)],
+        &'static str,
+    );
+    let cases: &[Case] = &[
         (
             "crossbar:ranks=2",
             &[],

@@ -14,6 +14,15 @@ fn ring(options: &str) -> WdmRing {
 /// Source, destination, bytes, asked at (ns).
 type Asked = (u32, u32, u64, u64);
 
+/// A name, options of the ring, what is asked for, and the arrivals in ns.
+type Case = (
+    &'static str,
+    &'static str,
+    Policy,
+    &'static [Asked],
+    &'static [u64],
+);
+
 /// The arrival of each message, in ns.
 fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
     let mut on_demand = OnDemand::new(ring, policy).unwrap();
@@ -21,7 +30,7 @@ fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
     let mut next = 0;
     loop {
         let due = asked.get(next).map(|one| Time::from_ps(one.3 * 1000));
-        match (due, on_demand.next()) {
+        match (due, on_demand.next_time()) {
             (Some(due), event) if event.is_none_or(|event| due < event) => {
                 let (source, destination, bytes, _) = asked[next];
                 let bytes = Bytes::new(bytes);
@@ -45,7 +54,7 @@ fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
 #[test]
 fn light_paths_are_set_up_when_there_is_room() {
     use Policy::{EveryStep, Free, OnChange};
-    let cases: &[(&str, &str, Policy, &[Asked], &[u64])] = &[
+    let cases: &[Case] = &[
         (
             "one message pays for its light path, or not",
             "ranks=4,wavelengths=1,propagation=5ns,conversion=3ns",
@@ -159,6 +168,9 @@ fn light_paths_are_set_up_when_there_is_room() {
     }
 }
 
+/// End, links, channel, source, destination.
+type Lit = (u64, Vec<(u32, u32)>, u32, u32, u32);
+
 /// The same by looking at every pair of messages in every nanosecond: each that waits is tried in order,
 /// against all that are lit. Without set-up.
 fn slow(ring: &WdmRing, asked: &[Asked]) -> Vec<u64> {
@@ -171,8 +183,7 @@ fn slow(ring: &WdmRing, asked: &[Asked]) -> Vec<u64> {
         (0..hops).map(|hop| (direction as u32, step(hop))).collect()
     };
     let mut found = vec![0; asked.len()];
-    // End, links, channel, source, destination.
-    let mut lit: Vec<(u64, Vec<(u32, u32)>, u32, u32, u32)> = Vec::new();
+    let mut lit: Vec<Lit> = Vec::new();
     let mut now = 0;
     while found.contains(&0) {
         lit.retain(|one| one.0 > now);
