@@ -17,6 +17,7 @@ pub mod custom;
 pub mod dragonfly;
 pub mod fat_tree;
 pub mod fully_connected;
+pub mod light_path_grid;
 pub mod torus;
 pub mod wdm_ring;
 pub mod wiring;
@@ -34,6 +35,7 @@ pub use custom::Custom;
 pub use dragonfly::Dragonfly;
 pub use fat_tree::FatTree;
 pub use fully_connected::FullyConnected;
+pub use light_path_grid::LightPathGrid;
 pub use torus::Grid;
 pub use wdm_ring::{Direction, WdmRing};
 pub use wss_grid::{Plane, WssGrid};
@@ -96,10 +98,14 @@ pub struct NotARing {
 
 /// What a fabric is that is no ring of light.
 fn what_it_is(family: &str) -> &'static str {
-    if family == wss_grid::RECORD.name {
-        "a grid of tunable circuits, where light goes around no ring"
-    } else {
-        "an electrical fabric without wavelengths"
+    match family {
+        _ if family == wss_grid::RECORD.name => {
+            "a grid of tunable circuits, where light goes around no ring"
+        }
+        _ if family == light_path_grid::RECORD.name => {
+            "a grid of light paths, whose way and wavelength nothing says"
+        }
+        _ => "an electrical fabric without wavelengths",
     }
 }
 
@@ -122,6 +128,8 @@ pub enum Fabric {
     Custom(Custom),
     /// A grid of nodes with tunable lasers and a slow switch per row and column.
     WssGrid(WssGrid),
+    /// Ranks with ports for light paths that are set up and released.
+    LightPathGrid(LightPathGrid),
 }
 
 /// The declaration of a fabric family.
@@ -163,6 +171,7 @@ pub const FAMILIES: &[FamilyRecord] = &[
     fully_connected::RECORD,
     custom::RECORD,
     wss_grid::RECORD,
+    light_path_grid::RECORD,
 ];
 
 /// All presets.
@@ -214,6 +223,7 @@ impl Fabric {
             Fabric::FullyConnected(_) => fully_connected::RECORD.name,
             Fabric::Custom(_) => custom::RECORD.name,
             Fabric::WssGrid(_) => wss_grid::RECORD.name,
+            Fabric::LightPathGrid(_) => light_path_grid::RECORD.name,
         }
     }
 
@@ -222,6 +232,7 @@ impl Fabric {
         match (self, self.network()) {
             (Fabric::WdmRing(ring), _) => ring.ranks,
             (Fabric::WssGrid(grid), _) => grid.ranks(),
+            (Fabric::LightPathGrid(grid), _) => grid.ranks,
             (_, network) => network.map_or(0, Network::ranks),
         }
     }
@@ -242,7 +253,16 @@ impl Fabric {
         }
     }
 
-    /// Whether data moves as light: on a ring of wavelengths or a grid of tunable circuits.
+    /// The grid of light paths, if it is one.
+    pub fn light_path_grid(&self) -> Option<&LightPathGrid> {
+        match self {
+            Fabric::LightPathGrid(grid) => Some(grid),
+            _ => None,
+        }
+    }
+
+    /// Whether data moves as light: on a ring of wavelengths, a grid of tunable circuits or one of light
+    /// paths.
     pub fn has_light(&self) -> bool {
         self.network().is_none()
     }
@@ -256,7 +276,7 @@ impl Fabric {
     /// The links and routes of an electrical fabric; `None` where data moves as light.
     pub fn network(&self) -> Option<&dyn Network> {
         match self {
-            Fabric::WdmRing(_) | Fabric::WssGrid(_) => None,
+            Fabric::WdmRing(_) | Fabric::WssGrid(_) | Fabric::LightPathGrid(_) => None,
             Fabric::Crossbar(crossbar) => Some(crossbar),
             Fabric::FatTree(tree) => Some(tree),
             Fabric::Dragonfly(dragonfly) => Some(dragonfly),
@@ -277,6 +297,7 @@ impl Fabric {
             Fabric::FullyConnected(connected) => connected.spec(),
             Fabric::Custom(custom) => custom.spec(),
             Fabric::WssGrid(grid) => grid.spec(),
+            Fabric::LightPathGrid(grid) => grid.spec(),
         }
     }
 }

@@ -22,7 +22,7 @@ pub struct SlotColumns {
 
 /// One entry per link: `direction * ranks + link`, where clockwise link i leads from rank i to
 /// i + 1 and counter-clockwise link i from rank i to i - 1. On a grid of tunable circuits one per
-/// transmitter: `fibre * ranks + rank`.
+/// transmitter: `fibre * ranks + rank`; on a grid of light paths one per port, likewise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkColumns {
     /// The time that lightpaths held channels of the link, summed over channels.

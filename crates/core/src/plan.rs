@@ -10,6 +10,11 @@
 //! fibre 1, to that of its column, and goes no way around anything: the column of directions is empty.
 //! A transfer between ranks that share no switch is received and sent on by [`Relay`]s.
 //!
+//! On a grid of light paths a lightpath leaves its source by the port that stands as its fibre and comes to
+//! its destination by the port that stands as its wavelength: (source, fibre) and (destination, wavelength)
+//! are the two ends of a path that serves both ways. Transfers over one path in one slot and direction are
+//! one message.
+//!
 //! A plan on an electrical fabric has no light: its columns of directions, fibres and wavelengths are
 //! empty, its slots are the steps of the schedule, and a transfer may carry a range of chunks.
 

@@ -58,6 +58,7 @@ use crate::simulate::SimulationError;
 use crate::spec::{Spec, SpecError};
 use crate::units::UnitError;
 use crate::wavelength::WavelengthError;
+use crate::wavelength::light_path_grid::PortError;
 use crate::wavelength::wss_grid::GridError;
 pub use auto::{Aim, Candidate, Choice, auto};
 pub use mirror::{all_reduce, reduce_scatter};
@@ -139,6 +140,9 @@ pub enum PlannerError {
     /// A schedule does not fit a grid of tunable circuits.
     #[error(transparent)]
     Grid(#[from] GridError),
+    /// The schedule does not fit the grid of light paths.
+    #[error(transparent)]
+    Ports(#[from] PortError),
 }
 
 /// The most transfers or orbits of a plan: what fits into 16 GiB, with some 25 bytes for each.

@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::fabric::{Fabric, WdmRing, WssGrid};
+use crate::fabric::{Fabric, LightPathGrid, WdmRing, WssGrid};
 use crate::network::Network;
 use crate::outcome::Outcome;
 use crate::plan::{Hop, Plan, PlanRef};
@@ -138,6 +138,9 @@ pub enum SimulationError {
     /// The flows of a plan were refused: it was not verified.
     #[error(transparent)]
     Fluid(#[from] FluidError),
+    /// The formulas of light paths do not say.
+    #[error(transparent)]
+    LightPath(#[from] closed_form::light_path::LightPathError),
     /// The packets of a plan were refused, or stand still.
     #[error(transparent)]
     Packet(#[from] packet::PacketError),
@@ -161,6 +164,46 @@ pub enum Policy {
     /// On grids of tunable circuits: the slow switches once for a task, lasers flow by flow, where
     /// their circuit changes.
     TwoTier,
+    /// On grids of light paths: for each group of slots whose paths the ports hold at once.
+    EstablishRelease,
+}
+
+/// When light paths of a grid of light paths go, under [`Policy::EstablishRelease`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Paths {
+    /// After the group of slots for which they were set up.
+    #[default]
+    Released,
+    /// When their ports are needed: each rank keeps the paths that it used last.
+    Kept,
+    /// The same, and at first there are those that an earlier run of the plan has left.
+    Warm,
+}
+
+impl Paths {
+    /// All of them, with their names as typed.
+    pub const ALL: [(&'static str, Paths); 3] = [
+        ("released", Paths::Released),
+        ("kept", Paths::Kept),
+        ("warm", Paths::Warm),
+    ];
+}
+
+impl FromStr for Paths {
+    type Err = SimulationError;
+
+    fn from_str(name: &str) -> Result<Paths, SimulationError> {
+        let found = Paths::ALL
+            .into_iter()
+            .find(|(known, _)| same_name(known, name));
+        found
+            .map(|(_, paths)| paths)
+            .ok_or_else(|| SimulationError::Unknown {
+                what: "way with light paths",
+                name: name.into(),
+                hint: suggest(name, Paths::ALL.map(|(name, _)| name)),
+            })
+    }
 }
 
 /// The declaration of a policy or a simulator.
@@ -200,6 +243,12 @@ pub const POLICIES: &[Record] = &[
         summary: "Slow switches once for a task, fast lasers where a flow needs another circuit",
         citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
                    Optical Network, OFC 2024",
+    },
+    Record {
+        name: "establish_release",
+        summary: "Light paths are set up, used and released, for as many peers at once as ports",
+        citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS \
+                   Grid",
     },
 ];
 
@@ -256,7 +305,7 @@ impl FromStr for Policy {
     fn from_str(name: &str) -> Result<Policy, SimulationError> {
         Policy::ALL
             .into_iter()
-            .chain([Policy::TwoTier])
+            .chain([Policy::TwoTier, Policy::EstablishRelease])
             .find(|policy| same_name(policy.name(), name))
             .ok_or_else(|| SimulationError::Unknown {
                 what: "policy",
@@ -289,18 +338,19 @@ pub const TIMELINE_BIN: Time = Time::from_ps(10_000);
 
 /// The simulator that is used on a fabric where none is named.
 pub fn default_simulator(fabric: &Fabric) -> &'static str {
-    match (fabric.ring(), fabric.wss_grid()) {
-        (Some(_), _) => "circuit",
-        (None, Some(_)) => "control",
-        (None, None) => "fluid",
+    match fabric {
+        Fabric::WdmRing(_) | Fabric::LightPathGrid(_) => "circuit",
+        Fabric::WssGrid(_) => "control",
+        _ => "fluid",
     }
 }
 
 /// The policy that is used on a fabric of light where none is named.
 pub fn default_policy(fabric: &Fabric) -> Policy {
-    match fabric.wss_grid() {
-        Some(_) => Policy::TwoTier,
-        None => Policy::ALL[0],
+    match fabric {
+        Fabric::WssGrid(_) => Policy::TwoTier,
+        Fabric::LightPathGrid(_) => Policy::EstablishRelease,
+        _ => Policy::ALL[0],
     }
 }
 
@@ -345,10 +395,17 @@ pub fn run_watched<'a>(
         "fluid" | "packet" => _ = needed_network(&kept.fabric, simulator)?,
         "control" => _ = needed_grid(&kept.fabric, simulator)?,
         "circuit" if kept.fabric.wss_grid().is_some() => {}
+        "circuit" | "closed_form" if kept.fabric.light_path_grid().is_some() => {}
         _ => _ = needed_ring(&kept.fabric, simulator)?,
     }
     method.known_to(simulator)?;
     let policy = method.policy.unwrap_or(default_policy(&kept.fabric));
+    if method.paths.is_some() {
+        needed_light_paths(&kept.fabric, simulator).map_err(|problem| SimulationError::Value {
+            setting: "paths",
+            problem: Box::new(problem),
+        })?;
+    }
     match simulator {
         "fluid" => {
             let options = fluid_options(&kept.fabric, method)?;
@@ -365,6 +422,9 @@ pub fn run_watched<'a>(
             reason: "lasers are tuned flow by flow; use two_tier, or the circuit simulator",
         }),
         "control" => control::simulate(kept, size),
+        _ if kept.fabric.light_path_grid().is_some() => {
+            circuit::light_paths::simulate(kept, size, policy, method.paths.unwrap_or_default())
+        }
         _ => circuit::simulate(plan, size, policy),
     }
 }
@@ -405,9 +465,10 @@ fn needed_ring<'a>(
     fabric.ring().ok_or(SimulationError::WrongFabric {
         simulator,
         family: fabric.family(),
-        hint: match fabric.wss_grid() {
-            Some(_) => "light goes around no ring there; use control or circuit",
-            None => "it is an electrical fabric without circuits; use fluid",
+        hint: match (fabric.wss_grid(), fabric.has_light()) {
+            (Some(_), _) => "light goes around no ring there; use control or circuit",
+            (None, true) => "light goes around no ring there; use circuit",
+            (None, false) => "it is an electrical fabric without circuits; use fluid",
         },
     })
 }
@@ -420,11 +481,26 @@ fn needed_grid<'a>(
     fabric.wss_grid().ok_or(SimulationError::WrongFabric {
         simulator,
         family: fabric.family(),
-        hint: match fabric.ring() {
-            Some(_) => "its lasers are not tuned flow by flow; use circuit or closed_form",
-            None => "it is an electrical fabric without circuits; use fluid",
+        hint: match fabric.has_light() {
+            true => "its lasers are not tuned flow by flow; use circuit or closed_form",
+            false => "it is an electrical fabric without circuits; use fluid",
         },
     })
+}
+
+/// The grid of light paths that a simulator or a setting needs.
+fn needed_light_paths<'a>(
+    fabric: &'a Fabric,
+    simulator: &'static str,
+) -> Result<&'a LightPathGrid, SimulationError> {
+    fabric
+        .light_path_grid()
+        .ok_or(SimulationError::WrongFabric {
+            simulator,
+            family: fabric.family(),
+            hint: "its ports hold no light paths that are set up and released; a light_path_grid has \
+                   such",
+        })
 }
 
 /// Refuses what has no place on a grid of tunable circuits, so that engines may index freely.

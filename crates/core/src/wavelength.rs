@@ -22,6 +22,7 @@
 
 mod converted;
 pub(crate) mod grid;
+pub mod light_path_grid;
 mod optimal;
 mod order;
 pub mod wss_grid;

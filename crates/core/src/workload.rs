@@ -33,10 +33,11 @@ pub mod error;
 pub mod expand;
 pub mod goal_binary;
 pub mod goal_text;
-pub mod light_path;
 pub mod network;
 pub mod program;
 pub mod replay;
 pub mod time_independent;
 pub mod trace;
 pub mod training;
+
+pub use crate::simulate::closed_form::light_path;

@@ -10,6 +10,7 @@ use opticoll::simulate::burst::BurstError;
 use opticoll::spec::SpecError;
 use opticoll::units::UnitError as UnitProblem;
 use opticoll::wavelength::WavelengthError as WavelengthProblem;
+use opticoll::wavelength::light_path_grid::PortError;
 use opticoll::wavelength::wss_grid::GridError;
 use opticoll::workload::training::TrainingError as TrainingProblem;
 use pyo3::create_exception;
@@ -150,6 +151,15 @@ impl IntoPyErr for WavelengthProblem {
 impl IntoPyErr for GridError {
     fn into_py_err(self) -> PyErr {
         WavelengthError::new_err(self.to_string())
+    }
+}
+
+impl IntoPyErr for PortError {
+    fn into_py_err(self) -> PyErr {
+        match self {
+            PortError::NoPath { .. } => ScheduleError::new_err(self.to_string()),
+            PortError::NotALightPathGrid { .. } => FabricError::new_err(self.to_string()),
+        }
     }
 }
 

@@ -112,6 +112,25 @@ impl Fabric {
         Some(self.fabric.wss_grid()?.slow_switch.ps())
     }
 
+    /// Ports of a rank on a grid of light paths.
+    #[getter]
+    fn path_ports(&self) -> Option<u32> {
+        Some(self.fabric.light_path_grid()?.ports)
+    }
+
+    /// On a grid of light paths: latency, and the times to set paths up and to release them.
+    #[getter]
+    fn path_times_ps(&self) -> Option<(u64, u64, u64)> {
+        let grid = self.fabric.light_path_grid()?;
+        Some((grid.latency.ps(), grid.establish.ps(), grid.release.ps()))
+    }
+
+    /// Whether plans say which wavelength carries what.
+    #[getter]
+    fn has_wavelengths(&self) -> bool {
+        self.fabric.has_light() && self.fabric.light_path_grid().is_none()
+    }
+
     #[getter]
     fn wavelengths(&self) -> PyResult<u32> {
         if let Some(grid) = self.fabric.wss_grid() {
@@ -131,6 +150,9 @@ impl Fabric {
     #[getter]
     fn rate_bits_per_second(&self) -> PyResult<u64> {
         if let Some(grid) = self.fabric.wss_grid() {
+            return Ok(grid.rate.bits_per_second());
+        }
+        if let Some(grid) = self.fabric.light_path_grid() {
             return Ok(grid.rate.bits_per_second());
         }
         Ok(self

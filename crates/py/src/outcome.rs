@@ -117,7 +117,10 @@ impl Outcome {
             columns.set_item("utilisation", shares)?;
             return Ok(columns);
         }
-        let shape = [2, links.bytes.len() / 2];
+        // A row for each way to leave a rank; a closed form has neither.
+        let ranks = self.outcome.ranks.sent.len();
+        let ways = links.bytes.len().checked_div(ranks).unwrap_or(2);
+        let shape = [ways, ranks];
         let columns = PyDict::new(py);
         columns.set_item("busy_ps", picoseconds(py, &links.busy).reshape(shape)?)?;
         columns.set_item(

@@ -14,6 +14,7 @@ use opticoll::simulate::{self, Method, fluid, packet};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::Bytes;
 use opticoll::verify;
+use opticoll::wavelength::light_path_grid::assign_ports;
 use opticoll::wavelength::wss_grid::assign_on_grid;
 use opticoll::wavelength::{self, Assignment};
 use opticoll::{fabric, schedule};
@@ -660,9 +661,12 @@ fn lay_out(
     let assignment = Assignment::parse(wavelength).map_err(IntoPyErr::into_py_err)?;
     let Some(ring) = fabric.ring() else {
         if wavelength != "auto" {
-            let why = match fabric.wss_grid() {
-                Some(_) => "assigns wavelengths by its wavelength plan",
-                None => "is an electrical fabric without wavelengths",
+            let why = match fabric {
+                fabric::Fabric::WssGrid(_) => "assigns wavelengths by its wavelength plan",
+                fabric::Fabric::LightPathGrid(_) => {
+                    "has light paths whose wavelengths nothing says"
+                }
+                _ => "is an electrical fabric without wavelengths",
             };
             return Err(WavelengthError::new_err(format!(
                 "{} {why}: leave the assignment `{wavelength}` out",
@@ -675,7 +679,10 @@ fn lay_out(
             plan.size = size_bytes.map(Bytes::new);
             return Ok(Plan::from_core(AnyPlan::Full(plan)));
         }
-        let mut plan = plan::Plan::without_light(fabric, schedule, algorithm);
+        let mut plan = match fabric.light_path_grid() {
+            Some(_) => assign_ports(schedule, fabric, algorithm).map_err(IntoPyErr::into_py_err)?,
+            None => plan::Plan::without_light(fabric, schedule, algorithm),
+        };
         plan.size = size_bytes.map(Bytes::new);
         return Ok(Plan::from_core(AnyPlan::Full(plan)));
     };

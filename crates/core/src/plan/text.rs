@@ -61,12 +61,13 @@ pub fn write<'a>(plan: impl Into<PlanRef<'a>>) -> String {
 }
 
 fn write_slots(plan: &Plan, text: &mut String) {
+    let light = Light::of(&plan.fabric);
     let modulus = Modulus {
         ranks: plan.fabric.ranks(),
         chunks: plan.schedule.collective.chunks(),
-        planes: plan.fabric.wss_grid().is_some(),
+        fibres_count: light == Light::Ring,
+        wavelengths_count: matches!(light, Light::Ring | Light::Grid),
     };
-    let light = Light::of(&plan.fabric);
     for (slot, indices) in by_slot(plan) {
         let _ = writeln!(text, "slot {slot}");
         let (straight, relayed): (Vec<usize>, Vec<usize>) = indices
@@ -97,16 +98,19 @@ enum Light {
     Ring,
     /// `row.12`: the plane and a wavelength.
     Grid,
+    /// `0.1`: the port of the source and that of the destination.
+    Ports,
     /// Not at all.
     None,
 }
 
 impl Light {
     fn of(fabric: &Fabric) -> Light {
-        match (fabric.ring(), fabric.wss_grid()) {
-            (Some(_), _) => Light::Ring,
-            (None, Some(_)) => Light::Grid,
-            (None, None) => Light::None,
+        match fabric {
+            Fabric::WdmRing(_) => Light::Ring,
+            Fabric::WssGrid(_) => Light::Grid,
+            Fabric::LightPathGrid(_) => Light::Ports,
+            _ => Light::None,
         }
     }
 }
@@ -237,6 +241,9 @@ fn write_block(block: &Block, light: Light, text: &mut String) {
     let _ = write!(text, ">{}", transfer.destination);
     if light == Light::Grid {
         let _ = write!(text, " {}.{}", plane(circuit.fibre), circuit.wavelength);
+    }
+    if light == Light::Ports {
+        let _ = write!(text, " {}.{}", circuit.fibre, circuit.wavelength);
     }
     if light == Light::Ring {
         let _ = write!(text, " {} {}.", circuit.direction.name(), circuit.fibre);

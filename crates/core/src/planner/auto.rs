@@ -25,7 +25,8 @@ impl From<Policy> for Charge {
             Policy::OnChange => Charge::Once,
             // Lasers are tuned flow by flow, and nothing waits for the end of a slot.
             Policy::PerPort | Policy::TwoTier => Charge::OncePerPort,
-            Policy::Free => Charge::Never,
+            // Light paths are of a fabric about which nothing is said.
+            Policy::Free | Policy::EstablishRelease => Charge::Never,
         }
     }
 }
@@ -348,7 +349,7 @@ fn estimate(
         Policy::EveryStep => slots,
         // A port waits for nearly every change of a setting, for all of them are busy.
         Policy::OnChange | Policy::PerPort => settings,
-        Policy::Free | Policy::TwoTier => 0,
+        Policy::Free | Policy::TwoTier | Policy::EstablishRelease => 0,
     };
     sending
         .plus(hop)?

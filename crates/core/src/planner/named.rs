@@ -8,6 +8,7 @@ use crate::fabric::{Fabric, WdmRing};
 use crate::plan::Plan;
 use crate::route;
 use crate::spec::Spec;
+use crate::wavelength::light_path_grid::assign_ports;
 use crate::wavelength::wss_grid::assign_on_grid;
 use crate::wavelength::{Assignment, WavelengthError, assign};
 
@@ -65,6 +66,9 @@ pub(super) fn plan(
     let schedule = algorithm::build(spec, collective, fabric)?;
     if fabric.wss_grid().is_some() {
         return Ok(assign_on_grid(schedule, fabric, spec.to_string())?);
+    }
+    if fabric.light_path_grid().is_some() {
+        return Ok(assign_ports(schedule, fabric, spec.to_string())?);
     }
     let Some(ring) = fabric.ring() else {
         return Ok(Plan::without_light(fabric, schedule, spec.to_string()));

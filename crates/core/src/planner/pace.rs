@@ -17,7 +17,7 @@ impl Pace {
     /// For slots whose circuits all differ from those before.
     pub(super) fn new(ring: &WdmRing, policy: Policy) -> Pace {
         let reconfiguration = match policy {
-            Policy::Free | Policy::TwoTier => 0,
+            Policy::Free | Policy::TwoTier | Policy::EstablishRelease => 0,
             Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
         };
         Pace {

@@ -9,10 +9,11 @@
 mod asynchronous;
 mod folded;
 mod grid;
+pub(super) mod light_paths;
 mod settings;
 mod trees;
 
-use super::{Policy, SimulationError};
+use super::{Paths, Policy, SimulationError};
 use crate::fabric::{Direction, WdmRing};
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns};
 use crate::plan::{Plan, PlanRef};
@@ -34,6 +35,14 @@ pub fn simulate<'a>(
             let grid = super::needed_grid(&plan.fabric, "circuit")?;
             grid::simulate(plan, grid, size, policy)
         }
+        PlanRef::Full(plan) if plan.fabric.light_path_grid().is_some() => {
+            light_paths::simulate(plan, size, policy, Paths::default())
+        }
+        _ if policy == Policy::EstablishRelease => Err(SimulationError::Policy {
+            simulator: "circuit",
+            policy: policy.name(),
+            reason: "it is for the ports of a light_path_grid; on a ring use per_port or on_change",
+        }),
         _ if policy == Policy::TwoTier => Err(SimulationError::Policy {
             simulator: "circuit",
             policy: policy.name(),
@@ -370,7 +379,7 @@ fn with_barriers(
         let charged = match policy {
             Policy::EveryStep => true,
             Policy::OnChange => settings.enter(transfers),
-            Policy::PerPort | Policy::Free | Policy::TwoTier => false,
+            Policy::PerPort | Policy::Free | Policy::TwoTier | Policy::EstablishRelease => false,
         };
         let reconfiguration = if charged {
             ring.reconfiguration

@@ -1,11 +1,19 @@
 //! The paper's formula: T = S (d/B + a), with S the paper's number of steps, d the bytes that the
 //! paper charges to a step, B the rate of one wavelength and a the reconfiguration and O/E/O delay
 //! (OpTree, Theorem 3). Propagation is not part of it.
+//!
+//! On a grid of light paths: the formulas of [`light_path`], with k ports under `establish_release` and the
+//! ideal ones under `free`. The naive way is a grid with one port.
+
+pub mod light_path;
 
 use super::{Policy, SimulationError};
+use crate::collective::CollectiveKind;
+use crate::fabric::LightPathGrid;
 use crate::outcome::{LinkColumns, Outcome, RankColumns, SlotColumns};
-use crate::plan::PlanRef;
+use crate::plan::{Plan, PlanRef};
 use crate::units::{Bytes, Time, UnitError};
+use light_path::{Algorithm, PathCost, Paths};
 
 /// The time that the paper's formula gives for the plan's algorithm, whatever the plan needs.
 ///
@@ -18,6 +26,10 @@ pub fn simulate<'a>(
 ) -> Result<Outcome, SimulationError> {
     let given = plan.into();
     let plan = given.kept();
+    if let Some(grid) = plan.fabric.light_path_grid() {
+        let (time, set_ups) = over_light_paths(plan, grid, size, policy)?;
+        return Ok(outcome(policy, time, set_ups, 0.0));
+    }
     let ring = super::needed_ring(&plan.fabric, "closed_form")?;
     let claims = &plan.schedule.claims;
     let (Some(steps), Some((part, whole))) = (claims.paper_steps, claims.paper_step_share) else {
@@ -28,7 +40,7 @@ pub fn simulate<'a>(
     let reconfiguration = match policy {
         Policy::EveryStep => ring.reconfiguration,
         Policy::Free => Time::ZERO,
-        Policy::OnChange | Policy::PerPort | Policy::TwoTier => {
+        _ => {
             return Err(SimulationError::Policy {
                 simulator: "closed_form",
                 policy: policy.name(),
@@ -45,16 +57,22 @@ pub fn simulate<'a>(
     })?;
     let transmission = ring.rate.transmission(Bytes::new(bytes))?;
     let step = reconfiguration.plus(ring.conversion)?.plus(transmission)?;
-    Ok(Outcome {
+    let charged = match policy {
+        Policy::EveryStep => steps,
+        _ => 0,
+    };
+    let utilisation = super::circuit::utilisation(given);
+    Ok(outcome(policy, step.times(steps)?, charged, utilisation))
+}
+
+/// What a formula gives: no columns.
+fn outcome(policy: Policy, time: Time, reconfigurations: u64, utilisation: f64) -> Outcome {
+    Outcome {
         simulator: "closed_form",
         policy: Some(policy.name()),
-        time: step.times(steps)?,
-        reconfigurations: if policy == Policy::EveryStep {
-            steps
-        } else {
-            0
-        },
-        utilisation: super::circuit::utilisation(given),
+        time,
+        reconfigurations,
+        utilisation,
         slots: SlotColumns::default(),
         links: LinkColumns::default(),
         ranks: RankColumns::default(),
@@ -62,5 +80,60 @@ pub fn simulate<'a>(
         flowing: None,
         packets: None,
         tuned: None,
-    })
+    }
+}
+
+/// The paper's formula for a collective over light paths, and how often it sets paths up.
+fn over_light_paths(
+    plan: &Plan,
+    grid: &LightPathGrid,
+    size: Bytes,
+    policy: Policy,
+) -> Result<(Time, u64), SimulationError> {
+    use CollectiveKind::{AllGather, Broadcast, Gather, Reduce, Scatter};
+    let paths = match policy {
+        Policy::EstablishRelease => Paths::Ports(grid.ports),
+        Policy::Free => Paths::Ideal,
+        _ => {
+            return Err(SimulationError::Policy {
+                simulator: "closed_form",
+                policy: policy.name(),
+                reason: "over light paths there are formulas for establish_release and free; the naive \
+                         way is establish_release with ports=1",
+            });
+        }
+    };
+    let name = plan.algorithm.split(':').next().unwrap_or_default();
+    let kind = plan.schedule.collective.kind();
+    let algorithm = match (name, kind) {
+        ("linear", Broadcast | Reduce | Scatter | Gather) => Algorithm::Linear,
+        ("binomial", Broadcast | Reduce) => Algorithm::BinomialTree,
+        ("ring", AllGather) => Algorithm::Ring,
+        ("recursive_doubling", AllGather) => Algorithm::RecursiveDoubling,
+        _ => {
+            return Err(SimulationError::NoClaim {
+                algorithm: plan.algorithm.clone(),
+            });
+        }
+    };
+    // The formulas count what an all_gather brings to every rank, we the block of one.
+    let bytes = match kind {
+        AllGather => size.get().checked_mul(grid.ranks.into()),
+        _ => Some(size.get()),
+    };
+    let bytes = bytes.map(Bytes::new).ok_or_else(|| UnitError::Overflow {
+        what: format!("{} blocks of {size}", grid.ranks),
+        smallest: "bytes",
+    })?;
+    let cost = PathCost {
+        latency: grid.latency,
+        rate: grid.rate,
+        set_up: grid.establish.plus(grid.release)?,
+    };
+    let time = light_path::collective_time(algorithm, grid.ranks, bytes, cost, paths)?;
+    let set_ups = match paths {
+        Paths::Ideal => 0,
+        _ => light_path::set_ups(algorithm, grid.ranks, grid.ports),
+    };
+    Ok((time, set_ups))
 }

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use super::background::{self, Background};
 use super::fluid::{self, Endpoint, StartRule, Weights};
 use super::packet;
-use super::{Policy, SIMULATORS, SimulationError};
+use super::{Paths, Policy, SIMULATORS, SimulationError};
 use crate::spec::{Spec, SpecError};
 use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, Rate, Time};
@@ -22,6 +22,8 @@ pub struct Method {
     pub simulator: Option<&'static str>,
     /// When reconfiguration is charged: every_step. For light only.
     pub policy: Option<Policy>,
+    /// When light paths go: released. For grids of light paths only.
+    pub paths: Option<Paths>,
     /// When a flow may start: rendezvous. For flows only.
     pub start: Option<StartRule>,
     /// Weights, costs and records of flows: the plain model. For flows only.
@@ -105,9 +107,9 @@ pub static SETTINGS: LazyLock<Vec<SettingRecord>> = LazyLock::new(|| {
 const OWN: &[SettingRecord] = &[
     SettingRecord {
         name: "policy",
-        summary: "Reconfiguration: every_step, on_change, per_port, free, two_tier",
+        summary: "Reconfiguration: every_step, on_change, per_port, free, two_tier or establish_release",
         values: "",
-        default: "every_step; two_tier on a wss_grid",
+        default: "every_step; two_tier on a wss_grid, establish_release on a light_path_grid",
         simulators: &["circuit", "closed_form", "control"],
         rule: Rule::Own(
             |method, text| {
@@ -115,6 +117,21 @@ const OWN: &[SettingRecord] = &[
                 Ok(())
             },
             |method| method.policy.is_some(),
+        ),
+    },
+    SettingRecord {
+        name: "paths",
+        summary: "When light paths go: released, kept or warm (kept by an earlier run)",
+        values: "released after their group of slots; kept, the most recently used, until their port is \
+                 needed; or warm, kept by an earlier run of the same plan",
+        default: "released",
+        simulators: &["circuit"],
+        rule: Rule::Own(
+            |method, text| {
+                method.paths = Some(text.parse()?);
+                Ok(())
+            },
+            |method| method.paths.is_some(),
         ),
     },
     SettingRecord {

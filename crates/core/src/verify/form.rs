@@ -104,10 +104,10 @@ fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
         ("wavelength", plan.wavelength.len()),
     ];
     let mut lengths = vec![("slot", plan.slot.len())];
-    let needed = match (plan.fabric.ring(), plan.fabric.wss_grid()) {
+    let needed = match (plan.fabric.ring(), plan.fabric.has_light()) {
         (Some(_), _) => 0,
-        (None, Some(_)) => 1,
-        (None, None) => of_light.len(),
+        (None, true) => 1,
+        (None, false) => of_light.len(),
     };
     lengths.extend(&of_light[needed..]);
     let lacks = match plan.fabric.has_light() {

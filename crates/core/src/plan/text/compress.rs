@@ -13,8 +13,10 @@ use crate::plan::Lightpath;
 pub(super) struct Modulus {
     pub(super) ranks: u32,
     pub(super) chunks: u32,
-    /// Whether fibres are planes, which do not count on.
-    pub(super) planes: bool,
+    /// Whether fibres count on; planes and ports do not.
+    pub(super) fibres_count: bool,
+    /// Whether wavelengths count on; ports do not.
+    pub(super) wavelengths_count: bool,
 }
 
 /// By how much each copy differs from the one before.
@@ -167,7 +169,8 @@ fn shift(one: &Block, other: &Block, modulus: Modulus) -> Option<Shift> {
         && from.transfer.action == to.transfer.action
         && from.transfer.count == to.transfer.count
         && from.circuit.direction == to.circuit.direction
-        && (!modulus.planes || from.circuit.fibre == to.circuit.fibre);
+        && (modulus.fibres_count || from.circuit.fibre == to.circuit.fibre)
+        && (modulus.wavelengths_count || from.circuit.wavelength == to.circuit.wavelength);
     if !alike {
         return None;
     }

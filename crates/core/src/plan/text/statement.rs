@@ -1,20 +1,22 @@
 //! One statement of a plan file: `copy|reduce CHUNKS SOURCE>DESTINATION WAY FIBRE.WAVELENGTH`, with
 //! repetitions; on an electrical fabric without way and channel. On a grid of tunable circuits the
 //! channel is `PLANE.WAVELENGTH`, and a transfer may be relayed: `SOURCE>RELAY>DESTINATION`, with a second
-//! channel `PLANE.WAVELENGTH@SLOT`, and so on.
+//! channel `PLANE.WAVELENGTH@SLOT`, and so on. On a grid of light paths it is the two ports,
+//! `SOURCE_PORT.DESTINATION_PORT`.
 
 use super::PlanTextError;
 use super::compress::{Block, Repetition, Shift};
 use super::words::{Word, Words};
 use crate::collective::Collective;
-use crate::fabric::{Direction, Plane};
+use crate::fabric::{Direction, Fabric, Plane};
 use crate::plan::{CONVERTED, Circuit, Lightpath, Plan, Relay};
 use crate::schedule::{Action, Transfer};
 
 /// The most repetitions of a lightpath: more than 2^27 lightpaths can use.
 const MOST_REPETITIONS: usize = 32;
 
-/// What a repetition may shift; `rank` is both ends. The last needs light, the one before it a ring.
+/// What a repetition may shift; `rank` is both ends. Fibres shift on rings, wavelengths on grids of
+/// tunable circuits too.
 const SHIFTED: [&str; 6] = [
     "chunk",
     "rank",
@@ -103,6 +105,8 @@ fn read_lightpath<'a>(
     let destination = ranks.part(destination)?;
     let (circuit, channel) = if grid {
         read_tuned(words)?
+    } else if plan.fabric.light_path_grid().is_some() {
+        read_ports(words)?
     } else if plan.has_light() {
         read_circuit(words)?
     } else {
@@ -139,6 +143,21 @@ fn read_tuned<'a>(words: &mut Words<'a>) -> Result<(Circuit, Word<'a>), PlanText
         ..Circuit::NONE
     };
     Ok((circuit, channel))
+}
+
+/// The ports of a light path, `SOURCE_PORT.DESTINATION_PORT`, and the word that says them.
+fn read_ports<'a>(words: &mut Words<'a>) -> Result<(Circuit, Word<'a>), PlanTextError> {
+    let ports = words.next("SOURCE_PORT.DESTINATION_PORT")?;
+    let (own, other) = ports
+        .text
+        .split_once('.')
+        .ok_or_else(|| ports.wrong("expected the ports of source and destination, such as 0.1"))?;
+    let circuit = Circuit {
+        fibre: ports.part(own)?,
+        wavelength: ports.part(other)?,
+        ..Circuit::NONE
+    };
+    Ok((circuit, ports))
 }
 
 /// The light and slot with which a rank sends on what it relays.
@@ -229,10 +248,10 @@ fn read_repetitions(
 
 fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<Shift, PlanTextError> {
     let collective = plan.schedule.collective;
-    let known = match (plan.has_directions(), plan.has_light()) {
-        (true, _) => &SHIFTED[..],
-        (false, true) => &SHIFTED[..5],
-        (false, false) => &SHIFTED[..4],
+    let known = match plan.fabric {
+        Fabric::WdmRing(_) => &SHIFTED[..],
+        Fabric::WssGrid(_) => &SHIFTED[..5],
+        _ => &SHIFTED[..4],
     };
     let mut shifts = [0u32; SHIFTED.len()];
     while let Some(word) = words.optional_if(|text| !text.starts_with('x')) {

@@ -37,7 +37,7 @@ pub(super) fn simulate(
     let repeats = period(plan, ring)?;
     let period = match policy {
         Policy::PerPort => repeats,
-        Policy::EveryStep | Policy::OnChange | Policy::Free | Policy::TwoTier => 1,
+        _ => 1,
     };
     let transfers = plan.orbits.len() as u64 * u64::from(period);
     if transfers > MOST_TRANSFERS {

@@ -23,7 +23,10 @@ pub(super) fn simulate(
     size: Bytes,
     policy: Policy,
 ) -> Result<Outcome, SimulationError> {
-    if matches!(policy, Policy::OnChange | Policy::PerPort) {
+    if matches!(
+        policy,
+        Policy::OnChange | Policy::PerPort | Policy::EstablishRelease
+    ) {
         return Err(SimulationError::Policy {
             simulator: "circuit",
             policy: policy.name(),
@@ -110,10 +113,10 @@ pub(super) fn simulate(
 }
 
 /// A burst: its hop, its bytes, and the first of its transfers.
-type Burst = (Hop, Bytes, usize);
+pub(super) type Burst = (Hop, Bytes, usize);
 
 /// The bursts of each slot, in the order of the plan.
-fn bursts(plan: &Plan, size: Bytes) -> Result<Vec<Vec<Burst>>, SimulationError> {
+pub(super) fn bursts(plan: &Plan, size: Bytes) -> Result<Vec<Vec<Burst>>, SimulationError> {
     let mut slots: Vec<Vec<Burst>> = vec![Vec::new(); plan.slots() as usize];
     let mut place_of: FxHashMap<Hop, usize> = FxHashMap::default();
     let collective = plan.schedule.collective;

@@ -50,7 +50,7 @@ fn split(
             let charged = ring.reconfiguration.times(outcome.reconfigurations)?;
             return Ok((charged, Time::ZERO));
         }
-        None if fabric.wss_grid().is_none() => return Ok((Time::ZERO, Time::ZERO)),
+        None if !fabric.has_light() => return Ok((Time::ZERO, Time::ZERO)),
         _ => {}
     }
     let mut changed = match plan {
@@ -59,6 +59,7 @@ fn split(
     };
     match &mut changed.kept_mut().fabric {
         Fabric::WdmRing(ring) => ring.reconfiguration = Time::ZERO,
+        Fabric::LightPathGrid(grid) => (grid.establish, grid.release) = (Time::ZERO, Time::ZERO),
         Fabric::WssGrid(grid) => (grid.tuning, grid.lock) = (Time::ZERO, Time::ZERO),
         _ => {}
     }

@@ -1,0 +1,101 @@
+//! Does every port of a grid of light paths hold one path at a time?
+//!
+//! A path joins a port of a rank with a port of another, and serves both ways. Every transfer names the
+//! port of its source (its fibre) and that of its destination (its wavelength). A rank has the ports 0..k,
+//! and in a slot all transfers that use a port, out or in, use the same path. Hence a rank holds paths to at
+//! most k others at once: k ports with one path each, and a path has one other end. That holds from slot to
+//! slot too, whichever paths stay up in between: a port holds at most the path of its last slot.
+
+use rustc_hash::FxHashMap;
+
+use super::form::Admitted;
+use super::order::Order;
+use super::report::{Report, named};
+use super::{Violation, ViolationKind};
+use crate::plan::Plan;
+
+const KIND: ViolationKind = ViolationKind::Ports;
+
+/// A port of a rank: the rank and the number.
+type Port = (u32, u32);
+
+/// Checks the ports, slot by slot.
+pub(super) fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
+    let Some(grid) = plan.fabric.light_path_grid() else {
+        return;
+    };
+    // By slot: the other end of each port's path, and a transfer that says so. Looked up only.
+    let mut ends: FxHashMap<Port, (Port, usize)> = FxHashMap::default();
+    for slot in order.slots(plan) {
+        ends.clear();
+        for position in slot {
+            let transfer = order.at(position);
+            if !admitted.is_lit(transfer) {
+                continue;
+            }
+            let source = (
+                plan.schedule.source()[transfer],
+                u32::from(plan.fibre[transfer]),
+            );
+            let destination = (
+                plan.schedule.destination()[transfer],
+                u32::from(plan.wavelength[transfer]),
+            );
+            for (end, other) in [(source, destination), (destination, source)] {
+                if end.1 >= grid.ports {
+                    no_such_port(plan, transfer, end, grid.ports, report);
+                    continue;
+                }
+                let &mut (held, before) = ends.entry(end).or_insert((other, transfer));
+                if held != other {
+                    two_paths(plan, [before, transfer], end, [held, other], report);
+                }
+            }
+        }
+    }
+}
+
+fn no_such_port(plan: &Plan, transfer: usize, (rank, port): Port, ports: u32, report: &mut Report) {
+    let slot = plan.slot[transfer];
+    report.add(KIND, || Violation {
+        transfers: vec![transfer],
+        slot: Some(slot),
+        rank: Some(rank),
+        ..Violation::new(
+            KIND,
+            format!(
+                "slot {slot}: transfer {} uses port {port} of rank {rank}, but a rank has {ports}, \
+                 counted from 0",
+                named(plan, transfer)
+            ),
+        )
+    });
+}
+
+fn two_paths(
+    plan: &Plan,
+    [before, transfer]: [usize; 2],
+    (rank, port): Port,
+    [held, other]: [Port; 2],
+    report: &mut Report,
+) {
+    let slot = plan.slot[transfer];
+    report.add(KIND, || Violation {
+        transfers: vec![before, transfer],
+        slot: Some(slot),
+        rank: Some(rank),
+        ..Violation::new(
+            KIND,
+            format!(
+                "slot {slot}: transfers {} and {} need port {port} of rank {rank} for two paths, to port \
+                 {} of rank {} and to port {} of rank {}",
+                named(plan, before),
+                named(plan, transfer),
+                held.1,
+                held.0,
+                other.1,
+                other.0
+            ),
+        )
+    });
+}

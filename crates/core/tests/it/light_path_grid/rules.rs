@@ -1,0 +1,273 @@
+//! What the verifier sees on a grid of light paths: each rule with a plan that breaks it, and mutants of
+//! plans that hold, judged by a second, naive checker.
+
+use std::collections::BTreeSet;
+
+use opticoll::collective::CollectiveKind;
+use opticoll::fabric::Fabric;
+use opticoll::plan::{Plan, text};
+use opticoll::schedule::{Schedule, Transfer};
+use opticoll::verify::{ViolationKind, verify};
+use opticoll::wavelength::light_path_grid::{PortError, assign_ports};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::{algorithms, proved};
+
+/// Whether some rank holds paths to too many others in a slot, or one port does not lead to one port.
+fn breaks_the_rule(plan: &Plan) -> bool {
+    let ports = plan.fabric.light_path_grid().unwrap().ports;
+    for slot in 0..plan.slots() {
+        let mut paths = BTreeSet::new();
+        for index in (0..plan.len()).filter(|&index| plan.slot[index] == slot) {
+            let moved = plan.schedule.transfer(index);
+            let source = (moved.source, u32::from(plan.fibre[index]));
+            let destination = (moved.destination, u32::from(plan.wavelength[index]));
+            paths.extend([(source, destination), (destination, source)]);
+        }
+        for (end, other) in &paths {
+            let leads_to = paths.iter().filter(|(one, _)| one == end).count();
+            let peers: BTreeSet<u32> = paths
+                .iter()
+                .filter(|(one, _)| one.0 == end.0)
+                .map(|(_, two)| two.0)
+                .collect();
+            if end.1 >= ports || other.1 >= ports || leads_to > 1 || peers.len() > ports as usize {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// The kinds of violations of a collective with these statements.
+fn broken(fabric: &str, head: &str, slots: &str) -> Vec<ViolationKind> {
+    let ranks = Fabric::parse(fabric).unwrap().ranks();
+    let lines = slots
+        .lines()
+        .filter(|line| line.starts_with("copy") || line.starts_with("reduce"));
+    let (kind, steps) = head.split_once(' ').unwrap();
+    let text = format!(
+        "opticoll plan 1\ncollective {kind} ranks={ranks} root=0 pieces=1\nfabric {fabric}\n\
+         algorithm by hand\nsteps {steps}\n{slots}\nend {}\n",
+        lines.count()
+    );
+    let plan = text::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let violations = verify(&plan);
+    let of_ports = violations
+        .iter()
+        .any(|violation| violation.kind == ViolationKind::Ports);
+    assert_eq!(of_ports, breaks_the_rule(&plan), "{violations:?}");
+    violations
+        .into_iter()
+        .map(|violation| violation.kind)
+        .collect()
+}
+
+const ONE: &str = "light_path_grid:ranks=3,ports=1";
+const TWO: &str = "light_path_grid:ranks=3,ports=2";
+
+#[test]
+fn each_rule_is_broken_by_a_plan_that_breaks_it() {
+    use ViolationKind as Kind;
+    for (fabric, head, slots, expected) in [
+        // One partner after the other over one port, or side by side over two.
+        (
+            ONE,
+            "broadcast 1 1",
+            "slot 0\ncopy 0 0>1 0.0\nslot 1\ncopy 0 0>2 0.0",
+            vec![],
+        ),
+        (
+            TWO,
+            "broadcast 1",
+            "slot 0\ncopy 0 0>1 0.0\ncopy 0 0>2 1.0",
+            vec![],
+        ),
+        // A path is full duplex.
+        (
+            "light_path_grid:ranks=2",
+            "all_gather 1",
+            "slot 0\ncopy 0 0>1 0.0\ncopy 1 1>0 0.0",
+            vec![],
+        ),
+        // Two paths in one port, at the sender and at the receiver.
+        (
+            ONE,
+            "broadcast 1",
+            "slot 0\ncopy 0 0>1 0.0\ncopy 0 0>2 0.0",
+            vec![Kind::Ports],
+        ),
+        (
+            TWO,
+            "broadcast 1",
+            "slot 0\ncopy 0 0>1 1.0\ncopy 0 0>2 1.0",
+            vec![Kind::Ports],
+        ),
+        (
+            ONE,
+            "gather 1",
+            "slot 0\ncopy 1 1>0 0.0\ncopy 2 2>0 0.0",
+            vec![Kind::Ports],
+        ),
+        // Ports that are none, of the sender and of the receiver.
+        (
+            ONE,
+            "broadcast 1 1",
+            "slot 0\ncopy 0 0>1 1.0\nslot 1\ncopy 0 0>2 0.0",
+            vec![Kind::Ports],
+        ),
+        (
+            TWO,
+            "broadcast 1 1",
+            "slot 0\ncopy 0 0>1 0.2\nslot 1\ncopy 0 0>2 0.0",
+            vec![Kind::Ports],
+        ),
+        // The two directions of an exchange name the same path, or there are two.
+        (
+            "light_path_grid:ranks=2,ports=2",
+            "all_gather 1",
+            "slot 0\ncopy 0 0>1 0.0\ncopy 1 1>0 1.0",
+            vec![Kind::Ports],
+        ),
+        // The data is looked at as everywhere.
+        (
+            ONE,
+            "broadcast 1",
+            "slot 0\ncopy 0 0>1 0.0",
+            vec![Kind::Missing],
+        ),
+    ] {
+        assert_eq!(
+            broken(fabric, head, slots),
+            expected,
+            "{fabric}\n{head}\n{slots}"
+        );
+    }
+}
+
+/// A step that takes several slots counts its ports slot by slot.
+#[test]
+fn a_step_may_be_cut_into_slots() {
+    let slots = "slot 0\ncopy 0 0>1 0.0\nslot 1\ncopy 0 0>2 0.0";
+    assert_eq!(broken(ONE, "broadcast 2", slots), []);
+}
+
+#[test]
+fn mutants_are_seen_as_a_naive_checker_sees_them() {
+    let mut random = Pcg64Mcg::seed_from_u64(7);
+    let (mut seen, mut held) = (0, 0);
+    for ranks in [4, 7, 8] {
+        for (kind, algorithm) in algorithms(ranks) {
+            for ports in 1..=3u32 {
+                let fabric = format!("light_path_grid:ranks={ranks},ports={ports}");
+                let plan = proved(kind, algorithm, &fabric);
+                assert!(!breaks_the_rule(&plan), "{kind} by {algorithm} on {fabric}");
+                for _ in 0..12 {
+                    let mut mutant = plan.clone();
+                    let index = random.random_range(0..mutant.len());
+                    match random.random_range(0..4) {
+                        0 => mutant.fibre[index] = random.random_range(0..=ports as u8),
+                        1 => mutant.wavelength[index] = random.random_range(0..=ports as u16),
+                        2 => mutant.slot[index] = random.random_range(0..mutant.slots()),
+                        _ => {
+                            let other = random.random_range(0..mutant.len());
+                            mutant.fibre.swap(index, other);
+                            mutant.wavelength.swap(index, other);
+                        }
+                    }
+                    let violations = verify(&mutant);
+                    let found = violations
+                        .iter()
+                        .any(|one| one.kind == ViolationKind::Ports);
+                    let case = format!("{kind} by {algorithm} on {fabric}, transfer {index}");
+                    assert_eq!(found, breaks_the_rule(&mutant), "{case}: {violations:?}");
+                    if found {
+                        seen += 1;
+                    } else {
+                        held += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        seen > 100 && held > 100,
+        "{seen} of {} break the rule",
+        seen + held
+    );
+}
+
+/// With fewer ports than partners in a step, the step is cut into as few slots as a ring allows.
+#[test]
+fn a_ring_takes_two_halves_with_one_port_and_three_where_it_is_odd() {
+    for ranks in 2..=64 {
+        for ports in 1..=3 {
+            let fabric = format!("light_path_grid:ranks={ranks},ports={ports}");
+            let plan = proved(CollectiveKind::AllGather, "ring", &fabric);
+            let parts = match (ports, ranks) {
+                (1, 3..) => 2 + ranks % 2,
+                _ => 1,
+            };
+            assert_eq!(plan.slots(), parts * (ranks - 1), "{fabric}");
+        }
+    }
+}
+
+#[test]
+fn schedules_that_join_no_two_ranks_are_refused() {
+    let fabric = Fabric::parse("light_path_grid:ranks=3").unwrap();
+    let whole = opticoll::collective::Collective::new(CollectiveKind::Broadcast, 3).unwrap();
+    for (source_rank, destination) in [(1, 1), (0, 3), (4, 0)] {
+        let mut schedule = Schedule::new(whole);
+        schedule.push(Transfer::copy(0, source_rank, destination));
+        let refused = PortError::NoPath {
+            transfer: 0,
+            source_rank,
+            destination,
+            ranks: 3,
+        };
+        assert_eq!(
+            assign_ports(schedule, &fabric, "by hand".into()),
+            Err(refused)
+        );
+    }
+    let ring = Fabric::parse("wdm_ring:ranks=3,wavelengths=1").unwrap();
+    let family = "wdm_ring";
+    let refused = Err(PortError::NotALightPathGrid { family });
+    assert_eq!(
+        assign_ports(Schedule::new(whole), &ring, "by hand".into()),
+        refused
+    );
+}
+
+#[test]
+fn fabrics_are_spelled_in_full_and_read_back() {
+    for (given, expected) in [
+        (
+            "light_path_grid:ranks=64",
+            "light_path_grid:ranks=64,ports=1,latency=100us,rate=1Gb/s,establish=5ms",
+        ),
+        (
+            "Light-Path-Grid:ports=4,ranks=2,release=1us,establish=2us,rate=10Gb/s,latency=0s",
+            "light_path_grid:ranks=2,ports=4,latency=0s,rate=10Gb/s,establish=2us,release=1us",
+        ),
+    ] {
+        let fabric = Fabric::parse(given).unwrap();
+        assert_eq!(fabric.to_string(), expected);
+        assert_eq!(Fabric::parse(expected).unwrap(), fabric);
+    }
+    for (wrong, problem) in [
+        ("light_path_grid", "needs ranks="),
+        ("light_path_grid:ranks=4,ports=0", "ports=0"),
+        ("light_path_grid:ranks=4,ports=257", "ports=257"),
+        ("light_path_grid:ranks=4,rate=1", "rate=1"),
+        (
+            "light_path_grid:ranks=4,wavelengths=2",
+            "has no option `wavelengths`",
+        ),
+    ] {
+        let error = Fabric::parse(wrong).unwrap_err().to_string();
+        assert!(error.contains(problem), "{wrong}: {error}");
+    }
+}

@@ -1,0 +1,298 @@
+//! Simulated times against the paper's formulas with their sums and roundings corrected, in integer
+//! picoseconds, for every number of ranks from 2 to 64 and 1 to 6 ports.
+
+use opticoll::collective::CollectiveKind;
+use opticoll::fabric::Fabric;
+use opticoll::simulate::{self, Method, SimulationError};
+use opticoll::units::Bytes;
+
+use super::{planned, proved};
+
+/// 100 us, 8 ns a byte, 10 ms in all.
+const A: u64 = 100_000_000;
+const B: u64 = 8_000;
+const G: u64 = 10_000_000_000;
+
+fn log2_up(ranks: u64) -> u64 {
+    (0..).find(|&bit| 1 << bit >= ranks).unwrap()
+}
+
+/// Time on the way and number of set-ups, for `n` bytes in all.
+fn formula(kind: CollectiveKind, algorithm: &str, p: u64, k: u64, n: u64) -> (u64, u64) {
+    let l = log2_up(p);
+    let power = p.is_power_of_two();
+    // Ranks in excess of a power of two, and the rounds of recursive doubling: two more for them.
+    let core = if power { p } else { 1 << (l - 1) };
+    let extra = p - core;
+    let rounds = log2_up(core) + if power { 0 } else { 2 };
+    // A rank that stands for another has that one and log2 P partners, the other one twice.
+    let doubling = match power {
+        false if k > log2_up(core) => 1,
+        _ => rounds.div_ceil(k),
+    };
+    match (kind, algorithm) {
+        (_, "linear") => ((p - 1) * (A + n * B), (p - 1).div_ceil(k)),
+        (_, "binomial") => (l * (A + n * B), l.div_ceil(k)),
+        (_, "ring") => {
+            let once = (p - 1) * (A + n / p * B);
+            let parts = match p {
+                2 => 1,
+                _ => 2 + p % 2,
+            };
+            match (k, p) {
+                (1, 3..) => (parts * once, parts * (p - 1)),
+                _ => (once, 1),
+            }
+        }
+        (CollectiveKind::AllGather, "recursive_doubling") if power => {
+            (l * A + (p - 1) * (n / p) * B, doubling)
+        }
+        (CollectiveKind::AllGather, "recursive_doubling") => {
+            let exchanged: u64 = (0..log2_up(core))
+                .map(|bit| (1 << bit) + extra.min(1 << bit))
+                .sum();
+            let blocks = 1 + exchanged + (p - 1);
+            (rounds * A + blocks * (n / p) * B, doubling)
+        }
+        (CollectiveKind::Barrier, _) => (rounds * A, doubling),
+        (_, "recursive_doubling") => (rounds * (A + n * B), doubling),
+        other => panic!("{other:?} has no formula"),
+    }
+}
+
+const CASES: [(CollectiveKind, &str); 10] = [
+    (CollectiveKind::Broadcast, "linear"),
+    (CollectiveKind::Scatter, "linear"),
+    (CollectiveKind::Gather, "linear"),
+    (CollectiveKind::Reduce, "linear"),
+    (CollectiveKind::AllGather, "ring"),
+    (CollectiveKind::AllGather, "recursive_doubling"),
+    (CollectiveKind::AllReduce, "recursive_doubling"),
+    (CollectiveKind::Barrier, "recursive_doubling"),
+    (CollectiveKind::Broadcast, "binomial"),
+    (CollectiveKind::Reduce, "binomial"),
+];
+
+#[test]
+fn simulated_times_are_the_formulas() {
+    let size = 1_000;
+    for p in 2..=64 {
+        for k in 1..=6 {
+            let fabric = format!("light_path_grid:ranks={p},ports={k}");
+            for (kind, algorithm) in CASES {
+                let case = format!("{kind} by {algorithm}, {p} ranks, {k} ports");
+                let plan = proved(kind, algorithm, &fabric);
+                let n = match kind {
+                    CollectiveKind::AllGather => p * size,
+                    _ => size,
+                };
+                let (sending, set_ups) = formula(kind, algorithm, p, k, n);
+                let run = |settings: &[(&str, &str)]| {
+                    let method = Method::from_settings(settings.iter().copied()).unwrap();
+                    simulate::run(&plan, Bytes::new(size), &method)
+                };
+                let found = run(&[]).unwrap();
+                assert_eq!(found.time.ps(), sending + set_ups * G, "{case}");
+                assert_eq!(found.reconfigurations, set_ups, "{case}");
+                let ideal = run(&[("policy", "free")]).unwrap();
+                assert_eq!(ideal.time.ps(), sending, "{case}, ideal");
+                // The closed form says the same wherever it says something.
+                let closed = run(&[("simulator", "closed_form")]);
+                match closed {
+                    Ok(closed) => {
+                        assert_eq!(closed.time, found.time, "{case}, closed form");
+                        assert_eq!(closed.reconfigurations, set_ups, "{case}, closed form");
+                    }
+                    Err(SimulationError::NoClaim { .. }) => {
+                        assert!(["all_reduce", "barrier"].contains(&kind.name()), "{case}");
+                    }
+                    Err(SimulationError::LightPath(_)) => {
+                        assert!(
+                            algorithm == "recursive_doubling" && !p.is_power_of_two(),
+                            "{case}"
+                        );
+                    }
+                    Err(error) => panic!("{case}: {error}"),
+                }
+            }
+        }
+    }
+}
+
+/// A message takes a whole number of picoseconds, rounded up, each for itself.
+#[test]
+fn every_message_is_rounded_up() {
+    let fabric = "light_path_grid:ranks=5,ports=2,latency=3us,rate=7Gb/s,establish=2ms,release=1ms";
+    let plan = proved(CollectiveKind::AllGather, "ring", fabric);
+    let message = (1_001u64 * 8 * 1_000).div_ceil(7);
+    let outcome = simulate::run(&plan, Bytes::new(1_001), &Method::default()).unwrap();
+    assert_eq!(outcome.time.ps(), 4 * (3_000_000 + message) + 3_000_000_000);
+}
+
+/// What stays up costs nothing the next time, unless other paths have taken its ports.
+#[test]
+fn kept_paths_save_what_the_ports_can_hold() {
+    // A collective of p ranks with k ports: set-ups and releases that are paid, kept and warm, of 7 and 3 ms.
+    let per = |set_ups: u64, releases: u64| set_ups * 7_000_000_000 + releases * 3_000_000_000;
+    for (kind, algorithm, p, k, kept, warm) in [
+        // The ring is there from one time to the next.
+        (CollectiveKind::AllGather, "ring", 8, 2, (1, 0), (0, 0)),
+        (CollectiveKind::AllGather, "ring", 9, 5, (1, 0), (0, 0)),
+        // With one port the two halves of the ring take turns: only the first finds free ports.
+        (CollectiveKind::AllGather, "ring", 8, 1, (14, 13), (14, 14)),
+        (CollectiveKind::AllGather, "ring", 9, 1, (24, 23), (24, 24)),
+        // As many partners as ports, or fewer.
+        (
+            CollectiveKind::AllReduce,
+            "recursive_doubling",
+            16,
+            4,
+            (1, 0),
+            (0, 0),
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "recursive_doubling",
+            16,
+            6,
+            (1, 0),
+            (0, 0),
+        ),
+        // More partners than ports, in turn: the one needed next is the one that went last.
+        (
+            CollectiveKind::AllReduce,
+            "recursive_doubling",
+            16,
+            3,
+            (2, 1),
+            (2, 2),
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "recursive_doubling",
+            16,
+            2,
+            (2, 1),
+            (2, 2),
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "recursive_doubling",
+            16,
+            1,
+            (4, 3),
+            (4, 4),
+        ),
+        // Only the root has many partners.
+        (CollectiveKind::Broadcast, "linear", 7, 6, (1, 0), (0, 0)),
+        (CollectiveKind::Broadcast, "linear", 7, 4, (2, 1), (2, 2)),
+    ] {
+        let fabric = format!("light_path_grid:ranks={p},ports={k},establish=7ms,release=3ms");
+        let plan = proved(kind, algorithm, &fabric);
+        let time = |settings: &[(&str, &str)]| {
+            let method = Method::from_settings(settings.iter().copied()).unwrap();
+            simulate::run(&plan, Bytes::new(1_000), &method)
+                .unwrap()
+                .time
+                .ps()
+        };
+        let sending = time(&[("policy", "free")]);
+        let case = format!("{kind} by {algorithm} on {fabric}");
+        assert_eq!(
+            time(&[("paths", "kept")]) - sending,
+            per(kept.0, kept.1),
+            "{case}, kept"
+        );
+        assert_eq!(
+            time(&[("paths", "warm")]) - sending,
+            per(warm.0, warm.1),
+            "{case}, warm"
+        );
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let grid = "light_path_grid:ranks=4,ports=2";
+    let ring = "wdm_ring:ranks=4,wavelengths=1";
+    let star = "crossbar:ranks=4";
+    for (fabric, settings, expected) in [
+        (
+            grid,
+            vec![("policy", "per_port")],
+            "use establish_release (by groups of slots), every_step or free",
+        ),
+        (
+            grid,
+            vec![("policy", "free"), ("paths", "kept")],
+            "leave the setting paths out",
+        ),
+        (
+            grid,
+            vec![("simulator", "fluid")],
+            "use circuit or closed_form",
+        ),
+        (
+            grid,
+            vec![("simulator", "control")],
+            "its lasers are not tuned flow by flow",
+        ),
+        (
+            grid,
+            vec![("simulator", "closed_form"), ("policy", "every_step")],
+            "ports=1",
+        ),
+        (
+            grid,
+            vec![("simulator", "closed_form"), ("paths", "kept")],
+            "does not know the setting `paths`",
+        ),
+        (
+            grid,
+            vec![("start", "step")],
+            "does not know the setting `start`",
+        ),
+        (
+            ring,
+            vec![("policy", "establish_release")],
+            "it is for the ports of a light_path_grid",
+        ),
+        (
+            ring,
+            vec![("paths", "kept")],
+            "paths: the circuit simulator cannot run on wdm_ring",
+        ),
+        (star, vec![("simulator", "circuit")], "use fluid"),
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let plan = match fabric.light_path_grid() {
+            Some(_) => planned(CollectiveKind::AllGather, "ring", &fabric).unwrap(),
+            None if fabric.has_light() => crate::verified(CollectiveKind::AllGather, "ring", 4, 1),
+            None => {
+                let collective =
+                    opticoll::collective::Collective::new(CollectiveKind::AllGather, 4);
+                let spec = "ring".parse().unwrap();
+                let schedule = opticoll::algorithm::build(&spec, collective.unwrap(), &fabric);
+                opticoll::plan::Plan::without_light(&fabric, schedule.unwrap(), "ring".into())
+            }
+        };
+        let method = Method::from_settings(settings.iter().copied()).unwrap();
+        let error = simulate::run(&plan, Bytes::new(8), &method)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(expected),
+            "{fabric} with {settings:?}: {error}"
+        );
+    }
+    for (settings, expected) in [
+        (
+            ("paths", "forgotten"),
+            "unknown way with light paths `forgotten`",
+        ),
+        (("policy", "establish"), "unknown policy `establish`"),
+    ] {
+        let error = Method::from_settings([settings]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
