@@ -84,6 +84,12 @@ class Fabric:
     def control_ps(self) -> int | None: ...  # a control message of a grid
     @property
     def slow_switch_ps(self) -> int | None: ...  # to set a grid's switches, once for a task
+    @property
+    def path_ports(self) -> int | None: ...  # ports of a rank for light paths
+    @property
+    def path_times_ps(self) -> tuple[int, int, int] | None: ...  # latency, to set up, to release
+    @property
+    def has_wavelengths(self) -> bool: ...  # whether plans say which wavelength carries what
 
     # What follows is refused for electrical fabrics.
     @property
@@ -277,7 +283,7 @@ class Outcome:
         """
     @property
     def links(self) -> dict[str, NDArray[Any]]:
-        """busy_ps, bytes: arrays (2, ranks), direction x starting rank.
+        """busy_ps, bytes: arrays (2, ranks), direction x starting rank; light paths: port x rank.
 
         On electrical fabrics one entry a link, and utilisation.
         """

@@ -22,6 +22,7 @@ class Settings(TypedDict, total=False):
 
     simulator: str | None
     policy: str | None
+    paths: str | None
     start: str | None
     weights: str | None
     endpoint: str | None

@@ -150,6 +150,14 @@ def users_print_to_stderr() -> AbstractContextManager[object]:
 
 def check_view(made: Plan, view: str | None, size: str | None) -> str:
     """The view of a plan, by its fabric if none is given; refuses one of the other kind."""
+    if made.fabric.path_ports is not None:
+        if view not in (None, "ports"):
+            raise errors.UsageError(
+                f"--view {view}: {made.fabric.family} has ports with light paths; use --view ports"
+            )
+        return "ports"
+    if view == "ports":
+        raise errors.UsageError("--view ports: only a light_path_grid has light paths over time")
     electrical = made.fabric.electrical
     if electrical:
         usual, has = "fabric", "an electrical fabric without light"

@@ -207,7 +207,7 @@ def verify(
         "algorithm": made.algorithm,
         "fabric": made.fabric.spec,
         "ranks": made.fabric.ranks,
-        "wavelengths": None if made.fabric.electrical else made.fabric.wavelengths,
+        "wavelengths": made.fabric.wavelengths if made.fabric.has_wavelengths else None,
         "steps": made.slots,
         "transfers": len(made),
         "verified": not violations,
@@ -339,10 +339,10 @@ def show(
     fabric: FabricOption = None,
     algorithm: AlgorithmOption = None,
     view: Annotated[
-        Literal["ring", "grid", "fabric", "space_time"] | None,
+        Literal["ring", "grid", "fabric", "space_time", "ports"] | None,
         Parameter(
-            help="ring, grid: the light of one slot; fabric: the load of electrical links; "
-            "space_time: everything over time. By the fabric if not given.",
+            help="ring, grid: the light of one slot; fabric: the load of electrical links; ports: "
+            "light paths over time; space_time: everything over time. By the fabric if not given.",
             converter=words.choice,
         ),
     ] = None,
@@ -363,8 +363,8 @@ def show(
     """Show a plan: a slot's lightpaths or messages as text, or a picture with --output."""
     from opticoll.report import layout, text, values
 
-    if view == "space_time" and slot is not None:
-        raise errors.UsageError("--slot: the view space_time shows all slots; leave --slot out")
+    if view in ("space_time", "ports") and slot is not None:
+        raise errors.UsageError(f"--slot: the view {view} shows all slots; leave --slot out")
     if view == "space_time" and output is None:
         raise errors.UsageError("the view space_time is a picture; give --output picture.svg")
     if output is not None:
@@ -391,10 +391,12 @@ def show(
 
 
 def draw_plan(made: Plan, view: str, slot: int | None, size: str | None, output: Path) -> None:
-    """Draw a plan in a view that `check_view` returned; sizes matter on electrical fabrics only."""
+    """Draw a plan in a view that `check_view` returned; sizes matter only where it takes them."""
     from opticoll import plot
 
     match view:
+        case "ports":
+            plot.light_paths(made, output, size=size_of(made, size))
         case "ring":
             plot.ring(made, 0 if slot is None else slot, output)
         case "grid":

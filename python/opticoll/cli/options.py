@@ -122,7 +122,8 @@ else:
         for record in settings:
             helps[record["name"]] = f"{record['summary']}; for {' and '.join(_known(record))}."
         hidden = [record["name"] for record in settings if _known(record) == ["packet"]]
-        hidden.append("link_bin")  # a screen is full; `--per` of `simulate` names it
+        # A screen is full; `--per` of `simulate` names the one, `list settings` the other.
+        hidden += ["link_bin", "paths"]
         return _options(name, helps, hidden)
 
     def _packet_options():

@@ -15,6 +15,7 @@ from opticoll.plot.curves import Curve, Panel, curves
 from opticoll.plot.fabric import fabric
 from opticoll.plot.grid import grid, grid_space_time
 from opticoll.plot.grouped_bars import BarPanel, grouped_bars
+from opticoll.plot.light_paths import light_paths
 from opticoll.plot.link_use import link_use
 from opticoll.plot.messages import messages
 from opticoll.plot.output import PlotError, formats
@@ -45,6 +46,7 @@ __all__ = [
     "grouped_bars",
     "iteration_timeline",
     "latencies",
+    "light_paths",
     "link_use",
     "losses",
     "messages",

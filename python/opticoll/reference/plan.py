@@ -75,6 +75,8 @@ class Fabric:
     electrical: bool = False
     grid: Grid | None = None
     """A grid of tunable circuits, no ring: its rules are in `opticoll.reference.grid`."""
+    path_ports: int | None = None
+    """Ports of a rank on a grid of light paths, which is no ring: each holds one path at a time."""
     ports: int | None = None
     """Lightpaths that a rank may send, and receive, at once; None: no limit of its own."""
     converters: bool = False
@@ -122,8 +124,8 @@ class Lightpath:
     source: int
     destination: int
     way: str  # cw: towards higher ranks; ccw: towards lower; on a grid row or column; or nothing
-    fibre: int
-    wavelength: int | None
+    fibre: int  # on a grid of light paths the port of the source
+    wavelength: int | None  # on a grid of light paths the port of the destination
     relays: tuple[tuple[int, str, int, int], ...] = ()
     """On a grid: ranks that receive and send on, each with plane, wavelength and slot."""
 

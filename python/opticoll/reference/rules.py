@@ -33,7 +33,7 @@ def verify(plan: Plan) -> list[Problem]:
     sound = {index: path for index, path in named.items() if not malformed(plan, path)}
     dark = plan.fabric.electrical
     grid = plan.fabric.grid
-    ring = not dark and grid is None
+    ring = not dark and grid is None and plan.fabric.path_ports is None
     bright = {i: path for i, path in sound.items() if not unlit(plan, path)}
     lit = bright if ring else {}
     problems = []
@@ -48,6 +48,7 @@ def verify(plan: Plan) -> list[Problem]:
         ways = {index: path.hops() for index, path in bright.items()}
         steps = {index: plan.slots_of(path.slot) for index, path in bright.items()}
         problems += [Problem(*problem) for problem in grid_problems(grid, steps, ways)]
+    problems += crossed_ports(plan, sound)
     trees = light_trees(plan, lit)
     for index, path in lit.items():
         for kind, sentence in out_of_order(plan, path):
@@ -81,7 +82,7 @@ def malformed(plan: Plan, path: Lightpath) -> list[tuple[str, str]]:
 def unlit(plan: Plan, path: Lightpath) -> list[tuple[str, str]]:
     """What leaves a lightpath out of the rules for light."""
     found: list[tuple[str, str]] = []
-    if plan.fabric.electrical:
+    if plan.fabric.electrical or plan.fabric.path_ports is not None:
         return found
     if path.fibre >= plan.fabric.fibres:
         found.append(("fibre_range", f"is on fibre {path.fibre}, which does not exist"))
@@ -205,6 +206,28 @@ def crowded_ports(plan: Plan, sound: Lightpaths, riding: set[int]) -> Iterator[P
                 f"slot {slot}: rank {rank} {verb} {count} lightpaths, but has "
                 f"{plan.fabric.ports} ports",
             )
+
+
+def crossed_ports(plan: Plan, sound: Lightpaths) -> Iterator[Problem]:
+    """On a grid of light paths every rank has so many ports, and in a slot each has one path.
+
+    So a rank holds paths to no more than that many others at once. A path serves both ways.
+    """
+    if plan.fabric.path_ports is None:
+        return
+    others: dict[tuple[int, int, int], set[tuple[int, int]]] = defaultdict(set)
+    for path in sound.values():
+        source = path.source, path.fibre
+        destination = path.destination, path.wavelength or 0
+        others[path.slot, *source].add(destination)
+        others[path.slot, *destination].add(source)
+    for (slot, rank, port), ends in sorted(others.items()):
+        place = f"slot {slot}: port {port} of rank {rank}"
+        if port >= plan.fabric.path_ports:
+            yield Problem("ports", f"{place} does not exist: there are {plan.fabric.path_ports}")
+        if len(ends) > 1:
+            led = ", ".join(f"port {other} of rank {peer}" for peer, other in sorted(ends))
+            yield Problem("ports", f"{place} has paths to {led} at once")
 
 
 def deliveries(plan: Plan, sound: Lightpaths) -> Iterator[list[tuple[int, Lightpath, int]]]:

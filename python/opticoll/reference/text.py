@@ -124,6 +124,10 @@ def read_fabric(spec: str, ranks: int) -> Fabric:
     if family == "wss_grid":
         grid = read_grid(dict(option.split("=") for option in options.split(",")))
         return Fabric(len(grid.nodes), grid.wavelengths, fibres=2, grid=grid)
+    if family == "light_path_grid":
+        values = dict(option.split("=") for option in options.split(","))
+        count, of_rank = whole(values["ranks"]), whole(values.get("ports", "1"))
+        return Fabric(count, wavelengths=0, fibres=0, path_ports=of_rank)
     expect(family == "wdm_ring", "the reference knows no such fabric; spell it in full")
     values = dict(option.split("=") for option in options.split(","))
     ports = values.get("ports", "all")
@@ -183,15 +187,18 @@ def read_lightpaths(plan: Plan, slot: int, action: str, words: list[str]) -> Ite
     relays: tuple[tuple[int, str, int, int], ...] = ()
     if plan.fabric.grid is not None:
         ends, relays, light, repetitions = read_way(ends, others)
+    elif plan.fabric.path_ports is not None:
+        light, repetitions = ["", others[0]], others[1:]
     else:
         light, repetitions = ([], others) if plan.fabric.electrical else (others[:2], others[2:])
     way, channel = light if light else ("", "0.0")
+    directed = not plan.fabric.electrical and plan.fabric.path_ports is None
     chunk, plus, count = chunks.partition("+")
     source, _, destination = ends.partition(">")
     fibre, _, wavelength = channel.partition(".")
     ways = ("row", "column") if plan.fabric.grid else ("cw", "ccw")
-    expect(plan.fabric.electrical or way in ways, f"expected {ways[0]} or {ways[1]}")
-    shifts = SHIFTS[:4] if plan.fabric.electrical else SHIFTS
+    expect(not directed or way in ways, f"expected {ways[0]} or {ways[1]}")
+    shifts = SHIFTS if directed else SHIFTS[:4]
     expect(not (relays and repetitions), "what is relayed is not repeated")
     lightpath = Lightpath(
         slot=slot,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opticoll.report.layout import align, human_time, labelled, plural
 from opticoll.report.link_use import link_use_rows
+from opticoll.report.values import ways_out
 
 if TYPE_CHECKING:
     from opticoll._core import Outcome, Packets, Plan
@@ -72,10 +73,12 @@ def outcome_table(plan: Plan, outcome: Outcome, per: str) -> str:
         busy, sent = outcome.links["busy_ps"], outcome.links["bytes"]
         rows = [
             [f"{rank}", name, human_time(int(busy[way, rank])), str(sent[way, rank])]
-            for way, name in enumerate(("cw", "ccw"))
+            for way, name in enumerate(ways_out(plan.fabric))
             for rank in range(busy.shape[1])
         ]
-        heading = ["from rank", "direction", "wavelengths busy", "bytes"]
+        what = "direction" if plan.fabric.ring else "by"
+        busy_what = "wavelengths busy" if plan.fabric.has_wavelengths else "busy"
+        heading = ["from rank", what, busy_what, "bytes"]
     else:
         columns = outcome.ranks
         rows = [
@@ -103,6 +106,8 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
         ["utilisation", f"{outcome.utilisation:.1%} of link-wavelength-slots carry light"],
         ["critical path", plural(len(path), "transfer")],
     ]
+    if plan.fabric.path_times_ps is not None:
+        facts = [*_path_facts(plan, outcome), facts[2]]
     if outcome.start is not None:
         facts = [*_flow_facts(plan, outcome), facts[2]]
     if outcome.packets is not None:
@@ -128,6 +133,15 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
         if len(path) > MOST_PATH:
             lines.append(f"  (the first and the last of {len(path)}; all of them with --json)")
     return "\n".join(lines)
+
+
+def _path_facts(plan: Plan, outcome: Outcome) -> list[list[str]]:
+    """What setting light paths up and releasing them costs."""
+    spent = human_time(int(outcome.slots["reconfiguration_ps"].sum()))
+    return [
+        ["light paths", f"set up {plural(outcome.reconfigurations, 'time')}; {spent} with release"],
+        ["utilisation", f"{outcome.utilisation:.1%} of the time ports send"],
+    ]
 
 
 def _tuned_facts(outcome: Outcome, tuned: dict[str, Any]) -> list[list[str]]:

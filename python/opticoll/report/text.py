@@ -79,6 +79,15 @@ def describe_fabric(fabric: Fabric) -> list[str]:
             f"{format_time(fabric.reconfiguration_ps)} to tune",
             fabric.spec,
         ]
+    if fabric.path_ports is not None and fabric.path_times_ps is not None:
+        latency, establish, release = (format_time(time) for time in fabric.path_times_ps)
+        return [
+            f"{record['summary'][0].lower()}{record['summary'][1:]}",
+            f"{plural(fabric.ranks, 'rank')}, {plural(fabric.path_ports, 'port')} each, "
+            f"{format_rate(fabric.rate_bits_per_second)} per path, latency {latency}, "
+            f"{establish} to set up, {release} to release",
+            fabric.spec,
+        ]
     return [
         f"{record['summary'][0].lower()}{record['summary'][1:]}",
         f"{plural(fabric.ranks, 'rank')}, {plural(fabric.fibres, 'fibre')} per direction, "
@@ -135,7 +144,7 @@ def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
     chosen = "" if row["chosen"] == row["algorithm"] else f" (chosen by {row['algorithm']})"
     assumed = {"steps": row["bound_assumption"], "time": row["bound_time_assumption"]}
     bounds = [f"{what}: {words}" for what, words in assumed.items() if words is not None]
-    electrical = row["wavelengths"] is None
+    electrical, lit = plan.fabric.electrical, plan.fabric.has_wavelengths
     light = [
         ["wavelengths", f"{row['wavelengths_used']} used of {row['wavelengths']}"],
         ["configurations", f"{row['configurations']} different circuit settings"],
@@ -148,7 +157,7 @@ def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
         ["size", describe_size(row["size_bytes"], row["size_convention"])],
         ["steps", f"{row['steps']} {slots}{pieces}{paper}"],
         ["transfers", str(row["transfers"])],
-        *([] if electrical else light),
+        *(light if lit else []),
         ["time", f"{human_time(row['time_ps'])}{_under(row)}"],
         *([] if row["bottleneck"] is None else [["bottleneck", row["bottleneck"]]]),
         *labelled("bounds hold for", [line for bound in bounds for line in wrapped([bound], 0)]),
@@ -267,7 +276,7 @@ def plan_head(plan: Plan) -> str:
         ["slots", f"{plan.slots}, by steps of the schedule: {slots}{more}"],
         ["transfers", str(len(plan))],
     ]
-    if not plan.fabric.electrical:
+    if plan.fabric.has_wavelengths:
         used = f"{plan.wavelengths_used} used of {plan.fabric.wavelengths}"
         facts.append(["wavelengths", used])
     return align(facts)
@@ -312,6 +321,9 @@ def lightpath_lines(plan: Plan, slot: int) -> str:
             ]
             for index in range(min(here, MOST_LIGHTPATHS))
         ]
+    if plan.fabric.path_ports is not None:
+        for index, row in enumerate(rows):
+            row.append(f"port {columns['fibre'][index]} > port {columns['wavelength'][index]}")
     what = "transfer" if plan.fabric.electrical else "lightpath"
     lines = [f"slot {slot}: {plural(here, what)}"]
     if rows:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from opticoll.report.link_use import link_use_rows
 
 if TYPE_CHECKING:
-    from opticoll._core import Distribution, Outcome, Packets, Plan
+    from opticoll._core import Distribution, Fabric, Outcome, Packets, Plan
     from opticoll.study.comparison import Row
 
-__all__ = ["LightpathRow", "SlotRow", "outcome_values", "slot_values"]
+__all__ = ["LightpathRow", "SlotRow", "outcome_values", "slot_values", "ways_out"]
 
 DIRECTIONS = ("cw", "ccw")
 PLANES = ("row", "column")
@@ -25,7 +25,10 @@ ACTIONS = ("copy", "reduce")
 
 
 class LightpathRow(TypedDict):
-    """A lightpath: `chunks` holds the first chunk and how many there are."""
+    """A lightpath: `chunks` holds the first chunk and how many there are.
+
+    `ports` are those of source and destination, on a grid of light paths.
+    """
 
     transfer: int
     action: str
@@ -35,6 +38,7 @@ class LightpathRow(TypedDict):
     direction: str | None
     fibre: int | None
     wavelength: int | None
+    ports: list[int] | None
 
 
 class SlotRow(TypedDict):
@@ -52,10 +56,17 @@ class SlotRow(TypedDict):
     lightpaths: list[LightpathRow]
 
 
+def ways_out(fabric: Fabric) -> tuple[str, ...]:
+    """The ways to leave a rank, as the rows of an outcome's links are called."""
+    if fabric.path_ports is not None:
+        return tuple(f"port {port}" for port in range(fabric.path_ports))
+    return DIRECTIONS if fabric.ring else PLANES
+
+
 def slot_values(plan: Plan, slot: int) -> SlotRow:
     """The head of a plan and the lightpaths of a slot, in the order of the schedule."""
     columns = plan.slot_columns(slot)
-    lit = not plan.fabric.electrical
+    lit, light_paths = plan.fabric.has_wavelengths, plan.fabric.path_ports is not None
     return SlotRow(
         collective=plan.collective.kind,
         algorithm=plan.algorithm,
@@ -76,6 +87,9 @@ def slot_values(plan: Plan, slot: int) -> SlotRow:
                 direction=DIRECTIONS[columns["direction"][index]] if plan.fabric.ring else None,
                 fibre=int(columns["fibre"][index]) if lit else None,
                 wavelength=int(columns["wavelength"][index]) if lit else None,
+                ports=[int(columns["fibre"][index]), int(columns["wavelength"][index])]
+                if light_paths
+                else None,
             )
             for index, transfer in enumerate(columns["transfer"])
         ],
@@ -124,7 +138,7 @@ def outcome_values(plan: Plan, row: Row, outcome: Outcome, per: str | None) -> d
         ]
     elif per == "link":
         columns = outcome.links
-        ways = DIRECTIONS if plan.fabric.ring else PLANES
+        ways = ways_out(plan.fabric)
         values["per_link"] = [
             {
                 "rank": rank,

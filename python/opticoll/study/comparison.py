@@ -168,7 +168,7 @@ def measure(
         plan.collective.kind, plan.fabric.spec, size_bytes, outcome.policy, plan.collective.root
     ) or (None, None, None)
     fabric = plan.fabric
-    lit = not fabric.electrical
+    lit = fabric.has_wavelengths
     link = outcome.bottleneck
     return Row(
         collective=plan.collective.kind,

@@ -1,5 +1,5 @@
-//! Plans for fabrics where a time is found by simulation alone: electrical ones and grids of tunable
-//! circuits. Those of the named algorithms, and `auto`, the fastest of them.
+//! Plans for fabrics where a time is found by simulation alone: electrical ones, grids of tunable
+//! circuits and of light paths. Those of the named algorithms, and `auto`, the fastest of them.
 //!
 //! What flows over shared links take depends on everything that flows beside them, and a circuit waits for
 //! its receiver, so that `auto` estimates nothing: it simulates every algorithm of the collective that runs
@@ -121,10 +121,10 @@ fn reasons(candidates: &[Candidate], fabric: &Fabric, method: &Method) -> Vec<St
     let Some((best, others)) = candidates.split_first() else {
         return Vec::new();
     };
-    let (steps, rule) = match (fabric.wss_grid(), method.simulator) {
-        (Some(_), _) => ("slots", String::new()),
-        (None, Some("packet")) => ("steps", " packet by packet".into()),
-        (None, _) => {
+    let (steps, rule) = match (fabric.has_light(), method.simulator) {
+        (true, _) => ("slots", String::new()),
+        (false, Some("packet")) => ("steps", " packet by packet".into()),
+        (false, _) => {
             let start = method.start.unwrap_or_default();
             ("steps", format!(" under {}", start.name()))
         }

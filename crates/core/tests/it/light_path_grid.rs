@@ -21,7 +21,7 @@ fn planned(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Result<Pla
 }
 
 /// A plan that is proved, and that its text says again.
-fn proved(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Plan {
+pub(crate) fn proved(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Plan {
     let fabric = Fabric::parse(fabric).unwrap();
     let case = format!("{kind} by {algorithm} on {fabric}");
     let plan = planned(kind, algorithm, &fabric).unwrap_or_else(|error| panic!("{case}: {error}"));

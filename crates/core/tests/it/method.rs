@@ -104,8 +104,14 @@ fn every_setting_is_known_to_recorded_simulators_only() {
         "ring",
         "wss_grid:rows=2,columns=2",
     );
+    let light_paths = crate::light_path_grid::proved(
+        CollectiveKind::AllGather,
+        "ring",
+        "light_path_grid:ranks=4,ports=2",
+    );
     let value = |name| match name {
         "policy" => "free",
+        "paths" => "kept",
         "start" => "step",
         "weights" => "inverse_latency",
         "endpoint" => "loggp:overhead=1us",
@@ -128,9 +134,10 @@ fn every_setting_is_known_to_recorded_simulators_only() {
     };
     for setting in SETTINGS.iter() {
         for simulator in SIMULATORS {
-            let plan = match simulator.name {
-                "circuit" | "closed_form" => &lit,
-                "control" => &tunable,
+            let plan = match (setting.name, simulator.name) {
+                ("paths", "circuit") => &light_paths,
+                (_, "circuit" | "closed_form") => &lit,
+                (_, "control") => &tunable,
                 _ => &electrical,
             };
             let value = match (setting.name, simulator.name) {

@@ -1,0 +1,143 @@
+"""Which ports hold which light paths over time, on a grid of light paths."""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opticoll._core import format_size
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, check_path, save
+
+if TYPE_CHECKING:
+    from opticoll._core import Plan
+
+_MOST_ROWS = 96
+_PALE = "0.78"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Slots whose paths are up together; times in picoseconds."""
+
+    first: int
+    last: int
+    peers: dict[tuple[int, int], int]
+    """By rank and port, the rank at the other end."""
+
+
+def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> None:
+    """Draw a row for each port: pale while it holds a path, full while data moves over it.
+
+    Colours are the ranks at the other end, grey the time in which paths are set up and released.
+    The times are those of the policy `establish_release`.
+
+    Raises PlotError for another fabric, nothing to draw, or more ports than lines on paper.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    target = check_path(path)
+    fabric = plan.fabric
+    ports, times = fabric.path_ports, fabric.path_times_ps
+    if ports is None or times is None:
+        raise PlotError(f"{fabric.family} has no light paths that are set up and released")
+    rows = fabric.ranks * ports
+    if rows > _MOST_ROWS:
+        raise PlotError(f"{rows} ports are too many to draw: {_MOST_ROWS} at most")
+    if not len(plan):
+        raise PlotError("there is nothing to draw: nothing is sent")
+    outcome = plan.simulate(size)
+    scale, unit = style.time_unit(outcome.time_ps / 1e12)
+    scale *= 1e12
+    colours = style.wavelength_colours(fabric.ranks)
+    with style.applied():
+        figure = Figure(figsize=(9.6, max(3.6, 0.16 * rows + 1.9)), layout="constrained")
+        axes = figure.subplots()
+        for group in groups(plan):
+            _draw(axes, plan, group, outcome.slots, (ports, *times[1:], scale), colours)
+        axes.set_ylim(rows - 0.5, -0.5)
+        for rank in range(1, fabric.ranks):
+            axes.axhline(rank * ports - 0.5, color=style.INK, linewidth=0.4)
+        places = [rank * ports + (ports - 1) / 2 for rank in range(fabric.ranks)]
+        axes.set_yticks(places, [f"rank {rank}" for rank in range(fabric.ranks)])
+        axes.tick_params("y", length=0, labelsize=8)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlim(0, 1.005 * outcome.time_ps / scale)
+        axes.set_xlabel(f"Time ({unit})")
+        axes.set_title(
+            f"{plan.algorithm}: {plan.collective.kind} of {format_size(size)}, "
+            f"{ports} {'port' if ports == 1 else 'ports'} a rank "
+            "(pale: a path is up; full: data on it)"
+        )
+        handles = [
+            Patch(color=colours(rank), label=f"to rank {rank}") for rank in range(fabric.ranks)
+        ]
+        handles.append(Patch(color=_PALE, label="set up, release"))
+        figure.legend(
+            handles=handles if len(handles) <= 33 else handles[-1:],
+            loc="outside lower center",
+            ncols=min(6, len(handles)),
+        )
+        save(figure, target)
+
+
+def groups(plan: "Plan") -> list[Group]:
+    """As long runs of slots as no port changes its path."""
+    found: list[Group] = []
+    for slot in range(plan.slots):
+        columns = plan.slot_columns(slot)
+        peers: dict[tuple[int, int], int] = {}
+        for source, port, destination, other in zip(
+            columns["source"].tolist(),
+            columns["fibre"].tolist(),
+            columns["destination"].tolist(),
+            columns["wavelength"].tolist(),
+            strict=True,
+        ):
+            peers |= {(source, port): destination, (destination, other): source}
+        if not peers:
+            continue
+        held = found[-1].peers if found else {}
+        if found and all(held.get(port, peer) == peer for port, peer in peers.items()):
+            found[-1] = Group(found[-1].first, slot, held | peers)
+        else:
+            found.append(Group(slot, slot, peers))
+    return found
+
+
+def _draw(
+    axes: Any,
+    plan: "Plan",
+    group: Group,
+    slots: dict[str, Any],
+    constants: tuple[int, int, int, float],
+    colours: Any,
+) -> None:
+    """Draw a group; the constants are ports of a rank, set-up, release, picoseconds of a unit."""
+    ports, establish, release, scale = constants
+    start, end = int(slots["start_ps"][group.first]), int(slots["end_ps"][group.last])
+    up, down = start + establish, end - release
+    for (rank, port), peer in group.peers.items():
+        row = rank * ports + port
+        for begin, finish in ((start, up), (down, end)):
+            width = (finish - begin) / scale
+            axes.barh(row, width, 0.8, begin / scale, color=_PALE, edgecolor="white", linewidth=0.6)
+        width = (down - up) / scale
+        axes.barh(row, width, 0.8, up / scale, color=colours(peer), alpha=0.3, linewidth=0)
+    for slot in range(group.first, group.last + 1):
+        columns = plan.slot_columns(slot)
+        begin = up if slot == group.first else int(slots["start_ps"][slot])
+        finish = down if slot == group.last else int(slots["end_ps"][slot])
+        busy = {
+            **dict(zip(_ends(columns, "source", "fibre"), columns["destination"], strict=True)),
+            **dict(
+                zip(_ends(columns, "destination", "wavelength"), columns["source"], strict=True)
+            ),
+        }
+        for (rank, port), peer in busy.items():
+            width = (finish - begin) / scale
+            axes.barh(rank * ports + port, width, 0.8, begin / scale, color=colours(int(peer)))
+
+
+def _ends(columns: dict[str, Any], rank: str, port: str) -> list[tuple[int, int]]:
+    return list(zip(columns[rank].tolist(), columns[port].tolist(), strict=True))

@@ -1,0 +1,207 @@
+"""Grids of light paths on the command line, in Python and in the reference verifier, by theory."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opticoll
+from conftest import Run, core_kinds
+from opticoll.plot.light_paths import groups
+from opticoll.reference import NotAPlan, read, verify
+
+EIGHT = "light_path_grid:ranks=8,ports=2"
+# The paper's 100 us, 1 Gb/s and 10 ms, in picoseconds.
+LATENCY, BYTE, SET_UP = 100_000_000, 8_000, 10_000_000_000
+
+PLANS = [
+    ("all_gather", "ranks=5,ports=1", "ring"),
+    ("all_gather", "ranks=8,ports=3", "recursive_doubling"),
+    ("all_reduce", "ranks=6,ports=2", "recursive_doubling"),
+    ("broadcast", "ranks=7,ports=2", "linear"),
+    ("broadcast", "ranks=8,ports=1", "binomial"),
+    ("all_to_all", "ranks=4,ports=2", "direct"),
+    ("barrier", "ranks=8,ports=2", "recursive_doubling"),
+]
+
+
+def answer(run: Run, *arguments: str) -> Any:
+    finished = run(*arguments, "--json")
+    assert finished.code == 0, finished.err
+    return json.loads(finished.out)
+
+
+@pytest.mark.parametrize("ports", [1, 2, 3, 4])
+def test_times_on_the_command_line_are_those_of_the_paper(run: Run, ports: int) -> None:
+    fabric = f"light_path_grid:ranks=64,ports={ports}"
+    arguments = ("--fabric", fabric, "--size", "1000B", "--algorithm")
+    message = LATENCY + 1000 * BYTE
+    tree = answer(run, "simulate", "broadcast", *arguments, "binomial")
+    assert tree["time_ps"] == 6 * message + -(-6 // ports) * SET_UP
+    assert tree["reconfigurations"] == -(-6 // ports)
+    line = answer(run, "simulate", "broadcast", *arguments, "linear")
+    assert line["time_ps"] == 63 * message + -(-63 // ports) * SET_UP
+    ring = answer(run, "simulate", "all_gather", *arguments, "ring")
+    assert ring["time_ps"] == (63 * message + SET_UP if ports > 1 else 126 * (message + SET_UP))
+    assert (ring["simulator"], ring["policy"]) == ("circuit", "establish_release")
+    assert ring["wavelengths"] is None
+    for collective, algorithm, found in (
+        ("broadcast", "linear", line),
+        ("all_gather", "ring", ring),
+    ):
+        formula = ("--simulator", "closed_form")
+        closed = answer(run, "simulate", collective, *arguments, algorithm, *formula)
+        assert closed["time_ps"] == found["time_ps"]
+
+
+def test_settings_say_when_paths_go(run: Run) -> None:
+    arguments = ("simulate", "all_gather", "--fabric", EIGHT, "--size", "1000B")
+    ring = (*arguments, "--algorithm", "ring")
+    sending = 7 * (LATENCY + 1000 * BYTE)
+    for settings, waiting in (
+        ((), SET_UP),
+        (("--paths", "kept"), SET_UP // 2),
+        (("--paths", "warm"), 0),
+        (("--policy", "free"), 0),
+        (("--policy", "every_step"), 7 * SET_UP),
+    ):
+        assert answer(run, *ring, *settings)["time_ps"] == sending + waiting, settings
+
+
+@pytest.mark.parametrize("per", ["step", "link", "rank"])
+def test_tables_have_a_row_for_each(run: Run, per: str) -> None:
+    arguments = ("simulate", "all_gather", "--fabric", EIGHT, "--algorithm", "ring", "--per", per)
+    rows = answer(run, *arguments)[f"per_{per}"]
+    assert len(rows) == {"step": 7, "link": 16, "rank": 8}[per]
+    printed = run(*arguments)
+    assert printed.code == 0
+    if per == "link":
+        assert "port 1" in printed.out
+        # Each rank sends to the next by one port only.
+        assert sum(row["bytes"] == 7 * 4 * 2**20 for row in rows) == 8
+
+
+def test_every_command_knows_the_fabric(run: Run, tmp_path: Path) -> None:
+    fabric = ("--fabric", EIGHT, "--size", "1KB")
+    rows = answer(run, "compare", "all_gather", *fabric)
+    assert all(row["verified"] for row in rows)
+    times = {row["algorithm"]: row["time_ps"] for row in rows}
+    # `auto` is the fastest of them.
+    planned = answer(run, "plan", "all_gather", *fabric, "--algorithm", "auto")
+    assert planned["time_ps"] == min(times.values())
+    file = tmp_path / "ring.plan"
+    made = run("plan", "all_gather", *fabric, "--algorithm", "ring", "--output", file)
+    assert made.code == 0
+    assert "8 ranks, 2 ports each" in made.out
+    assert answer(run, "verify", str(file))["verified"]
+    shown = answer(run, "show", str(file), "--slot", "6")
+    assert {tuple(path["ports"]) for path in shown["lightpaths"]} == {(0, 0), (1, 1), (1, 0)}
+    text = run("show", str(file))
+    assert "port 0 > port 0" in text.out
+    file.write_text(file.read_text().replace(" 1.1", " 0.1"))
+    broken = run("verify", str(file))
+    assert broken.code == 1
+    assert "for two paths" in broken.out
+
+
+def test_the_picture_shows_every_group_of_slots(run: Run, tmp_path: Path) -> None:
+    plan = opticoll.plan("all_gather", EIGHT, "recursive_doubling", size=1000)
+    found = groups(plan)
+    assert [(group.first, group.last) for group in found] == [(0, 1), (2, 2)]
+    # Rank 5 has its partners at distance 1 and 2, then the one at distance 4.
+    assert {peer for (rank, _), peer in found[0].peers.items() if rank == 5} == {4, 7}
+    assert [peer for (rank, _), peer in found[1].peers.items() if rank == 5] == [1]
+    picture = tmp_path / "ports.svg"
+    arguments = ("show", "all_gather", "--fabric", EIGHT, "--algorithm", "recursive_doubling")
+    drawn = run(*arguments, "--size", "100KB", "--output", picture)
+    assert drawn.code == 0, drawn.err
+    assert "set up, release" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["simulate", "--simulator", "fluid"], "use circuit or closed_form"),
+        (["simulate", "--policy", "per_port"], "establish_release"),
+        (["simulate", "--policy", "free", "--paths", "kept"], "leave the setting paths out"),
+        (["simulate", "--paths", "dropped"], "released"),
+        (["show", "--view", "ring"], "--view ports"),
+        (["show", "--view", "ports", "--slot", "1"], "leave --slot out"),
+        (["plan", "--wavelength", "first_fit"], "leave the assignment"),
+        (["plan", "--algorithm", "optree"], "needs a wdm_ring"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_a_hint(
+    run: Run, arguments: list[str], hint: str
+) -> None:
+    command, *options = arguments
+    if "--algorithm" not in options:
+        options += ["--algorithm", "ring"]
+    refused = run(command, "all_gather", "--fabric", EIGHT, *options)
+    assert refused.code == 2
+    assert hint in refused.err
+
+
+def reference_kinds(text: str) -> set[str]:
+    return {problem.kind for problem in verify(read(text))}
+
+
+def written(collective: str, options: str, algorithm: str) -> str:
+    plan = opticoll.plan(collective, f"light_path_grid:{options}", algorithm, size=1000)
+    return plan.to_text()
+
+
+@pytest.mark.parametrize(("collective", "options", "algorithm"), PLANS)
+def test_both_verifiers_prove_what_the_planner_makes(
+    collective: str, options: str, algorithm: str
+) -> None:
+    text = written(collective, options, algorithm)
+    assert core_kinds(text) == set()
+    assert reference_kinds(text) == set()
+
+
+def mutated(text: str, generator: random.Random) -> str:
+    """A digit of one transfer changed, or the number of ports."""
+    lines = text.splitlines()
+    places = [
+        number for number, line in enumerate(lines) if line.startswith(("copy", "reduce", "fabric"))
+    ]
+    number = generator.choice(places)
+    line = lines[number]
+    if line.startswith("fabric"):
+        before, _, rest = line.partition("ports=")
+        lines[number] = f"{before}ports={generator.randrange(1, 4)},{rest.partition(',')[2]}"
+    else:
+        digits = [place for place, letter in enumerate(line) if letter.isdigit()]
+        place = generator.choice(digits)
+        lines[number] = f"{line[:place]}{generator.randrange(4)}{line[place + 1 :]}"
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(("collective", "options", "algorithm"), PLANS)
+def test_both_verifiers_find_the_same_in_mutants(
+    collective: str, options: str, algorithm: str
+) -> None:
+    text = written(collective, options, algorithm)
+    generator = random.Random(7)
+    compared = violated = 0
+    kinds = set()
+    for _ in range(150):
+        mutant = mutated(text, generator)
+        try:
+            expected = reference_kinds(mutant)
+        except NotAPlan:
+            with pytest.raises(opticoll.OpticollError):
+                opticoll.Plan.from_text(mutant)
+            continue
+        assert core_kinds(mutant) == expected, mutant
+        compared += 1
+        violated += bool(expected)
+        kinds |= expected
+    assert compared > 50
+    assert violated > 20
+    assert "ports" in kinds
