@@ -20,7 +20,7 @@ use super::expand::{Algorithms, Ground, SetUp, expand_on};
 use super::program::Program;
 use super::replay::{Replayed, Settings, replay_over};
 use super::trace::Trace;
-use crate::fabric::{Fabric, FabricError};
+use crate::fabric::{Fabric, FabricError, light_path_grid};
 use crate::simulate::{Method, SimulationError};
 use crate::spec::Spec;
 use crate::spelling::same_name;
@@ -97,7 +97,7 @@ impl Network {
             spec.only(&["latency", "rate"])?;
             return Ok(Network::Hockney {
                 latency: time(&spec, "latency", Time::ZERO)?,
-                rate: rate(&spec, "hockney", None)?,
+                rate: rate(&spec, "hockney")?,
             });
         }
         if named("loggp") {
@@ -105,25 +105,28 @@ impl Network {
             return Ok(Network::LogGp {
                 latency: time(&spec, "latency", Time::ZERO)?,
                 gap: time(&spec, "gap", Time::ZERO)?,
-                rate: rate(&spec, "loggp", None)?,
+                rate: rate(&spec, "loggp")?,
             });
         }
-        if named("light_path_grid") {
-            spec.only(&["ranks", "ports", "latency", "rate", "establish", "release"])?;
-            let establish = time(&spec, "establish", Time::from_ps(5_000_000_000))?;
-            let set_up = SetUp {
-                establish,
-                release: time(&spec, "release", establish)?,
-                ports: spec.count("ports", 1, 1 << 8)?.unwrap_or(1),
-            };
-            return Ok(Network::LightPaths {
-                ranks: spec.count("ranks", 1, 1 << 20)?,
-                latency: time(&spec, "latency", Time::from_ps(100_000_000))?,
-                rate: rate(&spec, "light_path_grid", Some("1Gb/s"))?,
-                set_up,
-            });
-        }
-        Fabric::parse(text).map(|fabric| Network::Fabric(Box::new(fabric)))
+        // Over light paths a program brings its own ranks.
+        let any_ranks = named(light_path_grid::RECORD.name) && spec.option("ranks").is_none();
+        let complete = match any_ranks {
+            true => spec.clone().with("ranks", 1).to_string(),
+            false => text.into(),
+        };
+        Ok(match Fabric::parse(&complete)? {
+            Fabric::LightPathGrid(grid) => Network::LightPaths {
+                ranks: (!any_ranks).then_some(grid.ranks),
+                latency: grid.latency,
+                rate: grid.rate,
+                set_up: SetUp {
+                    establish: grid.establish,
+                    release: grid.release,
+                    ports: grid.ports,
+                },
+            },
+            fabric => Network::Fabric(Box::new(fabric)),
+        })
     }
 
     /// The fabric, if it is one.
@@ -176,15 +179,12 @@ fn time(spec: &Spec, key: &str, default: Time) -> Result<Time, FabricError> {
     }
 }
 
-fn rate(spec: &Spec, family: &'static str, default: Option<&str>) -> Result<Rate, FabricError> {
-    let text = spec
-        .option("rate")
-        .or(default)
-        .ok_or(FabricError::Missing {
-            family,
-            key: "rate",
-            example: "rate=10Gb/s",
-        })?;
+fn rate(spec: &Spec, family: &'static str) -> Result<Rate, FabricError> {
+    let text = spec.option("rate").ok_or(FabricError::Missing {
+        family,
+        key: "rate",
+        example: "rate=10Gb/s",
+    })?;
     Ok(text.parse().map_err(|error| spec.refuse("rate", error))?)
 }
 
