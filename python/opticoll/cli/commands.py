@@ -413,7 +413,7 @@ def draw_plan(made: Plan, view: str, slot: int | None, size: str | None, output:
 
 @app.command
 def reproduce(
-    name: Annotated[str, Parameter(help="The paper: dragonfly, oddl, optree or wrht.")],
+    name: Annotated[str, Parameter(help="The paper: dragonfly, obs_grid, oddl, optree or wrht.")],
     /,
     *,
     output: Annotated[
@@ -425,7 +425,11 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, Parameter(negative=(), help="Leave out the largest cases.")] = False,
     long: Annotated[
-        bool, Parameter(negative=(), help="Add cases that take many minutes: wrht on 4096 ranks.")
+        bool,
+        Parameter(
+            negative=(),
+            help="Add cases that take minutes: wrht on 4096 ranks; obs_grid, 4e8 bursts.",
+        ),
     ] = False,
     jobs: Annotated[
         int | None,

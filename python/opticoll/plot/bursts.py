@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Loss(NamedTuple):
-    """A measured loss and its interval of 95 %, as shares."""
+    """A measured loss and its interval of 95 %, as shares; of another axis x is no intensity."""
 
     intensity: float
     loss: float
@@ -21,11 +21,16 @@ class Loss(NamedTuple):
 
 
 def losses(
-    series: Mapping[str, Sequence[Loss]], path: str | os.PathLike[str], title: str = ""
+    series: Mapping[str, Sequence[Loss]],
+    path: str | os.PathLike[str],
+    title: str = "",
+    *,
+    x_label: str = "intensity (Erlang from each computer)",
+    mark: float | None = None,
 ) -> None:
     """Draw loss over intensity; where nothing was lost, an arrow hangs from the upper bound.
 
-    Raises PlotError for nothing to draw.
+    A line crosses at `mark`, if given. Raises PlotError for nothing to draw.
     """
     from matplotlib.figure import Figure
     from matplotlib.transforms import offset_copy
@@ -67,11 +72,16 @@ def losses(
                         *place, color=look["color"], marker="_", markersize=6, transform=aside
                     )
                     axes.update_datalim([place, below])
+        if mark is not None:
+            axes.axhline(mark, color=style.GREY, linewidth=1, linestyle="--")
+            axes.update_datalim([(axes.dataLim.x0, mark / 3)])
+        none = any(point.loss == 0 for points in series.values() for point in points)
+        if none:
+            axes.margins(x=0.09)  # arrows stand beside their place
         style.logarithmic(axes)
         axes.autoscale_view()
-        none = any(point.loss == 0 for points in series.values() for point in points)
         note = "\narrows: nothing lost, at most so much (95 %)" if none else ""
-        axes.set_xlabel(f"intensity (Erlang from each computer){note}")
+        axes.set_xlabel(f"{x_label}{note}")
         axes.set_ylabel("share of bursts lost")
         figure.legend(loc="outside lower center", ncols=min(2, len(series)))
         if title:

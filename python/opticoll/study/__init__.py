@@ -22,10 +22,11 @@ PAPERS = {
     "optree": "Dai et al., OpTree: all-gather on optical interconnects",
     "wrht": "Dai et al., WRHT: all-reduce on optical interconnects",
     "oddl": "Li et al., ODDL: training on a fast reconfigurable optical network",
+    "obs_grid": "Matsuoka et al., MPI collective communication over an OBS grid",
 }
 """Papers that can be reproduced: the module of this package, and what it is about."""
 
-LONG = ("wrht",)
+LONG = ("obs_grid", "wrht")
 """Those with cases that take many minutes."""
 
 
