@@ -133,7 +133,7 @@ impl<'a> OnDemand<'a> {
     /// # Errors
     /// A policy of other fabrics.
     pub fn new(ring: &'a WdmRing, policy: Policy) -> Result<OnDemand<'a>, OnDemandError> {
-        if policy == Policy::TwoTier {
+        if !Policy::ALL.contains(&policy) {
             return Err(OnDemandError::Policy {
                 policy: policy.name(),
             });
