@@ -34,6 +34,7 @@ mod multicast;
 mod named;
 mod pace;
 mod pack;
+pub mod placement;
 mod ports;
 mod prices;
 mod reachable;

@@ -5,6 +5,7 @@ use opticoll::collective::CollectiveError as CollectiveProblem;
 use opticoll::fabric::{FabricError as FabricProblem, NotARing};
 use opticoll::plan::text::PlanTextError;
 use opticoll::planner::PlannerError as PlannerProblem;
+use opticoll::planner::placement::PlacementError;
 use opticoll::simulate::SimulationError as SimulationProblem;
 use opticoll::simulate::burst::BurstError;
 use opticoll::spec::SpecError;
@@ -199,6 +200,13 @@ impl IntoPyErr for BurstError {
                 setting,
             ),
         }
+    }
+}
+
+impl IntoPyErr for PlacementError {
+    fn into_py_err(self) -> PyErr {
+        let error = SimulationError::new_err(self.to_string());
+        with(error, "setting", "placement")
     }
 }
 

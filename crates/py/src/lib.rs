@@ -6,6 +6,7 @@
 
 mod burst;
 mod collective;
+mod congestion;
 mod error;
 mod fabric;
 mod formula;
@@ -29,6 +30,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::collective::Collective;
+    #[pymodule_export]
+    use crate::congestion::{CollectiveRuns, burst_computers, place_ranks, simulate_collectives};
     #[pymodule_export]
     use crate::error::{
         AlgorithmError, CollectiveError, FabricError, OpticollError, PlanFileError, ScheduleError,
@@ -55,8 +58,9 @@ mod _core {
     };
     #[pymodule_export]
     use crate::record::{
-        algorithms, burst_settings, collectives, devices, fabrics, models, policies, presets,
-        settings, simulators, start_rules, wavelength_assignments,
+        algorithms, burst_settings, collectives, congestion_policies, congestion_settings, devices,
+        fabrics, models, policies, presets, settings, simulators, start_rules,
+        wavelength_assignments,
     };
     #[pymodule_export]
     use crate::replay::{Replay, Trace, call_names, check_network, read_trace, replay_trace};

@@ -38,7 +38,7 @@ pub(crate) enum Size {
 }
 
 impl Size {
-    fn bytes(&self) -> PyResult<Bytes> {
+    pub(crate) fn bytes(&self) -> PyResult<Bytes> {
         match self {
             Size::Count(bytes) => Ok(Bytes::new(*bytes)),
             Size::Text(text) => text.parse().map_err(IntoPyErr::into_py_err),
@@ -70,7 +70,7 @@ impl PartialEq for Plan {
 }
 
 impl Plan {
-    fn from_core(plan: AnyPlan) -> Plan {
+    pub(crate) fn from_core(plan: AnyPlan) -> Plan {
         Plan {
             plan: Arc::new(plan),
             choice: Arc::default(),

@@ -118,6 +118,28 @@ pub(crate) fn burst_settings() -> Vec<Record> {
     simulate::burst::SETTINGS.iter().map(record).collect()
 }
 
+/// All settings of collectives over light paths that may be refused, likewise.
+#[pyfunction]
+pub(crate) fn congestion_settings() -> Vec<Record> {
+    let record = |one: &simulate::burst::collective::SettingRecord| Record {
+        options: vec![("default", one.default)],
+        ..Record::new(one.name, one.summary, "")
+    };
+    simulate::burst::collective::SETTINGS
+        .iter()
+        .map(record)
+        .collect()
+}
+
+/// What may follow the refusal of a light path.
+#[pyfunction]
+pub(crate) fn congestion_policies() -> Vec<Record> {
+    simulate::burst::collective::POLICIES
+        .iter()
+        .map(|one| Record::new(one.name, one.summary, ""))
+        .collect()
+}
+
 /// All start rules.
 #[pyfunction]
 pub(crate) fn start_rules() -> Vec<Record> {

@@ -58,6 +58,7 @@
 
 mod channels;
 mod choice;
+pub mod collective;
 mod engine;
 pub mod erlang;
 mod interval;

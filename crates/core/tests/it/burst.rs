@@ -5,6 +5,7 @@
 //! Statistical tests run with fixed seeds. They accept twice the half width of the interval of 95 %:
 //! of 10 000 seeds of a right simulator about one would fail.
 
+mod collective;
 mod rows;
 mod settings;
 mod slow;

@@ -18,6 +18,7 @@ mod method;
 mod mutation;
 mod optree;
 mod packet;
+mod placement;
 mod plan_text;
 mod planner;
 mod properties;

@@ -91,6 +91,25 @@ impl Channels {
         }
     }
 
+    /// Ends now what is held without an end; nothing can have been reserved after it.
+    pub(super) fn release(&mut self, group: u32, channel: u32, now: u64) {
+        let place = self.place(group, channel);
+        self.horizon[place] = now;
+        let held = self.reserved.as_mut().and_then(|all| all[place].back_mut());
+        if let Some(last) = held {
+            last.1 = now;
+        }
+    }
+
+    /// Makes it as if a channel whose horizon was `before` had not been taken without an end.
+    pub(super) fn undo(&mut self, group: u32, channel: u32, before: u64) {
+        let place = self.place(group, channel);
+        self.horizon[place] = before;
+        if let Some(reserved) = &mut self.reserved {
+            reserved[place].pop_back();
+        }
+    }
+
     /// The lowest channel of the group that is free.
     pub(super) fn first_free(&self, span: &Span) -> Option<u32> {
         (0..self.per_group()).find(|channel| self.is_free(span, *channel))

@@ -19,15 +19,15 @@ use crate::units::Time;
 
 /// One replication, to be run as far as is wanted.
 pub(super) struct Engine<'a> {
-    network: &'a BurstNetwork,
-    settings: &'a Settings,
+    pub(super) network: &'a BurstNetwork,
+    pub(super) settings: &'a Settings,
     random: Pcg64Mcg,
     generator: Generator,
     agenda: BinaryHeap<Reverse<Entry>>,
     sequence: u64,
-    now: u64,
-    links: Channels,
-    converters: Channels,
+    pub(super) now: u64,
+    pub(super) links: Channels,
+    pub(super) converters: Channels,
     receivers: Option<Channels>,
     chooser: Chooser,
     /// Per computer: bursts that wait, and whether the transmitter is taken.
@@ -35,7 +35,7 @@ pub(super) struct Engine<'a> {
     /// Bursts whose control message is on its way, and places that are empty.
     flights: Vec<Flight>,
     idle_flights: Vec<u32>,
-    spans: Vec<Span>,
+    pub(super) spans: Vec<Span>,
     pub(super) tally: Tally,
     measured_from: u64,
     pub(super) records: Vec<BurstRecord>,
@@ -160,27 +160,41 @@ impl<'a> Engine<'a> {
     /// Runs until the end of so many bursts is known, or nothing is left to happen.
     pub(super) fn run(&mut self, bursts: u64) {
         let target = self.tally.total.offered + bursts;
-        while self.tally.total.offered < target {
-            let listed = self.agenda.peek().map_or(NEVER, |entry| entry.0.at);
-            if listed <= self.generator.next {
-                match self.agenda.pop() {
-                    Some(Reverse(entry)) => {
-                        self.now = entry.at;
-                        self.happen(entry.event);
-                    }
-                    None => return,
-                }
-                continue;
-            }
-            self.now = self.generator.next;
-            match self.generator.generate(&mut self.random) {
-                Generated::Burst(burst) => self.admit(burst),
-                Generated::Begun { pair, number, due } => {
-                    self.put(due, Event::TimeOut { pair, number });
-                }
-                Generated::Nothing => {}
-            }
+        while self.tally.total.offered < target && self.step() {}
+    }
+
+    /// Goes on until before an instant, and to it.
+    pub(super) fn run_until(&mut self, instant: u64) {
+        while self.listed().min(self.generator.next) < instant && self.step() {}
+        self.now = instant;
+    }
+
+    /// When the next event of the agenda is due.
+    #[inline]
+    fn listed(&self) -> u64 {
+        self.agenda.peek().map_or(NEVER, |entry| entry.0.at)
+    }
+
+    /// Lets the next event happen; false where there is none.
+    #[inline]
+    fn step(&mut self) -> bool {
+        if self.listed() <= self.generator.next {
+            let Some(Reverse(entry)) = self.agenda.pop() else {
+                return false;
+            };
+            self.now = entry.at;
+            self.happen(entry.event);
+            return true;
         }
+        self.now = self.generator.next;
+        match self.generator.generate(&mut self.random) {
+            Generated::Burst(burst) => self.admit(burst),
+            Generated::Begun { pair, number, due } => {
+                self.put(due, Event::TimeOut { pair, number });
+            }
+            Generated::Nothing => {}
+        }
+        true
     }
 
     /// Forgets what was counted.
@@ -266,10 +280,7 @@ impl<'a> Engine<'a> {
         let nodes = (network.node(burst.source), network.node(burst.destination));
         let pair = nodes.0 * network.nodes() + nodes.1;
         let routes = network.routes(nodes.0, nodes.1);
-        let route = match self.settings.routing {
-            Routing::Fixed => 0,
-            Routing::LeastLoaded => routing::least_loaded(routes, &self.links, self.now),
-        };
+        let route = self.choose_way(routes);
         let links = &routes[route];
         let record = self.records.len();
         if self.settings.record {
@@ -302,6 +313,15 @@ impl<'a> Engine<'a> {
             first_wavelength: 0,
         });
         self.now + offset + burst.length
+    }
+
+    /// The number of the route that is taken now.
+    #[inline]
+    pub(super) fn choose_way(&self, routes: &[Box<[u32]>]) -> usize {
+        match self.settings.routing {
+            Routing::Fixed => 0,
+            Routing::LeastLoaded => routing::least_loaded(routes, &self.links, self.now),
+        }
     }
 
     /// Two ways: the whole route at once. When the transmitter will be free again.
@@ -341,23 +361,26 @@ impl<'a> Engine<'a> {
             }
         };
         for hop in 0..links.len() {
-            let span = self.spans[hop];
-            let wavelength = chosen.at(hop);
-            if hop > 0 && matches!(self.settings.converters, Converters::PerNode(_)) {
-                let change = chosen.at(hop - 1) != wavelength;
-                let bank = change.then(|| routing::converter(network, &self.converters, &span));
-                if let Some((at, number)) = bank.flatten() {
-                    self.converters.take(&at, number, now);
-                }
+            if let Some((at, number)) = self.converter_at(&chosen, hop) {
+                self.converters.take(&at, number, now);
             }
-            self.take(span, wavelength, record);
+            self.take(self.spans[hop], chosen.at(hop), record);
         }
         self.finish(pair, links.len(), record, None);
         sent
     }
 
+    /// The converter that a route takes where a hop begins, if it changes wavelength there.
+    pub(super) fn converter_at(&self, chosen: &Chosen, hop: usize) -> Option<(Span, u32)> {
+        let few = matches!(self.settings.converters, Converters::PerNode(_));
+        let change = few && hop > 0 && chosen.at(hop - 1) != chosen.at(hop);
+        change
+            .then(|| routing::converter(self.network, &self.converters, &self.spans[hop]))
+            .flatten()
+    }
+
     /// Wavelengths for all spans, or why there are none.
-    fn choose_route(&mut self, pair: u32) -> Result<Chosen, Cause> {
+    pub(super) fn choose_route(&mut self, pair: u32) -> Result<Chosen, Cause> {
         let (links, spans) = (&self.links, &self.spans);
         if spans.is_empty() {
             return Ok(Chosen::Same(0));
@@ -534,14 +557,14 @@ impl<'a> Engine<'a> {
 }
 
 /// The wavelengths of a route.
-enum Chosen {
+pub(super) enum Chosen {
     Same(u32),
     Each(Vec<u32>),
 }
 
 impl Chosen {
     #[inline]
-    fn at(&self, hop: usize) -> u32 {
+    pub(super) fn at(&self, hop: usize) -> u32 {
         match self {
             Chosen::Same(wavelength) => *wavelength,
             Chosen::Each(each) => each[hop],

@@ -52,14 +52,19 @@ fn batch_means(batches: &[(u64, u64)]) -> Option<f64> {
         .filter(|(offered, _)| *offered > 0)
         .map(|(offered, lost)| *lost as f64 / *offered as f64)
         .collect();
-    let count = losses.len() as f64;
-    if losses.len() < 2 {
+    half_width(&losses)
+}
+
+/// Half the interval of the mean of independent values by Student's t; `None` of fewer than two.
+pub(super) fn half_width(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    if values.len() < 2 {
         return None;
     }
-    let mean = losses.iter().sum::<f64>() / count;
-    let squares: f64 = losses
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values
         .iter()
-        .map(|loss| (loss - mean) * (loss - mean))
+        .map(|value| (value - mean) * (value - mean))
         .sum();
     Some(student(count - 1.0) * (squares / (count - 1.0) / count).sqrt())
 }

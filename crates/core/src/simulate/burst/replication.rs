@@ -18,10 +18,10 @@ const LEAST_ROUNDS: u64 = 8;
 
 /// Bursts of each computer before any is counted: many times the 190 services in which a queue with Poisson
 /// arrivals, constant service and a load of 0.9 forgets by a factor e that it began empty.
-const WARM_UP: u64 = 1000;
+pub(super) const WARM_UP: u64 = 1000;
 
 /// No time may come near the end of 64 bits of picoseconds.
-const LONGEST_PS: f64 = 4e18;
+pub(super) const LONGEST_PS: f64 = 4e18;
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

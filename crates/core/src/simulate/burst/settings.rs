@@ -452,11 +452,11 @@ impl Assembly {
     }
 }
 
-fn set<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
+pub(super) fn set<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
     value.map(|value| *place = value)
 }
 
-fn parsed<T: FromStr>(text: &str) -> Result<T, String>
+pub(super) fn parsed<T: FromStr>(text: &str) -> Result<T, String>
 where
     T::Err: Display,
 {
@@ -464,7 +464,7 @@ where
         .map_err(|problem: T::Err| format!("`{text}`: {problem}"))
 }
 
-fn one_of<T: Copy>(text: &str, known: &[(&'static str, T)]) -> Result<T, String> {
+pub(super) fn one_of<T: Copy>(text: &str, known: &[(&'static str, T)]) -> Result<T, String> {
     let found = known.iter().find(|(name, _)| same_name(name, text));
     found.map(|(_, value)| *value).ok_or_else(|| {
         let hint = suggest(text, known.iter().map(|(name, _)| *name));
@@ -480,7 +480,7 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// A whole number, also as `1e7`.
-fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
+pub(super) fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let number = text.parse::<u64>().ok().or_else(|| {
         let number: f64 = text.parse().ok()?;
         (number.fract() == 0.0 && (0.0..=2f64.powi(53)).contains(&number)).then_some(number as u64)

@@ -1,0 +1,102 @@
+//! Light paths in the network: opened without a known end, released, or given back as if never opened.
+
+use crate::simulate::burst::channels::{Channels, Span};
+use crate::simulate::burst::engine::Engine;
+use crate::simulate::burst::settings::Signalling;
+use crate::simulate::burst::source::NEVER;
+
+/// What light paths hold.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// Wavelengths of links, and converters of nodes.
+    channels: Vec<Channel>,
+    /// The propagation of each route, in the order in which they were opened.
+    pub(super) propagation_ps: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Channel {
+    converter: bool,
+    group: u32,
+    number: u32,
+    /// Its horizon before.
+    before: u64,
+}
+
+impl Engine<'_> {
+    /// To be called first: bursts announced ahead may be reserved for later than a path opened now.
+    pub(super) fn expect_paths(&mut self) {
+        if self.settings.signalling == Signalling::Jet {
+            let links = self.network.links().len();
+            self.links = Channels::new(links, self.network.wavelengths(), true);
+        }
+    }
+
+    /// Opens a path from one computer to another, or says that it is refused.
+    pub(super) fn open(&mut self, from: u32, to: u32, held: &mut Held) -> bool {
+        let network = self.network;
+        let (from, to) = (network.node(from), network.node(to));
+        let routes = network.routes(from, to);
+        let route = &routes[self.choose_way(routes)];
+        let now = self.now;
+        self.spans.clear();
+        self.spans.extend(route.iter().map(|&group| Span {
+            group,
+            from: now,
+            until: NEVER,
+        }));
+        let Ok(chosen) = self.choose_route(from * network.nodes() + to) else {
+            return false;
+        };
+        for hop in 0..route.len() {
+            if let Some((at, number)) = self.converter_at(&chosen, hop) {
+                held.take(&mut self.converters, true, &at, number, now);
+            }
+            let span = self.spans[hop];
+            held.take(&mut self.links, false, &span, chosen.at(hop), now);
+        }
+        let latencies = route
+            .iter()
+            .map(|&link| network.links()[link as usize].latency_ps);
+        held.propagation_ps.push(latencies.sum());
+        true
+    }
+
+    /// Releases paths now.
+    pub(super) fn release(&mut self, held: &mut Held) {
+        let now = self.now;
+        for channel in held.channels.drain(..) {
+            let of = self.pool(channel.converter);
+            of.release(channel.group, channel.number, now);
+        }
+        held.propagation_ps.clear();
+    }
+
+    /// Gives back paths that were opened now, as if they had not been.
+    pub(super) fn undo(&mut self, held: &mut Held) {
+        for channel in held.channels.drain(..).rev() {
+            let of = self.pool(channel.converter);
+            of.undo(channel.group, channel.number, channel.before);
+        }
+        held.propagation_ps.clear();
+    }
+
+    fn pool(&mut self, converters: bool) -> &mut Channels {
+        match converters {
+            true => &mut self.converters,
+            false => &mut self.links,
+        }
+    }
+}
+
+impl Held {
+    fn take(&mut self, of: &mut Channels, converter: bool, span: &Span, number: u32, now: u64) {
+        self.channels.push(Channel {
+            converter,
+            group: span.group,
+            number,
+            before: of.horizon(span.group, number),
+        });
+        of.take(span, number, now);
+    }
+}

@@ -1,0 +1,310 @@
+//! One replication: jobs that ask for light paths, and the bursts that go on beside them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::outcome::{Delivered, Failure, JobRun, Run};
+use super::path::Held;
+use super::phases::{Limits, Phase, Round, group};
+use super::settings::{Congestion, Policy};
+use crate::hash::hash;
+use crate::simulate::burst::engine::Engine;
+use crate::simulate::burst::replication::{LONGEST_PS, WARM_UP};
+use crate::simulate::burst::settings::Settings;
+use crate::simulate::burst::{BurstError, BurstNetwork, Work};
+use crate::units::Time;
+
+/// What back-off draws depend on besides the seed, so that they are none of the bursts'.
+const BACK_OFF: u64 = 0x6261_636b_5f6f_6666;
+
+struct Driver<'a> {
+    engine: Engine<'a>,
+    congestion: &'a Congestion,
+    random: Pcg64Mcg,
+    jobs: Vec<Asking>,
+    /// When, which of equals first, whose job, and what.
+    agenda: BinaryHeap<Reverse<(u64, u64, usize, Event)>>,
+    sequence: u64,
+    start: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A job asks for the paths of its phase, or for one of them.
+    Ask(Option<usize>),
+    /// The wavelengths of its phase are free again.
+    Released,
+}
+
+/// A job on its way.
+struct Asking {
+    left: VecDeque<Phase>,
+    /// Of each path of the phase: what it holds, once it is granted. All or nothing: one for all.
+    held: Vec<Option<Held>>,
+    /// Refusals of each path in the phase, or of the phase.
+    refused: Vec<u32>,
+    /// When the phase was first asked for.
+    since: u64,
+    run: JobRun,
+    over: bool,
+}
+
+/// Carries out the jobs in the replication of a number.
+pub(super) fn run(
+    network: &BurstNetwork,
+    jobs: &[Vec<Round>],
+    work: &Work,
+    settings: &Settings,
+    congestion: &Congestion,
+    number: u32,
+) -> Result<Run, BurstError> {
+    let mean_length = network.rate().transmission(settings.size)?.ps();
+    let mut engine = Engine::new(network, settings, work, mean_length, number);
+    engine.expect_paths();
+    let seed = hash(hash(settings.seed).wrapping_add(u64::from(number)) ^ BACK_OFF);
+    let random = Pcg64Mcg::seed_from_u64(seed);
+    let mut start = 0;
+    if *work == Work::Random {
+        // Not when a certain burst has come: just then the network is fuller than at other times.
+        let computers = f64::from(network.computers());
+        let each = settings
+            .warm_up
+            .map_or(WARM_UP as f64, |all| all as f64 / computers);
+        start = (each * mean_length as f64 / settings.intensity).round() as u64;
+        engine.run_until(start);
+        engine.begin_measuring();
+    }
+    let limits = Limits {
+        ports: congestion.ports,
+        paths: usize::MAX,
+    };
+    let asking = jobs.iter().map(|rounds| Asking {
+        left: group(rounds.clone(), limits).into(),
+        held: Vec::new(),
+        refused: Vec::new(),
+        since: start,
+        run: JobRun::default(),
+        over: false,
+    });
+    let mut driver = Driver {
+        jobs: asking.collect(),
+        engine,
+        congestion,
+        random,
+        agenda: BinaryHeap::new(),
+        sequence: 0,
+        start,
+    };
+    (0..jobs.len()).for_each(|job| driver.begin_phase(job));
+    while let Some(Reverse((at, _, job, event))) = driver.agenda.pop() {
+        if at as f64 > LONGEST_PS {
+            return Err(BurstError::Setting {
+                setting: "size",
+                problem: "the collective would take more than 46 simulated days".into(),
+            });
+        }
+        if driver.jobs[job].over {
+            continue;
+        }
+        driver.engine.run_until(at);
+        match event {
+            Event::Ask(path) => driver.ask(job, path)?,
+            Event::Released => driver.end_phase(job),
+        }
+    }
+    let bursts = driver.engine.tally.total;
+    let jobs: Vec<JobRun> = driver.jobs.into_iter().map(|job| job.run).collect();
+    let times: Option<Vec<Time>> = jobs.iter().map(|job| job.time).collect();
+    let time = times.map(|times| times.into_iter().max().unwrap_or_default());
+    Ok(Run { jobs, time, bursts })
+}
+
+impl Driver<'_> {
+    fn put(&mut self, at: u64, job: usize, event: Event) {
+        self.sequence += 1;
+        self.agenda.push(Reverse((at, self.sequence, job, event)));
+    }
+
+    /// From the beginning of the jobs until now.
+    fn elapsed(&self) -> Time {
+        Time::from_ps(self.engine.now - self.start)
+    }
+
+    fn begin_phase(&mut self, number: usize) {
+        let (now, elapsed) = (self.engine.now, self.elapsed());
+        let job = &mut self.jobs[number];
+        job.since = now;
+        let Some(phase) = job.left.front() else {
+            job.over = true;
+            job.run.time = Some(elapsed);
+            return;
+        };
+        let requests = match self.congestion.policy {
+            Policy::Retry => phase.paths.len(),
+            _ => 1,
+        };
+        job.held = (0..requests).map(|_| None).collect();
+        job.refused = vec![0; requests];
+        match self.congestion.policy {
+            Policy::Retry => {
+                (0..requests).for_each(|path| self.put(now, number, Event::Ask(Some(path))));
+            }
+            _ => self.put(now, number, Event::Ask(None)),
+        }
+    }
+
+    /// A job asks for all paths of its phase, or for one of them.
+    fn ask(&mut self, number: usize, path: Option<usize>) -> Result<(), BurstError> {
+        let job = &mut self.jobs[number];
+        let Some(phase) = job.left.front() else {
+            return Ok(());
+        };
+        let request = path.unwrap_or(0);
+        let refused_pair = match acquire(&mut self.engine, phase, path) {
+            Ok(held) => {
+                job.held[request] = Some(held);
+                return match job.held.iter().all(Option::is_some) {
+                    true => self.carry_out(number),
+                    false => Ok(()),
+                };
+            }
+            Err(pair) => pair,
+        };
+        job.run.refusals += 1;
+        job.refused[request] += 1;
+        let refusals = job.refused[request];
+        let degrade = self.congestion.policy == Policy::Degrade;
+        match phase.fewer().filter(|_| degrade) {
+            Some(fewer) if refusals >= self.congestion.degrade_after => {
+                self.cut(number, fewer);
+            }
+            None if refusals > self.congestion.retries => {
+                let failure = Failure {
+                    step: phase.rounds[0][0].step,
+                    computers: refused_pair,
+                    tries: refusals,
+                    at: Time::from_ps(self.engine.now - self.start),
+                };
+                job.run.failure = Some(failure);
+                job.over = true;
+                let held = std::mem::take(&mut job.held);
+                held.into_iter()
+                    .flatten()
+                    .for_each(|mut held| self.engine.release(&mut held));
+            }
+            _ => {
+                let wait = self.back_off(refusals);
+                self.put(self.engine.now + wait, number, Event::Ask(path));
+            }
+        }
+        Ok(())
+    }
+
+    /// How long to wait after so many refusals.
+    fn back_off(&mut self, refusals: u32) -> u64 {
+        let doubled = 1u64.checked_shl(refusals - 1).unwrap_or(u64::MAX);
+        let mean = self.congestion.back_off.ps().saturating_mul(doubled);
+        let mean = mean.min(self.congestion.longest_back_off.ps());
+        // A multiple of 2^-53 from 1/2 to 3/2.
+        let factor = 0.5 + (self.random.random::<u64>() >> 11) as f64 / (1u64 << 53) as f64;
+        ((mean as f64 * factor).round() as u64).max(1)
+    }
+
+    /// The phase of a job, in parts.
+    fn cut(&mut self, number: usize, limits: Limits) {
+        let job = &mut self.jobs[number];
+        let since = job.since;
+        if let Some(phase) = job.left.pop_front() {
+            for part in group(phase.rounds, limits).into_iter().rev() {
+                job.left.push_front(part);
+            }
+            job.run.degraded += 1;
+        }
+        self.begin_phase(number);
+        self.jobs[number].since = since;
+    }
+
+    /// All paths are there: the rounds follow one another.
+    fn carry_out(&mut self, number: usize) -> Result<(), BurstError> {
+        let (now, start) = (self.engine.now, self.start);
+        let network = self.engine.network;
+        let job = &mut self.jobs[number];
+        let Some(phase) = job.left.front() else {
+            return Ok(());
+        };
+        let wait = Time::from_ps(now - job.since);
+        job.run.waited = job.run.waited.plus(wait)?;
+        job.run.phases += 1;
+        // In the order of the phase's paths, the way up before the way down.
+        let mut directions = Vec::new();
+        for (&(low, high), &(up, down)) in &phase.paths {
+            directions.extend(up.then_some((low, high)));
+            directions.extend(down.then_some((high, low)));
+        }
+        let held = job.held.iter().flatten();
+        let propagation: Vec<u64> = held.flat_map(|held| held.propagation_ps.clone()).collect();
+        let passed: BTreeMap<(u32, u32), u64> = directions.into_iter().zip(propagation).collect();
+        let mut began = Time::from_ps(now - start).plus(self.congestion.establish)?;
+        for round in &phase.rounds {
+            let first = job.run.delivered.len();
+            let mut last = began;
+            for message in round {
+                let time = message.time(self.congestion.latency, network.rate())?;
+                let way = passed.get(&(message.from, message.to)).copied();
+                let ended = began
+                    .plus(time)?
+                    .plus(Time::from_ps(way.unwrap_or_default()))?;
+                last = last.max(ended);
+                let transfers = message.transfers.iter();
+                job.run
+                    .delivered
+                    .extend(transfers.map(|&transfer| Delivered {
+                        transfer,
+                        began,
+                        ended,
+                    }));
+            }
+            job.run.delivered[first..].sort_by_key(|one| (one.ended, one.transfer));
+            began = last;
+        }
+        let released = Time::from_ps(start)
+            .plus(began)?
+            .plus(self.congestion.release)?;
+        self.put(released.ps(), number, Event::Released);
+        Ok(())
+    }
+
+    fn end_phase(&mut self, number: usize) {
+        let job = &mut self.jobs[number];
+        let held = std::mem::take(&mut job.held);
+        job.left.pop_front();
+        held.into_iter()
+            .flatten()
+            .for_each(|mut held| self.engine.release(&mut held));
+        self.begin_phase(number);
+    }
+}
+
+/// The paths of a phase in their order, all or none, or the one of a number; or the computers of the one that
+/// was refused, in which case nothing is held.
+pub(super) fn acquire(
+    engine: &mut Engine<'_>,
+    phase: &Phase,
+    path: Option<usize>,
+) -> Result<Held, (u32, u32)> {
+    let wanted = phase.paths.iter().enumerate();
+    let wanted = wanted.filter(|(number, _)| path.is_none_or(|path| path == *number));
+    let mut held = Held::default();
+    for (_, (&(low, high), &(up, down))) in wanted {
+        let opened = (!up || engine.open(low, high, &mut held))
+            && (!down || engine.open(high, low, &mut held));
+        if !opened {
+            engine.undo(&mut held);
+            return Err((low, high));
+        }
+    }
+    Ok(held)
+}

@@ -1,0 +1,228 @@
+//! Ports, times of light paths, and what follows a refusal: typed for programs, as text for people.
+
+use crate::simulate::burst::BurstError;
+use crate::simulate::burst::settings::{self, Settings, one_of, parsed, set, whole};
+use crate::spelling::suggest;
+use crate::units::Time;
+
+/// What follows a refusal; see [the model](super).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// Path by path, each tried again by itself; granted ones are held meanwhile.
+    Retry,
+    /// All paths of a phase at one instant, or none.
+    AllOrNothing,
+    /// The same, with fewer ports and then fewer paths after some refusals.
+    Degrade,
+}
+
+/// The declaration of a policy.
+pub struct PolicyRecord {
+    /// As typed.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// The policy.
+    pub policy: Policy,
+}
+
+/// All policies; the first is the default.
+pub const POLICIES: &[PolicyRecord] = &[
+    PolicyRecord {
+        name: "all_or_nothing",
+        summary: "All light paths of a phase at one instant or none; who waits holds nothing",
+        policy: Policy::AllOrNothing,
+    },
+    PolicyRecord {
+        name: "retry",
+        summary: "Each light path by itself; those granted are held while others are tried again",
+        policy: Policy::Retry,
+    },
+    PolicyRecord {
+        name: "degrade",
+        summary: "As all_or_nothing, with a port fewer and then half the paths after some refusals",
+        policy: Policy::Degrade,
+    },
+];
+
+/// What a collective needs of light paths, and what it does where they are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Congestion {
+    /// What follows a refusal.
+    pub policy: Policy,
+    /// Light paths that a computer of a collective can hold at once.
+    pub ports: u32,
+    /// Of a message, beyond propagation and transmission.
+    pub latency: Time,
+    /// From when the paths of a phase are granted until they carry light.
+    pub establish: Time,
+    /// From the end of a phase until its wavelengths are free.
+    pub release: Time,
+    /// How often a refused request is made again, at most.
+    pub retries: u32,
+    /// The wait after the first refusal, on average.
+    pub back_off: Time,
+    /// The longest wait, on average.
+    pub longest_back_off: Time,
+    /// Refusals after which a phase is cut.
+    pub degrade_after: u32,
+}
+
+impl Default for Congestion {
+    /// Latency, establishment and release as in the paper; waits from one to a hundred times those 10 ms.
+    fn default() -> Congestion {
+        Congestion {
+            policy: Policy::AllOrNothing,
+            ports: 1,
+            latency: Time::from_ps(100_000_000),
+            establish: Time::from_ps(5_000_000_000),
+            release: Time::from_ps(5_000_000_000),
+            retries: 20,
+            back_off: Time::from_ps(10_000_000_000),
+            longest_back_off: Time::from_ps(1_000_000_000_000),
+            degrade_after: 3,
+        }
+    }
+}
+
+/// The declaration of a setting.
+pub struct SettingRecord {
+    /// As typed.
+    pub name: &'static str,
+    /// One sentence, with the values that it takes.
+    pub summary: &'static str,
+    /// What holds where it is not given.
+    pub default: &'static str,
+    apply: fn(&mut Congestion, &str) -> Result<(), String>,
+}
+
+/// All settings that are given as text.
+pub const SETTINGS: &[SettingRecord] = &[
+    SettingRecord {
+        name: "congestion",
+        summary: "After a refused light path: all_or_nothing, retry or degrade",
+        default: "all_or_nothing",
+        apply: |congestion, text| {
+            let known: Vec<(&str, Policy)> =
+                POLICIES.iter().map(|one| (one.name, one.policy)).collect();
+            set(&mut congestion.policy, one_of(text, &known))
+        },
+    },
+    SettingRecord {
+        name: "ports",
+        summary: "Light paths of a computer at once",
+        default: "1",
+        apply: |congestion, text| count(&mut congestion.ports, text, 1),
+    },
+    SettingRecord {
+        name: "latency",
+        summary: "Of a message, beyond propagation",
+        default: "100us",
+        apply: |congestion, text| set(&mut congestion.latency, parsed(text)),
+    },
+    SettingRecord {
+        name: "establish",
+        summary: "Until granted light paths carry light",
+        default: "5ms",
+        apply: |congestion, text| set(&mut congestion.establish, parsed(text)),
+    },
+    SettingRecord {
+        name: "release",
+        summary: "Until the wavelengths of a phase that ended are free",
+        default: "5ms",
+        apply: |congestion, text| set(&mut congestion.release, parsed(text)),
+    },
+    SettingRecord {
+        name: "retries",
+        summary: "Of a refused request, before the collective gives up",
+        default: "20",
+        apply: |congestion, text| count(&mut congestion.retries, text, 0),
+    },
+    SettingRecord {
+        name: "back_off",
+        summary: "Mean wait after the first refusal, then doubled",
+        default: "10ms",
+        apply: |congestion, text| set(&mut congestion.back_off, parsed(text)),
+    },
+    SettingRecord {
+        name: "longest_back_off",
+        summary: "The longest mean wait",
+        default: "1s",
+        apply: |congestion, text| set(&mut congestion.longest_back_off, parsed(text)),
+    },
+    SettingRecord {
+        name: "degrade_after",
+        summary: "Refusals after which degrade cuts a phase",
+        default: "3",
+        apply: |congestion, text| count(&mut congestion.degrade_after, text, 1),
+    },
+];
+
+/// Settings of bursts that a collective, which runs to its end, leaves without effect.
+const OF_MEASUREMENTS: &[&str] = &["bursts", "relative_error"];
+
+impl Congestion {
+    /// The settings of light paths and of the bursts beside them that names and texts give; see
+    /// [`SETTINGS`] and [`settings::SETTINGS`].
+    ///
+    /// # Errors
+    /// An unknown setting, one without effect here, or a value that is none.
+    pub fn from_texts<'a>(
+        texts: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(Congestion, Settings), BurstError> {
+        let mut congestion = Congestion::default();
+        let mut of_bursts = Vec::new();
+        for (name, text) in texts {
+            let refuse = |setting, problem| BurstError::Setting { setting, problem };
+            if let Some(record) = SETTINGS.iter().find(|record| record.name == name) {
+                let applied = (record.apply)(&mut congestion, text.trim());
+                applied.map_err(|problem| refuse(record.name, problem))?;
+                continue;
+            }
+            if let Some(setting) = OF_MEASUREMENTS.iter().find(|one| **one == name) {
+                let problem = "bursts go on until the collective has ended; leave it out".into();
+                return Err(refuse(setting, problem));
+            }
+            let known = settings::SETTINGS.iter().map(|record| record.name);
+            if !known.clone().any(|one| one == name) {
+                let own = SETTINGS.iter().map(|record| record.name);
+                return Err(BurstError::Unknown {
+                    name: name.into(),
+                    hint: suggest(name, own.chain(known)),
+                });
+            }
+            of_bursts.push((name, text));
+        }
+        Ok((congestion, Settings::from_texts(of_bursts)?))
+    }
+
+    /// Refuses what no run can have.
+    pub(super) fn check(&self) -> Result<(), BurstError> {
+        let refuse = |setting, problem: &str| {
+            Err(BurstError::Setting {
+                setting,
+                problem: problem.into(),
+            })
+        };
+        if self.ports == 0 {
+            return refuse("ports", "a computer needs at least one");
+        }
+        if self.degrade_after == 0 {
+            return refuse("degrade_after", "must be at least 1");
+        }
+        if self.back_off == Time::ZERO {
+            return refuse(
+                "back_off",
+                "without a wait all retries would come at one instant; give 1us or more",
+            );
+        }
+        if self.longest_back_off < self.back_off {
+            return refuse("longest_back_off", "must not be less than back_off");
+        }
+        Ok(())
+    }
+}
+
+fn count(place: &mut u32, text: &str, least: u64) -> Result<(), String> {
+    set(place, whole(text, least, 1 << 20).map(|count| count as u32))
+}
