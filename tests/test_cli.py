@@ -408,7 +408,8 @@ def test_same_command_prints_the_same_bytes(run: Run) -> None:
 
 @pytest.mark.parametrize(
     "command", [(), *((name,) for name in ("list", "plan", "verify", "simulate", "compare", "show",
-                                           "replay", "reproduce", "train", "replan", "tasks"))],
+                                           "replay", "reproduce", "train", "replan", "tasks",
+                                           "congestion"))],
 )  # fmt: skip
 def test_help_fits_a_screen(
     run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]

@@ -600,6 +600,64 @@ def simulate_bursts(
 def check_bursts(fabric: str, settings: dict[str, str]) -> str:
     """The network in full words; raises what `simulate_bursts` would raise."""
 
+class CollectiveRuns:
+    def __len__(self) -> int: ...  # replications
+    @property
+    def network(self) -> str: ...
+    @property
+    def failed(self) -> int: ...  # replications in which a collective gave up
+    @property
+    def mean_seconds(self) -> float | None: ...  # of the others, like the next
+    @property
+    def interval_seconds(self) -> tuple[float, float] | None: ...  # 95 %, Student's; None of < 2
+    @property
+    def times_ps(self) -> list[int | None]: ...  # None where a collective gave up
+    @property
+    def columns(self) -> dict[str, UInt64]:
+        """Of each replication: refusals, phases, degraded, waited_ps, bursts, bursts_lost."""
+
+    def failure(
+        self, run: int, collective: int
+    ) -> tuple[int, tuple[int, int], int, int] | None: ...  # step, computers, tries, ps
+    def executed(self, run: int, collective: int) -> Plan:
+        """The transfers that arrived, in the order in which they did."""
+
+def simulate_collectives(
+    fabric: str,
+    plan: Plan,
+    places: list[list[int]],
+    size: int | str,
+    settings: dict[str, str],
+    *,
+    external: bool = True,
+    threads: int = 1,
+    progress: Callable[[int], object] | None = None,
+) -> CollectiveRuns:
+    """Copies of a plan at once over light paths; `places` are the computers of each one's ranks.
+
+    The settings are those of `congestion_settings` and `burst_settings`. Without `external` there are
+    no bursts. `progress` is called with the number of replications so far; what it raises ends the
+    run. The outcome does not depend on the number of threads. Raises FabricError, ScheduleError for a
+    plan with light, or SimulationError with the attribute `setting` where one is at fault.
+    """
+
+def burst_computers(fabric: str) -> tuple[int, int]: ...  # nodes, computers at each
+def place_ranks(
+    fabric: str,
+    plan: Plan,
+    copies: int,
+    size: int | str,
+    starts: list[list[int]],
+    *,
+    search: bool = True,
+) -> tuple[list[int], int, int, bool]:
+    """Computers of all ranks, bytes times hops, a lower bound, whether it is the least.
+
+    The search sets out from `starts` among others; without it the first of them is judged.
+    """
+
+def congestion_settings() -> list[Record]: ...
+def congestion_policies() -> list[Record]: ...
 def burst_settings() -> list[Record]: ...
 def erlang_b(load: float, servers: int) -> float: ...
 def engset(sources: int, load: float, servers: int) -> float: ...  # load of a source that pauses

@@ -20,6 +20,7 @@ from itertools import pairwise
 from cyclopts import CycloptsError
 
 from opticoll import errors
+from opticoll.cli import congestion as _congestion  # noqa: F401 (adds the command)
 from opticoll.cli import grids as _grids  # noqa: F401 (adds the commands)
 from opticoll.cli import replay as _replay  # noqa: F401 (adds the command)
 from opticoll.cli import traffic as traffic

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from opticoll import registry
-from opticoll._core import burst_settings
+from opticoll._core import burst_settings, congestion_settings
 from opticoll.cli import words
 
 __all__ = [
     "ALL_DEFAULT",
     "NO_BURSTS",
+    "NO_CONGESTION",
     "NO_METHOD",
     "NO_PACKETS",
     "NO_REPLAY",
     "AlgorithmOption",
     "BurstOption",
     "ComparisonOptions",
+    "CongestionOption",
     "FabricOption",
     "FigureOption",
     "JsonOption",
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
     ReplayOptions = Any
     PacketOptions = Any
     BurstOptions = Any
+    CongestionOptions = Any
 else:
 
     def _options(name, helps, hidden=()):
@@ -148,10 +151,20 @@ else:
             helps[name] = f"Several with commas. {helps[name]}"
         return _options("BurstOptions", helps)
 
+    def _congestion_options():
+        """A field for each setting of light paths that may be refused."""
+        helps = {
+            record["name"]: f"{record['summary']}; {record['options'][0][1]} if not given."
+            for record in congestion_settings()
+        }
+        helps["congestion"] = f"Several with commas. {helps['congestion']}"
+        return _options("CongestionOptions", helps)
+
     MethodOptions = _method_options("MethodOptions")
     ReplayOptions = _method_options("ReplayOptions", ("start", "endpoint", "issue", "overhead"))
     PacketOptions = _packet_options()
     BurstOptions = _burst_options()
+    CongestionOptions = _congestion_options()
 
 NO_METHOD = MethodOptions()
 """No simulator and no setting given."""
@@ -165,10 +178,15 @@ NO_PACKETS = PacketOptions()
 NO_BURSTS = BurstOptions()
 """No setting of bursts given."""
 
+NO_CONGESTION = CongestionOptions()
+"""No setting of light paths that may be refused given."""
+
 MethodOption = Annotated[MethodOptions, Parameter(name="*")]
 ReplayOption = Annotated[ReplayOptions, Parameter(name="*")]
 PacketOption = Annotated[PacketOptions, Parameter(name="*")]
 BurstOption = Annotated[BurstOptions, Parameter(name="*", group="Bursts")]
+
+CongestionOption = Annotated[CongestionOptions, Parameter(name="*")]
 
 
 @dataclass(frozen=True)

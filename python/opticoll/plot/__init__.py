@@ -11,6 +11,7 @@ it is touched. The same input gives the same bytes.
 
 from opticoll.plot.bursts import Loss, losses, one_loss
 from opticoll.plot.comparison import comparison
+from opticoll.plot.congestion import MeanTime, mean_times
 from opticoll.plot.curves import Curve, Panel, curves
 from opticoll.plot.fabric import fabric
 from opticoll.plot.grid import grid, grid_space_time
@@ -33,6 +34,7 @@ __all__ = [
     "Curve",
     "Flow",
     "Loss",
+    "MeanTime",
     "Panel",
     "PlotError",
     "PortPanel",
@@ -49,6 +51,7 @@ __all__ = [
     "light_paths",
     "link_use",
     "losses",
+    "mean_times",
     "messages",
     "one_loss",
     "packets",

@@ -240,16 +240,13 @@ pub fn judge(problem: &Problem, sites: &[u32]) -> Placement {
     }
 }
 
-/// The best of the greedy start and those given, each improved by exchanges and moves.
+/// The best of those given and the greedy start, each improved by exchanges and moves; the first of equals.
 pub fn heuristic(problem: &Problem, starts: &[Vec<u32>]) -> Vec<u32> {
-    let mut best = improve(problem, greedy(problem));
-    for start in starts {
-        let improved = improve(problem, start.clone());
-        if problem.cost(&improved) < problem.cost(&best) {
-            best = improved;
-        }
-    }
-    best
+    let starts = starts.iter().cloned().chain([greedy(problem)]);
+    let improved = starts.map(|start| improve(problem, start));
+    improved
+        .min_by_key(|sites| problem.cost(sites))
+        .unwrap_or_default()
 }
 
 /// Gilmore and Lawler's bound: no placement costs less.

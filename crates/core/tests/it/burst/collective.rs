@@ -403,6 +403,36 @@ fn a_phase_that_does_not_fit_is_cut_by_degrading_and_named_otherwise() {
 }
 
 #[test]
+fn collectives_at_once_block_each_other_path_by_path_and_take_turns_otherwise() {
+    let network = "ladder:columns=4,computers=4,wavelengths=3,rate=10Gb/s,latency=0s";
+    let made = schedule(CollectiveKind::AllGather, "recursive_doubling", 8);
+    // Four collectives, each with a rank at every node.
+    let places = |copy: u32| (0..8).map(|rank| 4 * rank + copy).collect::<Vec<u32>>();
+    let jobs: Vec<Job<'_>> = (0..4)
+        .map(|copy| job(&made, &places(copy), "1MB"))
+        .collect();
+    let none = Work::Given(Vec::new());
+    let of = |jobs: &[Job<'_>], policy: &str| {
+        let text = format!("congestion={policy} ports=2 replications=10");
+        run(network, jobs, &none, &text, 1).unwrap()
+    };
+    // Each has wavelengths enough for itself, whatever its policy.
+    for policy in POLICIES {
+        assert_eq!(of(&jobs[..1], policy.name).failed, 0, "{}", policy.name);
+    }
+    assert_eq!(of(&jobs, "retry").failed, 10);
+    for policy in ["all_or_nothing", "degrade"] {
+        let outcome = of(&jobs, policy);
+        assert_eq!(outcome.failed, 0, "{policy}");
+        let ended = outcome
+            .runs
+            .iter()
+            .flat_map(|run| jobs.iter().zip(&run.jobs));
+        ended.for_each(|(job, run)| assert_eq!(proved(job, run), [], "{policy}"));
+    }
+}
+
+#[test]
 fn runs_repeat_with_their_seed_on_any_number_of_threads() {
     let made = schedule(CollectiveKind::AllReduce, "ring", 12);
     let places: Vec<u32> = (0..12).collect();

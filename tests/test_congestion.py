@@ -1,0 +1,179 @@
+"""Collectives over light paths that may be refused: the command, the study, placements, refusals."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import opticoll
+from conftest import Run
+from opticoll import _core
+from opticoll.study.congestion import Case, run as carry_out
+from test_cli import run_json
+
+ROW = "custom:nodes=4,links=0-1+1-2+2-3,computers=2,wavelengths=2,rate=10Gb/s,latency=0s"
+LADDER = "ladder:columns=5,computers=2,wavelengths=6,rate=10Gb/s,latency=0s"
+FAST = "size=1MB,warm_up=1000"
+
+
+def case(**changes: object) -> Case:
+    """An all_reduce by ring among eight ranks in a row."""
+    own: dict[str, object] = {
+        "fabric": ROW,
+        "collective": "all_reduce",
+        "algorithm": "ring",
+        "size_bytes": 8000,
+        "settings": {"replications": "2", "ports": "2"},
+    }
+    return Case(**{**own, **changes})  # type: ignore[arg-type]
+
+
+def test_without_bursts_a_ring_takes_what_its_formula_says() -> None:
+    (done,) = carry_out([case()])
+    # One phase of 10 ms, and 14 messages of 1000 bytes: 0.1 ms of latency and 0.8 us of light each.
+    assert done.row["time_s"] == pytest.approx(10e-3 + 14 * 100.8e-6, rel=1e-12)
+    assert done.runs.times_ps == [10_000_000_000 + 14 * 100_800_000] * 2
+    assert done.row["time_low_s"] == done.row["time_high_s"] == done.row["time_s"]
+    assert (done.row["ranks"], done.row["failed"], done.row["verified"]) == (8, 0, True)
+    assert done.row["bursts"] == 0
+    assert done.row["burst_loss"] is None
+
+
+def test_executed_transfers_are_a_plan_of_their_own() -> None:
+    (done,) = carry_out([case()])
+    executed = done.runs.executed(1, 0)
+    assert (len(executed), executed.verify()) == (14 * 8, [])
+    with pytest.raises(IndexError):
+        done.runs.executed(2, 0)
+
+
+def test_places_differ_and_the_best_is_never_worse() -> None:
+    kinds = ("natural", "spread", "best")
+    rows = {
+        kind: carry_out([case(algorithm="recursive_doubling", placement=kind)])[0].row
+        for kind in kinds
+    }
+    cost = {kind: rows[kind]["hop_bytes"] for kind in kinds}
+    # Every exchange is of 8000 bytes each way. Naturally partners at distance 1 share a node, those at
+    # distance 2 are neighbours, and those at distance 4 two links apart; spread, distances 1, 2 and
+    # 4 are links apart as far as in a row of four, and then on one node.
+    assert cost["natural"] == 8000 * 8 * (0 + 1 + 2)
+    assert cost["spread"] == 8000 * 8 * (1 + 2 + 0)
+    assert cost["best"] <= cost["natural"]
+    assert rows["best"]["hop_bytes_bound"] <= cost["best"]
+    assert rows["best"]["hop_bytes_least"]
+
+
+def test_two_collectives_share_the_network_and_both_are_verified() -> None:
+    changes = {"copies": 2, "fabric": LADDER, "intensity": 0.5}
+    settings = {"replications": "3", "size": "1MB", "warm_up": "1000", "back_off": "1ms"}
+    (done,) = carry_out([case(**changes, settings=settings)])
+    assert (done.row["ranks"], done.row["copies"], done.row["verified"]) == (10, 2, True)
+    for number in range(3):
+        for collective in range(2):
+            verified = done.runs.executed(number, collective).verify() == []
+            assert verified == (done.runs.failure(number, collective) is None)
+
+
+def test_plans_with_light_and_places_that_do_not_fit_are_refused() -> None:
+    light = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
+    with pytest.raises(opticoll.errors.ScheduleError, match="light of its own"):
+        _core.simulate_collectives(ROW, light, [[0, 1, 2, 3]], 1, {})
+    plain = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    for places in ([[0, 1, 2]], [[0, 1, 2, 8]], [[0, 1, 2, 2]]):
+        with pytest.raises(opticoll.errors.SimulationError) as error:
+            _core.simulate_collectives(ROW, plain, places, 1, {})
+        assert error.value.setting == "placement"
+        with pytest.raises(opticoll.errors.SimulationError):
+            _core.place_ranks(ROW, plain, 1, 1, places)
+
+
+def test_what_progress_raises_ends_the_run() -> None:
+    def enough(done: int) -> None:
+        raise InterruptedError(f"{done}")
+
+    plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    with pytest.raises(InterruptedError):
+        _core.simulate_collectives(ROW, plan, [[0, 1, 2, 3]], 1, {}, progress=enough)
+
+
+COMMAND = ["all_reduce", "--fabric", LADDER, "--algorithm", "ring", "--size", "1MB"]
+COMMAND += ["--bursts", FAST, "--replications", "4", "--back-off", "1ms", "--ports", "2"]
+
+
+def test_lists_make_a_case_of_each_combination(run: Run, tmp_path: Path) -> None:
+    table, figure = tmp_path / "times.csv", tmp_path / "times.png"
+    options: list[str | Path] = ["--intensity", "0,0.5", "--congestion", "retry,degrade"]
+    options += ["--placement", "natural,best", "--plot", figure, "--csv", table]
+    rows = run_json(run, "congestion", "congestion", *COMMAND, *options, "--jobs", "1")
+    cases = [(row["congestion"], row["placement"], row["intensity"]) for row in rows]
+    assert cases == [
+        (policy, placement, intensity)
+        for policy in ("retry", "degrade")
+        for placement in ("natural", "best")
+        for intensity in (0.0, 0.5)
+    ]
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    with table.open() as lines:
+        assert [row["refusals"] for row in csv.DictReader(lines)] == [
+            str(row["refusals"]) for row in rows
+        ]
+    assert all(row["verified"] for row in rows)
+    assert run_json(run, "congestion", "congestion", *COMMAND, *options, "--jobs", "3") == rows
+
+
+def test_who_gives_up_is_named_in_text_and_json(run: Run) -> None:
+    options = ["all_gather", "--fabric", ROW.replace("wavelengths=2", "wavelengths=1")]
+    options += ["--algorithm", "recursive_doubling", "--retries", "3", "--placement", "spread"]
+    finished = run("congestion", *options, "--replications", "2")
+    assert finished.code == 0
+    assert "gave up (all_or_nothing, spread, 0): step " in finished.out
+    assert "was refused 4 times" in finished.out
+    (row,) = run_json(run, "congestion", "congestion", *options, "--replications", "2")
+    assert (row["failed"], row["time_s"], row["replications"]) == (2, None, 2)
+    (row,) = run_json(run, "congestion", "congestion", *options, "--congestion", "degrade")
+    assert (row["failed"], row["failure"], row["verified"]) == (0, "", True)
+    assert row["degraded"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--intensity", "0.9,"], ["--intensity", "two commas"]),
+        (["--intensity", "-1"], ["--intensity", "from 0 on"]),
+        (["--intensity", "2"], ["below 1"]),
+        (["--congestion", "retri"], ["did you mean `retry`"]),
+        (["--placement", "bast"], ["did you mean `best`"]),
+        (["--bursts", "source"], ["--bursts", "key=value"]),
+        (["--bursts", "sauce=poisson"], ["did you mean `source`"]),
+        (["--bursts", "seed=3"], ["--seed"]),
+        (["--bursts", "bursts=3"], ["leave it out"]),
+        (["--ports", "0"], ["ports", "from 1"]),
+        (["--ranks", "21"], ["21 ranks", "20 computers"]),
+        (["--collectives", "30"], ["do not fit"]),
+        (["--root", "1"], ["root"]),
+        (["--size", "1"], ["size"]),
+        (["--fabric", "ladder:columns=5"], ["wavelengths=..."]),
+        (["--fabric", "wdm_ring:ranks=4,wavelengths=1"], ["wdm_ring"]),
+        (["--algorithm", "rung"], ["did you mean `ring`"]),
+        (["--plot", "times.txt"], [".png"]),
+        (["--longest-back-off", "1us"], ["back_off"]),
+    ],
+)
+def test_bad_input_is_refused(run: Run, options: list[str], words: list[str]) -> None:
+    given = dict(zip(COMMAND[1::2], COMMAND[2::2], strict=True))
+    given |= dict(zip(options[::2], options[1::2], strict=True))
+    finished = run("congestion", COMMAND[0], *(word for pair in given.items() for word in pair))
+    assert (finished.code, finished.out) == (2, "")
+    for word in words:
+        assert word in finished.err
+
+
+def test_what_is_missing_is_named(run: Run) -> None:
+    for missing in ("--fabric", "--algorithm"):
+        place = COMMAND.index(missing)
+        finished = run("congestion", *COMMAND[:place], *COMMAND[place + 2 :])
+        assert finished.code == 2
+        assert f"{missing} is missing" in finished.err
