@@ -1,4 +1,4 @@
-"""Collectives over light paths that may be refused: the command, the study, placements, refusals."""
+"""Collectives over light paths that may be refused: command, study, placements, refusals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 import opticoll
 from conftest import Run
 from opticoll import _core
-from opticoll.study.congestion import Case, run as carry_out
+from opticoll.study.congestion import Case
+from opticoll.study.congestion import run as carry_out
 from test_cli import run_json
 
 ROW = "custom:nodes=4,links=0-1+1-2+2-3,computers=2,wavelengths=2,rate=10Gb/s,latency=0s"
@@ -56,9 +57,9 @@ def test_places_differ_and_the_best_is_never_worse() -> None:
         for kind in kinds
     }
     cost = {kind: rows[kind]["hop_bytes"] for kind in kinds}
-    # Every exchange is of 8000 bytes each way. Naturally partners at distance 1 share a node, those at
-    # distance 2 are neighbours, and those at distance 4 two links apart; spread, distances 1, 2 and
-    # 4 are links apart as far as in a row of four, and then on one node.
+    # Every exchange is of 8000 bytes each way. Naturally partners at distance 1 share a node, those
+    # at distance 2 are neighbours, and those at distance 4 two links apart; spread, partners at
+    # distance 1 are neighbours, those at 2 two links apart, and those at 4 on one node.
     assert cost["natural"] == 8000 * 8 * (0 + 1 + 2)
     assert cost["spread"] == 8000 * 8 * (1 + 2 + 0)
     assert cost["best"] <= cost["natural"]

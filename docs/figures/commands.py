@@ -43,6 +43,12 @@ COMMANDS = {
         "replay crates/core/tests/data/traces/mg.A.16.csv.zst "
         "--fabric fat_tree:down=4x4,up=1x2,rate=1Gb/s,latency=5us --plot"
     ),
+    "congestion": (
+        "congestion all_reduce "
+        "--fabric ladder:columns=5,computers=10,wavelengths=10,rate=10Gb/s "
+        "--algorithm recursive_doubling --ranks 20 --size 1MB --intensity 0,0.2,0.4,0.6,0.8 "
+        "--congestion retry,all_or_nothing,degrade --plot"
+    ),
 }
 """Commands by the figure whose path follows them: some half a minute in all."""
 

@@ -635,10 +635,10 @@ def simulate_collectives(
 ) -> CollectiveRuns:
     """Copies of a plan at once over light paths; `places` are the computers of each one's ranks.
 
-    The settings are those of `congestion_settings` and `burst_settings`. Without `external` there are
-    no bursts. `progress` is called with the number of replications so far; what it raises ends the
-    run. The outcome does not depend on the number of threads. Raises FabricError, ScheduleError for a
-    plan with light, or SimulationError with the attribute `setting` where one is at fault.
+    The settings are those of `congestion_settings` and `burst_settings`. Without `external` there
+    are no bursts. `progress` is called with the number of replications so far; what it raises ends
+    the run. The outcome does not depend on the number of threads. Raises FabricError, ScheduleError
+    for a plan with light, or SimulationError with the attribute `setting` where one is at fault.
     """
 
 def burst_computers(fabric: str) -> tuple[int, int]: ...  # nodes, computers at each

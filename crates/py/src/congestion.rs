@@ -17,6 +17,9 @@ use pyo3::types::PyDict;
 use crate::error::{IntoPyErr, ScheduleError};
 use crate::plan::{Plan, Size};
 
+/// Step, computers of the light path, tries, and picoseconds from the beginning.
+type Refused = (u32, (u32, u32), u32, u64);
+
 /// What became of collectives, replication by replication.
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct CollectiveRuns {
@@ -84,12 +87,8 @@ impl CollectiveRuns {
         Ok(columns)
     }
 
-    /// Why a collective gave up: step, computers of the light path, tries and time; or nothing.
-    fn failure(
-        &self,
-        run: usize,
-        collective: usize,
-    ) -> PyResult<Option<(u32, (u32, u32), u32, u64)>> {
+    /// Why a collective gave up, or nothing.
+    fn failure(&self, run: usize, collective: usize) -> PyResult<Option<Refused>> {
         let failure = self.job(run, collective)?.failure;
         Ok(failure.map(|one| (one.step, one.computers, one.tries, one.at.ps())))
     }

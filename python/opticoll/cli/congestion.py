@@ -90,7 +90,7 @@ def congestion(
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
-    """Carry out a collective over light paths that bursts beside it may refuse; prove what arrived."""
+    """Carry out a collective over light paths that bursts beside it may refuse."""
     from opticoll.report.congestion import congestion_text
     from opticoll.study import congestion as study
 

@@ -41,36 +41,41 @@ def mean_times(
             # Side by side, so that intervals at one intensity can be told apart.
             apart = 3.0 * (number - (len(series) - 1) / 2)
             aside = offset_copy(axes.transData, figure, x=apart, units="points")
-            drawn = sorted(point for point in of_series if point.seconds is not None)
+            drawn = [
+                (point.intensity, point.seconds, point)
+                for point in sorted(of_series, key=lambda point: point.intensity)
+                if point.seconds is not None
+            ]
             axes.plot(
-                [point.intensity for point in drawn],
-                [point.seconds for point in drawn],
+                [intensity for intensity, _, _ in drawn],
+                [seconds for _, seconds, _ in drawn],
                 label=name,
                 transform=aside,
                 **look,
             )
-            for point in drawn:
+            for intensity, seconds, point in drawn:
                 if point.low is not None and point.high is not None:
-                    ends = [max(point.low, 0.0), point.high]
+                    # A logarithmic axis has no zero: the lower end is drawn as far as a tenth.
+                    ends = [max(point.low, seconds / 10), point.high]
                     axes.plot(
-                        [point.intensity] * 2,
+                        [intensity] * 2,
                         ends,
                         color=look["color"],
                         linewidth=1,
                         transform=aside,
                     )
-                    axes.update_datalim([(point.intensity, end) for end in ends])
+                    axes.update_datalim([(intensity, end) for end in ends])
                 if point.failed:
                     axes.plot(
-                        point.intensity,
-                        point.seconds,
+                        intensity,
+                        seconds,
                         color=look["color"],
                         marker=look["marker"],
                         markersize=look["markersize"],
                         markerfacecolor="white",
                         transform=aside,
                     )
-                axes.update_datalim([(point.intensity, point.seconds)])
+                axes.update_datalim([(intensity, seconds)])
         axes.autoscale_view()
         if max(known) > 20 * min(known):
             style.logarithmic(axes)
@@ -79,7 +84,7 @@ def mean_times(
         failed = any(point.failed for point in points)
         note = "\nhollow: without replications that gave up" if failed else ""
         axes.set_xlabel(f"load by other traffic (Erlang from each computer){note}")
-        axes.set_ylabel("mean time of the collective (s), with 95 %")
+        axes.set_ylabel("mean time (s), with its interval of 95 %")
         figure.legend(loc="outside lower center", ncols=min(3, len(series)))
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=11)

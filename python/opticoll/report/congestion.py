@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from opticoll._core import format_size
 from opticoll.report.layout import PICOSECONDS, align, describe_size, human_time, plural
 
 if TYPE_CHECKING:
@@ -18,10 +17,10 @@ def congestion_text(rows: Sequence[CongestionRow]) -> str:
     """What was carried out where, a line for each case, and why collectives gave up."""
     first = rows[0]
     at_once = f"{first['copies']} at once, " if first["copies"] > 1 else ""
+    size = describe_size(first["size_bytes"], first["size_convention"])
     head = (
-        f"{first['collective']} by {first['algorithm']}: {at_once}{first['ranks']} ranks, "
-        f"{describe_size(first['size_bytes'], first['size_convention'])}, {plural(first['ports'], 'port')} each, on "
-        f"{first['fabric']}\n"
+        f"{first['collective']} by {first['algorithm']}: {at_once}{first['ranks']} ranks, {size}, "
+        f"{plural(first['ports'], 'port')} each, on {first['fabric']}\n"
         f"mean time of {plural(first['replications'], 'replication')}, with intervals of 95 %; "
         f"{_proved(rows)}"
     )
@@ -63,12 +62,16 @@ def _placements(rows: Sequence[CongestionRow]) -> list[str]:
     """A line for each placement: bytes times hops against the bound."""
     told: dict[str, str] = {}
     for row in rows:
-        bound = f"no placement has less than {format_size(row['hop_bytes_bound'])}"
+        bound = f"no placement has less than {_megabytes(row['hop_bytes_bound'])}"
         least = "the least there is" if row["hop_bytes_least"] else bound
         told[row["placement"]] = (
-            f"placement {row['placement']}: {format_size(row['hop_bytes'])} times hops; {least}"
+            f"placement {row['placement']}: {_megabytes(row['hop_bytes'])} times hops; {least}"
         )
     return list(told.values())
+
+
+def _megabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.4g} MB"
 
 
 def _time(seconds: float | None) -> str:

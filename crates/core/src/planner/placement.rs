@@ -49,7 +49,7 @@ use crate::units::{Bytes, UnitError};
 /// The most ranks that are placed exactly.
 pub const MOST_EXACT: usize = 10;
 
-/// The most sites of a network among which ranks are placed.
+/// The most computers of a network at which ranks are placed.
 pub const MOST_SITES: u32 = 512;
 
 /// Why ranks cannot be placed.
@@ -65,8 +65,10 @@ pub enum PlacementError {
         /// The computers of the network.
         computers: u32,
     },
-    /// A search among too many computers.
-    #[error("placements are searched for among at most {MOST_SITES} computers, not {computers}")]
+    /// Too many computers to choose from.
+    #[error(
+        "ranks are placed at one of at most {MOST_SITES} computers, not {computers}; give fewer"
+    )]
     Sites {
         /// The computers of the network.
         computers: u32,

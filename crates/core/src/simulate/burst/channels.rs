@@ -86,7 +86,7 @@ impl Channels {
             while held.len() > 1 && held[1].1 <= now {
                 held.pop_front();
             }
-            let at = held.partition_point(|(from, _)| *from < span.from);
+            let at = held.partition_point(|(from, _)| *from <= span.from);
             held.insert(at, (span.from, span.until));
         }
     }

@@ -159,42 +159,37 @@ impl<'a> Engine<'a> {
 
     /// Runs until the end of so many bursts is known, or nothing is left to happen.
     pub(super) fn run(&mut self, bursts: u64) {
-        let target = self.tally.total.offered + bursts;
-        while self.tally.total.offered < target && self.step() {}
+        self.proceed(self.tally.total.offered + bursts, NEVER);
     }
 
     /// Goes on until before an instant, and to it.
     pub(super) fn run_until(&mut self, instant: u64) {
-        while self.listed().min(self.generator.next) < instant && self.step() {}
+        self.proceed(u64::MAX, instant);
         self.now = instant;
     }
 
-    /// When the next event of the agenda is due.
-    #[inline]
-    fn listed(&self) -> u64 {
-        self.agenda.peek().map_or(NEVER, |entry| entry.0.at)
-    }
-
-    /// Lets the next event happen; false where there is none.
-    #[inline]
-    fn step(&mut self) -> bool {
-        if self.listed() <= self.generator.next {
-            let Some(Reverse(entry)) = self.agenda.pop() else {
-                return false;
-            };
-            self.now = entry.at;
-            self.happen(entry.event);
-            return true;
-        }
-        self.now = self.generator.next;
-        match self.generator.generate(&mut self.random) {
-            Generated::Burst(burst) => self.admit(burst),
-            Generated::Begun { pair, number, due } => {
-                self.put(due, Event::TimeOut { pair, number });
+    fn proceed(&mut self, offered: u64, until: u64) {
+        while self.tally.total.offered < offered {
+            let listed = self.agenda.peek().map_or(NEVER, |entry| entry.0.at);
+            if listed.min(self.generator.next) >= until {
+                return;
             }
-            Generated::Nothing => {}
+            if listed <= self.generator.next {
+                if let Some(Reverse(entry)) = self.agenda.pop() {
+                    self.now = entry.at;
+                    self.happen(entry.event);
+                }
+                continue;
+            }
+            self.now = self.generator.next;
+            match self.generator.generate(&mut self.random) {
+                Generated::Burst(burst) => self.admit(burst),
+                Generated::Begun { pair, number, due } => {
+                    self.put(due, Event::TimeOut { pair, number });
+                }
+                Generated::Nothing => {}
+            }
         }
-        true
     }
 
     /// Forgets what was counted.
@@ -316,7 +311,7 @@ impl<'a> Engine<'a> {
     }
 
     /// The number of the route that is taken now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn choose_way(&self, routes: &[Box<[u32]>]) -> usize {
         match self.settings.routing {
             Routing::Fixed => 0,
@@ -371,15 +366,19 @@ impl<'a> Engine<'a> {
     }
 
     /// The converter that a route takes where a hop begins, if it changes wavelength there.
+    #[inline(always)]
     pub(super) fn converter_at(&self, chosen: &Chosen, hop: usize) -> Option<(Span, u32)> {
-        let few = matches!(self.settings.converters, Converters::PerNode(_));
-        let change = few && hop > 0 && chosen.at(hop - 1) != chosen.at(hop);
-        change
-            .then(|| routing::converter(self.network, &self.converters, &self.spans[hop]))
-            .flatten()
+        if hop == 0 || !matches!(self.settings.converters, Converters::PerNode(_)) {
+            return None;
+        }
+        let change = chosen.at(hop - 1) != chosen.at(hop);
+        let bank =
+            change.then(|| routing::converter(self.network, &self.converters, &self.spans[hop]));
+        bank.flatten()
     }
 
     /// Wavelengths for all spans, or why there are none.
+    #[inline(always)]
     pub(super) fn choose_route(&mut self, pair: u32) -> Result<Chosen, Cause> {
         let (links, spans) = (&self.links, &self.spans);
         if spans.is_empty() {

@@ -4,6 +4,8 @@
 //! The statistical test runs with a fixed seed and accepts three standard deviations: of 370 seeds of a right
 //! simulator about one would fail.
 
+use std::slice;
+
 use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
@@ -128,7 +130,7 @@ fn without_refusals_times_are_those_of_the_formulas() {
                 let network = format!("ring:nodes={p},wavelengths=64,rate=10Gb/s,latency=0s");
                 for policy in POLICIES {
                     let text = format!("ports={k} congestion={}", policy.name);
-                    let run = &alone(&network, &[job.clone()], &text)[0];
+                    let run = &alone(&network, slice::from_ref(&job), &text)[0];
                     let case = format!("{name}, {p} ranks, {text}");
                     assert_eq!(run.time, Some(Time::from_ps(expected)), "{case}");
                     assert_eq!((run.refusals, run.waited), (0, Time::ZERO), "{case}");
@@ -282,6 +284,23 @@ fn a_burst_announced_ahead_keeps_its_wavelength() {
 }
 
 #[test]
+fn phases_that_take_no_time_leave_nothing_behind() {
+    let barrier = schedule(CollectiveKind::Barrier, "dissemination", 4);
+    let network = "custom:nodes=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s,latency=0s";
+    for signalling in ["jet", "two_way"] {
+        for converters in ["none", "1"] {
+            let text = format!(
+                "signalling={signalling} converters={converters} latency=0s establish=0s \
+                 release=0s congestion=degrade"
+            );
+            let run = &alone(network, &[job(&barrier, &[0, 1, 2, 3], "1B")], &text)[0];
+            // What waits has met its own other paths, and all are free again after their phase.
+            assert_eq!(run.time, Some(run.waited), "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_first_request_is_refused_as_often_as_erlang_says() {
     let made = message();
     // Four Erlang of Poisson bursts on five wavelengths each way, seen at a random instant.
@@ -323,7 +342,7 @@ fn every_collective_ends_with_the_right_data_or_says_why_not() {
                      replications=3 back_off=1ms longest_back_off=20ms establish=1ms release=1ms",
                     policy.name
                 );
-                let outcome = run(LADDER, &[job.clone()], &Work::Random, &text, 1).unwrap();
+                let outcome = run(LADDER, slice::from_ref(&job), &Work::Random, &text, 1).unwrap();
                 for run in outcome.runs.iter().map(|run| &run.jobs[0]) {
                     check(&job, run, &format!("{kind} {name} {text}"));
                     match run.time {
@@ -386,7 +405,7 @@ fn a_phase_that_does_not_fit_is_cut_by_degrading_and_named_otherwise() {
     let job = job(&made, &[0, 2, 1, 3], "1KB");
     for policy in POLICIES {
         let text = format!("congestion={} retries=4 back_off=1us", policy.name);
-        let run = &alone(network, &[job.clone()], &text)[0];
+        let run = &alone(network, slice::from_ref(&job), &text)[0];
         if policy.policy == Policy::Degrade {
             assert_eq!((run.failure, run.degraded), (None, 1));
             assert_eq!(proved(&job, run), []);
@@ -489,17 +508,21 @@ fn what_does_not_fit_is_refused() {
         (&[fits.clone(), fits.clone()], "", "two ranks"),
         (&[job(&made, &[0], "1KB")], "", "2 ranks and 1 computers"),
         (&[job(&made, &[0, 2], "9000TiB")], "", "46 simulated days"),
-        (&[fits.clone()], "ports=0", "whole number from 1"),
-        (&[fits.clone()], "back_off=0s", "without a wait"),
+        (slice::from_ref(&fits), "ports=0", "whole number from 1"),
+        (slice::from_ref(&fits), "back_off=0s", "without a wait"),
         (
-            &[fits.clone()],
+            slice::from_ref(&fits),
             "longest_back_off=1us",
             "less than back_off",
         ),
-        (&[fits.clone()], "congestion=retri", "did you mean `retry`"),
-        (&[fits.clone()], "bursts=7", "leave it out"),
-        (&[fits.clone()], "portz=7", "did you mean `ports`"),
-        (&[fits.clone()], "intensity=2", "below 1"),
+        (
+            slice::from_ref(&fits),
+            "congestion=retri",
+            "did you mean `retry`",
+        ),
+        (slice::from_ref(&fits), "bursts=7", "leave it out"),
+        (slice::from_ref(&fits), "portz=7", "did you mean `ports`"),
+        (slice::from_ref(&fits), "intensity=2", "below 1"),
     ];
     for (jobs, text, expected) in cases {
         let error = run(PAIR, jobs, &Work::Random, text, 1)
