@@ -42,7 +42,7 @@ pub struct JobRun {
     pub refusals: u64,
     /// Phases that were cut since they were refused.
     pub degraded: u32,
-    /// How long it waited for light paths, in all.
+    /// How long it waited for the light paths that were granted in the end, in all.
     pub waited: Time,
     /// Transfers that arrived, in the order in which their messages ended.
     pub delivered: Vec<Delivered>,
