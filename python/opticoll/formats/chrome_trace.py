@@ -5,7 +5,7 @@ with `ts` and `dur` in microseconds, to the picosecond.
 
 >>> slices = [Slice(0, "send", 500_000, 1_500_000, 3)]
 >>> print(to_text("hello", 1, slices).splitlines()[3])
-{"name":"send","cat":"call","ph":"X","ts":0.5,"dur":1.0,"pid":0,"tid":0,"args":{"event":3}},
+{"name":"send","cat":"call","ph":"X","ts":0.5,"dur":1.0,"pid":0,"tid":0,"args":{"event":3}}
 """
 
 from __future__ import annotations
