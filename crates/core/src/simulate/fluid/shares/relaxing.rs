@@ -204,7 +204,7 @@ impl Shares {
                     continue;
                 }
                 link.queued = true;
-                if link.times == MOST_TIMES {
+                if link.times >= MOST_TIMES {
                     self.unsettled.next.push(hop);
                 } else {
                     let level = if level.is_finite() { level } else { to };
@@ -242,8 +242,13 @@ impl Link {
             return false;
         }
         self.load += change;
-        self.changes += 1;
-        self.load <= self.limit && self.changes < MOST_CHANGES
+        // A load above the capacity leaves rounding errors of its own size: it is to be summed anew.
+        self.changes = if self.load <= self.limit {
+            MOST_CHANGES.min(self.changes + 1)
+        } else {
+            MOST_CHANGES
+        };
+        self.changes < MOST_CHANGES
     }
 }
 
@@ -255,10 +260,13 @@ fn is_free(link: u32, on: &[Presence], origins: &[Origin]) -> bool {
 /// The level at which classes with these bounds and weights fill a link: the solution of
 /// sum of W min(level, y) = capacity, or infinite where the sum never exceeds the capacity. The sum
 /// is concave, so Newton's steps come up from below after the first one, and are done when they pass
-/// no further y.
+/// no further y. What they pass from zero on is within the capacity but for rounding: so a step that leads
+/// down there, or a sum that is too large above all y, is rounding, which a class of far less weight
+/// than the others, or very many classes, can make larger than [`SAME_LEVEL`].
 fn solve(capacity: f64, guess: f64, bounds: &[(f64, f64)]) -> f64 {
     let mut level = guess;
     let mut passed = f64::INFINITY;
+    let mut from_zero = false;
     loop {
         let (mut below, mut above) = (0.0, 0.0);
         for &(bound, weight) in bounds {
@@ -268,20 +276,20 @@ fn solve(capacity: f64, guess: f64, bounds: &[(f64, f64)]) -> f64 {
                 below += weight * bound;
             }
         }
-        if above == 0.0 {
-            if below <= limit(capacity) {
-                return f64::INFINITY;
-            }
-            // Far too high.
-            (level, passed) = (0.0, f64::INFINITY);
-            continue;
+        if above == 0.0 && (below <= limit(capacity) || from_zero) {
+            return f64::INFINITY;
         }
         let next = (capacity - below) / above;
+        let falls = passed.is_finite() && next < level * (1.0 - SAME_LEVEL);
         let risen = passed.is_infinite() || next > level * (1.0 + SAME_LEVEL);
-        if above == passed || !risen {
-            return next;
+        if above == 0.0 || (falls && !from_zero) {
+            // Far too high.
+            (level, passed, from_zero) = (0.0, f64::INFINITY, true);
+        } else if above == passed || !risen {
+            return next.max(level);
+        } else {
+            (level, passed) = (next, above);
         }
-        (level, passed) = (next, above);
     }
 }
 
@@ -294,4 +302,19 @@ pub(super) fn limit(capacity: f64) -> f64 {
 fn snap(level: f64, to: f64) -> f64 {
     let same = to.is_finite() && (level - to).abs() <= to * SAME_LEVEL;
     if same { to } else { level }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::solve;
+
+    #[test]
+    fn equations_are_solved_where_rounding_is_large() {
+        // 65536 equal terms sum to more than 1 + 2^-40 times what they are.
+        let many = vec![(0.0125, 1.0); 65536];
+        assert_eq!(solve(819.2, f64::INFINITY, &many), f64::INFINITY);
+        // One class fills the link, and another one weighs less than its rounding errors.
+        let tiny = [(1.0, 1.0), (f64::INFINITY, 1e-17)];
+        assert_eq!(solve(1.0, f64::INFINITY, &tiny), 1.0);
+    }
 }

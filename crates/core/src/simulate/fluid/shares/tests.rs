@@ -167,3 +167,85 @@ fn rates_are_max_min_fair_after_every_change() {
         }
     }
 }
+
+#[test]
+fn changes_of_a_link_that_bounds_nothing_are_not_counted_on() {
+    // The fast link's only class is bounded by the slow one, which others enter and leave.
+    let mut shares = Shares::new([2.0, 1.0].into_iter());
+    let (class, other) = (
+        shares.add_class(&[0, 1], f64::INFINITY),
+        shares.add_class(&[1], f64::INFINITY),
+    );
+    shares.set_weight(class, 1.0);
+    for _ in 0..40_000 {
+        for weight in [1.0, 0.0] {
+            shares.set_weight(other, weight);
+            shares.settle(&mut Vec::new());
+        }
+    }
+    assert_eq!(shares.level(class), 1.0);
+}
+
+#[test]
+fn weights_of_any_size_leave_no_link_over_its_capacity() {
+    for seed in 0..200 {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let capacities: Vec<f64> = (0..30)
+            .map(|_| f64::from(random.random_range(1..4u32)) * 0.0125)
+            .collect();
+        let mut shares = Shares::new(capacities.iter().copied());
+        let mut classes: Vec<(u32, Vec<u32>, f64)> = Vec::new();
+        for change in 0..40 {
+            for _ in 0..random.random_range(1..30) {
+                if random.random_range(0..3) > 0 || classes.is_empty() {
+                    let mut route: Vec<u32> =
+                        (0..30).filter(|_| random.random_range(0..6) == 0).collect();
+                    route.push(random.random_range(0..30));
+                    let weight = f64::powf(10.0, random.random_range(-12.0..12.0));
+                    let class = shares.add_class(&route, f64::INFINITY);
+                    shares.set_weight(class, weight);
+                    classes.push((class, route, weight));
+                } else {
+                    let at = random.random_range(0..classes.len());
+                    let (class, ..) = classes.swap_remove(at);
+                    shares.set_weight(class, 0.0);
+                    shares.remove_class(class);
+                }
+            }
+            shares.settle(&mut Vec::new());
+            let mut load = vec![0.0; capacities.len()];
+            for (class, route, weight) in &classes {
+                let level = shares.level(*class);
+                assert!(level > 0.0, "seed {seed}, change {change}: {level}");
+                for &link in route {
+                    load[link as usize] += level * weight;
+                }
+            }
+            for (load, capacity) in load.iter().zip(&capacities) {
+                let fits = *load <= capacity * (1.0 + 1e-9);
+                assert!(fits, "seed {seed}, change {change}: {load} on {capacity}");
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_hosts_fill_their_trunk_without_a_loss() {
+    // Summed one by one, their rates are not quite the trunk's.
+    for hosts in [10_000, 65_536] {
+        let capacities = (0..hosts)
+            .map(|_| 0.0125)
+            .chain([f64::from(hosts) * 0.0125]);
+        let mut shares = Shares::new(capacities);
+        let classes: Vec<u32> = (0..hosts)
+            .map(|host| {
+                let class = shares.add_class(&[host, hosts], f64::INFINITY);
+                shares.set_weight(class, 1.0);
+                class
+            })
+            .collect();
+        shares.settle(&mut Vec::new());
+        let even = |&class: &u32| (shares.level(class) - 0.0125).abs() <= 0.0125e-12;
+        assert!(classes.iter().all(even));
+    }
+}
