@@ -279,7 +279,6 @@ fn bytes(collective: &Collective, size: Bytes, inside: u32, root: bool) -> (u128
     }
 }
 
-/// The time in which so many bytes go at so many bits per second, rounded down.
 /// The time in which bytes go at a rate in bits per second, rounded down.
 pub(super) fn over(bytes: u128, rate: u128) -> Result<Time, UnitError> {
     quotient(bits_ps(bytes)?, rate)

@@ -60,8 +60,9 @@
 //! volumes are binary floating-point numbers of 53 bits, since exact rates would be fractions that
 //! grow with every event. Three rules keep rounding from being seen:
 //!
-//! * two levels within 2^-40 of one another, relatively, are one: rates are max-min fair up to
-//!   1e-12;
+//! * two levels within 2^-40 of one another, relatively, are one: rates are max-min fair for capacities
+//!   that are off by 1e-12, relatively. A flow that gets what thousands of others leave of a link
+//!   may be off by that share of the whole link;
 //! * ends and starts within 2^-10 ps + 2^-40 t after the first one at t are one instant, t. Errors
 //!   of rounding stay below that for thousands of dependent events, and a chain of n events is off
 //!   by less than n times that;

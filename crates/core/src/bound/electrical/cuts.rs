@@ -22,9 +22,11 @@ use crate::units::{Bytes, Time, UnitError};
 /// Most steps over links, all cuts together.
 const MOST_WORK: usize = 1 << 26;
 
-/// A switch that is not yet given to a part, and one that is in none.
+/// The part of a switch that is in none.
+const NONE: u32 = u32::MAX;
+
+/// The distance of a switch that has not been met.
 const UNKNOWN: u32 = u32::MAX;
-const NONE: u32 = u32::MAX - 1;
 
 /// A link between vertices.
 #[derive(Clone, Copy)]
@@ -51,10 +53,11 @@ pub(super) fn best(
         return Ok(None);
     };
     let ranks = collective.ranks();
+    let neighbours = neighbours(&edges, ranks);
     let mut time = Time::ZERO;
     let most = MOST_WORK / edges.len().max(1);
     for parts in partitions(ranks).take(most) {
-        let parts = labels(&edges, parts);
+        let parts = labels(&neighbours, parts);
         time = time.max(of_partition(&edges, &parts, collective, size)?);
     }
     Ok(match time {
@@ -97,27 +100,42 @@ fn partitions(ranks: u32) -> impl Iterator<Item = Vec<u32>> {
     runs.chain(halves)
 }
 
-/// The part of each vertex, from those of the ranks.
-fn labels(edges: &[Edge], mut parts: Vec<u32>) -> Vec<u32> {
+/// The vertices next to each, over links either way.
+fn neighbours(edges: &[Edge], ranks: u32) -> Vec<Vec<usize>> {
     let vertices = edges.iter().map(|edge| edge.from.max(edge.to) + 1).max();
-    parts.resize(vertices.unwrap_or(0).max(parts.len()), UNKNOWN);
-    loop {
-        let nearer = parts.clone();
-        for edge in edges {
-            for (switch, neighbour) in [(edge.from, edge.to), (edge.to, edge.from)] {
-                if nearer[switch] == UNKNOWN && nearer[neighbour] != UNKNOWN {
-                    parts[switch] = match parts[switch] {
-                        UNKNOWN => nearer[neighbour],
-                        part if part == nearer[neighbour] => part,
-                        _ => NONE,
-                    };
+    let mut neighbours = vec![Vec::new(); vertices.unwrap_or(0).max(ranks as usize)];
+    for edge in edges {
+        neighbours[edge.from].push(edge.to);
+        neighbours[edge.to].push(edge.from);
+    }
+    neighbours
+}
+
+/// The part of each vertex, from those of the ranks: breadth first, those at one distance together.
+fn labels(neighbours: &[Vec<usize>], mut parts: Vec<u32>) -> Vec<u32> {
+    let mut distances = vec![0; parts.len()];
+    distances.resize(neighbours.len(), UNKNOWN);
+    let mut frontier: Vec<usize> = (0..parts.len()).collect();
+    parts.resize(neighbours.len(), NONE);
+    for distance in 1.. {
+        let mut next = Vec::new();
+        for &vertex in &frontier {
+            for &neighbour in &neighbours[vertex] {
+                if distances[neighbour] == UNKNOWN {
+                    distances[neighbour] = distance;
+                    parts[neighbour] = parts[vertex];
+                    next.push(neighbour);
+                } else if distances[neighbour] == distance && parts[neighbour] != parts[vertex] {
+                    parts[neighbour] = NONE;
                 }
             }
         }
-        if parts == nearer {
-            return parts;
+        if next.is_empty() {
+            break;
         }
+        frontier = next;
     }
+    parts
 }
 
 /// What crosses into and out of a part.
