@@ -40,6 +40,7 @@ class Settings(TypedDict, total=False):
     jitter: str | None
     routing_seed: str | None
     virtual_channels: str | None
+    cores: str | None
     issue: str | None
     overhead: str | None
     placement: str | None

@@ -34,6 +34,16 @@ impl Distribution {
         self.bins[Self::bin(picoseconds)] += 1;
     }
 
+    /// Adds the times of another one.
+    pub(crate) fn join(&mut self, other: &Distribution) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+        for (bin, more) in self.bins.iter_mut().zip(&other.bins) {
+            *bin += more;
+        }
+    }
+
     /// How many times were measured.
     pub fn count(&self) -> u64 {
         self.count
@@ -263,6 +273,7 @@ const MOST_BINS: usize = 1 << 12;
 ///
 /// A bin of length L keeps the change d over it, and the integral w within it of what its steps add.
 /// Two neighbours (d, w), (e, v) make one of twice the length: (d + e, w + d L + v).
+#[derive(Clone)]
 pub(crate) struct Meter {
     bin: u64,
     steps: [Vec<(i64, i64)>; 4],
@@ -315,6 +326,21 @@ impl Meter {
             *steps = merged.collect();
         }
         self.bin *= 2;
+    }
+
+    /// Adds the steps of another one.
+    pub(crate) fn join(&mut self, other: &Meter) {
+        let mut other = other.clone();
+        self.meet(other.bin);
+        other.meet(self.bin);
+        for (steps, more) in self.steps.iter_mut().zip(&other.steps) {
+            if steps.len() < more.len() {
+                steps.resize(more.len(), (0, 0));
+            }
+            for (step, more) in steps.iter_mut().zip(more) {
+                *step = (step.0 + more.0, step.1 + more.1);
+            }
+        }
     }
 
     /// Makes the bins those of another meter, if that has longer ones.

@@ -41,7 +41,8 @@
 //! of channels.
 //!
 //! **Time** is in whole picoseconds; transmission is rounded up. Events of one time happen in the
-//! order in which they were put on the agenda; nothing else decides, so a run is repeated exactly.
+//! order of their kind, then of the number of the link, channel or terminal that they happen to, from
+//! the highest down; nothing else decides, so a run is repeated exactly.
 //!
 //! The model is that of CODES's dragonfly (Mubarak et al., A Case Study in Using Massively Parallel
 //! Simulation for Extreme-Scale Torus Network Codesign, 2014, and its dragonfly counterpart), with
@@ -62,8 +63,10 @@
 //! ```
 
 mod agenda;
+mod border;
 mod channel;
 mod delays;
+mod division;
 mod dragonfly;
 mod driven;
 mod engine;
@@ -72,7 +75,9 @@ mod machine;
 mod paths;
 mod plan;
 mod pool;
+mod result;
 mod routes;
+mod run;
 mod settings;
 mod steps;
 mod stuck;
@@ -165,7 +170,7 @@ pub enum PacketError {
     #[error("too many messages: they are numbered with 32 bits")]
     TooMany,
     /// Simulated time came near the end of 64 bits.
-    #[error("the simulated time exceeds 26 days; check sizes, rates and periods")]
+    #[error("the simulated time exceeds 13 days; check sizes, rates and periods")]
     TooLong,
     /// Chunks wait for one another in a circle.
     #[error(
@@ -330,6 +335,9 @@ pub struct Options {
     /// The length at first of a bin of [`Timeline`], doubled when there are too many; `None` measures
     /// none.
     pub timeline_bin: Option<Time>,
+    /// Threads that a dragonfly's groups are divided among, as far as that makes sense; the outcome is the
+    /// same.
+    pub cores: u32,
 }
 
 impl Default for Options {
@@ -354,6 +362,7 @@ impl Default for Options {
             seed: 1,
             virtual_channels: None,
             timeline_bin: None,
+            cores: 1,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod networks;
 mod orders;
+mod parts;
 mod peer;
 mod plans;
 

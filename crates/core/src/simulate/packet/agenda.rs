@@ -1,4 +1,7 @@
-//! The events to come, in order of time; events of one time in the order in which they were added.
+//! The events to come, in order of time, then of kind, then of the place they happen at: a link, a
+//! channel, a terminal, the highest number first. That order says nothing of how the simulation came
+//! to them, so that it stays the same however the network is divided. Only events that agree in all three
+//! leave in the order in which they were added; one place adds them.
 //!
 //! A calendar: the near future is cut into 2^12 buckets of a power of two of picoseconds, each an
 //! unsorted array; a bucket is sorted when its time comes. What lies beyond the last bucket waits in
@@ -6,7 +9,7 @@
 //! skips the empty ones. The array of an emptied bucket goes to the next that needs one, so that
 //! arrays stay in the cache.
 //!
-//! Order among equal times: an array is in the order of adding, and sorting is stable. Events come
+//! Order among equals: an array is in the order of adding, and sorting is stable. Events come
 //! from the heap into a bucket at the moment the bucket comes within reach, before any other event
 //! can be put there.
 
@@ -15,8 +18,11 @@ use std::collections::BinaryHeap;
 
 const BUCKETS: u64 = 1 << 12;
 
-/// What happens, and to whom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Later times are taken for this one.
+pub(super) const LATEST_PS: u64 = 1 << 60;
+
+/// What happens, in the order of what happens at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A chunk has come over a link to a router.
     Arrive,
@@ -36,15 +42,56 @@ pub(super) enum Kind {
     Begin,
 }
 
+impl Kind {
+    const BITS: u32 = 3;
+    const ALL: [Kind; 1 << Kind::BITS] = [
+        Kind::Arrive,
+        Kind::Send,
+        Kind::Credit,
+        Kind::Generate,
+        Kind::Inject,
+        Kind::Deliver,
+        Kind::Timer,
+        Kind::Begin,
+    ];
+}
+
 /// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Event {
-    /// Picoseconds.
-    pub(super) time: u64,
-    /// The chunk, link, channel, terminal, message or timer it is about.
-    pub(super) index: u32,
-    pub(super) kind: Kind,
+    /// Picoseconds, and the kind in the lowest bits.
+    when: u64,
+    /// All ones less the link, channel or terminal that it happens to; below that, the chunk, link, channel,
+    /// terminal, message or timer that it is about.
+    what: u64,
 }
+
+impl Event {
+    /// Picoseconds.
+    #[inline]
+    pub(super) fn time(&self) -> u64 {
+        self.when >> Kind::BITS
+    }
+
+    #[inline]
+    pub(super) fn kind(&self) -> Kind {
+        Kind::ALL[(self.when % (1 << Kind::BITS)) as usize]
+    }
+
+    /// What it is about.
+    #[inline]
+    pub(super) fn index(&self) -> u32 {
+        self.what as u32
+    }
+
+    #[inline]
+    fn order(&self) -> u128 {
+        (u128::from(self.when) << 64) + u128::from(self.what >> 32 << 32)
+    }
+}
+
+/// An event in the heap: order, number of adding, what it is about.
+type Far = Reverse<(u128, u64, u64)>;
 
 /// A queue of events.
 pub(super) struct Agenda {
@@ -60,7 +107,7 @@ pub(super) struct Agenda {
     /// The number of the open bucket, counted from time 0.
     cursor: u64,
     in_buckets: usize,
-    far: BinaryHeap<Reverse<(u64, u64, Kind, u32)>>,
+    far: BinaryHeap<Far>,
     far_added: u64,
 }
 
@@ -80,40 +127,74 @@ impl Agenda {
         }
     }
 
-    /// Adds an event, not before the one taken last.
+    /// Adds an event that is about the place itself, not before the time of the one taken last.
     #[inline]
-    pub(super) fn push(&mut self, time: u64, kind: Kind, index: u32) {
+    pub(super) fn push(&mut self, time: u64, kind: Kind, place: u32) {
+        self.push_at(time, kind, place, place);
+    }
+
+    /// Adds an event at a place, not before the time of the one taken last.
+    #[inline]
+    pub(super) fn push_at(&mut self, time: u64, kind: Kind, place: u32, index: u32) {
+        let time = time.min(LATEST_PS);
         let bucket = time >> self.shift;
-        let event = Event { time, index, kind };
+        let event = Event {
+            when: (time << Kind::BITS) + kind as u64,
+            what: (u64::from(!place) << 32) + u64::from(index),
+        };
         if bucket <= self.cursor {
-            let place = self.open.partition_point(|other| other.time > time);
-            self.open.insert(place, event);
+            let order = event.order();
+            let before = self.open.partition_point(|other| other.order() > order);
+            self.open.insert(before, event);
         } else if bucket - self.cursor < BUCKETS {
             self.push_near(bucket, event);
         } else {
-            self.far.push(Reverse((time, self.far_added, kind, index)));
+            self.far
+                .push(Reverse((event.order(), self.far_added, event.what)));
             self.far_added += 1;
         }
     }
 
-    /// Takes the next event.
+    /// Takes the next event of the open bucket, if that happens before a time.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Event> {
+    pub(super) fn pop(&mut self, before: u64) -> Option<Event> {
+        let next = self.open.last()?;
+        if next.time() >= before {
+            return None;
+        }
         self.open.pop()
     }
 
-    /// The time of the next event; none at the end.
-    pub(super) fn next_time(&mut self) -> Option<u64> {
+    /// The events of the open bucket; where all of them have been taken, of the next that has some, unless
+    /// it begins at that time or later. No events at the end.
+    pub(super) fn open(&mut self, before: u64) -> &[Event] {
         if self.open.is_empty() {
-            self.advance();
+            self.advance(before);
         }
-        self.open.last().map(|event| event.time)
+        &self.open
     }
 
-    /// The events of the next bucket that has some, where all before have been taken; none at the end.
-    pub(super) fn open(&mut self) -> &[Event] {
-        self.advance();
-        &self.open
+    /// Whether there are events in the open bucket.
+    pub(super) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// When the open bucket begins.
+    pub(super) fn begin_of_open(&self) -> u64 {
+        self.cursor << self.shift
+    }
+
+    /// The time of the next event; none at the end.
+    pub(super) fn next_time(&self) -> Option<u64> {
+        if let Some(next) = self.open.last() {
+            return Some(next.time());
+        }
+        if self.in_buckets > 0 {
+            let slot = (self.next_filled() % BUCKETS) as usize;
+            return self.buckets[slot].iter().map(Event::time).min();
+        }
+        let far = self.far.peek();
+        far.map(|Reverse((order, ..))| (order >> 64 >> Kind::BITS) as u64)
     }
 
     #[inline]
@@ -128,22 +209,28 @@ impl Agenda {
         self.in_buckets += 1;
     }
 
-    /// Opens the next bucket that has events.
-    fn advance(&mut self) {
-        if self.in_buckets > 0 {
-            self.cursor = self.next_filled();
-        } else if let Some(Reverse((time, ..))) = self.far.peek() {
-            self.cursor = time >> self.shift;
+    /// Opens the next bucket that has events, if it begins before a time.
+    fn advance(&mut self, before: u64) {
+        let next = if self.in_buckets > 0 {
+            self.next_filled()
+        } else if let Some(Reverse((order, ..))) = self.far.peek() {
+            (order >> 64 >> Kind::BITS >> self.shift) as u64
         } else {
             return;
+        };
+        if next << self.shift >= before {
+            return;
         }
-        while let Some(&Reverse((time, _, kind, index))) = self.far.peek() {
-            let bucket = time >> self.shift;
+        self.cursor = next;
+        while let Some(&Reverse((order, _, what))) = self.far.peek() {
+            let when = (order >> 64) as u64;
+            let event = Event { when, what };
+            let bucket = event.time() >> self.shift;
             if bucket >= self.cursor + BUCKETS {
                 break;
             }
             self.far.pop();
-            self.push_near(bucket, Event { time, index, kind });
+            self.push_near(bucket, event);
         }
         let slot = (self.cursor % BUCKETS) as usize;
         self.filled[slot / 64] &= !(1 << (slot % 64));
@@ -151,7 +238,7 @@ impl Agenda {
         self.spare.push(std::mem::replace(&mut self.open, events));
         self.in_buckets -= self.open.len();
         self.open.reverse();
-        self.open.sort_by_key(|event| Reverse(event.time));
+        self.open.sort_by_key(|event| Reverse(event.order()));
     }
 
     /// The first bucket after the open one that has events; there is one.
@@ -176,17 +263,18 @@ mod tests {
     use super::*;
 
     fn take(agenda: &mut Agenda) -> Option<Event> {
-        agenda.pop().or_else(|| {
-            agenda.open();
-            agenda.pop()
-        })
+        let next = agenda.next_time()?;
+        agenda.open(next);
+        assert_eq!(agenda.pop(next), None);
+        agenda.open(next + 1);
+        agenda.pop(next + 1)
     }
 
     #[test]
-    fn events_leave_by_time_and_then_in_the_order_of_their_coming() {
+    fn events_leave_by_time_kind_and_place_and_then_in_the_order_of_their_coming() {
         for shift in [0, 4, 10] {
             let mut agenda = Agenda::new(shift);
-            let mut plain: Vec<(u64, u32)> = Vec::new();
+            let mut plain: Vec<(u64, u8, Reverse<u32>, u32)> = Vec::new();
             let (mut state, mut now, mut taken) = (shift as u64, 0, 0);
             for index in 0..20_000_u32 {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
@@ -198,24 +286,30 @@ mod tests {
                     3 => 1_000,
                     _ => draw % 40_000_000,
                 };
-                agenda.push(now + delay, Kind::Arrive, index);
-                plain.push((now + delay, index));
+                let (kind, place) = ((state >> 33) as u8 % 8, (state >> 36) as u32 % 4);
+                let kinded = Kind::ALL[usize::from(kind)];
+                agenda.push_at(now + delay, kinded, place, index);
+                plain.push((now + delay, kind, Reverse(place), index));
                 if draw % 3 == 0 {
                     let least = plain.iter().enumerate().min_by_key(|(_, event)| **event);
                     let expected = plain.remove(least.unwrap().0);
                     let event = take(&mut agenda).unwrap();
-                    assert_eq!((event.time, event.index), expected);
-                    now = event.time;
+                    assert_eq!(told(event), expected);
+                    now = event.time();
                     taken += 1;
                 }
             }
             plain.sort_unstable();
             for expected in plain {
-                let event = take(&mut agenda).unwrap();
-                assert_eq!((event.time, event.index), expected);
+                assert_eq!(told(take(&mut agenda).unwrap()), expected);
                 taken += 1;
             }
             assert_eq!((taken, take(&mut agenda)), (20_000, None));
         }
+    }
+
+    fn told(event: Event) -> (u64, u8, Reverse<u32>, u32) {
+        let place = Reverse(!(event.what >> 32) as u32);
+        (event.time(), event.kind() as u8, place, event.index())
     }
 }

@@ -23,6 +23,11 @@ pub(super) struct Chunk {
     /// What its random choices are drawn from.
     pub(super) draw: u64,
     pub(super) bytes: u32,
+    /// The part of the network that its message comes from, by whose number it is known until it is in
+    /// that of its destination.
+    pub(super) home: u8,
+    /// The part that `link` leads from.
+    pub(super) sender: u8,
     /// The intermediate group that it is to visit; `NONE` if none or no more.
     pub(super) detour: u32,
     /// The channel of `link` whose buffer it holds.
@@ -40,7 +45,13 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    pub(super) fn new(message: u32, destination: u32, bytes: u32, made: u64, draw: u64) -> Chunk {
+    pub(super) fn new(
+        (home, message): (u8, u32),
+        destination: u32,
+        bytes: u32,
+        made: u64,
+        draw: u64,
+    ) -> Chunk {
         Chunk {
             next: NONE,
             message,
@@ -51,6 +62,8 @@ impl Chunk {
             made,
             draw,
             bytes,
+            home,
+            sender: home,
             detour: NONE,
             channel: 0,
             routers: 0,
@@ -58,6 +71,27 @@ impl Chunk {
             global_hops: 0,
             detoured: false,
             last: false,
+        }
+    }
+}
+
+/// A place of a buffer, by the link and channel, with the link's length and the part it leads from.
+pub(super) struct Held {
+    pub(super) link: u32,
+    pub(super) channel: u32,
+    pub(super) latency: u64,
+    pub(super) sender: u8,
+}
+
+impl Chunk {
+    /// The place that it holds.
+    #[inline]
+    pub(super) fn held(&self) -> Held {
+        Held {
+            link: self.link,
+            channel: self.channel.into(),
+            latency: self.latency,
+            sender: self.sender,
         }
     }
 }
@@ -109,7 +143,8 @@ pub(super) struct Channel {
     pub(super) queue: List,
     /// Chunks that wait for a place in the buffer; they still hold one of the link before.
     pub(super) wait: List,
-    /// When the first credit on its way comes back, and those after it.
+    /// When the first credit on its way comes back, and those after it. Where the sender is in another
+    /// part of the network: when the last credit sent comes back.
     first_credit: u64,
     credits: List,
     pub(super) waiting: u32,
@@ -120,9 +155,12 @@ pub(super) struct Channel {
     /// What was put on the link.
     pub(super) chunks: u64,
     pub(super) wake: Wake,
+    /// Whether it is still to be seen if more was occupied than `peak`.
+    pub(super) doubted: bool,
 }
 
 /// All virtual channels: those of link l are `l << shift` and the following.
+#[derive(Clone)]
 pub(super) struct Channels {
     pub(super) list: Vec<Channel>,
     pub(super) shift: u32,
@@ -144,6 +182,7 @@ impl Channels {
             peak: 0,
             chunks: 0,
             wake: Wake::Unwanted,
+            doubted: false,
         };
         let list = capacities.flat_map(|capacity| vec![channel(capacity); 1 << shift]);
         Channels {
@@ -200,6 +239,17 @@ impl Channels {
         let credit = self.credits.add(Credit { time, next: NONE });
         channel.credits.push(&mut self.credits, credit);
         time
+    }
+
+    /// The same towards a sender in another part: says when the credit comes.
+    pub(super) fn return_credit(&mut self, number: u32, time: u64) -> u64 {
+        let last = &mut self.list[number as usize].first_credit;
+        *last = if *last == NEVER {
+            time
+        } else {
+            time.max(*last)
+        };
+        *last
     }
 
     /// When the next credit comes back.

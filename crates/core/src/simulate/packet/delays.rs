@@ -1,14 +1,16 @@
-//! The small delays of terminals and routers: fixed, or drawn.
+//! The small delays of terminals and routers: fixed, or drawn. Each link that chunks leave over has draws
+//! of its own, so that what happens elsewhere does not change them.
 
+use super::engine::Port;
 use super::{Overheads, Spread};
 use crate::hash::hash;
 
-/// The overheads in picoseconds, with a source of draws where they are wanted.
+/// The overheads in picoseconds, with a seed where draws are wanted.
+#[derive(Clone)]
 pub(super) struct Delays {
     overheads: Overheads,
     fixed: [u64; 4],
-    /// Seed and number of draws.
-    jitter: Option<(u64, u64)>,
+    jitter: Option<u64>,
 }
 
 impl Delays {
@@ -24,7 +26,16 @@ impl Delays {
         Delays {
             overheads,
             fixed: [handover, send, notice, credit].map(middle),
-            jitter: jitter.map(|seed| (seed, 0)),
+            jitter,
+        }
+    }
+
+    /// The shortest that a chunk's sending and a credit may take.
+    pub(super) fn least(overheads: Overheads, jitter: Option<u64>) -> (u64, u64) {
+        let delays = Delays::new(overheads, jitter);
+        match jitter {
+            None => (delays.fixed[1], delays.fixed[3]),
+            Some(_) => (overheads.send.least.ps(), overheads.credit.least.ps()),
         }
     }
 
@@ -33,32 +44,39 @@ impl Delays {
     }
 
     #[inline]
-    pub(super) fn handover(&mut self) -> u64 {
-        self.delay(0, self.overheads.handover)
+    pub(super) fn handover(&self, ports: &mut [Port], link: u32) -> u64 {
+        self.delay(0, self.overheads.handover, ports, link)
     }
 
     #[inline]
-    pub(super) fn send(&mut self) -> u64 {
-        self.delay(1, self.overheads.send)
+    pub(super) fn send(&self, ports: &mut [Port], link: u32) -> u64 {
+        self.delay(1, self.overheads.send, ports, link)
     }
 
     #[inline]
-    pub(super) fn notice(&mut self) -> u64 {
-        self.delay(2, self.overheads.notice)
+    pub(super) fn notice(&self, ports: &mut [Port], link: u32) -> u64 {
+        self.delay(2, self.overheads.notice, ports, link)
     }
 
     #[inline]
-    pub(super) fn credit(&mut self) -> u64 {
-        self.delay(3, self.overheads.credit)
+    pub(super) fn credit(&self, ports: &mut [Port], link: u32) -> u64 {
+        self.delay(3, self.overheads.credit, ports, link)
     }
 
     #[inline]
-    fn delay(&mut self, which: usize, spread: Spread) -> u64 {
-        let Some((seed, draws)) = &mut self.jitter else {
-            return self.fixed[which];
-        };
-        *draws += 1;
-        let draw = u128::from(hash(seed.wrapping_add(*draws)));
-        spread.least.ps() + ((draw * u128::from(spread.range.ps())) >> 64) as u64
+    fn delay(&self, which: usize, spread: Spread, ports: &mut [Port], link: u32) -> u64 {
+        match self.jitter {
+            None => self.fixed[which],
+            Some(seed) => draw(seed, spread, &mut ports[link as usize].draws, link),
+        }
     }
+}
+
+/// A delay drawn for a link that has had so many draws before.
+#[cold]
+fn draw(seed: u64, spread: Spread, draws: &mut u32, link: u32) -> u64 {
+    *draws = draws.wrapping_add(1);
+    let number = (u64::from(link) << 32) + u64::from(*draws);
+    let draw = u128::from(hash(seed.wrapping_add(hash(number))));
+    spread.least.ps() + ((draw * u128::from(spread.range.ps())) >> 64) as u64
 }

@@ -32,6 +32,7 @@ use crate::hash::hash;
 use crate::network::Network;
 
 /// The tables of a dragonfly.
+#[derive(Clone)]
 pub(super) struct DragonflyRoutes {
     routing: Routing,
     seed: u64,
@@ -150,27 +151,29 @@ impl DragonflyRoutes {
     }
 
     /// A group other than this one: of the g - 1, each has as many hashes as any other, within one.
-    fn drawn(&self, chunk: &Chunk, group: u32) -> u32 {
-        let draw = u128::from(hash(
-            self.seed ^ hash(chunk.draw + u64::from(chunk.routers)),
-        ));
+    fn drawn(&self, chunk: &Chunk, routers: u16, group: u32) -> u32 {
+        let draw = u128::from(hash(self.seed ^ hash(chunk.draw + u64::from(routers))));
         let other = ((draw * u128::from(self.groups - 1)) >> 64) as u32;
         other + u32::from(other >= group)
     }
 
+    /// Whether a chunk, standing at a router of the source's group after so many others, may be sent on a
+    /// detour.
+    fn decides(&self, chunk: &Chunk, passed: u16) -> bool {
+        match self.routing {
+            Routing::Minimal => false,
+            Routing::NonMinimal | Routing::Adaptive => passed == 0,
+            Routing::Progressive => !chunk.detoured,
+        }
+    }
+
     /// Decides, at a router of the source's group, whether a chunk makes a detour.
     fn decide(&self, chunk: &mut Chunk, router: u32, peer: u32, channels: &mut Channels, now: u64) {
-        let first = chunk.routers == 1;
-        let decides = match self.routing {
-            Routing::Minimal => false,
-            Routing::NonMinimal | Routing::Adaptive => first,
-            Routing::Progressive => !chunk.detoured,
-        };
-        if !decides {
+        if !self.decides(chunk, chunk.routers - 1) {
             return;
         }
         let group = self.group(router);
-        let intermediate = self.drawn(chunk, group);
+        let intermediate = self.drawn(chunk, chunk.routers, group);
         if self.routing != Routing::NonMinimal {
             let (straight, _) = self.towards(router, group, peer);
             let (around, _) = self.towards(router, group, intermediate);
@@ -244,6 +247,19 @@ impl Routes for DragonflyRoutes {
         } else {
             self.towards(chunk.router, group, target).0
         }
+    }
+
+    fn compares(&self, chunk: &Chunk) -> Option<[u32; 2]> {
+        let last_router = self.router_of[chunk.destination as usize];
+        let (group, last_group) = (self.group(chunk.router), self.group(last_router));
+        let compares = group != last_group
+            && chunk.global_hops == 0
+            && self.routing != Routing::NonMinimal
+            && self.decides(chunk, chunk.routers);
+        compares.then(|| {
+            let intermediate = self.drawn(chunk, chunk.routers + 1, group);
+            [last_group, intermediate].map(|peer| self.towards(chunk.router, group, peer).0)
+        })
     }
 
     fn channels(&self) -> u32 {

@@ -19,14 +19,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::engine::{Engine, LATEST_PS, Measured};
+use super::agenda::LATEST_PS;
+use super::engine::Engine;
 use super::machine::{Built, build, named, network_of};
 use super::routes::Routes;
 use super::settings::Settings;
 use super::steps::Order;
 use super::stuck;
 use super::terminal::FIRST_STREAM;
-use super::{PacketError, PacketOutcome, Work};
+use super::{Options, PacketError, PacketOutcome, Work};
 use crate::fabric::Fabric;
 use crate::network::Network;
 use crate::units::{Bytes, Time};
@@ -60,7 +61,12 @@ impl<'a> Driven<'a> {
             collective: None,
             traffic: settings.background.clone(),
         };
-        let mut built = build(fabric, &work, &settings.options)?;
+        // What comes from outside may come at any time, so that there is nothing to do side by side.
+        let options = Options {
+            cores: 1,
+            ..settings.options.clone()
+        };
+        let mut built = build(fabric, &work, &options)?;
         if let Some(terminals) = settings.placement.terminals(fabric.ranks()) {
             built.place(terminals)?;
         }
@@ -72,7 +78,7 @@ impl<'a> Driven<'a> {
     /// the order of time.
     ///
     /// # Errors
-    /// A number that is too large, an end that is no rank, a time beyond 26 days.
+    /// A number that is too large, an end that is no rank, a time beyond 13 days.
     pub fn send(
         &mut self,
         message: u32,
@@ -109,7 +115,7 @@ impl<'a> Driven<'a> {
     /// has become of messages.
     ///
     /// # Errors
-    /// Nothing can happen any more, a time beyond 26 days.
+    /// Nothing can happen any more, a time beyond 13 days.
     pub fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError> {
         let advanced = self.built.engine.advance(reports);
         advanced.map_err(|error| named(error, self.network))
@@ -124,42 +130,22 @@ impl<'a> Driven<'a> {
 }
 
 impl<R: Routes> Engine<R> {
-    /// Makes everything ready for messages from outside.
-    pub(super) fn begin_driven(&mut self) {
-        self.reports = Some(Vec::new());
-        self.begin_streams();
-    }
-
     /// A message from outside.
     pub(super) fn hand_in(&mut self, order: Order) {
         self.now = self.now.max(order.time);
         self.submit(order);
     }
 
-    /// The time of the next event.
-    pub(super) fn next_time(&mut self) -> Option<u64> {
-        self.agenda.next_time()
-    }
-
     /// Carries out the events of the next instant.
     pub(super) fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError> {
-        let Some(time) = self.next_time() else {
-            return Err(stuck::error(&self.channels, &self.chunks));
+        let Some(time) = self.agenda.next_time() else {
+            return Err(stuck::error(std::slice::from_mut(self), LATEST_PS));
         };
-        if time > LATEST_PS {
+        if time >= LATEST_PS {
             return Err(PacketError::TooLong);
         }
-        while self.next_time() == Some(time) {
-            if let Some(event) = self.next_event() {
-                self.carry_out(event);
-            }
-        }
+        self.run(time + 1, false);
         reports.append(self.reports.get_or_insert_default());
         Ok(())
-    }
-
-    /// The counts so far; the engine's own are empty then.
-    pub(super) fn take_measured(&mut self) -> Measured {
-        std::mem::replace(&mut self.measured, Measured::new(0, 0))
     }
 }

@@ -1,26 +1,27 @@
-//! The event loop: ports, terminals, and what happens when.
+//! The event loop of a part of the network: ports, terminals, and what happens when. Where the network is
+//! not divided, all of it is one part, which waits for nobody.
 
-use super::agenda::{Agenda, Event, Kind};
-use super::channel::{Channels, Chunk, Wake};
+use std::sync::Arc;
+
+use super::agenda::{Agenda, Kind};
+use super::border::{Begun, Border, Mail, NEVER, wait};
+use super::channel::{Channels, Chunk, Held, Wake};
 use super::delays::Delays;
+use super::division::Division;
 use super::driven::Report;
-use super::pool::Pool;
+use super::pool::{NONE, Pool};
 use super::routes::Routes;
 use super::steps::{Order, Steps};
-use super::stuck;
 use super::terminal::{Message, Nic};
 use super::traffic::Stream;
-use super::{Arbitration, PacketError, Progress, RouterDelay};
+use super::{Arbitration, RouterDelay};
 use crate::outcome::packets::{Class, Distribution, Meter};
 
-/// Times beyond this are refused, so that a sum with any delay stays in 64 bits.
-pub(super) const LATEST_PS: u64 = 1 << 61;
-/// Events from one report of progress to the next.
-const REPORT: u64 = 1 << 20;
-/// Events from one look for stuck channels to the next.
-const LOOK: u64 = 1 << 24;
+/// Parts whose next events are further away than so many steps of their clocks stop, to be told of it.
+const FAR_STEPS: u64 = 1 << 9;
 
 /// A link as its sender sees it. One line of the cache.
+#[derive(Clone)]
 #[repr(align(64))]
 pub(super) struct Port {
     /// When it can send next, in picoseconds.
@@ -29,8 +30,9 @@ pub(super) struct Port {
     pub(super) busy: u64,
     pub(super) full_wire: u64,
     pub(super) latency: u64,
-    /// The router or terminal that it leads to.
+    /// The router or terminal that it leads to, and the part of the network which that is in.
     pub(super) target: u32,
+    pub(super) part: u8,
     /// When it was decided last which chunk goes, where that is done ahead, and that chunk's time on
     /// the link.
     decided: u64,
@@ -42,6 +44,8 @@ pub(super) struct Port {
     pending: bool,
     /// The channel after the one served last.
     turn: u8,
+    /// Small delays drawn so far.
+    pub(super) draws: u32,
 }
 
 impl Port {
@@ -52,12 +56,14 @@ impl Port {
             full_wire,
             latency,
             target,
+            part: 0,
             decided: 0,
             recent_wire: 0,
             queued: 0,
             class,
             pending: false,
             turn: 0,
+            draws: 0,
         }
     }
 }
@@ -69,8 +75,22 @@ pub(super) struct Stall {
     pub(super) since: Option<u64>,
 }
 
+/// So many waits of a part, with fewer events between them on average, are too many: a wait takes about as
+/// long as a dozen events.
+const LEAST_WAITS: u64 = 8;
+const EVENTS_PER_WAIT: u64 = 16;
+
+/// So many places of a channel were taken at a time, or fewer.
+struct Doubt {
+    channel: u32,
+    time: u64,
+    occupied: u32,
+}
+
 /// The machine and its rules, in picoseconds and bytes.
+#[derive(Clone)]
 pub(super) struct Setup {
+    pub(super) division: Division,
     pub(super) packet: u64,
     pub(super) chunk: u64,
     pub(super) router_delay: u64,
@@ -88,9 +108,13 @@ pub(super) struct Setup {
     pub(super) bits_per_second: Vec<u64>,
 }
 
-/// A running simulation.
+/// A part of a running simulation. Columns have places for all links and terminals; those of others are not
+/// used.
+#[repr(align(128))]
 pub(super) struct Engine<R> {
     pub(super) setup: Setup,
+    border: Arc<Border>,
+    pub(super) part: u8,
     pub(super) routes: R,
     pub(super) ports: Vec<Port>,
     pub(super) channels: Channels,
@@ -108,6 +132,49 @@ pub(super) struct Engine<R> {
     /// What happens to messages, where somebody outside waits for them.
     pub(super) reports: Option<Vec<Report>>,
     pub(super) now: u64,
+    /// Mail to each part, and that which came last.
+    pub(super) mail: Vec<Mail>,
+    came: Mail,
+    /// Per part and number there, the number here of a message that comes from it.
+    received: Vec<Vec<u32>>,
+    /// Events before this time may happen; credits that come back before that one are known.
+    limit: u64,
+    credits_known: u64,
+    /// The most that buffers held, perhaps: where a credit from another part may not be known yet.
+    doubts: Vec<Doubt>,
+    /// Channels towards other parts in which chunks wait for a credit that is not known.
+    wanted: u32,
+    /// The clock shown last.
+    clock: u64,
+    /// When the last of its ranks ended.
+    ended: u64,
+    /// After so many events it asks all parts to stop for a while.
+    pub(super) rest_after: u64,
+    /// How often it has waited for others, and the events when it began to count.
+    pub(super) waits: u64,
+    pub(super) waits_since: u64,
+}
+
+impl Measured {
+    /// Nothing so far; over time in bins of so many picoseconds, if any.
+    pub(super) fn new(terminals: u32, bin: u64) -> Measured {
+        Measured {
+            finish: vec![0; terminals as usize],
+            message_latency: Distribution::default(),
+            background_latency: Distribution::default(),
+            chunk_latency: Distribution::default(),
+            routers_passed: 0,
+            minimal_chunks: 0,
+            detoured_chunks: 0,
+            bytes_sent: 0,
+            bytes_delivered: 0,
+            forwards: 0,
+            events: 0,
+            delivered: 0,
+            occupancy: Meter::new(bin),
+            stalled: Meter::new(bin),
+        }
+    }
 }
 
 /// What is counted on the way.
@@ -128,31 +195,9 @@ pub(super) struct Measured {
     pub(super) stalled: Meter,
 }
 
-impl Measured {
-    /// Nothing counted; time-lines have bins of so many picoseconds, or are none.
-    pub(super) fn new(terminals: usize, bin: u64) -> Measured {
-        Measured {
-            finish: vec![0; terminals],
-            message_latency: Distribution::default(),
-            background_latency: Distribution::default(),
-            chunk_latency: Distribution::default(),
-            routers_passed: 0,
-            minimal_chunks: 0,
-            detoured_chunks: 0,
-            bytes_sent: 0,
-            bytes_delivered: 0,
-            forwards: 0,
-            events: 0,
-            delivered: 0,
-            occupancy: Meter::new(bin),
-            stalled: Meter::new(bin),
-        }
-    }
-}
-
 impl<R: Routes> Engine<R> {
     pub(super) fn new(
-        setup: Setup,
+        (setup, border, part): (Setup, Arc<Border>, u8),
         routes: R,
         ports: Vec<Port>,
         channels: Channels,
@@ -160,13 +205,17 @@ impl<R: Routes> Engine<R> {
         streams: Vec<Stream>,
         measured: Measured,
     ) -> Engine<R> {
+        let parts = setup.division.parts as usize;
         // Some five events happen per port and chunk time; a bucket then has a few dozen of them.
-        let shift = 8 + (20_000 / ports.len().max(1)).max(1).ilog2().min(6);
-        Engine {
+        let own = (ports.len() / parts).max(1);
+        let shift = 8 + (20_000 / own).max(1).ilog2().min(6);
+        let mut engine = Engine {
             nics: setup.injection.iter().map(|&link| Nic::new(link)).collect(),
+            setup,
+            border,
+            part,
             stalls: vec![Stall::default(); channels.list.len()],
             short_bytes: vec![0; channels.list.len()],
-            setup,
             routes,
             ports,
             channels,
@@ -179,44 +228,30 @@ impl<R: Routes> Engine<R> {
             orders: Vec::new(),
             reports: None,
             now: 0,
-        }
-    }
-
-    /// Runs until the collective has ended or everything has arrived; returns the time.
-    pub(super) fn run(
-        &mut self,
-        watch: &mut dyn FnMut(&Progress) -> bool,
-    ) -> Result<u64, PacketError> {
-        let terminals = self.nics.len() as u32;
-        self.begin_streams();
-        if self.steps.is_some() {
-            for rank in 0..terminals {
-                self.agenda.push(self.setup.begin, Kind::Begin, rank);
-            }
-        }
-        while let Some(event) = self.next_event() {
-            if self.carry_out(event) {
-                break;
-            }
-            if self.measured.events % REPORT == 0 {
-                self.report(watch)?;
-            }
-        }
-        let finished = match &self.steps {
-            Some(steps) => steps.finished(),
-            None => self.messages.used() == 0,
+            mail: (0..parts).map(|_| Mail::default()).collect(),
+            came: Mail::default(),
+            received: vec![Vec::new(); parts],
+            limit: 0,
+            credits_known: 0,
+            doubts: Vec::new(),
+            wanted: 0,
+            clock: 0,
+            ended: NEVER,
+            rest_after: u64::MAX,
+            waits: 0,
+            waits_since: 0,
         };
-        if !finished {
-            return Err(stuck::error(&self.channels, &self.chunks));
-        }
-        Ok(self.measured.finish.iter().copied().max().unwrap_or(0))
+        engine.plan();
+        engine
     }
 
-    /// Puts the first message of each terminal and stream on the agenda.
-    pub(super) fn begin_streams(&mut self) {
+    /// Puts what is known from the beginning on the agenda.
+    fn plan(&mut self) {
         let terminals = self.nics.len() as u32;
+        let part_of = &self.setup.division.of_terminal;
+        let own = |terminal: &u32| part_of[*terminal as usize] == self.part;
         for stream in 0..self.streams.len() {
-            for terminal in 0..terminals {
+            for terminal in (0..terminals).filter(own) {
                 let time = self.streams[stream].first(terminal);
                 let traffic = self.streams[stream].traffic();
                 if traffic.messages == Some(0) || !traffic.sends_at(time) {
@@ -226,44 +261,208 @@ impl<R: Routes> Engine<R> {
                 self.agenda.push(time, Kind::Timer, timer);
             }
         }
-    }
-
-    /// What happens at an event; whether the collective has ended with it.
-    #[inline]
-    pub(super) fn carry_out(&mut self, event: Event) -> bool {
-        self.now = event.time;
-        self.measured.events += 1;
-        match event.kind {
-            Kind::Arrive => self.arrive(event.index),
-            Kind::Send => self.send(event.index),
-            Kind::Credit => self.credit(event.index),
-            Kind::Generate => self.generate(event.index),
-            Kind::Inject => self.inject(event.index),
-            Kind::Deliver => return self.deliver(event.index),
-            Kind::Timer => self.timer(event.index),
-            Kind::Begin => return self.begin(event.index),
+        if let Some(steps) = &self.steps {
+            for rank in (0..terminals).filter(|&rank| own(&steps.terminal(rank))) {
+                self.agenda.push(self.setup.begin, Kind::Begin, rank);
+            }
         }
-        false
     }
 
+    /// Carries out all events before a time, or before a rest that a part asked for. A part that does not wait
+    /// stops where it would have to.
+    pub(super) fn run(&mut self, until: u64, waits: bool) {
+        self.clock = 0;
+        let mut idle = 0;
+        while !self.look(until) {
+            let events = self.measured.events;
+            self.work();
+            if self.measured.events > events {
+                idle = 0;
+            } else if waits {
+                self.waits += u64::from(idle == 0);
+                idle += 1;
+                self.rest_if_far();
+                wait(idle);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Sees how far others are, takes their mail and says how far it may go and has come; returns whether
+    /// it has come to the end.
+    fn look(&mut self, until: u64) -> bool {
+        let seen = self.border.see(self.part);
+        let mut until = until.min(self.border.rest());
+        self.take_mail();
+        let Division { chunk, credit, .. } = self.setup.division;
+        let soonest = if self.wanted > 0 { credit } else { chunk };
+        let known = until.min(seen.clock.saturating_add(soonest));
+        self.credits_known = seen.clock.saturating_add(credit);
+        self.resolve_doubts(self.credits_known);
+        self.limit = known;
+        if self.ended != NEVER {
+            let last = seen.lead.unwrap_or(seen.ended.max(self.ended));
+            self.limit = known.min(last + 1);
+            if seen.lead.is_none() {
+                until = until.min(last + 1);
+            }
+        }
+        let next = self.agenda.next_time().unwrap_or(NEVER);
+        self.show(next.min(known), next);
+        next >= until && known >= until
+    }
+
+    /// Asks for a rest where clocks would have to rise in many steps before any part has something to do.
+    fn rest_if_far(&mut self) {
+        let seen = self.border.see(self.part);
+        let next = self.agenda.next_time().unwrap_or(NEVER).min(seen.next);
+        let steps = FAR_STEPS * self.setup.division.chunk;
+        if next > self.clock.saturating_add(steps) {
+            self.ask_for_rest();
+        }
+    }
+
+    /// Asks all parts to stop at a time that none can have come to: its clock has shown no later one than now.
+    #[cold]
+    fn ask_for_rest(&mut self) {
+        let time = self.now.max(self.clock) + self.setup.division.chunk + 1;
+        self.border.rest_before(time);
+        self.limit = self.limit.min(time);
+    }
+
+    /// Mails what it has for others and shows its clock.
+    fn show(&mut self, clock: u64, next: u64) {
+        self.clock = self.clock.max(clock);
+        if self.mail.len() > 1 {
+            for (part, mail) in self.mail.iter_mut().enumerate() {
+                self.border.send(part, mail);
+            }
+            self.border.show(self.part, self.clock, next);
+        }
+    }
+
+    /// Waits until all credits that have come back from other parts are known.
+    #[cold]
+    fn settle(&mut self) {
+        if self.now < self.credits_known {
+            return;
+        }
+        self.show(self.now, self.now);
+        let mut rounds = 0;
+        loop {
+            let seen = self.border.see(self.part);
+            self.credits_known = seen.clock.saturating_add(self.setup.division.credit);
+            if self.now < self.credits_known {
+                break;
+            }
+            self.waits += u64::from(rounds == 0);
+            rounds += 1;
+            wait(rounds);
+        }
+        self.take_mail();
+    }
+
+    /// Whether a link leads to another part.
     #[inline]
-    pub(super) fn next_event(&mut self) -> Option<Event> {
-        self.agenda.pop().or_else(|| {
-            self.read_ahead();
-            self.agenda.pop()
-        })
+    fn crosses(&self, link: u32) -> bool {
+        self.ports[link as usize].part != self.part
+    }
+
+    /// Takes in what other parts have mailed.
+    pub(super) fn take_mail(&mut self) {
+        if self.mail.len() == 1 {
+            return;
+        }
+        let mut mail = std::mem::take(&mut self.came);
+        self.border.take(self.part, &mut mail);
+        for begun in mail.begun.drain(..) {
+            self.expect(&begun);
+        }
+        for (time, mut chunk) in mail.chunks.drain(..) {
+            let destination = self.setup.division.of_terminal[chunk.destination as usize];
+            if destination == self.part && chunk.home != self.part {
+                let home = usize::from(chunk.home);
+                chunk.message = self.received[home][chunk.message as usize];
+            }
+            let number = self.chunks.add(chunk);
+            self.agenda.push_at(time, Kind::Arrive, chunk.link, number);
+        }
+        for (channel, time) in mail.credits.drain(..) {
+            self.credit_doubts(channel, time);
+            let back = self.channels.send_credit(channel, self.now, time);
+            self.wanted -= u32::from(self.wake(channel, back));
+        }
+        for message in mail.delivered.drain(..) {
+            self.messages.remove(message);
+        }
+        self.came = mail;
+    }
+
+    /// A message comes from another part.
+    fn expect(&mut self, begun: &Begun) {
+        let received = &mut self.received[usize::from(begun.home)];
+        let place = begun.number as usize;
+        if received.len() <= place {
+            received.resize(place + 1, NONE);
+        }
+        received[place] = self.messages.add(Message::received(begun));
+    }
+
+    /// Carries out the events before the limit.
+    fn work(&mut self) {
+        loop {
+            while let Some(event) = self.agenda.pop(self.limit) {
+                self.now = event.time();
+                self.measured.events += 1;
+                match event.kind() {
+                    Kind::Arrive => self.arrive(event.index()),
+                    Kind::Send => self.send(event.index()),
+                    Kind::Credit => self.credit(event.index()),
+                    Kind::Generate => self.generate(event.index()),
+                    Kind::Inject => self.inject(event.index()),
+                    Kind::Deliver => self.deliver(event.index()),
+                    Kind::Timer => self.timer(event.index()),
+                    Kind::Begin => self.begin(event.index()),
+                }
+            }
+            if self.measured.events >= self.rest_after || self.waits_much() {
+                self.rest_after = u64::MAX;
+                self.ask_for_rest();
+            }
+            if self.agenda.is_open() || !self.read_ahead() {
+                return;
+            }
+            if self.mail.len() > 1 {
+                let (clock, next) = (self.agenda.begin_of_open(), self.now);
+                self.show(clock, next);
+            }
+        }
+    }
+
+    /// Whether it waits for others too often to be of use at the same time as they.
+    pub(super) fn waits_much(&self) -> bool {
+        let events = self.measured.events - self.waits_since;
+        self.waits > LEAST_WAITS && events < self.waits * EVENTS_PER_WAIT
+    }
+
+    /// All of its ranks have ended: only what happens at this time is still sure to happen.
+    pub(super) fn end(&mut self) {
+        self.ended = self.now;
+        self.border.end(self.part, self.now);
+        self.limit = self.limit.min(self.now + 1);
     }
 
     /// Opens the next events of the agenda and reads what they are about. These reads do not wait for one
     /// another, so that the processor fetches from far memory all at once what the events would fetch one
-    /// by one.
-    fn read_ahead(&mut self) {
-        let events = self.agenda.open();
+    /// by one. Returns whether there are events that may happen.
+    fn read_ahead(&mut self) -> bool {
+        let events = self.agenda.open(self.limit);
         let mut read = 0;
         for event in events.iter().rev() {
-            match event.kind {
+            match event.kind() {
                 Kind::Arrive => {
-                    let chunk = &self.chunks[event.index];
+                    let chunk = &self.chunks[event.index()];
                     let from = self.channels.number(chunk.link, chunk.channel.into());
                     read ^= self.channels.list[from as usize].occupied;
                     let link = self.routes.probably_next(chunk);
@@ -274,44 +473,32 @@ impl<R: Routes> Engine<R> {
                     }
                 }
                 Kind::Inject => {
-                    let nic = &self.nics[event.index as usize];
+                    let nic = &self.nics[event.index() as usize];
                     let into = self.channels.number(nic.link, 0);
                     read ^= self.channels.list[into as usize].occupied;
                     read ^= self.ports[nic.link as usize].target;
                     read ^= self.chunks[nic.queue.head].bytes;
                 }
                 Kind::Generate => {
-                    let nic = &self.nics[event.index as usize];
+                    let nic = &self.nics[event.index() as usize];
                     read ^= self.messages[nic.messages.head].chunks as u32;
                 }
-                Kind::Deliver => read ^= self.messages[event.index].chunks as u32,
+                Kind::Deliver => read ^= self.messages[event.index()].chunks as u32,
                 _ => {}
             }
         }
         std::hint::black_box(read);
-    }
-
-    #[cold]
-    fn report(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<(), PacketError> {
-        let progress = Progress {
-            events: self.measured.events,
-            messages_delivered: self.measured.delivered,
-            time_ps: self.now,
-        };
-        if !watch(&progress) {
-            return Err(PacketError::BrokenOff);
-        }
-        if self.now > LATEST_PS {
-            return Err(PacketError::TooLong);
-        }
-        if self.measured.events % LOOK == 0 && stuck::any(&self.channels, &self.chunks) {
-            return Err(stuck::error(&self.channels, &self.chunks));
-        }
-        Ok(())
+        self.agenda.is_open()
     }
 
     /// A chunk comes to a router: it takes a place in the buffer of its next channel, or waits.
     fn arrive(&mut self, number: u32) {
+        if self.mail.len() > 1 {
+            let links = self.routes.compares(&self.chunks[number]);
+            if links.is_some_and(|links| links.iter().any(|&link| self.crosses(link))) {
+                self.settle();
+            }
+        }
         let chunk = &mut self.chunks[number];
         let router = chunk.router;
         let (link, channel) = self
@@ -319,7 +506,12 @@ impl<R: Routes> Engine<R> {
             .next(chunk, router, &mut self.channels, self.now);
         let into = self.channels.number(link, channel);
         self.channels.take_credits(into, self.now);
-        let state = &mut self.channels.list[into as usize];
+        let state = &self.channels.list[into as usize];
+        if state.occupied >= state.capacity && state.wait.is_empty() && self.crosses(link) {
+            self.settle();
+            self.channels.take_credits(into, self.now);
+        }
+        let state = &self.channels.list[into as usize];
         if state.wait.is_empty() && state.occupied < state.capacity {
             self.accept(link, into, number);
             return;
@@ -355,31 +547,49 @@ impl<R: Routes> Engine<R> {
 
     /// Makes sure that the next credit of a channel becomes an event.
     pub(super) fn await_credit(&mut self, number: u32) {
-        if self.channels.list[number as usize].wake == Wake::Scheduled {
+        if self.channels.list[number as usize].wake != Wake::Unwanted {
             return;
         }
-        self.channels.list[number as usize].wake = match self.channels.next_credit(number) {
-            Some(time) => {
-                self.agenda.push(time, Kind::Credit, number);
-                Wake::Scheduled
-            }
-            None => Wake::Wanted,
-        };
+        self.channels.list[number as usize].wake = Wake::Wanted;
+        if let Some(time) = self.channels.next_credit(number) {
+            self.wake(number, time);
+        } else if self.crosses(number >> self.channels.shift) {
+            self.wanted += 1;
+            self.limit = self.limit.min(self.credits_known);
+        }
     }
 
-    /// Gives the place of a channel's buffer free, as of a time to come.
+    /// A credit will come back to a channel; returns whether somebody waits for it.
     #[inline]
-    fn send_credit(&mut self, link: u32, number: u32, time: u64, latency: u64) {
-        let delay = self.setup.credit_delay + latency + self.setup.delays.credit();
-        let back = self.channels.send_credit(number, self.now, time + delay);
-        if self.measured.occupancy.measures() {
-            let class = self.ports[link as usize].class;
-            self.measured.occupancy.step(class, back, -1);
-        }
+    fn wake(&mut self, number: u32, time: u64) -> bool {
         let state = &mut self.channels.list[number as usize];
-        if state.wake == Wake::Wanted {
+        let wanted = state.wake == Wake::Wanted;
+        if wanted {
             state.wake = Wake::Scheduled;
-            self.agenda.push(back, Kind::Credit, number);
+            self.agenda.push(time, Kind::Credit, number);
+        }
+        wanted
+    }
+
+    /// Gives the place of the buffer that a chunk holds free, as of a time to come, when it goes on by a link.
+    #[inline]
+    fn send_credit(&mut self, held: Held, time: u64, by: u32) {
+        let delay =
+            self.setup.credit_delay + held.latency + self.setup.delays.credit(&mut self.ports, by);
+        let number = self.channels.number(held.link, held.channel);
+        let back = if held.sender == self.part {
+            let back = self.channels.send_credit(number, self.now, time + delay);
+            self.wake(number, back);
+            back
+        } else {
+            let back = self.channels.return_credit(number, time + delay);
+            let mail = &mut self.mail[usize::from(held.sender)];
+            mail.credits.push((number, back));
+            back
+        };
+        if self.measured.occupancy.measures() {
+            let class = self.ports[held.link as usize].class;
+            self.measured.occupancy.step(class, back, -1);
         }
     }
 
@@ -388,19 +598,62 @@ impl<R: Routes> Engine<R> {
     pub(super) fn occupy(&mut self, link: u32, number: u32, time: u64) {
         let state = &mut self.channels.list[number as usize];
         state.occupied += 1;
-        state.peak = state.peak.max(state.occupied);
+        if state.occupied > state.peak {
+            self.raise_peak(link, number, time);
+        }
         let class = self.ports[link as usize].class;
         self.measured.occupancy.step(class, time, 1);
     }
 
+    /// More of a channel's places are taken than ever before, unless credits are to come of which nothing is
+    /// known yet.
+    #[cold]
+    fn raise_peak(&mut self, link: u32, number: u32, time: u64) {
+        let doubted = self.crosses(link) && time >= self.credits_known;
+        let state = &mut self.channels.list[number as usize];
+        if doubted {
+            state.doubted = true;
+            self.doubts.push(Doubt {
+                channel: number,
+                time,
+                occupied: state.occupied,
+            });
+        } else {
+            state.peak = state.occupied;
+        }
+    }
+
+    /// Counts a credit that comes back at a time where that was not known.
+    fn credit_doubts(&mut self, channel: u32, time: u64) {
+        if self.channels.list[channel as usize].doubted {
+            let doubts = self.doubts.iter_mut();
+            for doubt in doubts.filter(|doubt| doubt.channel == channel && doubt.time >= time) {
+                doubt.occupied -= 1;
+            }
+        }
+    }
+
+    /// Decides doubts of times at which all credits are known.
+    pub(super) fn resolve_doubts(&mut self, known: u64) {
+        for doubt in &self.doubts {
+            let state = &mut self.channels.list[doubt.channel as usize];
+            if doubt.time < known {
+                state.peak = state.peak.max(doubt.occupied);
+            }
+            state.doubted = false;
+        }
+        self.doubts.retain(|doubt| doubt.time >= known);
+        for doubt in &self.doubts {
+            self.channels.list[doubt.channel as usize].doubted = true;
+        }
+    }
+
     /// A chunk leaves the buffer of the link it came over for that of its next one.
     fn accept(&mut self, link: u32, into: u32, number: u32) {
-        let chunk = &self.chunks[number];
-        let (from_link, latency) = (chunk.link, chunk.latency);
-        let from = self.channels.number(from_link, chunk.channel.into());
+        let held = self.chunks[number].held();
         self.occupy(link, into, self.now);
-        self.send_credit(from_link, from, self.now, latency);
-        let earliest = self.now + self.setup.delays.handover();
+        self.send_credit(held, self.now, link);
+        let earliest = self.now + self.setup.delays.handover(&mut self.ports, link);
         let port = &mut self.ports[link as usize];
         let next = match self.setup.arbitration {
             // The decision made last is still to come into force, or nothing stands before this one.
@@ -451,7 +704,10 @@ impl<R: Routes> Engine<R> {
         port.pending = port.queued > 0;
         if port.pending {
             let next = match self.setup.arbitration {
-                Arbitration::Ahead => self.now + port.recent_wire + self.setup.delays.send(),
+                Arbitration::Ahead => {
+                    let wire = port.recent_wire;
+                    self.now + wire + self.setup.delays.send(&mut self.ports, link)
+                }
                 _ => port.free,
             };
             self.agenda.push(next, Kind::Send, link);
@@ -470,12 +726,20 @@ impl<R: Routes> Engine<R> {
         arrival += port.latency;
         self.measured.forwards += 1;
         if port.class != Class::Ejection {
-            self.agenda.push(arrival, Kind::Arrive, number);
+            if port.part == self.part {
+                self.agenda.push_at(arrival, Kind::Arrive, link, number);
+                return;
+            }
+            let chunk = self.chunks[number];
+            self.mail[usize::from(port.part)]
+                .chunks
+                .push((arrival, chunk));
+            self.chunks.remove(number);
             return;
         }
         let chunk = self.chunks[number];
         self.chunks.remove(number);
-        self.send_credit(link, into, arrival, chunk.latency);
+        self.send_credit(chunk.held(), arrival, link);
         let measured = &mut self.measured;
         measured.chunk_latency.add(arrival - chunk.made);
         measured.routers_passed += u64::from(chunk.routers);
@@ -485,14 +749,16 @@ impl<R: Routes> Engine<R> {
         let message = &mut self.messages[chunk.message];
         message.chunks -= 1;
         if message.chunks == 0 {
-            let time = arrival + self.setup.delays.notice();
-            self.agenda.push(time, Kind::Deliver, chunk.message);
+            let time = arrival + self.setup.delays.notice(&mut self.ports, link);
+            let (terminal, message) = (chunk.destination, chunk.message);
+            self.agenda.push_at(time, Kind::Deliver, terminal, message);
         }
     }
 
     /// Puts a chunk on a link; returns when its last bit has left.
     #[inline]
     pub(super) fn put(&mut self, link: u32, into: u32, number: u32, start: u64) -> u64 {
+        let send = self.setup.delays.send(&mut self.ports, link);
         let chunk = &mut self.chunks[number];
         let port = &mut self.ports[link as usize];
         let short = self.setup.chunk - u64::from(chunk.bytes);
@@ -504,10 +770,11 @@ impl<R: Routes> Engine<R> {
                 .div_ceil(self.setup.bits_per_second[link as usize])
         };
         chunk.link = link;
+        chunk.sender = self.part;
         chunk.router = port.target;
         chunk.latency = port.latency;
         chunk.channel = (into - (link << self.channels.shift)) as u8;
-        port.free = start + wire + self.setup.delays.send();
+        port.free = start + wire + send;
         port.recent_wire = wire;
         port.busy += wire;
         let state = &mut self.channels.list[into as usize];
@@ -517,13 +784,16 @@ impl<R: Routes> Engine<R> {
 
     /// A credit has come back that somebody waits for.
     fn credit(&mut self, number: u32) {
-        self.channels.take_credits(number, self.now);
         let link = number >> self.channels.shift;
+        if self.crosses(link) {
+            self.settle();
+        }
+        self.channels.take_credits(number, self.now);
         self.end_stall(link, number, self.now);
         self.channels.list[number as usize].wake = Wake::Unwanted;
         if self.ports[link as usize].class == Class::Injection {
             let terminal = self.setup.terminal_at[link as usize];
-            let time = self.now + self.setup.delays.handover();
+            let time = self.now + self.setup.delays.handover(&mut self.ports, link);
             self.agenda.push(time, Kind::Inject, terminal);
             return;
         }

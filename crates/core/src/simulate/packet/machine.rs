@@ -1,77 +1,94 @@
 //! From a fabric, work and options to a running engine, and from that to the outcome.
 
+use std::iter::repeat_n;
+use std::sync::Arc;
+
+use super::agenda::LATEST_PS;
+use super::border::Border;
 use super::channel::Channels;
 use super::delays::Delays;
+use super::division::Division;
 use super::dragonfly::DragonflyRoutes;
 use super::driven::Report;
-use super::engine::{Engine, LATEST_PS, Measured, Port, Setup};
+use super::engine::{Engine, Measured, Port, Setup};
 use super::pool::NONE;
+use super::result::outcome;
 use super::routes::Routes;
 use super::steps::{Order, Steps};
 use super::traffic::Stream;
-use super::{Collective, Options, PacketError, Progress, Routing, Traffic, Work, paths};
+use super::{Collective, Options, PacketError, Progress, Routing, Traffic, Work, paths, run};
 use crate::fabric::{Dragonfly, Fabric};
 use crate::network::{Network, Sharing};
-use crate::outcome::packets::{ChannelColumns, Class, PacketOutcome, StepColumns, timeline};
+use crate::outcome::packets::{Class, PacketOutcome};
 use crate::simulate::pattern::Pattern;
 use crate::units::{Bytes, Time};
 
 /// No delay, period or latency may be longer: 10 days.
 const LONGEST: Time = Time::from_ps(1 << 60);
 const LARGEST_CHUNK: u64 = 1 << 20;
+/// Parts are numbered with 8 bits.
+const MOST_PARTS: u32 = 255;
 
-/// Ports with what goes with them: routes, the port of each terminal, the rate of each port.
+/// Ports with what goes with them: routes, the port of each terminal, the rate of each port, and the parts
+/// that they are in.
 pub(super) struct Machine<R> {
     pub(super) routes: R,
     pub(super) ports: Vec<Port>,
     pub(super) injection: Vec<u32>,
     pub(super) rates: Vec<u64>,
+    pub(super) division: Division,
 }
 
-/// An engine, whatever its rule of routing.
+/// An engine in parts, whatever its rule of routing.
 pub(super) trait Running {
-    /// See [`Engine::run`].
+    /// See [`run::run`].
     fn run(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<u64, PacketError>;
 
-    /// See [`Engine::begin_driven`].
+    /// Makes everything ready for messages from outside.
     fn begin_driven(&mut self);
 
     /// See [`Engine::hand_in`].
     fn hand_in(&mut self, order: Order);
 
-    /// See [`Engine::next_time`].
+    /// The time of the next event.
     fn next_time(&mut self) -> Option<u64>;
 
     /// See [`Engine::advance`].
     fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError>;
 
-    /// What was found; the terminal of each rank, and the number of links.
+    /// What was found; the terminal of each rank, and the number of links. It is found once.
     fn outcome(&mut self, time: u64, placement: &[u32], links: usize) -> PacketOutcome;
 }
 
-impl<R: Routes> Running for Engine<R> {
+/// The parts, at least one; what is driven from outside is in one part.
+struct Parts<R> {
+    parts: Vec<Engine<R>>,
+    border: Arc<Border>,
+}
+
+impl<R: Routes + Send> Running for Parts<R> {
     fn run(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<u64, PacketError> {
-        Engine::run(self, watch)
+        run::run(&mut self.parts, &self.border, watch)
     }
 
     fn begin_driven(&mut self) {
-        Engine::begin_driven(self);
+        self.parts[0].reports = Some(Vec::new());
     }
 
     fn hand_in(&mut self, order: Order) {
-        Engine::hand_in(self, order);
+        self.parts[0].hand_in(order);
     }
 
     fn next_time(&mut self) -> Option<u64> {
-        Engine::next_time(self)
+        self.parts[0].agenda.next_time()
     }
 
     fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError> {
-        Engine::advance(self, reports)
+        self.parts[0].advance(reports)
     }
 
     fn outcome(&mut self, time: u64, placement: &[u32], links: usize) -> PacketOutcome {
-        outcome(self, time, placement, links)
+        outcome(std::mem::take(&mut self.parts), time, placement, links)
     }
 }
 
@@ -140,16 +157,18 @@ pub(super) fn build<'a>(
         options.seed,
         options.virtual_channels,
     )?;
-    let ports = dragonfly_ports(dragonfly, &routes, options)?;
+    let mut ports = dragonfly_ports(dragonfly, &routes, options)?;
     let injection = (0..ports.len() as u32)
         .filter(|&link| ports[link as usize].class == Class::Injection)
         .collect();
+    let division = dragonfly_parts(dragonfly, &routes, &mut ports, options.cores)?;
     let rates = network.links().iter();
     let machine = Machine {
         routes,
         ports,
         injection,
         rates: rates.map(|link| link.rate.bits_per_second()).collect(),
+        division,
     };
     assemble(network, machine, work, options)
 }
@@ -184,6 +203,47 @@ fn dragonfly_ports(
         });
     }
     (0..dragonfly.links().len() as u32).map(port).collect()
+}
+
+/// Whole groups in as many parts as there are to be cores.
+fn dragonfly_parts(
+    dragonfly: &Dragonfly,
+    routes: &DragonflyRoutes,
+    ports: &mut [Port],
+    cores: u32,
+) -> Result<Division, PacketError> {
+    let (ranks, groups) = (dragonfly.ranks(), dragonfly.groups());
+    let parts = cores.clamp(1, groups.min(MOST_PARTS));
+    let part_of = |router: u32| {
+        let group = router / dragonfly.routers_per_group();
+        (u64::from(group) * u64::from(parts) / u64::from(groups)) as u8
+    };
+    let mut of_link = Vec::with_capacity(ports.len());
+    for (link, port) in (0..).zip(ports.iter_mut()) {
+        let (from, to) = dragonfly.ends(link).ok_or(PacketError::Ends { link })?;
+        let router = |vertex: u32| match vertex.checked_sub(ranks) {
+            Some(router) => router,
+            None => routes.router_of(vertex),
+        };
+        of_link.push(part_of(router(from)));
+        port.part = part_of(router(to));
+    }
+    let of_terminal = (0..ranks).map(|terminal| part_of(routes.router_of(terminal)));
+    Ok(Division::new(parts, of_terminal.collect(), of_link))
+}
+
+/// The bytes of the shortest chunk of a message.
+fn shortest_chunk(bytes: u64, options: &Options) -> u64 {
+    let (packet, chunk) = (options.packet.get(), options.chunk.get());
+    let last_of = |bytes: u64| match bytes % chunk {
+        0 => chunk.min(bytes),
+        rest => rest,
+    };
+    match (bytes / packet, bytes % packet) {
+        (0, rest) => last_of(rest),
+        (_, 0) => last_of(packet),
+        (_, rest) => last_of(packet).min(last_of(rest)),
+    }
 }
 
 pub(super) fn port(
@@ -339,7 +399,7 @@ fn checked(placement: &[u32], ranks: u32) -> Result<Vec<u32>, PacketError> {
     Ok(placement.to_vec())
 }
 
-fn assemble<'a, R: Routes + 'a>(
+fn assemble<'a, R: Routes + Clone + Send + 'a>(
     network: &dyn Network,
     machine: Machine<R>,
     work: &Work<'_>,
@@ -347,9 +407,10 @@ fn assemble<'a, R: Routes + 'a>(
 ) -> Result<Built<'a>, PacketError> {
     let Machine {
         routes,
-        ports,
+        mut ports,
         injection,
         rates,
+        mut division,
     } = machine;
     let ranks = network.ranks();
     let chunk = options.chunk.get();
@@ -361,26 +422,37 @@ fn assemble<'a, R: Routes + 'a>(
     });
     let channels = Channels::new(routes.channels(), capacities);
     let mut placement = (0..ranks).collect();
-    let mut steps = None;
+    let shortest_of = |bytes| shortest_chunk(bytes, options);
+    let sizes = work.traffic.iter().map(|traffic| traffic.size.get());
+    let mut shortest = sizes.map(shortest_of).min().unwrap_or(chunk);
+    let mut steps = Vec::new();
     if let Some(collective) = &work.collective {
         placement = placed(collective, ranks)?;
-        steps = Some(Steps::new(
+        let whole = Steps::new(
             collective.schedule,
             collective.size,
             placement.clone(),
             collective.issue,
             collective.overhead.ps(),
-        )?);
+        )?;
+        if division.parts > 1 {
+            shortest = shortest.min(whole.messages().map(shortest_of).min().unwrap_or(chunk));
+        }
+        steps.push(whole);
     }
-    let streams = work.traffic.iter();
-    let streams = streams.map(|traffic| Stream::new(traffic.clone(), ranks));
+    division.measure(&mut ports, &rates, shortest, options);
+    if let Some(whole) = steps.pop() {
+        steps = whole.divide(division.parts, &division.of_terminal);
+    }
     let begin = work.collective.as_ref().map_or(0, |work| work.start.ps());
     let most_queued = (2 * options.buffers.terminal.get()).div_ceil(chunk);
     let mut terminal_at = vec![NONE; ports.len()];
     for (terminal, &link) in (0..).zip(&injection) {
         terminal_at[link as usize] = terminal;
     }
+    let border = Arc::new(Border::new(division.parts));
     let setup = Setup {
+        division,
         packet: options.packet.get(),
         chunk,
         router_delay: options.router_delay.ps(),
@@ -394,12 +466,28 @@ fn assemble<'a, R: Routes + 'a>(
         terminal_at,
         bits_per_second: rates,
     };
-    let bin = options.timeline_bin.unwrap_or(Time::ZERO).ps();
-    let measured = Measured::new(ranks as usize, bin);
-    let streams = streams.collect();
-    let engine = Engine::new(setup, routes, ports, channels, steps, streams, measured);
+    let count = setup.division.parts;
+    let mut steps = steps.into_iter();
+    let pieces = repeat_n((setup, routes, ports, channels), count as usize);
+    let parts = (0..)
+        .zip(pieces)
+        .map(|(part, (setup, routes, ports, channels))| {
+            let streams = work.traffic.iter();
+            let streams = streams.map(|traffic| Stream::new(traffic.clone(), ranks));
+            let bin = options.timeline_bin.unwrap_or(Time::ZERO).ps();
+            Engine::new(
+                (setup, Arc::clone(&border), part),
+                routes,
+                ports,
+                channels,
+                steps.next(),
+                streams.collect(),
+                Measured::new(ranks, bin),
+            )
+        });
+    let parts = parts.collect();
     Ok(Built {
-        engine: Box::new(engine),
+        engine: Box::new(Parts { parts, border }),
         placement,
     })
 }
@@ -417,65 +505,5 @@ pub(super) fn named(error: PacketError, network: &dyn Network) -> PacketError {
         chunks,
         circle,
         names: names.join(", "),
-    }
-}
-
-fn outcome<R: Routes>(
-    engine: &mut Engine<R>,
-    time: u64,
-    placement: &[u32],
-    links: usize,
-) -> PacketOutcome {
-    let shift = engine.channels.shift;
-    for number in 0..engine.stalls.len() as u32 {
-        engine.end_stall(number >> shift, number, time);
-    }
-    let mut columns = ChannelColumns::default();
-    let per_channel = engine.stalls.iter().zip(&engine.channels.list);
-    for (number, (stall, channel)) in (0u32..).zip(per_channel) {
-        let (link, of_link) = (number >> shift, number % (1 << shift));
-        if of_link >= engine.routes.channels() || link as usize >= links {
-            continue;
-        }
-        columns.link.push(link);
-        columns.channel.push(of_link);
-        let full = channel.chunks * engine.setup.chunk;
-        columns
-            .bytes
-            .push(full - engine.short_bytes[number as usize]);
-        columns.chunks.push(channel.chunks);
-        columns.stall.push(Time::from_ps(stall.sum));
-        columns.peak_chunks.push(channel.peak);
-        columns.capacity_chunks.push(channel.capacity);
-    }
-    let measured = engine.take_measured();
-    let finish = |&terminal: &u32| Time::from_ps(measured.finish[terminal as usize]);
-    PacketOutcome {
-        time: Time::from_ps(time),
-        finish: placement.iter().map(finish).collect(),
-        message_latency: measured.message_latency,
-        background_latency: measured.background_latency,
-        chunk_latency: measured.chunk_latency,
-        routers_passed: measured.routers_passed,
-        minimal_chunks: measured.minimal_chunks,
-        detoured_chunks: measured.detoured_chunks,
-        bytes_sent: measured.bytes_sent,
-        bytes_delivered: measured.bytes_delivered,
-        channels: columns,
-        classes: engine.ports[..links]
-            .iter()
-            .map(|port| port.class)
-            .collect(),
-        busy: engine.ports[..links]
-            .iter()
-            .map(|port| Time::from_ps(port.busy))
-            .collect(),
-        timeline: timeline(measured.occupancy, measured.stalled, engine.setup.chunk),
-        steps: engine
-            .steps
-            .take()
-            .map_or_else(StepColumns::default, Steps::columns),
-        forwards: measured.forwards,
-        events: measured.events,
     }
 }

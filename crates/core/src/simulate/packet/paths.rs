@@ -14,6 +14,7 @@
 //! their own into and out of it, as fast as the rank's fastest link.
 
 use super::channel::{Channels, Chunk};
+use super::division::Division;
 use super::engine::Port;
 use super::machine::{Machine, port};
 use super::pool::NONE;
@@ -29,6 +30,7 @@ const MOST_CHANNELS: u32 = 16;
 const MOST_PAIRS: u64 = 1 << 24;
 
 /// Routes by table.
+#[derive(Clone)]
 pub(super) struct PathRoutes<'a> {
     network: &'a dyn Network,
     channels: u32,
@@ -118,11 +120,13 @@ pub(super) fn machine<'a>(
     if let Some(most) = options.virtual_channels {
         routes.channels = routes.channels.min(most);
     }
+    let division = Division::whole(ranks as usize, ports.len());
     Ok(Machine {
         routes,
         ports,
         injection,
         rates,
+        division,
     })
 }
 

@@ -90,9 +90,12 @@ pub fn simulate_plan(
     })
 }
 
-/// What settings changed, each with what it is by default.
+/// What settings changed in the outcome, each with what it is by default.
 fn changed(settings: &Settings) -> Vec<Setting> {
-    let changed = settings.changed.iter();
+    let changed = settings
+        .changed
+        .iter()
+        .filter(|(name, ..)| *name != "cores");
     changed
         .map(|(name, value, plain)| Setting {
             name,

@@ -11,6 +11,7 @@ pub(super) trait Linked: Copy {
 }
 
 /// Places; a free one is used before a new one is made.
+#[derive(Clone)]
 pub(super) struct Pool<T> {
     places: Vec<T>,
     free: u32,

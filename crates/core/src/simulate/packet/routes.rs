@@ -15,6 +15,11 @@ pub(super) trait Routes {
     /// know costs time only.
     fn probably_next(&self, chunk: &Chunk) -> u32;
 
+    /// The links whose loads `next` will compare for a chunk at its router, if it will.
+    fn compares(&self, _chunk: &Chunk) -> Option<[u32; 2]> {
+        None
+    }
+
     /// Virtual channels that the rule uses on a link.
     fn channels(&self) -> u32;
 }

@@ -153,6 +153,18 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        name: "cores",
+        summary: "Threads that the groups of a dragonfly are divided among; the result is the same",
+        default: "1",
+        apply: |settings, text| {
+            settings.options.cores = match number(text, u8::MAX)? {
+                0 => return Err("must be at least 1".into()),
+                cores => cores.into(),
+            };
+            Ok(())
+        },
+    },
+    Setting {
         name: "issue",
         summary: "How a rank sends the messages of a step: sequential (each when the one before \
                   has left) or together",

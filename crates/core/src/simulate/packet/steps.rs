@@ -6,6 +6,8 @@
 //! it when all have left and all messages of the step to it have arrived. Messages that arrive early
 //! are kept.
 
+use std::sync::Arc;
+
 use super::{Issue, PacketError};
 use crate::outcome::packets::StepColumns;
 use crate::schedule::Schedule;
@@ -23,8 +25,8 @@ pub(super) struct Order {
     pub(super) time: u64,
 }
 
-/// A schedule on its way. Ranks inside; terminals in orders.
-pub(super) struct Steps {
+/// What the ranks are to send. Ranks inside; terminals in orders.
+struct Columns {
     issue: Issue,
     /// Picoseconds before each send.
     overhead: u64,
@@ -40,7 +42,15 @@ pub(super) struct Steps {
     bytes: Vec<u64>,
     /// The bytes of all messages, where they are the same; `bytes` is empty then.
     uniform: Option<u64>,
-    /// Per step and rank, messages that have not arrived.
+}
+
+/// Some ranks of a schedule on its way, their *own*.
+pub(super) struct Steps {
+    columns: Arc<Columns>,
+    own: usize,
+    /// Per rank, its place among the own ones.
+    place_among_own: Vec<u32>,
+    /// Per step and own rank, messages that have not arrived.
     expected: Vec<u32>,
     progress: Vec<Progress>,
     unfinished: usize,
@@ -74,7 +84,7 @@ impl Steps {
         for (rank, &terminal) in (0..).zip(&place) {
             rank_at[terminal as usize] = rank;
         }
-        let mut columns = Steps {
+        let mut columns = Columns {
             issue,
             overhead,
             ranks,
@@ -85,26 +95,185 @@ impl Steps {
             destination: Vec::new(),
             bytes: Vec::new(),
             uniform: None,
-            expected: vec![0; steps * ranks],
-            progress: vec![Progress::default(); ranks],
-            unfinished: ranks,
-            times: vec![(u64::MAX, 0); steps],
         };
+        let mut expected = vec![0; steps * ranks];
         let uniform = columns.uniform_bytes(schedule, size);
         columns.uniform = uniform;
         if uniform.is_some() {
             columns.destination.reserve_exact(schedule.len());
         }
         for step in 0..steps {
-            columns.add_step(schedule, size, step)?;
+            let row = &mut expected[step * ranks..][..ranks];
+            columns.add_step(schedule, size, step, row)?;
         }
         columns.first.push(columns.destination.len() as u32);
-        for (rank, progress) in columns.progress.iter_mut().enumerate() {
-            progress.next = columns.first.get(rank).copied().unwrap_or(0);
-        }
-        Ok(columns)
+        let progress = |rank| Progress {
+            next: columns.first.get(rank).copied().unwrap_or(0),
+            ..Progress::default()
+        };
+        Ok(Steps {
+            own: ranks,
+            place_among_own: (0..ranks as u32).collect(),
+            expected,
+            progress: (0..ranks).map(progress).collect(),
+            unfinished: ranks,
+            times: vec![(u64::MAX, 0); steps],
+            columns: Arc::new(columns),
+        })
     }
 
+    /// Before anything has happened: the ranks at the terminals of each part, by the parts of terminals.
+    pub(super) fn divide(self, parts: u32, part_of: &[u8]) -> Vec<Steps> {
+        if parts == 1 {
+            return vec![self];
+        }
+        let part = |part: u8| {
+            let columns = Arc::clone(&self.columns);
+            let own: Vec<usize> = (0..columns.ranks)
+                .filter(|&rank| part_of[columns.place[rank] as usize] == part)
+                .collect();
+            let mut place_among_own = vec![0; columns.ranks];
+            for (place, &rank) in (0..).zip(&own) {
+                place_among_own[rank] = place;
+            }
+            let mut expected = Vec::with_capacity(columns.steps * own.len());
+            for row in self.expected.chunks(columns.ranks) {
+                expected.extend(own.iter().map(|&rank| row[rank]));
+            }
+            Steps {
+                own: own.len(),
+                place_among_own,
+                expected,
+                progress: self.progress.clone(),
+                unfinished: own.len(),
+                times: self.times.clone(),
+                columns,
+            }
+        };
+        (0..parts as u8).map(part).collect()
+    }
+
+    /// Adds the times of steps of other ranks.
+    pub(super) fn join(&mut self, other: &Steps) {
+        for (time, more) in self.times.iter_mut().zip(&other.times) {
+            *time = (time.0.min(more.0), time.1.max(more.1));
+        }
+    }
+
+    /// When each step was carried out; a step without messages takes no time.
+    pub(super) fn columns(self) -> StepColumns {
+        let mut columns = StepColumns::default();
+        let mut before = 0;
+        for (step, &(start, end)) in self.times.iter().enumerate() {
+            let (start, end) = if start == u64::MAX {
+                (before, before)
+            } else {
+                (start, end)
+            };
+            columns.start.push(Time::from_ps(start));
+            columns.end.push(Time::from_ps(end));
+            let own = &self.columns;
+            let (first, next) = (step * own.ranks, (step + 1) * own.ranks);
+            let messages = own.first[next] - own.first[first];
+            columns.messages.push(messages.into());
+            before = end;
+        }
+        columns
+    }
+
+    /// The bytes of every message; of one, where they are the same.
+    pub(super) fn messages(&self) -> impl Iterator<Item = u64> + '_ {
+        let columns = &self.columns;
+        columns.bytes.iter().copied().chain(columns.uniform)
+    }
+
+    /// The terminal of a rank.
+    pub(super) fn terminal(&self, rank: u32) -> u32 {
+        self.columns.place[rank as usize]
+    }
+
+    /// Whether every own rank has gone through all steps.
+    pub(super) fn finished(&self) -> bool {
+        self.unfinished == 0
+    }
+
+    /// A rank begins at a time.
+    pub(super) fn begin(&mut self, rank: u32, time: u64, orders: &mut Vec<Order>) {
+        self.progress[rank as usize].ready = time;
+        self.advance(rank as usize, orders);
+    }
+
+    /// A message has left a terminal.
+    pub(super) fn left(&mut self, terminal: u32, time: u64, orders: &mut Vec<Order>) {
+        let rank = self.columns.rank_at[terminal as usize] as usize;
+        let progress = &mut self.progress[rank];
+        progress.leaving -= 1;
+        progress.ready = progress.ready.max(time);
+        if progress.leaving == 0 {
+            self.advance(rank, orders);
+        }
+    }
+
+    /// A message of a step has arrived at a terminal.
+    pub(super) fn arrived(&mut self, terminal: u32, step: u32, time: u64, orders: &mut Vec<Order>) {
+        let rank = self.columns.rank_at[terminal as usize] as usize;
+        let step = step as usize;
+        self.times[step].1 = self.times[step].1.max(time);
+        let place = self.place_among_own[rank] as usize;
+        let expected = &mut self.expected[step * self.own + place];
+        *expected -= 1;
+        let progress = &mut self.progress[rank];
+        if progress.step == step && *expected == 0 && progress.leaving == 0 {
+            progress.ready = progress.ready.max(time);
+            self.advance(rank, orders);
+        }
+    }
+
+    /// Takes a rank that waits for no departure as far as it comes.
+    fn advance(&mut self, rank: usize, orders: &mut Vec<Order>) {
+        let columns = &*self.columns;
+        let mut progress = self.progress[rank];
+        while progress.step < columns.steps {
+            let cell = progress.step * columns.ranks + rank;
+            let end = columns.first[cell + 1];
+            while progress.next < end {
+                let message = progress.next as usize;
+                let time = progress.ready + columns.overhead;
+                let first = &mut self.times[progress.step].0;
+                *first = (*first).min(time);
+                orders.push(Order {
+                    source: columns.place[rank],
+                    destination: columns.place[columns.destination[message] as usize],
+                    bytes: columns.uniform.unwrap_or_else(|| columns.bytes[message]),
+                    tag: progress.step as u32,
+                    time,
+                });
+                progress.next += 1;
+                progress.leaving += 1;
+                if columns.issue == Issue::Sequential {
+                    break;
+                }
+            }
+            let place = self.place_among_own[rank] as usize;
+            let expected = self.expected[progress.step * self.own + place];
+            if progress.leaving > 0 || expected > 0 {
+                break;
+            }
+            progress.step += 1;
+            progress.next = columns
+                .first
+                .get(cell + columns.ranks)
+                .copied()
+                .unwrap_or(0);
+        }
+        if progress.step == columns.steps {
+            self.unfinished -= 1;
+        }
+        self.progress[rank] = progress;
+    }
+}
+
+impl Columns {
     /// The bytes of every message, if each is one transfer of one chunk of a common size.
     fn uniform_bytes(&self, schedule: &Schedule, size: Bytes) -> Option<u64> {
         let bytes = schedule.collective.uniform_chunk_bytes(size)?;
@@ -130,6 +299,7 @@ impl Steps {
         schedule: &Schedule,
         size: Bytes,
         step: usize,
+        expected: &mut [u32],
     ) -> Result<(), PacketError> {
         let ends = |index: usize| (schedule.source()[index], schedule.destination()[index]);
         let mut indices: Vec<usize> = schedule.step(step).collect();
@@ -161,100 +331,9 @@ impl Steps {
                 if self.uniform.is_none() {
                     self.bytes.push(message.3);
                 }
-                self.expected[step * self.ranks + message.2 as usize] += 1;
+                expected[message.2 as usize] += 1;
             }
         }
         Ok(())
-    }
-
-    /// When each step was carried out; a step without messages takes no time.
-    pub(super) fn columns(self) -> StepColumns {
-        let mut columns = StepColumns::default();
-        let mut before = 0;
-        for (step, &(start, end)) in self.times.iter().enumerate() {
-            let (start, end) = if start == u64::MAX {
-                (before, before)
-            } else {
-                (start, end)
-            };
-            columns.start.push(Time::from_ps(start));
-            columns.end.push(Time::from_ps(end));
-            let (first, next) = (step * self.ranks, (step + 1) * self.ranks);
-            let messages = self.first[next] - self.first[first];
-            columns.messages.push(messages.into());
-            before = end;
-        }
-        columns
-    }
-
-    /// Whether every rank has gone through all steps.
-    pub(super) fn finished(&self) -> bool {
-        self.unfinished == 0
-    }
-
-    /// A rank begins at a time.
-    pub(super) fn begin(&mut self, rank: u32, time: u64, orders: &mut Vec<Order>) {
-        self.progress[rank as usize].ready = time;
-        self.advance(rank as usize, orders);
-    }
-
-    /// A message has left a terminal.
-    pub(super) fn left(&mut self, terminal: u32, time: u64, orders: &mut Vec<Order>) {
-        let rank = self.rank_at[terminal as usize] as usize;
-        let progress = &mut self.progress[rank];
-        progress.leaving -= 1;
-        progress.ready = progress.ready.max(time);
-        if progress.leaving == 0 {
-            self.advance(rank, orders);
-        }
-    }
-
-    /// A message of a step has arrived at a terminal.
-    pub(super) fn arrived(&mut self, terminal: u32, step: u32, time: u64, orders: &mut Vec<Order>) {
-        let (rank, step) = (self.rank_at[terminal as usize] as usize, step as usize);
-        self.times[step].1 = self.times[step].1.max(time);
-        let expected = &mut self.expected[step * self.ranks + rank];
-        *expected -= 1;
-        let progress = &mut self.progress[rank];
-        if progress.step == step && *expected == 0 && progress.leaving == 0 {
-            progress.ready = progress.ready.max(time);
-            self.advance(rank, orders);
-        }
-    }
-
-    /// Takes a rank that waits for no departure as far as it comes.
-    fn advance(&mut self, rank: usize, orders: &mut Vec<Order>) {
-        let mut progress = self.progress[rank];
-        while progress.step < self.steps {
-            let cell = progress.step * self.ranks + rank;
-            let end = self.first[cell + 1];
-            while progress.next < end {
-                let message = progress.next as usize;
-                let time = progress.ready + self.overhead;
-                let first = &mut self.times[progress.step].0;
-                *first = (*first).min(time);
-                orders.push(Order {
-                    source: self.place[rank],
-                    destination: self.place[self.destination[message] as usize],
-                    bytes: self.uniform.unwrap_or_else(|| self.bytes[message]),
-                    tag: progress.step as u32,
-                    time,
-                });
-                progress.next += 1;
-                progress.leaving += 1;
-                if self.issue == Issue::Sequential {
-                    break;
-                }
-            }
-            if progress.leaving > 0 || self.expected[cell] > 0 {
-                break;
-            }
-            progress.step += 1;
-            progress.next = self.first.get(cell + self.ranks).copied().unwrap_or(0);
-        }
-        if progress.step == self.steps {
-            self.unfinished -= 1;
-        }
-        self.progress[rank] = progress;
     }
 }

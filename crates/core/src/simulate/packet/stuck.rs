@@ -7,42 +7,51 @@
 //! stays among the stuck ones, and so comes to a circle.
 
 use super::PacketError;
-use super::channel::{Channels, Chunk};
-use super::pool::{NONE, Pool};
+use super::engine::Engine;
+use super::pool::NONE;
 
-/// Whether some chunks can never move again.
-pub(super) fn any(channels: &Channels, chunks: &Pool<Chunk>) -> bool {
-    !circle(channels, chunks).is_empty()
+/// Whether some chunks can never move again, after all that happened before a time.
+pub(super) fn any<R>(parts: &mut [Engine<R>], time: u64) -> bool {
+    !circle(parts, time).is_empty()
 }
 
 /// The error that names the circle.
-pub(super) fn error(channels: &Channels, chunks: &Pool<Chunk>) -> PacketError {
-    let split = |number: u32| (number >> channels.shift, number % (1 << channels.shift));
-    let circle = circle(channels, chunks).into_iter().map(split).collect();
+pub(super) fn error<R>(parts: &mut [Engine<R>], time: u64) -> PacketError {
+    let shift = parts[0].channels.shift;
+    let split = |number: u32| (number >> shift, number % (1 << shift));
+    let circle = circle(parts, time).into_iter().map(split).collect();
     PacketError::Stuck {
-        chunks: chunks.used(),
+        chunks: parts.iter().map(|part| part.chunks.used()).sum(),
         circle,
         names: String::new(),
     }
 }
 
 /// Channels each of which waits for the next, and the last for the first; none if none are stuck.
-fn circle(channels: &Channels, chunks: &Pool<Chunk>) -> Vec<u32> {
+fn circle<R>(parts: &mut [Engine<R>], time: u64) -> Vec<u32> {
+    let count = parts[0].channels.list.len();
+    let shift = parts[0].channels.shift;
+    let of_link = parts[0].setup.division.of_link.clone();
+    let part_of = |number: u32| usize::from(of_link[(number >> shift) as usize]);
     let mut waits: Vec<(u32, u32)> = Vec::new();
-    let mut held = vec![0; channels.list.len()];
-    for (number, channel) in (0..).zip(&channels.list) {
-        for chunk in channel.wait.members(chunks) {
-            let chunk = &chunks[chunk];
-            let holder = channels.number(chunk.link, chunk.channel.into());
+    let mut held = vec![0; count];
+    for number in 0..count as u32 {
+        let part = &mut parts[part_of(number)];
+        part.channels.take_credits(number, time);
+        let channel = &part.channels.list[number as usize];
+        for chunk in channel.wait.members(&part.chunks) {
+            let chunk = &part.chunks[chunk];
+            let holder = part.channels.number(chunk.link, chunk.channel.into());
             waits.push((holder, number));
             held[holder as usize] += 1;
         }
     }
-    let mut stuck: Vec<bool> = channels
-        .list
-        .iter()
+    let mut stuck: Vec<bool> = (0..)
         .zip(&held)
-        .map(|(channel, &held)| held > 0 && channel.occupied == held && held == channel.capacity)
+        .map(|(number, &held)| {
+            let channel = &parts[part_of(number)].channels.list[number as usize];
+            held > 0 && channel.occupied == held && held == channel.capacity
+        })
         .collect();
     loop {
         let freed: Vec<u32> = waits
@@ -57,7 +66,7 @@ fn circle(channels: &Channels, chunks: &Pool<Chunk>) -> Vec<u32> {
             stuck[holder as usize] = false;
         }
     }
-    let mut next = vec![NONE; channels.list.len()];
+    let mut next = vec![NONE; count];
     for &(holder, wanted) in &waits {
         if stuck[holder as usize] {
             next[holder as usize] = wanted;
@@ -66,7 +75,7 @@ fn circle(channels: &Channels, chunks: &Pool<Chunk>) -> Vec<u32> {
     let Some(start) = next.iter().position(|wanted| *wanted != NONE) else {
         return Vec::new();
     };
-    let mut place = vec![usize::MAX; channels.list.len()];
+    let mut place = vec![usize::MAX; count];
     let mut way = Vec::new();
     let mut number = start as u32;
     while place[number as usize] == usize::MAX {

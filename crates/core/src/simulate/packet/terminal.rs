@@ -2,23 +2,28 @@
 //! arrive.
 
 use super::agenda::Kind;
+use super::border::Begun;
 use super::channel::Chunk;
 use super::driven::Report;
 use super::engine::Engine;
 use super::pool::{Linked, List, NONE};
 use super::routes::Routes;
-use super::steps::Order;
+use super::steps::{Order, Steps};
 use crate::units::Time;
 
 /// Streams' tags stand above the steps'.
 pub(super) const FIRST_STREAM: u32 = 1 << 31;
 
-/// A message in the network.
+/// A message in the network. Where it goes to another part of that, each of both parts has one: the one
+/// cuts it, the other receives it.
 #[derive(Clone, Copy)]
 pub(super) struct Message {
     next: u32,
     destination: u32,
     tag: u32,
+    /// Where it comes from another part: that, and its number there.
+    home: u8,
+    number: u32,
     /// Bytes that are in no packet yet.
     to_cut: u64,
     /// Chunks that have not arrived.
@@ -26,6 +31,23 @@ pub(super) struct Message {
     /// When it was sent, and when its terminal may cut it.
     sent: u64,
     ready: u64,
+}
+
+impl Message {
+    /// The half of a message that its destination's part keeps.
+    pub(super) fn received(begun: &Begun) -> Message {
+        Message {
+            next: NONE,
+            destination: begun.destination,
+            tag: begun.tag,
+            home: begun.home,
+            number: begun.number,
+            to_cut: 0,
+            chunks: begun.chunks,
+            sent: begun.sent,
+            ready: 0,
+        }
+    }
 }
 
 impl Linked for Message {
@@ -84,26 +106,40 @@ impl<R: Routes> Engine<R> {
             order.bytes % self.setup.packet,
         );
         let chunks = whole * chunks_of(self.setup.packet) + chunks_of(rest);
-        let delays = &mut self.setup.delays;
+        let (delays, ports) = (&self.setup.delays, &mut self.ports);
         let nic = &mut self.nics[order.source as usize];
-        let taken = nic.sequenced.max(order.time + delays.handover());
-        nic.sequenced = taken + delays.sequencing() + delays.handover();
+        let link = nic.link;
+        let taken = nic.sequenced.max(order.time + delays.handover(ports, link));
+        nic.sequenced = taken + delays.sequencing() + delays.handover(ports, link);
         let ready = nic.sequenced;
         let message = self.messages.add(Message {
             next: NONE,
             destination: order.destination,
             tag: order.tag,
+            home: self.part,
+            number: NONE,
             to_cut: order.bytes,
             chunks: chunks.max(1),
             sent: order.time,
             ready,
         });
+        let part = self.setup.division.of_terminal[order.destination as usize];
+        if part != self.part {
+            self.mail[usize::from(part)].begun.push(Begun {
+                home: self.part,
+                number: message,
+                destination: order.destination,
+                tag: order.tag,
+                chunks: chunks.max(1),
+                sent: order.time,
+            });
+        }
         self.measured.bytes_sent += order.bytes;
         self.routes.begin(message, order.source, order.destination);
         nic.messages.push(&mut self.messages, message);
         if !nic.generating {
             nic.generating = true;
-            let time = ready.max(nic.paced) + delays.handover();
+            let time = ready.max(nic.paced) + delays.handover(&mut self.ports, link);
             self.agenda.push(time, Kind::Generate, order.source);
         }
     }
@@ -125,7 +161,13 @@ impl<R: Routes> Engine<R> {
             let piece = bytes.min(self.setup.chunk);
             bytes -= piece;
             let draw = (u64::from(terminal) << 40) + (nic.made << 3);
-            let mut chunk = Chunk::new(number, destination, piece as u32, self.now, draw);
+            let mut chunk = Chunk::new(
+                (self.part, number),
+                destination,
+                piece as u32,
+                self.now,
+                draw,
+            );
             chunk.last = last_packet && bytes == 0;
             let place = self.chunks.add(chunk);
             nic.queue.push(&mut self.chunks, place);
@@ -136,8 +178,9 @@ impl<R: Routes> Engine<R> {
             }
         }
         nic.queued += count as u32;
-        let wire = self.ports[nic.link as usize].full_wire;
-        nic.paced = self.now + count * wire + self.setup.delays.send();
+        let link = nic.link;
+        let wire = self.ports[link as usize].full_wire;
+        nic.paced = self.now + count * wire + self.setup.delays.send(&mut self.ports, link);
         nic.held_up = nic.queued >= self.setup.most_queued;
         if !nic.held_up {
             self.pace(terminal);
@@ -145,7 +188,7 @@ impl<R: Routes> Engine<R> {
         let nic = &mut self.nics[terminal as usize];
         if !nic.sending {
             nic.sending = true;
-            let time = self.now + self.setup.delays.handover();
+            let time = self.now + self.setup.delays.handover(&mut self.ports, link);
             self.agenda.push(time, Kind::Inject, terminal);
         }
     }
@@ -156,7 +199,8 @@ impl<R: Routes> Engine<R> {
         nic.generating = !nic.messages.is_empty();
         if nic.generating {
             let ready = self.messages[nic.messages.head].ready;
-            let time = ready.max(nic.paced).max(self.now) + self.setup.delays.handover();
+            let delay = self.setup.delays.handover(&mut self.ports, nic.link);
+            let time = ready.max(nic.paced).max(self.now) + delay;
             self.agenda.push(time, Kind::Generate, terminal);
         }
     }
@@ -182,7 +226,7 @@ impl<R: Routes> Engine<R> {
         let start = self.now.max(self.ports[link as usize].free);
         let gone = self.put(link, into, number, start);
         let arrival = gone + self.ports[link as usize].latency;
-        self.agenda.push(arrival, Kind::Arrive, number);
+        self.agenda.push_at(arrival, Kind::Arrive, link, number);
         if more {
             self.agenda.push(gone, Kind::Inject, terminal);
         }
@@ -196,7 +240,7 @@ impl<R: Routes> Engine<R> {
         let chunk = &self.chunks[number];
         if chunk.last {
             let tag = self.messages[chunk.message].tag;
-            let left = self.now + self.setup.delays.handover();
+            let left = self.now + self.setup.delays.handover(&mut self.ports, link);
             if tag < FIRST_STREAM {
                 let finish = &mut self.measured.finish[terminal as usize];
                 *finish = (*finish).max(left);
@@ -210,15 +254,19 @@ impl<R: Routes> Engine<R> {
                 if let Some(steps) = &mut self.steps {
                     steps.left(terminal, left, &mut self.orders);
                 }
-                self.submit_orders();
+                self.send_orders();
             }
         }
     }
 
-    /// The receiver has a message; returns whether the collective has ended with it.
-    pub(super) fn deliver(&mut self, number: u32) -> bool {
+    /// The receiver has a message.
+    pub(super) fn deliver(&mut self, number: u32) {
         let message = self.messages[number];
         self.messages.remove(number);
+        if message.home != self.part {
+            let mail = &mut self.mail[usize::from(message.home)];
+            mail.delivered.push(message.number);
+        }
         let measured = &mut self.measured;
         measured.delivered += 1;
         let latency = self.now - message.sent;
@@ -238,32 +286,30 @@ impl<R: Routes> Engine<R> {
             });
         }
         let Some(steps) = self.steps.as_mut().filter(|_| foreground) else {
-            return false;
+            return;
         };
         steps.arrived(message.destination, message.tag, self.now, &mut self.orders);
-        if steps.finished() {
-            return true;
-        }
-        self.submit_orders();
-        false
+        self.send_orders();
     }
 
-    fn submit_orders(&mut self) {
+    /// Sends what the ranks that have gone on want to, unless they were the last to do so.
+    fn send_orders(&mut self) {
+        if self.steps.as_ref().is_some_and(Steps::finished) {
+            self.end();
+        }
         for place in 0..self.orders.len() {
             self.submit(self.orders[place]);
         }
         self.orders.clear();
     }
 
-    /// A rank begins; returns whether the collective has ended with that.
-    pub(super) fn begin(&mut self, rank: u32) -> bool {
+    /// A rank begins.
+    pub(super) fn begin(&mut self, rank: u32) {
         let Some(steps) = &mut self.steps else {
-            return false;
+            return;
         };
         steps.begin(rank, self.now, &mut self.orders);
-        let finished = steps.finished();
-        self.submit_orders();
-        finished
+        self.send_orders();
     }
 
     /// A terminal sends the next message of a stream.

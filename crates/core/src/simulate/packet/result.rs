@@ -1,0 +1,96 @@
+//! What all parts of a network have measured, as one.
+
+use super::engine::{Engine, Measured};
+use super::routes::Routes;
+use super::steps::Steps;
+use crate::outcome::packets::{ChannelColumns, PacketOutcome, StepColumns, timeline};
+use crate::units::Time;
+
+impl Measured {
+    /// Adds what was measured elsewhere in the same run.
+    fn join(&mut self, other: &Measured) {
+        for (finish, other) in self.finish.iter_mut().zip(&other.finish) {
+            *finish = (*finish).max(*other);
+        }
+        self.message_latency.join(&other.message_latency);
+        self.background_latency.join(&other.background_latency);
+        self.chunk_latency.join(&other.chunk_latency);
+        self.routers_passed += other.routers_passed;
+        self.minimal_chunks += other.minimal_chunks;
+        self.detoured_chunks += other.detoured_chunks;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_delivered += other.bytes_delivered;
+        self.forwards += other.forwards;
+        self.events += other.events;
+        self.delivered += other.delivered;
+        self.occupancy.join(&other.occupancy);
+        self.stalled.join(&other.stalled);
+    }
+}
+
+/// The outcome of a run that ended at a time; `placement` has the terminal of each rank.
+pub(super) fn outcome<R: Routes>(
+    mut parts: Vec<Engine<R>>,
+    time: u64,
+    placement: &[u32],
+    links: usize,
+) -> PacketOutcome {
+    let shift = parts[0].channels.shift;
+    for part in &mut parts {
+        part.resolve_doubts(u64::MAX);
+        for number in 0..part.stalls.len() as u32 {
+            part.end_stall(number >> shift, number, time);
+        }
+    }
+    let setup = &parts[0].setup;
+    let of_link = |link: u32| &parts[usize::from(setup.division.of_link[link as usize])];
+    let mut columns = ChannelColumns::default();
+    for link in 0..links as u32 {
+        let part = of_link(link);
+        for of_link in 0..part.routes.channels() {
+            let number = part.channels.number(link, of_link);
+            let (place, channel) = (number as usize, &part.channels.list[number as usize]);
+            columns.link.push(link);
+            columns.channel.push(of_link);
+            let full = channel.chunks * setup.chunk;
+            columns.bytes.push(full - part.short_bytes[place]);
+            columns.chunks.push(channel.chunks);
+            columns.stall.push(Time::from_ps(part.stalls[place].sum));
+            columns.peak_chunks.push(channel.peak);
+            columns.capacity_chunks.push(channel.capacity);
+        }
+    }
+    let ports = (0..links as u32).map(|link| &of_link(link).ports[link as usize]);
+    let (classes, busy) = ports
+        .map(|port| (port.class, Time::from_ps(port.busy)))
+        .unzip();
+    let chunk = setup.chunk;
+    let first = parts.swap_remove(0);
+    let (mut measured, mut steps) = (first.measured, first.steps);
+    for part in parts {
+        measured.join(&part.measured);
+        if let (Some(steps), Some(more)) = (&mut steps, &part.steps) {
+            steps.join(more);
+        }
+    }
+    let finish = |&terminal: &u32| Time::from_ps(measured.finish[terminal as usize]);
+    PacketOutcome {
+        time: Time::from_ps(time),
+        finish: placement.iter().map(finish).collect(),
+        message_latency: measured.message_latency,
+        background_latency: measured.background_latency,
+        chunk_latency: measured.chunk_latency,
+        routers_passed: measured.routers_passed,
+        minimal_chunks: measured.minimal_chunks,
+        detoured_chunks: measured.detoured_chunks,
+        bytes_sent: measured.bytes_sent,
+        bytes_delivered: measured.bytes_delivered,
+        channels: columns,
+        classes,
+        busy,
+        timeline: timeline(measured.occupancy, measured.stalled, chunk),
+        steps: steps.map_or_else(StepColumns::default, Steps::columns),
+        forwards: measured.forwards,
+        events: measured.events,
+    }
+}

@@ -1,0 +1,231 @@
+//! Networks in parts, each on a thread of its own: the outcome is that of one part, to the last bit.
+
+use opticoll::algorithm;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::hash::shuffled;
+use opticoll::plan::Plan;
+use opticoll::schedule::Schedule;
+use opticoll::simulate::packet::{
+    self, Arbitration, Buffers, Issue, Options, Overheads, PacketError, PacketOutcome, Pattern,
+    RouterDelay, Routing, Traffic, Work,
+};
+use opticoll::units::{Bytes, Time};
+use opticoll::verify;
+
+use super::{balanced, cut, kib, sends};
+
+/// Runs work on one core and on more; returns the outcome of one.
+fn check(
+    name: &str,
+    fabric: &Fabric,
+    work: &Work<'_>,
+    options: &Options,
+) -> Result<PacketOutcome, PacketError> {
+    let run = |cores| {
+        let options = Options {
+            cores,
+            ..options.clone()
+        };
+        packet::simulate(fabric, work, &options)
+    };
+    let whole = run(1);
+    for cores in [2, 3] {
+        assert!(run(cores) == whole, "{name}: {cores} cores differ from one");
+    }
+    whole
+}
+
+/// So many messages of 2 KiB from each terminal, one each `period` nanoseconds.
+fn alone(pattern: Pattern, period: u64, messages: u32) -> Work<'static> {
+    let period = Time::from_ps(1000 * period);
+    Work {
+        collective: None,
+        traffic: vec![Traffic {
+            pattern,
+            ..Traffic::uniform(Bytes::new(2048), period, messages)
+        }],
+    }
+}
+
+#[test]
+fn traffic_is_the_same_on_any_number_of_cores() {
+    let fabric = balanced(2);
+    let (tiny, small): (Buffers, Buffers) = (kib(1, 1, 1), kib(4, 8, 2));
+    let cases = [
+        // Far from full; crowded, so that chunks wait for credits of other groups; hardly anything.
+        (Pattern::Uniform, 1000, 20, small),
+        (Pattern::Uniform, 400, 20, tiny),
+        (Pattern::Shift(8), 500, 10, tiny),
+        (Pattern::Nearest, 100_000, 5, small),
+    ];
+    let routings = [
+        Routing::Minimal,
+        Routing::NonMinimal,
+        Routing::Adaptive,
+        Routing::Progressive,
+    ];
+    for (pattern, period, messages, buffers) in cases {
+        for routing in routings {
+            for (arbitration, jitter) in [
+                (Arbitration::Ahead, None),
+                (Arbitration::Strict, Some(3)),
+                (Arbitration::RoundRobin, None),
+            ] {
+                let options = Options {
+                    routing,
+                    arbitration,
+                    jitter,
+                    buffers,
+                    timeline_bin: Some(Time::from_ps(1_000_000)),
+                    ..cut(2048, 512)
+                };
+                let work = alone(pattern.clone(), period, messages);
+                let name = format!("{pattern:?} {period} {routing:?} {arbitration:?}");
+                let outcome = check(&name, &fabric, &work, &options).unwrap();
+                assert_eq!(
+                    outcome.message_latency.count(),
+                    72 * u64::from(messages),
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_delay_and_length_may_be_the_one_that_parts_go_by() {
+    let fabric = |latency: &str| {
+        let spelling = format!(
+            "dragonfly:terminals_per_router=3,routers_per_group=4,global_per_router=2,groups=7,\
+             rate=1GB/s,global_latency={latency}"
+        );
+        Fabric::parse(&spelling).unwrap()
+    };
+    let none = Overheads::NONE;
+    for (latency, delay, credit, overheads) in [
+        ("0ns", 50_000, 1_420, Overheads::CODES),
+        ("0ns", 0, 1_420, none),
+        ("300ns", 0, 0, none),
+        // A credit comes at once, and then there is one part only.
+        ("0ns", 50_000, 0, none),
+    ] {
+        for rule in [RouterDelay::Pipelined, RouterDelay::OccupiesPort] {
+            let options = Options {
+                overheads,
+                router_delay: Time::from_ps(delay),
+                router_delay_rule: rule,
+                credit_delay: Time::from_ps(credit),
+                buffers: kib(2, 2, 2),
+                ..cut(1000, 300)
+            };
+            let fabric = fabric(latency);
+            // Chunks of every length, down to none.
+            for bytes in [0, 1, 1700] {
+                let mut work = alone(Pattern::Uniform, 2000, 20);
+                work.traffic[0].size = Bytes::new(bytes);
+                let name = format!("{latency} {delay} {credit} {rule:?} {bytes} B");
+                check(&name, &fabric, &work, &options).unwrap();
+            }
+        }
+    }
+}
+
+/// A schedule on a dragonfly, proved.
+fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Schedule {
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let schedule = algorithm::build(&algorithm.parse().unwrap(), collective, fabric).unwrap();
+    let plan = Plan::without_light(fabric, schedule, algorithm.into());
+    assert_eq!(verify::verify(&plan), [], "{algorithm}");
+    plan.schedule
+}
+
+#[test]
+fn collectives_end_at_the_same_event_on_any_number_of_cores() {
+    let fabric = balanced(2);
+    for (kind, algorithm) in [
+        (CollectiveKind::AllGather, "ring"),
+        (CollectiveKind::AllGather, "bruck"),
+        (CollectiveKind::Scatter, "glf"),
+        (CollectiveKind::Scatter, "lin"),
+    ] {
+        let schedule = proved(kind, algorithm, &fabric);
+        // What goes on beside a collective is counted until that has ended.
+        for (bytes, issue, beside) in [
+            (64, Issue::Sequential, true),
+            (700, Issue::Together, true),
+            (1500, Issue::Together, false),
+        ] {
+            let mut collective = packet::Collective::new(&schedule, Bytes::new(bytes));
+            collective.placement = (bytes > 64).then(|| shuffled(72, 1));
+            collective.issue = issue;
+            let background = Traffic::background(Bytes::new(2048), Time::from_ps(2_000_000));
+            let work = Work {
+                collective: Some(collective),
+                traffic: beside.then_some(background).into_iter().collect(),
+            };
+            let name = format!("{algorithm} {bytes} B, {issue:?}, beside {beside}");
+            let outcome = check(&name, &fabric, &work, &cut(512, 512)).unwrap();
+            let messages = outcome.steps.messages.iter().sum::<u64>();
+            assert_eq!(outcome.message_latency.count(), messages, "{name}");
+            assert_eq!(outcome.background_latency.count() > 0, beside, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_large_network_side_by_side_is_the_same() {
+    // 1056 terminals: hundreds of events in the time in which parts do not touch one another.
+    let fabric = balanced(4);
+    for routing in [Routing::Minimal, Routing::Adaptive] {
+        let options = Options {
+            routing,
+            ..cut(2048, 512)
+        };
+        let work = alone(Pattern::Uniform, 1000, 10);
+        check(&format!("{routing:?}"), &fabric, &work, &options).unwrap();
+    }
+}
+
+#[test]
+fn a_deadlock_is_the_same_circle_on_any_number_of_cores() {
+    let fabric = balanced(2);
+    let options = Options {
+        routing: Routing::NonMinimal,
+        virtual_channels: Some(1),
+        buffers: kib(1, 1, 1),
+        ..cut(2048, 512)
+    };
+    // Traffic alone stops; beside a collective that goes on it is found by a look at the buffers.
+    let mut stopping = alone(Pattern::Shift(8), 100, 100);
+    stopping.traffic[0].size = Bytes::new(8192);
+    let schedule = sends(72, &[(0, 71)]);
+    let mut going_on = stopping.clone();
+    going_on.collective = Some(packet::Collective::new(&schedule, Bytes::new(1 << 28)));
+    going_on.traffic.push(Traffic {
+        pattern: Pattern::Nearest,
+        ..Traffic::background(Bytes::new(8192), Time::from_ps(10_000_000))
+    });
+    for (name, work) in [("alone", stopping), ("beside", going_on)] {
+        let outcome = check(name, &fabric, &work, &options);
+        assert!(
+            matches!(outcome, Err(PacketError::Stuck { .. })),
+            "{name}: {outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn long_silences_cost_nothing() {
+    // A message each 100 s: clocks that rise by microseconds would take hours.
+    let fabric = balanced(2);
+    let work = alone(Pattern::Uniform, 100_000_000_000, 20);
+    check("seldom", &fabric, &work, &cut(2048, 512)).unwrap();
+    // A burst of everything at once, then silence.
+    let mut work = alone(Pattern::Uniform, 1, 50);
+    work.traffic.push(Traffic {
+        start: Time::from_ps(1_000_000_000_000_000),
+        ..work.traffic[0].clone()
+    });
+    check("bursts", &fabric, &work, &cut(2048, 512)).unwrap();
+}
