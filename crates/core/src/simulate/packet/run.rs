@@ -32,7 +32,7 @@ pub(super) fn run<R: Routes + Send>(
     loop {
         let next = next_times(parts).into_iter().min().unwrap_or(NEVER);
         let end = border.ended().map_or(NEVER, |time| time + 1);
-        if next >= end {
+        if end != NEVER && next >= end {
             break;
         }
         let everything = |part: &Engine<R>| part.steps.is_none() && part.messages.used() == 0;
@@ -52,7 +52,7 @@ pub(super) fn run<R: Routes + Send>(
             look_at = 2 * next.max(look_at);
         }
         pace.go_on(parts, border, look_at.min(end), next);
-        if events(parts) >= reported + REPORT {
+        if events(parts) / REPORT > reported / REPORT {
             reported = events(parts);
             let progress = Progress {
                 events: reported,
@@ -150,7 +150,7 @@ fn in_turns<R: Routes>(parts: &mut [Engine<R>], border: &Border, until: u64) {
     let (alone, first) = (parts.len() == 1, events(parts));
     for part in parts.iter_mut() {
         part.rest_after = match alone {
-            true => part.measured.events + REPORT,
+            true => (part.measured.events / REPORT + 1) * REPORT,
             false => u64::MAX,
         };
         part.waits = 0;
