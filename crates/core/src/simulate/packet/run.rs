@@ -161,7 +161,7 @@ fn in_turns<R: Routes>(parts: &mut [Engine<R>], border: &Border, until: u64) {
         let Some((turn, &time)) = next.iter().enumerate().min_by_key(|(_, time)| **time) else {
             return;
         };
-        if time >= until || events(parts) >= first + TURNS {
+        if time >= until || events(parts) >= first + TURNS || border.rest() != NEVER {
             return;
         }
         // The others have no event before the soonest that this one can cause.
