@@ -1,24 +1,26 @@
 //! The event loop of a part of the network: ports, terminals, and what happens when. Where the network is
 //! not divided, all of it is one part, which waits for nobody.
 
+mod occupancy;
+mod together;
+
 use std::sync::Arc;
 
+use occupancy::Doubt;
+
 use super::agenda::{Agenda, Kind};
-use super::border::{Begun, Border, Mail, NEVER, wait};
+use super::border::{Border, Mail, NEVER};
 use super::channel::{Channels, Chunk, Held, Wake};
 use super::delays::Delays;
 use super::division::Division;
 use super::driven::Report;
-use super::pool::{NONE, Pool};
+use super::pool::Pool;
 use super::routes::Routes;
 use super::steps::{Order, Steps};
 use super::terminal::{Message, Nic};
 use super::traffic::Stream;
 use super::{Arbitration, RouterDelay};
 use crate::outcome::packets::{Class, Distribution, Meter};
-
-/// Parts whose next events are further away than so many steps of their clocks stop, to be told of it.
-const FAR_STEPS: u64 = 1 << 9;
 
 /// A link as its sender sees it. One line of the cache.
 #[derive(Clone)]
@@ -73,18 +75,6 @@ impl Port {
 pub(super) struct Stall {
     pub(super) sum: u64,
     pub(super) since: Option<u64>,
-}
-
-/// So many waits of a part, with fewer events between them on average, are too many: a wait takes about as
-/// long as a dozen events.
-const LEAST_WAITS: u64 = 8;
-const EVENTS_PER_WAIT: u64 = 16;
-
-/// So many places of a channel were taken at a time, or fewer.
-struct Doubt {
-    channel: u32,
-    time: u64,
-    occupied: u32,
 }
 
 /// The machine and its rules, in picoseconds and bytes.
@@ -268,147 +258,6 @@ impl<R: Routes> Engine<R> {
         }
     }
 
-    /// Carries out all events before a time, or before a rest that a part asked for. A part that does not wait
-    /// stops where it would have to.
-    pub(super) fn run(&mut self, until: u64, waits: bool) {
-        self.clock = 0;
-        let mut idle = 0;
-        while !self.look(until) {
-            let events = self.measured.events;
-            self.work();
-            if self.measured.events > events {
-                idle = 0;
-            } else if waits {
-                self.waits += u64::from(idle == 0);
-                idle += 1;
-                self.rest_if_far();
-                wait(idle);
-            } else {
-                return;
-            }
-        }
-    }
-
-    /// Sees how far others are, takes their mail and says how far it may go and has come; returns whether
-    /// it has come to the end.
-    fn look(&mut self, until: u64) -> bool {
-        let seen = self.border.see(self.part);
-        let mut until = until.min(self.border.rest());
-        self.take_mail();
-        let Division { chunk, credit, .. } = self.setup.division;
-        let soonest = if self.wanted > 0 { credit } else { chunk };
-        let known = until.min(seen.clock.saturating_add(soonest));
-        self.credits_known = seen.clock.saturating_add(credit);
-        self.resolve_doubts(self.credits_known);
-        self.limit = known;
-        if self.ended != NEVER {
-            let last = seen.lead.unwrap_or(seen.ended.max(self.ended));
-            self.limit = known.min(last + 1);
-            if seen.lead.is_none() {
-                until = until.min(last + 1);
-            }
-        }
-        let next = self.agenda.next_time().unwrap_or(NEVER);
-        self.show(next.min(known), next);
-        next >= until && known >= until
-    }
-
-    /// Asks for a rest where clocks would have to rise in many steps before any part has something to do.
-    fn rest_if_far(&mut self) {
-        let seen = self.border.see(self.part);
-        let next = self.agenda.next_time().unwrap_or(NEVER).min(seen.next);
-        let steps = FAR_STEPS * self.setup.division.chunk;
-        if next > self.clock.saturating_add(steps) {
-            self.ask_for_rest();
-        }
-    }
-
-    /// Asks all parts to stop at a time that none can have come to: its clock has shown no later one than now.
-    #[cold]
-    fn ask_for_rest(&mut self) {
-        let time = self.now.max(self.clock) + self.setup.division.chunk + 1;
-        self.border.rest_before(time);
-        self.limit = self.limit.min(time);
-    }
-
-    /// Mails what it has for others and shows its clock.
-    fn show(&mut self, clock: u64, next: u64) {
-        self.clock = self.clock.max(clock);
-        if self.mail.len() > 1 {
-            for (part, mail) in self.mail.iter_mut().enumerate() {
-                self.border.send(part, mail);
-            }
-            self.border.show(self.part, self.clock, next);
-        }
-    }
-
-    /// Waits until all credits that have come back from other parts are known.
-    #[cold]
-    fn settle(&mut self) {
-        if self.now < self.credits_known {
-            return;
-        }
-        self.show(self.now, self.now);
-        let mut rounds = 0;
-        loop {
-            let seen = self.border.see(self.part);
-            self.credits_known = seen.clock.saturating_add(self.setup.division.credit);
-            if self.now < self.credits_known {
-                break;
-            }
-            self.waits += u64::from(rounds == 0);
-            rounds += 1;
-            wait(rounds);
-        }
-        self.take_mail();
-    }
-
-    /// Whether a link leads to another part.
-    #[inline]
-    fn crosses(&self, link: u32) -> bool {
-        self.ports[link as usize].part != self.part
-    }
-
-    /// Takes in what other parts have mailed.
-    pub(super) fn take_mail(&mut self) {
-        if self.mail.len() == 1 {
-            return;
-        }
-        let mut mail = std::mem::take(&mut self.came);
-        self.border.take(self.part, &mut mail);
-        for begun in mail.begun.drain(..) {
-            self.expect(&begun);
-        }
-        for (time, mut chunk) in mail.chunks.drain(..) {
-            let destination = self.setup.division.of_terminal[chunk.destination as usize];
-            if destination == self.part && chunk.home != self.part {
-                let home = usize::from(chunk.home);
-                chunk.message = self.received[home][chunk.message as usize];
-            }
-            let number = self.chunks.add(chunk);
-            self.agenda.push_at(time, Kind::Arrive, chunk.link, number);
-        }
-        for (channel, time) in mail.credits.drain(..) {
-            self.credit_doubts(channel, time);
-            let back = self.channels.send_credit(channel, self.now, time);
-            self.wanted -= u32::from(self.wake(channel, back));
-        }
-        for message in mail.delivered.drain(..) {
-            self.messages.remove(message);
-        }
-        self.came = mail;
-    }
-
-    /// A message comes from another part.
-    fn expect(&mut self, begun: &Begun) {
-        let received = &mut self.received[usize::from(begun.home)];
-        let place = begun.number as usize;
-        if received.len() <= place {
-            received.resize(place + 1, NONE);
-        }
-        received[place] = self.messages.add(Message::received(begun));
-    }
-
     /// Carries out the events before the limit.
     fn work(&mut self) {
         loop {
@@ -438,19 +287,6 @@ impl<R: Routes> Engine<R> {
                 self.show(clock, next);
             }
         }
-    }
-
-    /// Whether it waits for others too often to be of use at the same time as they.
-    pub(super) fn waits_much(&self) -> bool {
-        let events = self.measured.events - self.waits_since;
-        self.waits > LEAST_WAITS && events < self.waits * EVENTS_PER_WAIT
-    }
-
-    /// All of its ranks have ended: only what happens at this time is still sure to happen.
-    pub(super) fn end(&mut self) {
-        self.ended = self.now;
-        self.border.end(self.part, self.now);
-        self.limit = self.limit.min(self.now + 1);
     }
 
     /// Opens the next events of the agenda and reads what they are about. These reads do not wait for one
@@ -525,26 +361,6 @@ impl<R: Routes> Engine<R> {
         self.await_credit(into);
     }
 
-    /// Chunks stand before a channel's full buffer.
-    pub(super) fn stall(&mut self, link: u32, number: u32) {
-        let stall = &mut self.stalls[number as usize];
-        if stall.since.is_none() {
-            stall.since = Some(self.now);
-            let class = self.ports[link as usize].class;
-            self.measured.stalled.step(class, self.now, 1);
-        }
-    }
-
-    /// A place has become free at a time, or the simulation has ended.
-    pub(super) fn end_stall(&mut self, link: u32, number: u32, time: u64) {
-        let stall = &mut self.stalls[number as usize];
-        if let Some(since) = stall.since.take() {
-            stall.sum += time.saturating_sub(since);
-            let class = self.ports[link as usize].class;
-            self.measured.stalled.step(class, time.max(since), -1);
-        }
-    }
-
     /// Makes sure that the next credit of a channel becomes an event.
     pub(super) fn await_credit(&mut self, number: u32) {
         if self.channels.list[number as usize].wake != Wake::Unwanted {
@@ -590,61 +406,6 @@ impl<R: Routes> Engine<R> {
         if self.measured.occupancy.measures() {
             let class = self.ports[held.link as usize].class;
             self.measured.occupancy.step(class, back, -1);
-        }
-    }
-
-    /// Counts a place of a channel's buffer as taken.
-    #[inline]
-    pub(super) fn occupy(&mut self, link: u32, number: u32, time: u64) {
-        let state = &mut self.channels.list[number as usize];
-        state.occupied += 1;
-        if state.occupied > state.peak {
-            self.raise_peak(link, number, time);
-        }
-        let class = self.ports[link as usize].class;
-        self.measured.occupancy.step(class, time, 1);
-    }
-
-    /// More of a channel's places are taken than ever before, unless credits are to come of which nothing is
-    /// known yet.
-    #[cold]
-    fn raise_peak(&mut self, link: u32, number: u32, time: u64) {
-        let doubted = self.crosses(link) && time >= self.credits_known;
-        let state = &mut self.channels.list[number as usize];
-        if doubted {
-            state.doubted = true;
-            self.doubts.push(Doubt {
-                channel: number,
-                time,
-                occupied: state.occupied,
-            });
-        } else {
-            state.peak = state.occupied;
-        }
-    }
-
-    /// Counts a credit that comes back at a time where that was not known.
-    fn credit_doubts(&mut self, channel: u32, time: u64) {
-        if self.channels.list[channel as usize].doubted {
-            let doubts = self.doubts.iter_mut();
-            for doubt in doubts.filter(|doubt| doubt.channel == channel && doubt.time >= time) {
-                doubt.occupied -= 1;
-            }
-        }
-    }
-
-    /// Decides doubts of times at which all credits are known.
-    pub(super) fn resolve_doubts(&mut self, known: u64) {
-        for doubt in &self.doubts {
-            let state = &mut self.channels.list[doubt.channel as usize];
-            if doubt.time < known {
-                state.peak = state.peak.max(doubt.occupied);
-            }
-            state.doubted = false;
-        }
-        self.doubts.retain(|doubt| doubt.time >= known);
-        for doubt in &self.doubts {
-            self.channels.list[doubt.channel as usize].doubted = true;
         }
     }
 

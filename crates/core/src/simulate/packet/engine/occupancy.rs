@@ -1,0 +1,88 @@
+//! How full buffers are and were, and how long chunks stood before full ones.
+
+use super::super::routes::Routes;
+use super::Engine;
+
+/// So many places of a channel were taken at a time, or fewer.
+pub(super) struct Doubt {
+    channel: u32,
+    time: u64,
+    occupied: u32,
+}
+
+impl<R: Routes> Engine<R> {
+    /// Chunks stand before a channel's full buffer.
+    pub(in super::super) fn stall(&mut self, link: u32, number: u32) {
+        let stall = &mut self.stalls[number as usize];
+        if stall.since.is_none() {
+            stall.since = Some(self.now);
+            let class = self.ports[link as usize].class;
+            self.measured.stalled.step(class, self.now, 1);
+        }
+    }
+
+    /// A place has become free at a time, or the simulation has ended.
+    pub(in super::super) fn end_stall(&mut self, link: u32, number: u32, time: u64) {
+        let stall = &mut self.stalls[number as usize];
+        if let Some(since) = stall.since.take() {
+            stall.sum += time.saturating_sub(since);
+            let class = self.ports[link as usize].class;
+            self.measured.stalled.step(class, time.max(since), -1);
+        }
+    }
+
+    /// Counts a place of a channel's buffer as taken.
+    #[inline]
+    pub(in super::super) fn occupy(&mut self, link: u32, number: u32, time: u64) {
+        let state = &mut self.channels.list[number as usize];
+        state.occupied += 1;
+        if state.occupied > state.peak {
+            self.raise_peak(link, number, time);
+        }
+        let class = self.ports[link as usize].class;
+        self.measured.occupancy.step(class, time, 1);
+    }
+
+    /// More of a channel's places are taken than ever before, unless credits are to come of which nothing is
+    /// known yet.
+    #[cold]
+    pub(super) fn raise_peak(&mut self, link: u32, number: u32, time: u64) {
+        let doubted = self.crosses(link) && time >= self.credits_known;
+        let state = &mut self.channels.list[number as usize];
+        if doubted {
+            state.doubted = true;
+            self.doubts.push(Doubt {
+                channel: number,
+                time,
+                occupied: state.occupied,
+            });
+        } else {
+            state.peak = state.occupied;
+        }
+    }
+
+    /// Counts a credit that comes back at a time where that was not known.
+    pub(super) fn credit_doubts(&mut self, channel: u32, time: u64) {
+        if self.channels.list[channel as usize].doubted {
+            let doubts = self.doubts.iter_mut();
+            for doubt in doubts.filter(|doubt| doubt.channel == channel && doubt.time >= time) {
+                doubt.occupied -= 1;
+            }
+        }
+    }
+
+    /// Decides doubts of times at which all credits are known.
+    pub(in super::super) fn resolve_doubts(&mut self, known: u64) {
+        for doubt in &self.doubts {
+            let state = &mut self.channels.list[doubt.channel as usize];
+            if doubt.time < known {
+                state.peak = state.peak.max(doubt.occupied);
+            }
+            state.doubted = false;
+        }
+        self.doubts.retain(|doubt| doubt.time >= known);
+        for doubt in &self.doubts {
+            self.channels.list[doubt.channel as usize].doubted = true;
+        }
+    }
+}
