@@ -15,7 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{IntoPyErr, ScheduleError};
-use crate::plan::{Plan, Size};
+use crate::method::Size;
+use crate::plan::Plan;
 
 /// Step, computers of the light path, tries, and picoseconds from the beginning.
 type Refused = (u32, (u32, u32), u32, u64);

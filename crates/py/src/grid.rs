@@ -9,8 +9,10 @@ use opticoll::wavelength::wss_grid::GridError;
 use pyo3::prelude::*;
 
 use crate::error::{FabricError, IntoPyErr};
+use crate::method::{Settings, Size, method};
 use crate::outcome::Outcome;
-use crate::plan::{Plan, Settings, Size, Violation, method};
+use crate::plan::Plan;
+use crate::violation::Violation;
 
 /// The plan anew on what is left after failures, and picoseconds before and after.
 #[pyfunction]

@@ -4,6 +4,7 @@
 //! the core, and converts the result. There is no logic here; `python/opticoll/_core.pyi`
 //! describes what Python sees.
 
+mod bound;
 mod burst;
 mod collective;
 mod congestion;
@@ -11,19 +12,24 @@ mod error;
 mod fabric;
 mod formula;
 mod grid;
+mod method;
 mod outcome;
 mod packets;
 mod plan;
+mod planning;
 mod record;
 mod replay;
 mod schedule;
 mod training;
+mod violation;
 
 /// The compiled core.
 #[pyo3::pymodule]
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::bound::{relay_tree_costs, slots_bound, time_bound};
     #[pymodule_export]
     use crate::burst::{
         BurstOutcome, burst_fixed_point, check_bursts, engset, erlang_b, simulate_bursts,
@@ -48,14 +54,15 @@ mod _core {
     #[pymodule_export]
     use crate::grid::{replan, simulate_tasks, task_conflicts};
     #[pymodule_export]
+    use crate::method::check_settings;
+    #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]
     use crate::packets::{Packets, expected_traffic, simulate_traffic, traffic_patterns};
     #[pymodule_export]
-    use crate::plan::{
-        Plan, Violation, build_schedule, check_settings, make_plan, plan_collective,
-        relay_tree_costs, slots_bound, time_bound,
-    };
+    use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::planning::{build_schedule, make_plan, plan_collective};
     #[pymodule_export]
     use crate::record::{
         algorithms, burst_settings, collectives, congestion_policies, congestion_settings, devices,
@@ -68,6 +75,9 @@ mod _core {
     use crate::schedule::Schedule;
     #[pymodule_export]
     use crate::training::{Iteration, TimedModel, TrainingModel, check_buckets, collective_cost};
+
+    #[pymodule_export]
+    use crate::violation::Violation;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

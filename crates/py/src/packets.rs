@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
-use crate::plan::{Settings, method};
+use crate::method::{Settings, method};
 
 /// Thousandths whose times are given of every distribution.
 const PER_MILLE: [u32; 6] = [100, 500, 900, 950, 990, 999];

@@ -18,7 +18,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 
 use crate::error::{IntoPyErr, TraceError};
-use crate::plan::{Settings, method};
+use crate::method::{Settings, method};
 
 /// What a trace was read as.
 #[pyclass(frozen, module = "opticoll._core")]

@@ -13,7 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{IntoPyErr, TrainingError};
-use crate::plan::{Plan, Settings, method};
+use crate::method::{Settings, method};
+use crate::plan::Plan;
 
 /// A model that is known by name.
 #[pyclass(frozen, module = "opticoll._core")]

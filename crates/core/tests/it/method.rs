@@ -127,6 +127,7 @@ fn every_setting_is_known_to_recorded_simulators_only() {
         "arbitration" => "strict",
         "small_delays" => "none",
         "jitter" | "routing_seed" | "virtual_channels" => "3",
+        "cores" => "2",
         "issue" => "together",
         "overhead" => "1us",
         "placement" => "shuffled-3",

@@ -1,0 +1,48 @@
+//! Sizes and settings of simulators, as Python gives them.
+
+use std::collections::BTreeMap;
+
+use opticoll::simulate::Method;
+use opticoll::units::Bytes;
+use pyo3::prelude::*;
+
+use crate::error::{IntoPyErr, UnitError};
+
+/// A size as Python gives it: a number of bytes, or text with a unit.
+#[derive(FromPyObject)]
+pub(crate) enum Size {
+    Count(u64),
+    Text(String),
+    Other(Py<PyAny>),
+}
+
+impl Size {
+    pub(crate) fn bytes(&self) -> PyResult<Bytes> {
+        match self {
+            Size::Count(bytes) => Ok(Bytes::new(*bytes)),
+            Size::Text(text) => text.parse().map_err(IntoPyErr::into_py_err),
+            Size::Other(value) => Err(UnitError::new_err(format!(
+                "`{value}` is no size; give a whole number of bytes, or text such as `4MiB`"
+            ))),
+        }
+    }
+}
+
+/// Settings as Python gives them: None where one is left out.
+pub(crate) type Settings = BTreeMap<String, Option<String>>;
+
+/// How a plan is timed.
+pub(crate) fn method(settings: Option<Settings>) -> PyResult<Method> {
+    let settings = settings.unwrap_or_default();
+    let given = settings
+        .iter()
+        .filter_map(|(name, text)| Some((name.as_str(), text.as_deref()?)));
+    Method::from_settings(given).map_err(IntoPyErr::into_py_err)
+}
+
+/// Refuses settings that are none, whatever the plan.
+#[pyfunction]
+#[pyo3(signature = (**settings))]
+pub(crate) fn check_settings(settings: Option<Settings>) -> PyResult<()> {
+    method(settings).map(drop)
+}

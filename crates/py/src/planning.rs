@@ -1,0 +1,150 @@
+//! The functions that make schedules and plans.
+
+use opticoll::algorithm;
+use opticoll::collective::{self, CollectiveKind};
+use opticoll::plan::{self, AnyPlan};
+use opticoll::planner;
+use opticoll::route;
+use opticoll::spec::{Spec, SpecError};
+use opticoll::units::Bytes;
+use opticoll::wavelength::light_path_grid::assign_ports;
+use opticoll::wavelength::wss_grid::assign_on_grid;
+use opticoll::wavelength::{self, Assignment};
+use opticoll::{fabric, schedule};
+use pyo3::prelude::*;
+
+use crate::collective::Collective;
+use crate::error::{AlgorithmError, IntoPyErr, WavelengthError};
+use crate::fabric::Fabric;
+use crate::method::{Settings, method};
+use crate::plan::Plan;
+use crate::schedule::Schedule;
+
+/// The schedule that an algorithm makes.
+#[pyfunction]
+pub(crate) fn build_schedule(
+    py: Python<'_>,
+    collective: Collective,
+    fabric: Fabric,
+    algorithm: &str,
+) -> PyResult<Schedule> {
+    py.detach(|| build(collective.collective, &fabric.fabric, algorithm))
+        .map(Schedule::from_core)
+}
+
+/// Routes and wavelengths for a schedule.
+#[pyfunction]
+#[pyo3(signature = (schedule, fabric, algorithm, wavelength = "auto", size_bytes = None))]
+pub(crate) fn make_plan(
+    py: Python<'_>,
+    schedule: &Bound<'_, Schedule>,
+    fabric: Fabric,
+    algorithm: String,
+    wavelength: &str,
+    size_bytes: Option<u64>,
+) -> PyResult<Plan> {
+    let schedule = schedule.get().lock().clone();
+    py.detach(|| lay_out(schedule, &fabric.fabric, algorithm, wavelength, size_bytes))
+}
+
+/// Schedule, routes and wavelengths in one.
+#[pyfunction]
+#[pyo3(name = "plan")]
+#[pyo3(signature = (
+    kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None, **settings
+))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn plan_collective(
+    py: Python<'_>,
+    kind: &str,
+    fabric: Fabric,
+    algorithm: &str,
+    root: u32,
+    wavelength: &str,
+    size_bytes: Option<u64>,
+    settings: Option<Settings>,
+) -> PyResult<Plan> {
+    let method = method(settings)?;
+    py.detach(|| {
+        let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
+        let collective = collective::Collective::new(kind, fabric.fabric.ranks())
+            .and_then(|collective| collective.with_root(root))
+            .map_err(IntoPyErr::into_py_err)?;
+        let spec: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
+        if planner::find(kind, spec.name()).is_some() {
+            if wavelength != "auto" {
+                let name = spec.name();
+                return Err(AlgorithmError::new_err(format!(
+                    "`{name}` assigns wavelengths by itself: leave the assignment `{wavelength}` out"
+                )));
+            }
+            let size = Bytes::new(size_bytes.unwrap_or(DEFAULT_SIZE));
+            let planned = planner::plan(&spec, &fabric.fabric, collective, size, &method);
+            return planned
+                .map(Plan::from_planned)
+                .map_err(IntoPyErr::into_py_err);
+        }
+        let schedule = build(collective, &fabric.fabric, algorithm)?;
+        lay_out(
+            schedule,
+            &fabric.fabric,
+            algorithm.to_owned(),
+            wavelength,
+            size_bytes,
+        )
+    })
+}
+
+/// What the planner plans for where no size is given: 4 MiB.
+const DEFAULT_SIZE: u64 = 4 << 20;
+
+fn build(
+    collective: collective::Collective,
+    fabric: &fabric::Fabric,
+    algorithm: &str,
+) -> PyResult<schedule::Schedule> {
+    let spec = algorithm.parse().map_err(SpecError::into_py_err)?;
+    algorithm::build(&spec, collective, fabric).map_err(IntoPyErr::into_py_err)
+}
+
+fn lay_out(
+    schedule: schedule::Schedule,
+    fabric: &fabric::Fabric,
+    algorithm: String,
+    wavelength: &str,
+    size_bytes: Option<u64>,
+) -> PyResult<Plan> {
+    let assignment = Assignment::parse(wavelength).map_err(IntoPyErr::into_py_err)?;
+    let Some(ring) = fabric.ring() else {
+        if wavelength != "auto" {
+            let why = match fabric {
+                fabric::Fabric::WssGrid(_) => "assigns wavelengths by its wavelength plan",
+                fabric::Fabric::LightPathGrid(_) => {
+                    "has light paths whose wavelengths nothing says"
+                }
+                _ => "is an electrical fabric without wavelengths",
+            };
+            return Err(WavelengthError::new_err(format!(
+                "{} {why}: leave the assignment `{wavelength}` out",
+                fabric.family()
+            )));
+        }
+        if fabric.wss_grid().is_some() {
+            let mut plan =
+                assign_on_grid(schedule, fabric, algorithm).map_err(IntoPyErr::into_py_err)?;
+            plan.size = size_bytes.map(Bytes::new);
+            return Ok(Plan::from_core(AnyPlan::Full(plan)));
+        }
+        let mut plan = match fabric.light_path_grid() {
+            Some(_) => assign_ports(schedule, fabric, algorithm).map_err(IntoPyErr::into_py_err)?,
+            None => plan::Plan::without_light(fabric, schedule, algorithm),
+        };
+        plan.size = size_bytes.map(Bytes::new);
+        return Ok(Plan::from_core(AnyPlan::Full(plan)));
+    };
+    let directions = route::shortest_arcs(&schedule, ring);
+    let mut plan = wavelength::assign(schedule, directions, fabric, assignment, algorithm)
+        .map_err(IntoPyErr::into_py_err)?;
+    plan.size = size_bytes.map(Bytes::new);
+    Ok(Plan::from_core(AnyPlan::Full(plan)))
+}
