@@ -114,7 +114,7 @@ def _speed_part(speed: Sequence[SpeedRow]) -> str:
     lines = [
         "## Speed",
         "",
-        "Seconds of the processor on one machine, which others used meanwhile. SimGrid: one",
+        "Seconds of the processor on one machine that did nothing else. SimGrid: one",
         "actor per rank or chain, a mailbox looked up by name for each pair of ranks, its",
         "platform built from XML (in brackets). SimGrid 4.1: as measured once on an idle",
         "machine of this kind by another such program. Engine: `simulate_steps` or",
