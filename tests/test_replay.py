@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from opticoll import errors
 from opticoll.formats import chrome_trace, parquet_table, trace_file
 from opticoll.formats.content import read_content
 from opticoll.plot import rank_timeline
+from opticoll.settings import Settings
 from opticoll.study import replay as study
 from test_bad_input import check as refused
 from test_cli import run_json
@@ -417,3 +419,26 @@ def test_a_trace_that_was_read_is_replayed_again() -> None:
     first, second = (opticoll.replay(trace, fabric).row for fabric in ("zero", FABRICS[0]))
     assert first["trace"] is None
     assert first["messages"] == second["messages"]
+
+
+def table_of_times() -> Iterator[tuple[str, str | None, list[float]]]:
+    """Each row of the page's table of execution times: fabric, simulator, ms of the five runs."""
+    page = (Path(__file__).parents[1] / "docs" / "replay.md").read_text(encoding="utf-8")
+    table = page.partition("| network | EP | FT | MG | IS | CG |")[2].partition("\n\n")[0]
+    fabric = ""
+    for line in table.splitlines()[2:]:
+        network, *times = (cell.strip() for cell in line.strip("|").split("|"))
+        same = network.startswith("the same")
+        fabric = fabric if same else network.strip("`")
+        yield fabric, "packet" if same else None, [float(time) for time in times]
+
+
+@pytest.mark.parametrize(("fabric", "simulator", "times"), list(table_of_times()))
+def test_the_page_has_the_times_of_the_real_runs(
+    fabric: str, simulator: str | None, times: list[float]
+) -> None:
+    settings: Settings = {} if simulator is None else {"simulator": simulator}
+    for name, expected in zip(("ep", "ft", "mg", "is", "cg"), times, strict=True):
+        if simulator is None or name == "ft":  # packet by packet, the one that takes ties apart
+            done = opticoll.replay(real(name), fabric, **settings)
+            assert round(done.row["time_s"] * 1e3, 1) == expected, name
