@@ -64,7 +64,7 @@ def _head(cases: Sequence[CaseRow], seed: int, versions: Sequence[str]) -> str:
     ends = sum(row.ends for row in cases)
     return f"""# Against SimGrid
 
-Made by `python validation/simgrid.py --out docs --speed`; `make validate` repeats a part of it
+Made by `python validation/simgrid.py --out docs --long`; `make validate` repeats a part of it
 where SimGrid is installed.
 
 {len(cases)} random cases (seed {seed}) were run by opticoll's simulator `fluid` and by SimGrid
@@ -114,7 +114,7 @@ def _speed_part(speed: Sequence[SpeedRow]) -> str:
     lines = [
         "## Speed",
         "",
-        "Seconds of the processor on one machine that did nothing else. SimGrid: one",
+        "Seconds of the processor on one machine, on which tests ran meanwhile. SimGrid: one",
         "actor per rank or chain, a mailbox looked up by name for each pair of ranks, its",
         "platform built from XML (in brackets). SimGrid 4.1: as measured once on an idle",
         "machine of this kind by another such program. Engine: `simulate_steps` or",
