@@ -29,7 +29,9 @@ from opticoll.study.dragonfly.cases import (
     scatter,
 )
 from opticoll.study.dragonfly.fluid import errors
-from opticoll.study.dragonfly.runs import Row, delays, run
+from opticoll.study.dragonfly.runs import Row, delays
+from opticoll.study.dragonfly.runs import run as simulate
+from opticoll.study.kept import Kept
 from opticoll.study.results import Results
 
 GIB = 2**30
@@ -68,14 +70,14 @@ class Study:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    rows = run(all_cases(SMALL), jobs=2)
+    rows = simulate(all_cases(SMALL), jobs=2)
     folder = tmp_path_factory.mktemp("dragonfly")
     return Study(dragonfly.conclude(Results(folder), rows, SMALL), rows)
 
 
 def check_times(cases: Sequence[Case], peers: Sequence[float], percent: float) -> None:
     """Times in microseconds within so many percent of CODES's."""
-    rows = run(cases, jobs=2)
+    rows = simulate(cases, jobs=2)
     for case, peer in zip(cases, peers, strict=True):
         assert rows[case]["verified"]
         time = 1e6 * rows[case]["time_s"]
@@ -213,19 +215,19 @@ def test_delays_are_those_of_a_chunk_alone(chunk: int) -> None:
 
 def test_the_number_of_jobs_changes_nothing() -> None:
     cases = [gather(2, name, 64) for name in ("RING", "TAR", "BRUCK")]
-    assert list(run(cases, 1).items()) == list(run(cases, 3).items())
+    assert list(simulate(cases, 1).items()) == list(simulate(cases, 3).items())
 
 
 def test_an_error_ends_the_run_and_is_told() -> None:
     wrong = Case(2, "all_gather", "TAR", 64, Cut(512, 512, "nothing"))
     with pytest.raises(_core.SimulationError, match="buffers"):
-        run([wrong, gather(2, "TAR", 64)], jobs=2)
+        simulate([wrong, gather(2, "TAR", 64)], jobs=2)
 
 
 def test_progress_hears_of_every_case() -> None:
     heard: list[tuple[str, int, int]] = []
     cases = [gather(2, name, 64) for name in ("RING", "TAR")]
-    run(cases, 1, lambda *said: heard.append(said))
+    simulate(cases, 1, lambda *said: heard.append(said))
     assert sorted(words for words, _, _ in heard) == sorted(case.words for case in cases)
     assert [(done, of) for _, done, of in heard] == [(0, 2), (1, 2)]
 
@@ -262,6 +264,30 @@ def test_the_command_writes_what_it_says(
     with (folder / "findings.csv").open(encoding="utf-8", newline="") as file:
         written = [row["id"] for row in csv.DictReader(file)]
     assert written == [finding["id"] for finding in answer["findings"]]
+
+
+def test_a_study_that_was_stopped_goes_on_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = [gather(2, "TAR", 64), gather(2, "RING", 64), flows(gather(2, "TAR", 64))]
+    whole = simulate(cases)
+    assert simulate(cases[:2], kept=Kept(tmp_path)) == {case: whole[case] for case in cases[:2]}
+    file = tmp_path / "unfinished.jsonl"
+    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line]
+    # A run of another build, and one that was killed in the middle of a line.
+    other = json.loads(lines[0])
+    other[0] = "of another build"
+    file.write_text(f"{json.dumps(other)}\n{lines[1]}\n{lines[0][:100]}", encoding="utf-8")
+    begun: list[str] = []
+    kept = Kept(tmp_path)
+    assert len(kept) == 1
+    assert simulate(cases, 1, lambda words, *_: begun.append(words), kept) == whole
+    assert len(begun) == 2
+    assert len(Kept(tmp_path)) == 3
+    monkeypatch.setattr(dragonfly, "all_cases", lambda _: all_cases(SMALL)[:0])
+    monkeypatch.setattr(dragonfly, "conclude", lambda results, *_: results)
+    dragonfly.reproduce(tmp_path)
+    assert not file.exists()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from opticoll.study.dragonfly import fluid, gathers, scatters
 from opticoll.study.dragonfly.cases import FULL, QUICK, Scale, all_cases
 from opticoll.study.dragonfly.runs import Rows, run
+from opticoll.study.kept import Kept
 from opticoll.study.results import Results
 
 if TYPE_CHECKING:
@@ -28,11 +29,15 @@ def reproduce(
 
     The folder is created where it does not exist. `quick` gathers on 1056 terminals in place of
     5256, and has background traffic beside scatters on 72. `jobs` simulations run side by side.
-    Raises FileError where files cannot be written.
+    Simulations that have ended stay in the folder until the last one has: a study that was stopped
+    goes on from there. Raises FileError where files cannot be written.
     """
     output.mkdir(parents=True, exist_ok=True)
     scale = QUICK if quick else FULL
-    return conclude(Results(output), run(all_cases(scale), jobs, progress), scale)
+    kept = Kept(output)
+    results = conclude(Results(output), run(all_cases(scale), jobs, progress, kept), scale)
+    kept.drop()
+    return results
 
 
 def conclude(results: Results, rows: Rows, scale: Scale) -> Results:

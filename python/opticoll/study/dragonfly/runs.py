@@ -13,8 +13,9 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from opticoll import _core
 from opticoll._core import Outcome, Plan
@@ -32,6 +33,7 @@ from opticoll.study.dragonfly.cases import (
 
 if TYPE_CHECKING:
     from opticoll.study.findings import Progress
+    from opticoll.study.kept import Kept
 
 __all__ = ["Row", "Rows", "run", "settings"]
 
@@ -69,20 +71,32 @@ class Row(TypedDict):
 Rows = Mapping[Case, Row]
 
 
-def run(cases: Iterable[Case], jobs: int = 1, progress: Progress | None = None) -> dict[Case, Row]:
+def run(
+    cases: Iterable[Case],
+    jobs: int = 1,
+    progress: Progress | None = None,
+    kept: Kept | None = None,
+) -> dict[Case, Row]:
     """Simulate cases, `jobs` at a time, the longest first; rows in the order of the cases.
 
     The simulators release the interpreter's lock, so that threads are enough; results do not
-    depend on `jobs`. `progress` hears what has begun, and how many cases have ended.
+    depend on `jobs`. `progress` hears what has begun, and how many cases have ended. Rows that are
+    `kept` are taken as they are, and every other is added to them as it ends.
 
     Raises
     ------
     OpticollError
-        A case cannot be simulated; those not yet begun are left out.
+        A case cannot be simulated; those not yet begun are left out. Or its row cannot be kept.
     """
     cases = list(cases)
-    plans = _Plans(cases)
-    ended = 0
+    rows: dict[Case, Row] = {}
+    if kept is not None:
+        found = {case: kept.find(asdict(case)) for case in cases}
+        rows = {case: cast(Row, row) for case, row in found.items() if row is not None}
+    missing = [case for case in cases if case not in rows]
+    missing.sort(key=_work, reverse=True)
+    plans = _Plans(missing)
+    ended = len(rows)
     lock = threading.Lock()
 
     def one(case: Case) -> Row:
@@ -91,13 +105,16 @@ def run(cases: Iterable[Case], jobs: int = 1, progress: Progress | None = None) 
             with lock:
                 progress(case.words, ended, len(cases))
         row = plans.measure(case)
+        if kept is not None:
+            kept.add(asdict(case), row)
         with lock:
             ended += 1
         return row
 
-    rows: dict[Case, Row] = {}
     with ThreadPoolExecutor(max(1, jobs)) as pool:
-        pending = {pool.submit(one, case): case for case in sorted(cases, key=_work, reverse=True)}
+        pending = {
+            pool.submit(one, case): case for case in sorted(missing, key=_work, reverse=True)
+        }
         try:
             for future in as_completed(pending):
                 rows[pending[future]] = future.result()
