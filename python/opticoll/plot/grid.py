@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from opticoll._core import Plan
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, check_path, save
-from opticoll.plot.port_timeline import PLANES
+from opticoll.plot.port_timeline import PLANES, name_planes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -235,17 +235,7 @@ def _space_time_figure(plan: Plan) -> "Figure":
     axes.tick_params("y", length=0)
     axes.set_xlabel("Time (slot)")
     axes.set_ylabel("Port (rank that sends)")
-    for plane, name in enumerate(PLANES):
-        axes.annotate(
-            f"{name} ports",
-            (1.0, 1 - (plane + 0.5) / 2),
-            (4, 0),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            rotation=270,
-            va="center",
-            fontsize=8.5,
-        )
+    name_planes(axes, "ports")
     steps = len(plan.step_slots)
     rows, columns = plan.fabric.grid or (1, 1)
     axes.set_title(

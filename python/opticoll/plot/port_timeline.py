@@ -96,9 +96,14 @@ def _draw(axes: "Axes", panel: PortPanel, scale: float, colours: object) -> None
     axes.tick_params("y", length=0, labelsize=8)
     axes.grid(axis="y", visible=False)
     axes.set_title(panel.title)
+    name_planes(axes, "port")
+
+
+def name_planes(axes: "Axes", what: str) -> None:
+    """Write at the right which half of the rows are row ports and which are column ports."""
     for plane, name in enumerate(PLANES):
         axes.annotate(
-            f"{name} port",
+            f"{name} {what}",
             (1.0, 1 - (plane + 0.5) / 2),
             (4, 0),
             xycoords="axes fraction",
