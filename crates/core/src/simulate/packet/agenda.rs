@@ -4,12 +4,12 @@
 //! leave in the order in which they were added; one place adds them.
 //!
 //! A calendar: the near future is cut into 2^12 buckets of a power of two of picoseconds, each an
-//! unsorted array; a bucket is sorted when its time comes. What lies beyond the last bucket waits in
-//! a heap. Adding and taking an event is O(1) while buckets hold a few dozen events each; a bitmap
+//! unsorted array; a bucket is sorted when its time comes: by a digit of the time into shorter spans, of few
+//! events each, and then by insertion. What lies beyond the last bucket waits in a heap. Adding and taking an event is O(1) while buckets hold a few dozen events each; a bitmap
 //! skips the empty ones. The array of an emptied bucket goes to the next that needs one, so that
 //! arrays stay in the cache.
 //!
-//! Order among equals: an array is in the order of adding, and sorting is stable. Events come
+//! Order among equals: an array is in the order of adding, and both ways of sorting are stable. Events come
 //! from the heap into a bucket at the moment the bucket comes within reach, before any other event
 //! can be put there.
 
@@ -17,6 +17,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const BUCKETS: u64 = 1 << 12;
+
+/// A bucket's time is cut into 2^DIGIT spans to sort it; of more events than FEW many could be in one span.
+const DIGIT: u32 = 5;
+const FEW: usize = 128;
 
 /// Later times are taken for this one.
 pub(super) const LATEST_PS: u64 = 1 << 60;
@@ -87,6 +91,11 @@ impl Event {
     #[inline]
     fn order(&self) -> u128 {
         (u128::from(self.when) << 64) + u128::from(self.what >> 32 << 32)
+    }
+
+    #[inline]
+    fn is_before(&self, other: &Event) -> bool {
+        self.when < other.when || self.when == other.when && self.what >> 32 < other.what >> 32
     }
 }
 
@@ -234,11 +243,17 @@ impl Agenda {
         }
         let slot = (self.cursor % BUCKETS) as usize;
         self.filled[slot / 64] &= !(1 << (slot % 64));
-        let events = std::mem::take(&mut self.buckets[slot]);
-        self.spare.push(std::mem::replace(&mut self.open, events));
-        self.in_buckets -= self.open.len();
-        self.open.reverse();
-        self.open.sort_by_key(|event| Reverse(event.order()));
+        let mut events = std::mem::take(&mut self.buckets[slot]);
+        self.in_buckets -= events.len();
+        if events.len() > FEW {
+            events.reverse();
+            events.sort_by_key(|event| Reverse(event.order()));
+            std::mem::swap(&mut self.open, &mut events);
+        } else {
+            sort_few(&events, self.shift.saturating_sub(DIGIT), &mut self.open);
+        }
+        events.clear();
+        self.spare.push(events);
     }
 
     /// The first bucket after the open one that has events; there is one.
@@ -255,6 +270,38 @@ impl Agenda {
         }
         let slot = word as u64 * 64 + u64::from(bits.trailing_zeros());
         self.cursor + 1 + (slot + BUCKETS - from) % BUCKETS
+    }
+}
+
+/// Sorts events of a bucket into an array, latest first; the lowest digit of `time >> shift` is their span.
+fn sort_few(events: &[Event], shift: u32, sorted: &mut Vec<Event>) {
+    const SPANS: usize = 1 << DIGIT;
+    let span = |event: &Event| (event.time() >> shift) as usize % SPANS;
+    let mut place = [0_u8; SPANS];
+    for event in events {
+        place[span(event)] += 1;
+    }
+    let mut later = 0;
+    for count in place.iter_mut().rev() {
+        let own = *count;
+        *count = later;
+        later += own;
+    }
+    sorted.clear();
+    sorted.resize(events.len(), Event { when: 0, what: 0 });
+    for event in events.iter().rev() {
+        let place = &mut place[span(event)];
+        sorted[usize::from(*place)] = *event;
+        *place += 1;
+    }
+    for place in 1..sorted.len() {
+        let event = sorted[place];
+        let mut to = place;
+        while to > 0 && sorted[to - 1].is_before(&event) {
+            sorted[to] = sorted[to - 1];
+            to -= 1;
+        }
+        sorted[to] = event;
     }
 }
 
@@ -305,6 +352,36 @@ mod tests {
                 taken += 1;
             }
             assert_eq!((taken, take(&mut agenda)), (20_000, None));
+        }
+    }
+
+    #[test]
+    fn few_events_are_sorted_as_many_are() {
+        let mut state = 1_u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for case in 0..3000 {
+            let shift = [0_u32, 3, 5, 9, 14][case % 5];
+            // Of few times and places, so that many are equal.
+            let times = 1 + draw(1 << shift);
+            let few = draw(FEW as u64 + 1);
+            let events = (0..few).map(|index| Event {
+                when: (((7 << shift) + draw(times)) << Kind::BITS) + draw(2),
+                what: ((!draw(3)) << 32) + index,
+            });
+            let events: Vec<Event> = events.collect();
+            let mut expected = events.clone();
+            expected.sort_by_key(|event| {
+                let (time, kind, place, _) = told(*event);
+                (time, kind, place)
+            });
+            expected.reverse();
+            let mut sorted = vec![Event { when: 1, what: 1 }; case % 7];
+            sort_few(&events, shift.saturating_sub(DIGIT), &mut sorted);
+            // The stable order of equals shows in the indices.
+            assert_eq!(sorted, expected, "shift {shift}");
         }
     }
 

@@ -11,7 +11,9 @@
 //! **Clocks.** Each part shows a clock: whatever it mails from then on comes of events at that time or later.
 //! With c the least clock of the others, a part knows all chunks that arrive before c + D, and may carry out
 //! all events before (Chandy and Misra, Distributed Simulation: A Case Study in Design and Verification of
-//! Distributed Programs, 1979). D is a router's delay, some thousand events of a large network.
+//! Distributed Programs, 1979). D is a router's delay, some thousand events of a large network. A clock may be
+//! shown late: others then wait for what they might have done. It is shown several times in D, together with all
+//! mail until then, and whenever a part would wait.
 //!
 //! **Credits.** C is some hundred times less than D. But what a sender of chunks knows of its channel's
 //! credits may be late as long as it does not matter: credits that it does not know make the buffer look
@@ -53,8 +55,9 @@ pub(super) struct Begun {
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) begun: Vec<Begun>,
-    /// Times of arrival, and chunks.
-    pub(super) chunks: Vec<(u64, Chunk)>,
+    /// Chunks, and when each arrives.
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) arrivals: Vec<u64>,
     /// Channels, and when a credit comes back.
     pub(super) credits: Vec<(u32, u64)>,
     /// Numbers of messages that have been delivered.
@@ -72,6 +75,7 @@ impl Mail {
     fn append(&mut self, other: &mut Mail) {
         self.begun.append(&mut other.begun);
         self.chunks.append(&mut other.chunks);
+        self.arrivals.append(&mut other.arrivals);
         self.credits.append(&mut other.credits);
         self.delivered.append(&mut other.delivered);
     }

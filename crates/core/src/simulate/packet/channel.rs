@@ -5,6 +5,8 @@
 //! times in a list and taken in when somebody looks; an event is only made for a credit that somebody
 //! waits for. The first of them stands in the channel itself, for mostly it is the only one.
 
+use std::iter::repeat_n;
+
 use super::pool::{Linked, List, NONE, Pool};
 
 /// A piece of a packet: what is routed, buffered and sent as one. One line of the cache.
@@ -155,8 +157,8 @@ pub(super) struct Channel {
     /// What was put on the link.
     pub(super) chunks: u64,
     pub(super) wake: Wake,
-    /// Whether it is still to be seen if more was occupied than `peak`.
-    pub(super) doubted: bool,
+    /// Where it is still to be seen if more was occupied than `peak`: the last of those doubts.
+    pub(super) doubt: u32,
 }
 
 /// All virtual channels: those of link l are `l << shift` and the following.
@@ -182,9 +184,9 @@ impl Channels {
             peak: 0,
             chunks: 0,
             wake: Wake::Unwanted,
-            doubted: false,
+            doubt: NONE,
         };
-        let list = capacities.flat_map(|capacity| vec![channel(capacity); 1 << shift]);
+        let list = capacities.flat_map(|capacity| repeat_n(channel(capacity), 1 << shift));
         Channels {
             list: list.collect(),
             shift,

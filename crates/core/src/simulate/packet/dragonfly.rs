@@ -249,13 +249,15 @@ impl Routes for DragonflyRoutes {
         }
     }
 
+    #[inline]
     fn compares(&self, chunk: &Chunk) -> Option<[u32; 2]> {
+        if matches!(self.routing, Routing::Minimal | Routing::NonMinimal) {
+            return None;
+        }
         let last_router = self.router_of[chunk.destination as usize];
         let (group, last_group) = (self.group(chunk.router), self.group(last_router));
-        let compares = group != last_group
-            && chunk.global_hops == 0
-            && self.routing != Routing::NonMinimal
-            && self.decides(chunk, chunk.routers);
+        let compares =
+            group != last_group && chunk.global_hops == 0 && self.decides(chunk, chunk.routers);
         compares.then(|| {
             let intermediate = self.drawn(chunk, chunk.routers + 1, group);
             [last_group, intermediate].map(|peer| self.towards(chunk.router, group, peer).0)

@@ -22,6 +22,9 @@ use super::traffic::Stream;
 use super::{Arbitration, RouterDelay};
 use crate::outcome::packets::{Class, Distribution, Meter};
 
+/// So often a part mails and shows its clock, at least, in the time in which others may go on without it.
+const SHOWS: u64 = 16;
+
 /// A link as its sender sees it. One line of the cache.
 #[derive(Clone)]
 #[repr(align(64))]
@@ -198,7 +201,7 @@ impl<R: Routes> Engine<R> {
         let parts = setup.division.parts as usize;
         // Some five events happen per port and chunk time; a bucket then has a few dozen of them.
         let own = (ports.len() / parts).max(1);
-        let shift = 8 + (20_000 / own).max(1).ilog2().min(6);
+        let shift = 9 + (40_000 / own).max(1).ilog2().min(5);
         let mut engine = Engine {
             nics: setup.injection.iter().map(|&link| Nic::new(link)).collect(),
             setup,
@@ -284,7 +287,9 @@ impl<R: Routes> Engine<R> {
             }
             if self.mail.len() > 1 {
                 let (clock, next) = (self.agenda.begin_of_open(), self.now);
-                self.show(clock, next);
+                if clock >= self.clock + self.setup.division.chunk / SHOWS {
+                    self.show(clock, next);
+                }
             }
         }
     }
@@ -491,10 +496,9 @@ impl<R: Routes> Engine<R> {
                 self.agenda.push_at(arrival, Kind::Arrive, link, number);
                 return;
             }
-            let chunk = self.chunks[number];
-            self.mail[usize::from(port.part)]
-                .chunks
-                .push((arrival, chunk));
+            let mail = &mut self.mail[usize::from(port.part)];
+            mail.chunks.push(self.chunks[number]);
+            mail.arrivals.push(arrival);
             self.chunks.remove(number);
             return;
         }

@@ -29,6 +29,10 @@ pub(super) fn error<R>(parts: &mut [Engine<R>], time: u64) -> PacketError {
 
 /// Channels each of which waits for the next, and the last for the first; none if none are stuck.
 fn circle<R>(parts: &mut [Engine<R>], time: u64) -> Vec<u32> {
+    let mut channels = parts.iter().flat_map(|part| &part.channels.list);
+    if channels.all(|channel| channel.wait.is_empty()) {
+        return Vec::new();
+    }
     let count = parts[0].channels.list.len();
     let shift = parts[0].channels.shift;
     let of_link = parts[0].setup.division.of_link.clone();

@@ -1,5 +1,6 @@
 //! How full buffers are and were, and how long chunks stood before full ones.
 
+use super::super::pool::NONE;
 use super::super::routes::Routes;
 use super::Engine;
 
@@ -8,6 +9,8 @@ pub(super) struct Doubt {
     channel: u32,
     time: u64,
     occupied: u32,
+    /// The doubt of the channel before this one.
+    before: u32,
 }
 
 impl<R: Routes> Engine<R> {
@@ -48,26 +51,36 @@ impl<R: Routes> Engine<R> {
     #[cold]
     pub(super) fn raise_peak(&mut self, link: u32, number: u32, time: u64) {
         let doubted = self.crosses(link) && time >= self.credits_known;
-        let state = &mut self.channels.list[number as usize];
+        let occupied = self.channels.list[number as usize].occupied;
         if doubted {
-            state.doubted = true;
             self.doubts.push(Doubt {
                 channel: number,
                 time,
-                occupied: state.occupied,
+                occupied,
+                before: NONE,
             });
+            self.link_doubt(self.doubts.len() - 1);
         } else {
-            state.peak = state.occupied;
+            self.channels.list[number as usize].peak = occupied;
         }
+    }
+
+    /// Makes a doubt the last of its channel.
+    fn link_doubt(&mut self, place: usize) {
+        let doubt = &mut self.doubts[place];
+        let last = &mut self.channels.list[doubt.channel as usize].doubt;
+        doubt.before = std::mem::replace(last, place as u32);
     }
 
     /// Counts a credit that comes back at a time where that was not known.
     pub(super) fn credit_doubts(&mut self, channel: u32, time: u64) {
-        if self.channels.list[channel as usize].doubted {
-            let doubts = self.doubts.iter_mut();
-            for doubt in doubts.filter(|doubt| doubt.channel == channel && doubt.time >= time) {
-                doubt.occupied -= 1;
+        let mut place = self.channels.list[channel as usize].doubt;
+        while let Some(doubt) = self.doubts.get_mut(place as usize) {
+            if doubt.time < time {
+                return;
             }
+            doubt.occupied -= 1;
+            place = doubt.before;
         }
     }
 
@@ -78,11 +91,11 @@ impl<R: Routes> Engine<R> {
             if doubt.time < known {
                 state.peak = state.peak.max(doubt.occupied);
             }
-            state.doubted = false;
+            state.doubt = NONE;
         }
         self.doubts.retain(|doubt| doubt.time >= known);
-        for doubt in &self.doubts {
-            self.channels.list[doubt.channel as usize].doubted = true;
+        for place in 0..self.doubts.len() {
+            self.link_doubt(place);
         }
     }
 }

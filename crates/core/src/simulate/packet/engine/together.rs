@@ -128,7 +128,7 @@ impl<R: Routes> Engine<R> {
         for begun in mail.begun.drain(..) {
             self.expect(&begun);
         }
-        for (time, mut chunk) in mail.chunks.drain(..) {
+        for (time, mut chunk) in mail.arrivals.drain(..).zip(mail.chunks.drain(..)) {
             let destination = self.setup.division.of_terminal[chunk.destination as usize];
             if destination == self.part && chunk.home != self.part {
                 let home = usize::from(chunk.home);
