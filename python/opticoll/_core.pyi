@@ -374,6 +374,8 @@ class Packets:
     @property
     def bottleneck(self) -> int | None: ...  # the link that was sending longest
     @property
+    def bottleneck_busy_ps(self) -> int: ...  # and for how long; 0 without links
+    @property
     def timeline(self) -> Timeline | None: ...  # where it was asked for
 
 def simulate_traffic(

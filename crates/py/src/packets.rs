@@ -176,6 +176,11 @@ impl Packets {
         self.packets.bottleneck().map(|(link, _)| link)
     }
 
+    #[getter]
+    fn bottleneck_busy_ps(&self) -> u64 {
+        self.packets.bottleneck().map_or(0, |(_, busy)| busy.ps())
+    }
+
     /// Buffers and stalls over time, by class of link; none where it was not asked for.
     #[getter]
     fn timeline<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {

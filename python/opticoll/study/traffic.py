@@ -204,9 +204,7 @@ def _row(case: Case, packets: Packets) -> TrafficRow:
         minimal_chunks=counts["minimal_chunks"],
         detoured_chunks=counts["detoured_chunks"],
         bottleneck=None if link is None else case.fabric.link_name(link),
-        bottleneck_busy_s=0.0
-        if link is None
-        else int(packets.links["busy_ps"][link]) / PICOSECONDS,
+        bottleneck_busy_s=packets.bottleneck_busy_ps / PICOSECONDS,
         injection_bytes=bytes_of("injection"),
         injection_stall_s=stall_of("injection"),
         local_bytes=bytes_of("local"),
