@@ -324,9 +324,9 @@ class Distribution(TypedDict):
     mean_ps: int
     max_ps: int
     percentiles_ps: dict[str, int]
-    first_ps: UInt64  # of each bin that is not empty: its first and last time, and how many
-    last_ps: UInt64
-    counts: UInt64
+    first_ps: list[int]  # of each bin that is not empty: its first and last time, and how many
+    last_ps: list[int]
+    counts: list[int]
 
 class LinkClass(TypedDict):
     """Links of one class."""
