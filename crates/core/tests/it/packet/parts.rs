@@ -36,6 +36,13 @@ fn check(
     whole
 }
 
+const ROUTINGS: [Routing; 4] = [
+    Routing::Minimal,
+    Routing::NonMinimal,
+    Routing::Adaptive,
+    Routing::Progressive,
+];
+
 /// So many messages of 2 KiB from each terminal, one each `period` nanoseconds.
 fn alone(pattern: Pattern, period: u64, messages: u32) -> Work<'static> {
     let period = Time::from_ps(1000 * period);
@@ -59,14 +66,8 @@ fn traffic_is_the_same_on_any_number_of_cores() {
         (Pattern::Shift(8), 500, 10, tiny),
         (Pattern::Nearest, 100_000, 5, small),
     ];
-    let routings = [
-        Routing::Minimal,
-        Routing::NonMinimal,
-        Routing::Adaptive,
-        Routing::Progressive,
-    ];
     for (pattern, period, messages, buffers) in cases {
-        for routing in routings {
+        for routing in ROUTINGS {
             for (arbitration, jitter) in [
                 (Arbitration::Ahead, None),
                 (Arbitration::Strict, Some(3)),
@@ -143,19 +144,30 @@ fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Schedule {
 #[test]
 fn collectives_end_at_the_same_event_on_any_number_of_cores() {
     let fabric = balanced(2);
-    for (kind, algorithm) in [
+    for (turn, (kind, algorithm)) in [
         (CollectiveKind::AllGather, "ring"),
         (CollectiveKind::AllGather, "bruck"),
         (CollectiveKind::Scatter, "glf"),
         (CollectiveKind::Scatter, "lin"),
-    ] {
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let schedule = proved(kind, algorithm, &fabric);
         // What goes on beside a collective is counted until that has ended.
-        for (bytes, issue, beside) in [
+        for (place, (bytes, issue, beside)) in [
             (64, Issue::Sequential, true),
             (700, Issue::Together, true),
             (1500, Issue::Together, false),
-        ] {
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            // Each algorithm in three ways of routing, each way with three algorithms.
+            let options = Options {
+                routing: ROUTINGS[(turn + place) % 4],
+                ..cut(512, 512)
+            };
             let mut collective = packet::Collective::new(&schedule, Bytes::new(bytes));
             collective.placement = (bytes > 64).then(|| shuffled(72, 1));
             collective.issue = issue;
@@ -164,8 +176,9 @@ fn collectives_end_at_the_same_event_on_any_number_of_cores() {
                 collective: Some(collective),
                 traffic: beside.then_some(background).into_iter().collect(),
             };
-            let name = format!("{algorithm} {bytes} B, {issue:?}, beside {beside}");
-            let outcome = check(&name, &fabric, &work, &cut(512, 512)).unwrap();
+            let routing = options.routing;
+            let name = format!("{algorithm} {bytes} B, {issue:?}, {routing:?}, beside {beside}");
+            let outcome = check(&name, &fabric, &work, &options).unwrap();
             let messages = outcome.steps.messages.iter().sum::<u64>();
             assert_eq!(outcome.message_latency.count(), messages, "{name}");
             assert_eq!(outcome.background_latency.count() > 0, beside, "{name}");
