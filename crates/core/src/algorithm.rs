@@ -438,11 +438,7 @@ pub fn build(
     if fabric.ring().is_none() {
         return Ok(schedule);
     }
-    let deliveries = schedule
-        .count()
-        .iter()
-        .fold(0u64, |sum, &count| sum.saturating_add(count.into()));
-    limit(collective.ranks(), deliveries)?;
+    limit(collective.ranks(), schedule.deliveries())?;
     Ok(schedule.in_single_chunks())
 }
 

@@ -162,8 +162,7 @@ impl Plan {
     /// The way of a transfer, hop by hop; one where nothing relays it.
     pub fn way(&self, transfer: usize) -> impl Iterator<Item = Hop> + '_ {
         let relays = self.relays_of(transfer);
-        let source = self.schedule.source()[transfer];
-        let destination = self.schedule.destination()[transfer];
+        let (source, destination) = self.schedule.ends(transfer);
         let circuit = self.circuit(transfer);
         (0..=relays.len()).map(move |place| {
             let to = relays.get(place).map_or(destination, |relay| relay.rank);

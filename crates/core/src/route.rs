@@ -98,13 +98,13 @@ pub fn shorter_way(source: u32, destination: u32, ranks: u32) -> Option<Directio
 /// A direction for every transfer of the schedule: the shorter arc, antipodal couples balanced.
 /// A transfer to or from no rank of the ring goes clockwise; the assignment refuses it.
 pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
-    let (sources, destinations) = (schedule.source(), schedule.destination());
     let mut directions = Vec::with_capacity(schedule.len());
     let mut antipodal = Vec::new();
     for step in 0..schedule.steps() {
         antipodal.clear();
-        for index in schedule.step(step) {
-            let (source, destination) = (sources[index], destinations[index]);
+        let columns = schedule.columns(step);
+        let ends = columns.source().iter().zip(columns.destination());
+        for (index, (&source, &destination)) in schedule.step(step).zip(ends) {
             let way = if source.max(destination) < ring.ranks {
                 shorter_way(source, destination, ring.ranks)
             } else {
@@ -115,7 +115,7 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
                 antipodal.push(index);
             }
         }
-        balance(&mut antipodal, sources, destinations, &mut directions);
+        balance(&mut antipodal, schedule, &mut directions);
         if ring.broken.is_empty() && ring.longest() + 1 >= ring.ranks {
             relieve(schedule, schedule.step(step), ring, &mut directions);
         }
@@ -129,7 +129,7 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
 /// Turns the transfers that would cross a broken link, where the other way is whole.
 fn avoid(schedule: &Schedule, step: Range<usize>, ring: &WdmRing, directions: &mut [Direction]) {
     for index in step {
-        let (source, destination) = (schedule.source()[index], schedule.destination()[index]);
+        let (source, destination) = schedule.ends(index);
         let other = directions[index].opposite();
         if source.max(destination) < ring.ranks
             && !ring.is_whole(source, destination, directions[index])
@@ -154,8 +154,9 @@ fn relieve(schedule: &Schedule, step: Range<usize>, ring: &WdmRing, directions: 
     let circled: Vec<Direction> = step
         .clone()
         .map(|index| {
-            let (_, from) = places[schedule.source()[index] as usize];
-            let (_, to) = places[schedule.destination()[index] as usize];
+            let (source, destination) = schedule.ends(index);
+            let (_, from) = places[source as usize];
+            let (_, to) = places[destination as usize];
             let facing = Direction::BOTH[(from.min(to) % 2) as usize];
             all_to_all::circle(from, to, members).0.unwrap_or(facing)
         })
@@ -176,12 +177,8 @@ fn greatest_load(
     let arcs: Vec<Arc> = step
         .zip(directions)
         .filter_map(|(index, &direction)| {
-            Arc::new(
-                ring,
-                schedule.source()[index],
-                schedule.destination()[index],
-                direction,
-            )
+            let (source, destination) = schedule.ends(index);
+            Arc::new(ring, source, destination, direction)
         })
         .collect();
     let of_both = Direction::BOTH.map(|direction| {
@@ -194,17 +191,13 @@ fn greatest_load(
 }
 
 /// Sends the couples among the antipodal transfers of one step alternately both ways.
-fn balance(
-    antipodal: &mut [usize],
-    sources: &[u32],
-    destinations: &[u32],
-    directions: &mut [Direction],
-) {
-    let lower = |index: usize| sources[index].min(destinations[index]);
-    antipodal.sort_by_key(|&index| (lower(index), sources[index]));
+fn balance(antipodal: &mut [usize], schedule: &Schedule, directions: &mut [Direction]) {
+    let source = |index: usize| schedule.ends(index).0;
+    let lower = |index: usize| source(index).min(schedule.ends(index).1);
+    antipodal.sort_by_key(|&index| (lower(index), source(index)));
     let mut couples = 0;
     for pair in antipodal.chunk_by(|&one, &other| lower(one) == lower(other)) {
-        let split = pair.partition_point(|&index| sources[index] == lower(index));
+        let split = pair.partition_point(|&index| source(index) == lower(index));
         let (there, back) = pair.split_at(split);
         for couple in 0..there.len().max(back.len()) {
             let direction = Direction::BOTH[couples % 2];

@@ -4,6 +4,26 @@
 //! A schedule is kept in columns, one entry per transfer, so that millions of transfers stay
 //! small. It says nothing of routes, wavelengths or time.
 //!
+//! # Steps that come again
+//!
+//! In many algorithms a step is an earlier one with other chunks: around a ring everybody sends to the
+//! same neighbour in every step, each time the block before. Let C be the number of chunks. Step t
+//! *repeats* step p if both have as many transfers, the i-th ones agree in source, destination, count
+//! and action, and there is a *shift* s with
+//!
+//! ```text
+//! chunk of t's i-th transfer = (chunk of p's i-th transfer + s) mod C        for every i.
+//! ```
+//!
+//! Such a step is stored as p and s alone. A schedule finds that by itself when the next step begins,
+//! among the last few steps that it keeps in full, and compares every transfer: whoever pushes or
+//! reads transfers sees nothing of it, and what is stored follows from the transfers and their order
+//! alone, so that equal schedules are stored equally. A ring of N ranks thus keeps O(N) of its N(N - 1)
+//! transfers. A schedule in which no step comes again is plain columns.
+//!
+//! Whole steps are read quickest by [`Schedule::columns`]; the functions that take the index of a
+//! transfer first look for its step where steps come again.
+//!
 //! ```
 //! use opticoll::collective::{Collective, CollectiveKind};
 //! use opticoll::schedule::{Schedule, Transfer};
@@ -15,9 +35,13 @@
 //! # Ok::<(), opticoll::collective::CollectiveError>(())
 //! ```
 
+mod columns;
+
 use std::ops::Range;
 
 use crate::collective::Collective;
+pub use columns::StepColumns;
+use columns::Stored;
 
 /// What the destination does with a chunk that arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,13 +116,37 @@ pub struct Schedule {
     pub collective: Collective,
     /// What is claimed of it.
     pub claims: Claims,
-    chunk: Vec<u32>,
-    count: Vec<u32>,
-    source: Vec<u32>,
-    destination: Vec<u32>,
-    action: Vec<Action>,
+    /// The number of chunks when the schedule was opened: shifts are taken modulo this.
+    chunks: u32,
+    /// The transfers of all steps that repeat no other.
+    stored: Stored,
+    /// By step: the index of its first transfer.
     step_starts: Vec<usize>,
+    /// By step: where its transfers are stored. Empty while no step repeats another, since each is then
+    /// stored where its indices say.
+    places: Vec<Place>,
+    /// The last steps that are stored in full, which the next may repeat; at most [`MOST_PATTERNS`].
+    patterns: Vec<usize>,
+    /// Transfers that are not stored.
+    repeated: usize,
+    /// Steps per transfer up to the last step, times 2^64: where steps are equally long, this tells the
+    /// step of a transfer. 0 while no step repeats another.
+    pace: u64,
 }
+
+/// Where the transfers of a step are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    start: usize,
+    /// What is added to their chunks.
+    shift: u32,
+}
+
+/// Among how many steps one is looked for that the last step repeats.
+const MOST_PATTERNS: usize = 8;
+
+/// The fewest transfers of a step that is stored as a repetition: the note of it must be smaller.
+const LEAST_REPEATED: usize = 2;
 
 impl Schedule {
     /// A schedule without steps.
@@ -106,27 +154,63 @@ impl Schedule {
         Schedule {
             collective,
             claims: Claims::default(),
-            chunk: Vec::new(),
-            count: Vec::new(),
-            source: Vec::new(),
-            destination: Vec::new(),
-            action: Vec::new(),
+            chunks: collective.chunks(),
+            stored: Stored::default(),
             step_starts: Vec::new(),
+            places: Vec::new(),
+            patterns: Vec::new(),
+            repeated: 0,
+            pace: 0,
         }
     }
 
     /// Makes room for `transfers` more transfers.
     pub fn reserve(&mut self, transfers: usize) {
-        self.chunk.reserve_exact(transfers);
-        self.count.reserve_exact(transfers);
-        self.source.reserve_exact(transfers);
-        self.destination.reserve_exact(transfers);
-        self.action.reserve_exact(transfers);
+        self.stored.reserve(transfers);
     }
 
     /// Opens the next step; transfers pushed from here on belong to it.
     pub fn begin_step(&mut self) {
-        self.step_starts.push(self.chunk.len());
+        self.fold_last_step();
+        if self.repeated > 0 {
+            let start = self.stored.len();
+            self.places.push(Place { start, shift: 0 });
+            self.pace = (((self.steps() as u128) << 64) / self.len() as u128) as u64;
+        }
+        self.step_starts.push(self.len());
+    }
+
+    /// Stores the last step as a repetition, if it is one of a step that is stored in full.
+    fn fold_last_step(&mut self) {
+        let Some(step) = self.steps().checked_sub(1) else {
+            return;
+        };
+        let own = self.stored_range(step);
+        if own.len() < LEAST_REPEATED {
+            return;
+        }
+        let found = self.patterns.iter().rev().find_map(|&pattern| {
+            let of = self.stored_range(pattern);
+            let shift = self.stored.shift(of.clone(), own.clone(), self.chunks)?;
+            Some(Place {
+                start: of.start,
+                shift,
+            })
+        });
+        let Some(place) = found else {
+            if self.patterns.len() == MOST_PATTERNS {
+                self.patterns.remove(0);
+            }
+            self.patterns.push(step);
+            return;
+        };
+        if self.places.is_empty() {
+            let in_full = self.step_starts.iter();
+            self.places = in_full.map(|&start| Place { start, shift: 0 }).collect();
+        }
+        self.places[step] = place;
+        self.repeated += own.len();
+        self.stored.truncate(own);
     }
 
     /// Adds a transfer to the open step (the first push opens step 0).
@@ -134,21 +218,23 @@ impl Schedule {
         if self.step_starts.is_empty() {
             self.begin_step();
         }
-        self.chunk.push(transfer.chunk);
-        self.count.push(transfer.count);
-        self.source.push(transfer.source);
-        self.destination.push(transfer.destination);
-        self.action.push(transfer.action);
+        self.stored.push(transfer);
     }
 
     /// The number of transfers.
     pub fn len(&self) -> usize {
-        self.chunk.len()
+        self.stored.len() + self.repeated
     }
 
     /// Whether there are no transfers.
     pub fn is_empty(&self) -> bool {
-        self.chunk.is_empty()
+        self.len() == 0
+    }
+
+    /// The number of transfers that are stored; the others are told by the steps that repeat these. The
+    /// last step is always stored.
+    pub fn stored(&self) -> usize {
+        self.stored.len()
     }
 
     /// The number of steps.
@@ -166,45 +252,82 @@ impl Schedule {
         self.step_starts[step]..end
     }
 
+    /// The transfers of a step, in columns.
+    pub fn columns(&self, step: usize) -> StepColumns<'_> {
+        let shift = self.places.get(step).map_or(0, |place| place.shift);
+        self.stored
+            .columns(self.stored_range(step), shift, self.chunks)
+    }
+
+    /// Where the transfers of a step are stored.
+    fn stored_range(&self, step: usize) -> Range<usize> {
+        let own = self.step(step);
+        let start = self.places.get(step).map_or(own.start, |place| place.start);
+        start..start + own.len()
+    }
+
+    /// The step of the transfer with an index; the last one for an index beyond the last.
+    #[inline]
+    fn step_of(&self, index: usize) -> usize {
+        let place = u128::from(self.pace) * u128::from(2 * index as u64 + 1);
+        let guess = (place >> 65) as usize;
+        if let [start, end, ..] = self.step_starts[guess.min(self.steps() - 1)..]
+            && (start..end).contains(&index)
+        {
+            return guess;
+        }
+        self.step_starts.partition_point(|&start| start <= index) - 1
+    }
+
+    /// Where the transfer with an index is stored, and what is added to its chunk.
+    #[inline]
+    fn place_of(&self, index: usize) -> Place {
+        if self.repeated == 0 {
+            return Place {
+                start: index,
+                shift: 0,
+            };
+        }
+        self.place_among_repeated(index)
+    }
+
+    fn place_among_repeated(&self, index: usize) -> Place {
+        let step = self.step_of(index);
+        let Place { start, shift } = self.places[step];
+        Place {
+            start: start + (index - self.step_starts[step]),
+            shift,
+        }
+    }
+
     /// The transfer with an index.
     pub fn transfer(&self, index: usize) -> Transfer {
-        Transfer {
-            chunk: self.chunk[index],
-            count: self.count[index],
-            source: self.source[index],
-            destination: self.destination[index],
-            action: self.action[index],
-        }
+        let Place { start, shift } = self.place_of(index);
+        self.stored.transfer(start, shift, self.chunks)
     }
 
     /// All transfers in order.
     pub fn transfers(&self) -> impl Iterator<Item = Transfer> + '_ {
-        (0..self.len()).map(|index| self.transfer(index))
+        (0..self.steps()).flat_map(|step| self.columns(step).transfers())
     }
 
-    /// Column: first chunk of each transfer.
-    pub fn chunk(&self) -> &[u32] {
-        &self.chunk
+    /// Sending and receiving rank of the transfer with an index.
+    #[inline]
+    pub fn ends(&self, index: usize) -> (u32, u32) {
+        let Place { start, .. } = self.place_of(index);
+        (self.stored.source[start], self.stored.destination[start])
     }
 
-    /// Column: number of chunks of each transfer.
-    pub fn count(&self) -> &[u32] {
-        &self.count
+    /// Whether every transfer carries a single chunk.
+    pub fn is_in_single_chunks(&self) -> bool {
+        self.stored.count.iter().all(|&count| count == 1)
     }
 
-    /// Column: sending rank of each transfer.
-    pub fn source(&self) -> &[u32] {
-        &self.source
-    }
-
-    /// Column: receiving rank of each transfer.
-    pub fn destination(&self) -> &[u32] {
-        &self.destination
-    }
-
-    /// Column: action of each transfer.
-    pub fn action(&self) -> &[Action] {
-        &self.action
+    /// The chunks that all transfers carry together; 2^64 - 1 for as many or more.
+    pub fn deliveries(&self) -> u64 {
+        (0..self.steps())
+            .flat_map(|step| self.columns(step).count())
+            .fold(0u64, |sum, &count| sum.saturating_add(count.into()))
     }
 
     /// The same transfers backwards: steps in reverse order, source and destination exchanged.
@@ -227,8 +350,7 @@ impl Schedule {
         reversed.reserve(self.len());
         for step in (0..self.steps()).rev() {
             reversed.begin_step();
-            for index in self.step(step) {
-                let transfer = self.transfer(index);
+            for transfer in self.columns(step).transfers() {
                 reversed.push(Transfer {
                     source: transfer.destination,
                     destination: transfer.source,
@@ -242,15 +364,14 @@ impl Schedule {
 
     /// The same deliveries with a transfer for each chunk, in the order of chunks.
     pub fn in_single_chunks(self) -> Schedule {
-        if self.count.iter().all(|&count| count == 1) {
+        if self.is_in_single_chunks() {
             return self;
         }
         let mut single = Schedule::new(self.collective);
-        single.reserve(self.count.iter().map(|&count| count as usize).sum());
+        single.reserve(self.deliveries() as usize);
         for step in 0..self.steps() {
             single.begin_step();
-            for index in self.step(step) {
-                let transfer = self.transfer(index);
+            for transfer in self.columns(step).transfers() {
                 for chunk in transfer.chunk..transfer.chunk + transfer.count {
                     single.push(Transfer {
                         chunk,
@@ -271,8 +392,8 @@ impl Schedule {
         self.reserve(other.len());
         for step in 0..other.steps() {
             self.begin_step();
-            for index in other.step(step) {
-                self.push(other.transfer(index));
+            for transfer in other.columns(step).transfers() {
+                self.push(transfer);
             }
         }
     }

@@ -320,12 +320,14 @@ impl Steps<'_> {
         let Assignment { rule, order } = self.assignment;
         let (schedule, ring) = (self.schedule, self.ring);
         let range = schedule.step(step);
-        let ends = |index: usize| (schedule.source()[index], schedule.destination()[index]);
+        let columns = schedule.columns(step);
+        let ends = |offset: usize| (columns.source()[offset], columns.destination()[offset]);
         let reach = ring.longest();
         let arcs = range
             .clone()
-            .map(|index| {
-                let (source, destination) = ends(index);
+            .enumerate()
+            .map(|(offset, index)| {
+                let (source, destination) = ends(offset);
                 let arc = Arc::new(ring, source, destination, directions[index]).ok_or(
                     WavelengthError::NoPath {
                         index,
@@ -367,7 +369,6 @@ impl Steps<'_> {
         }
         let order = order::order(order, &arcs, ring.ranks);
         let first = range.start;
-        let ends = |offset: usize| ends(first + offset);
         let put = |offset: usize, slot, channel| put(first + offset, slot, channel);
         if ring.converters {
             return Ok(converted::place(ring, &arcs, &order, ends, put));

@@ -6,6 +6,7 @@ use numpy::{IntoPyArray, PyArray1};
 use opticoll::bound;
 use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
 use opticoll::planner;
+use opticoll::schedule::Transfer;
 use opticoll::simulate::{self, fluid, packet};
 use opticoll::units::Bytes;
 use opticoll::verify;
@@ -181,7 +182,7 @@ impl Plan {
         }
         let ring = self.kept().fabric.ring()?;
         py.detach(|| {
-            let single = schedule.count().iter().all(|&count| count == 1);
+            let single = schedule.is_in_single_chunks();
             let bound = if single {
                 bound::best(ring, &schedule.collective)
             } else {
@@ -363,20 +364,16 @@ const MOST_COLUMNS: u64 = 1 << 26;
 
 fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, PyDict>> {
     let schedule = &plan.schedule;
-    let actions: Vec<u8> = schedule
-        .action()
-        .iter()
-        .map(|action| *action as u8)
-        .collect();
+    let of = |part: fn(&Transfer) -> u32| -> Vec<u32> {
+        schedule.transfers().map(|moved| part(&moved)).collect()
+    };
+    let actions: Vec<u8> = schedule.transfers().map(|one| one.action as u8).collect();
     let directions: Vec<u8> = plan.direction.iter().map(|way| *way as u8).collect();
     let columns = PyDict::new(py);
-    columns.set_item("chunk", PyArray1::from_slice(py, schedule.chunk()))?;
-    columns.set_item("count", PyArray1::from_slice(py, schedule.count()))?;
-    columns.set_item("source", PyArray1::from_slice(py, schedule.source()))?;
-    columns.set_item(
-        "destination",
-        PyArray1::from_slice(py, schedule.destination()),
-    )?;
+    columns.set_item("chunk", of(|one| one.chunk).into_pyarray(py))?;
+    columns.set_item("count", of(|one| one.count).into_pyarray(py))?;
+    columns.set_item("source", of(|one| one.source).into_pyarray(py))?;
+    columns.set_item("destination", of(|one| one.destination).into_pyarray(py))?;
     columns.set_item("action", actions.into_pyarray(py))?;
     if plan.has_directions() {
         columns.set_item("direction", directions.into_pyarray(py))?;

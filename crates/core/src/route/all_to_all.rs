@@ -78,12 +78,12 @@ pub(crate) struct Group {
 /// The step's transfers as all-to-alls among disjoint sets of ranks, if they are: every ordered pair
 /// of a set has a transfer, and no other pair.
 pub(crate) fn groups(schedule: &Schedule, step: Range<usize>, ranks: u32) -> Option<Vec<Group>> {
-    let (sources, destinations) = (schedule.source(), schedule.destination());
     // The lowest rank that each rank sends to, or itself: the name of its set.
     let mut set: Vec<u32> = (0..ranks).collect();
     for index in step.clone() {
-        let destination = Some(destinations[index]).filter(|&destination| destination < ranks)?;
-        let name = set.get_mut(sources[index] as usize)?;
+        let (source, destination) = schedule.ends(index);
+        let destination = Some(destination).filter(|&destination| destination < ranks)?;
+        let name = set.get_mut(source as usize)?;
         *name = destination.min(*name);
     }
     let mut pairs: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -91,7 +91,7 @@ pub(crate) fn groups(schedule: &Schedule, step: Range<usize>, ranks: u32) -> Opt
     let mut rounds: Vec<u32> = vec![0; ranks as usize];
     let mut sent_to: Vec<u32> = vec![0; ranks as usize];
     for index in step {
-        let (source, destination) = (sources[index], destinations[index]);
+        let (source, destination) = schedule.ends(index);
         let name = set[source as usize];
         if name != set[destination as usize] {
             return None;

@@ -17,6 +17,7 @@ use super::{Paths, Policy, SimulationError};
 use crate::fabric::{Direction, WdmRing};
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns};
 use crate::plan::{Plan, PlanRef};
+use crate::schedule::Transfer;
 use crate::units::{Bytes, Time, UnitError};
 use settings::Settings;
 use trees::Trees;
@@ -121,11 +122,14 @@ pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
     if capacity == 0.0 {
         return 0.0;
     }
-    let (sources, destinations) = (plan.schedule.source(), plan.schedule.destination());
+    let schedule = &plan.schedule;
     let trees = Trees::of(plan, ring, &Slots::of(plan));
     let hops: u64 = (0..plan.len())
         .filter(|&index| trees.leads(index as u32))
-        .map(|index| ring.hops(sources[index], destinations[index], plan.direction[index]))
+        .map(|index| {
+            let (source, destination) = schedule.ends(index);
+            ring.hops(source, destination, plan.direction[index])
+        })
         .map(u64::from)
         .sum();
     (hops * copies) as f64 / capacity
@@ -255,11 +259,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    fn bytes(&self, index: usize) -> Result<Bytes, UnitError> {
-        let (chunk, count) = (
-            self.plan.schedule.chunk()[index],
-            self.plan.schedule.count()[index],
-        );
+    fn bytes(&self, Transfer { chunk, count, .. }: Transfer) -> Result<Bytes, UnitError> {
         let collective = self.plan.schedule.collective;
         match (self.uniform, self.sizes) {
             (Some(bytes), _) if count == 1 => Ok(bytes),
@@ -273,22 +273,24 @@ impl<'a> Ledger<'a> {
     /// How long a transfer's lightpath (or light tree, to its farthest drop) is up, and enters its
     /// traffic; that on links and from the source once for a tree.
     fn enter(&mut self, index: usize) -> Result<Time, SimulationError> {
-        let bytes = self.bytes(index)?;
+        let moved = self.plan.schedule.transfer(index);
+        let bytes = self.bytes(moved)?;
         let transmission = match self.latest {
             Some((same, time)) if same == bytes => time,
             _ => self.ring.rate.transmission(bytes)?,
         };
         self.latest = Some((bytes, transmission));
         let leader = self.trees.leader(index as u32) as usize;
-        let (source, destination) = (
-            self.plan.schedule.source()[index],
-            self.plan.schedule.destination()[leader],
-        );
+        let source = moved.source;
+        let destination = match leader == index {
+            true => moved.destination,
+            false => self.plan.schedule.ends(leader).1,
+        };
         let direction = self.plan.direction[index];
         let hops = self.ring.hops(source, destination, direction);
         let flight = self.ring.propagation.times(hops.into())?;
         let duration = self.ring.conversion.plus(flight)?.plus(transmission)?;
-        let received = &mut self.ranks.received[self.plan.schedule.destination()[index] as usize];
+        let received = &mut self.ranks.received[moved.destination as usize];
         *received = Bytes::new(*received).plus(bytes)?.get();
         if leader != index {
             return Ok(duration);
@@ -322,10 +324,8 @@ impl<'a> Ledger<'a> {
     }
 
     fn finish(&mut self, index: usize, end: Time) {
-        for rank in [
-            self.plan.schedule.source()[index],
-            self.plan.schedule.destination()[index],
-        ] {
+        let (source, destination) = self.plan.schedule.ends(index);
+        for rank in [source, destination] {
             let finish = &mut self.ranks.finish[rank as usize];
             *finish = (*finish).max(end);
         }

@@ -92,6 +92,7 @@ mod classes;
 mod driven;
 mod endpoint;
 mod engine;
+mod flow_log;
 mod flows;
 mod ledger;
 mod meter;
@@ -108,7 +109,7 @@ use thiserror::Error;
 
 use super::{Record, SimulationError};
 use crate::network::Network;
-use crate::outcome::{FluidOutcome, Setting};
+use crate::outcome::{FlowColumns, FluidOutcome, Setting};
 use crate::schedule::Schedule;
 use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, Rate, Time, UnitError};
@@ -116,6 +117,7 @@ use crate::units::{Bytes, Rate, Time, UnitError};
 pub use driven::Driven;
 pub use endpoint::Endpoint;
 use engine::Engine;
+use flow_log::FlowLog;
 use flows::Dependencies;
 pub use flows::{Flow, Flows};
 use ledger::Ledger;
@@ -309,8 +311,8 @@ pub struct Options {
     pub endpoint: Option<Endpoint>,
     /// Traffic beside the flows.
     pub background: Vec<Background>,
-    /// Whether to keep start, end, bottleneck and predecessor of each flow (28 bytes each), and
-    /// with them the critical path.
+    /// Whether to keep start, end, bottleneck and predecessor of each flow (32 bytes each, but not of
+    /// those of replayed steps until they are asked for), and with them the critical path.
     pub record_flows: bool,
     /// Whether to keep the use of each link over time, in bins of this length. Bins that would
     /// take more than 128 MiB together become twice as long, as often as needed. Repeated steps are
@@ -395,7 +397,7 @@ pub fn simulate_flows(
     let mut engine = Engine::new(network, options)?;
     engine.run(&mut program)?;
     let counts = (flows.len() as u64, 0);
-    outcome(network, options, "dependencies", engine.ledger, counts)
+    outcome(network, options, "dependencies", engine.ledger, counts).map(with_flows)
 }
 
 /// Runs flows in steps.
@@ -408,6 +410,17 @@ pub fn simulate_steps(
     rule: StartRule,
     options: &Options,
 ) -> Result<FluidOutcome, FluidError> {
+    log_steps(network, steps, rule, options).map(with_flows)
+}
+
+/// Runs flows in steps; what is written down of each flow comes beside the outcome, in which its columns
+/// are empty.
+fn log_steps(
+    network: &dyn Network,
+    steps: &dyn Steps,
+    rule: StartRule,
+    options: &Options,
+) -> Result<(FluidOutcome, FlowLog), FluidError> {
     check_background(network, options)?;
     let eager = options
         .endpoint
@@ -434,6 +447,17 @@ pub fn simulate_schedule(
     rule: StartRule,
     options: &Options,
 ) -> Result<FluidOutcome, FluidError> {
+    log_schedule(network, schedule, size, rule, options).map(with_flows)
+}
+
+/// Runs a schedule, with flows as in [`log_steps`].
+fn log_schedule(
+    network: &dyn Network,
+    schedule: &Schedule,
+    size: Bytes,
+    rule: StartRule,
+    options: &Options,
+) -> Result<(FluidOutcome, FlowLog), FluidError> {
     if schedule.collective.ranks() != network.ranks() {
         return Err(FluidError::Ranks {
             schedule: schedule.collective.ranks(),
@@ -441,7 +465,15 @@ pub fn simulate_schedule(
         });
     }
     let steps = ScheduledSteps { schedule, size };
-    simulate_steps(network, &steps, rule, options)
+    log_steps(network, &steps, rule, options)
+}
+
+/// The outcome with a column entry for each flow.
+fn with_flows((outcome, log): (FluidOutcome, FlowLog)) -> FluidOutcome {
+    FluidOutcome {
+        flows: log.into_columns(),
+        ..outcome
+    }
 }
 
 fn outcome(
@@ -450,13 +482,13 @@ fn outcome(
     start_rule: &'static str,
     ledger: Ledger,
     (flow_count, replayed_steps): (u64, u64),
-) -> Result<FluidOutcome, FluidError> {
+) -> Result<(FluidOutcome, FlowLog), FluidError> {
     let columns = ledger.close(network)?;
-    Ok(FluidOutcome {
+    let outcome = FluidOutcome {
         start_rule,
         time: columns.time,
         flow_count,
-        flows: columns.flows,
+        flows: FlowColumns::default(),
         links: columns.links,
         link_use: columns.link_use,
         utilisation: columns.utilisation,
@@ -466,7 +498,8 @@ fn outcome(
         critical_path: columns.critical_path,
         settings: options.settings(),
         replayed_steps,
-    })
+    };
+    Ok((outcome, columns.flows))
 }
 
 fn check_background(network: &dyn Network, options: &Options) -> Result<(), FluidError> {

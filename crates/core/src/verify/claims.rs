@@ -32,14 +32,14 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
 /// Every transfer ends one rank up or down the ring.
 fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     let last = plan.fabric.ranks().saturating_sub(1);
-    let (source, destination) = (plan.schedule.source(), plan.schedule.destination());
-    for index in admitted.transfers() {
-        let apart = source[index].abs_diff(destination[index]);
+    let steps = 0..plan.schedule.steps();
+    for (index, moved) in steps.flat_map(|step| admitted.moved(plan, step)) {
+        let apart = moved.source.abs_diff(moved.destination);
         if apart != 1 && apart != last {
             report.add(KIND, || Violation {
                 transfers: vec![index],
                 slot: Some(plan.slot[index]),
-                rank: Some(source[index]),
+                rank: Some(moved.source),
                 ..Violation::new(
                     KIND,
                     format!(
@@ -56,8 +56,10 @@ fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
 /// The rank that sends most sends as many chunks as claimed.
 fn sent(plan: &Plan, admitted: &Admitted, claimed: u64, report: &mut Report) {
     let mut sent = vec![0u64; plan.schedule.collective.ranks() as usize];
-    for index in admitted.transfers() {
-        sent[plan.schedule.source()[index] as usize] += u64::from(plan.schedule.count()[index]);
+    for step in 0..plan.schedule.steps() {
+        for (_, moved) in admitted.moved(plan, step) {
+            sent[moved.source as usize] += u64::from(moved.count);
+        }
     }
     let (rank, &most) = sent
         .iter()

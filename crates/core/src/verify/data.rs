@@ -2,9 +2,9 @@
 //!
 //! Chunks have nothing to do with one another, so the transfers are dealt out chunk by chunk, in
 //! the order of their steps, and each chunk is replayed with little state: by `copying` where
-//! chunks are only passed on, by `combining` where contributions are added up. Long transfers of plans
-//! that only copy are tried first as a whole, by `holdings`. To bound memory
-//! the chunks are taken in windows of a few million deliveries.
+//! chunks are only passed on, by `combining` where contributions are added up. Plans that only copy, in
+//! long transfers or chunks that many ranks get, are tried first as a whole, by `holdings`. To bound
+//! memory the chunks are taken in windows of a few million deliveries.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use super::holdings;
 use super::report::Report;
 use super::{Violation, ViolationKind};
 use crate::plan::Plan;
-use crate::schedule::Action;
+use crate::schedule::{Action, Transfer};
 
 /// The most deliveries, and the most chunks, of a window.
 const WINDOW: u64 = 1 << 22;
@@ -26,7 +26,8 @@ const PARTS: u32 = 1 << 12;
 /// The most deliveries that are replayed: some minutes of work.
 const MOST_DELIVERIES: u64 = 1 << 36;
 
-/// The mean number of chunks of a transfer from which they are first followed as ranges.
+/// How many chunks a transfer carries, or how often a chunk is sent, on average, from where on chunks are
+/// first followed as ranges: what that costs in vain is little then beside replaying them one by one.
 const LONG: u64 = 4;
 
 /// One chunk of a transfer.
@@ -50,15 +51,17 @@ pub(super) trait Rule {
 
 /// Replays the chunks of a range.
 pub(super) fn check(plan: &Plan, admitted: &Admitted, chunks: Range<u32>, report: &mut Report) {
-    let count = plan.schedule.count();
-    let deliveries = admitted
-        .transfers()
-        .map(|transfer| u64::from(count[transfer]))
-        .fold(0u64, u64::saturating_add);
-    let transfers = admitted.transfers().count() as u64;
+    let (mut transfers, mut deliveries) = (0, 0u64);
+    for step in 0..plan.schedule.steps() {
+        for (_, moved) in admitted.moved(plan, step) {
+            transfers += 1;
+            deliveries = deliveries.saturating_add(moved.count.into());
+        }
+    }
     let whole = chunks == (0..plan.schedule.collective.chunks());
-    let long = deliveries > LONG * transfers && !plan.schedule.collective.combines();
-    if long && whole && holdings::suffice(plan, admitted) {
+    let collective = &plan.schedule.collective;
+    let dense = deliveries > LONG * transfers.min(u64::from(collective.chunks()));
+    if dense && whole && !collective.combines() && holdings::suffice(plan, admitted) {
         return;
     }
     if deliveries > MOST_DELIVERIES {
@@ -98,9 +101,8 @@ fn replay(
 }
 
 /// The part of a transfer's chunks that lies in a range.
-fn within(plan: &Plan, transfer: usize, chunks: &Range<u32>) -> Range<u32> {
-    let start = plan.schedule.chunk()[transfer];
-    let end = start + plan.schedule.count()[transfer];
+fn within(moved: &Transfer, chunks: &Range<u32>) -> Range<u32> {
+    let (start, end) = (moved.chunk, moved.chunk + moved.count);
     start.max(chunks.start)..end.min(chunks.end)
 }
 
@@ -139,8 +141,9 @@ fn loads(plan: &Plan, admitted: &Admitted, chunks: &Range<u32>, part: u32) -> Ve
     let mut load = vec![0u64; parts];
     // Parts that a transfer covers from end to end: +1 where they begin, -1 where they end.
     let mut covered = vec![0i64; parts + 1];
-    for transfer in admitted.transfers() {
-        let own = within(plan, transfer, chunks);
+    let steps = 0..plan.schedule.steps();
+    for (_, moved) in steps.flat_map(|step| admitted.moved(plan, step)) {
+        let own = within(&moved, chunks);
         if own.is_empty() {
             continue;
         }
@@ -204,9 +207,11 @@ impl Scratch {
         self.next.clear();
         self.next
             .resize((window.end - window.start) as usize + 1, 0);
-        for transfer in admitted.transfers() {
-            for chunk in within(plan, transfer, window) {
-                self.next[(chunk - window.start) as usize + 1] += 1;
+        for step in 0..plan.schedule.steps() {
+            for (_, moved) in admitted.moved(plan, step) {
+                for chunk in within(&moved, window) {
+                    self.next[(chunk - window.start) as usize + 1] += 1;
+                }
             }
         }
         for chunk in 1..self.next.len() {
@@ -222,15 +227,15 @@ impl Scratch {
         self.deliveries
             .resize(self.next.last().map_or(0, |&total| total as usize), blank);
         for step in 0..plan.schedule.steps() {
-            for transfer in admitted.of_step(plan, step) {
-                for chunk in within(plan, transfer, window) {
+            for (transfer, moved) in admitted.moved(plan, step) {
+                for chunk in within(&moved, window) {
                     let place = &mut self.next[(chunk - window.start) as usize];
                     self.deliveries[*place as usize] = Delivery {
                         step: step as u32,
-                        source: plan.schedule.source()[transfer],
-                        destination: plan.schedule.destination()[transfer],
+                        source: moved.source,
+                        destination: moved.destination,
                         transfer: transfer as u32,
-                        action: plan.schedule.action()[transfer],
+                        action: moved.action,
                     };
                     *place += 1;
                 }

@@ -39,6 +39,20 @@ impl Admitted {
         self.among(transfers.start..transfers.end.min(self.transfers))
     }
 
+    /// The admitted transfers of a step, with what they send.
+    pub(super) fn moved<'a>(
+        &'a self,
+        plan: &'a Plan,
+        step: usize,
+    ) -> impl Iterator<Item = (usize, Transfer)> + 'a {
+        let everyone = self.all();
+        let transfers = plan.schedule.step(step);
+        let columns = plan.schedule.columns(step).transfers();
+        (transfers.start..transfers.end.min(self.transfers))
+            .zip(columns)
+            .filter(move |&(index, _)| everyone || !self.malformed[index])
+    }
+
     fn among(&self, transfers: Range<usize>) -> impl Iterator<Item = usize> + '_ {
         let everyone = self.all();
         transfers.filter(move |&transfer| everyone || !self.malformed[transfer])
@@ -205,11 +219,7 @@ impl Ranges<'_> {
             .get(step)
             .cloned()
             .unwrap_or(0..u32::MAX);
-        let chunk = &schedule.chunk()[start..end];
-        let count = &schedule.count()[start..end];
-        let source = &schedule.source()[start..end];
-        let destination = &schedule.destination()[start..end];
-        let action = &schedule.action()[start..end];
+        let columns = schedule.columns(step).transfers();
         let (fibres, wavelengths) = self.light();
         let light = (self.ring.is_some() || self.grid.is_some()).then(|| {
             (
@@ -218,20 +228,20 @@ impl Ranges<'_> {
             )
         });
         let slot = &self.plan.slot[start..end];
-        for index in 0..end - start {
-            let rank_sound = source[index] < self.ranks
-                && destination[index] < self.ranks
-                && source[index] != destination[index];
-            let chunk_sound = count[index] > 0
-                && count[index] <= self.chunks
-                && chunk[index] <= self.chunks - count[index];
+        for (index, moved) in (0..end - start).zip(columns) {
+            let rank_sound = moved.source < self.ranks
+                && moved.destination < self.ranks
+                && moved.source != moved.destination;
+            let chunk_sound = moved.count > 0
+                && moved.count <= self.chunks
+                && moved.chunk <= self.chunks - moved.count;
             let slot_sound = slot[index] < self.slots && own_slots.contains(&slot[index]);
             let circuit_sound = light.is_none_or(|(fibre, wavelength)| {
                 u32::from(fibre[index]) < fibres
                     && u32::from(wavelength[index]) < wavelengths
                     && wavelength[index] != CONVERTED
             });
-            let action_sound = self.combines || action[index] == Action::Copy;
+            let action_sound = self.combines || moved.action == Action::Copy;
             if !(rank_sound && chunk_sound && slot_sound && circuit_sound && action_sound) {
                 self.examine(start + index, step, admitted, report);
             }

@@ -61,19 +61,14 @@ pub(super) fn suffice(plan: &Plan, admitted: &Admitted) -> bool {
         return false;
     };
     let schedule = &plan.schedule;
-    let range = |transfer: usize| {
-        let start = schedule.chunk()[transfer];
-        (start, start + schedule.count()[transfer])
-    };
     for step in 0..schedule.steps() {
-        let founded = admitted.of_step(plan, step).all(|transfer| {
-            let (start, end) = range(transfer);
-            holdings[schedule.source()[transfer] as usize].covers(start, end)
+        let founded = admitted.moved(plan, step).all(|(_, moved)| {
+            holdings[moved.source as usize].covers(moved.chunk, moved.chunk + moved.count)
         });
         let new = founded
-            && admitted.of_step(plan, step).all(|transfer| {
-                let (start, end) = range(transfer);
-                holdings[schedule.destination()[transfer] as usize].add(start, end)
+            && admitted.moved(plan, step).all(|(_, moved)| {
+                let (start, end) = (moved.chunk, moved.chunk + moved.count);
+                holdings[moved.destination as usize].add(start, end)
             });
         if !new {
             return false;

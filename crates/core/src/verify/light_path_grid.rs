@@ -33,14 +33,9 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mu
             if !admitted.is_lit(transfer) {
                 continue;
             }
-            let source = (
-                plan.schedule.source()[transfer],
-                u32::from(plan.fibre[transfer]),
-            );
-            let destination = (
-                plan.schedule.destination()[transfer],
-                u32::from(plan.wavelength[transfer]),
-            );
+            let (from, to) = plan.schedule.ends(transfer);
+            let source = (from, u32::from(plan.fibre[transfer]));
+            let destination = (to, u32::from(plan.wavelength[transfer]));
             for (end, other) in [(source, destination), (destination, source)] {
                 if end.1 >= grid.ports {
                     no_such_port(plan, transfer, end, grid.ports, report);

@@ -58,10 +58,7 @@ impl Report {
 
 /// `17 (rank 0 to 4)`: a transfer as sentences name it.
 pub(super) fn named(plan: &Plan, transfer: usize) -> String {
-    let (source, destination) = (
-        plan.schedule.source()[transfer],
-        plan.schedule.destination()[transfer],
-    );
+    let (source, destination) = plan.schedule.ends(transfer);
     format!("{transfer} (rank {source} to {destination})")
 }
 

@@ -61,8 +61,7 @@ pub(super) struct Arc {
 impl Arc {
     /// The arc of a transfer on a ring.
     pub(super) fn new(plan: &Plan, ranks: u32, transfer: usize) -> Arc {
-        let source = plan.schedule.source()[transfer];
-        let destination = plan.schedule.destination()[transfer];
+        let (source, destination) = plan.schedule.ends(transfer);
         let apart = |from: u32, to: u32| {
             if to >= from {
                 to - from
@@ -421,7 +420,8 @@ impl Ports {
         report: &mut Report,
     ) {
         let most = self.most;
-        let (source, destination) = (plan.schedule.source(), plan.schedule.destination());
+        let source = |transfer| plan.schedule.ends(transfer).0;
+        let destination = |transfer| plan.schedule.ends(transfer).1;
         count_ports(plan, most, &mut self.sends, source, "sends", sent, report);
         let receives = &mut self.receives;
         count_ports(
@@ -441,19 +441,19 @@ fn count_ports(
     plan: &Plan,
     most: u32,
     uses: &mut [u32],
-    rank_of: &[u32],
+    rank_of: impl Fn(usize) -> u32,
     verb: &str,
     slot: impl Iterator<Item = usize> + Clone,
     report: &mut Report,
 ) {
     for transfer in slot.clone() {
-        uses[rank_of[transfer] as usize] += 1;
+        uses[rank_of(transfer) as usize] += 1;
     }
     for transfer in slot.clone() {
-        let rank = rank_of[transfer];
+        let rank = rank_of(transfer);
         let used = std::mem::take(&mut uses[rank as usize]);
         if used > most {
-            let users = slot.clone().filter(|&other| rank_of[other] == rank);
+            let users = slot.clone().filter(|&other| rank_of(other) == rank);
             report.add(ViolationKind::Ports, || {
                 crowded(plan, rank, used, most, verb, users.collect())
             });

@@ -90,10 +90,7 @@ pub fn assign_ports(
 
 /// Source and destination.
 fn ends(schedule: &Schedule, transfer: usize) -> (u32, u32) {
-    (
-        schedule.source()[transfer],
-        schedule.destination()[transfer],
-    )
+    schedule.ends(transfer)
 }
 
 fn check(schedule: &Schedule, grid: &LightPathGrid) -> Result<(), PortError> {

@@ -29,7 +29,7 @@ pub(super) fn channels(
     let mut rounds_seen: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut colours = Vec::with_capacity(arcs.len());
     for (arc, index) in arcs.iter().zip(step) {
-        let (source, destination) = (schedule.source()[index], schedule.destination()[index]);
+        let (source, destination) = schedule.ends(index);
         let (number, from) = places[source as usize];
         let (_, to) = places[destination as usize];
         let group = &groups[number];

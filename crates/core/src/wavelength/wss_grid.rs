@@ -136,8 +136,8 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<Placed, GridError> {
     for step in 0..schedule.steps() {
         let mut messages: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
         for transfer in schedule.step(step) {
-            let source = schedule.source()[transfer];
-            let ahead = (schedule.destination()[transfer] + ranks - source) % ranks;
+            let (source, destination) = schedule.ends(transfer);
+            let ahead = (destination + ranks - source) % ranks;
             messages.entry((ahead, source)).or_default().push(transfer);
         }
         for ((ahead, source), transfers) in messages {

@@ -12,7 +12,7 @@ use opticoll::algorithm::{self, Record, records};
 use opticoll::collective::{Collective, CollectiveKind, CollectiveKind::*};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
-use opticoll::schedule::Schedule;
+use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::{Policy, simulate};
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
@@ -42,11 +42,11 @@ fn ranges(kind: CollectiveKind, spec: &str, ranks: u32) -> Schedule {
     ranges_from(kind, spec, ranks, 0)
 }
 
-/// The most chunks that a rank of a column sends (or receives).
-fn most(schedule: &Schedule, rank_of: &[u32]) -> u64 {
+/// The most chunks that one of the ranks at this end of the transfers sends (or receives).
+fn most(schedule: &Schedule, rank_of: fn(&Transfer) -> u32) -> u64 {
     let mut sums = vec![0u64; schedule.collective.ranks() as usize];
-    for (&rank, &count) in rank_of.iter().zip(schedule.count()) {
-        sums[rank as usize] += u64::from(count);
+    for transfer in schedule.transfers() {
+        sums[rank_of(&transfer) as usize] += u64::from(transfer.count);
     }
     sums.into_iter().max().unwrap_or(0)
 }
@@ -79,8 +79,8 @@ fn every_algorithm_costs_what_its_formulas_say() {
             }
             let schedule = ranges(record.collective, record.name, ranks);
             let unit = f64::from(schedule.collective.pieces());
-            let sent = most(&schedule, schedule.source());
-            let received = most(&schedule, schedule.destination());
+            let sent = most(&schedule, |one| one.source);
+            let received = most(&schedule, |one| one.destination);
             let values = values(record, ranks);
             for (what, formula, number) in [
                 ("steps", record.costs.steps, schedule.steps() as f64),
@@ -118,7 +118,7 @@ fn claims_say_what_formulas_say() {
             );
             // Backwards, what was sent is received.
             if record.reversed_from.is_none() {
-                let sent = most(&schedule, schedule.source());
+                let sent = most(&schedule, |one| one.source);
                 assert_eq!(claims.chunks_sent_per_rank, Some(sent), "{place}");
             }
         }
@@ -343,13 +343,9 @@ fn on_wavelengths_a_range_is_cut_into_chunks() {
             .filter(|&ranks| (record.accepts)(ranks).is_ok())
         {
             let Plan { schedule, .. } = verified(record.collective, record.name, ranks, 64);
-            assert!(
-                schedule.count().iter().all(|&count| count == 1),
-                "{}",
-                record.name
-            );
+            assert!(schedule.is_in_single_chunks(), "{}", record.name);
             let whole = ranges(record.collective, record.name, ranks);
-            let deliveries: u32 = whole.count().iter().sum();
+            let deliveries: u32 = whole.transfers().map(|one| one.count).sum();
             assert_eq!(schedule.len() as u32, deliveries, "{}", record.name);
             assert_eq!(schedule.claims, whole.claims, "{}", record.name);
         }

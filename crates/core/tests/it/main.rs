@@ -22,6 +22,7 @@ mod placement;
 mod plan_text;
 mod planner;
 mod properties;
+mod schedule;
 mod simulate;
 mod tidy;
 mod training;

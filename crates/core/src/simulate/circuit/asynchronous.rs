@@ -239,7 +239,7 @@ impl<'a> Network<'a> {
             .collect();
         let sender = self.transmitters.find(sending);
         let receiving = members.iter().map(|&member| {
-            let drop = self.plan.schedule.destination()[member as usize];
+            let drop = self.plan.schedule.ends(member as usize).1;
             (drop % period, source % period, channel)
         });
         let receivers: Vec<_> = receiving

@@ -47,8 +47,8 @@ impl<'a> Settings<'a> {
     fn circuit(&self, transfer: u32) -> u64 {
         let index = transfer as usize;
         let circuit = self.plan.circuit(index);
-        let ends = u64::from(self.plan.schedule.source()[index]) << 20
-            | u64::from(self.plan.schedule.destination()[index]);
+        let (source, destination) = self.plan.schedule.ends(index);
+        let ends = u64::from(source) << 20 | u64::from(destination);
         let channel = (circuit.direction as u64) << 23
             | u64::from(circuit.fibre) << 16
             | u64::from(circuit.wavelength);

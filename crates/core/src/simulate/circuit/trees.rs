@@ -38,10 +38,11 @@ impl Trees {
             (circuit, moved.source, moved.chunk, moved.count)
         };
         for slot in 0..plan.slots() {
-            let action = plan.schedule.action();
             let copies = slots.of_slot(slot).iter().copied();
             let mut copies: Vec<u32> = copies
-                .filter(|&transfer| action[transfer as usize] == Action::Copy)
+                .filter(|&transfer| {
+                    plan.schedule.transfer(transfer as usize).action == Action::Copy
+                })
                 .collect();
             copies.sort_by_cached_key(|&transfer| (light(transfer), hops(transfer), transfer));
             for together in copies.chunk_by(|&one, &other| light(one) == light(other)) {

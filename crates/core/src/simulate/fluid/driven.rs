@@ -23,7 +23,7 @@
 
 use super::engine::{Engine, Message};
 use super::ledger::to_time;
-use super::{FluidError, Options, check_background, check_ends, outcome};
+use super::{FluidError, Options, check_background, check_ends, outcome, with_flows};
 use crate::network::Network;
 use crate::outcome::FluidOutcome;
 use crate::units::{Bytes, Time};
@@ -155,5 +155,6 @@ impl<'a> Driven<'a> {
             self.engine.ledger,
             counts,
         )
+        .map(with_flows)
     }
 }

@@ -1,9 +1,10 @@
 //! What a run writes down: per link, rank and flow, and the use of the links over time.
 
 use super::FluidError;
+use super::flow_log::{FlowLog, Replayed};
 use super::meter::Meter;
 use crate::network::{Network, Sharing};
-use crate::outcome::{Critical, FlowColumns, LinkColumns, LinkUse, NONE, Profile, RankColumns};
+use crate::outcome::{Critical, LinkColumns, LinkUse, NONE, Profile, RankColumns};
 use crate::units::{Rate, Time, UnitError};
 
 /// Bins of a [`Profile`], at most.
@@ -33,16 +34,6 @@ struct LinkTotals {
     /// Classes on the link now.
     present: u32,
     since: f64,
-}
-
-/// The columns of recorded flows, by flow.
-#[derive(Default)]
-struct FlowLog {
-    start: Vec<Time>,
-    end: Vec<Time>,
-    bottleneck: Vec<u32>,
-    slowest: Vec<f64>,
-    waited_for: Vec<u32>,
 }
 
 /// What happened from one snapshot to the next, to be written down again later.
@@ -183,29 +174,16 @@ impl Ledger {
 
     /// A flow may start, because the flow `waited_for` has ended.
     pub(super) fn start(&mut self, flow: u32, now: f64, waited_for: u32) -> Result<(), FluidError> {
-        let Some(log) = &mut self.flows else {
-            return Ok(());
-        };
-        let flow = flow as usize;
-        if log.start.len() <= flow {
-            log.start.resize(flow + 1, Time::ZERO);
-            log.end.resize(flow + 1, Time::ZERO);
-            log.bottleneck.resize(flow + 1, NONE);
-            log.slowest.resize(flow + 1, f64::INFINITY);
-            log.waited_for.resize(flow + 1, NONE);
+        match &mut self.flows {
+            Some(log) => log.start(flow, now, waited_for),
+            None => Ok(()),
         }
-        log.start[flow] = to_time(now)?;
-        log.waited_for[flow] = waited_for;
-        Ok(())
     }
 
     /// A flow now has this rate (bytes per ps), bounded by this link.
     pub(super) fn rate(&mut self, flow: u32, rate: f64, bottleneck: Option<u32>) {
-        if let Some(log) = &mut self.flows
-            && rate < log.slowest[flow as usize]
-        {
-            log.slowest[flow as usize] = rate;
-            log.bottleneck[flow as usize] = bottleneck.unwrap_or(NONE);
+        if let Some(log) = &mut self.flows {
+            log.rate(flow, rate, bottleneck);
         }
     }
 
@@ -222,18 +200,18 @@ impl Ledger {
         self.received[destination] += bytes;
         self.finish[source] = self.finish[source].max(now);
         self.finish[destination] = self.finish[destination].max(now);
-        self.note_end(flow, now)
+        self.note_last(flow, now);
+        match &mut self.flows {
+            Some(log) => log.end(flow, now),
+            None => Ok(()),
+        }
     }
 
-    fn note_end(&mut self, flow: u32, now: f64) -> Result<(), FluidError> {
-        if now >= self.last_end {
-            self.last_end = now;
+    fn note_last(&mut self, flow: u32, end: f64) {
+        if end >= self.last_end {
+            self.last_end = end;
             self.last_flow = flow;
         }
-        if let Some(log) = &mut self.flows {
-            log.end[flow as usize] = to_time(now)?;
-        }
-        Ok(())
     }
 
     /// From here on, what happens is kept as a [`Stretch`] as well. No class is on any link.
@@ -287,20 +265,15 @@ impl Ledger {
         self.finish[destination] = self.finish[destination].max(finish);
     }
 
-    /// Writes a flow that was replayed, bounded as the flow `like` was.
-    pub(super) fn replay_flow(
-        &mut self,
-        flow: u32,
-        like: u32,
-        (start, end): (f64, f64),
-        waited_for: u32,
-    ) -> Result<(), FluidError> {
-        self.start(flow, start, waited_for)?;
-        if let Some(log) = &mut self.flows {
-            log.bottleneck[flow as usize] = log.bottleneck[like as usize];
-            log.slowest[flow as usize] = log.slowest[like as usize];
+    /// Writes the flows of a step that was replayed, where flows are recorded.
+    pub(super) fn replay_flows(&mut self, replayed: Replayed<'_>) -> Result<(), FluidError> {
+        for (flow, end) in (replayed.first..).zip(replayed.ends) {
+            self.note_last(flow, replayed.begin + end);
         }
-        self.note_end(flow, end)
+        match &mut self.flows {
+            Some(log) => log.replay(replayed),
+            None => Ok(()),
+        }
     }
 
     /// The columns, with links still in use counted up to the end.
@@ -344,12 +317,7 @@ impl Ledger {
         Ok(Columns {
             time: to_time(end)?,
             critical_path: critical_path(&log, self.last_flow),
-            flows: FlowColumns {
-                start: log.start,
-                end: log.end,
-                bottleneck: log.bottleneck,
-                waited_for: log.waited_for,
-            },
+            flows: log,
             links,
             link_use,
             most_loaded_link: most_loaded(&utilisation),
@@ -370,7 +338,7 @@ impl Ledger {
 /// What [`Ledger::close`] hands back.
 pub(super) struct Columns {
     pub(super) time: Time,
-    pub(super) flows: FlowColumns,
+    pub(super) flows: FlowLog,
     pub(super) links: LinkColumns,
     pub(super) link_use: Option<LinkUse>,
     pub(super) utilisation: Vec<f64>,
@@ -383,13 +351,15 @@ pub(super) struct Columns {
 fn critical_path(log: &FlowLog, last: u32) -> Vec<Critical> {
     let mut path = Vec::new();
     let mut flow = last;
-    while let Some(&start) = log.start.get(flow as usize) {
+    while flow != NONE
+        && let Some(logged) = log.flow(flow)
+    {
         path.push(Critical {
             transfer: flow as usize,
-            start,
-            end: log.end[flow as usize],
+            start: logged.start,
+            end: logged.end,
         });
-        flow = log.waited_for[flow as usize];
+        flow = logged.waited_for;
     }
     path.reverse();
     path

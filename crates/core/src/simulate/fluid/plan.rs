@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
-
+use super::flow_log::FlowLog;
 use super::schedule::Messages;
-use super::{Options, StartRule, simulate_schedule};
+use super::{Options, StartRule, log_schedule};
 use crate::network::Network;
-use crate::outcome::{Critical, FlowColumns, Flowing, NONE, Outcome, SlotColumns};
+use crate::outcome::{Critical, Flowing, NONE, Outcome, SlotColumns};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 use crate::simulate::{SimulationError, needed_network};
@@ -31,14 +30,15 @@ pub fn simulate_plan(
         record_flows: options.record_flows && plan.len() <= MOST_RECORDED,
         ..options.clone()
     };
-    let fluid = simulate_schedule(network, &plan.schedule, size, rule, &options)?;
-    let wanted = fluid.critical_path.iter().map(|one| one.transfer);
-    let (slots, transfers) = by_step(&plan.schedule, &fluid.flows, wanted.collect());
-    let path_bottlenecks: Vec<Option<u32>> = fluid
-        .critical_path
+    let (fluid, flows) = log_schedule(network, &plan.schedule, size, rule, &options)?;
+    let path = &fluid.critical_path;
+    let wanted: Vec<usize> = path.iter().map(|one| one.transfer).collect();
+    let path_bottlenecks: Vec<Option<u32>> = wanted
         .iter()
-        .map(|one| Some(fluid.flows.bottleneck[one.transfer]).filter(|&link| link != NONE))
+        .filter_map(|&flow| flows.flow(flow as u32))
+        .map(|logged| Some(logged.bottleneck).filter(|&link| link != NONE))
         .collect();
+    let (slots, transfers) = by_step(&plan.schedule, &flows, wanted);
     let critical_path: Vec<Critical> = fluid
         .critical_path
         .iter()
@@ -72,42 +72,34 @@ pub fn simulate_plan(
 
 /// Steps with their first start and last end, if flows were recorded; and the first transfer of each
 /// of the flows asked for.
-fn by_step(
-    schedule: &Schedule,
-    flows: &FlowColumns,
-    wanted: Vec<usize>,
-) -> (SlotColumns, Vec<usize>) {
-    let places: FxHashMap<usize, usize> = wanted
-        .iter()
-        .enumerate()
-        .map(|(place, &flow)| (flow, place))
-        .collect();
+fn by_step(schedule: &Schedule, flows: &FlowLog, wanted: Vec<usize>) -> (SlotColumns, Vec<usize>) {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by_key(|&place| wanted[place]);
+    let mut order = order.into_iter().peekable();
     let mut transfers = vec![0; wanted.len()];
     let mut slots = SlotColumns::default();
     let (mut flow, mut before) = (0, Time::ZERO);
-    let steps = if flows.start.is_empty() {
+    let steps = if flows.is_empty() {
         0
     } else {
         schedule.steps()
     };
     for step in 0..steps {
         let first = flow;
-        let mut messages = Messages::of(schedule, step);
-        for index in schedule.step(step) {
-            if messages.earlier(index).is_none() {
-                if let Some(&place) = places.get(&flow) {
-                    transfers[place] = index;
-                }
-                flow += 1;
+        for transfer in Messages::firsts(schedule, step) {
+            while let Some(place) = order.next_if(|&place| wanted[place] == flow) {
+                transfers[place] = transfer;
             }
+            flow += 1;
         }
-        let start = flows.start[first..flow].iter().min();
-        let end = flows.end[first..flow].iter().max();
-        slots.start.push(*start.unwrap_or(&before));
-        slots.end.push(*end.unwrap_or(&before));
+        let (start, end) = flows
+            .span(first as u32, flow - first)
+            .unwrap_or((before, before));
+        slots.start.push(start);
+        slots.end.push(end);
         slots.reconfiguration.push(Time::ZERO);
         slots.lightpaths.push((flow - first) as u64);
-        before = *end.unwrap_or(&before);
+        before = end;
     }
     (slots, transfers)
 }

@@ -35,16 +35,13 @@ pub fn message_times(
     let flows = simulate_schedule(network, &plan.schedule, size, rule, &options)?.flows;
     let mut times = Vec::with_capacity(flows.start.len());
     for step in 0..plan.schedule.steps() {
-        let mut messages = Messages::of(&plan.schedule, step);
-        for transfer in plan.schedule.step(step) {
-            if messages.earlier(transfer).is_none() {
-                let flow = times.len();
-                times.push(MessageTime {
-                    transfer,
-                    start: flows.start[flow],
-                    end: flows.end[flow],
-                });
-            }
+        for transfer in Messages::firsts(&plan.schedule, step) {
+            let flow = times.len();
+            times.push(MessageTime {
+                transfer,
+                start: flows.start[flow],
+                end: flows.end[flow],
+            });
         }
     }
     Ok(times)

@@ -108,8 +108,8 @@ fn changed(settings: &Settings) -> Vec<Setting> {
 /// Every transfer stays among the ranks.
 fn check_ranks(schedule: &Schedule) -> Result<(), SimulationError> {
     let ranks = schedule.collective.ranks();
-    let mut ends = schedule.source().iter().zip(schedule.destination());
-    let outside = ends.position(|(&source, &destination)| {
+    let outside = schedule.transfers().position(|transfer| {
+        let (source, destination) = (transfer.source, transfer.destination);
         source >= ranks || destination >= ranks || source == destination
     });
     match outside {

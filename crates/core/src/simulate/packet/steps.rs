@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{Issue, PacketError};
 use crate::outcome::packets::StepColumns;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Transfer};
 use crate::units::{Bytes, Time, UnitError};
 
 /// A message to be sent.
@@ -279,13 +279,9 @@ impl Columns {
         let bytes = schedule.collective.uniform_chunk_bytes(size)?;
         let mut last = (usize::MAX, 0, 0);
         for step in 0..schedule.steps() {
-            for index in schedule.step(step) {
-                let ends = (
-                    step,
-                    schedule.source()[index],
-                    schedule.destination()[index],
-                );
-                if schedule.count()[index] != 1 || ends <= last && last.0 == step {
+            for moved in schedule.columns(step).transfers() {
+                let ends = (step, moved.source, moved.destination);
+                if moved.count != 1 || ends <= last && last.0 == step {
                     return None;
                 }
                 last = ends;
@@ -301,15 +297,19 @@ impl Columns {
         step: usize,
         expected: &mut [u32],
     ) -> Result<(), PacketError> {
-        let ends = |index: usize| (schedule.source()[index], schedule.destination()[index]);
-        let mut indices: Vec<usize> = schedule.step(step).collect();
-        indices.sort_by_key(|&index| ends(index));
+        let mut transfers: Vec<(usize, Transfer)> = schedule
+            .step(step)
+            .zip(schedule.columns(step).transfers())
+            .collect();
+        transfers.sort_by_key(|(_, moved)| (moved.source, moved.destination));
         // (source, first transfer, destination, bytes) of each message
         let mut messages: Vec<(u32, usize, u32, u64)> = Vec::new();
-        for index in indices {
-            let (source, destination) = ends(index);
-            let (chunk, count) = (schedule.chunk()[index], schedule.count()[index]);
-            let bytes = schedule.collective.range_bytes(size, chunk, count)?.get();
+        for (index, moved) in transfers {
+            let (source, destination) = (moved.source, moved.destination);
+            let bytes = schedule
+                .collective
+                .range_bytes(size, moved.chunk, moved.count)?
+                .get();
             match messages.last_mut() {
                 Some(last) if (last.0, last.2) == (source, destination) => {
                     let sum = last.3.checked_add(bytes);

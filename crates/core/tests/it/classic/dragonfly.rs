@@ -73,8 +73,8 @@ fn values(fabric: &Fabric) -> Values {
 
 fn check_costs(record: &Record, schedule: &Schedule, values: &Values) -> usize {
     let unit = f64::from(schedule.collective.pieces());
-    let sent = most(schedule, schedule.source()) as f64 / unit;
-    let received = most(schedule, schedule.destination()) as f64 / unit;
+    let sent = most(schedule, |one| one.source) as f64 / unit;
+    let received = most(schedule, |one| one.destination) as f64 / unit;
     let mut formulas = 0;
     for (what, formula, number) in [
         ("steps", record.costs.steps, schedule.steps() as f64),

@@ -344,7 +344,17 @@ fn steps_and_replayed_steps_are_the_same_as_flows_with_dependencies() {
                     for (one, other) in got.profile.share.iter().zip(&expected.profile.share) {
                         assert!((one - other).abs() < 1e-9, "{case}: {one}, {other}");
                     }
-                    assert_eq!(got.critical_path.last().unwrap().end, got.time, "{case}");
+                    let path = &got.critical_path;
+                    assert_eq!(path.last().unwrap().end, got.time, "{case}");
+                    assert_eq!(path[0].start, Time::ZERO, "{case}");
+                    assert!(
+                        path.windows(2).all(|pair| pair[0].end == pair[1].start),
+                        "{case}"
+                    );
+                    for pair in path.windows(2) {
+                        let waited_for = got.flows.waited_for[pair[1].transfer];
+                        assert_eq!(waited_for as usize, pair[0].transfer, "{case}");
+                    }
                     replayed += got.replayed_steps;
                 }
             }

@@ -69,7 +69,7 @@ fn trees_inject_the_bytes_that_were_measured() {
         ("llf", made(CollectiveKind::Scatter, "llf", &fabric), 32.1),
     ];
     for (name, schedule, megabytes) in cases {
-        let blocks: u64 = schedule.count().iter().map(|&count| u64::from(count)).sum();
+        let blocks: u64 = schedule.deliveries();
         let injected = blocks as f64 * 1024.0 / 1e6;
         assert!((injected - megabytes).abs() < 0.06, "{name}: {injected}");
     }

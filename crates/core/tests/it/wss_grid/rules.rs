@@ -367,8 +367,8 @@ const DEADLY: &[(&str, Mutation)] = &[
         |plan, random| {
             // Another circuit to the same output takes this one's wavelength.
             let one = random.random_range(0..plan.len());
-            let to = |index: usize| (plan.schedule.destination()[index], plan.fibre[index]);
-            let from = |index: usize| plan.schedule.source()[index];
+            let to = |index: usize| (plan.schedule.ends(index).1, plan.fibre[index]);
+            let from = |index: usize| plan.schedule.ends(index).0;
             let direct = |index: usize| plan.relays_of(index).is_empty();
             let other = (0..plan.len()).find(|&index| {
                 to(index) == to(one) && from(index) != from(one) && direct(index) && direct(one)

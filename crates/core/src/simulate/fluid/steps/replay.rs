@@ -12,6 +12,7 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::FxHasher;
 
 use super::super::FluidError;
+use super::super::flow_log::Replayed;
 use super::super::ledger::{Ledger, Stretch};
 use super::{StepFlow, Stepped};
 
@@ -86,15 +87,19 @@ impl Stepped<'_> {
                 .iter()
                 .map(|flow| self.waited_for(flow, ledger))
                 .collect();
-            for (at, (flow, flow_end)) in replay.flows.iter().zip(&replay.ends).enumerate() {
-                let at = at as u32;
-                let span = (now, now + flow_end);
-                let waited_for = before[at as usize];
-                ledger.replay_flow(first + at, replay.first_flow + at, span, waited_for)?;
+            ledger.replay_flows(Replayed {
+                step: (index, replay.first_flow),
+                first,
+                begin: now,
+                ends: &replay.ends,
+                waited_for: before,
+            })?;
+            for (at, (flow, flow_end)) in (first..).zip(replay.flows.iter().zip(&replay.ends)) {
+                let end = now + flow_end;
                 for rank in [flow.source, flow.destination] {
                     let last = &mut self.last[rank as usize];
-                    if span.1 >= last.1 || last.0 < first {
-                        *last = (first + at, span.1);
+                    if end >= last.1 || last.0 < first {
+                        *last = (at, end);
                     }
                 }
             }

@@ -1,0 +1,213 @@
+//! The stored transfers in columns, and a step as seen through them.
+
+use std::ops::Range;
+
+use super::{Action, Transfer};
+
+/// Transfers, one entry per column each.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Stored {
+    pub(super) chunk: Vec<u32>,
+    pub(super) count: Vec<u32>,
+    pub(super) source: Vec<u32>,
+    pub(super) destination: Vec<u32>,
+    pub(super) action: Vec<Action>,
+}
+
+impl Stored {
+    pub(super) fn len(&self) -> usize {
+        self.chunk.len()
+    }
+
+    pub(super) fn reserve(&mut self, transfers: usize) {
+        self.chunk.reserve_exact(transfers);
+        self.count.reserve_exact(transfers);
+        self.source.reserve_exact(transfers);
+        self.destination.reserve_exact(transfers);
+        self.action.reserve_exact(transfers);
+    }
+
+    pub(super) fn push(&mut self, transfer: Transfer) {
+        self.chunk.push(transfer.chunk);
+        self.count.push(transfer.count);
+        self.source.push(transfer.source);
+        self.destination.push(transfer.destination);
+        self.action.push(transfer.action);
+    }
+
+    /// Removes the last transfers, and gives back the room for more than as many others.
+    pub(super) fn truncate(&mut self, last: Range<usize>) {
+        let (length, room) = (last.start, last.end);
+        self.chunk.truncate(length);
+        self.count.truncate(length);
+        self.source.truncate(length);
+        self.destination.truncate(length);
+        self.action.truncate(length);
+        if self.chunk.capacity() / 2 > room {
+            self.chunk.shrink_to(room);
+            self.count.shrink_to(room);
+            self.source.shrink_to(room);
+            self.destination.shrink_to(room);
+            self.action.shrink_to(room);
+        }
+    }
+
+    /// A transfer, with `shift` added to its chunk modulo `chunks`.
+    #[inline]
+    pub(super) fn transfer(&self, at: usize, shift: u32, chunks: u32) -> Transfer {
+        Transfer {
+            chunk: Shift::new(shift, chunks).of(self.chunk[at]),
+            count: self.count[at],
+            source: self.source[at],
+            destination: self.destination[at],
+            action: self.action[at],
+        }
+    }
+
+    /// The transfers of a range, with `shift` added to their chunks modulo `chunks`.
+    pub(super) fn columns(&self, range: Range<usize>, shift: u32, chunks: u32) -> StepColumns<'_> {
+        StepColumns {
+            chunk: &self.chunk[range.clone()],
+            count: &self.count[range.clone()],
+            source: &self.source[range.clone()],
+            destination: &self.destination[range.clone()],
+            action: &self.action[range],
+            shift: Shift::new(shift, chunks),
+        }
+    }
+
+    /// What is to be added to the chunks of `pattern`, modulo `chunks`, to have the transfers of `own`.
+    pub(super) fn shift(
+        &self,
+        pattern: Range<usize>,
+        own: Range<usize>,
+        chunks: u32,
+    ) -> Option<u32> {
+        let (first, other) = (own.start, pattern.start);
+        if own.len() != pattern.len()
+            || self.source[first] != self.source[other]
+            || self.destination[first] != self.destination[other]
+        {
+            return None;
+        }
+        let (to, from) = (self.chunk[first], self.chunk[other]);
+        let by = match to >= from {
+            true => to - from,
+            false => to.wrapping_add(chunks.wrapping_sub(from)),
+        };
+        if by >= chunks {
+            return None;
+        }
+        let shift = Shift::new(by, chunks);
+        let of = |range: &Range<usize>| range.clone();
+        let equal = self.source[of(&own)] == self.source[of(&pattern)]
+            && self.destination[of(&own)] == self.destination[of(&pattern)]
+            && self.count[of(&own)] == self.count[of(&pattern)]
+            && self.action[of(&own)] == self.action[of(&pattern)]
+            && self.chunk[own]
+                .iter()
+                .zip(&self.chunk[pattern])
+                .all(|(&chunk, &base)| chunk == shift.of(base));
+        equal.then_some(by)
+    }
+}
+
+/// The addition of a number of chunks, modulo all chunks. Nothing is added to numbers of chunks that
+/// do not exist, as long as nothing is to be added at all.
+#[derive(Debug, Clone, Copy)]
+struct Shift {
+    by: u32,
+    /// The last chunk that stays below all chunks.
+    last: u32,
+}
+
+impl Shift {
+    /// `by` is below `chunks`, or 0.
+    fn new(by: u32, chunks: u32) -> Shift {
+        let last = match by {
+            0 => u32::MAX,
+            _ => chunks - 1 - by,
+        };
+        Shift { by, last }
+    }
+
+    #[inline]
+    fn of(self, chunk: u32) -> u32 {
+        if chunk <= self.last {
+            chunk + self.by
+        } else {
+            chunk - self.last - 1
+        }
+    }
+}
+
+/// The transfers of a step, in columns with an entry per transfer.
+#[derive(Debug, Clone, Copy)]
+pub struct StepColumns<'a> {
+    chunk: &'a [u32],
+    count: &'a [u32],
+    source: &'a [u32],
+    destination: &'a [u32],
+    action: &'a [Action],
+    shift: Shift,
+}
+
+impl<'a> StepColumns<'a> {
+    /// The number of transfers.
+    pub fn len(&self) -> usize {
+        self.count.len()
+    }
+
+    /// Whether the step has no transfers.
+    pub fn is_empty(&self) -> bool {
+        self.count.is_empty()
+    }
+
+    /// Column: first chunk of each transfer.
+    pub fn chunks(self) -> impl ExactSizeIterator<Item = u32> + Clone + 'a {
+        let shift = self.shift;
+        self.chunk.iter().map(move |&chunk| shift.of(chunk))
+    }
+
+    /// First chunk of the transfer at a place within the step.
+    #[inline]
+    pub fn chunk(&self, place: usize) -> u32 {
+        self.shift.of(self.chunk[place])
+    }
+
+    /// Column: number of chunks of each transfer.
+    pub fn count(&self) -> &'a [u32] {
+        self.count
+    }
+
+    /// Column: sending rank of each transfer.
+    pub fn source(&self) -> &'a [u32] {
+        self.source
+    }
+
+    /// Column: receiving rank of each transfer.
+    pub fn destination(&self) -> &'a [u32] {
+        self.destination
+    }
+
+    /// Column: action of each transfer.
+    pub fn action(&self) -> &'a [Action] {
+        self.action
+    }
+
+    /// All transfers in order.
+    pub fn transfers(self) -> impl ExactSizeIterator<Item = Transfer> + Clone + 'a {
+        let ends = self.source.iter().zip(self.destination);
+        let amounts = self.count.iter().zip(self.action);
+        let columns = self.chunks().zip(ends).zip(amounts);
+        columns.map(
+            |((chunk, (&source, &destination)), (&count, &action))| Transfer {
+                chunk,
+                count,
+                source,
+                destination,
+                action,
+            },
+        )
+    }
+}
