@@ -22,10 +22,9 @@ pub(crate) mod all_to_all;
 pub(crate) mod wss_grid;
 
 use std::cmp::Ordering;
-use std::ops::Range;
 
 use crate::fabric::{Direction, WdmRing};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StepColumns};
 
 /// A path on one direction's circle of links: `first, first + 1, ...` modulo N, `hops` links. On
 /// the clockwise circle link i starts at rank i; on the counter-clockwise circle it ends there.
@@ -103,8 +102,8 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
     for step in 0..schedule.steps() {
         antipodal.clear();
         let columns = schedule.columns(step);
-        let ends = columns.source().iter().zip(columns.destination());
-        for (index, (&source, &destination)) in schedule.step(step).zip(ends) {
+        let range = schedule.step(step);
+        for (index, (source, destination)) in range.clone().zip(columns.ends()) {
             let way = if source.max(destination) < ring.ranks {
                 shorter_way(source, destination, ring.ranks)
             } else {
@@ -117,32 +116,31 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
         }
         balance(&mut antipodal, schedule, &mut directions);
         if ring.broken.is_empty() && ring.longest() + 1 >= ring.ranks {
-            relieve(schedule, schedule.step(step), ring, &mut directions);
+            relieve(columns, ring, &mut directions[range.clone()]);
         }
         if !ring.broken.is_empty() {
-            avoid(schedule, schedule.step(step), ring, &mut directions);
+            avoid(columns, ring, &mut directions[range]);
         }
     }
     directions
 }
 
 /// Turns the transfers that would cross a broken link, where the other way is whole.
-fn avoid(schedule: &Schedule, step: Range<usize>, ring: &WdmRing, directions: &mut [Direction]) {
-    for index in step {
-        let (source, destination) = schedule.ends(index);
-        let other = directions[index].opposite();
+fn avoid(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
+    for ((source, destination), direction) in step.ends().zip(directions) {
+        let other = direction.opposite();
         if source.max(destination) < ring.ranks
-            && !ring.is_whole(source, destination, directions[index])
+            && !ring.is_whole(source, destination, *direction)
             && ring.is_whole(source, destination, other)
         {
-            directions[index] = other;
+            *direction = other;
         }
     }
 }
 
 /// Takes the circles of an all-to-all for a step that is one, where they load links less.
-fn relieve(schedule: &Schedule, step: Range<usize>, ring: &WdmRing, directions: &mut [Direction]) {
-    let Some(groups) = all_to_all::groups(schedule, step.clone(), ring.ranks) else {
+fn relieve(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
+    let Some(groups) = all_to_all::groups(step, ring.ranks) else {
         return;
     };
     // Several all-to-alls side by side have segments of their own to stay on.
@@ -152,32 +150,24 @@ fn relieve(schedule: &Schedule, step: Range<usize>, ring: &WdmRing, directions: 
     let members = group.members.len() as u32;
     let places = all_to_all::places(&groups, ring.ranks);
     let circled: Vec<Direction> = step
-        .clone()
-        .map(|index| {
-            let (source, destination) = schedule.ends(index);
+        .ends()
+        .map(|(source, destination)| {
             let (_, from) = places[source as usize];
             let (_, to) = places[destination as usize];
             let facing = Direction::BOTH[(from.min(to) % 2) as usize];
             all_to_all::circle(from, to, members).0.unwrap_or(facing)
         })
         .collect();
-    if greatest_load(schedule, step.clone(), ring, &circled)
-        < greatest_load(schedule, step.clone(), ring, &directions[step.clone()])
-    {
-        directions[step].copy_from_slice(&circled);
+    if greatest_load(step, ring, &circled) < greatest_load(step, ring, directions) {
+        directions.copy_from_slice(&circled);
     }
 }
 
-fn greatest_load(
-    schedule: &Schedule,
-    step: Range<usize>,
-    ring: &WdmRing,
-    directions: &[Direction],
-) -> u32 {
+fn greatest_load(step: StepColumns<'_>, ring: &WdmRing, directions: &[Direction]) -> u32 {
     let arcs: Vec<Arc> = step
+        .ends()
         .zip(directions)
-        .filter_map(|(index, &direction)| {
-            let (source, destination) = schedule.ends(index);
+        .filter_map(|((source, destination), &direction)| {
             Arc::new(ring, source, destination, direction)
         })
         .collect();

@@ -354,7 +354,7 @@ impl Steps<'_> {
             })
             .collect::<Result<Vec<Arc>, _>>()?;
         if ring.ports.is_none() && matches!(rule, Rule::Auto | Rule::Optimal) {
-            if let Some(channels) = optimal::channels(schedule, range.clone(), &arcs, ring) {
+            if let Some(channels) = optimal::channels(columns, &arcs, ring) {
                 for (index, channel) in range.zip(&channels) {
                     put(index, channel / ring.channels(), channel % ring.channels());
                 }

@@ -14,12 +14,10 @@
 //! there is (Opatrny 2003), wherever on the ring the members are. Evenly spaced members use their
 //! shorter arcs in it.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
 use crate::fabric::Direction;
-use crate::schedule::Schedule;
+use crate::schedule::StepColumns;
 
 /// The number of the circle that carries the lightpath from member `from` to member `to`, and its
 /// direction, or `None` where two members face each other and either way will do.
@@ -77,11 +75,10 @@ pub(crate) struct Group {
 
 /// The step's transfers as all-to-alls among disjoint sets of ranks, if they are: every ordered pair
 /// of a set has a transfer, and no other pair.
-pub(crate) fn groups(schedule: &Schedule, step: Range<usize>, ranks: u32) -> Option<Vec<Group>> {
+pub(crate) fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<Group>> {
     // The lowest rank that each rank sends to, or itself: the name of its set.
     let mut set: Vec<u32> = (0..ranks).collect();
-    for index in step.clone() {
-        let (source, destination) = schedule.ends(index);
+    for (source, destination) in step.ends() {
         let destination = Some(destination).filter(|&destination| destination < ranks)?;
         let name = set.get_mut(source as usize)?;
         *name = destination.min(*name);
@@ -90,8 +87,7 @@ pub(crate) fn groups(schedule: &Schedule, step: Range<usize>, ranks: u32) -> Opt
     pairs.reserve(step.len());
     let mut rounds: Vec<u32> = vec![0; ranks as usize];
     let mut sent_to: Vec<u32> = vec![0; ranks as usize];
-    for index in step {
-        let (source, destination) = schedule.ends(index);
+    for (source, destination) in step.ends() {
         let name = set[source as usize];
         if name != set[destination as usize] {
             return None;

@@ -195,6 +195,12 @@ impl<'a> StepColumns<'a> {
         self.action
     }
 
+    /// Sending and receiving rank of each transfer.
+    pub fn ends(self) -> impl ExactSizeIterator<Item = (u32, u32)> + Clone + 'a {
+        let ends = self.source.iter().zip(self.destination);
+        ends.map(|(&source, &destination)| (source, destination))
+    }
+
     /// All transfers in order.
     pub fn transfers(self) -> impl ExactSizeIterator<Item = Transfer> + Clone + 'a {
         let ends = self.source.iter().zip(self.destination);

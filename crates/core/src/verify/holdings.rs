@@ -3,7 +3,8 @@
 //!
 //! It follows the rules of `copying` for all chunks of a transfer at once: at the start of its step the
 //! source holds them all, and the destination never holds one of them before it gets it. A transfer of
-//! a million chunks is then as quick to follow as one of a single chunk. It answers yes or "do not
+//! a million chunks is then as quick to follow as one of a single chunk, and chunks that many ranks get
+//! need not be sorted out of the transfers first. It answers yes or "do not
 //! know": where something is wrong, or holdings fall into many ranges, chunks are replayed one by one,
 //! and say what is wrong.
 

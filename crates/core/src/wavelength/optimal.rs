@@ -5,31 +5,23 @@
 //! several transfers per ordered pair; each gets wavelengths of its own. The result is used only if
 //! it needs exactly as many wavelengths as the greatest load: then it is optimal for the step.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
 use crate::fabric::{Direction, WdmRing};
 use crate::route::{Arc, all_to_all, loads};
-use crate::schedule::Schedule;
+use crate::schedule::StepColumns;
 
 /// The channel of each transfer of a step, counted on over slots; `None` if the step does not
 /// consist of uniform all-to-alls among disjoint member sets with the paths of the construction, or
 /// fewer channels might do.
-pub(super) fn channels(
-    schedule: &Schedule,
-    step: Range<usize>,
-    arcs: &[Arc],
-    ring: &WdmRing,
-) -> Option<Vec<u32>> {
-    let groups = all_to_all::groups(schedule, step.clone(), ring.ranks)?;
+pub(super) fn channels(step: StepColumns<'_>, arcs: &[Arc], ring: &WdmRing) -> Option<Vec<u32>> {
+    let groups = all_to_all::groups(step, ring.ranks)?;
     let places = all_to_all::places(&groups, ring.ranks);
     // Circles are numbered as they are met: (group, round, circle) to channel, per direction.
     let mut numbers: [FxHashMap<(usize, u32, u32), u32>; 2] = Default::default();
     let mut rounds_seen: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut colours = Vec::with_capacity(arcs.len());
-    for (arc, index) in arcs.iter().zip(step) {
-        let (source, destination) = schedule.ends(index);
+    for (arc, (source, destination)) in arcs.iter().zip(step.ends()) {
         let (number, from) = places[source as usize];
         let (_, to) = places[destination as usize];
         let group = &groups[number];

@@ -80,7 +80,7 @@ fn repetitive(seed: u64) -> Steps {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let chunks = collective().chunks();
     // Some seeds have chunks that do not exist, as hand-made schedules may.
-    let beyond = if seed.is_multiple_of(5) { 3 } else { 0 };
+    let beyond = if seed % 5 == 0 { 3 } else { 0 };
     let patterns: Steps = (0..random.random_range(1..4))
         .map(|_| {
             let transfer = |random: &mut Pcg64Mcg| Transfer {
