@@ -122,14 +122,12 @@ pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
     if capacity == 0.0 {
         return 0.0;
     }
-    let schedule = &plan.schedule;
     let trees = Trees::of(plan, ring, &Slots::of(plan));
-    let hops: u64 = (0..plan.len())
-        .filter(|&index| trees.leads(index as u32))
-        .map(|index| {
-            let (source, destination) = schedule.ends(index);
-            ring.hops(source, destination, plan.direction[index])
-        })
+    let lightpaths = plan.schedule.transfers().zip(&plan.direction);
+    let hops: u64 = (0u32..)
+        .zip(lightpaths)
+        .filter(|(index, _)| trees.leads(*index))
+        .map(|(_, (moved, way))| ring.hops(moved.source, moved.destination, *way))
         .map(u64::from)
         .sum();
     (hops * copies) as f64 / capacity
@@ -178,8 +176,7 @@ impl Slots {
 /// Refuses what has no place on the fabric, so that engines may index freely.
 fn check(plan: &Plan, ring: &WdmRing) -> Result<(), SimulationError> {
     let chunks = u64::from(plan.schedule.collective.chunks());
-    for index in 0..plan.len() {
-        let transfer = plan.schedule.transfer(index);
+    for (index, transfer) in plan.schedule.transfers().enumerate() {
         let circuit = plan.circuit(index);
         let fits_wavelength = if ring.converters {
             circuit.wavelength == crate::plan::CONVERTED

@@ -5,6 +5,8 @@
 //! its beginning, and are bounded by the same links; mostly they also wait for flows as far before them
 //! as those of the replay before did. So a collective that repeats one step costs memory for one step.
 
+use rustc_hash::FxHashMap;
+
 use super::FluidError;
 use super::ledger::to_time;
 use crate::outcome::{FlowColumns, NONE};
@@ -19,8 +21,10 @@ pub(super) struct FlowLog {
     slowest: Vec<f64>,
     /// Replayed steps, in order.
     replays: Vec<Replay>,
-    /// By replayed step, as `steps` numbers them.
-    steps: Vec<Option<Step>>,
+    /// The steps that they repeat.
+    steps: Vec<Step>,
+    /// Among `steps`, by the place of the first flow. Looked up only.
+    steps_by_flow: FxHashMap<u32, u32>,
     /// For which flows those of a replay wait: how far before the first of the step each of them is, and
     /// [`NONE`] where there is none.
     waits: Vec<Box<[u32]>>,
@@ -62,8 +66,8 @@ pub(super) struct Logged {
 
 /// A step that is about to be written down as a replay.
 pub(super) struct Replayed<'a> {
-    /// The number of the step that it repeats, and the flow with which that began.
-    pub(super) step: (u32, u32),
+    /// The flow with which the step began that it repeats.
+    pub(super) like: u32,
     /// The first flow.
     pub(super) first: u32,
     /// When it begins, ps.
@@ -110,22 +114,22 @@ impl FlowLog {
     /// A step is replayed. No flow of another is under way.
     pub(super) fn replay(&mut self, replayed: Replayed<'_>) -> Result<(), FluidError> {
         let Replayed {
-            step: (step, like),
+            like,
             first,
             begin,
             ends,
             mut waited_for,
         } = replayed;
         let like = self.simulated_before(like);
-        if self.steps.len() <= step as usize {
-            self.steps.resize_with(step as usize + 1, || None);
-        }
-        let known = self.steps[step as usize].get_or_insert_with(|| Step {
-            like,
-            ends: ends.into(),
-            latest: ends.iter().copied().fold(0.0, f64::max),
+        let step = *self.steps_by_flow.entry(like).or_insert_with(|| {
+            self.steps.push(Step {
+                like,
+                ends: ends.into(),
+                latest: ends.iter().copied().fold(0.0, f64::max),
+            });
+            self.steps.len() as u32 - 1
         });
-        to_time(begin + known.latest)?;
+        to_time(begin + self.steps[step as usize].latest)?;
         for waited_for in waited_for.iter_mut().filter(|flow| **flow != NONE) {
             *waited_for = first - *waited_for;
         }
@@ -147,7 +151,7 @@ impl FlowLog {
     fn replay_of(&self, flow: u32) -> Option<(&Replay, &Step)> {
         let after = self.replays.partition_point(|replay| replay.first <= flow);
         let replay = &self.replays[after.checked_sub(1)?];
-        let step = self.steps[replay.step as usize].as_ref()?;
+        let step = &self.steps[replay.step as usize];
         (((flow - replay.first) as usize) < step.ends.len()).then_some((replay, step))
     }
 
@@ -157,8 +161,7 @@ impl FlowLog {
         let Some(replay) = after.checked_sub(1).map(|last| &self.replays[last]) else {
             return flow;
         };
-        let length = |step: &Step| step.ends.len() as u32;
-        let own = self.steps[replay.step as usize].as_ref().map_or(0, length);
+        let own = self.steps[replay.step as usize].ends.len() as u32;
         flow - (replay.first + own) + replay.simulated
     }
 

@@ -88,7 +88,7 @@ impl Stepped<'_> {
                 .map(|flow| self.waited_for(flow, ledger))
                 .collect();
             ledger.replay_flows(Replayed {
-                step: (index, replay.first_flow),
+                like: replay.first_flow,
                 first,
                 begin: now,
                 ends: &replay.ends,
