@@ -2,6 +2,7 @@
 
 #[allow(unreachable_pub)]
 mod networks;
+mod plans;
 mod properties;
 mod reference;
 mod theory;
