@@ -1,0 +1,237 @@
+//! Times of plans: another simulator's, theory's, and what is said of them.
+
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::plan::Plan;
+use opticoll::planner;
+use opticoll::simulate::fluid::{Options, StartRule, Weights};
+use opticoll::simulate::{self, Method};
+use opticoll::spec::Spec;
+use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
+use serde_json::Value;
+
+use super::proved;
+
+fn seconds(plan: &Plan, bytes: u64, start: StartRule, options: Options) -> f64 {
+    let method = Method {
+        start: Some(start),
+        fluid: options,
+        ..Method::default()
+    };
+    let outcome = simulate::run(plan, Bytes::new(bytes), &method).unwrap();
+    assert_eq!(outcome.simulator, "fluid");
+    outcome.time.seconds()
+}
+
+/// A platform of the reference as a fabric is spelled.
+fn spelled(reference: &Value, name: &str, ranks: u64, latency: &str) -> Option<String> {
+    let parameters = reference[name][ranks.to_string()].as_str();
+    Some(match name {
+        "star" => format!("crossbar:ranks={ranks},rate=12.5GB/s,latency={latency}"),
+        "fat_tree" => {
+            let parts: Vec<String> = parameters?
+                .split(';')
+                .map(|x| x.replace(',', "x"))
+                .collect();
+            let (down, up, links) = (&parts[1], &parts[2], &parts[3]);
+            format!("fat_tree:down={down},up={up},links={links},rate=12.5GB/s,latency={latency}")
+        }
+        "dragonfly" => {
+            let numbers: Vec<&str> = parameters?.split([';', ',']).collect();
+            let [groups, blue, "1", _, routers, "1", hosts] = numbers[..] else {
+                panic!("{numbers:?}");
+            };
+            let global = blue.parse::<u64>().unwrap() * 100;
+            format!(
+                "dragonfly:terminals_per_router={hosts},routers_per_group={routers},\
+                 groups={groups},arrangement=simgrid,rate=12.5GB/s,global_rate={global}Gb/s,\
+                 latency={latency}"
+            )
+        }
+        _ => return None,
+    })
+}
+
+/// Collectives of the reference, as they are named here; and by how much a size is divided.
+const NAMED: &[(&str, CollectiveKind, &str, bool)] = &[
+    ("ag_ring", CollectiveKind::AllGather, "ring", true),
+    (
+        "ag_rdb",
+        CollectiveKind::AllGather,
+        "recursive_doubling",
+        true,
+    ),
+    ("ag_bruck", CollectiveKind::AllGather, "bruck", true),
+    ("ar_ring", CollectiveKind::AllReduce, "ring", false),
+    (
+        "ar_rdb",
+        CollectiveKind::AllReduce,
+        "recursive_doubling",
+        false,
+    ),
+    (
+        "ar_rabnear",
+        CollectiveKind::AllReduce,
+        "halving_doubling",
+        false,
+    ),
+    (
+        "ar_rab",
+        CollectiveKind::AllReduce,
+        "halving_doubling:order=far",
+        false,
+    ),
+    ("a2a_pair", CollectiveKind::AllToAll, "pairwise", false),
+];
+
+/// Compares the times of the reference's rows; how many there were.
+fn agree(rows: &str, latency: &str, weights: Weights) -> usize {
+    let reference: Value = serde_json::from_str(include_str!("../../data/simgrid.json")).unwrap();
+    let mut compared = 0;
+    for case in reference[rows]["rows"].as_array().unwrap() {
+        let ranks = case[1].as_u64().unwrap();
+        let named = NAMED.iter().find(|named| case[2] == named.0);
+        let platform = spelled(&reference, case[0].as_str().unwrap(), ranks, latency);
+        let (Some((_, kind, algorithm, blocks)), Some(platform)) = (named, platform) else {
+            continue;
+        };
+        if ranks > 256 {
+            continue;
+        }
+        let fabric = Fabric::parse(&platform).unwrap();
+        let plan = proved(*kind, algorithm, &fabric);
+        let bytes = case[3].as_u64().unwrap() / if *blocks { ranks } else { 1 };
+        let options = Options {
+            weights,
+            ..Options::default()
+        };
+        let start = case[4].as_str().unwrap().parse().unwrap();
+        let (got, expected) = (
+            seconds(&plan, bytes, start, options),
+            case[5].as_f64().unwrap(),
+        );
+        assert!((got - expected).abs() <= 1e-6 * expected, "{case}: {got}");
+        compared += 1;
+    }
+    compared
+}
+
+#[test]
+fn named_algorithms_take_as_long_as_in_simgrid() {
+    assert!(agree("collectives", "0s", Weights::Equal) >= 60);
+}
+
+#[test]
+fn named_algorithms_take_as_long_as_in_simgrid_with_latencies_and_their_weights() {
+    assert!(agree("latencies", "1us", Weights::InverseLatency) >= 10);
+}
+
+/// On a switch of rate B without latency, a vector of M bytes.
+#[test]
+fn times_on_a_switch_are_those_of_theory() {
+    let fabric = Fabric::parse("crossbar:ranks=8,rate=8Gb/s").unwrap();
+    let size = 8_000_000;
+    // M / B is 8 ms.
+    for (kind, algorithm, expected) in [
+        (CollectiveKind::AllGather, "ring", 56e-3),
+        (CollectiveKind::AllGather, "direct", 56e-3),
+        (CollectiveKind::AllReduce, "ring", 14e-3),
+        (CollectiveKind::AllReduce, "halving_doubling", 14e-3),
+        (CollectiveKind::AllReduce, "recursive_doubling", 24e-3),
+        (CollectiveKind::AllToAll, "pairwise", 7e-3),
+        (CollectiveKind::Broadcast, "binomial", 24e-3),
+        (CollectiveKind::Barrier, "dissemination", 0.0),
+    ] {
+        let plan = proved(kind, algorithm, &fabric);
+        for rule in StartRule::ALL {
+            let got = seconds(&plan, size, rule, Options::default());
+            assert!(
+                (got - expected).abs() <= 1e-9 * expected,
+                "{algorithm}: {got}"
+            );
+        }
+    }
+}
+
+/// Bruck sends ranges that go on from the first chunk after the last: two transfers, one message. Were
+/// they two flows, they would take twice the share of a link of others.
+#[test]
+fn transfers_with_the_same_ends_are_one_message() {
+    let fabric = Fabric::parse("crossbar:ranks=8,latency=1us").unwrap();
+    let plan = proved(CollectiveKind::AllGather, "bruck", &fabric);
+    let outcome = simulate::run(&plan, Bytes::new(1000), &Method::default()).unwrap();
+    assert!(plan.len() > 24, "{}", plan.len());
+    assert_eq!(outcome.slots.lightpaths, [8, 8, 8]);
+    let single = Plan::without_light(
+        &fabric,
+        plan.schedule.clone().in_single_chunks(),
+        "bruck".into(),
+    );
+    assert_eq!(verify(&single), []);
+    let other = simulate::run(&single, Bytes::new(1000), &Method::default()).unwrap();
+    assert_eq!((other.time, &other.slots), (outcome.time, &outcome.slots));
+    assert_eq!(other.links, outcome.links);
+}
+
+#[test]
+fn a_simulation_says_what_bounds_the_plan() {
+    // The slow link is half as fast as the others, and every block crosses it.
+    let fabric = Fabric::parse("custom:ranks=3,switches=1,links=0-3+1-3+2-3@4Gb/s,rate=8Gb/s");
+    let fabric = fabric.unwrap();
+    let plan = proved(CollectiveKind::AllGather, "direct", &fabric);
+    let outcome = simulate::run(&plan, Bytes::new(1_000_000), &Method::default()).unwrap();
+    let flowing = outcome.flowing.as_ref().unwrap();
+    // Two blocks of 1 MB at 4 Gb/s.
+    assert_eq!(outcome.time, "4ms".parse::<Time>().unwrap());
+    assert_eq!(outcome.policy, None);
+    let network = fabric.network().unwrap();
+    let is_slow = |link: Option<u32>| {
+        let link = link.unwrap();
+        let name = network.link_name(link);
+        assert!(name.contains('2'), "{name}");
+        network.links()[link as usize].rate == "4Gb/s".parse().unwrap()
+    };
+    assert!(is_slow(flowing.bottleneck) && is_slow(flowing.most_loaded_link));
+    assert_eq!(outcome.links.bytes.iter().sum::<u64>(), 12_000_000);
+    let last = outcome.critical_path.last().unwrap();
+    assert_eq!(last.end, outcome.time);
+    // Two steps, one after the other.
+    let half: Time = "2ms".parse().unwrap();
+    assert_eq!(outcome.slots.start, [Time::ZERO, half]);
+    assert_eq!(outcome.slots.end, [half, outcome.time]);
+    assert!(flowing.settings.is_empty());
+    assert!((flowing.link_utilisation.iter().cloned().fold(0.0, f64::max) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn auto_takes_the_fastest_of_the_named_algorithms() {
+    for (fabric, size, fastest) in [
+        ("crossbar:ranks=16,rate=100Gb/s,latency=1us", 8, "direct"),
+        ("electrical_ring:ranks=16,rate=100Gb/s", 1 << 30, "ring"),
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(CollectiveKind::AllReduce, 16).unwrap();
+        let size = Bytes::new(size);
+        let auto = Spec::new("auto");
+        let planned = planner::plan(&auto, &fabric, collective, size, &Method::default()).unwrap();
+        let plan = planned.plan.unfold();
+        assert_eq!(verify(&plan), []);
+        assert_eq!(plan.algorithm, fastest, "{:?}", planned.candidates);
+        let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
+        assert_eq!(planned.candidates[0].name, fastest);
+        assert!(planned.candidates.len() >= 5);
+        for candidate in &planned.candidates {
+            let other = proved(CollectiveKind::AllReduce, &candidate.name, &fabric);
+            let other = simulate::run(&other, size, &Method::default())
+                .unwrap()
+                .time;
+            assert!(
+                candidate.time == other && time <= other,
+                "{}",
+                candidate.name
+            );
+        }
+        assert_eq!(planned.reasons.len(), 2);
+    }
+}
