@@ -12,6 +12,7 @@
 //! | `pairwise_1024_dragonfly` | 1 047 552 | 8.3 s | 1 s |
 //! | `random_8192_fat_tree` (closed loop, 8192 at a time) | 32 768 | 180.6 s | 2 s |
 //! | `random_1024_dragonfly` (closed loop, 1024 at a time) | 16 384 | 8.7 s | 0.3 s |
+//! | `uneven_ring_4096_fat_tree` (all_reduce, 500 ns per cable, chunks of two sizes: no step repeats) | 33 546 240 | | 2 s |
 
 // Criterion's macro makes a public function without docs.
 #![allow(missing_docs)]
@@ -19,8 +20,10 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use opticoll::simulate::fluid::{Flow, Flows, Options, StartRule, simulate_flows, simulate_steps};
-use opticoll::units::{Bytes, Time};
+use opticoll::simulate::fluid::{
+    Flow, Flows, Options, StartRule, StepFlow, Steps, simulate_flows, simulate_steps,
+};
+use opticoll::units::{Bytes, Time, UnitError};
 
 #[path = "../tests/it/fluid/networks.rs"]
 #[allow(unreachable_pub)]
@@ -48,6 +51,45 @@ fn collective(platform: &str, parameters: &str, name: &str, ranks: u32) -> Time 
     let rule = StartRule::Rendezvous;
     let outcome = simulate_steps(&*network, &pattern, rule, &totals()).unwrap();
     outcome.time
+}
+
+/// A ring whose vector does not divide by its ranks: the chunks that are a byte longer go round.
+struct UnevenRing {
+    ranks: u32,
+    bytes: u64,
+}
+
+impl Steps for UnevenRing {
+    fn steps(&self) -> usize {
+        2 * (self.ranks as usize - 1)
+    }
+
+    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
+        let (ranks, long) = (self.ranks, (self.bytes % u64::from(self.ranks)) as u32);
+        flows.extend((0..ranks).map(|source| {
+            let chunk = (source + 2 * ranks - step as u32) % ranks;
+            StepFlow {
+                source,
+                destination: (source + 1) % ranks,
+                bytes: self.bytes / u64::from(ranks) + u64::from(chunk < long),
+            }
+        }));
+        Ok(())
+    }
+}
+
+fn uneven_ring() -> Time {
+    let latency = Time::from_ps(500_000);
+    let network = networks::platform("fat_tree", 4096, Some(FAT_TREE_4096), latency);
+    // The gradient of a network of 62.3 million parameters.
+    let ring = UnevenRing {
+        ranks: 4096,
+        bytes: 249_200_000,
+    };
+    let rule = StartRule::Rendezvous;
+    simulate_steps(&*network, &ring, rule, &totals())
+        .unwrap()
+        .time
 }
 
 fn random(platform: &str, parameters: &str, chains: u32, per_chain: u32) -> Time {
@@ -122,6 +164,9 @@ fn benches(criterion: &mut Criterion) {
             bencher.iter(|| black_box(collective(platform, parameters, name, ranks)));
         });
     }
+    group.bench_function("uneven_ring_4096_fat_tree", |bencher| {
+        bencher.iter(|| black_box(uneven_ring()));
+    });
     for (bench, platform, parameters, chains, per_chain) in [
         ("random_8192_fat_tree", "fat_tree", FAT_TREE_1024, 8, 4),
         ("random_1024_dragonfly", "dragonfly", DRAGONFLY_1024, 1, 16),

@@ -227,4 +227,6 @@ pub struct FluidOutcome {
     pub settings: Vec<Setting>,
     /// Steps that were replayed from an equal one.
     pub replayed_steps: u64,
+    /// Whether no two flows could meet on a link, so that each time follows from earlier ones.
+    pub disjoint: bool,
 }

@@ -89,6 +89,7 @@
 //! ```
 
 mod classes;
+mod disjoint;
 mod driven;
 mod endpoint;
 mod engine;
@@ -427,6 +428,17 @@ fn log_steps(
         .map(|endpoint| endpoint.eager_threshold.get());
     let plain = options.endpoint.is_none() && options.background.is_empty();
     let may_replay = plain && options.link_bin.is_none();
+    if may_replay {
+        let mut ledger = Ledger::new(network, options.record_flows, None);
+        if let Some(flows) = disjoint::run(network, steps, rule, &mut ledger)? {
+            let (found, log) = outcome(network, options, rule.name(), ledger, (flows, 0))?;
+            let found = FluidOutcome {
+                disjoint: true,
+                ..found
+            };
+            return Ok((found, log));
+        }
+    }
     let mut program = Stepped::new(steps, network.ranks(), rule, eager, may_replay);
     let mut engine = Engine::new(network, options)?;
     engine.run(&mut program)?;
@@ -464,7 +476,7 @@ fn log_schedule(
             network: network.ranks(),
         });
     }
-    let steps = ScheduledSteps { schedule, size };
+    let steps = ScheduledSteps::new(schedule, size)?;
     log_steps(network, &steps, rule, options)
 }
 
@@ -498,6 +510,7 @@ fn outcome(
         critical_path: columns.critical_path,
         settings: options.settings(),
         replayed_steps,
+        disjoint: false,
     };
     Ok((outcome, columns.flows))
 }

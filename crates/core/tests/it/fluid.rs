@@ -5,4 +5,5 @@ mod networks;
 mod plans;
 mod properties;
 mod reference;
+mod steps;
 mod theory;

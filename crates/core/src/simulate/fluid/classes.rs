@@ -385,8 +385,10 @@ impl<'a> Classes<'a> {
     /// The rate of each flow of a class (bytes per ps), and the link that bounds it.
     pub(super) fn rate(&self, class: u32) -> (f64, Option<u32>) {
         let pace = &self.paces[class as usize];
-        if pace.shared > 0 {
-            return (pace.rate, self.shares.bottleneck(class));
+        if pace.shared > 0
+            && let Some(link) = self.shares.bottleneck(class)
+        {
+            return (pace.rate, Some(link));
         }
         // The slowest of its own links, unless the flow's cap is slower still.
         let state = &self.classes[class as usize];

@@ -147,11 +147,12 @@ impl Ledger {
                 let begin = snapshot.begin;
                 snapshot.flowing.push((from - begin, now - begin, rate));
             }
-            self.fill(from, now, rate);
+            self.flow_over(from, now, rate);
         }
     }
 
-    fn fill(&mut self, from: f64, to: f64, rate: f64) {
+    /// From one instant to another this rate is in use, added up over links (bytes per ps).
+    pub(super) fn flow_over(&mut self, from: f64, to: f64, rate: f64) {
         while to > self.bin_ps * BINS as f64 {
             for bin in 0..self.bins.len().div_ceil(2) {
                 let second = self.bins.get(2 * bin + 1).copied().unwrap_or(0.0);
@@ -200,6 +201,11 @@ impl Ledger {
         self.received[destination] += bytes;
         self.finish[source] = self.finish[source].max(now);
         self.finish[destination] = self.finish[destination].max(now);
+        self.note_end(flow, now)
+    }
+
+    /// A flow has ended.
+    pub(super) fn note_end(&mut self, flow: u32, now: f64) -> Result<(), FluidError> {
         self.note_last(flow, now);
         match &mut self.flows {
             Some(log) => log.end(flow, now),
@@ -243,16 +249,23 @@ impl Ledger {
     pub(super) fn replay_flowing(&mut self, stretch: &Stretch, now: f64, end: f64) {
         self.written = end;
         for &(from, to, rate) in &stretch.flowing {
-            self.fill(now + from, now + to, rate);
+            self.flow_over(now + from, now + to, rate);
         }
     }
 
     /// Writes the links of a stretch that happened `times` more.
     pub(super) fn replay_links(&mut self, stretch: &Stretch, times: u64) {
         for &(link, bytes, busy) in &stretch.links {
+            self.add_to_links(&[link], bytes * times, busy * times as f64);
+        }
+    }
+
+    /// Writes what flows over these links have carried, and for how long (ps).
+    pub(super) fn add_to_links(&mut self, links: &[u32], bytes: u64, busy: f64) {
+        for &link in links {
             let link = &mut self.links[link as usize];
-            link.bytes += bytes * times;
-            link.busy += busy * times as f64;
+            link.bytes += bytes;
+            link.busy += busy;
         }
     }
 

@@ -6,10 +6,54 @@ use super::steps::{StepFlow, Steps};
 use crate::schedule::{Action, Schedule, StepColumns};
 use crate::units::{Bytes, UnitError};
 
+/// Chunks of unequal sizes whose cuts are kept in a table, at most: 8 MB.
+const MOST_CUTS: usize = 1 << 20;
+
 /// The transfers of a schedule, for a collective of some size.
 pub(super) struct ScheduledSteps<'a> {
-    pub(super) schedule: &'a Schedule,
-    pub(super) size: Bytes,
+    schedule: &'a Schedule,
+    size: Bytes,
+    /// The bytes of every chunk, if they are all of one size.
+    uniform: Option<u64>,
+    /// The bytes before each chunk, and before the end. Empty where chunks are many, or all equal.
+    cuts: Vec<u64>,
+}
+
+impl ScheduledSteps<'_> {
+    /// # Errors
+    /// A size beyond 64 bits.
+    pub(super) fn new(schedule: &Schedule, size: Bytes) -> Result<ScheduledSteps<'_>, UnitError> {
+        let collective = &schedule.collective;
+        let uniform = collective.uniform_chunk_bytes(size).map(Bytes::get);
+        let chunks = collective.chunks();
+        let mut cuts = Vec::new();
+        // A table is worth it where most of it is looked up.
+        if uniform.is_none() && (chunks as usize) < MOST_CUTS.min(schedule.len()) {
+            for chunk in 0..=chunks {
+                cuts.push(collective.range_bytes(size, 0, chunk)?.get());
+            }
+        }
+        Ok(ScheduledSteps {
+            schedule,
+            size,
+            uniform,
+            cuts,
+        })
+    }
+
+    fn range_bytes(&self, chunk: u32, count: u32) -> Result<u64, UnitError> {
+        if let Some(bytes) = self.uniform
+            && let Some(bytes) = bytes.checked_mul(u64::from(count))
+        {
+            return Ok(bytes);
+        }
+        let end = chunk as usize + count as usize;
+        if let Some(end) = self.cuts.get(end) {
+            return Ok(end - self.cuts[chunk as usize]);
+        }
+        let collective = &self.schedule.collective;
+        Ok(collective.range_bytes(self.size, chunk, count)?.get())
+    }
 }
 
 impl Steps for ScheduledSteps<'_> {
@@ -18,19 +62,10 @@ impl Steps for ScheduledSteps<'_> {
     }
 
     fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
-        let collective = &self.schedule.collective;
-        let uniform = collective.uniform_chunk_bytes(self.size);
         let mut messages = Messages::of(self.schedule, step);
         let before = flows.len();
         for (place, transfer) in self.schedule.columns(step).transfers().enumerate() {
-            let count = transfer.count;
-            let known = uniform.and_then(|chunk| chunk.get().checked_mul(u64::from(count)));
-            let bytes = match known {
-                Some(bytes) => bytes,
-                None => collective
-                    .range_bytes(self.size, transfer.chunk, count)?
-                    .get(),
-            };
+            let bytes = self.range_bytes(transfer.chunk, transfer.count)?;
             if let Some(message) = messages.earlier(place) {
                 let whole: &mut u64 = &mut flows[before + message].bytes;
                 *whole = whole

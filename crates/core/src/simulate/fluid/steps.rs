@@ -39,6 +39,34 @@ pub trait Steps {
     fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError>;
 }
 
+/// Whether so many more flows can be numbered after the first ones.
+pub(super) fn check_count(more: usize, flows: u32) -> Result<(), FluidError> {
+    if more >= (NONE - flows) as usize {
+        return Err(FluidError::TooMany);
+    }
+    Ok(())
+}
+
+impl StartRule {
+    /// The flow whose end let one start: of those that ended last at its two ends, with the times,
+    /// and of all. An eager flow does not wait for its receiver.
+    pub(super) fn waited_for(
+        self,
+        (source, destination): ((u32, f64), (u32, f64)),
+        eager: bool,
+        latest: u32,
+    ) -> u32 {
+        let by_destination = source.0 == NONE || destination.1 > source.1;
+        match self {
+            StartRule::Step => latest,
+            StartRule::Rendezvous if destination.0 != NONE && !eager && by_destination => {
+                destination.0
+            }
+            StartRule::Sender | StartRule::Rendezvous => source.0,
+        }
+    }
+}
+
 /// A flow in memory.
 struct Loaded {
     flow: StepFlow,
@@ -172,10 +200,7 @@ impl<'a> Stepped<'a> {
     fn fill_buffer(&mut self) -> Result<(), FluidError> {
         self.buffer.clear();
         self.steps.step(self.next_step, &mut self.buffer)?;
-        if self.buffer.len() >= (NONE - self.next_flow) as usize {
-            return Err(FluidError::TooMany);
-        }
-        Ok(())
+        check_count(self.buffer.len(), self.next_flow)
     }
 
     /// Puts the buffer's flows, the next step, into memory.
@@ -278,20 +303,9 @@ impl<'a> Stepped<'a> {
     /// The flow whose end let one start.
     fn waited_for(&self, flow: &StepFlow, ledger: &Ledger) -> u32 {
         let last = |rank: u32| self.last[rank as usize];
-        match self.rule {
-            StartRule::Step => ledger.last_flow,
-            StartRule::Sender => last(flow.source).0,
-            StartRule::Rendezvous => {
-                let (source, destination) = (last(flow.source), last(flow.destination));
-                let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);
-                let by_destination = source.0 == NONE || destination.1 > source.1;
-                if destination.0 != NONE && !eager && by_destination {
-                    destination.0
-                } else {
-                    source.0
-                }
-            }
-        }
+        let ends = (last(flow.source), last(flow.destination));
+        let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);
+        self.rule.waited_for(ends, eager, ledger.last_flow)
     }
 
     /// A flow's end at its sender or its receiver.

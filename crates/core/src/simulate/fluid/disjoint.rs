@@ -1,0 +1,311 @@
+//! Flows that never meet on a link, and so need neither solver nor clock.
+//!
+//! # The recurrence
+//!
+//! A flow that has every link of its route to itself moves at the least rate C of these links. If it
+//! may start at s, waits for a latency L and has b bytes, it ends at
+//!
+//! ```text
+//! e = s + L + b / C
+//! ```
+//!
+//! and with steps, s is a maximum of earlier ends e, by the start rule ([`super::StartRule`]). So
+//! ends follow from ends by sums and maxima alone, step by step, whatever happens at the same time
+//! elsewhere: nothing has to be ordered by time, and flows of many steps may be under way.
+//!
+//! # When flows never meet
+//!
+//! Two flows of one step meet if a link lies on both of their routes. For two flows f and g of steps
+//! s < t on one link:
+//!
+//! * `step`: g starts when all flows of step s have ended, so they never meet;
+//! * `rendezvous`: g starts when both of its ends have ended their flows of step s, so the two never
+//!   meet if they have an end in common;
+//! * `sender`: g starts when its source has; so they never meet if that is an end of f. (Here it is asked
+//!   that it be the source of both.)
+//!
+//! It is enough that all flows over a link, of whatever step, have one such rank in common, its
+//! *owner*, and that no two of a step are on one link. Neighbours on a ring, whatever the cables between
+//! them, and permutations on a switch are of that kind. Where a link has no owner, or two flows of a step
+//! are on it, the steps are left to [`super::engine`]: even where each would have the link's whole rate, for
+//! the time in which the link is busy is then not the sum of theirs.
+//!
+//! # Agreement with the engine
+//!
+//! The same sums in the same order, so the same times to the last bit, except that the engine takes
+//! instants within its window for one ([`super`]): a chain of n flows may end there up to 2 n windows
+//! earlier. Sums over flows (busy times, the profile) are added in another order.
+
+use super::ledger::{Ledger, bytes_per_ps, to_time};
+use super::steps::{StepFlow, Steps, check_count};
+use super::{FluidError, StartRule};
+use crate::network::{Network, Sharing};
+use crate::outcome::NONE;
+
+/// What all flows of a place in the steps have in common, and what they have done so far.
+struct Way {
+    ends: (u32, u32),
+    /// Of the links together (ps).
+    latency: f64,
+    /// Bytes per ps; infinite where there is no link.
+    rate: f64,
+    /// Its links that are shared.
+    shared: f64,
+    /// The link that bounds its flows.
+    bottleneck: Option<u32>,
+    /// Its links in [`Disjoint::links`].
+    from: u32,
+    to: u32,
+    bytes: u64,
+    /// How long its flows have moved (ps).
+    moving: f64,
+    /// When its latest flow ended (ps).
+    end: f64,
+}
+
+/// Whose flows a link carries.
+#[derive(Clone, Copy)]
+struct Owner {
+    /// Ranks that all flows over the link so far have in common, or [`NONE`].
+    ranks: [u32; 2],
+    /// The latest step that used the link, counted from 1.
+    step: u32,
+}
+
+struct Disjoint<'a> {
+    network: &'a dyn Network,
+    rule: StartRule,
+    owners: Vec<Owner>,
+    /// By flow of the step.
+    ways: Vec<Way>,
+    links: Vec<u32>,
+    /// By rank: when its flows of earlier steps have ended (ps).
+    free: Vec<f64>,
+    /// When all have.
+    all_free: f64,
+    /// By rank: the last flow that ended there, and when. Only where flows are recorded.
+    last: Vec<(u32, f64)>,
+    /// By flow of the step, when it might start and when it ended.
+    spans: Vec<(f64, f64)>,
+}
+
+/// Runs flows in steps, to their number; none where flows meet, and then the ledger means nothing.
+///
+/// # Errors
+/// As [`super::simulate_steps`].
+pub(super) fn run(
+    network: &dyn Network,
+    steps: &dyn Steps,
+    rule: StartRule,
+    ledger: &mut Ledger,
+) -> Result<Option<u64>, FluidError> {
+    let ranks = network.ranks() as usize;
+    let unused = Owner {
+        ranks: [NONE; 2],
+        step: 0,
+    };
+    let mut disjoint = Disjoint {
+        network,
+        rule,
+        owners: vec![unused; network.links().len()],
+        ways: Vec::new(),
+        links: Vec::new(),
+        free: vec![0.0; ranks],
+        all_free: 0.0,
+        last: Vec::new(),
+        spans: Vec::new(),
+    };
+    if ledger.records_flows() {
+        disjoint.last = vec![(NONE, 0.0); ranks];
+    }
+    let (mut flows, mut first) = (Vec::new(), 0);
+    for step in 0..steps.steps() {
+        flows.clear();
+        steps.step(step, &mut flows)?;
+        check_count(flows.len(), first)?;
+        if !disjoint.are_known(&flows) {
+            disjoint.write_down(ledger);
+            if !disjoint.find_ways(&flows, first, step as u32 + 1)? {
+                return Ok(None);
+            }
+        }
+        disjoint.carry_out(&flows, ledger);
+        // Later ends only move on: the first beyond 64 bits is an error.
+        to_time(disjoint.all_free)?;
+        if ledger.records_flows() {
+            disjoint.record(&flows, first, ledger)?;
+        }
+        first += flows.len() as u32;
+    }
+    disjoint.write_down(ledger);
+    ledger.last_end = disjoint.all_free;
+    Ok(Some(u64::from(first)))
+}
+
+impl Disjoint<'_> {
+    /// Whether the flows go the ways of the step before.
+    fn are_known(&self, flows: &[StepFlow]) -> bool {
+        let same = |(flow, way): (&StepFlow, &Way)| (flow.source, flow.destination) == way.ends;
+        flows.len() == self.ways.len() && flows.iter().zip(&self.ways).all(same)
+    }
+
+    /// The ways of a step's flows; whether they meet neither one another nor those of earlier steps.
+    fn find_ways(&mut self, flows: &[StepFlow], first: u32, step: u32) -> Result<bool, FluidError> {
+        self.ways.clear();
+        self.links.clear();
+        for (index, flow) in flows.iter().enumerate() {
+            let ends = (flow.source, flow.destination);
+            let ranks = self.network.ranks();
+            super::check_ends(first as usize + index, ends.0, ends.1, ranks)?;
+            let from = self.links.len();
+            self.network.route(ends.0, ends.1, &mut self.links);
+            let way = Way::over(self.network, ends, &self.links, from)?;
+            for &link in &self.links[from..] {
+                if !self.owners[link as usize].admits(ends, self.rule, step) {
+                    return Ok(false);
+                }
+            }
+            self.ways.push(way);
+        }
+        Ok(true)
+    }
+
+    /// When the flows of a step end, and what they carry.
+    fn carry_out(&mut self, flows: &[StepFlow], ledger: &mut Ledger) {
+        self.spans.clear();
+        for (flow, way) in flows.iter().zip(&mut self.ways) {
+            let source = self.free[flow.source as usize];
+            let start = match self.rule {
+                StartRule::Rendezvous => source.max(self.free[flow.destination as usize]),
+                StartRule::Sender => source,
+                StartRule::Step => self.all_free,
+            };
+            let join = start + way.latency;
+            let mut end = join;
+            if flow.bytes > 0 && way.rate.is_finite() {
+                end += flow.bytes as f64 / way.rate;
+                way.moving += end - join;
+                if way.shared > 0.0 {
+                    ledger.flow_over(join, end, way.rate * way.shared);
+                }
+            }
+            way.bytes += flow.bytes;
+            way.end = end;
+            self.spans.push((start, end));
+        }
+        // The flows of a step wait for earlier steps only.
+        for (flow, &(_, end)) in flows.iter().zip(&self.spans) {
+            for rank in [flow.source, flow.destination] {
+                let free = &mut self.free[rank as usize];
+                *free = free.max(end);
+            }
+            self.all_free = self.all_free.max(end);
+        }
+    }
+
+    /// Writes down each flow of a step that has been carried out.
+    fn record(
+        &mut self,
+        flows: &[StepFlow],
+        first: u32,
+        ledger: &mut Ledger,
+    ) -> Result<(), FluidError> {
+        let latest = ledger.last_flow;
+        for (((flow, way), &(start, end)), index) in
+            flows.iter().zip(&self.ways).zip(&self.spans).zip(first..)
+        {
+            let last = |rank: u32| self.last[rank as usize];
+            let ends = (last(flow.source), last(flow.destination));
+            ledger.start(index, start, self.rule.waited_for(ends, false, latest))?;
+            if flow.bytes > 0 && way.rate.is_finite() {
+                ledger.rate(index, way.rate, way.bottleneck);
+            }
+            ledger.note_end(index, end)?;
+        }
+        for ((flow, &(_, end)), index) in flows.iter().zip(&self.spans).zip(first..) {
+            for rank in [flow.source, flow.destination] {
+                let last = &mut self.last[rank as usize];
+                if end >= last.1 {
+                    *last = (index, end);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells links and ranks what the ways have carried.
+    fn write_down(&self, ledger: &mut Ledger) {
+        for way in &self.ways {
+            let links = &self.links[way.from as usize..way.to as usize];
+            ledger.add_to_links(links, way.bytes, way.moving);
+            ledger.replay_ranks(way.ends, way.bytes, 1, way.end);
+        }
+    }
+}
+
+impl Way {
+    /// The way between two ranks over the links from `from` on.
+    fn over(
+        network: &dyn Network,
+        ends: (u32, u32),
+        links: &[u32],
+        from: usize,
+    ) -> Result<Way, FluidError> {
+        let (mut latency, mut shared) = (0.0, 0.0);
+        // Of links equally slow, one that is shared is named.
+        let (mut slowest, mut bottleneck) = ((f64::INFINITY, true), None);
+        for &index in &links[from..] {
+            let Some(link) = network.links().get(index as usize) else {
+                return Err(FluidError::Link {
+                    link: index,
+                    source_rank: ends.0,
+                    destination: ends.1,
+                });
+            };
+            let per_flow = link.sharing == Sharing::PerFlow;
+            latency += link.latency.ps() as f64;
+            shared += f64::from(u8::from(!per_flow));
+            let capacity = (bytes_per_ps(link.rate), per_flow);
+            if capacity < slowest {
+                (slowest, bottleneck) = (capacity, Some(index));
+            }
+        }
+        Ok(Way {
+            ends,
+            latency,
+            rate: slowest.0,
+            shared,
+            bottleneck,
+            from: from as u32,
+            to: links.len() as u32,
+            bytes: 0,
+            moving: 0.0,
+            end: 0.0,
+        })
+    }
+}
+
+impl Owner {
+    /// Takes one more flow with these ends; whether the link still has an owner, and the step no other
+    /// flow on it.
+    fn admits(&mut self, ends: (u32, u32), rule: StartRule, step: u32) -> bool {
+        let first = self.step == 0;
+        if std::mem::replace(&mut self.step, step) == step {
+            return false;
+        }
+        let common = match rule {
+            StartRule::Step => return true,
+            StartRule::Sender => [ends.0, NONE],
+            StartRule::Rendezvous => [ends.0, ends.1],
+        };
+        if first {
+            self.ranks = common;
+        }
+        for rank in &mut self.ranks {
+            if !common.contains(rank) {
+                *rank = NONE;
+            }
+        }
+        self.ranks != [NONE; 2]
+    }
+}
