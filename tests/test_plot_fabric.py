@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from matplotlib.figure import Figure
 
 import opticoll
 from conftest import Run
-from opticoll import plot
+from opticoll import Outcome, Plan, plot
 from opticoll.errors import OpticollError
 from opticoll.plot.fabric_layout import places, wrapping
 
@@ -250,13 +251,51 @@ def test_what_has_no_links_in_time_is_refused(run: Run, tmp_path: Path) -> None:
     plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
     with pytest.raises(OpticollError, match="link_bin"):
         plot.link_use(plan, plan.simulate(100), target)
-    shown = run("simulate", "all_gather", "--fabric", "optree_paper", "--plot", target)
-    assert shown.code == 2
-    assert "circuit" in shown.err
+    for options, why in (
+        (("optree_paper",), "light on a wdm_ring"),
+        (("wss_grid:rows=2,columns=2",), "light on a wss_grid"),
+        (("optree_paper", "--simulator", "closed-form"), "the simulator closed_form"),
+        (("crossbar:ranks=4", "--simulator", "circuit"), "the simulator circuit"),
+        (("crossbar:ranks=4", "--simulator", "liquid"), "liquid"),
+    ):
+        shown = run("simulate", "all_gather", "--fabric", *options, "--plot", target)
+        assert shown.code == 2
+        assert why in shown.err
     alone = run("simulate", "all_gather", "--fabric", "crossbar:ranks=1", "--plot", target)
     assert alone.code == 2
     assert "no link carried anything" in alone.err
     assert not target.exists()
-    done = run("simulate", "all_gather", "--fabric", "crossbar:ranks=4", "--plot", target)
-    assert done.code == 0
+
+
+def test_flows_are_simulated_once_to_be_drawn(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from opticoll.cli import commands
+
+    target = tmp_path / "use.svg"
+    simulated: list[Outcome] = []
+    simulate, draw = commands.watched, plot.link_use
+
+    def watched(*arguments: Any, **options: Any) -> Outcome:
+        simulated.append(simulate(*arguments, **options))
+        return simulated[-1]
+
+    def link_use(plan: Plan, outcome: Outcome, *where: Any) -> None:
+        # Each outcome is an object of its own: what is drawn is what was simulated.
+        assert [outcome] == simulated
+        draw(plan, outcome, *where)
+
+    monkeypatch.setattr(commands, "watched", watched)
+    monkeypatch.setattr(plot, "link_use", link_use)
+    for options in ((), ("--link-bin", "none"), ("--link-bin", "20us")):
+        asked = ("all_gather", "--fabric", "crossbar:ranks=4", *options)
+        done = run("simulate", *asked, "--plot", target)
+        assert done.code == 0
+        used = simulated.pop().link_use
+        assert used is not None
+        bin_ps, carried = used
+        if options[-1:] == ("20us",):
+            assert bin_ps == 20_000_000
+        else:
+            assert 200 <= carried.shape[1] <= 400
     assert target.read_text().startswith("<?xml")

@@ -27,6 +27,7 @@ __all__ = [
     "compose_scenario",
     "obtain",
     "size_of",
+    "to_be_drawn",
     "users_print_to_stderr",
 ]
 
@@ -132,6 +133,26 @@ def check_per(per: str | None, settings: Settings) -> None:
         raise errors.UsageError(
             f"--per {per}: a formula gives the total only; use --simulator circuit"
         )
+
+
+def to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
+    """Settings whose outcome has what the figure shows; refuses a simulator without a figure."""
+    from opticoll import registry
+
+    names = [record["name"] for record in registry.records("simulators")]
+    named = settings.get("simulator")
+    simulator = None if named is None else registry.canonical(named, names)
+    if simulator == "packet" or (named is not None and simulator is None):
+        return settings
+    if simulator not in (None, "fluid") or (simulator is None and not fabric.electrical):
+        shown = f"light on a {fabric.family}" if simulator is None else f"the simulator {simulator}"
+        raise errors.UsageError(
+            f"--plot: the figure shows flows or packets over time, not {shown}; "
+            "see `opticoll show --view space_time`"
+        )
+    if registry.canonical(settings.get("link_bin") or "none", ["none"]) is None:
+        return settings
+    return {**settings, "link_bin": "fitted"}
 
 
 def check_table(csv: Path) -> None:

@@ -23,6 +23,7 @@ from opticoll.cli.arguments import (
     compose_scenario,
     obtain,
     size_of,
+    to_be_drawn,
     users_print_to_stderr,
 )
 from opticoll.cli.options import (
@@ -158,30 +159,16 @@ def watched(
     return plan.simulate(size_bytes, watch=watch, timeline=timeline, **settings)
 
 
-DRAWN_BINS = 200
-"""Bins of time in the picture of links where --link-bin is not given."""
-
-
-def drawn(made: Plan, size_bytes: int, settings: Settings, outcome: Outcome, plot: Path) -> Outcome:
-    """Draw an outcome of packets or flows; flows are simulated anew if they have no bins yet."""
+def drawn(made: Plan, size_bytes: int, outcome: Outcome, plot: Path) -> None:
+    """Draw an outcome of packets or of flows."""
     from opticoll import plot as figures
     from opticoll._core import format_size
 
     title = f"{made.algorithm}: {made.collective.kind}, {format_size(size_bytes)}"
     if outcome.packets is not None:
         figures.packets(outcome.packets, made.fabric, plot, title)
-        return outcome
-    if outcome.simulator != "fluid":
-        raise errors.UsageError(
-            f"--plot: the figure shows flows or packets over time, not the simulator "
-            f"`{outcome.simulator}`; see `opticoll show --view space_time`"
-        )
-    if outcome.link_use is None:
-        bin_ps = max(1, -(-outcome.time_ps // DRAWN_BINS))
-        binned: Settings = {**settings, "link_bin": f"{bin_ps}ps"}
-        outcome = made.simulate(size_bytes, **binned)
-    figures.link_use(made, outcome, plot, title)
-    return outcome
+    else:
+        figures.link_use(made, outcome, plot, title)
 
 
 @app.command
@@ -265,10 +252,12 @@ def simulate(
     with Waiting("simulating") as waiting:
         made, note = obtain(source, fabric, algorithm, wavelength, root)
         size_bytes = size_of(made, size)
+        if plot is not None:
+            settings = to_be_drawn(made.fabric, settings)
         violations = made.verify()
         outcome = watched(waiting, made, size_bytes, settings, timeline=plot is not None)
         if plot is not None:
-            outcome = drawn(made, size_bytes, settings, outcome, plot)
+            drawn(made, size_bytes, outcome, plot)
             notes.append(f"wrote {plot}")
     row = measure(made, violations, outcome, size_bytes, seed)
     if violations:

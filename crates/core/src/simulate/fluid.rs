@@ -122,6 +122,7 @@ use flow_log::FlowLog;
 use flows::Dependencies;
 pub use flows::{Flow, Flows};
 use ledger::Ledger;
+pub use meter::LinkBin;
 pub use plan::simulate_plan;
 use schedule::ScheduledSteps;
 use steps::Stepped;
@@ -315,10 +316,9 @@ pub struct Options {
     /// Whether to keep start, end, bottleneck and predecessor of each flow (32 bytes each, but not of
     /// those of replayed steps until they are asked for), and with them the critical path.
     pub record_flows: bool,
-    /// Whether to keep the use of each link over time, in bins of this length. Bins that would
-    /// take more than 128 MiB together become twice as long, as often as needed. Repeated steps are
-    /// not replayed then.
-    pub link_bin: Option<Time>,
+    /// Whether to keep the use of each link over time, and in which bins. Every step is simulated then,
+    /// repeated ones too.
+    pub link_bin: Option<LinkBin>,
 }
 
 impl Default for Options {

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 
 use super::background::{self, Background};
-use super::fluid::{self, Endpoint, StartRule, Weights};
+use super::fluid::{self, Endpoint, LinkBin, StartRule, Weights};
 use super::packet;
 use super::{Paths, Policy, SIMULATORS, SimulationError};
 use crate::spec::{Spec, SpecError};
@@ -197,7 +197,7 @@ const OWN: &[SettingRecord] = &[
     SettingRecord {
         name: "link_bin",
         summary: "Keep what each link carries over time, in bins of this length, such as 10us",
-        values: "",
+        values: "a time, or fitted for 200 to 400 bins",
         default: "none",
         simulators: &["fluid"],
         rule: Rule::Own(
@@ -306,12 +306,13 @@ pub(super) fn simulator(name: &str) -> Result<&'static str, SimulationError> {
         })
 }
 
-/// The length of a bin; `none` for no bins.
-fn link_bin(text: &str) -> Result<Option<Time>, SimulationError> {
-    if same_name(text, "none") {
-        return Ok(None);
-    }
-    Ok(Some(text.parse()?))
+/// The bins that a text names; `none` for no bins.
+fn link_bin(text: &str) -> Result<Option<LinkBin>, SimulationError> {
+    Ok(match text {
+        none if same_name(none, "none") => None,
+        fitted if same_name(fitted, "fitted") => Some(LinkBin::Fitted),
+        length => Some(LinkBin::Length(length.parse()?)),
+    })
 }
 
 /// The costs at the ends that a spelling names; `none` for the plain model.

@@ -11,6 +11,18 @@ use crate::units::Time;
 /// Bins of all links together, at most: 128 MiB.
 const MOST_BINS: usize = 1 << 24;
 
+/// Bins per link, at most, where they are fitted to the time: enough for a figure.
+const FITTED_BINS: usize = 400;
+
+/// How long the bins of time are in which the use of each link is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LinkBin {
+    /// As long as this, or a power of two times that where they would take more than 128 MiB.
+    Length(Time),
+    /// A power of two of picoseconds, so that there are 200 to 400 bins: known when all has ended.
+    Fitted,
+}
+
 #[derive(Clone, Default)]
 struct Metered {
     /// Bytes per ps, now.
@@ -32,14 +44,17 @@ pub(super) struct Meter {
 impl Meter {
     /// # Errors
     /// A bin without length.
-    pub(super) fn new(links: usize, bin: Time) -> Result<Meter, FluidError> {
-        if bin == Time::ZERO {
-            return Err(FluidError::Bin);
-        }
+    pub(super) fn new(links: usize, bin: LinkBin) -> Result<Meter, FluidError> {
+        let most = (MOST_BINS / links.max(1)).max(2);
+        let (bin_ps, most) = match bin {
+            LinkBin::Length(Time::ZERO) => return Err(FluidError::Bin),
+            LinkBin::Length(bin) => (bin.ps() as f64, most),
+            LinkBin::Fitted => (1.0, most.min(FITTED_BINS)),
+        };
         Ok(Meter {
             links: vec![Metered::default(); links],
-            bin_ps: bin.ps() as f64,
-            most: (MOST_BINS / links.max(1)).max(2),
+            bin_ps,
+            most,
         })
     }
 

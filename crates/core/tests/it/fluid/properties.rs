@@ -2,7 +2,7 @@
 
 use opticoll::network::{Link, Network, Routed, Sharing};
 use opticoll::simulate::fluid::{
-    Flow, Flows, Options, StartRule, simulate_flows, simulate_steps,
+    Flow, Flows, LinkBin, Options, StartRule, simulate_flows, simulate_steps,
 };
 use opticoll::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -248,8 +248,8 @@ proptest! {
     #[test]
     fn use_of_links_adds_up_to_their_bytes_and_stays_within_their_rate((network, flows) in cases()) {
         for bin_ps in [30_000u64, 777_777, 10_000_000_000] {
-            let bin = Some(Time::from_ps(bin_ps));
-            let options = Options { link_bin: bin, ..Options::default() };
+            let bin = LinkBin::Length(Time::from_ps(bin_ps));
+            let options = Options { link_bin: Some(bin), ..Options::default() };
             let outcome = simulate_flows(&network, &flows, &options).unwrap();
             let plain = simulate_flows(&network, &flows, &Options::default()).unwrap();
             prop_assert_eq!(&outcome.flows, &plain.flows);

@@ -5,7 +5,7 @@ use opticoll::network::{Link, Network, Routed, Sharing};
 use opticoll::outcome::{FluidOutcome, NONE};
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::fluid::{
-    Background, Endpoint, Flow, Flows, FluidError, Options, StartRule, StepFlow, Steps,
+    Background, Endpoint, Flow, Flows, FluidError, LinkBin, Options, StartRule, StepFlow, Steps,
     simulate_flows, simulate_schedule, simulate_steps,
 };
 use opticoll::units::{Bytes, Rate, Time, UnitError};
@@ -299,7 +299,7 @@ fn a_links_use_over_time_is_a_step_function() {
         &[],
     );
     let options = Options {
-        link_bin: Some(Time::from_ps(1_000_000)),
+        link_bin: Some(LinkBin::Length(Time::from_ps(1_000_000))),
         ..Options::default()
     };
     let used = simulate_flows(&network, &flows, &options)
@@ -315,8 +315,20 @@ fn a_links_use_over_time_is_a_step_function() {
     for (got, expected) in used.bytes.iter().zip(expected.as_flattened()) {
         assert!((got - expected).abs() < 1e-6, "{:?}", used.bytes);
     }
+    // 5.5 us in at most 400 bins of a power of two of picoseconds.
+    let fitted = Options {
+        link_bin: Some(LinkBin::Fitted),
+        ..Options::default()
+    };
+    let outcome = simulate_flows(&network, &flows, &fitted).unwrap();
+    let used = outcome.link_use.unwrap();
+    assert_eq!((used.bin.ps(), used.bins), (1 << 14, 336));
+    for (link, expected) in used.bytes.chunks(used.bins).zip(expected) {
+        let (got, expected): (f64, f64) = (link.iter().sum(), expected.iter().sum());
+        assert!((got - expected).abs() < 1e-6, "{got}");
+    }
     let none = Options {
-        link_bin: Some(Time::ZERO),
+        link_bin: Some(LinkBin::Length(Time::ZERO)),
         ..Options::default()
     };
     let error = simulate_flows(&network, &flows, &none)
