@@ -41,7 +41,7 @@ def reproduce(
             for fabric in electrical.FABRICS
             for count in ranks
         },
-        "electrical claims": lambda: claims.judge(results, quick=quick),
+        **claims.parts(results, ranks, quick=quick),
         "opticoll's own plans": lambda: optical.ours(results, quick=quick),
     }
     for done, (name, part) in enumerate(parts.items()):

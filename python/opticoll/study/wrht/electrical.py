@@ -14,7 +14,7 @@ least that an all_reduce can in 2 log2 N steps, stands beside them.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypedDict
 
 from opticoll import _core
@@ -114,6 +114,8 @@ def is_verified(fabric: str, ranks: int, algorithm: str) -> bool:
     return not _plan(fabric, ranks, algorithm, RATES[0], LATENCY_PS).verify()
 
 
+# Cases of several sizes and one rate follow one another, and share the plans.
+@lru_cache(maxsize=len(ALGORITHMS))
 def _plan(fabric: str, ranks: int, algorithm: str, rate: int, latency_ps: int) -> _core.Plan:
     machine = _core.Fabric(fabric_spelling(fabric, ranks, rate, latency_ps))
     return _core.plan("all_reduce", machine, algorithm)
@@ -132,14 +134,20 @@ def rows(fabric: str, ranks: int) -> list[ElectricalRow]:
     """Every network at every rate on one fabric."""
     verified = all(is_verified(fabric, ranks, algorithm) for algorithm in ALGORITHMS)
     planned = ranks in own_ranks((ranks,), quick=False)
+    # By rate, since the sizes at one rate share a plan.
+    times = {
+        (rate, size): [
+            time_s(fabric, ranks, algorithm, rate, LATENCY_PS, size) for algorithm in ALGORITHMS
+        ]
+        for rate in RATES
+        for size in SIZES
+    }
     found = []
     for index, (model, size) in enumerate(zip(MODELS, SIZES, strict=True)):
         wrht = constructed(ranks, WAVELENGTHS, "wrht")
         own = own_times(ranks)[index] if planned else None
         for rate in RATES:
-            ring, doubling, halving = (
-                time_s(fabric, ranks, algorithm, rate, LATENCY_PS, size) for algorithm in ALGORITHMS
-            )
+            ring, doubling, halving = times[rate, size]
             found.append(
                 ElectricalRow(
                     fabric=fabric,
