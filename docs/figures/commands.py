@@ -53,7 +53,7 @@ COMMANDS = {
 """Commands by the figure whose path follows them: some half a minute in all."""
 
 STUDIES = {
-    "wrht": {"electrical": "wrht_electrical"},
+    "wrht --long": {"fig2_fat_tree": "wrht_electrical"},
     "oddl": {
         "timeline": "oddl_timeline",
         "four_nodes": "oddl_four_nodes",
@@ -61,7 +61,7 @@ STUDIES = {
         "scaling": "oddl_scaling",
     },
 }
-"""Figures by the study that draws them and its name for them: some minutes each."""
+"""Figures by the study that draws them, with its options, and its name for them: some minutes each."""
 
 
 def draw(folder: Path, suffix: str, say: Callable[[str], None]) -> None:
@@ -74,7 +74,7 @@ def reproduce(folder: Path, suffix: str, say: Callable[[str], None]) -> None:
     """Run the studies in full and take the figures that the pages show."""
     for study, figures in STUDIES.items():
         with tempfile.TemporaryDirectory() as name:
-            _run(["reproduce", study, "--output", name], say)
+            _run(["reproduce", *shlex.split(study), "--output", name], say)
             for drawn, figure in figures.items():
                 source = Path(name) / f"{drawn}.{suffix}"
                 (folder / f"{figure}.{suffix}").write_bytes(source.read_bytes())
