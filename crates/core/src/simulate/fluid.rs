@@ -430,8 +430,8 @@ fn log_steps(
     let may_replay = plain && options.link_bin.is_none();
     if may_replay {
         let mut ledger = Ledger::new(network, options.record_flows, None);
-        if let Some(flows) = disjoint::run(network, steps, rule, &mut ledger)? {
-            let (found, log) = outcome(network, options, rule.name(), ledger, (flows, 0))?;
+        if let Some(counts) = disjoint::run(network, steps, rule, &mut ledger)? {
+            let (found, log) = outcome(network, options, rule.name(), ledger, counts)?;
             let found = FluidOutcome {
                 disjoint: true,
                 ..found

@@ -30,6 +30,11 @@
 //! are on it, the steps are left to [`super::engine`]: even where each would have the link's whole rate, for
 //! the time in which the link is busy is then not the sum of theirs.
 //!
+//! # Steps that come again
+//!
+//! If all ranks were free at one instant when a step began, and are so again when it has ended, and the
+//! next step has the same flows, then all of it happens again, later by what the step took.
+//!
 //! # Agreement with the engine
 //!
 //! The same sums in the same order, so the same times to the last bit, except that the engine takes
@@ -87,9 +92,20 @@ struct Disjoint<'a> {
     last: Vec<(u32, f64)>,
     /// By flow of the step, when it might start and when it ended.
     spans: Vec<(f64, f64)>,
+    /// From when to when the step used how much of the links' rates together (bytes per ps).
+    uses: Vec<(f64, f64, f64)>,
+    /// The flows of the step.
+    flows: Vec<StepFlow>,
+    /// How long the step took, if all ranks were free at one instant before it and after it (ps).
+    duration: Option<f64>,
+    /// How often the step came again, which `ways`, `spans`, `uses` and `free` do not know of yet.
+    again: u64,
+    /// How much later it was the last time (ps).
+    shift: f64,
 }
 
-/// Runs flows in steps, to their number; none where flows meet, and then the ledger means nothing.
+/// Runs flows in steps, to their number and that of the steps that came again; none where flows meet,
+/// and then the ledger means nothing.
 ///
 /// # Errors
 /// As [`super::simulate_steps`].
@@ -98,51 +114,65 @@ pub(super) fn run(
     steps: &dyn Steps,
     rule: StartRule,
     ledger: &mut Ledger,
-) -> Result<Option<u64>, FluidError> {
-    let ranks = network.ranks() as usize;
-    let unused = Owner {
-        ranks: [NONE; 2],
-        step: 0,
-    };
-    let mut disjoint = Disjoint {
-        network,
-        rule,
-        owners: vec![unused; network.links().len()],
-        ways: Vec::new(),
-        links: Vec::new(),
-        free: vec![0.0; ranks],
-        all_free: 0.0,
-        last: Vec::new(),
-        spans: Vec::new(),
-    };
-    if ledger.records_flows() {
-        disjoint.last = vec![(NONE, 0.0); ranks];
-    }
-    let (mut flows, mut first) = (Vec::new(), 0);
+) -> Result<Option<(u64, u64)>, FluidError> {
+    let mut disjoint = Disjoint::new(network, rule, ledger.records_flows());
+    let (mut flows, mut first, mut repeated) = (Vec::new(), 0, 0);
     for step in 0..steps.steps() {
         flows.clear();
         steps.step(step, &mut flows)?;
         check_count(flows.len(), first)?;
-        if !disjoint.are_known(&flows) {
-            disjoint.write_down(ledger);
-            if !disjoint.find_ways(&flows, first, step as u32 + 1)? {
-                return Ok(None);
+        if disjoint.duration.is_some() && disjoint.flows == flows {
+            disjoint.repeat(ledger);
+            repeated += 1;
+        } else {
+            disjoint.catch_up();
+            if !disjoint.are_known(&flows) {
+                disjoint.write_down(ledger);
+                if !disjoint.find_ways(&flows, first, step as u32 + 1)? {
+                    return Ok(None);
+                }
             }
+            std::mem::swap(&mut disjoint.flows, &mut flows);
+            disjoint.carry_out(ledger);
         }
-        disjoint.carry_out(&flows, ledger);
         // Later ends only move on: the first beyond 64 bits is an error.
         to_time(disjoint.all_free)?;
         if ledger.records_flows() {
-            disjoint.record(&flows, first, ledger)?;
+            disjoint.record(first, ledger)?;
         }
-        first += flows.len() as u32;
+        first += disjoint.flows.len() as u32;
     }
+    disjoint.catch_up();
     disjoint.write_down(ledger);
     ledger.last_end = disjoint.all_free;
-    Ok(Some(u64::from(first)))
+    Ok(Some((u64::from(first), repeated)))
 }
 
-impl Disjoint<'_> {
+impl<'a> Disjoint<'a> {
+    fn new(network: &'a dyn Network, rule: StartRule, records_flows: bool) -> Disjoint<'a> {
+        let ranks = network.ranks() as usize;
+        let unused = Owner {
+            ranks: [NONE; 2],
+            step: 0,
+        };
+        Disjoint {
+            network,
+            rule,
+            owners: vec![unused; network.links().len()],
+            ways: Vec::new(),
+            links: Vec::new(),
+            free: vec![0.0; ranks],
+            all_free: 0.0,
+            last: vec![(NONE, 0.0); if records_flows { ranks } else { 0 }],
+            spans: Vec::new(),
+            uses: Vec::new(),
+            flows: Vec::new(),
+            duration: None,
+            again: 0,
+            shift: 0.0,
+        }
+    }
+
     /// Whether the flows go the ways of the step before.
     fn are_known(&self, flows: &[StepFlow]) -> bool {
         let same = |(flow, way): (&StepFlow, &Way)| (flow.source, flow.destination) == way.ends;
@@ -170,10 +200,12 @@ impl Disjoint<'_> {
         Ok(true)
     }
 
-    /// When the flows of a step end, and what they carry.
-    fn carry_out(&mut self, flows: &[StepFlow], ledger: &mut Ledger) {
+    /// When the flows of the step end, and what they carry.
+    fn carry_out(&mut self, ledger: &mut Ledger) {
+        let (begin, even) = (self.all_free, self.is_even());
         self.spans.clear();
-        for (flow, way) in flows.iter().zip(&mut self.ways) {
+        self.uses.clear();
+        for (flow, way) in self.flows.iter().zip(&mut self.ways) {
             let source = self.free[flow.source as usize];
             let start = match self.rule {
                 StartRule::Rendezvous => source.max(self.free[flow.destination as usize]),
@@ -185,8 +217,10 @@ impl Disjoint<'_> {
             if flow.bytes > 0 && way.rate.is_finite() {
                 end += flow.bytes as f64 / way.rate;
                 way.moving += end - join;
-                if way.shared > 0.0 {
-                    ledger.flow_over(join, end, way.rate * way.shared);
+                let used = way.rate * way.shared;
+                match self.uses.last_mut() {
+                    Some(last) if (last.0, last.1) == (join, end) => last.2 += used,
+                    _ => self.uses.push((join, end, used)),
                 }
             }
             way.bytes += flow.bytes;
@@ -194,25 +228,68 @@ impl Disjoint<'_> {
             self.spans.push((start, end));
         }
         // The flows of a step wait for earlier steps only.
-        for (flow, &(_, end)) in flows.iter().zip(&self.spans) {
+        for (flow, &(_, end)) in self.flows.iter().zip(&self.spans) {
             for rank in [flow.source, flow.destination] {
                 let free = &mut self.free[rank as usize];
                 *free = free.max(end);
             }
             self.all_free = self.all_free.max(end);
         }
+        self.duration = (even && self.is_even()).then_some(self.all_free - begin);
+        self.use_links(ledger);
     }
 
-    /// Writes down each flow of a step that has been carried out.
-    fn record(
-        &mut self,
-        flows: &[StepFlow],
-        first: u32,
-        ledger: &mut Ledger,
-    ) -> Result<(), FluidError> {
-        let latest = ledger.last_flow;
-        for (((flow, way), &(start, end)), index) in
-            flows.iter().zip(&self.ways).zip(&self.spans).zip(first..)
+    /// Whether all ranks are free at one instant.
+    fn is_even(&self) -> bool {
+        self.free.iter().all(|&free| free == self.all_free)
+    }
+
+    fn use_links(&self, ledger: &mut Ledger) {
+        for &(from, to, used) in &self.uses {
+            if used > 0.0 {
+                ledger.flow_over(from + self.shift, to + self.shift, used);
+            }
+        }
+    }
+
+    /// The step comes once more.
+    fn repeat(&mut self, ledger: &mut Ledger) {
+        let duration = self.duration.unwrap_or_default();
+        self.again += 1;
+        self.shift += duration;
+        self.all_free += duration;
+        self.use_links(ledger);
+    }
+
+    /// Tells ways and ranks how often the step came again.
+    fn catch_up(&mut self) {
+        let (again, shift) = (
+            std::mem::take(&mut self.again),
+            std::mem::take(&mut self.shift),
+        );
+        if again == 0 {
+            return;
+        }
+        for (flow, way) in self.flows.iter().zip(&mut self.ways) {
+            if flow.bytes > 0 && way.rate.is_finite() {
+                way.moving += again as f64 * (flow.bytes as f64 / way.rate);
+            }
+            way.bytes += again * flow.bytes;
+            way.end += shift;
+        }
+        self.free.fill(self.all_free);
+    }
+
+    /// Writes down each flow of the step that has been carried out.
+    fn record(&mut self, first: u32, ledger: &mut Ledger) -> Result<(), FluidError> {
+        let (latest, shift) = (ledger.last_flow, self.shift);
+        let spans = || {
+            self.spans
+                .iter()
+                .map(|span| (span.0 + shift, span.1 + shift))
+        };
+        for (((flow, way), (start, end)), index) in
+            self.flows.iter().zip(&self.ways).zip(spans()).zip(first..)
         {
             let last = |rank: u32| self.last[rank as usize];
             let ends = (last(flow.source), last(flow.destination));
@@ -222,7 +299,7 @@ impl Disjoint<'_> {
             }
             ledger.note_end(index, end)?;
         }
-        for ((flow, &(_, end)), index) in flows.iter().zip(&self.spans).zip(first..) {
+        for ((flow, (_, end)), index) in self.flows.iter().zip(spans()).zip(first..) {
             for rank in [flow.source, flow.destination] {
                 let last = &mut self.last[rank as usize];
                 if end >= last.1 {

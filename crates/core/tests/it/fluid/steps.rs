@@ -136,7 +136,7 @@ const PATTERNS: &[&str] = &[
 
 #[test]
 fn steps_and_replayed_steps_are_the_same_as_flows_with_dependencies() {
-    let (mut replayed, mut disjoint) = (0, 0);
+    let (mut replayed, mut disjoint, mut both) = (0, 0, 0);
     for name in PATTERNS {
         for latency in [0, 400_000] {
             let pattern = Pattern {
@@ -152,7 +152,9 @@ fn steps_and_replayed_steps_are_the_same_as_flows_with_dependencies() {
                 let network = networks::platform(platform, 16, parameters, Time::from_ps(latency));
                 for rule in StartRule::ALL {
                     let case = format!("{name} on {platform}, {rule:?}, {latency} ps");
-                    disjoint += u32::from(agree(&*network, &pattern, rule, &case).disjoint);
+                    let got = agree(&*network, &pattern, rule, &case);
+                    disjoint += u32::from(got.disjoint);
+                    both += if got.disjoint { got.replayed_steps } else { 0 };
                 }
             }
             // Where one wire has both directions, flows meet in every step, and steps repeat.
@@ -168,6 +170,7 @@ fn steps_and_replayed_steps_are_the_same_as_flows_with_dependencies() {
     }
     assert!(replayed > 100, "steps were replayed: {replayed}");
     assert!(disjoint > 50, "cases without a solver: {disjoint}");
+    assert!(both > 100, "steps that came again without a solver: {both}");
 }
 
 /// Steps that are written down.
