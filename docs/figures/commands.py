@@ -61,7 +61,7 @@ STUDIES = {
         "scaling": "oddl_scaling",
     },
 }
-"""Figures by the study that draws them, with its options, and its name for them: some minutes each."""
+"""Figures by the study that draws them, with its options, and its name for each: some minutes."""
 
 
 def draw(folder: Path, suffix: str, say: Callable[[str], None]) -> None:
