@@ -79,6 +79,10 @@ fn agree(network: &dyn Network, steps: &dyn Steps, rule: StartRule, case: &str) 
         whole && path.first().is_none_or(|one| one.start == Time::ZERO),
         "{case}"
     );
+    for pair in path.windows(2) {
+        let waited_for = got.flows.waited_for[pair[1].transfer];
+        assert_eq!(waited_for as usize, pair[0].transfer, "{case}");
+    }
     if got.disjoint {
         never_meet(network, &flows, &got, case);
     }
