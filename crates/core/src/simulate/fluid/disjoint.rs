@@ -41,6 +41,7 @@
 //! instants within its window for one ([`super`]): a chain of n flows may end there up to 2 n windows
 //! earlier. Sums over flows (busy times, the profile) are added in another order.
 
+use super::flow_log::Replayed;
 use super::ledger::{Ledger, bytes_per_ps, to_time};
 use super::steps::{StepFlow, Steps, check_count};
 use super::{FluidError, StartRule};
@@ -96,8 +97,14 @@ struct Disjoint<'a> {
     uses: Vec<(f64, f64, f64)>,
     /// The flows of the step.
     flows: Vec<StepFlow>,
+    /// The number of the first of them when they were carried out.
+    first: u32,
+    /// When all ranks were free before the step, the last time that it came (ps).
+    begin: f64,
     /// How long the step took, if all ranks were free at one instant before it and after it (ps).
     duration: Option<f64>,
+    /// By flow of such a step, when it ended after `begin` (ps). Only where flows are recorded.
+    ends: Vec<f64>,
     /// How often the step came again, which `ways`, `spans`, `uses` and `free` do not know of yet.
     again: u64,
     /// How much later it was the last time (ps).
@@ -124,6 +131,9 @@ pub(super) fn run(
         if disjoint.duration.is_some() && disjoint.flows == flows {
             disjoint.repeat(ledger);
             repeated += 1;
+            if ledger.records_flows() {
+                disjoint.record_again(first, ledger)?;
+            }
         } else {
             disjoint.catch_up();
             if !disjoint.are_known(&flows) {
@@ -134,12 +144,12 @@ pub(super) fn run(
             }
             std::mem::swap(&mut disjoint.flows, &mut flows);
             disjoint.carry_out(ledger);
+            if ledger.records_flows() {
+                disjoint.record(first, ledger)?;
+            }
         }
         // Later ends only move on: the first beyond 64 bits is an error.
         to_time(disjoint.all_free)?;
-        if ledger.records_flows() {
-            disjoint.record(first, ledger)?;
-        }
         first += disjoint.flows.len() as u32;
     }
     disjoint.catch_up();
@@ -167,7 +177,10 @@ impl<'a> Disjoint<'a> {
             spans: Vec::new(),
             uses: Vec::new(),
             flows: Vec::new(),
+            first: 0,
+            begin: 0.0,
             duration: None,
+            ends: Vec::new(),
             again: 0,
             shift: 0.0,
         }
@@ -202,7 +215,8 @@ impl<'a> Disjoint<'a> {
 
     /// When the flows of the step end, and what they carry.
     fn carry_out(&mut self, ledger: &mut Ledger) {
-        let (begin, even) = (self.all_free, self.is_even());
+        self.begin = self.all_free;
+        let even = self.is_even();
         self.spans.clear();
         self.uses.clear();
         for (flow, way) in self.flows.iter().zip(&mut self.ways) {
@@ -235,7 +249,7 @@ impl<'a> Disjoint<'a> {
             }
             self.all_free = self.all_free.max(end);
         }
-        self.duration = (even && self.is_even()).then_some(self.all_free - begin);
+        self.duration = (even && self.is_even()).then_some(self.all_free - self.begin);
         self.use_links(ledger);
     }
 
@@ -257,6 +271,7 @@ impl<'a> Disjoint<'a> {
         let duration = self.duration.unwrap_or_default();
         self.again += 1;
         self.shift += duration;
+        self.begin = self.all_free;
         self.all_free += duration;
         self.use_links(ledger);
     }
@@ -282,32 +297,54 @@ impl<'a> Disjoint<'a> {
 
     /// Writes down each flow of the step that has been carried out.
     fn record(&mut self, first: u32, ledger: &mut Ledger) -> Result<(), FluidError> {
-        let (latest, shift) = (ledger.last_flow, self.shift);
-        let spans = || {
-            self.spans
-                .iter()
-                .map(|span| (span.0 + shift, span.1 + shift))
-        };
-        for (((flow, way), (start, end)), index) in
-            self.flows.iter().zip(&self.ways).zip(spans()).zip(first..)
+        let latest = ledger.last_flow;
+        for (((flow, way), &(start, end)), index) in self
+            .flows
+            .iter()
+            .zip(&self.ways)
+            .zip(&self.spans)
+            .zip(first..)
         {
-            let last = |rank: u32| self.last[rank as usize];
-            let ends = (last(flow.source), last(flow.destination));
-            ledger.start(index, start, self.rule.waited_for(ends, false, latest))?;
+            ledger.start(index, start, self.waited_for(flow, latest))?;
             if flow.bytes > 0 && way.rate.is_finite() {
                 ledger.rate(index, way.rate, way.bottleneck);
             }
             ledger.note_end(index, end)?;
         }
-        for ((flow, (_, end)), index) in self.flows.iter().zip(spans()).zip(first..) {
-            for rank in [flow.source, flow.destination] {
-                let last = &mut self.last[rank as usize];
-                if end >= last.1 {
-                    *last = (index, end);
-                }
-            }
+        for ((flow, &(_, end)), index) in self.flows.iter().zip(&self.spans).zip(first..) {
+            note_last(&mut self.last, flow, index, end);
+        }
+        self.first = first;
+        self.ends.clear();
+        if self.duration.is_some() {
+            let ends = self.spans.iter().map(|span| span.1 - self.begin);
+            self.ends.extend(ends);
         }
         Ok(())
+    }
+
+    /// Writes down that the step came again.
+    fn record_again(&mut self, first: u32, ledger: &mut Ledger) -> Result<(), FluidError> {
+        let latest = ledger.last_flow;
+        let flows = self.flows.iter();
+        ledger.replay_flows(Replayed {
+            like: self.first,
+            first,
+            begin: self.begin,
+            ends: &self.ends,
+            waited_for: flows.map(|flow| self.waited_for(flow, latest)).collect(),
+        })?;
+        for ((flow, after), index) in self.flows.iter().zip(&self.ends).zip(first..) {
+            note_last(&mut self.last, flow, index, self.begin + after);
+        }
+        Ok(())
+    }
+
+    /// The flow whose end let one start.
+    fn waited_for(&self, flow: &StepFlow, latest: u32) -> u32 {
+        let [source, destination] =
+            [flow.source, flow.destination].map(|rank| self.last[rank as usize]);
+        self.rule.waited_for((source, destination), false, latest)
     }
 
     /// Tells links and ranks what the ways have carried.
@@ -316,6 +353,16 @@ impl<'a> Disjoint<'a> {
             let links = &self.links[way.from as usize..way.to as usize];
             ledger.add_to_links(links, way.bytes, way.moving);
             ledger.replay_ranks(way.ends, way.bytes, 1, way.end);
+        }
+    }
+}
+
+/// Takes down at its ranks that a flow has ended, if none ended there later.
+fn note_last(last: &mut [(u32, f64)], flow: &StepFlow, index: u32, end: f64) {
+    for rank in [flow.source, flow.destination] {
+        let last = &mut last[rank as usize];
+        if end >= last.1 {
+            *last = (index, end);
         }
     }
 }
