@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildc
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check bench validate figures clean
+.PHONY: demo test check bench fuzz validate figures clean
 
 demo: $(VENV)/built
 	mkdir -p out
@@ -27,6 +27,20 @@ check: $(VENV)/built
 bench: $(VENV)/built
 	cargo bench --package opticoll
 	python benches/commands.py
+
+# Seconds for each target. What is found stays in fuzz/artifacts; `fuzz/corpus` is kept from run to run.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+LIMITS := -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=3000 -max_len=4096
+
+fuzz: $(VENV)/built
+	cd fuzz && cargo build --release
+	cd fuzz && for target in $(FUZZ_TARGETS); do \
+	  mkdir -p corpus/$$target artifacts/$$target && \
+	  target/*/release/$$target corpus/$$target seeds/$$target $(LIMITS) \
+	    -artifact_prefix=artifacts/$$target/ || exit 1; done
+	pip install --quiet --requirement fuzz/requirements.txt
+	for form in parquet otf2; do python fuzz/python_readers.py $$form $(FUZZ_SECONDS) || exit 1; done
 
 validate: $(VENV)/built
 	$(if $(wildcard validation/*.py),pytest -n 2 validation,@echo 'nothing to validate yet')

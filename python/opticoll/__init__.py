@@ -272,6 +272,7 @@ def replay(
     end_overhead: str | None = None,
     operations_per_second: int | None = None,
     timeline: bool = False,
+    bursts: Mapping[str, str] | None = None,
     **settings: Unpack[Settings],
 ) -> Replayed:
     """Replay the trace of an MPI program over a network.
@@ -299,6 +300,7 @@ def replay(
             operations_per_second=operations_per_second,
             timeline=timeline,
             settings=given(settings),
+            bursts=bursts,
         )
     )
 

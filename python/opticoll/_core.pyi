@@ -536,6 +536,9 @@ class ReplayLightPaths(TypedDict, total=False):
     waited: int
     waiting_ps: int
     most_at_once: int
+    refusals: int  # in a network of bursts, as what follows
+    bursts: int
+    bursts_lost: int
 
 class Replay:
     """A program that was replayed over a network."""
@@ -577,9 +580,13 @@ def replay_trace(
     eager_bytes: int | None = None,
     rendezvous: bool = False,
     timeline: bool = False,
+    bursts: dict[str, str] | None = None,
     **settings: Unpack[Settings],
 ) -> Replay:
     """Replay a trace over `zero`, `hockney:...`, `loggp:...`, `light_path_grid:...` or a fabric.
+
+    With `bursts`, settings of light paths and of bursts (`congestion_settings`, `burst_settings`),
+    over a network as of `simulate_bursts`, in which each message asks for a light path.
 
     Raises FabricError, SimulationError, AlgorithmError, and TraceError, which names rank, event and
     line where one is at fault.
@@ -724,7 +731,12 @@ def check_settings(**settings: Unpack[Settings]) -> None:
     """Raise SimulationError if one is none, whatever the plan."""
 
 def time_bound(
-    kind: str, fabric: Fabric, size_bytes: int, policy: str | None, root: int = 0
+    kind: str,
+    fabric: Fabric,
+    size_bytes: int,
+    policy: str | None,
+    root: int = 0,
+    paths: str | None = None,
 ) -> tuple[int, str, str] | None:
     """The lower bound on the time of any plan in picoseconds, its name and its assumption.
 

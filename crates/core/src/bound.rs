@@ -1,5 +1,6 @@
 //! What no plan can beat: lower bounds on slots and on time, each with its proof and with the
-//! assumption under which it holds. Here those for rings; see [`wss_grid`] and [`electrical`] for others.
+//! assumption under which it holds. Here those for rings; see [`wss_grid`],
+//! [`light_path_grid`] and [`electrical`] for others.
 //!
 //! N ranks on a ring, c channels per direction (fibres times wavelengths), hence 2cN
 //! link-channels in a slot; a lightpath of length l takes l of them and delivers at its end only.
@@ -66,6 +67,7 @@
 //! ```
 
 pub mod electrical;
+pub mod light_path_grid;
 pub mod per_step;
 pub mod relay_tree;
 pub mod time;

@@ -147,6 +147,9 @@ pub enum SimulationError {
     /// Light that does not get there.
     #[error(transparent)]
     OnDemand(#[from] on_demand::OnDemandError),
+    /// Light paths in a network of bursts.
+    #[error(transparent)]
+    Bursts(#[from] burst::BurstError),
 }
 
 /// When reconfiguration is charged. Comparisons are only made inside one policy.

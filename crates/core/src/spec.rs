@@ -152,6 +152,14 @@ impl FromStr for Spec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Spec, SpecError> {
+        if text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
+            return Err(SpecError::Syntax {
+                text: text.escape_default().to_string(),
+                problem: "it holds characters that do not print".into(),
+            });
+        }
+        // What is said of it later stands in one line.
+        let text = &text.replace(char::is_control, " ");
         let syntax = |problem: String| SpecError::Syntax {
             text: text.into(),
             problem,

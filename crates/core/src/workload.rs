@@ -3,7 +3,7 @@
 //! A trace of calls is read from text ([`csv`], [`time_independent`]), and its collectives become messages of
 //! named algorithms ([`expand`]). The program that results ([`program`]), or one read from GOAL
 //! ([`goal_text`], [`goal_binary`]), is replayed ([`replay`]) over a model of what messages cost ([`cost`]), or
-//! together with a simulator of the network ([`carrier`]); [`network`] puts these together.
+//! together with a simulator of the network ([`carrier`], [`bursts`]); [`network`] puts these together.
 //! Beside them stand the formulas of collectives over light paths that are set up and released
 //! ([`light_path`]), and training by data parallelism, whose gradients are all_reduced ([`training`]). What is wrong with a trace is found before anything runs, with rank, event
 //! and line ([`error`]); a deadlock is found by replaying.
@@ -26,6 +26,7 @@
 //! # Ok::<(), opticoll::workload::error::TraceError>(())
 //! ```
 
+pub mod bursts;
 pub mod carrier;
 pub mod cost;
 pub mod csv;

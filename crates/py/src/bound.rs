@@ -2,7 +2,7 @@
 
 use opticoll::bound::{self, relay_tree::Costs};
 use opticoll::collective::{self, CollectiveKind};
-use opticoll::simulate;
+use opticoll::simulate::{self, Paths};
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::fabric::Fabric;
 /// The lower bound on the time of any plan of a collective: (picoseconds, name, assumption), if one is
 /// known.
 #[pyfunction]
-#[pyo3(signature = (kind, fabric, size_bytes, policy, root = 0))]
+#[pyo3(signature = (kind, fabric, size_bytes, policy, root = 0, paths = None))]
 pub(crate) fn time_bound(
     py: Python<'_>,
     kind: &str,
@@ -20,6 +20,7 @@ pub(crate) fn time_bound(
     size_bytes: u64,
     policy: Option<&str>,
     root: u32,
+    paths: Option<&str>,
 ) -> PyResult<Option<(u64, &'static str, &'static str)>> {
     let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
     let policy = match policy {
@@ -27,6 +28,12 @@ pub(crate) fn time_bound(
             .parse()
             .map_err(simulate::SimulationError::into_py_err)?,
         None => simulate::default_policy(&fabric.fabric),
+    };
+    let paths: Paths = match paths {
+        Some(paths) => paths
+            .parse()
+            .map_err(simulate::SimulationError::into_py_err)?,
+        None => Paths::default(),
     };
     let size = Bytes::new(size_bytes);
     py.detach(|| {
@@ -37,11 +44,15 @@ pub(crate) fn time_bound(
         let bound = match (fabric.ring(), fabric.network()) {
             (Some(ring), _) => bound::time::best(ring, &collective, size, policy.into()).map(Some),
             (None, Some(network)) => bound::electrical::best(network, &collective, size),
-            (None, None) => match fabric.wss_grid() {
-                Some(grid) => {
+            (None, None) => match (fabric.wss_grid(), fabric.light_path_grid()) {
+                (Some(grid), _) => {
                     bound::wss_grid::best(grid, &collective, size, policy.into()).map(Some)
                 }
-                None => Ok(None),
+                (None, Some(grid)) => {
+                    let set_ups = (policy, paths).into();
+                    bound::light_path_grid::best(grid, &collective, size, set_ups).map(Some)
+                }
+                (None, None) => Ok(None),
             },
         };
         bound

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use numpy::{IntoPyArray, PyArray1};
 use opticoll::collective::CollectiveKind;
 use opticoll::units::{Bytes, Time};
+use opticoll::workload::bursts::OverBursts;
 use opticoll::workload::carrier::{Eager, Ends, Found};
 use opticoll::workload::error::TraceError as TraceProblem;
 use opticoll::workload::expand::Algorithms;
@@ -100,11 +101,11 @@ pub(crate) fn check_network(spelling: &str) -> PyResult<String> {
         .map_err(IntoPyErr::into_py_err)
 }
 
-/// Replays a trace.
+/// Replays a trace; with settings of bursts, over light paths on request in a network of bursts.
 #[pyfunction]
 #[pyo3(signature = (
     trace, network, algorithms, *, compute_factor = (1, 1), overhead_ps = 0, eager_bytes = None,
-    rendezvous = false, timeline = false, **settings
+    rendezvous = false, timeline = false, bursts = None, **settings
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
 pub(crate) fn replay_trace(
@@ -117,9 +118,18 @@ pub(crate) fn replay_trace(
     eager_bytes: Option<u64>,
     rendezvous: bool,
     timeline: bool,
+    bursts: Option<BTreeMap<String, String>>,
     settings: Option<Settings>,
 ) -> PyResult<Replay> {
-    let network = Network::parse(network).map_err(IntoPyErr::into_py_err)?;
+    let network = match bursts {
+        None => Network::parse(network).map_err(IntoPyErr::into_py_err)?,
+        Some(texts) => {
+            let texts = texts.iter();
+            let texts = texts.map(|(name, text)| (name.as_str(), text.as_str()));
+            let over = OverBursts::parse(network, texts).map_err(IntoPyErr::into_py_err)?;
+            Network::Bursts(Box::new(over))
+        }
+    };
     let method = method(settings)?;
     let mut chosen = Algorithms::default();
     for (collective, algorithm) in &algorithms {
@@ -213,7 +223,8 @@ impl Replay {
     }
 
     /// Set-ups, picoseconds of setting up, messages that waited, picoseconds of waiting, most at once;
-    /// the last three only where waiting is simulated.
+    /// the last three only where waiting is simulated. In a network of bursts also requests that were refused,
+    /// and bursts beside them, all and lost.
     #[getter]
     fn light_paths<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let ranks = self.ranks();
@@ -227,9 +238,19 @@ impl Replay {
                 columns.set_item("waiting_ps", used.waiting.ps())?;
                 columns.set_item("most_at_once", used.most)?;
             }
+            Some(Found::Requests(used)) => {
+                columns.set_item("set_ups", used.set_ups)?;
+                columns.set_item("setting_up_ps", used.setting_up.ps())?;
+                columns.set_item("waited", used.waited)?;
+                columns.set_item("waiting_ps", used.waiting.ps())?;
+                columns.set_item("most_at_once", used.most)?;
+                columns.set_item("refusals", used.refusals)?;
+                columns.set_item("bursts", used.bursts.offered)?;
+                columns.set_item("bursts_lost", used.bursts.lost)?;
+            }
             None if own > 0 => {
                 let spent: u64 = ranks.setting_up.iter().map(|time| time.ps()).sum();
-                columns.set_item("set_ups", own / 2)?;
+                columns.set_item("set_ups", own)?;
                 columns.set_item("setting_up_ps", spent)?;
             }
             _ => return Ok(None),

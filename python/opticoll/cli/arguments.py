@@ -25,6 +25,7 @@ __all__ = [
     "check_table",
     "check_view",
     "compose_scenario",
+    "key_values",
     "obtain",
     "size_of",
     "to_be_drawn",
@@ -32,6 +33,17 @@ __all__ = [
 ]
 
 DEFAULT_SIZE = "4MiB"
+
+
+def key_values(option: str, text: str, example: str) -> dict[str, str]:
+    """The settings in `key=value,...`."""
+    settings: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not (name and equals and value):
+            raise errors.UsageError(f"{option}: `{part}` is no key=value, such as {example}")
+        settings[name] = value
+    return settings
 
 
 def build(

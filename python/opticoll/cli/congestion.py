@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from opticoll import errors
 from opticoll.cli import words
-from opticoll.cli.arguments import check_root, check_table, users_print_to_stderr
+from opticoll.cli.arguments import check_root, check_table, key_values, users_print_to_stderr
 from opticoll.cli.commands import Answer, app, to_json
 from opticoll.cli.options import (
     NO_CONGESTION,
@@ -129,16 +129,12 @@ def congestion(
 
 def _of_bursts(text: str | None) -> dict[str, str]:
     """The settings of bursts in `key=value,...`."""
-    settings: dict[str, str] = {}
-    for part in [] if text is None else text.split(","):
-        name, equals, value = (word.strip() for word in part.partition("="))
-        if not (name and equals and value):
-            raise errors.UsageError(f"--bursts: `{part}` is no key=value, such as source=poisson")
+    settings = {} if text is None else key_values("--bursts", text, "source=poisson")
+    for name in settings:
         if name == "assembly":
             raise errors.UsageError("--bursts: assembly is for `opticoll traffic`; leave it out")
         if name in OWN:
             raise errors.UsageError(f"--bursts: {name} has an option of its own, --{name}")
-        settings[name] = value
     return settings
 
 

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from opticoll import errors
 from opticoll.cli import words
-from opticoll.cli.arguments import check_table
+from opticoll.cli.arguments import check_table, key_values
 from opticoll.cli.commands import Answer, app, to_json
 from opticoll.cli.options import (
     NO_REPLAY,
@@ -66,6 +66,13 @@ def replay(
         ),
     ] = None,
     method: ReplayOption = NO_REPLAY,
+    bursts: Annotated[
+        str | None,
+        Parameter(
+            help="Each message asks for a light path among bursts; settings as for `congestion`: "
+            "intensity=0.4,ports=2,retries=20; or none."
+        ),
+    ] = None,
     per: Annotated[
         Literal["call", "rank"],
         Parameter(help="The table printed: by call or by rank.", converter=words.choice),
@@ -103,6 +110,7 @@ def replay(
         operations_per_second=operations,
         timeline=timeline is not None or plot is not None,
         settings=given(vars(method)),
+        bursts=None if bursts is None else _of_bursts(bursts),
     )
     with Waiting("replaying"):
         done = study.replay(job)
@@ -120,6 +128,13 @@ def replay(
         notes.append(f"wrote {csv}")
     text = to_json(done.row) if as_json else replay_text(done.row, per)
     return Answer(text, notes=notes)
+
+
+def _of_bursts(text: str) -> dict[str, str]:
+    """The settings of light paths and bursts in `key=value,...`, or `none`."""
+    if text == "none":
+        return {}
+    return key_values("--bursts", text, "intensity=0.4")
 
 
 def _chosen(texts: list[str]) -> dict[str, str]:

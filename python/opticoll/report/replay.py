@@ -8,7 +8,7 @@ from opticoll.report.layout import align, plural
 from opticoll.report.training import seconds
 
 if TYPE_CHECKING:
-    from opticoll.study.replay import ReplayRow
+    from opticoll.study.replay import LightPathRow, ReplayRow
 
 __all__ = ["replay_text"]
 
@@ -53,6 +53,8 @@ def replay_text(row: ReplayRow, per: str | None = None) -> str:
         facts.append(["busiest link", f"{row['busiest_link']}, {share:.2%} of its rate used"])
     if row["light_paths"] is not None:
         facts.append(["light paths", _light_paths(row)])
+        if row["light_paths"]["refusals"] is not None:
+            facts.append(["refused", _refused(row["light_paths"])])
     return "\n\n".join([head, align(facts), _ranks(row) if per == "rank" else _calls(row)])
 
 
@@ -63,11 +65,25 @@ def _light_paths(row: ReplayRow) -> str:
     if used["waited"] is None or used["waiting_s"] is None:
         longest = max(rank["setting_up_s"] for rank in row["per_rank"])
         return f"{words}; the rank with most spends {seconds(longest)}"
+    if used["refusals"] is not None:
+        return (
+            f"{words}; {used['waited']:,} had to wait for ports or after refusals, "
+            f"{seconds(used['waiting_s'])} in all; at most {used['most_at_once']} at once"
+        )
     waited = plural(used["waited"], "message")
     return (
         f"{words}; {waited} waited for one, {seconds(used['waiting_s'])} in all; "
         f"at most {used['most_at_once']} at once"
     )
+
+
+def _refused(used: LightPathRow) -> str:
+    refusals, set_ups = used["refusals"] or 0, used["set_ups"]
+    share = refusals / max(refusals + set_ups, 1)
+    words = f"{plural(refusals, 'request')} refused, {share:.3g} of all"
+    if not used["bursts"]:
+        return f"{words}; no bursts beside them"
+    return f"{words}; {used['bursts']:,} bursts beside them, {used['burst_loss']:.3g} of them lost"
 
 
 def _calls(row: ReplayRow) -> str:

@@ -164,8 +164,10 @@ def measure(
 ) -> Row:
     """The row of a plan that was verified and simulated."""
     steps, name, assumption = plan.bound or (None, None, None)
+    kind, root = plan.collective.kind, plan.collective.root
+    paths = next((value for name, value, _ in outcome.settings if name == "paths"), None)
     least_ps, time_name, time_assumption = _time_bound(
-        plan.collective.kind, plan.fabric.spec, size_bytes, outcome.policy, plan.collective.root
+        kind, plan.fabric.spec, size_bytes, outcome.policy, root, paths
     ) or (None, None, None)
     fabric = plan.fabric
     lit = fabric.has_wavelengths
@@ -214,10 +216,10 @@ def measure(
 
 @lru_cache(maxsize=1024)
 def _time_bound(
-    kind: str, fabric: str, size_bytes: int, policy: str | None, root: int
+    kind: str, fabric: str, size_bytes: int, policy: str | None, root: int, paths: str | None
 ) -> tuple[int, str, str] | None:
     """The lower bound on time (picoseconds, name, assumption), found once for all algorithms."""
-    return time_bound(kind, Fabric(fabric), size_bytes, policy, root)
+    return time_bound(kind, Fabric(fabric), size_bytes, policy, root, paths)
 
 
 def describe_violation(violation: Violation) -> ViolationRow:

@@ -73,6 +73,10 @@ class Job:
         Whether to keep the begin and end of every call.
     settings
         The simulator of a fabric and its settings.
+    bursts
+        Settings of light paths and of bursts, by name, where each message asks for a light path in
+        a network of bursts: `fabric` is then one of `study.bursts`, such as
+        `ladder:columns=5,computers=4,wavelengths=8,rate=10Gb/s`. `intensity` is 0 if not given.
     """
 
     trace: Trace | str | os.PathLike[str]
@@ -84,6 +88,7 @@ class Job:
     operations_per_second: int | None = None
     timeline: bool = False
     settings: Settings = field(default_factory=Settings)
+    bursts: Mapping[str, str] | None = None
 
 
 class CallRow(TypedDict):
@@ -110,13 +115,20 @@ class RankRow(TypedDict):
 
 
 class LightPathRow(TypedDict):
-    """What light paths cost; None where waiting is not simulated."""
+    """What light paths cost; None where waiting is not simulated.
+
+    The last three, None but in a network of bursts: requests that were refused, bursts beside
+    them, and the share of those that was lost.
+    """
 
     set_ups: int
     setting_up_s: float
     waited: int | None
     waiting_s: float | None
     most_at_once: int | None
+    refusals: int | None
+    bursts: int | None
+    burst_loss: float | None
 
 
 class ReplayRow(TypedDict):
@@ -162,7 +174,7 @@ def replay(job: Job) -> Done:
     OpticollError
         A file that is no trace, an unknown network or setting, a program that cannot go on.
     """
-    network = _network(job.fabric)
+    network = _network(job.fabric) if job.bursts is None else _over_bursts(job)
     numerator, denominator = _factor(job.cpu_factor)
     eager_bytes, rendezvous = _eager(job.eager)
     overhead_ps = 0 if job.end_overhead is None else _core.parse_time(job.end_overhead)
@@ -183,6 +195,7 @@ def replay(job: Job) -> Done:
             eager_bytes=eager_bytes,
             rendezvous=rendezvous,
             timeline=job.timeline,
+            bursts=None if job.bursts is None else dict(job.bursts),
             **job.settings,
         )
     except TraceError as error:
@@ -195,6 +208,7 @@ def replay(job: Job) -> Done:
     row["settings"] = {
         name: str(value) for name, value in job.settings.items() if name != "simulator"
     }
+    row["settings"] |= job.bursts or {}
     row["collectives"] = algorithms
     factor = Fraction(numerator, denominator)
     row["cpu_factor"] = str(factor)
@@ -208,6 +222,16 @@ def _network(fabric: Fabric | str) -> str:
     if isinstance(fabric, str) and registry.canonical(fabric.split(":", 1)[0], MODELS):
         return check_network(fabric)
     return config.to_fabric(fabric).spec
+
+
+def _over_bursts(job: Job) -> str:
+    """The spelling of a network of bursts."""
+    given = [name for name, value in job.settings.items() if value is not None]
+    if given:
+        raise UsageError(f"over a network of bursts there is no {given[0]}; leave it out")
+    if not isinstance(job.fabric, str):
+        raise UsageError("a network of bursts is spelled out, with wavelengths=... of its links")
+    return job.fabric
 
 
 def _factor(factor: str | float) -> tuple[int, int]:
@@ -306,6 +330,9 @@ def _light_paths(done: Replay) -> LightPathRow | None:
         "waited": used.get("waited"),
         "waiting_s": None if waiting is None else waiting / PICOSECONDS,
         "most_at_once": used.get("most_at_once"),
+        "refusals": used.get("refusals"),
+        "bursts": used.get("bursts"),
+        "burst_loss": used["bursts_lost"] / used["bursts"] if used.get("bursts") else None,
     }
 
 

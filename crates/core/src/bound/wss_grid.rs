@@ -274,7 +274,7 @@ fn count(own: &[bool; 2]) -> u64 {
 }
 
 /// The bytes that must come into `inside` of all ranks, or go out of them, whichever are more.
-fn crossing(collective: &Collective, size: Bytes, inside: u128, has_root: bool) -> u128 {
+pub(super) fn crossing(collective: &Collective, size: Bytes, inside: u128, has_root: bool) -> u128 {
     let ranks = u128::from(collective.ranks());
     let bytes = u128::from(size.get());
     let outside = ranks - inside;

@@ -10,11 +10,12 @@ use super::levels::{self, Layout};
 use super::pace::Pace;
 use super::{Kept, MOST_KEPT, PlannerError, candidates, capability, named, relay_tree_within};
 use crate::bound;
+use crate::bound::light_path_grid::SetUps;
 use crate::bound::time::{Charge, TimeBound};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, WdmRing};
 use crate::plan::AnyPlan;
-use crate::simulate::{self, Policy};
+use crate::simulate::{self, Paths, Policy};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time, UnitError};
 
@@ -25,8 +26,21 @@ impl From<Policy> for Charge {
             Policy::OnChange => Charge::Once,
             // Lasers are tuned flow by flow, and nothing waits for the end of a slot.
             Policy::PerPort | Policy::TwoTier => Charge::OncePerPort,
-            // Light paths are of a fabric about which nothing is said.
+            // Light paths are of a fabric that has charges of its own.
             Policy::Free | Policy::EstablishRelease => Charge::Never,
+        }
+    }
+}
+
+impl From<(Policy, Paths)> for SetUps {
+    /// Policies of other fabrics charge nothing for light paths.
+    fn from((policy, paths): (Policy, Paths)) -> SetUps {
+        match (policy, paths) {
+            (Policy::EveryStep, _) => SetUps::EverySlot,
+            (Policy::EstablishRelease, Paths::Released) => SetUps::Released,
+            (Policy::EstablishRelease, Paths::Kept) => SetUps::Kept,
+            (Policy::EstablishRelease, Paths::Warm) => SetUps::Warm,
+            _ => SetUps::Never,
         }
     }
 }

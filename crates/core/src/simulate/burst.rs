@@ -129,6 +129,21 @@ pub enum BurstError {
         /// What is wrong.
         problem: String,
     },
+    /// A light path for a message was refused too often.
+    #[error(
+        "the light path from computer {} to {} was refused {tries} times, the last after {at}; allow \
+         more retries, wait longer (back_off), or have less traffic beside it",
+        computers.0,
+        computers.1
+    )]
+    GaveUp {
+        /// From which computer to which.
+        computers: (u32, u32),
+        /// How often it was asked for.
+        tries: u32,
+        /// When last, from the beginning.
+        at: Time,
+    },
     /// The caller wanted no more.
     #[error("the simulation was stopped after {bursts} bursts")]
     Stopped {

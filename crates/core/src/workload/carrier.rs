@@ -22,6 +22,7 @@
 
 use super::cost::{CostModel, Delivery, Message};
 use crate::fabric::Fabric;
+use crate::simulate::burst::collective::RequestUse;
 use crate::simulate::fluid;
 use crate::simulate::on_demand::{LightPathUse, OnDemand};
 use crate::simulate::{self, Method, SimulationError, default_policy, default_simulator, packet};
@@ -150,7 +151,7 @@ impl<M: CostModel> CostModel for WithEnds<M> {
 }
 
 impl Ends {
-    fn is_eager(&self, bytes: Bytes) -> bool {
+    pub(super) fn is_eager(&self, bytes: Bytes) -> bool {
         match self.eager {
             Eager::All => true,
             Eager::UpTo(limit) => bytes <= limit,
@@ -185,6 +186,8 @@ pub enum Found {
     },
     /// What light paths have cost.
     LightPaths(LightPathUse),
+    /// The same in a network of bursts, and what was refused.
+    Requests(RequestUse),
 }
 
 /// The settings of simulators that have no place in a replay, which has ends, calls and steps of its own.

@@ -12,6 +12,7 @@
 //! Messages of a program and of collectives never match each other, nor those of two communicators.
 
 mod agree;
+mod kept;
 mod parts;
 
 use std::collections::BTreeMap;
@@ -26,10 +27,12 @@ use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
+use crate::simulate::Paths;
 use crate::spec::Spec;
 use crate::units::Time;
 use crate::verify::verify;
 use agree::{Entered, agree};
+use kept::{Change, Kept};
 use parts::{Parts, by_member, group_from, plain_bytes, various_bytes};
 
 /// The algorithm of each collective.
@@ -75,6 +78,10 @@ impl Algorithms {
 /// releases it after; one that returns at once sets it up before, and waiting for it releases it. Paths of
 /// single messages are not counted against the ports: what a program sends while it has receives open
 /// would stand still.
+///
+/// So it is with [`Paths::Released`]. With [`Paths::Kept`] nothing is released after its messages, and each rank
+/// keeps the paths that it used last, those of single messages too; with [`Paths::Warm`] there are at first
+/// those that a run of the same program before has left. `kept.rs` says what that costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetUp {
     /// To set up any number of paths at one instant.
@@ -83,6 +90,8 @@ pub struct SetUp {
     pub release: Time,
     /// Ports of a rank, at least 1.
     pub ports: u32,
+    /// When paths go.
+    pub paths: Paths,
 }
 
 /// What collectives run on.
@@ -123,8 +132,25 @@ pub fn expand_on(
         schedules: FxHashMap::default(),
         tags: FxHashMap::default(),
         builder: ProgramBuilder::new(),
+        kept: None,
     };
     for rank in 0..trace.ranks.len() as u32 {
+        expansion.kept = None;
+        match ground.set_up {
+            Some(set_up) if set_up.paths != Paths::Released => {
+                expansion.kept = Some(Kept::new(set_up.ports));
+            }
+            _ => {}
+        }
+        if ground
+            .set_up
+            .is_some_and(|set_up| set_up.paths == Paths::Warm)
+        {
+            // A run before, of which nothing stays but its paths.
+            let builder = std::mem::take(&mut expansion.builder);
+            expansion.rank(rank)?;
+            expansion.builder = builder;
+        }
         expansion.rank(rank)?;
     }
     expansion.builder.finish()
@@ -157,7 +183,19 @@ struct Expansion<'a> {
     schedules: FxHashMap<(CollectiveKind, u32, u32), Parts>,
     tags: FxHashMap<(u32, Option<u32>), u32>,
     builder: ProgramBuilder,
+    /// The paths of the rank at hand, if they are kept.
+    kept: Option<Kept>,
 }
+
+/// What paths that are not kept cost before and after their messages.
+const SET_UP: Change = Change {
+    sets_up: true,
+    releases: false,
+};
+const RELEASE: Change = Change {
+    sets_up: false,
+    releases: true,
+};
 
 /// What a rank has begun and not yet waited for.
 #[derive(Default)]
@@ -240,26 +278,26 @@ impl Expansion<'_> {
             Call::Wait if event.request == NONE => {
                 let requests = std::mem::take(&mut open.requests);
                 let any = !requests.is_empty();
-                before.extend(requests.into_values().map(|(node, _)| node));
+                before.extend(requests.values().map(|(node, _)| node));
                 return match any {
-                    true => self.set_up(enter, |paths| paths.release, before),
+                    true => self.close(enter, requests.into_values(), before),
                     false => Ok(()),
                 };
             }
             Call::Wait => {
-                let Some((node, _)) = open.requests.remove(&event.request) else {
+                let Some(request) = open.requests.remove(&event.request) else {
                     return Err(TraceError::Request {
                         place: self.trace.place(rank, index),
                         request: event.request,
                     });
                 };
-                before.push(node);
-                return self.set_up(enter, |paths| paths.release, before);
+                before.push(request.0);
+                return self.close(enter, [request], before);
             }
             _ => return Ok(()),
         };
         self.trace.members(rank, index)?;
-        self.set_up(enter, |paths| paths.establish, before)?;
+        self.begin_use(enter, [event.peer], before)?;
         let node = Node {
             amount: event.bytes,
             peer: event.peer,
@@ -279,24 +317,69 @@ impl Expansion<'_> {
                     opened: self.trace.place(rank, opened),
                 });
             }
+            if let Some(kept) = &mut self.kept {
+                kept.open(event.peer);
+            }
             return Ok(());
         }
-        self.set_up(enter, |paths| paths.release, before)
+        self.end_use(enter, before)
+    }
+
+    /// Before messages to and from these others: their light paths, where there are any.
+    fn begin_use(
+        &mut self,
+        enter: Node,
+        others: impl IntoIterator<Item = u32>,
+        before: &mut Vec<u32>,
+    ) -> Result<(), TraceError> {
+        let change = match &mut self.kept {
+            Some(kept) => kept.take(others),
+            None => SET_UP,
+        };
+        self.set_up(enter, change, before)
+    }
+
+    /// After messages that nothing is left open of.
+    fn end_use(&mut self, enter: Node, before: &mut Vec<u32>) -> Result<(), TraceError> {
+        match self.kept {
+            Some(_) => Ok(()),
+            None => self.set_up(enter, RELEASE, before),
+        }
+    }
+
+    /// Requests are over, each its node and its event.
+    fn close(
+        &mut self,
+        enter: Node,
+        requests: impl IntoIterator<Item = (u32, usize)>,
+        before: &mut Vec<u32>,
+    ) -> Result<(), TraceError> {
+        let change = match &mut self.kept {
+            Some(kept) => {
+                let requests = requests.into_iter().map(|(node, _)| node);
+                kept.close(requests.map(|node| self.builder.node(node).peer))
+            }
+            None => RELEASE,
+        };
+        self.set_up(enter, change, before)
     }
 
     /// Adds the time to set up or release light paths, where that is done.
     fn set_up(
         &mut self,
         enter: Node,
-        time: impl Fn(SetUp) -> Time,
+        change: Change,
         before: &mut Vec<u32>,
     ) -> Result<(), TraceError> {
-        let Some(paths) = self.ground.set_up else {
+        let Some(paths) = self.ground.set_up.filter(|_| change != Change::default()) else {
             return Ok(());
         };
+        let time = |done: bool, time: Time| if done { time } else { Time::ZERO };
+        let release = time(change.releases, paths.release);
         let node = Node {
-            amount: time(paths).ps(),
+            amount: release.plus(time(change.sets_up, paths.establish))?.ps(),
             kind: NodeKind::SetUp,
+            tag: u32::from(change.sets_up),
             ..enter
         };
         let node = self.push(node, before)?;
@@ -339,10 +422,12 @@ impl Expansion<'_> {
             step = part.step;
             if let Some(ports) = ports.filter(|_| index == group.end) {
                 if index > 0 {
-                    self.set_up(enter, |paths| paths.release, before)?;
+                    self.end_use(enter, before)?;
                 }
-                self.set_up(enter, |paths| paths.establish, before)?;
                 group = group_from(own, index, ports);
+                let others = own[group.clone()].iter();
+                let others = others.map(|part| members[part.peer as usize]);
+                self.begin_use(enter, others, before)?;
             }
             let bytes = match event.call {
                 Call::AllToAllVarious => {
@@ -371,7 +456,7 @@ impl Expansion<'_> {
         }
         if !step_nodes.is_empty() {
             std::mem::swap(before, &mut step_nodes);
-            self.set_up(enter, |paths| paths.release, before)?;
+            self.end_use(enter, before)?;
         }
         self.schedules.insert(key, parts);
         Ok(())

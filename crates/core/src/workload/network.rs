@@ -7,12 +7,13 @@
 //! | `zero` | nothing |
 //! | `hockney:latency=1us,rate=10Gb/s` | [`Hockney`]: latency and bytes at the rate, however many others |
 //! | `loggp:latency=1us,gap=200ns,rate=10Gb/s` | [`LogGp`]: the same through one port each way at each rank |
-//! | `light_path_grid:ports=2,...` | as `hockney` from when both ends are ready, holding both, after and before the times that the program spends on setting up and releasing light paths ([`SetUp`]) |
+//! | `light_path_grid:ports=2,...` | as `hockney` from when both ends are ready, holding both, after and before the times that the program spends on setting up and releasing light paths ([`SetUp`]); the setting `paths` says when they go |
 //!
 //! What a rank spends on a message, and which messages leave at once, are the [`Ends`] of all of them.
 
 use std::fmt;
 
+use super::bursts::{OnBursts, OverBursts};
 use super::carrier::{Costs, Eager, Ends, Found, OnFabric, WithEnds, complete};
 use super::cost::{CostModel, Delivery, Hockney, LogGp, Message, Zero};
 use super::error::TraceError;
@@ -21,7 +22,7 @@ use super::program::Program;
 use super::replay::{Replayed, Settings, replay_over};
 use super::trace::Trace;
 use crate::fabric::{Fabric, FabricError, light_path_grid};
-use crate::simulate::{Method, SimulationError};
+use crate::simulate::{Method, Paths, SimulationError};
 use crate::spec::Spec;
 use crate::spelling::same_name;
 use crate::units::{Rate, Time, UnitError};
@@ -46,7 +47,7 @@ impl Source {
 }
 
 /// What messages go over.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Network {
     /// A network that costs nothing.
     Zero,
@@ -79,6 +80,8 @@ pub enum Network {
     },
     /// A fabric that is simulated.
     Fabric(Box<Fabric>),
+    /// A network of bursts, in which messages ask for light paths.
+    Bursts(Box<OverBursts>),
 }
 
 impl Network {
@@ -123,6 +126,7 @@ impl Network {
                     establish: grid.establish,
                     release: grid.release,
                     ports: grid.ports,
+                    paths: Paths::Released,
                 },
             },
             fabric => Network::Fabric(Box::new(fabric)),
@@ -159,6 +163,7 @@ impl fmt::Display for Network {
                     establish,
                     release,
                     ports,
+                    paths: _,
                 } = set_up;
                 let ranks = ranks.map_or(String::new(), |ranks| format!("ranks={ranks},"));
                 write!(
@@ -168,6 +173,7 @@ impl fmt::Display for Network {
                 )
             }
             Network::Fabric(fabric) => fabric.fmt(formatter),
+            Network::Bursts(over) => formatter.write_str(over.network.spelling()),
         }
     }
 }
@@ -225,7 +231,10 @@ pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
     let ground = Ground {
         fabric: request.network.fabric(),
         set_up: match request.network {
-            Network::LightPaths { set_up, .. } => Some(*set_up),
+            Network::LightPaths { set_up, .. } => Some(SetUp {
+                paths: request.method.paths.unwrap_or(set_up.paths),
+                ..*set_up
+            }),
             _ => None,
         },
     };
@@ -265,14 +274,20 @@ pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
                 eager: Eager::Never,
                 ..request.ends
             };
+            let method = Method {
+                paths: None,
+                ..request.method.clone()
+            };
             let request = Request {
                 ends,
+                method: &method,
                 ..request.clone()
             };
             let model = OverLight(hockney(latency, rate));
             modelled(program, "light_path_grid", model, &request)
         }
         Network::Fabric(ref fabric) => simulated(program, fabric, request),
+        Network::Bursts(ref over) => over_bursts(program, over, request),
     }
 }
 
@@ -336,6 +351,29 @@ fn simulated(
         replayed,
         simulator,
         found: Some(found),
+        nodes: program.len(),
+    })
+}
+
+fn over_bursts(
+    program: &Program,
+    over: &OverBursts,
+    request: &Request<'_>,
+) -> Result<Done, TraceError> {
+    if let Some(simulator) = request.method.simulator {
+        return Err(TraceError::Network(SimulationError::WrongFabric {
+            simulator,
+            family: "networks of bursts",
+            hint: "its simulator is burst",
+        }));
+    }
+    request.method.known_to("burst")?;
+    let mut carrier = OnBursts::new(over, request.ends).map_err(SimulationError::from)?;
+    let replayed = replay_over(program, &mut carrier, request.settings)?;
+    Ok(Done {
+        replayed,
+        simulator: "burst",
+        found: Some(Found::Requests(carrier.used())),
         nodes: program.len(),
     })
 }

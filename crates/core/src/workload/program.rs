@@ -21,7 +21,7 @@ pub enum NodeKind {
     Compute,
     /// The begin of a call of a program in order: local work before the call, as [`NodeKind::Compute`].
     Enter,
-    /// Setting up or releasing light paths; `amount` is picoseconds.
+    /// Setting up or releasing light paths; `amount` is picoseconds, `tag` 1 if any are set up.
     SetUp,
     /// A message to `peer`; `amount` is bytes.
     Send,
@@ -240,6 +240,11 @@ impl ProgramBuilder {
     /// Opens the next rank; nodes pushed from here on are its own.
     pub fn begin_rank(&mut self) {
         self.rank_starts.push(self.nodes.len() as u32);
+    }
+
+    /// A node that was pushed.
+    pub(super) fn node(&self, index: u32) -> &Node {
+        &self.nodes[index as usize]
     }
 
     /// The index that the next node gets.

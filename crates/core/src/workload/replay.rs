@@ -77,10 +77,10 @@ pub struct ReplayedRanks {
     pub messages: Vec<u64>,
     /// Bytes sent.
     pub bytes: Vec<u64>,
-    /// How often it set up light paths, or released them, and the time that this took it; zero where the
-    /// program does not set them up itself.
+    /// How often it set up light paths, any number at one instant; zero where the program does not set them up
+    /// itself.
     pub set_ups: Vec<u64>,
-    /// See `set_ups`.
+    /// The time that setting up and releasing took it.
     pub setting_up: Vec<Time>,
 }
 

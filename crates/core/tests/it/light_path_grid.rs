@@ -1,6 +1,7 @@
 //! Port-limited collectives over light paths: plans, what the verifier sees, times against the paper's
 //! formulas and against a slow simulation.
 
+mod bounds;
 mod rules;
 mod slow;
 mod timing;

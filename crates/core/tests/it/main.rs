@@ -23,6 +23,7 @@ mod plan_text;
 mod planner;
 mod properties;
 mod schedule;
+mod readers;
 mod simulate;
 mod tidy;
 mod training;

@@ -1,10 +1,11 @@
 //! Traces: readers, checks, replays, and the cost of light paths.
 
+mod bursts;
 mod fabrics;
 mod goal;
+mod kept;
 mod light_paths;
 mod malformed;
-mod mutated;
 mod on_demand;
 mod real;
 mod semantics;

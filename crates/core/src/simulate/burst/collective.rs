@@ -73,11 +73,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod beside;
 #[cfg(test)]
 mod interleavings;
 mod outcome;
 mod path;
 mod phases;
+mod requests;
 mod run;
 mod settings;
 
@@ -89,6 +91,7 @@ use crate::schedule::Schedule;
 use crate::units::Bytes;
 
 pub use outcome::{CollectiveOutcome, Delivered, Failure, JobRun, Run, executed};
+pub use requests::{OnRequest, RequestUse};
 pub use settings::{Congestion, POLICIES, Policy, PolicyRecord, SETTINGS, SettingRecord};
 
 /// A collective to be carried out.

@@ -75,8 +75,10 @@ pub enum Assignment {
     Horizon,
     /// LAUC-VF: the one whose last reservation before the interval ends latest, voids included.
     LaucVf,
-    /// The one that succeeded most often of all tries between these nodes; the lowest of equals. Better ones
-    /// that turn out not to be free on the whole route count as tried.
+    /// The one that succeeded most often of all tries between these nodes, counted with one success more in
+    /// two more tries; the lowest of equals. A try succeeds if the burst goes all the way, whichever link would
+    /// have refused it. Better ones that turn out not to be free on the whole route count as tried. All tries
+    /// count alike, however long ago, so that scores settle only after thousands for each pair.
     Pwa,
     /// The first from W s / N on, in a circle, at node s of N.
     SourceOffset,

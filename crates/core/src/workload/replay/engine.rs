@@ -273,7 +273,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
             }
             NodeKind::SetUp => {
                 let rank = self.rank_of.get(self.program, node) as usize;
-                self.ranks.set_ups[rank] += 1;
+                self.ranks.set_ups[rank] += u64::from(plain.tag);
                 let spent = &mut self.ranks.setting_up[rank];
                 *spent = spent.plus(Time::from_ps(plain.amount))?;
                 let end = self.plus(self.now, plain.amount)?;

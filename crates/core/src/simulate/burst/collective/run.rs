@@ -3,32 +3,23 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
-
+use super::beside::Beside;
 use super::outcome::{Delivered, Failure, JobRun, Run};
 use super::path::Held;
 use super::phases::{Limits, Phase, Round, group};
 use super::settings::{Congestion, Policy};
-use crate::hash::hash;
 use crate::simulate::burst::engine::Engine;
-use crate::simulate::burst::replication::{LONGEST_PS, WARM_UP};
 use crate::simulate::burst::settings::Settings;
 use crate::simulate::burst::{BurstError, BurstNetwork, Work};
 use crate::units::Time;
 
-/// What back-off draws depend on besides the seed, so that they are none of the bursts'.
-const BACK_OFF: u64 = 0x6261_636b_5f6f_6666;
-
 struct Driver<'a> {
-    engine: Engine<'a>,
+    beside: Beside<'a>,
     congestion: &'a Congestion,
-    random: Pcg64Mcg,
     jobs: Vec<Asking>,
     /// When, which of equals first, whose job, and what.
     agenda: BinaryHeap<Reverse<(u64, u64, usize, Event)>>,
     sequence: u64,
-    start: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,22 +52,7 @@ pub(super) fn run(
     congestion: &Congestion,
     number: u32,
 ) -> Result<Run, BurstError> {
-    let mean_length = network.rate().transmission(settings.size)?.ps();
-    let mut engine = Engine::new(network, settings, work, mean_length, number);
-    engine.expect_paths();
-    let seed = hash(hash(settings.seed).wrapping_add(u64::from(number)) ^ BACK_OFF);
-    let random = Pcg64Mcg::seed_from_u64(seed);
-    let mut start = 0;
-    if *work == Work::Random {
-        // Not when a certain burst has come: just then the network is fuller than at other times.
-        let computers = f64::from(network.computers());
-        let each = settings
-            .warm_up
-            .map_or(WARM_UP as f64, |all| all as f64 / computers);
-        start = (each * mean_length as f64 / settings.intensity).round() as u64;
-        engine.run_until(start);
-        engine.begin_measuring();
-    }
+    let beside = Beside::new(network, work, settings, congestion, number)?;
     let limits = Limits {
         ports: congestion.ports,
         paths: usize::MAX,
@@ -85,37 +61,29 @@ pub(super) fn run(
         left: group(rounds.clone(), limits).into(),
         held: Vec::new(),
         refused: Vec::new(),
-        since: start,
+        since: beside.engine.now,
         run: JobRun::default(),
         over: false,
     });
     let mut driver = Driver {
         jobs: asking.collect(),
-        engine,
+        beside,
         congestion,
-        random,
         agenda: BinaryHeap::new(),
         sequence: 0,
-        start,
     };
     (0..jobs.len()).for_each(|job| driver.begin_phase(job));
     while let Some(Reverse((at, _, job, event))) = driver.agenda.pop() {
-        if at as f64 > LONGEST_PS {
-            return Err(BurstError::Setting {
-                setting: "size",
-                problem: "the collective would take more than 46 simulated days".into(),
-            });
-        }
         if driver.jobs[job].over {
             continue;
         }
-        driver.engine.run_until(at);
+        driver.beside.run_until(at)?;
         match event {
             Event::Ask(path) => driver.ask(job, path)?,
             Event::Released => driver.end_phase(job),
         }
     }
-    let bursts = driver.engine.tally.total;
+    let bursts = driver.beside.engine.tally.total;
     let jobs: Vec<JobRun> = driver.jobs.into_iter().map(|job| job.run).collect();
     let times: Option<Vec<Time>> = jobs.iter().map(|job| job.time).collect();
     let time = times.map(|times| times.into_iter().max().unwrap_or_default());
@@ -128,13 +96,8 @@ impl Driver<'_> {
         self.agenda.push(Reverse((at, self.sequence, job, event)));
     }
 
-    /// From the beginning of the jobs until now.
-    fn elapsed(&self) -> Time {
-        Time::from_ps(self.engine.now - self.start)
-    }
-
     fn begin_phase(&mut self, number: usize) {
-        let (now, elapsed) = (self.engine.now, self.elapsed());
+        let (now, elapsed) = (self.beside.engine.now, self.beside.elapsed());
         let job = &mut self.jobs[number];
         job.since = now;
         let Some(phase) = job.left.front() else {
@@ -163,7 +126,7 @@ impl Driver<'_> {
             return Ok(());
         };
         let request = path.unwrap_or(0);
-        let refused_pair = match acquire(&mut self.engine, phase, path) {
+        let refused_pair = match acquire(&mut self.beside.engine, phase, path) {
             Ok(held) => {
                 job.held[request] = Some(held);
                 return match job.held.iter().all(Option::is_some) {
@@ -186,31 +149,21 @@ impl Driver<'_> {
                     step: phase.rounds[0][0].step,
                     computers: refused_pair,
                     tries: refusals,
-                    at: Time::from_ps(self.engine.now - self.start),
+                    at: self.beside.elapsed(),
                 };
                 job.run.failure = Some(failure);
                 job.over = true;
                 let held = std::mem::take(&mut job.held);
                 held.into_iter()
                     .flatten()
-                    .for_each(|mut held| self.engine.release(&mut held));
+                    .for_each(|mut held| self.beside.engine.release(&mut held));
             }
             _ => {
-                let wait = self.back_off(refusals);
-                self.put(self.engine.now + wait, number, Event::Ask(path));
+                let wait = self.beside.back_off(refusals);
+                self.put(self.beside.engine.now + wait, number, Event::Ask(path));
             }
         }
         Ok(())
-    }
-
-    /// How long to wait after so many refusals.
-    fn back_off(&mut self, refusals: u32) -> u64 {
-        let doubled = 1u64.checked_shl(refusals - 1).unwrap_or(u64::MAX);
-        let mean = self.congestion.back_off.ps().saturating_mul(doubled);
-        let mean = mean.min(self.congestion.longest_back_off.ps());
-        // A multiple of 2^-53 from 1/2 to 3/2.
-        let factor = 0.5 + (self.random.random::<u64>() >> 11) as f64 / (1u64 << 53) as f64;
-        ((mean as f64 * factor).round() as u64).max(1)
     }
 
     /// The phase of a job, in parts.
@@ -229,8 +182,8 @@ impl Driver<'_> {
 
     /// All paths are there: the rounds follow one another.
     fn carry_out(&mut self, number: usize) -> Result<(), BurstError> {
-        let (now, start) = (self.engine.now, self.start);
-        let network = self.engine.network;
+        let (now, start) = (self.beside.engine.now, self.beside.start);
+        let network = self.beside.engine.network;
         let job = &mut self.jobs[number];
         let Some(phase) = job.left.front() else {
             return Ok(());
@@ -283,7 +236,7 @@ impl Driver<'_> {
         job.left.pop_front();
         held.into_iter()
             .flatten()
-            .for_each(|mut held| self.engine.release(&mut held));
+            .for_each(|mut held| self.beside.engine.release(&mut held));
         self.begin_phase(number);
     }
 }

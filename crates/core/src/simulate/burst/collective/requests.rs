@@ -1,0 +1,359 @@
+//! Light paths that a program asks for message by message, as it goes.
+//!
+//! # The model
+//!
+//! A message from one computer to another needs a light path from there to there: a route and a wavelength,
+//! asked for and held as those of [collectives](super), while the bursts of the settings' source go on beside
+//! it. Granted, it takes `establish` to be set up; a message takes `latency`, the propagation of the route
+//! and its bytes at the rate; then `release` passes until the wavelengths are free. A light path carries one
+//! message after the other: those for the same computer that are ready while it is up wait for their turn and
+//! not for a path of their own. When none is left it is released.
+//!
+//! With k ports a computer holds light paths to at most k others at once, both ways each. Where either end has
+//! no port left a message waits; when ports are free again those who wait are asked for in the order in which
+//! they first asked.
+//!
+//! A refused path waits, min(longest_back_off, back_off 2^(i-1)) U after its i-th refusal as everywhere, and holds
+//! neither wavelengths nor ports meanwhile. After more refusals than `retries` the run ends with an error that names
+//! the computers. As one path is asked for at a time, there is nothing to take all of or nothing of, and
+//! nothing to be cut: `congestion` and `degrade_after` have no effect.
+//!
+//! # Nothing waits for ever
+//!
+//! Who holds a light path waits for nobody: each of its messages ends at a known time, and a program sends
+//! finitely many. Who waits holds nothing. So there is no circular wait; whoever waits for a port gets it when those before it have
+//! ended, and whoever waits after a refusal asks again, finitely often.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+
+use super::beside::Beside;
+use super::path::Held;
+use super::settings::Congestion;
+use crate::simulate::burst::settings::Settings;
+use crate::simulate::burst::{BurstError, BurstNetwork, Share, Work, check};
+use crate::units::{Bytes, Time};
+
+/// What light paths on request have cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RequestUse {
+    /// Light paths that were set up.
+    pub set_ups: u64,
+    /// The time that setting up and releasing took, summed.
+    pub setting_up: Time,
+    /// Requests that were refused.
+    pub refusals: u64,
+    /// Light paths that were not granted at the instant of their first message.
+    pub waited: u64,
+    /// The time of their waiting for ports and after refusals, summed.
+    pub waiting: Time,
+    /// The most light paths that were up at once.
+    pub most: u32,
+    /// Bursts whose end became known meanwhile.
+    pub bursts: Share,
+}
+
+/// From which computer to which.
+type Direction = (u32, u32);
+
+#[derive(Debug, Clone, Copy)]
+struct Message {
+    number: u32,
+    bytes: Bytes,
+    /// From the beginning of the engine.
+    asked: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A wait after a refusal is over.
+    Ask,
+    /// The first message is there.
+    Arrived,
+    /// The wavelengths are free.
+    Released,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    /// Nothing is sent.
+    #[default]
+    Dark,
+    /// Asked for, waiting for ports.
+    Asking,
+    /// Waiting after a refusal.
+    Refused,
+    /// Up, for the first of the messages.
+    Up,
+    /// Being released.
+    Releasing,
+}
+
+/// The light path of a direction, or what waits for it.
+#[derive(Debug, Default)]
+struct Way {
+    state: State,
+    messages: VecDeque<Message>,
+    refusals: u32,
+    /// When it first asked, as a number.
+    order: u64,
+    held: Held,
+}
+
+/// A network in which light paths are asked for.
+pub struct OnRequest<'a> {
+    congestion: &'a Congestion,
+    beside: Beside<'a>,
+    ways: BTreeMap<Direction, Way>,
+    /// Per pair, lower computer first: directions that are up or being released.
+    up: BTreeMap<Direction, u32>,
+    /// Per computer: the others that it has a light path with.
+    ports: Vec<u32>,
+    /// Per computer: the directions that wait for ports, by when they first asked.
+    asking: Vec<BTreeSet<(u64, Direction)>>,
+    agenda: BinaryHeap<Reverse<(u64, u64, Direction, Event)>>,
+    sequence: u64,
+    now_up: u32,
+    used: RequestUse,
+}
+
+impl<'a> OnRequest<'a> {
+    /// A network without messages, in which the bursts of the work have gone on for long.
+    ///
+    /// # Errors
+    /// Settings that contradict each other or the network.
+    pub fn new(
+        network: &'a BurstNetwork,
+        work: &Work,
+        settings: &'a Settings,
+        congestion: &'a Congestion,
+    ) -> Result<OnRequest<'a>, BurstError> {
+        check(network, work, settings)?;
+        congestion.check()?;
+        let computers = network.computers() as usize;
+        Ok(OnRequest {
+            congestion,
+            beside: Beside::new(network, work, settings, congestion, 0)?,
+            ways: BTreeMap::new(),
+            up: BTreeMap::new(),
+            ports: vec![0; computers],
+            asking: vec![BTreeSet::new(); computers],
+            agenda: BinaryHeap::new(),
+            sequence: 0,
+            now_up: 0,
+            used: RequestUse::default(),
+        })
+    }
+
+    /// Takes a message with a number of its own between two different computers; calls come in the order of
+    /// time, none before the instant reached last.
+    ///
+    /// # Errors
+    /// A light path that was refused too often, or a time beyond 46 days.
+    pub fn send(
+        &mut self,
+        number: u32,
+        direction: (u32, u32),
+        bytes: Bytes,
+        now: Time,
+    ) -> Result<(), BurstError> {
+        self.beside.run_until(self.beside.start + now.ps())?;
+        let asked = self.beside.engine.now;
+        let way = self.ways.entry(direction).or_default();
+        way.messages.push_back(Message {
+            number,
+            bytes,
+            asked,
+        });
+        match way.state {
+            State::Dark => self.begin_asking(direction),
+            _ => Ok(()),
+        }
+    }
+
+    /// When something happens next to a light path; `None`: none is up or asked for.
+    pub fn next_time(&self) -> Option<Time> {
+        let first = self.agenda.peek();
+        first.map(|Reverse((at, ..))| Time::from_ps(at - self.beside.start))
+    }
+
+    /// Goes to that instant and appends the message that has arrived, if any.
+    ///
+    /// # Errors
+    /// A light path that was refused too often, or a time beyond 46 days.
+    pub fn advance(&mut self, arrived: &mut Vec<u32>) -> Result<(), BurstError> {
+        let Some(Reverse((at, _, direction, event))) = self.agenda.pop() else {
+            return Ok(());
+        };
+        self.beside.run_until(at)?;
+        match event {
+            Event::Ask => self.ask_when_possible(direction),
+            Event::Arrived => self.arrive(direction, arrived),
+            Event::Released => self.end(direction),
+        }
+    }
+
+    /// What it has cost so far.
+    pub fn used(&self) -> RequestUse {
+        RequestUse {
+            bursts: self.beside.engine.tally.total,
+            ..self.used
+        }
+    }
+
+    fn put(&mut self, at: Time, direction: Direction, event: Event) {
+        self.sequence += 1;
+        self.agenda
+            .push(Reverse((at.ps(), self.sequence, direction, event)));
+    }
+
+    fn after(&self, duration: Time) -> Result<Time, BurstError> {
+        Ok(Time::from_ps(self.beside.engine.now).plus(duration)?)
+    }
+
+    fn begin_asking(&mut self, direction: Direction) -> Result<(), BurstError> {
+        self.sequence += 1;
+        let order = self.sequence;
+        if let Some(way) = self.ways.get_mut(&direction) {
+            (way.order, way.refusals) = (order, 0);
+        }
+        self.ask_when_possible(direction)
+    }
+
+    /// Asks the network, or waits for ports.
+    fn ask_when_possible(&mut self, direction: Direction) -> Result<(), BurstError> {
+        let (from, to) = direction;
+        let has_port = |computer: u32| self.ports[computer as usize] < self.congestion.ports;
+        let joined = self.up.contains_key(&pair(direction));
+        let possible = joined || (has_port(from) && has_port(to));
+        let Some(way) = self.ways.get_mut(&direction) else {
+            return Ok(());
+        };
+        let entry = (way.order, direction);
+        if !possible {
+            way.state = State::Asking;
+            for end in [from, to] {
+                self.asking[end as usize].insert(entry);
+            }
+            return Ok(());
+        }
+        for end in [from, to] {
+            self.asking[end as usize].remove(&entry);
+        }
+        if self.beside.engine.open(from, to, &mut way.held) {
+            return self.grant(direction);
+        }
+        self.beside.engine.undo(&mut way.held);
+        way.state = State::Refused;
+        way.refusals += 1;
+        self.used.refusals += 1;
+        let refusals = way.refusals;
+        if refusals > self.congestion.retries {
+            return Err(BurstError::GaveUp {
+                computers: direction,
+                tries: refusals,
+                at: self.beside.elapsed(),
+            });
+        }
+        let wait = self.beside.back_off(refusals);
+        let at = self.after(Time::from_ps(wait))?;
+        self.put(at, direction, Event::Ask);
+        Ok(())
+    }
+
+    fn grant(&mut self, direction: Direction) -> Result<(), BurstError> {
+        let directions = self.up.entry(pair(direction)).or_default();
+        *directions += 1;
+        if *directions == 1 {
+            self.ports[direction.0 as usize] += 1;
+            self.ports[direction.1 as usize] += 1;
+        }
+        let now = self.beside.engine.now;
+        let Congestion {
+            establish, release, ..
+        } = *self.congestion;
+        if let Some(way) = self.ways.get_mut(&direction) {
+            way.state = State::Up;
+            let asked = way.messages.front().map_or(now, |message| message.asked);
+            self.used.waited += u64::from(asked < now);
+            self.used.waiting = self.used.waiting.plus(Time::from_ps(now - asked))?;
+        }
+        self.used.set_ups += 1;
+        self.used.setting_up = self.used.setting_up.plus(establish)?.plus(release)?;
+        self.now_up += 1;
+        self.used.most = self.used.most.max(self.now_up);
+        self.carry(direction, establish)?;
+        // The way back needs no further port.
+        let back = (direction.1, direction.0);
+        match self.ways.get(&back).map(|way| way.state) {
+            Some(State::Asking) => self.ask_when_possible(back),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first message goes, after a while.
+    fn carry(&mut self, direction: Direction, after: Time) -> Result<(), BurstError> {
+        let Some(way) = self.ways.get(&direction) else {
+            return Ok(());
+        };
+        let bytes = way.messages.front().map_or(Bytes::new(0), |one| one.bytes);
+        let way_ps = way.held.propagation_ps.iter().sum();
+        let time = after
+            .plus(self.congestion.latency)?
+            .plus(Time::from_ps(way_ps))?
+            .plus(self.beside.engine.network.rate().transmission(bytes)?)?;
+        let at = self.after(time)?;
+        self.put(at, direction, Event::Arrived);
+        Ok(())
+    }
+
+    fn arrive(&mut self, direction: Direction, arrived: &mut Vec<u32>) -> Result<(), BurstError> {
+        let Some(way) = self.ways.get_mut(&direction) else {
+            return Ok(());
+        };
+        arrived.extend(way.messages.pop_front().map(|message| message.number));
+        if !way.messages.is_empty() {
+            return self.carry(direction, Time::ZERO);
+        }
+        way.state = State::Releasing;
+        let at = self.after(self.congestion.release)?;
+        self.put(at, direction, Event::Released);
+        Ok(())
+    }
+
+    fn end(&mut self, direction: Direction) -> Result<(), BurstError> {
+        let Some(way) = self.ways.get_mut(&direction) else {
+            return Ok(());
+        };
+        self.beside.engine.release(&mut way.held);
+        self.now_up -= 1;
+        way.state = State::Dark;
+        let more = !way.messages.is_empty();
+        let directions = self.up.entry(pair(direction)).or_default();
+        *directions -= 1;
+        if *directions == 0 {
+            self.up.remove(&pair(direction));
+            let ends = [direction.0, direction.1];
+            for end in ends {
+                self.ports[end as usize] -= 1;
+            }
+            let waiting = ends.map(|end| &self.asking[end as usize]);
+            let waiting: BTreeSet<(u64, Direction)> =
+                waiting.into_iter().flatten().copied().collect();
+            for (_, waits) in waiting {
+                let state = self.ways.get(&waits).map(|way| way.state);
+                if state == Some(State::Asking) {
+                    self.ask_when_possible(waits)?;
+                }
+            }
+        }
+        match more {
+            true => self.begin_asking(direction),
+            false => Ok(()),
+        }
+    }
+}
+
+fn pair((from, to): Direction) -> Direction {
+    (from.min(to), from.max(to))
+}

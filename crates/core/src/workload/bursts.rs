@@ -1,0 +1,156 @@
+//! Replays over a network that switches bursts of light: every message asks for a light path of its own, which
+//! other messages and the bursts beside them may refuse ([`collective::OnRequest`]).
+//!
+//! Rank r sits at computer r. Beside the settings of light paths and of bursts ([`Congestion::from_texts`])
+//! `intensity=0`, the default here, stands for no bursts at all. One replication is run, that of the seed.
+//!
+//! ```
+//! use opticoll::workload::bursts::OverBursts;
+//! let spelling = "ladder:columns=4,computers=4,wavelengths=8,rate=10Gb/s";
+//! let over = OverBursts::parse(spelling, [("intensity", "0.4"), ("ports", "2"), ("retries", "5")])?;
+//! assert_eq!((over.network.computers(), over.congestion.retries), (32, 5));
+//! # Ok::<(), opticoll::simulate::burst::BurstError>(())
+//! ```
+
+use super::carrier::{Carrier, Ends, Happening};
+use super::cost::{Delivery, Message};
+use crate::simulate::SimulationError;
+use crate::simulate::burst::collective::{Congestion, OnRequest, RequestUse};
+use crate::simulate::burst::{BurstError, BurstNetwork, Settings, Work};
+use crate::units::{Bytes, Time};
+
+/// A network of bursts with everything that a replay over it needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OverBursts {
+    /// Nodes, computers, wavelengths.
+    pub network: BurstNetwork,
+    /// Times and ports of light paths, and what follows a refusal.
+    pub congestion: Congestion,
+    /// The bursts beside.
+    pub settings: Settings,
+    /// Whether there are any.
+    pub work: Work,
+}
+
+impl OverBursts {
+    /// Reads a network's spelling and settings by name.
+    ///
+    /// # Errors
+    /// What is no network or setting; a policy of phases, which single messages do not have.
+    pub fn parse<'a>(
+        spelling: &str,
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<OverBursts, BurstError> {
+        let mut texts = Vec::new();
+        let mut beside = false;
+        for (name, text) in settings {
+            let of_phases = ["congestion", "degrade_after", "replications"];
+            if let Some(&setting) = of_phases.iter().find(|&&one| one == name) {
+                let problem = "in a replay each message asks for one light path, once in each try; leave it out";
+                return Err(BurstError::Setting {
+                    setting,
+                    problem: problem.into(),
+                });
+            }
+            if name == "intensity" {
+                beside = text.trim().parse() != Ok(0.0);
+                if !beside {
+                    continue;
+                }
+            }
+            texts.push((name, text));
+        }
+        let (congestion, settings) = Congestion::from_texts(texts)?;
+        Ok(OverBursts {
+            network: BurstNetwork::parse(spelling)?,
+            congestion,
+            settings,
+            work: match beside {
+                true => Work::Random,
+                false => Work::Given(Vec::new()),
+            },
+        })
+    }
+}
+
+/// Carries messages over light paths on request.
+pub struct OnBursts<'a> {
+    light_paths: OnRequest<'a>,
+    ranks: u32,
+    ends: Ends,
+    arrived: Vec<u32>,
+}
+
+impl<'a> OnBursts<'a> {
+    /// The network without messages.
+    ///
+    /// # Errors
+    /// Settings that contradict each other or the network.
+    pub fn new(over: &'a OverBursts, ends: Ends) -> Result<OnBursts<'a>, BurstError> {
+        let OverBursts {
+            network,
+            congestion,
+            settings,
+            work,
+        } = over;
+        Ok(OnBursts {
+            light_paths: OnRequest::new(network, work, settings, congestion)?,
+            ranks: network.computers(),
+            ends,
+            arrived: Vec::new(),
+        })
+    }
+
+    /// What light paths have cost so far.
+    pub fn used(&self) -> RequestUse {
+        self.light_paths.used()
+    }
+}
+
+impl Carrier for OnBursts<'_> {
+    fn ranks(&self) -> Option<u32> {
+        Some(self.ranks)
+    }
+
+    fn overhead(&self) -> Time {
+        self.ends.overhead
+    }
+
+    fn is_eager(&self, bytes: Bytes) -> bool {
+        self.ends.is_eager(bytes)
+    }
+
+    fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
+        let Message {
+            source,
+            destination,
+            bytes,
+            ready,
+        } = message;
+        if source == destination {
+            return Ok(Some(Delivery {
+                leaves: ready,
+                arrives: ready,
+            }));
+        }
+        self.light_paths
+            .send(number, (source, destination), bytes, ready)?;
+        Ok(None)
+    }
+
+    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
+        Ok(self.light_paths.next_time())
+    }
+
+    fn advance(&mut self, happened: &mut Vec<Happening>) -> Result<(), SimulationError> {
+        let time = self.light_paths.next_time().unwrap_or(Time::ZERO);
+        self.light_paths.advance(&mut self.arrived)?;
+        happened.extend(self.arrived.drain(..).map(|message| Happening {
+            message,
+            left: true,
+            arrived: true,
+            time,
+        }));
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Bounds on grids of light paths: met where theory meets them, above by every plan, and phases as few as trying
+//! all finds.
+
+use opticoll::bound::light_path_grid::{SetUps, best, least_slots};
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::simulate::{self, Method, Paths, Policy};
+use opticoll::units::Bytes;
+use proptest::prelude::*;
+
+use super::{algorithms, proved};
+
+fn bound(fabric: &Fabric, kind: CollectiveKind, bytes: u64, set_ups: SetUps) -> u64 {
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let grid = fabric.light_path_grid().unwrap();
+    let bound = best(grid, &collective, Bytes::new(bytes), set_ups).unwrap();
+    bound.time.ps()
+}
+
+/// 100 us, 8 ns a byte, 5 ms and 5 ms in ps.
+const A: u64 = 100_000_000;
+const B: u64 = 8_000;
+const E: u64 = 5_000_000_000;
+
+#[test]
+fn recursive_doubling_of_an_all_gather_with_one_port_cannot_be_beaten() {
+    for rounds in 1..=6u64 {
+        let ranks = 1u64 << rounds;
+        let text = format!("light_path_grid:ranks={ranks},ports=1");
+        let plan = proved(CollectiveKind::AllGather, "recursive_doubling", &text);
+        let sending = (ranks - 1) * 1000 * B;
+        for (settings, set_ups, expected) in [
+            (vec![], SetUps::Released, rounds * (A + 2 * E) + sending),
+            (
+                vec![("policy", "every_step")],
+                SetUps::EverySlot,
+                rounds * (A + 2 * E) + sending,
+            ),
+            (
+                vec![("policy", "free")],
+                SetUps::Never,
+                rounds * A + sending,
+            ),
+        ] {
+            let method = Method::from_settings(settings).unwrap();
+            let time = simulate::run(&plan, Bytes::new(1000), &method)
+                .unwrap()
+                .time;
+            assert_eq!(time.ps(), expected);
+            let least = bound(&plan.fabric, CollectiveKind::AllGather, 1000, set_ups);
+            assert_eq!(least, expected, "{ranks} ranks, {set_ups:?}");
+        }
+    }
+}
+
+#[test]
+fn phases_and_slots_are_weighed_against_each_other() {
+    use CollectiveKind::{AllGather, Barrier, Broadcast};
+    use SetUps::{Kept, Released, Warm};
+    for (ranks, ports, kind, set_ups, expected) in [
+        // Two ports: a ring of 9 needs 4 slots and one set-up, a tree two of both: 4 x 0.1 ms is less than 10 ms.
+        (9, 2, Barrier, Released, 2 * E + 4 * A),
+        (9, 2, Barrier, Kept, E + 4 * A),
+        (9, 2, Barrier, Warm, 4 * A),
+        // 8 of 9 blocks by two ports.
+        (9, 2, AllGather, Released, 2 * E + 4 * A + 4 * 1000 * B),
+        // Three ports, trees of degree 3: within 1, 2, 3 edges are 4, 10, 22 ranks.
+        (22, 3, Barrier, Released, 2 * E + 3 * A),
+        (23, 3, Barrier, Released, 2 * E + 4 * A),
+        // More ports than others.
+        (4, 9, Broadcast, Released, 2 * E + A + 1000 * B / 3),
+    ] {
+        let fabric = format!("light_path_grid:ranks={ranks},ports={ports}");
+        let fabric = Fabric::parse(&fabric).unwrap();
+        assert_eq!(
+            bound(&fabric, kind, 1000, set_ups),
+            expected,
+            "{fabric} {kind}"
+        );
+    }
+    // With slow messages and fast switches it is the other way round: two phases of one slot.
+    let fast = "light_path_grid:ranks=9,ports=2,latency=10ms,establish=1ms,release=0s";
+    let fabric = Fabric::parse(fast).unwrap();
+    assert_eq!(bound(&fabric, Barrier, 0, Released), 2 * 11_000_000_000);
+}
+
+/// Trying all: the most ranks that may have something after so many slots in so many phases.
+fn most(ports: u64, slots: u64, phases: u64) -> u64 {
+    if phases == 0 {
+        return 1;
+    }
+    let each = (1..=slots - (phases - 1)).map(|own| {
+        // Level by level of a tree in which every rank has as many neighbours as ports.
+        let (mut all, mut level) = (1, ports);
+        for _ in 0..own {
+            all += level;
+            level *= ports - 1;
+        }
+        all * most(ports, slots - own, phases - 1)
+    });
+    each.max().unwrap()
+}
+
+#[test]
+fn no_other_division_into_phases_reaches_more() {
+    for ports in 1..=5 {
+        for ranks in 2..=70 {
+            for phases in 1..=4 {
+                let slots = least_slots(ranks, ports, phases);
+                if ports == 1 && 1 << phases < ranks {
+                    // However long, a phase with one port doubles.
+                    assert_eq!(slots, None);
+                    continue;
+                }
+                let slots = slots.unwrap();
+                let case = format!("{ranks} ranks, {ports} ports, {phases} phases: {slots}");
+                assert!(
+                    slots >= phases && most(ports, slots, phases) >= ranks,
+                    "{case}"
+                );
+                assert!(
+                    slots == phases || most(ports, slots - 1, phases) < ranks,
+                    "{case}"
+                );
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn no_plan_is_faster(
+        ranks in 2u32..33,
+        ports in 1u32..6,
+        bytes in 0u64..1_000_000,
+        microseconds in (0u64..2000, 0u64..2000, 0u64..2000),
+    ) {
+        let (latency, establish, release) = microseconds;
+        let text = format!(
+            "light_path_grid:ranks={ranks},ports={ports},latency={latency}us,\
+             establish={establish}us,release={release}us"
+        );
+        for (kind, algorithm) in algorithms(ranks) {
+            let plan = proved(kind, algorithm, &text);
+            for (policy, paths) in [
+                (Policy::EstablishRelease, Paths::Released),
+                (Policy::EstablishRelease, Paths::Kept),
+                (Policy::EstablishRelease, Paths::Warm),
+                (Policy::EveryStep, Paths::Released),
+                (Policy::Free, Paths::Released),
+            ] {
+                let method = Method {
+                    policy: Some(policy),
+                    paths: (paths != Paths::Released).then_some(paths),
+                    ..Method::default()
+                };
+                let time = simulate::run(&plan, Bytes::new(bytes), &method).unwrap().time;
+                let least = bound(&plan.fabric, kind, bytes, (policy, paths).into());
+                prop_assert!(
+                    time.ps() >= least,
+                    "{} by {} on {}: {} below {}", kind, algorithm, text, time.ps(), least
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Messages of a program over light paths that are asked for one by one: formulas, a slow simulation, and what is
+//! delivered where bursts refuse them.
+
+use opticoll::simulate::SimulationError;
+use opticoll::simulate::burst::BurstError;
+use opticoll::simulate::burst::collective::OnRequest;
+use opticoll::units::{Bytes, Rate, Time};
+use opticoll::workload::bursts::{OnBursts, OverBursts};
+use opticoll::workload::carrier::Ends;
+use opticoll::workload::cost::{Hockney, Zero};
+use opticoll::workload::csv;
+use opticoll::workload::error::TraceError;
+use opticoll::workload::expand::{Algorithms, expand};
+use opticoll::workload::program::Program;
+use opticoll::workload::replay::{Replayed, Settings, replay_over};
+use proptest::prelude::*;
+
+use super::real::table;
+use super::{program_of, run};
+
+/// 1 Gb/s, that is 8 ns a byte; 16 computers at each node.
+const WIDE: &str = "ladder:columns=2,computers=16,wavelengths=512,rate=1Gb/s,latency=0s";
+const NARROW: &str = "ladder:columns=2,computers=4,wavelengths=4,rate=1Gb/s,latency=0s";
+
+fn over(network: &str, settings: &[(&str, &str)]) -> OverBursts {
+    OverBursts::parse(network, settings.iter().copied()).unwrap()
+}
+
+fn carried(program: &Program, over: &OverBursts) -> Result<(Replayed, u64, u64), TraceError> {
+    let mut carrier = OnBursts::new(over, Ends::default()).unwrap();
+    let replayed = replay_over(program, &mut carrier, Settings::default())?;
+    let used = carrier.used();
+    Ok((replayed, used.set_ups, used.refusals))
+}
+
+fn ms(milliseconds: u64) -> Time {
+    Time::from_ps(milliseconds * 1_000_000_000)
+}
+
+#[test]
+fn recursive_doubling_takes_its_formula() {
+    // An all_reduce of 125 kB, 1 ms a step, after 2 ms of setting up and before 3 ms of releasing.
+    for rounds in 1..=4u64 {
+        let ranks = 1u32 << rounds;
+        let row = |rank| format!("{rank},Allreduce,,125000,125000,,0,,0\n");
+        let rows: String = (0..ranks).map(row).collect();
+        let program = program_of(ranks, &rows).unwrap();
+        for ports in 1..=4u64 {
+            let settings = [
+                ("ports", ports.to_string()),
+                ("establish", "2ms".into()),
+                ("release", "3ms".into()),
+                ("latency", "0s".into()),
+            ];
+            let settings = settings
+                .each_ref()
+                .map(|(name, text)| (*name, text.as_str()));
+            let (replayed, set_ups, refusals) = carried(&program, &over(WIDE, &settings)).unwrap();
+            // With one port the path of the next step waits for the release of the last; with two, that
+            // of the last step but one is long released.
+            let expected = match ports {
+                1 => rounds * (2 + 1) + (rounds - 1) * 3,
+                _ => rounds * (2 + 1),
+            };
+            assert_eq!(replayed.time, ms(expected), "{ranks} ranks, {ports} ports");
+            assert_eq!((set_ups, refusals), (rounds * u64::from(ranks), 0));
+        }
+    }
+}
+
+#[test]
+fn with_ports_and_wavelengths_for_all_a_real_run_takes_latency_and_rate() {
+    // The ranks of EP send to each other one message at a time, so that each has a path of its own.
+    let trace = csv::read(&table("ep")).unwrap();
+    let program = expand(&trace, &Algorithms::default()).unwrap();
+    let settings = [("ports", "15"), ("release", "0s")];
+    let (replayed, set_ups, refusals) = carried(&program, &over(WIDE, &settings)).unwrap();
+    // 5 ms until a path is there, 0.1 ms of latency.
+    let mut model = Hockney {
+        latency: Time::from_ps(5_100_000_000),
+        rate: Rate::from_bits_per_second(1_000_000_000).unwrap(),
+        eager_limit: None,
+    };
+    let expected = run(&program, &mut model);
+    assert_eq!(replayed.time, expected.time);
+    assert_eq!(replayed.ranks.finish, expected.ranks.finish);
+    assert_eq!((set_ups, refusals), (replayed.messages, 0));
+}
+
+#[test]
+fn every_message_is_delivered_once_whatever_bursts_refuse() {
+    let trace = csv::read(&table("is")).unwrap();
+    let program = expand(&trace, &Algorithms::default()).unwrap();
+    let free = run(&program, &mut Zero);
+    let mut times = Vec::new();
+    for intensity in ["0", "0.3", "0.6"] {
+        let settings = [
+            ("ports", "2"),
+            ("establish", "100us"),
+            ("release", "100us"),
+            ("back_off", "1ms"),
+            ("retries", "1000"),
+            ("size", "1MB"),
+            ("intensity", intensity),
+        ];
+        let (replayed, set_ups, refusals) = carried(&program, &over(NARROW, &settings)).unwrap();
+        assert_eq!(
+            (replayed.messages, replayed.bytes),
+            (free.messages, free.bytes)
+        );
+        assert_eq!(replayed.calls, free.calls, "by kind of call");
+        assert!(set_ups <= replayed.messages);
+        assert!(refusals > 0 || intensity == "0");
+        times.push(replayed.time);
+    }
+    assert!(times.is_sorted(), "{times:?}");
+}
+
+#[test]
+fn a_path_that_is_refused_too_often_ends_the_replay() {
+    // Computers 0 and 1 are at one node, 8 and 9 at the opposite one: one wavelength is too few for both.
+    let rows = "0,Send,8,1000000000,0,1,0,,0\n1,Send,9,8,0,1,0,,1000\n8,Recv,0,0,1000000000,1,0,,0\n\
+                9,Recv,1,0,8,1,0,,0\n";
+    let program = program_of(10, rows).unwrap();
+    let network = "ladder:columns=2,computers=4,wavelengths=1,rate=1Gb/s,latency=0s";
+    let settings = [
+        ("retries", "3"),
+        ("back_off", "10ms"),
+        ("longest_back_off", "10ms"),
+    ];
+    let error = carried(&program, &over(network, &settings)).unwrap_err();
+    let TraceError::Network(SimulationError::Bursts(BurstError::GaveUp {
+        computers, tries, ..
+    })) = error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!((computers, tries), ((1, 9), 4));
+    // The first message takes 8 s.
+    let patient = [
+        ("retries", "1000"),
+        ("back_off", "10ms"),
+        ("longest_back_off", "10ms"),
+    ];
+    let (replayed, _, refusals) = carried(&program, &over(network, &patient)).unwrap();
+    assert!(replayed.time > Time::from_ps(8_000_000_000_000));
+    assert!(
+        (500..1000).contains(&refusals),
+        "8 s of waits of 5 to 15 ms: {refusals}"
+    );
+}
+
+#[test]
+fn settings_of_phases_are_refused() {
+    for setting in ["congestion", "degrade_after", "replications"] {
+        let error = OverBursts::parse(NARROW, [(setting, "retry")]).unwrap_err();
+        assert_eq!(error.setting(), Some(setting));
+    }
+}
+
+/// In ns: until a path is there, of a message, until it is released; a byte takes 8.
+const ESTABLISH: u64 = 8_000;
+const LATENCY: u64 = 16_000;
+const RELEASE: u64 = 24_000;
+
+/// A light path that is up: its direction, what becomes of it next and when.
+struct Up {
+    direction: (u32, u32),
+    arrives: u64,
+    released: Option<u64>,
+}
+
+/// Nanosecond by nanosecond, with wavelengths for all: when each message arrives.
+fn slowly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
+    let mut arrivals = vec![0; asked.len()];
+    let mut up: Vec<Up> = Vec::new();
+    // What waits for each direction, the first message first; directions in the order of asking.
+    let mut waiting: Vec<usize> = Vec::new();
+    let mut asking: Vec<(u32, u32)> = Vec::new();
+    let same_pair = |one: (u32, u32), other: (u32, u32)| one == other || one == (other.1, other.0);
+    let mut now = 0;
+    let mut left = asked.len();
+    while left > 0 {
+        let mut freed = None;
+        for place in (0..up.len()).rev() {
+            let direction = up[place].direction;
+            if up[place].released == Some(now) {
+                up.remove(place);
+                freed = Some(direction);
+            } else if up[place].released.is_none() && up[place].arrives == now {
+                let of_way = waiting.iter().position(|&one| asked[one].0 == direction);
+                arrivals[waiting.remove(of_way.unwrap())] = now;
+                left -= 1;
+                match waiting.iter().find(|&&one| asked[one].0 == direction) {
+                    Some(&next) => up[place].arrives = now + LATENCY + 8 * asked[next].1,
+                    None => up[place].released = Some(now + RELEASE),
+                }
+            }
+        }
+        for (number, &(direction, _, at)) in asked.iter().enumerate() {
+            if at == now {
+                let known = asking.contains(&direction);
+                waiting.push(number);
+                if !known && up.iter().all(|path| path.direction != direction) {
+                    asking.push(direction);
+                }
+            }
+        }
+        if let Some(direction) = freed
+            && waiting.iter().any(|&one| asked[one].0 == direction)
+        {
+            asking.push(direction);
+        }
+        // As long as one can go, the first goes; then one that shares its ports.
+        while let Some(place) = asking.iter().position(|&direction| {
+            let joined = up.iter().any(|path| same_pair(path.direction, direction));
+            let has_port = |computer: u32| {
+                let mut others: Vec<(u32, u32)> = up
+                    .iter()
+                    .map(|path| path.direction)
+                    .filter(|&(from, to)| from == computer || to == computer)
+                    .map(|(from, to)| (from.min(to), from.max(to)))
+                    .collect();
+                others.sort_unstable();
+                others.dedup();
+                others.len() < ports
+            };
+            joined || (has_port(direction.0) && has_port(direction.1))
+        }) {
+            let direction = asking.remove(place);
+            let first = waiting.iter().find(|&&one| asked[one].0 == direction);
+            let bytes = asked[*first.unwrap()].1;
+            up.push(Up {
+                direction,
+                arrives: now + ESTABLISH + LATENCY + 8 * bytes,
+                released: None,
+            });
+        }
+        now += 1;
+    }
+    arrivals
+}
+
+/// The same by [`OnRequest`].
+fn quickly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
+    let ports = ports.to_string();
+    let settings = [
+        ("ports", ports.as_str()),
+        ("establish", "8us"),
+        ("latency", "16us"),
+        ("release", "24us"),
+    ];
+    let over = over(WIDE, &settings);
+    let mut paths =
+        OnRequest::new(&over.network, &over.work, &over.settings, &over.congestion).unwrap();
+    let mut arrivals = vec![0; asked.len()];
+    let mut order: Vec<usize> = (0..asked.len()).collect();
+    order.sort_by_key(|&one| asked[one].2);
+    let mut order = order.into_iter().peekable();
+    loop {
+        let due = order.peek().map(|&one| Time::from_ps(asked[one].2 * 1000));
+        match (due, paths.next_time()) {
+            (Some(due), event) if event.is_none_or(|event| due < event) => {
+                let number = order.next().unwrap();
+                let (direction, bytes, _) = asked[number];
+                let bytes = Bytes::new(bytes);
+                paths.send(number as u32, direction, bytes, due).unwrap();
+            }
+            (_, Some(event)) => {
+                let mut arrived = Vec::new();
+                paths.advance(&mut arrived).unwrap();
+                for one in arrived {
+                    assert_eq!(arrivals[one as usize], 0, "delivered once");
+                    arrivals[one as usize] = event.ps() / 1000;
+                }
+            }
+            _ => return arrivals,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Sizes differ in a bit of their own, and all else is in multiples of 8 us: no two things happen at once but
+    /// messages that are ready together.
+    #[test]
+    fn messages_arrive_when_a_slow_simulation_says(
+        ports in 1usize..4,
+        drawn in prop::collection::vec((0u32..5, 1u32..5, 0u64..3, 0u64..12), 1..10),
+    ) {
+        let asked: Vec<((u32, u32), u64, u64)> = drawn
+            .iter()
+            .enumerate()
+            .map(|(number, &(from, further, size, at))| {
+                ((from, (from + further) % 5), 1000 * size + (1 << number), 8000 * at)
+            })
+            .collect();
+        prop_assert_eq!(quickly(ports, &asked), slowly(ports, &asked));
+    }
+}

@@ -1,0 +1,131 @@
+//! What must hold of whatever a reader is given: it is read or refused, in one line that says something; and
+//! what is read can be used. The fuzz targets look for bytes of which this is not so; the crate's own
+//! tests try the seeds and a few thousand changes of them.
+
+use opticoll::fabric::Fabric;
+use opticoll::plan::{PlanRef, text};
+use opticoll::simulate::burst::BurstNetwork;
+use opticoll::verify::verify;
+use opticoll::workload::cost::Zero;
+use opticoll::workload::expand::{Algorithms, expand};
+use opticoll::workload::network::Network;
+use opticoll::workload::program::Program;
+use opticoll::workload::replay::{Settings, replay};
+use opticoll::workload::trace::Trace;
+use opticoll::workload::{csv, goal_binary, goal_text, time_independent};
+
+/// A reader: its name, which is also that of its target and of the folder of its seeds, and its check, which
+/// returns what was said where the bytes were refused.
+///
+/// # Panics
+/// The check, where something does not hold.
+pub type Reader = (&'static str, fn(&[u8]) -> Result<(), String>);
+
+/// All readers.
+pub const READERS: &[Reader] = &[
+    ("event_table", |bytes| {
+        trace(csv::read(string(bytes)?).map_err(said)?)
+    }),
+    ("time_independent", |bytes| {
+        trace(time_independent::read(string(bytes)?, 1_000_000_000).map_err(said)?)
+    }),
+    ("goal_text", |bytes| {
+        program(goal_text::read(string(bytes)?).map_err(said)?)
+    }),
+    ("goal_binary", |bytes| {
+        program(goal_binary::read(bytes).map_err(said)?)
+    }),
+    ("plan_text", |bytes| plan(string(bytes)?)),
+    ("fabric", |bytes| fabric(string(bytes)?)),
+];
+
+/// Larger ones take so long that little else would be tried.
+const MOST_RANKS: u32 = 64;
+const MOST_TRANSFERS: u64 = 1 << 12;
+
+/// The check of the reader of a name.
+pub fn check(name: &str, bytes: &[u8]) -> Result<(), String> {
+    let reader = READERS.iter().find(|(known, _)| *known == name);
+    reader.expect("a reader of that name").1(bytes)
+}
+
+fn string(bytes: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(bytes).map_err(said)
+}
+
+fn said(error: impl ToString) -> String {
+    let text = error.to_string();
+    assert!(!text.is_empty() && !text.contains('\n'), "{text}");
+    text
+}
+
+/// A trace that is read runs to its end on a free network, or is refused.
+fn trace(trace: Trace) -> Result<(), String> {
+    if trace.ranks.len() > MOST_RANKS as usize {
+        return Ok(());
+    }
+    program(expand(&trace, &Algorithms::default()).map_err(said)?)
+}
+
+/// Every message of a program that ends was sent.
+fn program(program: Program) -> Result<(), String> {
+    if program.ranks() > MOST_RANKS {
+        return Ok(());
+    }
+    let replayed = replay(&program, &mut Zero, Settings::default()).map_err(said)?;
+    let (messages, bytes) = program.messages();
+    assert_eq!(
+        (replayed.messages, u128::from(replayed.bytes)),
+        (messages, bytes)
+    );
+    Ok(())
+}
+
+/// A plan that is read is written and read back as the same, and the verifier says what it thinks of it.
+fn plan(file: &str) -> Result<(), String> {
+    let plan = text::read_any(file).map_err(said)?;
+    let size = PlanRef::from(&plan).transfers();
+    if size > MOST_TRANSFERS || plan.kept().fabric.ranks() > MOST_RANKS {
+        return Ok(());
+    }
+    let written = text::write(&plan);
+    let again = text::read_any(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    assert_eq!(text::write(&again), written, "writing is canonical");
+    for violation in verify(&plan) {
+        said(violation);
+    }
+    Ok(())
+}
+
+/// A fabric is spelled as it is read, and has a route between any two ranks; so has a network of bursts.
+fn fabric(spelling: &str) -> Result<(), String> {
+    let mut digits = spelling.split(|c: char| !c.is_ascii_digit());
+    if digits.any(|digits| digits.len() > 3) {
+        return Err("so large a fabric is not looked for here".into());
+    }
+    if let Err(error) = BurstNetwork::parse(spelling) {
+        said(error);
+    }
+    match Network::parse(spelling) {
+        Ok(network) => assert_eq!(Network::parse(&network.to_string()).as_ref(), Ok(&network)),
+        Err(error) => _ = said(error),
+    }
+    let fabric = Fabric::parse(spelling).map_err(said)?;
+    assert_eq!(Fabric::parse(&fabric.to_string()).as_ref(), Ok(&fabric));
+    let Some(network) = fabric.network().filter(|_| fabric.ranks() <= MOST_RANKS) else {
+        return Ok(());
+    };
+    for source in 0..fabric.ranks() {
+        for destination in (0..fabric.ranks()).filter(|&rank| rank != source) {
+            let mut route = Vec::new();
+            network.route(source, destination, &mut route);
+            assert!(!route.is_empty(), "{source} to {destination}");
+            for link in route {
+                assert!(
+                    network.links().len() > link as usize && !network.link_name(link).is_empty()
+                );
+            }
+        }
+    }
+    Ok(())
+}
