@@ -137,6 +137,42 @@ def test_light_paths_of_a_real_run_cost_ten_milliseconds_a_round() -> None:
         assert row["light_paths"]["setting_up_s"] == pytest.approx(16 * 5 * rounds * 0.010)
 
 
+def test_light_paths_of_a_real_run_may_be_kept(run: Run) -> None:
+    """EP: every collective has the same four partners, which four ports hold."""
+    network = ("--fabric", "light_path_grid:ports=4,latency=0s")
+    set_ups = {}
+    for paths in ("released", "kept", "warm"):
+        row = run_json(run, "replay", "replay", real("ep"), *network, "--paths", paths)
+        assert row["settings"] == {"paths": paths}
+        set_ups[paths] = 0 if row["light_paths"] is None else row["light_paths"]["set_ups"]
+    assert set_ups == {"released": 16 * 5, "kept": 16, "warm": 0}
+
+
+LADDER = "ladder:columns=2,computers=16,wavelengths=64,rate=1Gb/s,latency=0s"
+
+
+def test_each_message_of_a_real_run_asks_for_a_light_path_among_bursts(run: Run) -> None:
+    alone = run_json(
+        run, "replay", "replay", real("ep"), "--fabric", LADDER, "--bursts", "ports=15,release=0s"
+    )
+    # 5 ms until a path is there and 0.1 ms of latency, as nothing waits for another.
+    model = opticoll.replay(real("ep"), "hockney:latency=5100us,rate=1Gb/s").row
+    assert alone["time_ps"] == model["time_ps"]
+    assert alone["simulator"] == "burst"
+    used = alone["light_paths"]
+    assert (used["set_ups"], used["refusals"], used["bursts"]) == (model["messages"], 0, 0)
+    # Whatever the bursts refuse, all messages arrive.
+    narrow = LADDER.replace("64", "2")
+    beside = {"intensity": "0.5", "size": "100kB", "retries": "200", "seed": "3"}
+    row = opticoll.replay(real("ep"), narrow, bursts=beside).row
+    assert (row["messages"], row["bytes"]) == (model["messages"], model["bytes"])
+    assert row["light_paths"] is not None
+    assert row["light_paths"]["refusals"] and row["light_paths"]["bursts"]
+    assert 0 < (row["light_paths"]["burst_loss"] or 0) < 1
+    assert row["time_ps"] > alone["time_ps"]
+    assert row == opticoll.replay(real("ep"), narrow, bursts=beside).row
+
+
 def archive(name: str, folder: Path) -> Path:
     """An OTF2 archive as a folder."""
     packed = folder / "archive.tar"
@@ -326,6 +362,26 @@ WRONG: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         ("--fabric", "light_path_grid", "--eager", "8B"),
         ("leave the eager limit out",),
     ),
+    "bursts without wavelengths": (
+        f"{SEND}\n{RECEIVE}",
+        ("--fabric", "ladder:columns=2", "--bursts", "none"),
+        ("wavelengths=",),
+    ),
+    "a policy of phases for messages": (
+        f"{SEND}\n{RECEIVE}",
+        ("--fabric", "ladder:columns=2,wavelengths=2", "--bursts", "congestion=retry"),
+        ("congestion", "leave it out"),
+    ),
+    "a setting of bursts without a value": (
+        f"{SEND}\n{RECEIVE}",
+        ("--fabric", "ladder:columns=2,wavelengths=2", "--bursts", "ports"),
+        ("--bursts", "`ports`", "intensity=0.4"),
+    ),
+    "a simulator beside bursts": (
+        f"{SEND}\n{RECEIVE}",
+        ("--fabric", "ladder:columns=2,wavelengths=2", "--bursts", "none", "--simulator", "fluid"),
+        ("simulator", "leave it out"),
+    ),
     "a rate of operations for a table": (SEND, ("--operations", "5"), ("operations",)),
     "a figure of an unknown kind": (SEND, ("--plot", "figure.doc"), (".doc",)),
     "a time-line of an unknown kind": (SEND, ("--timeline", "line.txt"), (".json",)),
@@ -372,6 +428,30 @@ def test_a_file_that_is_no_trace_is_refused(run: Run, tmp_path: Path, name: str)
     if file:
         path.write_bytes(content)
     refused(run, tmp_path, ["replay", str(path)], *words)
+
+
+def test_names_in_a_parquet_file_that_are_no_text_are_refused(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "trace.parquet"
+    as_parquet(real("ep"), path)
+    whole = path.read_bytes()
+    assert whole.count(b"ranks") > 0
+    path.write_bytes(whole.replace(b"ranks", b"r\xe2nks"))
+    refused(run, tmp_path, ["replay", str(path)], "Parquet")
+    path.write_bytes(whole.replace(b"comm", b"\xf4omm"))
+    refused(run, tmp_path, ["replay", str(path)], "Parquet")
+
+
+def test_binary_goal_is_the_same_as_a_file_and_compressed(tmp_path: Path) -> None:
+    import zstandard
+
+    content = (Path(__file__).parents[1] / "fuzz/seeds/goal_binary/exchange.bin").read_bytes()
+    path, packed = tmp_path / "exchange.bin", tmp_path / "exchange.bin.zst"
+    path.write_bytes(content)
+    packed.write_bytes(zstandard.ZstdCompressor().compress(content))
+    rows = [opticoll.replay(one, "hockney:latency=100ns,rate=8Gb/s").row for one in (path, packed)]
+    assert {**rows[0], "trace": ""} == {**rows[1], "trace": ""}
+    # 50 ns of work, then 500 ns on another processor, longer than the two messages.
+    assert rows[0]["time_s"] == 550e-9
 
 
 def test_an_archive_without_a_part_is_refused(run: Run, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The compiled core. Everything numeric happens there; see the modules of this package for use."""
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -511,6 +512,9 @@ class Trace:
     def messages(self) -> tuple[int, int]: ...  # of the program itself, and their bytes
     @property
     def has_calls(self) -> bool: ...
+
+def read_goal_file(path: str | PathLike[str]) -> Trace:
+    """Read binary GOAL rank by rank, without holding the file; raises OSError and TraceError."""
 
 def read_trace(content: bytes, form: str, operations_per_second: int = ...) -> Trace:
     """A trace of the form `table`, `time_independent`, `goal` or `goal_binary`.

@@ -70,7 +70,9 @@ mod _core {
         wavelength_assignments,
     };
     #[pymodule_export]
-    use crate::replay::{Replay, Trace, call_names, check_network, read_trace, replay_trace};
+    use crate::replay::{
+        Replay, Trace, call_names, check_network, read_goal_file, read_trace, replay_trace,
+    };
     #[pymodule_export]
     use crate::schedule::Schedule;
     #[pymodule_export]

@@ -1,6 +1,9 @@
 //! `Trace` and `Replay`: traces of MPI programs, replayed over networks.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use numpy::{IntoPyArray, PyArray1};
@@ -90,6 +93,20 @@ pub(crate) fn read_trace(
         })
     });
     read.map(|source| Trace { source })
+        .map_err(|error: TraceProblem| error.into_py_err())
+}
+
+/// Reads a file in binary GOAL, rank by rank, without holding it.
+#[pyfunction]
+pub(crate) fn read_goal_file(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
+    let read = py.detach(|| {
+        let file = File::open(path)?;
+        Ok::<_, io::Error>(goal_binary::read_from(&mut BufReader::new(file)))
+    });
+    read?
+        .map(|program| Trace {
+            source: Source::Messages(program),
+        })
         .map_err(|error: TraceProblem| error.into_py_err())
 }
 

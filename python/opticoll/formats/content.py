@@ -14,7 +14,7 @@ from pathlib import Path
 
 from opticoll.errors import FileError
 
-__all__ = ["read_content"]
+__all__ = ["begins_with", "read_content"]
 
 MOST_BYTES = 4 * 2**30
 """Decompressed bytes beyond which a file is taken for damaged or hostile."""
@@ -35,6 +35,15 @@ def read_content(path: str | os.PathLike[str]) -> bytes:
     """
     content = _read_bytes(path)
     return _decompress(path, content) if content.startswith(_MAGIC) else content
+
+
+def begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
+    """Whether a file that can be read begins with these bytes, as it is."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError:
+        return False
 
 
 def _read_bytes(path: str | os.PathLike[str]) -> bytes:

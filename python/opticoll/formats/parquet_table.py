@@ -53,12 +53,16 @@ def table(content: bytes) -> str:
     except (pyarrow.ArrowException, OSError) as error:
         said = " ".join(str(error).split())
         raise FileError(f"the trace is no intact Parquet file: {said}") from error
-    for name in COLUMNS:
-        if name not in read.column_names:
-            raise FileError(
-                f"the Parquet table has no column `{name}`; {', '.join(COLUMNS)} are needed"
-            )
-    return "\n".join(_lines(read)) + "\n"
+    try:
+        for name in COLUMNS:
+            if name not in read.column_names:
+                raise FileError(
+                    f"the Parquet table has no column `{name}`; {', '.join(COLUMNS)} are needed"
+                )
+        return "\n".join(_lines(read)) + "\n"
+    except (pyarrow.ArrowException, ValueError, TypeError) as error:
+        said = " ".join(str(error).split())
+        raise FileError(f"the Parquet table holds what is no event table: {said}") from error
 
 
 def _lines(read: Any) -> Iterator[str]:

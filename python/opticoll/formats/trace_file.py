@@ -20,9 +20,9 @@ import os
 import re
 from pathlib import Path
 
-from opticoll._core import Trace, TraceError, read_trace
+from opticoll._core import Trace, TraceError, read_goal_file, read_trace
 from opticoll.errors import UsageError
-from opticoll.formats.content import read_content
+from opticoll.formats.content import begins_with, read_content
 
 __all__ = ["DEFAULT_OPERATIONS", "FORMS", "read"]
 
@@ -53,6 +53,9 @@ def read(
     """
     if os.path.isdir(path):
         content, found = b"", "otf2"
+    elif form in (None, "goal_binary") and begins_with(path, _GOAL_BINARY):
+        content, found = b"", "goal_binary_file"
+        form = None
     else:
         content = read_content(path)
         found = _form(content)
@@ -62,6 +65,8 @@ def read(
             f"`{path}` holds times and no numbers of operations; leave the rate of operations out"
         )
     try:
+        if form == "goal_binary_file":
+            return read_goal_file(path)
         if form == "otf2":
             from opticoll.formats import otf2_archive
 

@@ -75,7 +75,7 @@ def curves(
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         figure.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=min(4, len(handles))
+            handles.values(), handles.keys(), loc="outside lower center", ncols=min(5, len(handles))
         )
         save(figure, target)
 

@@ -105,9 +105,13 @@ def series(index: int) -> dict[str, Any]:
 
 
 def logarithmic(axes: "Axes") -> None:
-    """Make the vertical axis logarithmic, with its numbers written out."""
+    """Make the vertical axis logarithmic, with its numbers written out down to 0.001."""
+
+    def label(value: float, _: object) -> str:
+        return f"{value:,g}" if value > 0.0009 else f"$10^{{{round(math.log10(value))}}}$"
+
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.yaxis.set_major_formatter(label)
 
 
 def label_between_decades(axes: "Axes", text: Callable[[float], str]) -> None:

@@ -15,6 +15,8 @@
 //! Work is in nanoseconds. Dependents wait for the end of a node, followers for its begin. The port of a
 //! message is not used here.
 
+use std::io::{Cursor, Read, Seek, SeekFrom};
+
 use super::error::{Place, TraceError};
 use super::goal_text::{ANY, wildcard};
 use super::program::{Call, NONE, Node, NodeKind, Program, ProgramBuilder};
@@ -30,8 +32,18 @@ const NODE_BYTES: usize = 39;
 /// The first place at which the bytes are no GOAL, with what was expected; a message that is not matched;
 /// a wildcard.
 pub fn read(bytes: &[u8]) -> Result<Program, TraceError> {
-    let input = Input { bytes };
-    match input.u64(0)? {
+    read_from(&mut Cursor::new(bytes))
+}
+
+/// Reads binary GOAL rank by rank, and holds no more of the source than one rank's part.
+///
+/// # Errors
+/// As [`read`]; a source that cannot be read.
+pub fn read_from(source: &mut (impl Read + Seek)) -> Result<Program, TraceError> {
+    let mut source = Source::new(source)?;
+    let head = source.part(0, 14)?;
+    let head = Input::new(&head, 0);
+    match head.u64(0)? {
         MAGIC => {}
         SPENT => {
             return Err(refuse(
@@ -41,22 +53,30 @@ pub fn read(bytes: &[u8]) -> Result<Program, TraceError> {
         }
         _ => return Err(refuse(0, "no binary GOAL: it begins with 4223")),
     }
-    let ranks = input.u32(8)?;
+    let ranks = head.u32(8)?;
     if ranks == 0 {
         return Err(refuse(8, "GOAL has at least one rank"));
     }
-    input.slice(14, ranks as usize, 16)?;
+    let table = source.part(14, 16 * ranks as usize)?;
+    let table = Input::new(&table, 14);
     let mut builder = ProgramBuilder::new();
     let mut total = 0;
     for rank in 0..ranks as usize {
-        total += input.u32(input.offset(14 + 16 * rank)?)? as usize;
+        let begin = table.offset(14 + 16 * rank)?;
+        let count = source.part(begin, 4)?;
+        total += Input::new(&count, begin).u32(begin)? as usize;
     }
     // Each node takes 39 bytes: a wrong number cannot ask for more memory than the file is long.
-    builder.reserve(total.min(bytes.len() / NODE_BYTES), 0);
+    builder.reserve(total.min(source.length / NODE_BYTES), 0);
     for rank in 0..ranks {
         builder.begin_rank();
-        let begin = input.offset(14 + 16 * rank as usize)?;
-        read_rank(input, rank, begin, &mut builder)?;
+        let at = 14 + 16 * rank as usize;
+        let (begin, end) = (table.offset(at)?, table.offset(at + 8)?);
+        let Some(length) = end.checked_sub(begin) else {
+            return Err(refuse(at + 8, format!("rank {rank} ends before it begins")));
+        };
+        let part = source.part(begin, length)?;
+        read_rank(Input::new(&part, begin), rank, begin, &mut builder)?;
     }
     builder.finish()
 }
@@ -185,7 +205,7 @@ fn for_each_edge(
     mut each: impl FnMut(u32, bool, u32),
 ) -> Result<(), TraceError> {
     // Lists that overlap would let a short file name any number of edges.
-    let room = (input.bytes.len() - edges_at) / 4;
+    let room = (input.end() - edges_at) / 4;
     let mut total = 0usize;
     for from in 0..count {
         let at = nodes_at + NODE_BYTES * from as usize;
@@ -211,19 +231,60 @@ fn for_each_edge(
     Ok(())
 }
 
-/// Bytes that are read by offset, never beyond the end.
+/// What is read part by part.
+struct Source<'a, S> {
+    from: &'a mut S,
+    length: usize,
+}
+
+impl<'a, S: Read + Seek> Source<'a, S> {
+    fn new(from: &'a mut S) -> Result<Source<'a, S>, TraceError> {
+        let length = from
+            .seek(SeekFrom::End(0))
+            .map_err(|error| unread(0, &error))?;
+        let length = usize::try_from(length);
+        let length = length.map_err(|_| refuse(0, "the file is longer than memory can be"))?;
+        Ok(Source { from, length })
+    }
+
+    fn part(&mut self, at: usize, length: usize) -> Result<Vec<u8>, TraceError> {
+        // Before memory is asked for.
+        if at.checked_add(length).is_none_or(|end| end > self.length) {
+            return Err(ends(at, "file", self.length));
+        }
+        let mut part = vec![0; length];
+        let found = self.from.seek(SeekFrom::Start(at as u64));
+        let found = found.and_then(|_| self.from.read_exact(&mut part));
+        found.map_err(|error| unread(at, &error))?;
+        Ok(part)
+    }
+}
+
+/// Bytes of a part that are read by their offset in the file, never beyond the part's end.
 #[derive(Clone, Copy)]
 struct Input<'a> {
     bytes: &'a [u8],
+    /// The offset of the first.
+    begin: usize,
 }
 
 impl<'a> Input<'a> {
+    const fn new(bytes: &'a [u8], begin: usize) -> Input<'a> {
+        Input { bytes, begin }
+    }
+
+    const fn end(self) -> usize {
+        self.begin + self.bytes.len()
+    }
+
     fn slice(self, at: usize, count: usize, size: usize) -> Result<&'a [u8], TraceError> {
+        let own = at.checked_sub(self.begin);
         let end = count
             .checked_mul(size)
-            .and_then(|length| at.checked_add(length));
-        let found = end.and_then(|end| self.bytes.get(at..end));
-        found.ok_or_else(|| refuse(at, format!("the file ends at byte {}", self.bytes.len())))
+            .zip(own)
+            .and_then(|(length, own)| own.checked_add(length));
+        let found = own.zip(end).and_then(|(own, end)| self.bytes.get(own..end));
+        found.ok_or_else(|| ends(at, "part of the rank", self.end()))
     }
 
     fn u8(self, at: usize) -> Result<u8, TraceError> {
@@ -248,6 +309,14 @@ impl<'a> Input<'a> {
             .and_then(|offset| usize::try_from(offset).ok());
         offset.ok_or_else(|| refuse(at, "an offset beyond every file"))
     }
+}
+
+fn ends(at: usize, what: &str, end: usize) -> TraceError {
+    refuse(at, format!("the {what} ends at byte {end}"))
+}
+
+fn unread(offset: usize, error: &std::io::Error) -> TraceError {
+    refuse(offset, format!("it cannot be read: {error}"))
 }
 
 fn refuse(offset: usize, problem: impl Into<String>) -> TraceError {
