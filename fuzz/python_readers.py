@@ -70,7 +70,8 @@ def _check(read) -> None:  # type: ignore[no-untyped-def]
         read_trace(read().encode(), "converted_table")
     except OpticollError as error:
         said = str(error)
-        assert said and "\n" not in said, said
+        assert said
+        assert "\n" not in said, said
 
 
 CHECKS = {"parquet": check_parquet, "otf2": check_otf2}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from opticoll import _core
+from opticoll import _core, errors, reference
 from opticoll.cli import main
 
 RING = "wdm_ring:ranks=16,wavelengths=2"
@@ -53,3 +54,32 @@ def plan_file(tmp_path: Path) -> Path:
 def core_kinds(text: str) -> set[str]:
     """The kinds of violations that the compiled core finds in a plan's text."""
     return {violation.kind for violation in _core.Plan.from_text(text).verify()}
+
+
+def reference_kinds(text: str) -> set[str]:
+    """The kinds of violations that the reference verifier finds in a plan's text."""
+    return {problem.kind for problem in reference.verify(reference.read(text))}
+
+
+def compare_mutants(
+    text: str, mutate: Callable[[str, random.Random], str], changes: Iterable[int]
+) -> list[set[str]]:
+    """The violations of mutants of a plan that are plans, which both verifiers find alike.
+
+    Each mutant has so many changes, by `mutate`; what one reader refuses the other refuses.
+    """
+    generator = random.Random(7)
+    found = []
+    for count in changes:
+        mutant = text
+        for _ in range(count):
+            mutant = mutate(mutant, generator)
+        try:
+            expected = reference_kinds(mutant)
+        except reference.NotAPlan:
+            with pytest.raises(errors.OpticollError):
+                _core.Plan.from_text(mutant)
+            continue
+        assert core_kinds(mutant) == expected, mutant
+        found.append(expected)
+    return found

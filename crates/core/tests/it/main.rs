@@ -36,7 +36,7 @@ mod wss_grid;
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::plan::Plan;
+use opticoll::plan::{Plan, text};
 use opticoll::wavelength::Assignment;
 use opticoll::{algorithm, route, wavelength};
 
@@ -80,4 +80,18 @@ fn verified_with(kind: CollectiveKind, algorithm: &str, fabric: &str, assignment
         "{kind} {algorithm} on {fabric}: {sentences:?}"
     );
     plan
+}
+
+/// A plan written by hand: the collective and its slots in each step, such as `broadcast 1 1`, then the lines of
+/// the slots.
+fn by_hand(fabric: &str, head: &str, slots: &str) -> Plan {
+    let ranks = Fabric::parse(fabric).unwrap().ranks();
+    let transfers = slots.lines().filter(|line| !line.starts_with("slot"));
+    let (kind, steps) = head.split_once(' ').unwrap();
+    let text = format!(
+        "opticoll plan 1\ncollective {kind} ranks={ranks} root=0 pieces=1\nfabric {fabric}\n\
+         algorithm by hand\nsteps {steps}\n{slots}\nend {}\n",
+        transfers.count()
+    );
+    text::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
-use opticoll::plan::{Plan, text};
+use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::verify::{ViolationKind, verify};
 use opticoll::wavelength::light_path_grid::{PortError, assign_ports};
@@ -13,6 +13,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::{algorithms, proved};
+use crate::by_hand;
 
 /// Whether some rank holds paths to too many others in a slot, or one port does not lead to one port.
 fn breaks_the_rule(plan: &Plan) -> bool {
@@ -42,17 +43,7 @@ fn breaks_the_rule(plan: &Plan) -> bool {
 
 /// The kinds of violations of a collective with these statements.
 fn broken(fabric: &str, head: &str, slots: &str) -> Vec<ViolationKind> {
-    let ranks = Fabric::parse(fabric).unwrap().ranks();
-    let lines = slots
-        .lines()
-        .filter(|line| line.starts_with("copy") || line.starts_with("reduce"));
-    let (kind, steps) = head.split_once(' ').unwrap();
-    let text = format!(
-        "opticoll plan 1\ncollective {kind} ranks={ranks} root=0 pieces=1\nfabric {fabric}\n\
-         algorithm by hand\nsteps {steps}\n{slots}\nend {}\n",
-        lines.count()
-    );
-    let plan = text::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let plan = by_hand(fabric, head, slots);
     let violations = verify(&plan);
     let of_ports = violations
         .iter()

@@ -6,25 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::fabric::wss_grid::WavelengthPlan;
-use opticoll::plan::{Hop, Plan, text};
+use opticoll::plan::{Hop, Plan};
 use opticoll::schedule::{Action, Schedule};
 use opticoll::verify::{ViolationKind, tasks, verify};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::proved;
+use crate::by_hand;
 
 /// The kinds of violations of a broadcast or all_gather with these statements.
 fn broken(fabric: &str, head: &str, slots: &str) -> Vec<ViolationKind> {
-    let ranks = Fabric::parse(fabric).unwrap().ranks();
-    let lines = slots.lines().filter(|line| line.starts_with("copy"));
-    let (kind, steps) = head.split_once(' ').unwrap();
-    let text = format!(
-        "opticoll plan 1\ncollective {kind} ranks={ranks} root=0 pieces=1\nfabric {fabric}\n\
-         algorithm by hand\nsteps {steps}\n{slots}\nend {}\n",
-        lines.count()
-    );
-    let plan = text::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let plan = by_hand(fabric, head, slots);
     let violations = verify(&plan);
     assert_eq!(violations.is_empty(), naive(&plan), "{violations:?}");
     violations
