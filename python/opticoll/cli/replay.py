@@ -69,8 +69,8 @@ def replay(
     bursts: Annotated[
         str | None,
         Parameter(
-            help="Each message asks for a light path among bursts; settings as for `congestion`: "
-            "intensity=0.4,ports=2,retries=20; or none."
+            help="Messages ask for light paths among bursts, such as intensity=0.4,ports=2 (see "
+            "`congestion`), or none."
         ),
     ] = None,
     per: Annotated[

@@ -19,7 +19,7 @@ use super::real::table;
 use super::{program_of, run};
 
 /// 1 Gb/s, that is 8 ns a byte; 16 computers at each node.
-const WIDE: &str = "ladder:columns=2,computers=16,wavelengths=512,rate=1Gb/s,latency=0s";
+const WIDE: &str = "ladder:columns=4,computers=2,wavelengths=512,rate=1Gb/s,latency=0s";
 const NARROW: &str = "ladder:columns=2,computers=4,wavelengths=4,rate=1Gb/s,latency=0s";
 
 fn over(network: &str, settings: &[(&str, &str)]) -> OverBursts {
