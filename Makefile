@@ -31,7 +31,7 @@ bench: $(VENV)/built
 # Seconds for each target. What is found stays in fuzz/artifacts; `fuzz/corpus` is kept from run to run.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
-LIMITS := -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=3000 -max_len=4096
+LIMITS := -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=3000 -max_len=4096
 
 fuzz: $(VENV)/built
 	cd fuzz && cargo build --release

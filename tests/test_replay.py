@@ -527,6 +527,7 @@ def test_the_page_has_the_times_of_the_real_runs(
     fabric: str, settings: Settings, times: list[float]
 ) -> None:
     for name, expected in zip(("ep", "ft", "mg", "is", "cg"), times, strict=True):
-        if "simulator" not in settings or name == "ft":  # packet by packet, the one that takes ties apart
+        # Packet by packet, the one that takes ties apart.
+        if "simulator" not in settings or name == "ft":
             done = opticoll.replay(real(name), fabric, **settings)
             assert round(done.row["time_s"] * 1e3, 1) == expected, name

@@ -99,8 +99,13 @@ fn plan(file: &str) -> Result<(), String> {
 
 /// A fabric is spelled as it is read, and has a route between any two ranks; so has a network of bursts.
 fn fabric(spelling: &str) -> Result<(), String> {
-    let mut digits = spelling.split(|c: char| !c.is_ascii_digit());
-    if digits.any(|digits| digits.len() > 3) {
+    // Counts, and not rates or times: those have units.
+    let words = spelling.split(|c: char| !c.is_ascii_alphanumeric());
+    let counts = words.filter(|word| word.chars().all(|c| c.is_ascii_digit() || c == 'x'));
+    if counts
+        .flat_map(|word| word.split('x'))
+        .any(|count| count.len() > 2)
+    {
         return Err("so large a fabric is not looked for here".into());
     }
     if let Err(error) = BurstNetwork::parse(spelling) {
