@@ -149,7 +149,14 @@ pub enum SimulationError {
     OnDemand(#[from] on_demand::OnDemandError),
     /// Light paths in a network of bursts.
     #[error(transparent)]
-    Bursts(#[from] burst::BurstError),
+    Bursts(Box<burst::BurstError>),
+}
+
+impl From<burst::BurstError> for SimulationError {
+    /// Boxed: it is larger than the others.
+    fn from(problem: burst::BurstError) -> SimulationError {
+        SimulationError::Bursts(Box::new(problem))
+    }
 }
 
 /// When reconfiguration is charged. Comparisons are only made inside one policy.

@@ -129,9 +129,12 @@ fn a_path_that_is_refused_too_often_ends_the_replay() {
         ("longest_back_off", "10ms"),
     ];
     let error = carried(&program, &over(network, &settings)).unwrap_err();
-    let TraceError::Network(SimulationError::Bursts(BurstError::GaveUp {
+    let TraceError::Network(SimulationError::Bursts(error)) = error else {
+        panic!("{error}");
+    };
+    let BurstError::GaveUp {
         computers, tries, ..
-    })) = error
+    } = *error
     else {
         panic!("{error}");
     };
