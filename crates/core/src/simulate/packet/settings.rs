@@ -154,7 +154,8 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "cores",
-        summary: "Threads that the groups of a dragonfly are divided among; the result is the same",
+        summary: "Threads that the groups of a dragonfly are divided among, for minimal and valiant \
+                  routes; the result is the same",
         default: "1",
         apply: |settings, text| {
             settings.options.cores = match number(text, u8::MAX)? {
