@@ -69,11 +69,7 @@ pub fn best(
 ) -> Result<TimeBound, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
-        return Ok(TimeBound {
-            time: Time::ZERO,
-            name: "bandwidth",
-            assumption: "a single rank has everything",
-        });
+        return Ok(TimeBound::ALONE);
     }
     let ports = u64::from(grid.ports).clamp(1, ranks - 1);
     let most = growth(ranks, ports);

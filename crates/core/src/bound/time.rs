@@ -70,6 +70,15 @@ pub struct TimeBound {
     pub assumption: &'static str,
 }
 
+impl TimeBound {
+    /// That of a collective of one rank.
+    pub(super) const ALONE: TimeBound = TimeBound {
+        time: Time::ZERO,
+        name: "bandwidth",
+        assumption: "a single rank has everything",
+    };
+}
+
 /// All bounds on the time of a collective of a size.
 ///
 /// # Errors
@@ -82,11 +91,7 @@ pub fn times(
 ) -> Result<Vec<TimeBound>, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
-        return Ok(vec![TimeBound {
-            time: Time::ZERO,
-            name: "bandwidth",
-            assumption: "a single rank has everything",
-        }]);
+        return Ok(vec![TimeBound::ALONE]);
     }
     let once = match charge {
         Charge::Never => Time::ZERO,

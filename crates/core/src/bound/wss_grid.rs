@@ -86,11 +86,7 @@ pub fn best(
 ) -> Result<TimeBound, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
-        return Ok(TimeBound {
-            time: Time::ZERO,
-            name: "bandwidth",
-            assumption: "a single rank has everything",
-        });
+        return Ok(TimeBound::ALONE);
     }
     let ports = Ports::of(grid);
     let fresh = grid.control.times(2)?.plus(grid.tuning)?.plus(grid.lock)?;

@@ -121,20 +121,12 @@ impl Carrier for OnBursts<'_> {
     }
 
     fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
-        let Message {
-            source,
-            destination,
-            bytes,
-            ready,
-        } = message;
-        if source == destination {
-            return Ok(Some(Delivery {
-                leaves: ready,
-                arrives: ready,
-            }));
+        if let Some(delivery) = message.to_itself() {
+            return Ok(Some(delivery));
         }
+        let ends = (message.source, message.destination);
         self.light_paths
-            .send(number, (source, destination), bytes, ready)?;
+            .send(number, ends, message.bytes, message.ready)?;
         Ok(None)
     }
 

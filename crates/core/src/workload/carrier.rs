@@ -305,19 +305,11 @@ impl Carrier for OnFabric<'_> {
     }
 
     fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
-        let Message {
-            source,
-            destination,
-            bytes,
-            ready,
-        } = message;
-        if source == destination {
-            return Ok(Some(Delivery {
-                leaves: ready,
-                arrives: ready,
-            }));
+        if let Some(delivery) = message.to_itself() {
+            return Ok(Some(delivery));
         }
-        let ends = (source, destination);
+        let Message { bytes, ready, .. } = message;
+        let ends = (message.source, message.destination);
         match &mut self.simulated {
             Simulated::Fluid(flows) => flows.start(number, ends, bytes, ready)?,
             Simulated::Packet(packets) => packets.send(number, ends, bytes, ready)?,

@@ -26,6 +26,16 @@ pub struct Message {
     pub ready: Time,
 }
 
+impl Message {
+    /// Its delivery, if its rank sends it to itself: at once.
+    pub(super) fn to_itself(self) -> Option<Delivery> {
+        (self.source == self.destination).then_some(Delivery {
+            leaves: self.ready,
+            arrives: self.ready,
+        })
+    }
+}
+
 /// When a message has left and when it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
