@@ -129,10 +129,14 @@ pub(super) fn run(
         steps.step(step, &mut flows)?;
         check_count(flows.len(), first)?;
         if disjoint.duration.is_some() && disjoint.flows == flows {
-            disjoint.repeat(ledger);
-            repeated += 1;
-            if ledger.records_flows() {
-                disjoint.record_again(first, ledger)?;
+            // Of a step without flows there is nothing to repeat, and its number is that of the next one's
+            // first flow.
+            if !flows.is_empty() {
+                disjoint.repeat(ledger);
+                repeated += 1;
+                if ledger.records_flows() {
+                    disjoint.record_again(first, ledger)?;
+                }
             }
         } else {
             disjoint.catch_up();

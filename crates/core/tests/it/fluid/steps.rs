@@ -365,3 +365,31 @@ fn a_ring_of_uneven_chunks_and_cables_takes_its_maxima_and_sums() {
     let expected: Vec<Time> = free.into_iter().map(Time::from_ps).collect();
     assert_eq!(got.ranks.finish, expected);
 }
+
+/// Steps without flows, once and twice, between steps that come again: in number and order the flows are those of
+/// the other steps.
+#[test]
+fn steps_without_flows_are_passed_over() {
+    let fabric = Fabric::parse("crossbar:ranks=4,latency=1us").unwrap();
+    let ring = |bytes| -> Vec<StepFlow> {
+        let to = |source| StepFlow {
+            source,
+            destination: (source + 1) % 4,
+            bytes,
+        };
+        (0..4).map(to).collect()
+    };
+    let (one, other, none) = (ring(1000), ring(2000), Vec::new());
+    for steps in [
+        vec![&none, &none, &one, &one, &one],
+        vec![&one, &one, &none, &none, &one, &one],
+        vec![&one, &none, &none, &none, &other, &other, &none, &none],
+    ] {
+        let listed = Listed(steps.iter().map(|&step| step.clone()).collect());
+        for rule in StartRule::ALL {
+            let case = format!("{steps:?}, {rule:?}");
+            let got = agree(fabric.network().unwrap(), &listed, rule, &case);
+            assert!(got.disjoint && got.replayed_steps > 0, "{case}");
+        }
+    }
+}
