@@ -2,7 +2,7 @@
 //!
 //! N >= 2 ranks of k ports. Slots follow one another; one takes the latency a and as long as the longest of its
 //! messages, one for each path and direction at rate B. A path is set up for E and released for R, both ways,
-//! and a rank has paths to at most k others at once. What is sent on has arrived in an earlier slot.
+//! and a rank has at most k paths at once, perhaps several to the same other. What is sent on has arrived in an earlier slot.
 //!
 //! **bandwidth.** In a slot whose longest message takes t a rank receives, and sends, k t at most. A rank that must
 //! receive or send m bytes so needs slots of m / (k B) in all, beside their latencies. All ranks together receive
@@ -92,7 +92,8 @@ pub fn best(
         let time = paid.plus(grid.latency.times(slots)?)?;
         least = Some(least.map_or(time, |least| least.min(time)));
     }
-    let sending = sending(grid, collective, size, ports)?;
+    // Two ranks may hold several paths between them, which are no more partners but more bandwidth.
+    let sending = sending(grid, collective, size, grid.ports.into())?;
     Ok(TimeBound {
         time: least.unwrap_or(Time::ZERO).plus(sending)?,
         name: "rounds",

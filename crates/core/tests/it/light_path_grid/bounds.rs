@@ -4,8 +4,11 @@
 use opticoll::bound::light_path_grid::{SetUps, best, least_slots};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::plan::Plan;
+use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::{self, Method, Paths, Policy};
 use opticoll::units::Bytes;
+use opticoll::verify::verify;
 use proptest::prelude::*;
 
 use super::{algorithms, proved};
@@ -67,8 +70,8 @@ fn phases_and_slots_are_weighed_against_each_other() {
         // Three ports, trees of degree 3: within 1, 2, 3 edges are 4, 10, 22 ranks.
         (22, 3, Barrier, Released, 2 * E + 3 * A),
         (23, 3, Barrier, Released, 2 * E + 4 * A),
-        // More ports than others.
-        (4, 9, Broadcast, Released, 2 * E + A + 1000 * B / 3),
+        // More ports than others: several paths to the same one.
+        (4, 9, Broadcast, Released, 2 * E + A + 1000 * B / 9),
     ] {
         let fabric = format!("light_path_grid:ranks={ranks},ports={ports}");
         let fabric = Fabric::parse(&fabric).unwrap();
@@ -165,4 +168,29 @@ proptest! {
             }
         }
     }
+}
+
+/// Half of a block over each of two paths between the same two ranks, which the verifier lets pass.
+#[test]
+fn paths_side_by_side_are_not_below_the_bound() {
+    let fabric = Fabric::parse("light_path_grid:ranks=2,ports=2").unwrap();
+    let whole = Collective::new(CollectiveKind::AllGather, 2).unwrap();
+    let mut schedule = Schedule::new(whole.with_pieces(2).unwrap());
+    schedule.begin_step();
+    for (chunk, source) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
+        schedule.push(Transfer::copy(chunk, source, 1 - source));
+    }
+    let plan = Plan {
+        fibre: vec![0, 1, 0, 1],
+        wavelength: vec![0, 1, 0, 1],
+        slot: vec![0; 4],
+        step_slots: std::iter::once(0..1).collect(),
+        ..Plan::without_light(&fabric, schedule, "by hand".into())
+    };
+    assert_eq!(verify(&plan), []);
+    let time = simulate::run(&plan, Bytes::new(1000), &Method::default());
+    let expected = 2 * E + A + 500 * B;
+    assert_eq!(time.unwrap().time.ps(), expected);
+    let least = bound(&fabric, CollectiveKind::AllGather, 1000, SetUps::Released);
+    assert_eq!(least, expected);
 }
