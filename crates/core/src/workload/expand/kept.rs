@@ -35,19 +35,21 @@ impl Kept {
         }
     }
 
-    /// Uses the paths to these others, each named once or more.
+    /// Uses the paths to these others in this order, each named once or more.
     pub(super) fn take(&mut self, others: impl IntoIterator<Item = u32>) -> Change {
         let mut sets_up = false;
         let mut used = Vec::new();
         for other in others {
-            if used.contains(&other) {
-                continue;
+            // Used once more: the one used last is the last.
+            if let Some(place) = used.iter().position(|&one| one == other) {
+                used.remove(place);
+            } else {
+                match self.partners.iter().position(|&one| one == other) {
+                    Some(place) => _ = self.partners.remove(place),
+                    None => sets_up = true,
+                }
             }
             used.push(other);
-            match self.partners.iter().position(|&one| one == other) {
-                Some(place) => _ = self.partners.remove(place),
-                None => sets_up = true,
-            }
         }
         let releases = self.shrink(self.ports.saturating_sub(used.len()));
         self.partners.extend(used);

@@ -190,3 +190,20 @@ fn real_runs_pay_less_for_paths_that_stay() {
         }
     }
 }
+
+#[test]
+fn within_a_collective_too_the_path_used_last_stays() {
+    // Partners of rank 0: 1, 2, 4, 4, 2, 1, over three ports. Then the path to 4 goes for that to 3, and not that to 1.
+    let rows = (0..8).map(|rank| format!("{rank},Allreduce,,1000,1000,,0,,0"));
+    let mut rows: Vec<String> = rows.collect();
+    for to in [3, 1] {
+        rows.push(format!("0,Send,{to},8,0,1,0,,0"));
+        rows.push(format!("{to},Recv,0,0,8,1,0,,0"));
+    }
+    let algorithms = Algorithms::default().with(AllReduce, "halving_doubling".parse().unwrap());
+    let network = "light_path_grid:ports=3,establish=3ms,release=2ms";
+    let done = replayed(&program(8, &rows), network, "kept", &algorithms);
+    let found = done.replayed.ranks;
+    assert_eq!(found.set_ups[0], 2);
+    assert_eq!(found.setting_up[0].ps() / 1_000_000_000, 3 + 2 + 3);
+}
