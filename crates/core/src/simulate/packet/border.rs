@@ -6,7 +6,7 @@
 //! either, and each simulated by itself. Only links between routers cross from part to part. What happens at
 //! a time t in one part can touch another by a chunk, which arrives at t + D or later, with D the least sum of
 //! the time of the shortest chunk, router delay and latency over crossing links; or by a credit, at t + C or later, with C the least
-//! sum of credit delays and latency. Chunks and credits are put into the *mail* of the other part.
+//! sum of credit delays and latency, or D where that is less. Chunks and credits are put into the *mail* of the other part.
 //!
 //! **Clocks.** Each part shows a clock: whatever it mails from then on comes of events at that time or later.
 //! With c the least clock of the others, a part knows all chunks that arrive before c + D, and may carry out
@@ -15,7 +15,7 @@
 //! shown late: others then wait for what they might have done. It is shown several times in D, together with all
 //! mail until then, and whenever a part would wait.
 //!
-//! **Credits.** C is some hundred times less than D. But what a sender of chunks knows of its channel's
+//! **Credits.** C is mostly some hundred times less than D. But what a sender of chunks knows of its channel's
 //! credits may be late as long as it does not matter: credits that it does not know make the buffer look
 //! fuller than it is. Only where it looks full, where a chunk waits for a credit, or where loads are compared,
 //! does a part wait until c + C has passed the time of its event; so decisions are those of a network in one

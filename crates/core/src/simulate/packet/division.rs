@@ -56,7 +56,8 @@ impl Division {
             chunk_least = chunk_least.min(chunk);
             credit_least = credit_least.min(credit + options.credit_delay.ps() + port.latency);
         }
-        (self.chunk, self.credit) = (chunk_least, credit_least);
+        // Who waits for credits waits for chunks too, so that the sooner of both counts.
+        (self.chunk, self.credit) = (chunk_least, credit_least.min(chunk_least));
         if self.parts == 1 || chunk_least == 0 || credit_least == 0 {
             *self = Division::whole(self.of_terminal.len(), self.of_link.len());
             ports.iter_mut().for_each(|port| port.part = 0);

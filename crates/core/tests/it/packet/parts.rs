@@ -132,6 +132,33 @@ fn every_delay_and_length_may_be_the_one_that_parts_go_by() {
     }
 }
 
+#[test]
+fn credits_may_take_longer_than_chunks() {
+    let bytes = Bytes::new(512);
+    for fabric in [balanced(1), balanced(2)] {
+        for routing in ROUTINGS {
+            for rule in [RouterDelay::Pipelined, RouterDelay::OccupiesPort] {
+                let options = Options {
+                    routing,
+                    router_delay: Time::from_ps(1),
+                    router_delay_rule: rule,
+                    credit_delay: Time::from_ps(60_000),
+                    buffers: Buffers {
+                        local: bytes,
+                        global: bytes,
+                        terminal: bytes,
+                    },
+                    ..cut(2048, 512)
+                };
+                let mut work = alone(Pattern::Uniform, 266, 100);
+                work.traffic[0].size = Bytes::new(1);
+                let name = format!("{fabric} {routing:?} {rule:?}");
+                check(&name, &fabric, &work, &options).unwrap();
+            }
+        }
+    }
+}
+
 /// A schedule on a dragonfly, proved.
 fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Schedule {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
