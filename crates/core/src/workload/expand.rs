@@ -150,6 +150,9 @@ pub fn expand_on(
             let builder = std::mem::take(&mut expansion.builder);
             expansion.rank(rank)?;
             expansion.builder = builder;
+            if let Some(kept) = &mut expansion.kept {
+                kept.begin_again();
+            }
         }
         expansion.rank(rank)?;
     }

@@ -117,6 +117,8 @@ fn check(plan: &Plan, grid: &LightPathGrid) -> Result<(), SimulationError> {
             "a rank or one of its ports does not exist"
         } else if !(holds(source, destination) & holds(destination, source)) {
             "a port of it holds another path in its slot"
+        } else if !plan.relays_of(transfer).is_empty() {
+            "ranks relay it, which light paths between two ranks do without"
         } else {
             continue;
         };

@@ -37,9 +37,10 @@
 //!
 //! # Agreement with the engine
 //!
-//! The same sums in the same order, so the same times to the last bit, except that the engine takes
+//! The same sums, so the same times but for rounding, far below a picosecond, except that the engine takes
 //! instants within its window for one ([`super`]): a chain of n flows may end there up to 2 n windows
-//! earlier. Sums over flows (busy times, the profile) are added in another order.
+//! earlier. A step that came again adds its duration at once, and sums over flows (busy times, the profile)
+//! are added in another order.
 
 use super::flow_log::Replayed;
 use super::ledger::{Ledger, bytes_per_ps, to_time};

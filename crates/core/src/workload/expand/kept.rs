@@ -56,6 +56,12 @@ impl Kept {
         Change { releases, sets_up }
     }
 
+    /// A program begins with the paths that one before has left; requests that were never waited for
+    /// are over with it.
+    pub(super) fn begin_again(&mut self) {
+        self.open.clear();
+    }
+
     /// A request is open on the path to another.
     pub(super) fn open(&mut self, other: u32) {
         *self.open.entry(other).or_default() += 1;

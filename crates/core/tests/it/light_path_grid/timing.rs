@@ -3,8 +3,10 @@
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
+use opticoll::plan::Relay;
 use opticoll::simulate::{self, Method, SimulationError};
 use opticoll::units::Bytes;
+use opticoll::verify::verify;
 
 use super::{planned, proved};
 
@@ -295,4 +297,26 @@ fn what_does_not_fit_is_refused() {
         let error = Method::from_settings([settings]).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn a_plan_with_relays_is_refused() {
+    let mut plan = proved(
+        CollectiveKind::AllGather,
+        "ring",
+        "light_path_grid:ranks=4,ports=2",
+    );
+    plan.relays.push(Relay {
+        transfer: 0,
+        rank: 2,
+        fibre: 0,
+        wavelength: 0,
+        slot: 1,
+    });
+    assert_ne!(verify(&plan), []);
+    let refused = simulate::run(&plan, Bytes::new(1), &Method::default());
+    assert!(
+        matches!(refused, Err(SimulationError::Transfer { transfer: 0, .. })),
+        "{refused:?}"
+    );
 }

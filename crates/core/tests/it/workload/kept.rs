@@ -172,6 +172,21 @@ fn a_path_with_an_open_request_stays() {
 }
 
 #[test]
+fn what_the_run_before_never_waited_for_is_over() {
+    let rows = [
+        "0,Send,2,8,0,1,0,,0",
+        "0,Irecv,1,0,8,1,0,1,0",
+        "1,Send,0,8,0,1,0,,0",
+        "2,Recv,0,0,8,1,0,,0",
+    ]
+    .map(String::from);
+    let network = "light_path_grid:ports=1";
+    let done = replayed(&program(3, &rows), network, "warm", &Algorithms::default());
+    // With one port rank 0 leaves rank 1 for rank 2, and comes back; the others have their only path.
+    assert_eq!(done.replayed.ranks.set_ups, [2, 0, 0]);
+}
+
+#[test]
 fn real_runs_pay_less_for_paths_that_stay() {
     for application in ["ep", "ft", "mg"] {
         let text = table(application);

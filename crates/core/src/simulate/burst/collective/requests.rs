@@ -21,8 +21,9 @@
 //! # Nothing waits for ever
 //!
 //! Who holds a light path waits for nobody: each of its messages ends at a known time, and a program sends
-//! finitely many. Who waits holds nothing. So there is no circular wait; whoever waits for a port gets it when those before it have
-//! ended, and whoever waits after a refusal asks again, finitely often.
+//! finitely many. Who waits holds nothing. So there is no circular wait. Whoever waits for ports may be overtaken by
+//! one that needs fewer, but only so often as there are messages; whoever waits after a refusal asks again,
+//! finitely often.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
