@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opticoll import _core, errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from opticoll._core import Fabric, Plan
@@ -174,6 +174,16 @@ def check_table(csv: Path) -> None:
     if csv.suffix.lower() != ".csv" and not is_device(csv):
         raise errors.UsageError(f"--csv: `{csv}` must end in .csv")
     check_writable(csv)
+
+
+def write_table(rows: Sequence[Mapping[str, object]], csv: Path | None) -> list[str]:
+    """Write rows as a table where one is asked for; what to tell of it."""
+    if csv is None:
+        return []
+    from opticoll.formats.table import write_csv
+
+    write_csv(rows, csv)
+    return [f"wrote {csv}"]
 
 
 def users_print_to_stderr() -> AbstractContextManager[object]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opticoll import errors
+from opticoll.cli.arguments import write_table
 from opticoll.cli.commands import Answer, to_json
 from opticoll.cli.waiting import Waiting
 
@@ -40,11 +41,7 @@ def answer(
         if plot is not None:
             _draw(done, plot)
             notes.append(f"wrote {plot}")
-        if csv is not None:
-            from opticoll.formats.table import write_csv
-
-            write_csv(rows, csv)
-            notes.append(f"wrote {csv}")
+        notes += write_table(rows, csv)
     if as_json:
         full = [{**one.row, **study.details(one.outcome)} for one in done]
         return Answer(to_json(full[0] if len(full) == 1 else full), notes=notes)

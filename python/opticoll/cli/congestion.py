@@ -10,7 +10,13 @@ from cyclopts import Parameter
 
 from opticoll import errors
 from opticoll.cli import words
-from opticoll.cli.arguments import check_root, check_table, key_values, users_print_to_stderr
+from opticoll.cli.arguments import (
+    check_root,
+    check_table,
+    key_values,
+    users_print_to_stderr,
+    write_table,
+)
 from opticoll.cli.commands import Answer, app, to_json
 from opticoll.cli.options import (
     NO_CONGESTION,
@@ -118,11 +124,7 @@ def congestion(
         if plot is not None:
             _draw(done, plot)
             notes.append(f"wrote {plot}")
-        if csv is not None:
-            from opticoll.formats.table import write_csv
-
-            write_csv(rows, csv)
-            notes.append(f"wrote {csv}")
+        notes += write_table(rows, csv)
     code = 0 if all(row["verified"] for row in rows) else 1
     return Answer(to_json(rows) if as_json else congestion_text(rows), code, notes)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from opticoll.cli import words
-from opticoll.cli.arguments import check_table, obtain, size_of
+from opticoll.cli.arguments import check_table, obtain, size_of, write_table
 from opticoll.cli.commands import Answer, app, to_json
 from opticoll.cli.options import (
     NO_METHOD,
@@ -94,13 +94,8 @@ def tasks(
     if csv is not None:
         check_table(csv)
     fabric, listed = task_list.read(file)
-    notes = []
     with Waiting("running tasks") as waiting:
         rows = grids.run_tasks(fabric, listed, waiting.update)
-        if csv is not None:
-            from opticoll.formats.table import write_csv
-
-            write_csv(rows, csv)
-            notes.append(f"wrote {csv}")
+        notes = write_table(rows, csv)
     code = 0 if all(row["verified"] for row in rows) else 1
     return Answer(to_json(rows) if as_json else report.tasks_text(fabric, rows), code, notes)

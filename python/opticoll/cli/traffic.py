@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from opticoll import errors
 from opticoll.cli import words
-from opticoll.cli.arguments import check_table, need_fabric
+from opticoll.cli.arguments import check_table, need_fabric, write_table
 from opticoll.cli.commands import Answer, app, to_json
 from opticoll.cli.options import (
     NO_BURSTS,
@@ -142,11 +142,7 @@ def traffic(
         if plot is not None:
             _draw(done, plot)
             notes.append(f"wrote {plot}")
-        if csv is not None:
-            from opticoll.formats.table import write_csv
-
-            write_csv(rows, csv)
-            notes.append(f"wrote {csv}")
+        notes += write_table(rows, csv)
     if as_json:
         return Answer(to_json(rows[0] if len(rows) == 1 else rows), notes=notes)
     shown = traffic_summary(rows[0]) if len(rows) == 1 else traffic_table(rows)
