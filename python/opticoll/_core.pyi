@@ -198,11 +198,11 @@ class Plan:
     def bound(self) -> tuple[int, str, str] | None:
         """The lower bound on slots, its name and its assumption."""
     @property
-    def candidates(self) -> list[tuple[str, int, int, bool]]:
+    def candidates(self) -> list[tuple[str, int, int, str]]:
         """What `auto` compared, the chosen one first, then by time.
 
-        Name, slots, time in picoseconds, and whether it was made and simulated; where not, slots
-        and time are estimates, the least that they may be.
+        Name, slots, time in picoseconds, and why it was left out: empty where it was made and
+        simulated. Where it was not, slots and time are the least that they may be.
         """
     @property
     def reasons(self) -> list[str]: ...  # why `auto` chose this plan

@@ -29,6 +29,7 @@ pub mod dissemination;
 pub mod double_tree;
 pub mod dual_plane;
 mod fold;
+pub mod formula;
 pub mod gather_broadcast;
 pub mod glf;
 mod grid;
@@ -188,6 +189,22 @@ pub struct Costs {
     pub received: Option<&'static str>,
 }
 
+impl Record {
+    /// Its name with every choice among the values that its options have for the planner to try; the plain
+    /// name first.
+    pub fn variants(&self) -> Vec<Spec> {
+        let mut specs = vec![Spec::new(self.name)];
+        for option in self.options {
+            let plain = specs.clone();
+            for value in option.tries {
+                let chosen = plain.iter().map(|spec| spec.clone().with(option.name, value));
+                specs.extend(chosen);
+            }
+        }
+        specs
+    }
+}
+
 impl Costs {
     /// Costs that depend on options and fabric.
     pub const VARIOUS: Costs = Costs {
@@ -215,6 +232,33 @@ impl Costs {
     }
 }
 
+/// An option of an algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlgorithmOption {
+    /// As typed.
+    pub name: &'static str,
+    /// What its values mean, and the default.
+    pub meaning: &'static str,
+    /// The values that the planner tries beside the default.
+    pub tries: &'static [&'static str],
+}
+
+impl AlgorithmOption {
+    /// An option of which the planner takes the default.
+    pub const fn new(name: &'static str, meaning: &'static str) -> AlgorithmOption {
+        AlgorithmOption {
+            name,
+            meaning,
+            tries: &[],
+        }
+    }
+
+    /// The same with values that the planner tries.
+    pub const fn tries(self, tries: &'static [&'static str]) -> AlgorithmOption {
+        AlgorithmOption { tries, ..self }
+    }
+}
+
 /// The declaration of an algorithm.
 #[derive(Clone, Copy)]
 pub struct Record {
@@ -228,8 +272,8 @@ pub struct Record {
     pub summary: &'static str,
     /// Where it comes from.
     pub citation: &'static str,
-    /// Options with their meaning and default.
-    pub options: &'static [(&'static str, &'static str)],
+    /// Its options.
+    pub options: &'static [AlgorithmOption],
     /// Steps and volumes by theory, with the defaults of all options.
     pub costs: Costs,
     /// Whether it runs on so many ranks; if not, why.
@@ -284,8 +328,13 @@ pub(crate) fn choice<T: Copy>(spec: &Spec, key: &str, known: &[(&str, T)]) -> Re
 pub(crate) const DEFAULT_SEGMENTS: u32 = 8;
 
 /// The option `segments` of a pipeline; the number is [`DEFAULT_SEGMENTS`].
-pub(crate) const SEGMENTS: &[(&str, &str)] =
-    &[("segments", "pieces that follow one another; default 8")];
+pub(crate) const SEGMENTS: &[AlgorithmOption] = &[AlgorithmOption::new(
+    "segments",
+    "pieces that follow one another; default 8",
+)
+.tries(&[
+    "1", "2", "4", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096",
+])];
 
 /// The segments asked for.
 pub(crate) fn segments(spec: &Spec) -> Result<u32, SpecError> {
@@ -453,7 +502,7 @@ pub fn build_ranges(
     fabric: &Fabric,
 ) -> Result<Schedule, AlgorithmError> {
     let record = find(collective.kind(), spec.name())?;
-    let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
+    let known: Vec<&str> = record.options.iter().map(|option| option.name).collect();
     spec.only(&known)?;
     let ranks = collective.ranks();
     if ranks != fabric.ranks() {

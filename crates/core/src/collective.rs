@@ -297,6 +297,11 @@ impl Collective {
         Bytes::new((edge(part + 1) - edge(part)) as u64)
     }
 
+    /// The fewest bytes that a chunk has.
+    pub(crate) fn least_chunk_bytes(&self, size: Bytes) -> Bytes {
+        Bytes::new(self.payload(size).get() / self.parts())
+    }
+
     /// The bytes of every chunk, if they are all of one size.
     pub fn uniform_chunk_bytes(&self, size: Bytes) -> Option<Bytes> {
         let (parts, size) = (self.parts(), self.payload(size));

@@ -25,10 +25,13 @@ mod auto;
 mod beams;
 mod candidates;
 mod capability;
+mod contest;
 mod exchange;
 mod grouped;
 mod knapsack;
+mod least;
 mod levels;
+mod light;
 mod mirror;
 mod multicast;
 mod named;
@@ -40,10 +43,11 @@ mod prices;
 mod reachable;
 mod request;
 mod rooted;
-mod simulated;
 mod split;
+mod striped;
 mod tree;
 pub mod tunable;
+mod two_phases;
 mod unfold;
 mod urgent;
 
@@ -61,9 +65,10 @@ use crate::units::UnitError;
 use crate::wavelength::WavelengthError;
 use crate::wavelength::light_path_grid::PortError;
 use crate::wavelength::wss_grid::GridError;
-pub use auto::{Aim, Candidate, Choice, auto};
+pub use auto::Aim;
+pub use contest::Candidate;
 pub use mirror::{all_reduce, reduce_scatter};
-pub use request::{Planned, RECORDS, Record, find, plan};
+pub use request::{Planned, RECORDS, Record, find, plan, plan_watched};
 use tree::{Edge, Reserve};
 
 /// Why no plan was made.
@@ -188,7 +193,7 @@ fn relay_tree_within(
         return Err(too_large(orbits));
     }
     if ring.ranks < 2 {
-        return named::plan(&Spec::new("ring"), fabric, collective).map(AnyPlan::Full);
+        return named::plan(&Spec::new("ring"), fabric, collective);
     }
     if capability::is_special(ring) {
         if transfers > most {
@@ -220,7 +225,7 @@ fn relay_tree_within(
     Ok(
         match search(ring, 1, &menus, at_least.max(least), named.slots()) {
             Some(found) => found.plan(ring, collective),
-            None => AnyPlan::Full(named),
+            None => named,
         },
     )
 }

@@ -387,13 +387,17 @@ impl Schedule {
         }
     }
 
-    /// Appends the steps of another schedule of the same collective.
-    pub fn append(&mut self, other: &Schedule) {
+    /// Appends the steps of another schedule, each of whose chunks is `factor` chunks here.
+    pub fn append(&mut self, other: &Schedule, factor: u32) {
         self.reserve(other.len());
         for step in 0..other.steps() {
             self.begin_step();
             for transfer in other.columns(step).transfers() {
-                self.push(transfer);
+                self.push(Transfer {
+                    chunk: transfer.chunk * factor,
+                    count: transfer.count * factor,
+                    ..transfer
+                });
             }
         }
     }

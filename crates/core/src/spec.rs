@@ -76,6 +76,15 @@ impl Spec {
         self
     }
 
+    /// The same without an option.
+    pub fn without(&self, key: &str) -> Spec {
+        let others = self.options.iter().filter(|(other, _)| other != key);
+        Spec {
+            name: self.name.clone(),
+            options: others.cloned().collect(),
+        }
+    }
+
     /// What comes before the colon.
     pub fn name(&self) -> &str {
         &self.name

@@ -192,12 +192,12 @@ impl Plan {
         })
     }
 
-    /// What `auto` compared, the chosen one first: (name, slots, picoseconds, simulated).
+    /// What `auto` compared, the chosen one first: (name, slots, picoseconds, why it was left out).
     #[getter]
-    fn candidates(&self) -> Vec<(&str, u64, u64, bool)> {
+    fn candidates(&self) -> Vec<(&str, u64, u64, &str)> {
         let candidates = self.choice.candidates.iter();
         candidates
-            .map(|one| (one.name.as_str(), one.slots, one.time.ps(), one.made))
+            .map(|one| (one.name.as_str(), one.slots, one.time.ps(), one.left_out.as_str()))
             .collect()
     }
 

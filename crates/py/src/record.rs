@@ -36,9 +36,10 @@ impl Record {
 /// All algorithms, by collective, the default of each first.
 #[pyfunction]
 pub(crate) fn algorithms() -> Vec<Record> {
+    let option = |one: &algorithm::AlgorithmOption| (one.name, one.meaning);
     let record = |one: &algorithm::Record| Record {
         label: one.label,
-        options: one.options.to_vec(),
+        options: one.options.iter().map(option).collect(),
         collective: Some(one.collective.name()),
         ..Record::new(one.name, one.summary, one.citation)
     };

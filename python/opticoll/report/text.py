@@ -170,20 +170,20 @@ def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
 
 
 def candidate_table(candidates: Sequence[CandidateRow]) -> str:
-    """What `auto` compared: all that were simulated, and the best of the estimates."""
+    """What `auto` compared: what was simulated first, then what was left out and why."""
     shown = candidates[:MOST_CANDIDATES]
     rows = [
         [
             one["name"],
             f"{'' if one['simulated'] else '>= '}{one['steps']}",
             human_time(round(one["time_s"] * PICOSECONDS)),
-            "simulated" if one["simulated"] else "estimated",
+            one["left_out"] or "simulated",
         ]
         for one in shown
     ]
     table = align(rows, ["candidate", "steps", "time", ""], right={1, 2})
     rest = len(candidates) - len(shown)
-    return f"{table}\nand {rest} more, estimated (all of them with --json)" if rest else table
+    return f"{table}\nand {rest} more (all of them with --json)" if rest else table
 
 
 def verdict(violations: Sequence[ViolationRow], *, electrical: bool = False) -> str:

@@ -82,12 +82,13 @@ class ViolationRow(TypedDict):
 
 
 class CandidateRow(TypedDict):
-    """A plan that `auto` compared: simulated, or estimated at the least that it may take."""
+    """A plan that `auto` compared: simulated, or left out, with the least that it may take."""
 
     name: str
     steps: int
     time_s: float
     simulated: bool
+    left_out: str  # why; empty where it was simulated
 
 
 class SettingRow(TypedDict):
@@ -207,8 +208,14 @@ def measure(
         verified=not violations,
         violations=[describe_violation(violation) for violation in violations],
         candidates=[
-            CandidateRow(name=name, steps=slots, time_s=time_ps / PICOSECONDS, simulated=made)
-            for name, slots, time_ps, made in plan.candidates
+            CandidateRow(
+                name=name,
+                steps=slots,
+                time_s=time_ps / PICOSECONDS,
+                simulated=not left_out,
+                left_out=left_out,
+            )
+            for name, slots, time_ps, left_out in plan.candidates
         ],
         reasons=plan.reasons,
     )

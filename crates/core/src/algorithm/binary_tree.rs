@@ -25,7 +25,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         ..*request
     })?;
     let mut schedule = down.reversed(request.collective);
-    schedule.append(&down);
+    schedule.append(&down, 1);
     let steps = 2 * ranks.next_power_of_two().ilog2();
     schedule.claims = Claims {
         paper_steps: Some(u64::from(steps)),

@@ -6,7 +6,7 @@
 //! straight to everybody.
 
 use super::pairwise::{self, Order};
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, choice, make_room, make_room_for};
+use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, make_room, make_room_for};
 use crate::collective::{Collective, CollectiveKind, Holders};
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -15,7 +15,7 @@ const CITATION: &str = "Folklore; linear algorithms of MPI";
 const fn record(
     collective: CollectiveKind,
     summary: &'static str,
-    options: &'static [(&'static str, &'static str)],
+    options: &'static [AlgorithmOption],
     costs: Costs,
 ) -> Record {
     Record {
@@ -41,10 +41,11 @@ pub const RECORDS: &[Record] = &[
     record(
         CollectiveKind::AllGather,
         "Every rank sends its block straight to rank r + 1, r + 2, ...",
-        &[(
+        &[AlgorithmOption::new(
             "order",
             "shift: one rank in each step, or at_once: all in one step, as one_stage; default shift",
-        )],
+        )
+        .tries(&["at_once"])],
         Costs::new("N - 1", "N - 1", "N - 1"),
     ),
     record(
@@ -93,7 +94,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let gathering = one_step(Collective::new(CollectiveKind::AllGather, ranks)?)?;
     let mut schedule = gathering.reversed(request.collective.with_pieces(ranks)?);
     make_room_for(&mut schedule, 2 * gathering.len() as u64)?;
-    schedule.append(&gathering);
+    schedule.append(&gathering, 1);
     schedule.claims = Claims {
         schedule_steps: Some(2 * u32::from(ranks > 1)),
         chunks_sent_per_rank: Some(2 * u64::from(ranks - 1)),

@@ -9,7 +9,7 @@
 //! tunable circuits every exchange stays in a row or a column (see [`super::dual_plane`]).
 
 use super::fold::Fold;
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, choice, dual_plane};
+use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, dual_plane};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -20,10 +20,11 @@ pub const RECORDS: &[Record] = &[Record {
     collective: CollectiveKind::AllReduce,
     summary: "Exchange halves, quarters, ... of the vector and combine, then collect the results",
     citation: "Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004",
-    options: &[(
+    options: &[AlgorithmOption::new(
         "order",
         "near: partner at distance 1 first, or far: at N/2 first; default near",
-    )],
+    )
+    .tries(&["far"])],
     costs: Costs::new("2 log2 P + 2 F", "2 (P - 1) / P + F", "2 (P - 1) / P + F"),
     accepts: any_ranks,
     build,

@@ -16,18 +16,19 @@
 //! Cherièvre and Dorier, who give it for scatter; leaders and lists are ours where they are silent.
 
 use super::scatter_tree::{Member, Phases, Shape, depth};
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, choice, tar};
+use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, tar};
 use crate::collective::CollectiveKind;
 use crate::fabric::Dragonfly;
 use crate::schedule::{Claims, Schedule};
 
 const STEPS: &str =
     "(1 + min(1, G - 1)) ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)";
-const OPTIONS: &[(&str, &str)] = &[(
+const OPTIONS: &[AlgorithmOption] = &[AlgorithmOption::new(
     "groups",
     "tree: the groups of a router are reached down a tree, or flat: straight from the router; \
      default tree",
-)];
+)
+.tries(&["flat"])];
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[

@@ -16,7 +16,7 @@
 
 pub mod tree;
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room, one_stage};
+use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, one_stage};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -29,12 +29,13 @@ pub const RECORDS: &[Record] = &[Record {
     citation: "Dai et al., OpTree: An Efficient Algorithm for All-gather Operation in Optical \
                Interconnect Systems",
     options: &[
-        (
+        AlgorithmOption::new(
             "depth",
             "auto (the best real tree), paper (Eq. 2), or the number of stages; default auto",
-        ),
-        ("k", "the same as depth"),
-        (
+        )
+        .tries(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]),
+        AlgorithmOption::new("k", "the same as depth"),
+        AlgorithmOption::new(
             "radices",
             "children per group, stage by stage, such as 4x4x4; instead of depth",
         ),

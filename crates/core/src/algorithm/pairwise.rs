@@ -4,17 +4,18 @@
 //! With order `shift`, rank r sends to r + s + 1 in step s and receives from r - s - 1. With order
 //! `xor`, for powers of two, the partner of both is r xor (s + 1).
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, choice, make_room};
+use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, make_room};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
 
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005";
-const SHIFT_OR_XOR: &[(&str, &str)] = &[(
+const SHIFT_OR_XOR: &[AlgorithmOption] = &[AlgorithmOption::new(
     "order",
     "shift: to rank r + s + 1 in step s, or xor: with rank r xor (s + 1), for powers of two; \
      default xor where it can be",
-)];
+)
+.tries(&["shift"])];
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[

@@ -8,7 +8,7 @@
 //! in step s of an all_gather the block of the rank at place i - s.
 
 use super::grid::Grid;
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room, make_room_for};
+use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, make_room_for};
 use crate::collective::{Collective, CollectiveKind};
 use crate::hash::shuffled;
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -17,13 +17,13 @@ use crate::spec::SpecError;
 const CITATION: &str = "Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters \
                         of Workstations, JPDC 2009";
 
-const OPTIONS: &[(&str, &str)] = &[
-    (
+const OPTIONS: &[AlgorithmOption] = &[
+    AlgorithmOption::new(
         "order",
         "of the ranks along the ring: natural, shuffled, or all ranks joined by -, such as 0-3-1-2; \
          default natural, on a wss_grid one hop from each to the next",
     ),
-    ("seed", "of shuffled; default 1"),
+    AlgorithmOption::new("seed", "of shuffled; default 1"),
 ];
 
 /// The records of this file.
@@ -131,7 +131,7 @@ pub(super) fn all_reduce_along(
             schedule.push(Transfer::reduce(part, rank, next));
         });
     }
-    schedule.append(&gathering);
+    schedule.append(&gathering, 1);
     schedule.claims = Claims {
         paper_steps: Some(2 * u64::from(ranks - 1)),
         paper_step_share: Some((1, ranks)),

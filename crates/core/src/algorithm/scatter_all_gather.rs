@@ -5,7 +5,7 @@
 //! default, at distance v from the root, with lowest set bit D, these are the parts v .. min(v + D, N);
 //! the root has all.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, build_ranges, make_room};
+use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, build_ranges, make_room};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::spec::Spec;
@@ -19,14 +19,16 @@ pub const RECORDS: &[Record] = &[Record {
     citation: "Barnett, Gupta, Payne, Shuler, van de Geijn and Watts, Interprocessor Collective \
                Communication Library, SHPCC 1994",
     options: &[
-        (
+        AlgorithmOption::new(
             "scatter",
             "the algorithm that scatters, without options; default binomial",
-        ),
-        (
+        )
+        .tries(&["direct"]),
+        AlgorithmOption::new(
             "all_gather",
             "the algorithm that collects, without options; default ring",
-        ),
+        )
+        .tries(&["one_stage", "recursive_doubling", "bruck", "ring_bidirectional"]),
     ],
     costs: Costs::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
     accepts: any_ranks,
@@ -40,10 +42,30 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let scattering = half(request, "scatter", "binomial", scatter)?;
     let all_gather = Collective::new(CollectiveKind::AllGather, ranks)?;
     let gathering = half(request, "all_gather", "ring", all_gather)?;
-    let mut schedule = Schedule::new(request.collective.with_pieces(ranks)?);
+    let mut schedule = composed(request.collective, &scattering, &gathering)?;
+    // On a grid of tunable circuits the ring takes another order, and the root's neighbour may have more.
+    let plain = request.fabric.wss_grid().is_none() && request.spec.options().next().is_none();
+    schedule.claims = Claims {
+        schedule_steps: Some((scattering.steps() + gathering.steps()) as u32),
+        // The root sends N - 1 parts in either phase: its neighbour on the ring has one only.
+        chunks_sent_per_rank: plain.then_some(2 * u64::from(ranks - 1)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}
+
+/// The broadcast that scatters the vector's parts by one schedule and collects them by another, without what
+/// brings a rank a part that it has. Both are of whole parts.
+pub(crate) fn composed(
+    collective: Collective,
+    scattering: &Schedule,
+    gathering: &Schedule,
+) -> Result<Schedule, AlgorithmError> {
+    let ranks = collective.ranks();
+    let mut schedule = Schedule::new(collective.with_pieces(ranks)?);
     make_room(&mut schedule, ranks)?;
-    schedule.append(&scattering);
-    let mut held = Held::after(&scattering);
+    schedule.append(scattering, 1);
+    let mut held = Held::after(scattering);
     for step in 0..gathering.steps() {
         let begun = schedule.len();
         for index in gathering.step(step) {
@@ -59,14 +81,6 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             }
         }
     }
-    // On a grid of tunable circuits the ring takes another order, and the root's neighbour may have more.
-    let plain = request.fabric.wss_grid().is_none() && request.spec.options().next().is_none();
-    schedule.claims = Claims {
-        schedule_steps: Some((scattering.steps() + gathering.steps()) as u32),
-        // The root sends N - 1 parts in either phase: its neighbour on the ring has one only.
-        chunks_sent_per_rank: plain.then_some(2 * u64::from(ranks - 1)),
-        ..Claims::default()
-    };
     Ok(schedule)
 }
 

@@ -10,9 +10,12 @@
 //! *Striping* (all_reduce): a group of m uses floor(m / 2) of the w wavelengths per direction, so
 //! the vector may be cut into floor(w / floor(m / 2)) pieces on wavelengths of their own.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room, one_stage};
+use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, one_stage};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
+
+const GROUP_SIZE: AlgorithmOption = AlgorithmOption::new("group_size", "ranks per group; default 2w+1")
+    .tries(&["3", "5", "9", "17", "33", "65"]);
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[
@@ -22,7 +25,7 @@ pub const RECORDS: &[Record] = &[
         collective: CollectiveKind::AllGather,
         summary: "Collect blocks group by group, exchange among the last representatives, hand out",
         citation: "Dai et al., OpTree, section III.D and Table I; after the WRHT poster, PPoPP 2023",
-        options: &[("group_size", "ranks per group; default 2w+1")],
+        options: &[GROUP_SIZE],
         costs: Costs::VARIOUS,
         accepts: any_ranks,
         build: all_gather,
@@ -37,11 +40,12 @@ pub const RECORDS: &[Record] = &[
         citation: "Dai et al., POSTER: Efficient All-reduce for Distributed DNN Training in \
                    Optical Interconnect Systems, PPoPP 2023",
         options: &[
-            ("group_size", "ranks per group; default 2w+1"),
-            (
+            GROUP_SIZE,
+            AlgorithmOption::new(
                 "striping",
                 "true: cut the vector over the wavelengths a group leaves; default false",
-            ),
+            )
+            .tries(&["true"]),
         ],
         costs: Costs::VARIOUS,
         accepts: any_ranks,

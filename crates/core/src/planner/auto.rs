@@ -1,23 +1,23 @@
 //! The plan that takes the least time, of all that are known here.
 //!
-//! Candidates are the named algorithms, relay trees for blocks in 1, 2, 3, ... pieces, and levels of
-//! circuits that stay up. Each is estimated from its number of slots (for relay trees the lower bound,
-//! which they mostly meet), then the most promising are made and simulated, until none that is left is
-//! estimated to be faster than the fastest found.
+//! Contenders are the named algorithms with every value that their options have to be tried, on rings of
+//! wavelengths in as many stripes as there is room for; what the planner makes of its own (`light`); and two
+//! algorithms one after the other, the fastest of each (`two_phases`). [`super::contest`] finds the fastest of
+//! them. What a named algorithm cannot go below follows from the formulas of its record before it is made, and
+//! from the loads of its schedule before it is placed and timed (`least`).
 
-use super::grouped::{self, search};
-use super::levels::{self, Layout};
-use super::pace::Pace;
-use super::{Kept, MOST_KEPT, PlannerError, candidates, capability, named, relay_tree_within};
-use crate::bound;
+use super::contest::{Candidate, Contender, Contest, Made, Outcome, is_of_one};
+use super::request::Planned;
+use super::{PlannerError, least, light, named, striped, two_phases};
+use crate::algorithm::{self, AlgorithmError};
 use crate::bound::light_path_grid::SetUps;
-use crate::bound::time::{Charge, TimeBound};
+use crate::bound::time::{self, Charge};
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Fabric, WdmRing};
+use crate::fabric::Fabric;
 use crate::plan::AnyPlan;
-use crate::simulate::{self, Paths, Policy};
+use crate::simulate::{Method, Paths, Policy, default_policy};
 use crate::spec::Spec;
-use crate::units::{Bytes, Time, UnitError};
+use crate::units::{Bytes, Time};
 
 impl From<Policy> for Charge {
     fn from(policy: Policy) -> Charge {
@@ -45,7 +45,7 @@ impl From<(Policy, Paths)> for SetUps {
     }
 }
 
-/// What a plan is to be good for.
+/// What a plan is to be good for, on a ring of wavelengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aim {
     /// The size of the collective: for all_gather the bytes of one rank's block.
@@ -57,316 +57,246 @@ pub struct Aim {
     pub most_transfers: u64,
 }
 
-/// One of the ways to carry the collective out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// As spelled, such as `relay_tree:pieces=2`.
-    pub name: String,
-    /// Its slots; where it was not made, the least it may take.
-    pub slots: u64,
-    /// Its time: simulated, or estimated where it was not made.
-    pub time: Time,
-    /// Whether it was made and simulated.
-    pub made: bool,
+/// What is to be planned, and how much may be spent on it.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) fabric: &'a Fabric,
+    pub(super) collective: Collective,
+    pub(super) size: Bytes,
+    pub(super) method: &'a Method,
+    /// The most transfers of a plan.
+    pub(super) most_transfers: u64,
+    /// The most transfers made and timed in all.
+    pub(super) most_work: u64,
+    /// Told what is made next.
+    pub(super) watch: &'a dyn Fn(&str),
 }
 
-/// The plan chosen, and why.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
-    /// The plan.
-    pub plan: AnyPlan,
-    /// Its simulated time.
-    pub time: Time,
-    /// The bound on its slots, for the plan's own number of pieces.
-    pub slots_bound: bound::Bound,
-    /// The bound on the time of any plan.
-    pub time_bound: TimeBound,
-    /// All candidates by time, the chosen one first.
-    pub candidates: Vec<Candidate>,
-    /// Why this one, in sentences.
-    pub reasons: Vec<String>,
-}
+impl Question<'_> {
+    pub(super) fn policy(&self) -> Policy {
+        self.method.policy.unwrap_or(default_policy(self.fabric))
+    }
 
-/// The numbers of pieces that are tried: powers of two and halfway between them, and as many as fill
-/// the channels when circuits reach 1, 2, 3 or 4 ranks far. More pieces than channels only make more
-/// slots.
-fn pieces_to_try(channels: u32) -> Vec<u32> {
-    let powers = (0..31).map(|bit| 1u32 << bit);
-    let halfway = (0..30).map(|bit| 3u32 << bit);
-    let filling = [1, 3, 6, 10].map(|load| channels / load);
-    let mut pieces: Vec<u32> = powers.chain(halfway).chain(filling).collect();
-    pieces.retain(|pieces| (1..=channels).contains(pieces));
-    pieces.sort_unstable();
-    pieces.dedup();
-    pieces
-}
-
-/// At most so many candidates are made and simulated.
-const MOST_MADE: usize = 4;
-
-/// How a candidate is made.
-enum Recipe {
-    Named(&'static str),
-    RelayTree(u32),
-    Levels(Layout),
-    Grouped(grouped::Layout),
-}
-
-struct Prospect {
-    recipe: Recipe,
-    slots: u64,
-    estimate: Time,
-}
-
-impl Prospect {
-    fn name(&self) -> String {
-        match &self.recipe {
-            Recipe::Named(name) => (*name).into(),
-            Recipe::RelayTree(1) => "relay_tree".into(),
-            Recipe::RelayTree(pieces) => format!("relay_tree:pieces={pieces}"),
-            Recipe::Levels(layout) => layout.spelling(),
-            Recipe::Grouped(layout) => layout.spelling(),
+    pub(super) fn aim(&self) -> Aim {
+        Aim {
+            size: self.size,
+            policy: self.policy(),
+            most_transfers: self.most_transfers,
         }
     }
 }
 
-/// The fastest plan found for an all_gather of whole blocks.
+/// The fastest of all plans known for a collective.
 ///
 /// # Errors
-/// Another collective, one with another number of ranks than the fabric, or a time beyond 64 bits.
-pub fn auto(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Choice, PlannerError> {
-    let ring = fabric.needed_ring("auto")?;
-    if collective.kind() != CollectiveKind::AllGather {
-        return Err(PlannerError::Collective {
-            kind: collective.kind(),
-            hint: "reduce_scatter is an all_gather reversed",
-        });
-    }
-    capability::connected(ring)?;
-    let mut prospects = prospects(ring, collective, aim)?;
-    prospects.sort_by_key(|prospect| (prospect.estimate, prospect.slots));
-    let mut best: Option<(AnyPlan, Time)> = None;
-    let mut candidates: Vec<Candidate> = Vec::new();
-    let mut made = 0;
-    for prospect in &prospects {
-        let promising = best
-            .as_ref()
-            .is_none_or(|(_, time)| prospect.estimate < *time);
-        let mut candidate = Candidate {
-            name: prospect.name(),
-            slots: prospect.slots,
-            time: prospect.estimate,
-            made: false,
-        };
-        if promising && (made < MOST_MADE || best.is_none()) {
-            if let Some(mut plan) = make(fabric, collective, &prospect.recipe, aim)? {
-                made += 1;
-                let time = simulate::simulate(&plan, aim.size, aim.policy, "circuit")?.time;
-                candidate.slots = plan.slots().into();
-                candidate.time = time;
-                candidate.made = true;
-                if matches!(prospect.recipe, Recipe::Levels(_)) {
-                    // Made with a shorter reach, perhaps.
-                    candidate.name.clone_from(&plan.kept().algorithm);
-                }
-                if best.as_ref().is_none_or(|(_, least)| time < *least) {
-                    plan.kept_mut().algorithm.clone_from(&candidate.name);
-                    best = Some((plan, time));
-                }
-            } else {
-                continue;
-            }
-        }
-        candidates.push(candidate);
-    }
-    let Some((mut plan, time)) = best else {
-        return Err(PlannerError::NothingFits {
-            most: aim.most_transfers,
-        });
+/// Settings that no simulator knows, ranks that nothing joins, or no plan at all.
+pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
+    let contest = Contest {
+        size: question.size,
+        method: question.method,
+        most_work: question.most_work,
+        watch: question.watch,
     };
-    plan.kept_mut().size = Some(aim.size);
-    candidates.sort_by_key(|candidate| (!candidate.made, candidate.time, candidate.slots));
-    let slots_bound = bound::best(ring, &plan.kept().schedule.collective);
-    let time_bound = bound::time::best(ring, &collective, aim.size, aim.policy.into())?;
-    let reasons = reasons(&plan, time, &candidates, &time_bound, aim);
-    Ok(Choice {
-        plan,
-        time,
-        slots_bound,
-        time_bound,
+    let mut contenders = light::contenders(question)?;
+    let (named, refused) = named_contenders(question)?;
+    contenders.extend(named);
+    contenders.extend(two_phases::contenders(question)?);
+    let Outcome {
+        fastest,
         candidates,
-        reasons,
+    } = contest.run(contenders, refused)?;
+    let (mut plan, _) = fastest?;
+    plan.kept_mut().size = Some(question.size);
+    Ok(Planned {
+        reasons: reasons(&candidates, question)?,
+        plan,
+        candidates,
     })
 }
 
-/// Why the first candidate was taken.
-pub(super) fn reasons(
-    plan: &AnyPlan,
-    time: Time,
-    candidates: &[Candidate],
-    bound: &TimeBound,
-    aim: Aim,
-) -> Vec<String> {
-    let least = bound.time;
-    let above = if least > Time::ZERO {
-        let gap = (time.seconds() / least.seconds() - 1.0) * 100.0;
-        format!(", {gap:.1} % above the {} bound of {least}", bound.name)
-    } else {
-        String::new()
-    };
-    let mut reasons = vec![format!(
-        "{} takes {time} in {} slots under {}{above}",
-        plan.kept().algorithm,
-        plan.slots(),
-        aim.policy.name(),
-    )];
-    if let Some(next) = candidates.get(1) {
-        let how = if next.made { "simulated" } else { "estimated" };
-        reasons.push(format!(
-            "next is {} with {} slots and {} ({how})",
-            next.name, next.slots, next.time
-        ));
-    }
-    reasons
-}
+/// Schedules of no more transfers are made at once, to see what they cannot go below.
+const QUICKLY_MADE: u64 = 1 << 21;
 
-fn make(
-    fabric: &Fabric,
-    collective: Collective,
-    recipe: &Recipe,
-    aim: Aim,
-) -> Result<Option<AnyPlan>, PlannerError> {
-    let cut = |pieces| collective.with_pieces(pieces);
-    match recipe {
-        Recipe::Named(name) => match named::plan(&Spec::new(name), fabric, collective) {
-            Err(error) if named::does_not_fit(&error) => Ok(None),
-            other => other.map(|plan| Some(AnyPlan::Full(plan))),
-        },
-        Recipe::RelayTree(pieces) => {
-            match relay_tree_within(fabric, cut(*pieces)?, most_kept(aim, *pieces)) {
-                Err(PlannerError::NotFound { .. } | PlannerError::TooLarge { .. }) => Ok(None),
-                other => other.map(Some),
-            }
-        }
-        Recipe::Levels(layout) => Ok(levels::plan(fabric, cut(layout.pieces)?, layout)),
-        Recipe::Grouped(layout) => match grouped::all_gather(fabric, layout) {
-            Err(PlannerError::NotFound { .. }) => Ok(None),
-            other => other.map(|plan| Some(AnyPlan::Full(plan))),
-        },
-    }
-}
+type Refused = Vec<(Candidate, PlannerError)>;
 
-/// The most transfers or orbits of a plan; whole blocks are not refused for the aim's sake.
-fn most_kept(aim: Aim, pieces: u32) -> u64 {
-    if pieces == 1 {
-        MOST_KEPT
-    } else {
-        aim.most_transfers
-    }
-}
-
-/// All candidates with their estimates.
-fn prospects(
-    ring: &WdmRing,
-    collective: Collective,
-    aim: Aim,
-) -> Result<Vec<Prospect>, PlannerError> {
-    let ranks = u64::from(ring.ranks);
-    let mut prospects = Vec::new();
-    let special = capability::is_special(ring);
-    // Elsewhere the algorithms' own numbers are sharper.
-    let least = if special && !ring.multicast {
-        bound::best(ring, &collective).steps
-    } else {
-        0
-    };
-    for (name, slots, settings) in named::estimates(ring) {
-        if ranks * ranks > MOST_KEPT {
-            break;
-        }
-        let slots = slots.max(least);
-        let estimate = estimate(ring, aim, slots, settings, 1)?;
-        let recipe = Recipe::Named(name);
-        prospects.push(Prospect {
-            recipe,
-            slots,
-            estimate,
-        });
-    }
-    if ranks < 2 {
-        return Ok(prospects);
-    }
-    let pace = Pace::new(ring, aim.policy);
-    let grouped = candidates::suits(ring)
-        .then(|| search::layouts(ring, pace, search::Kind::AllGather, aim.size));
-    for found in grouped.unwrap_or_default() {
-        prospects.push(Prospect {
-            estimate: Time::from_ps(found.time),
-            slots: found.slots,
-            recipe: Recipe::Grouped(found.layout),
-        });
-    }
-    for pieces in pieces_to_try(ring.channels()) {
-        let orbits = ranks * u64::from(pieces);
-        if orbits > most_kept(aim, pieces) {
-            break;
-        }
-        let kept = Kept::of(orbits * ranks, most_kept(aim, pieces));
-        let Ok(cut) = collective.with_pieces(pieces) else {
-            break;
-        };
-        if u64::from(pieces) > aim.size.get().max(1) {
-            break;
-        }
-        let slots = bound::best(ring, &cut).steps;
-        prospects.push(Prospect {
-            recipe: Recipe::RelayTree(pieces),
-            slots,
-            // Lightpaths to neighbours over all channels never change; all others do.
-            estimate: estimate(
-                ring,
-                aim,
-                slots,
-                if pieces >= ring.channels() { 1 } else { slots },
-                pieces,
-            )?,
-        });
-        if !ring.broken.is_empty() || capability::has_few_ports(ring) {
+/// All named algorithms of the collective, with what their options have to be tried; and those that do not run
+/// here.
+fn named_contenders<'a>(
+    question: &Question<'a>,
+) -> Result<(Vec<Contender<'a>>, Refused), PlannerError> {
+    let (mut contenders, mut refused): (Vec<Contender<'a>>, Refused) = (Vec::new(), Vec::new());
+    let kind = question.collective.kind();
+    let on_ring = question.fabric.ring().is_some();
+    for record in algorithm::records_for(question.fabric).filter(|one| one.collective == kind) {
+        let transfers = about(record, question.fabric.ranks());
+        if (record.accepts)(question.fabric.ranks()).is_err() {
             continue;
         }
-        for layout in levels::layouts(ring, pieces, levels::MOST_LEVELS, kept) {
-            let slots = u64::from(layout.slots());
-            let settings = layout.levels.len() as u64;
-            prospects.push(Prospect {
-                estimate: estimate(ring, aim, slots, settings, pieces)?,
-                recipe: Recipe::Levels(layout),
+        for spec in record.variants() {
+            if pointless(&spec, question.size) {
+                continue;
+            }
+            let transfers = transfers_of(&spec, transfers, question.fabric.ranks());
+            let (mut least, slots) = least::by_formulas(record, &spec, question)?;
+            if transfers > question.most_transfers {
+                let most = question.most_transfers;
+                let error = PlannerError::TooLarge { transfers, most };
+                refused.push((left_out(&spec, least, &error), error));
+                continue;
+            }
+            let quickly = !on_ring && transfers <= QUICKLY_MADE;
+            if quickly {
+                match least::of_spec(&spec, question) {
+                    Ok(known) => least = least.max(known),
+                    // It is not for fabrics of this family.
+                    Err(PlannerError::Algorithm(AlgorithmError::NotARing(_))) => break,
+                    Err(error) if is_of_one(&error) => {
+                        refused.push((left_out(&spec, least, &error), error));
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            // Large ones, of which less is known, come when a good time is known.
+            let estimate = match quickly || on_ring {
+                true => least,
+                false => Time::from_ps(u64::MAX - 1),
+            };
+            let question = *question;
+            contenders.push(Contender {
+                name: spec.to_string(),
                 slots,
+                least,
+                estimate,
+                transfers,
+                make: Box::new(move |limit| make_named(&spec, &question, limit)),
             });
         }
     }
-    Ok(prospects)
+    Ok((contenders, refused))
 }
 
-/// The time of so many slots with so many settings of circuits, if lightpaths are as short as can
-/// be.
-fn estimate(
-    ring: &WdmRing,
-    aim: Aim,
-    slots: u64,
-    settings: u64,
-    pieces: u32,
-) -> Result<Time, UnitError> {
-    let chunk = Bytes::new(aim.size.get() / u64::from(pieces));
-    let sending = ring.rate.transmission(chunk)?;
-    let hop = ring.conversion.plus(ring.propagation)?;
-    let charged = match aim.policy {
-        Policy::EveryStep => slots,
-        // A port waits for nearly every change of a setting, for all of them are busy.
-        Policy::OnChange | Policy::PerPort => settings,
-        Policy::Free | Policy::TwoTier | Policy::EstablishRelease => 0,
+fn left_out(spec: &Spec, least: Time, error: &PlannerError) -> Candidate {
+    Candidate {
+        name: spec.to_string(),
+        slots: 0,
+        time: least,
+        made: false,
+        left_out: error.to_string(),
+    }
+}
+
+/// Whether a pipeline would cut a vector into more pieces than it has bytes.
+fn pointless(spec: &Spec, size: Bytes) -> bool {
+    let segments = spec.option("segments").and_then(|value| value.parse::<u64>().ok());
+    segments.is_some_and(|segments| segments > size.get().max(1))
+}
+
+/// The transfers of a variant with so many segments.
+fn transfers_of(spec: &Spec, transfers: u64, ranks: u32) -> u64 {
+    let segments = spec.option("segments").and_then(|value| value.parse::<u64>().ok());
+    segments.map_or(transfers, |segments| segments.saturating_mul(ranks.into()))
+}
+
+/// The plan of a named algorithm, or a time that it cannot go below where that is past the limit. On a ring
+/// of wavelengths it is striped as far as there is room.
+fn make_named(
+    spec: &Spec,
+    question: &Question<'_>,
+    limit: Option<Time>,
+) -> Result<Made, PlannerError> {
+    let schedule = algorithm::build(spec, question.collective, question.fabric)?;
+    if limit.is_some() {
+        let least = least::of_schedule(&schedule, question)?;
+        if limit.is_some_and(|limit| least >= limit) {
+            return Ok(Made::AtLeast(least));
+        }
+    }
+    let plan = named::lay_out(schedule, question.fabric, spec.to_string())?;
+    let stripes = striped::most(&plan);
+    if stripes == 1 {
+        return Ok(Made::Plan(AnyPlan::Full(plan)));
+    }
+    let mut plan = match striped::plan(plan.clone(), stripes) {
+        Ok(striped) if striped.kept().len() as u64 <= question.most_transfers => striped,
+        _ => return Ok(Made::Plan(AnyPlan::Full(plan))),
     };
-    sending
-        .plus(hop)?
-        .times(slots)?
-        .plus(ring.reconfiguration.times(charged)?)
+    plan.kept_mut().algorithm = spec.clone().with(named::STRIPES, stripes).to_string();
+    Ok(Made::Plan(plan))
+}
+
+/// About how many transfers a named algorithm takes, so as not to make a plan in vain.
+pub(super) fn about(record: &algorithm::Record, ranks: u32) -> u64 {
+    let count = u64::from(ranks);
+    let rounds = u64::from(ranks.max(2).ilog2());
+    match record.collective {
+        CollectiveKind::AllToAll if record.name == "bruck" => count.pow(2) * rounds / 2,
+        CollectiveKind::AllGather | CollectiveKind::ReduceScatter | CollectiveKind::AllToAll => {
+            count.pow(2)
+        }
+        CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => {
+            let blocks = ["ring", "direct", "tar", "scatter_all_gather"].contains(&record.name);
+            if blocks { count.pow(2) } else { count * rounds }
+        }
+        _ => count * rounds,
+    }
+}
+
+/// Why the first candidate was taken.
+fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<String>, PlannerError> {
+    let Some(best) = candidates.first() else {
+        return Ok(Vec::new());
+    };
+    let (fabric, method) = (question.fabric, question.method);
+    let (steps, rule) = match (fabric.has_light(), method.simulator) {
+        (true, _) => ("slots", format!(" under {}", question.policy().name())),
+        (false, Some("packet")) => ("steps", " packet by packet".into()),
+        (false, _) => {
+            let start = method.start.unwrap_or_default();
+            ("steps", format!(" under {}", start.name()))
+        }
+    };
+    let gap = match fabric.ring() {
+        Some(ring) => {
+            let charge = question.policy().into();
+            let bound = time::best(ring, &question.collective, question.size, charge)?;
+            above(best.time, bound.time, bound.name)
+        }
+        None => String::new(),
+    };
+    let timed = candidates.iter().filter(|one| one.made).count();
+    let mut reasons = vec![format!(
+        "{} takes {} in {} {steps}{rule}, the least of {timed} plans simulated{gap}",
+        best.name, best.time, best.slots,
+    )];
+    if let Some(next) = candidates.get(1).filter(|next| next.made) {
+        reasons.push(format!(
+            "next is {} with {} {steps} and {} (simulated)",
+            next.name, next.slots, next.time
+        ));
+    }
+    let slower = |one: &&Candidate| !one.made && one.left_out.contains("plan chosen");
+    let slower = candidates.iter().filter(slower).count();
+    if slower > 0 {
+        reasons.push(format!(
+            "{slower} others were left out, as none of them can be faster"
+        ));
+    }
+    let over = candidates.iter().filter(|one| one.left_out.contains("budget"));
+    let over: Vec<&str> = over.map(|one| one.name.as_str()).collect();
+    if !over.is_empty() {
+        reasons.push(format!(
+            "the budget left out {}; a larger one (auto:budget=10min) tries them",
+            over.join(", ")
+        ));
+    }
+    Ok(reasons)
+}
+
+fn above(time: Time, bound: Time, name: &str) -> String {
+    if bound == Time::ZERO {
+        return String::new();
+    }
+    let gap = (time.seconds() / bound.seconds() - 1.0) * 100.0;
+    format!(", {gap:.1} % above the {name} bound of {bound}")
 }

@@ -1,18 +1,19 @@
-//! Plans of few slots as candidates for the automatic choice: estimated first, the promising ones
+//! Plans of few slots as contenders for the automatic choice: estimated first, the promising ones
 //! made; and the same by name.
 
-use super::auto::{self, Aim};
+use super::auto::{Aim, Question};
+use super::contest::{Contender, Made};
 use super::grouped::search::{Kind, layouts};
 use super::grouped::{self, Core, Layout};
+use super::light::block;
 use super::pace::Pace;
-use super::{PlannerError, exchange, mirror, rooted};
+use super::{PlannerError, exchange, least, mirror, rooted};
 use crate::algorithm::{self, AlgorithmError};
-use crate::bound::time;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, WdmRing};
 use crate::plan::{AnyPlan, Plan};
 use crate::spec::Spec;
-use crate::units::Bytes;
+use crate::units::Time;
 
 /// At most so many are made for one choice.
 const MOST_MADE: usize = 3;
@@ -22,10 +23,17 @@ enum Recipe {
     Grouped(Layout),
     Tree(rooted::Tree),
     Exchange(exchange::Stages),
-    TwoPhases,
 }
 
 impl Recipe {
+    fn spelling(&self) -> String {
+        match self {
+            Recipe::Grouped(layout) => layout.spelling(),
+            Recipe::Tree(tree) => tree.spelling(),
+            Recipe::Exchange(stages) => stages.spelling(),
+        }
+    }
+
     /// The transfers or chunks of the plan, whichever are more, at most.
     fn transfers(&self, ranks: u64) -> u64 {
         let most = |stripes: &mut dyn Iterator<Item = u32>| u64::from(stripes.max().unwrap_or(1));
@@ -40,7 +48,6 @@ impl Recipe {
                 let stripes = most(&mut stages.stripes.iter().copied());
                 stripes.saturating_mul(ranks.saturating_mul(ranks))
             }
-            Recipe::TwoPhases => 0,
         }
     }
 }
@@ -51,38 +58,34 @@ struct Prospect {
     recipe: Recipe,
 }
 
-/// The most promising plans of few slots for a collective, made; none of them simulated yet.
+/// The most promising plans of few slots for a collective.
 ///
 /// # Errors
-/// What a planner refuses.
-pub(super) fn plans(
-    fabric: &Fabric,
-    collective: Collective,
-    aim: Aim,
-) -> Result<Vec<Plan>, PlannerError> {
+/// A time beyond 64 bits.
+pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let (fabric, collective, aim) = (question.fabric, question.collective, question.aim());
+    let ring = fabric.needed_ring("the planner")?;
     let mut prospects = prospects(fabric, collective, aim)?;
     prospects.sort_by_key(|prospect| prospect.time);
-    // The two phases are estimated from below: they exclude nothing.
-    let estimated = |prospect: &&Prospect| !matches!(prospect.recipe, Recipe::TwoPhases);
-    let least = prospects.iter().find(estimated);
-    let least = least.map_or(0, |prospect| prospect.time);
-    prospects.retain(|prospect| prospect.time / 3 <= least / 2);
-    let mut made = Vec::new();
-    for prospect in prospects {
-        if made.len() == MOST_MADE {
-            break;
-        }
-        match make(fabric, collective, aim, &prospect.recipe) {
-            Ok(plan) => made.push(plan),
-            Err(
-                PlannerError::NothingFits { .. }
-                | PlannerError::NotFound { .. }
-                | PlannerError::TooLarge { .. },
-            ) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(made)
+    let fastest = prospects.first().map_or(0, |prospect| prospect.time);
+    prospects.retain(|prospect| prospect.time / 3 <= fastest / 2);
+    prospects.truncate(MOST_MADE);
+    let least = least::of_any(question, ring)?;
+    let ranks = u64::from(ring.ranks);
+    Ok(prospects
+        .into_iter()
+        .map(|prospect| Contender {
+            name: prospect.recipe.spelling(),
+            slots: 0,
+            least,
+            estimate: Time::from_ps(prospect.time),
+            transfers: prospect.recipe.transfers(ranks),
+            make: Box::new(move |_| {
+                let plan = make(fabric, collective, aim, &prospect.recipe)?;
+                Ok(Made::Plan(AnyPlan::Full(plan)))
+            }),
+        })
+        .collect())
 }
 
 fn prospects(
@@ -117,14 +120,7 @@ fn prospects(
         CollectiveKind::ReduceScatter => grouped(Kind::AllGather, block(ring, aim.size)).collect(),
         CollectiveKind::Barrier => Vec::new(),
         CollectiveKind::Scatter | CollectiveKind::Gather => trees(true).collect(),
-        CollectiveKind::Broadcast | CollectiveKind::Reduce => {
-            let time = two_phases_at_least(ring, pace, aim)?;
-            let both = Prospect {
-                time,
-                recipe: Recipe::TwoPhases,
-            };
-            trees(false).chain([both]).collect()
-        }
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => trees(false).collect(),
         CollectiveKind::AllToAll if u64::from(ring.ranks).pow(2) > aim.most_transfers => Vec::new(),
         CollectiveKind::AllToAll => exchange::stages(ring, pace, aim.size)
             .into_iter()
@@ -144,23 +140,6 @@ pub(super) fn suits(ring: &WdmRing) -> bool {
         && (ring.ranks < 2 || ring.longest() >= ring.ranks - 1)
 }
 
-/// An N-th of a size, rounded up.
-fn block(ring: &WdmRing, size: Bytes) -> Bytes {
-    Bytes::new(size.get().div_ceil(u64::from(ring.ranks)))
-}
-
-/// A scatter of blocks as estimated, and the bound on their all_gather.
-fn two_phases_at_least(ring: &WdmRing, pace: Pace, aim: Aim) -> Result<u64, PlannerError> {
-    let gather = Collective::new(CollectiveKind::AllGather, ring.ranks)?;
-    let block = block(ring, aim.size);
-    let gathering = time::best(ring, &gather, block, aim.policy.into())?
-        .time
-        .ps();
-    let scatter = rooted::trees(ring, pace, true, block);
-    let scattering = scatter.first().map_or(0, |found| found.time);
-    Ok(scattering.saturating_add(gathering))
-}
-
 fn make(
     fabric: &Fabric,
     collective: Collective,
@@ -178,7 +157,6 @@ fn make(
         Recipe::Grouped(layout) => grouped_plan(fabric, collective.kind(), layout),
         Recipe::Tree(tree) => rooted::plan(fabric, collective, tree),
         Recipe::Exchange(stages) => exchange::plan(fabric, collective, stages),
-        Recipe::TwoPhases => two_phases(fabric, collective, aim),
     }
 }
 
@@ -198,59 +176,7 @@ pub(super) fn grouped_plan(
     }
 }
 
-/// A broadcast by scatter and all_gather, or a reduce by reduce_scatter and gather, both halves the
-/// fastest found.
-fn two_phases(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
-    let ranks = ring.ranks;
-    let aim = Aim {
-        size: block(ring, aim.size),
-        ..aim
-    };
-    let gather = Collective::new(CollectiveKind::AllGather, ranks)?;
-    // It does not stay folded: what the root scatters need not be gathered again.
-    let unfolded = Aim {
-        most_transfers: aim.most_transfers / u64::from(ranks),
-        ..aim
-    };
-    let gathering = auto::auto(fabric, gather, unfolded)?.plan;
-    if gathering.transfers() > aim.most_transfers {
-        return Err(PlannerError::TooLarge {
-            transfers: gathering.transfers(),
-            most: aim.most_transfers,
-        });
-    }
-    let pace = Pace::new(ring, aim.policy);
-    let trees = rooted::trees(ring, pace, true, aim.size);
-    let direct = rooted::Tree {
-        levels: vec![rooted::Level {
-            radix: ranks,
-            stripes: 1,
-        }],
-    };
-    let rooted_at = |kind| Collective::new(kind, ranks)?.with_root(collective.root());
-    if collective.kind() == CollectiveKind::Reduce {
-        let scattering = mirror::reduce_scatter(&gathering)?.unfold();
-        let tree = trees.first().map_or(&direct, |found| &found.tree);
-        let gathering = rooted::plan(fabric, rooted_at(CollectiveKind::Gather)?, tree)?;
-        let plan = rooted::reduce_scatter_gather(collective, &scattering, &gathering)?;
-        let algorithm = "two_phases".into();
-        return Ok(Plan { algorithm, ..plan });
-    }
-    let gathering = gathering.unfold();
-    for tree in trees.iter().map(|found| &found.tree).chain([&direct]) {
-        let scattering = rooted::plan(fabric, rooted_at(CollectiveKind::Scatter)?, tree)?;
-        if let Some(plan) = rooted::scatter_all_gather(collective, &scattering, &gathering)? {
-            let algorithm = "two_phases".into();
-            return Ok(Plan { algorithm, ..plan });
-        }
-    }
-    Err(PlannerError::NothingFits {
-        most: aim.most_transfers,
-    })
-}
-
-/// The plan that a spelling of `grouped`, `tree`, `exchange` or the two phases names; without options
+/// The plan that a spelling of `grouped`, `tree` or `exchange` names; without options
 /// the one that is estimated to be the fastest.
 ///
 /// # Errors
@@ -277,17 +203,18 @@ pub(super) fn named(
     let recipe = match name {
         "grouped" => given_layout(spec, fabric, collective.kind())?.map(Recipe::Grouped),
         "tree" => given_tree(spec, collective)?.map(Recipe::Tree),
-        "exchange" => given_stages(spec, collective)?.map(Recipe::Exchange),
-        _ => Some(Recipe::TwoPhases),
+        _ => given_stages(spec, collective)?.map(Recipe::Exchange),
     };
     if let Some(recipe) = recipe {
         return make(fabric, collective, aim, &recipe);
     }
-    let mut prospects = prospects(fabric, collective, aim)?;
-    prospects.retain(|prospect| !matches!(prospect.recipe, Recipe::TwoPhases));
+    let prospects = prospects(fabric, collective, aim)?;
     match prospects.iter().min_by_key(|prospect| prospect.time) {
         Some(prospect) => make(fabric, collective, aim, &prospect.recipe),
-        None => super::named::plan(&Spec::new(alone(collective.kind())), fabric, collective),
+        None => {
+            let alone = Spec::new(alone(collective.kind()));
+            Ok(super::named::plan(&alone, fabric, collective)?.unfold())
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::collective::Collective;
 use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::plan::{AnyPlan, Circuit as Channel, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Schedule, Transfer};
+use crate::spec::{Spec, SpecError};
 use crate::wavelength::{Assignment, assign};
 
 /// More levels save no slots worth their settings.
@@ -41,6 +42,41 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// The layout that a spelling names.
+    ///
+    /// # Errors
+    /// Radices whose product is not the number of ranks, or reaches beyond half of them.
+    pub(super) fn parse(spec: &Spec, ring: &WdmRing) -> Result<Layout, SpecError> {
+        spec.only(&["radices", "reaches", "pieces"])?;
+        let numbers = |key: &'static str| -> Result<Vec<u32>, SpecError> {
+            let text = spec.option(key).unwrap_or_default();
+            let numbers: Result<Vec<u32>, _> = text.split('x').map(str::parse).collect();
+            numbers.map_err(|_| spec.refuse(key, "must be whole numbers joined by x, such as 16x64"))
+        };
+        let (radices, reaches) = (numbers("radices")?, numbers("reaches")?);
+        let product = radices.iter().try_fold(1u32, |product, &radix| {
+            product.checked_mul(radix).filter(|_| radix > 1)
+        });
+        if product != Some(ring.ranks) {
+            let problem = format!("must be numbers from 2 on whose product is N = {}", ring.ranks);
+            return Err(spec.refuse("radices", problem));
+        }
+        let levels: Vec<Level> = radices
+            .iter()
+            .zip(&reaches)
+            .map(|(&radix, &reach)| Level { radix, reach })
+            .collect();
+        let fits = |level: &Level| (1..=level.radix / 2).contains(&level.reach);
+        if levels.len() != radices.len() || reaches.len() != radices.len() || !levels.iter().all(fits) {
+            let problem = "must be one number for each level, from 1 to half of its radix";
+            return Err(spec.refuse("reaches", problem));
+        }
+        Ok(Layout {
+            levels,
+            pieces: spec.count("pieces", 1, 4096)?.unwrap_or(1),
+        })
+    }
+
     /// The slots that the plan takes.
     pub(super) fn slots(&self) -> u32 {
         self.levels.iter().map(|level| level.slots()).sum()

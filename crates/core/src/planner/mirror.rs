@@ -104,8 +104,8 @@ fn appended(mut there: Plan, back: &Plan, whole: Collective) -> Plan {
     let turn = there.slots();
     let mut schedule = Schedule::new(whole);
     schedule.reserve(there.len() + back.len());
-    schedule.append(&there.schedule);
-    schedule.append(&back.schedule);
+    schedule.append(&there.schedule, 1);
+    schedule.append(&back.schedule, 1);
     schedule.claims = Claims {
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()

@@ -1,16 +1,17 @@
 //! The named all_gather algorithms, as what a planner must not fall behind.
 
-use super::PlannerError;
+use super::{PlannerError, striped};
 use crate::algorithm::optree::tree;
 use crate::algorithm::{self};
 use crate::collective::Collective;
 use crate::fabric::{Fabric, WdmRing};
-use crate::plan::Plan;
+use crate::plan::{AnyPlan, Plan};
 use crate::route;
+use crate::schedule::Schedule;
 use crate::spec::Spec;
 use crate::wavelength::light_path_grid::assign_ports;
 use crate::wavelength::wss_grid::assign_on_grid;
-use crate::wavelength::{Assignment, WavelengthError, assign};
+use crate::wavelength::{Assignment, assign};
 
 /// The named algorithms that may be the best somewhere, each with a number of slots that it is not
 /// below (by its loads, which no assignment of wavelengths can beat) and one of settings of circuits.
@@ -45,16 +46,11 @@ pub(super) fn fewest_slots(ring: &WdmRing) -> (&'static str, u32) {
     (name, u32::try_from(slots).unwrap_or(u32::MAX))
 }
 
-/// Whether an error says that an algorithm's lightpaths do not fit the ring: too long, or cut.
-pub(super) fn does_not_fit(error: &PlannerError) -> bool {
-    matches!(
-        error,
-        PlannerError::Wavelength(WavelengthError::Broken { .. } | WavelengthError::TooFar { .. })
-    )
-}
+/// The option of every named algorithm on a ring of wavelengths: [`striped`].
+pub(super) const STRIPES: &str = "stripes";
 
 /// The plan of a named algorithm, with the default routes and wavelengths; on an electrical fabric
-/// without light.
+/// without light. On a ring its option `stripes` cuts what each lightpath carries over several wavelengths.
 ///
 /// # Errors
 /// What the algorithm or the assignment refuses.
@@ -62,24 +58,40 @@ pub(super) fn plan(
     spec: &Spec,
     fabric: &Fabric,
     collective: Collective,
+) -> Result<AnyPlan, PlannerError> {
+    if fabric.ring().is_none() {
+        let schedule = algorithm::build(spec, collective, fabric)?;
+        return lay_out(schedule, fabric, spec.to_string()).map(AnyPlan::Full);
+    }
+    let whole = spec.without(STRIPES);
+    let schedule = algorithm::build(&whole, collective, fabric)?;
+    let plan = lay_out(schedule, fabric, spec.to_string())?;
+    let stripes = match spec.option(STRIPES) {
+        Some("all") => striped::most(&plan),
+        _ => spec.count(STRIPES, 1, u32::MAX)?.unwrap_or(1),
+    };
+    striped::plan(plan, stripes)
+}
+
+/// The plan of a schedule, with the default routes and wavelengths or ports.
+///
+/// # Errors
+/// What the assignment refuses.
+pub(super) fn lay_out(
+    schedule: Schedule,
+    fabric: &Fabric,
+    algorithm: String,
 ) -> Result<Plan, PlannerError> {
-    let schedule = algorithm::build(spec, collective, fabric)?;
     if fabric.wss_grid().is_some() {
-        return Ok(assign_on_grid(schedule, fabric, spec.to_string())?);
+        return Ok(assign_on_grid(schedule, fabric, algorithm)?);
     }
     if fabric.light_path_grid().is_some() {
-        return Ok(assign_ports(schedule, fabric, spec.to_string())?);
+        return Ok(assign_ports(schedule, fabric, algorithm)?);
     }
     let Some(ring) = fabric.ring() else {
-        return Ok(Plan::without_light(fabric, schedule, spec.to_string()));
+        return Ok(Plan::without_light(fabric, schedule, algorithm));
     };
     let directions = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::AUTO;
-    Ok(assign(
-        schedule,
-        directions,
-        fabric,
-        assignment,
-        spec.to_string(),
-    )?)
+    Ok(assign(schedule, directions, fabric, assignment, algorithm)?)
 }

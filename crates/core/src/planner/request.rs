@@ -1,16 +1,15 @@
 //! What the planner makes by name: `relay_tree` and `auto`, beside the named algorithms.
 
-use super::auto::{self, Aim, Candidate};
-use super::{PlannerError, candidates, capability, multicast, named, relay_tree, simulated};
-use crate::algorithm;
-use crate::bound::{self, time::TimeBound};
+use super::auto::{self, Question};
+use super::contest::{Candidate, WORK_PER_SECOND};
+use super::{PlannerError, candidates, capability, light, named, relay_tree, two_phases};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::plan::AnyPlan;
-use crate::simulate;
+use crate::simulate::Method;
 use crate::spec::Spec;
 use crate::spelling::same_name;
-use crate::units::Bytes;
+use crate::units::{Bytes, Time};
 
 /// The declaration of a way to plan.
 pub struct Record {
@@ -99,12 +98,58 @@ pub const RECORDS: &[Record] = &[
         by_size: true,
     },
     Record {
+        name: "levels",
+        label: "Levels",
+        collectives: &[
+            CollectiveKind::AllGather,
+            CollectiveKind::ReduceScatter,
+            CollectiveKind::AllReduce,
+        ],
+        summary: "Circuits that stay up for a level each: flooding among ranks at strides apart",
+        citation: "opticoll",
+        options: &[
+            (
+                "radices",
+                "ranks that exchange on each level, such as 16x64; required",
+            ),
+            (
+                "reaches",
+                "strides that a circuit spans at most on each level, such as 1x2; required",
+            ),
+            ("pieces", "chunks that a block is cut into; default 1"),
+        ],
+        by_size: false,
+    },
+    Record {
+        name: "light_tree",
+        label: "Light tree",
+        collectives: &[CollectiveKind::Broadcast],
+        summary: "Light that every rank on its way takes a share of, on rings with multicast",
+        citation: "opticoll",
+        options: &[("pieces", "chunks that the vector is cut into; default 1")],
+        by_size: false,
+    },
+    Record {
         name: "two_phases",
         label: "Two phases",
-        collectives: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
-        summary: "Scatter and all_gather, or reduce_scatter and gather, each as fast as found",
-        citation: "van de Geijn, Journal of Parallel and Distributed Computing 1994",
-        options: &[],
+        collectives: &[
+            CollectiveKind::AllReduce,
+            CollectiveKind::Broadcast,
+            CollectiveKind::Reduce,
+        ],
+        summary: "Reduce_scatter or scatter, then all_gather or gather, each as fast as found",
+        citation: "Rabenseifner, ICCS 2004; van de Geijn, Journal of Parallel and Distributed \
+                   Computing 1994",
+        options: &[
+            (
+                "first",
+                "the algorithm of the first phase, such as direct/order=at_once; default the best found",
+            ),
+            (
+                "second",
+                "the algorithm of the second phase; default the best found",
+            ),
+        ],
         by_size: true,
     },
     Record {
@@ -128,33 +173,24 @@ pub const RECORDS: &[Record] = &[
         collectives: &CollectiveKind::ALL,
         summary: "The fastest plan found for the size and the policy, of all that are known",
         citation: "opticoll",
-        options: &[(
-            "transfers",
-            "the most that a plan may have (or orbits, folded); default 16777216",
-        )],
+        options: &[
+            (
+                "transfers",
+                "the most that a plan may have (or orbits, folded); default 16777216",
+            ),
+            (
+                "budget",
+                "time to spend, at a million transfers made and timed in a second on any machine; \
+                 default 1min",
+            ),
+        ],
         by_size: true,
     },
 ];
 
 const PIECES: (u32, u32) = (1, 4096);
-pub(super) const DEFAULT_TRANSFERS: u32 = 1 << 24;
-
-/// All_reduces that may be the fastest somewhere, beside an all_gather there and back.
-const ALL_REDUCES: &[&str] = &[
-    "wrht",
-    "wrht:group_size=3,striping=true",
-    "wrht:group_size=5,striping=true",
-    "wrht:group_size=9,striping=true",
-    "wrht:group_size=17,striping=true",
-    "ring",
-    "recursive_doubling",
-    "binary_tree",
-];
-
-/// Reduce_scatters that may be the fastest somewhere, beside the fastest all_gather backwards: where
-/// circuits stay up, that one may begin with a slot that uses only some of them, and then pays for
-/// the others.
-const REDUCE_SCATTERS: &[&str] = &["ring", "ring_bidirectional", "optree", "one_stage"];
+const DEFAULT_TRANSFERS: u32 = 1 << 24;
+const DEFAULT_BUDGET: Time = Time::from_ps(60_000_000_000_000);
 
 /// A plan, and why it was chosen where there was a choice.
 pub struct Planned {
@@ -184,200 +220,86 @@ pub fn plan(
     fabric: &Fabric,
     collective: Collective,
     size: Bytes,
-    method: &simulate::Method,
+    method: &Method,
 ) -> Result<Planned, PlannerError> {
-    let Some(ring) = fabric.ring() else {
-        return simulated::plan(spec, fabric, collective, size, method);
-    };
-    let policy = method.policy.unwrap_or(simulate::Policy::ALL[0]);
-    capability::connected(ring)?;
-    let Some(record) = find(collective.kind(), spec.name()) else {
-        return Ok(Planned {
-            plan: AnyPlan::Full(named::plan(spec, fabric, collective)?),
-            candidates: Vec::new(),
-            reasons: Vec::new(),
-        });
-    };
-    let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
-    spec.only(&known)?;
-    let most = spec.count("transfers", 1, u32::MAX)?;
-    let aim = Aim {
-        size,
-        policy,
-        most_transfers: most.unwrap_or(DEFAULT_TRANSFERS).into(),
-    };
-    let mut planned = if record.name == "auto" {
-        choose(fabric, collective, aim)?
-    } else if record.name != "relay_tree" {
-        Planned {
-            plan: AnyPlan::Full(candidates::named(
-                record.name,
-                spec,
-                fabric,
-                collective,
-                aim,
-            )?),
-            candidates: Vec::new(),
-            reasons: Vec::new(),
-        }
-    } else {
-        let pieces = spec.count("pieces", PIECES.0, PIECES.1)?.unwrap_or(1);
-        let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
-        let gather = gather.with_pieces(pieces)?;
-        Planned {
-            plan: capability::turned(fabric, collective.kind(), |fabric| {
-                relay_tree(fabric, gather)
-            })?,
-            candidates: Vec::new(),
-            reasons: Vec::new(),
-        }
-    };
-    planned.plan.kept_mut().size = Some(size);
-    if record.name == "relay_tree" {
-        planned.plan.kept_mut().algorithm = spec.to_string();
+    plan_watched(spec, fabric, collective, size, method, &|_| {})
+}
+
+/// The same; `auto` tells `watch` the name of each candidate before it is made.
+///
+/// # Errors
+/// Those of [`plan`].
+pub fn plan_watched(
+    spec: &Spec,
+    fabric: &Fabric,
+    collective: Collective,
+    size: Bytes,
+    method: &Method,
+    watch: &dyn Fn(&str),
+) -> Result<Planned, PlannerError> {
+    if let Some(ring) = fabric.ring() {
+        capability::connected(ring)?;
     }
+    let most = spec.count("transfers", 1, u32::MAX)?;
+    let question = Question {
+        fabric,
+        collective,
+        size,
+        method,
+        most_transfers: most.unwrap_or(DEFAULT_TRANSFERS).into(),
+        most_work: work(spec)?,
+        watch,
+    };
+    let mut planned = answer(spec, &question)?;
+    planned.plan.kept_mut().size = Some(size);
     Ok(planned)
 }
 
-/// The fastest of the plans known for a collective, simulated.
-fn choose(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<Planned, PlannerError> {
-    let ring = fabric.needed_ring("auto")?;
-    let mut plans = Vec::new();
-    match collective.kind() {
-        CollectiveKind::AllGather => {
-            let choice = auto::auto(fabric, collective, aim)?;
-            return Ok(Planned {
-                plan: choice.plan,
-                candidates: choice.candidates,
-                reasons: choice.reasons,
-            });
-        }
-        CollectiveKind::ReduceScatter => {
-            plans.push(there(fabric, collective, aim)?);
-            named_plans(&mut plans, fabric, collective, aim, REDUCE_SCATTERS)?;
-        }
-        CollectiveKind::AllReduce => {
-            plans.push(there(fabric, collective, aim)?);
-            named_plans(&mut plans, fabric, collective, aim, ALL_REDUCES)?;
-        }
-        kind => {
-            let names: Vec<&str> = algorithm::records()
-                .iter()
-                .filter(|record| record.collective == kind)
-                .map(|record| record.name)
-                .collect();
-            if kind == CollectiveKind::Broadcast && ring.multicast {
-                plans.extend(light_trees(fabric, collective, aim)?);
-            }
-            named_plans(&mut plans, fabric, collective, aim, &names)?;
-        }
-    }
-    let few_slots = candidates::plans(fabric, collective, aim)?;
-    plans.extend(few_slots.into_iter().map(AnyPlan::Full));
-    let bound = bound::time::best(ring, &collective, aim.size, aim.policy.into())?;
-    fastest(plans, &bound, aim)
-}
-
-/// The automatic all_gather for blocks of an N-th of the size, turned into the collective.
-fn there(fabric: &Fabric, collective: Collective, aim: Aim) -> Result<AnyPlan, PlannerError> {
-    let ranks = u64::from(collective.ranks());
-    let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
-    let block = Aim {
-        size: Bytes::new(aim.size.get().div_ceil(ranks)),
-        ..aim
+/// The transfers that may be made and timed in the budget.
+fn work(spec: &Spec) -> Result<u64, PlannerError> {
+    let budget = match spec.option("budget") {
+        None => DEFAULT_BUDGET,
+        Some(text) => text
+            .parse()
+            .map_err(|problem| spec.refuse("budget", problem))?,
     };
-    capability::turned(fabric, collective.kind(), |fabric| {
-        Ok(auto::auto(fabric, gather, block)?.plan)
-    })
+    let work = u128::from(budget.ps()) * u128::from(WORK_PER_SECOND) / 1_000_000_000_000;
+    Ok(u64::try_from(work).unwrap_or(u64::MAX))
 }
 
-/// Broadcasts along light trees, of the whole vector and of as many pieces as fill one direction, or
-/// both.
-fn light_trees(
-    fabric: &Fabric,
-    collective: Collective,
-    aim: Aim,
-) -> Result<Vec<AnyPlan>, PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
-    let mut plans = Vec::new();
-    for pieces in [1, ring.channels(), 2 * ring.channels()] {
-        let transfers = u64::from(pieces) * u64::from(ring.ranks);
-        if transfers <= aim.most_transfers && u64::from(pieces) <= aim.size.get().max(1) {
-            let cut = collective.with_pieces(pieces)?;
-            plans.extend(multicast::broadcast(fabric, cut).map(AnyPlan::Full));
+/// The plan that a spec names.
+pub(super) fn answer(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    let (fabric, collective) = (question.fabric, question.collective);
+    let alone = |plan| Planned {
+        plan,
+        candidates: Vec::new(),
+        reasons: Vec::new(),
+    };
+    let Some(record) = find(collective.kind(), spec.name()) else {
+        return named::plan(spec, fabric, collective).map(alone);
+    };
+    let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
+    spec.only(&known)?;
+    let plan = match record.name {
+        "auto" => return auto::choose(question),
+        "two_phases" => two_phases::plan(spec, question)?,
+        "levels" => light::over_levels(spec, fabric, collective.kind())?,
+        "light_tree" => light::light_tree(spec, fabric, collective)?,
+        "relay_tree" => {
+            fabric.needed_ring(record.name)?;
+            let pieces = spec.count("pieces", PIECES.0, PIECES.1)?.unwrap_or(1);
+            let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
+            let gather = gather.with_pieces(pieces)?;
+            let mut plan = capability::turned(fabric, collective.kind(), |fabric| {
+                relay_tree(fabric, gather)
+            })?;
+            plan.kept_mut().algorithm = spec.to_string();
+            plan
         }
-    }
-    Ok(plans)
-}
-
-/// Adds the plans of the named algorithms that run on the ring within the limit on transfers.
-///
-/// # Errors
-/// Also where there is no plan at all, and none of these fits the ring.
-fn named_plans(
-    plans: &mut Vec<AnyPlan>,
-    fabric: &Fabric,
-    collective: Collective,
-    aim: Aim,
-    specs: &[&str],
-) -> Result<(), PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
-    let mut refused = None;
-    for spec in specs {
-        let spec: Spec = spec.parse()?;
-        let record = algorithm::find(collective.kind(), spec.name())?;
-        if (record.accepts)(ring.ranks).is_err()
-            || transfers(record, ring.ranks) > aim.most_transfers
-        {
-            continue;
+        name => {
+            fabric.needed_ring(name)?;
+            AnyPlan::Full(candidates::named(name, spec, fabric, collective, question.aim())?)
         }
-        match named::plan(&spec, fabric, collective) {
-            Err(error) if named::does_not_fit(&error) => refused = Some(error),
-            plan => plans.push(AnyPlan::Full(plan?)),
-        }
-    }
-    match refused {
-        Some(error) if plans.is_empty() => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// About how many transfers a named algorithm takes, so as not to make a plan in vain.
-pub(super) fn transfers(record: &algorithm::Record, count: u32) -> u64 {
-    let ranks = u64::from(count);
-    match (record.collective, record.name) {
-        (CollectiveKind::AllToAll, "bruck") => ranks.pow(2) * u64::from(count.ilog2()) / 2,
-        (CollectiveKind::AllToAll | CollectiveKind::ReduceScatter, _)
-        | (_, "ring" | "direct" | "tar" | "scatter_all_gather") => ranks.pow(2),
-        _ => ranks,
-    }
-}
-
-/// Simulates plans and takes the fastest, the first of equals.
-fn fastest(plans: Vec<AnyPlan>, bound: &TimeBound, aim: Aim) -> Result<Planned, PlannerError> {
-    let mut timed = Vec::with_capacity(plans.len());
-    for plan in plans {
-        let time = simulate::simulate(&plan, aim.size, aim.policy, "circuit")?.time;
-        timed.push((time, plan));
-    }
-    timed.sort_by_key(|(time, _)| *time);
-    let candidates: Vec<Candidate> = timed
-        .iter()
-        .map(|(time, plan)| Candidate {
-            name: plan.kept().algorithm.clone(),
-            slots: plan.slots().into(),
-            time: *time,
-            made: true,
-        })
-        .collect();
-    match timed.into_iter().next() {
-        Some((time, plan)) => Ok(Planned {
-            reasons: auto::reasons(&plan, time, &candidates, bound, aim),
-            plan,
-            candidates,
-        }),
-        None => Err(PlannerError::NothingFits {
-            most: aim.most_transfers,
-        }),
-    }
+    };
+    Ok(alone(plan))
 }

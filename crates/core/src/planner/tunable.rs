@@ -1,6 +1,6 @@
 //! What becomes of a plan on a grid of tunable circuits when something fails.
 
-use super::{Planned, PlannerError, simulated};
+use super::{Planned, PlannerError, request};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::wss_grid::WavelengthPlan;
 use crate::fabric::{Fabric, WssGrid};
@@ -65,7 +65,7 @@ pub fn replan(
     let collective = Collective::new(collective.kind(), left.ranks())?.with_root(root)?;
     let with = |wavelengths| {
         let fabric = Fabric::WssGrid(left.with_plan(wavelengths));
-        simulated::plan(spec, &fabric, collective, size, method)
+        request::plan(spec, &fabric, collective, size, method)
     };
     let mut made = with(left.plan);
     for wavelengths in [WavelengthPlan::EdgeColouring, WavelengthPlan::Cyclic] {

@@ -95,6 +95,7 @@ mod endpoint;
 mod engine;
 mod flow_log;
 mod flows;
+mod least;
 mod ledger;
 mod meter;
 mod plan;
@@ -117,6 +118,7 @@ use crate::units::{Bytes, Rate, Time, UnitError};
 
 pub use driven::Driven;
 pub use endpoint::Endpoint;
+pub use least::least_schedule;
 use engine::Engine;
 use flow_log::FlowLog;
 use flows::Dependencies;
@@ -197,6 +199,12 @@ pub enum FluidError {
         "costs at the ends of messages are those of the program that sends them; leave the endpoint out"
     )]
     Endpoint,
+    /// The run was to be given up at a time that it has reached.
+    #[error("the flows take longer than {limit}")]
+    TooLong {
+        /// [`Options::limit`].
+        limit: Time,
+    },
     /// A time or size left 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
@@ -319,6 +327,8 @@ pub struct Options {
     /// Whether to keep the use of each link over time, and in which bins. Every step is simulated then,
     /// repeated ones too.
     pub link_bin: Option<LinkBin>,
+    /// When to give up: a run that takes longer is an error, [`FluidError::TooLong`].
+    pub limit: Option<Time>,
 }
 
 impl Default for Options {
@@ -329,11 +339,22 @@ impl Default for Options {
             background: Vec::new(),
             record_flows: true,
             link_bin: None,
+            limit: None,
         }
     }
 }
 
 impl Options {
+    /// Refuses an instant (ps) that is past the limit, by more than what rounding does.
+    fn check_limit(&self, now: f64) -> Result<(), FluidError> {
+        match self.limit {
+            Some(limit) if now > limit.ps() as f64 * (1.0 + 1e-9) + 1.0 => {
+                Err(FluidError::TooLong { limit })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Every setting that differs from the plain model.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
@@ -430,7 +451,7 @@ fn log_steps(
     let may_replay = plain && options.link_bin.is_none();
     if may_replay {
         let mut ledger = Ledger::new(network, options.record_flows, None);
-        if let Some(counts) = disjoint::run(network, steps, rule, &mut ledger)? {
+        if let Some(counts) = disjoint::run(network, steps, rule, options, &mut ledger)? {
             let (found, log) = outcome(network, options, rule.name(), ledger, counts)?;
             let found = FluidOutcome {
                 disjoint: true,

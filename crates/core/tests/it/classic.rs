@@ -20,6 +20,7 @@ use opticoll::wavelength::{Assignment, assign};
 
 use crate::{plan_with, verified};
 use formula::{Values, agrees};
+use opticoll::algorithm::formula::of_ranks;
 
 /// The schedule in ranges of chunks, proved, from a root.
 fn ranges_from(kind: CollectiveKind, spec: &str, ranks: u32, root: u32) -> Schedule {
@@ -53,17 +54,10 @@ fn most(schedule: &Schedule, rank_of: fn(&Transfer) -> u32) -> u64 {
 
 /// What the variables of formulas stand for.
 fn values(record: &Record, ranks: u32) -> Values {
-    let n = f64::from(ranks);
-    let power = f64::from(1 << ranks.ilog2());
-    let mut values = Values::from([
-        ('N', n),
-        ('P', power),
-        ('F', f64::from(u8::from(n != power))),
-        ('H', f64::from(ranks.next_power_of_two() / 2)),
-    ]);
-    let segments = record.options.iter().find(|(key, _)| *key == "segments");
-    if let Some((_, meaning)) = segments {
-        let default = meaning.rsplit("default ").next().unwrap();
+    let mut values = of_ranks(ranks);
+    let segments = record.options.iter().find(|option| option.name == "segments");
+    if let Some(option) = segments {
+        let default = option.meaning.rsplit("default ").next().unwrap();
         values.insert('K', default.parse().unwrap());
     }
     values

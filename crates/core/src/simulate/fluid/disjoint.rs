@@ -45,17 +45,17 @@
 use super::flow_log::Replayed;
 use super::ledger::{Ledger, bytes_per_ps, to_time};
 use super::steps::{StepFlow, Steps, check_count};
-use super::{FluidError, StartRule};
+use super::{FluidError, Options, StartRule};
 use crate::network::{Network, Sharing};
 use crate::outcome::NONE;
 
 /// What all flows of a place in the steps have in common, and what they have done so far.
-struct Way {
+pub(super) struct Way {
     ends: (u32, u32),
     /// Of the links together (ps).
-    latency: f64,
+    pub(super) latency: f64,
     /// Bytes per ps; infinite where there is no link.
-    rate: f64,
+    pub(super) rate: f64,
     /// Its links that are shared.
     shared: f64,
     /// The link that bounds its flows.
@@ -121,6 +121,7 @@ pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
     rule: StartRule,
+    options: &Options,
     ledger: &mut Ledger,
 ) -> Result<Option<(u64, u64)>, FluidError> {
     let mut disjoint = Disjoint::new(network, rule, ledger.records_flows());
@@ -155,6 +156,7 @@ pub(super) fn run(
         }
         // Later ends only move on: the first beyond 64 bits is an error.
         to_time(disjoint.all_free)?;
+        options.check_limit(disjoint.all_free)?;
         first += disjoint.flows.len() as u32;
     }
     disjoint.catch_up();
@@ -355,7 +357,7 @@ impl<'a> Disjoint<'a> {
     /// Tells links and ranks what the ways have carried.
     fn write_down(&self, ledger: &mut Ledger) {
         for way in &self.ways {
-            let links = &self.links[way.from as usize..way.to as usize];
+            let links = &self.links[way.links()];
             ledger.add_to_links(links, way.bytes, way.moving);
             ledger.replay_ranks(way.ends, way.bytes, 1, way.end);
         }
@@ -373,8 +375,13 @@ fn note_last(last: &mut [(u32, f64)], flow: &StepFlow, index: u32, end: f64) {
 }
 
 impl Way {
+    /// Where its links are among those of all ways.
+    pub(super) fn links(&self) -> std::ops::Range<usize> {
+        self.from as usize..self.to as usize
+    }
+
     /// The way between two ranks over the links from `from` on.
-    fn over(
+    pub(super) fn over(
         network: &dyn Network,
         ends: (u32, u32),
         links: &[u32],

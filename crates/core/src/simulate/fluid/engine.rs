@@ -152,6 +152,7 @@ impl<'a> Engine<'a> {
                     return Ok(());
                 }
                 now = self.next_instant(now)?;
+                self.options.check_limit(now)?;
                 self.move_to(now, &mut ended)?;
             }
             std::mem::swap(&mut events, &mut self.events);

@@ -35,7 +35,7 @@ fn row(record: &Record, place: &str) -> String {
     let options: String = record
         .options
         .iter()
-        .map(|(key, meaning)| format!(" `{key}`: {}", sentence(meaning)))
+        .map(|option| format!(" `{}`: {}", option.name, sentence(option.meaning)))
         .collect();
     let backwards = record.reversed_from.map_or(String::new(), |forward| {
         format!(" Run as {forward} backwards.")

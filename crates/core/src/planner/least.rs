@@ -1,0 +1,186 @@
+//! Times that the plan of a schedule cannot go below, found before it is placed and timed.
+//!
+//! **On a ring of wavelengths.** Let a step's lightpaths, routed as they will be, load some link with L chunks
+//! of b bytes, in a direction of c channels of rate B. The step takes ceil(L / c) slots at least, each with its
+//! reconfiguration R, if charged, and a + delta. Cut into stripes or not, L b bytes cross that link over c
+//! channels. So where slots follow one another
+//!
+//! ```text
+//! T >= sum over steps of ceil(L / c) (R + a + delta) + L b / (c B)
+//! ```
+//!
+//! with R once under `on_change`, and without it under `free`. Under `per_port` slots may overlap: what holds
+//! is R + a + delta and the greatest sum over steps of what one link carries.
+//!
+//! **On electrical fabrics.** See [`fluid::least_schedule`].
+//!
+//! **By the formulas of a record.** A schedule of S steps takes S slots at least, and where a rank receives V
+//! bytes, these come in over its channels, 2 c of them, or over its cables.
+
+use super::PlannerError;
+use super::auto::Question;
+use crate::algorithm::{self, Record, formula};
+use crate::bound;
+use crate::collective::CollectiveKind;
+use crate::fabric::{Direction, WdmRing};
+use crate::route;
+use crate::schedule::Schedule;
+use crate::simulate::{self, Policy, fluid};
+use crate::spec::Spec;
+use crate::units::{Bytes, Time};
+
+/// The time that so many slots of a ring take at least, each with something to send, and so many bytes over
+/// `channels` channels beside it.
+pub(super) fn of_slots(
+    ring: &WdmRing,
+    policy: Policy,
+    slots: u64,
+    bytes: u64,
+    channels: u64,
+) -> Result<Time, PlannerError> {
+    let hop = ring.conversion.plus(ring.propagation)?;
+    let sending = ring
+        .rate
+        .transmission(Bytes::new(bytes / channels.max(1)))?;
+    let once = match policy {
+        _ if slots == 0 => Time::ZERO,
+        Policy::Free | Policy::TwoTier | Policy::EstablishRelease => Time::ZERO,
+        _ => ring.reconfiguration,
+    };
+    let setting_up = match policy {
+        Policy::EveryStep => once.times(slots)?,
+        _ => once,
+    };
+    let hops = match policy {
+        Policy::PerPort => slots.min(1),
+        _ => slots,
+    };
+    Ok(setting_up.plus(hop.times(hops)?)?.plus(sending)?)
+}
+
+/// A time that the plan of an algorithm cannot go below, with the fewest slots it may take, as far as its
+/// record says; zero where it says nothing.
+pub(super) fn by_formulas(
+    record: &Record,
+    spec: &Spec,
+    question: &Question<'_>,
+) -> Result<(Time, u64), PlannerError> {
+    let nothing = (Time::ZERO, 0);
+    let ranks = question.fabric.ranks();
+    if spec.options().next().is_some() || ranks < 2 {
+        return Ok(nothing);
+    }
+    let values = formula::of_ranks(ranks);
+    let exactly = |text: Option<&str>| text.and_then(|text| formula::value(text, &values));
+    let slots = exactly(record.costs.steps).map_or(0, |steps| steps.round() as u64);
+    let Some(ring) = question.fabric.ring() else {
+        return Ok((Time::ZERO, slots));
+    };
+    let blocks = exactly(record.costs.received).unwrap_or(0.0);
+    let bytes = blocks * unit(record.collective, question.size, ranks) as f64 * (1.0 - 1e-9);
+    let channels = 2 * u64::from(ring.channels());
+    let least = of_slots(ring, question.policy(), slots, bytes as u64, channels)?;
+    Ok((least, slots))
+}
+
+/// The bytes of what the formulas of records count: a block, or the vector.
+fn unit(kind: CollectiveKind, size: Bytes, ranks: u32) -> u64 {
+    match kind {
+        CollectiveKind::ReduceScatter | CollectiveKind::AllToAll => size.get() / u64::from(ranks),
+        CollectiveKind::Barrier => 0,
+        _ => size.get(),
+    }
+}
+
+/// The same for the schedule that a spec names.
+pub(super) fn of_spec(spec: &Spec, question: &Question<'_>) -> Result<Time, PlannerError> {
+    let schedule = algorithm::build(spec, question.collective, question.fabric)?;
+    of_schedule(&schedule, question)
+}
+
+/// A time that the plan of a schedule cannot go below; zero where nothing is known.
+pub(super) fn of_schedule(
+    schedule: &Schedule,
+    question: &Question<'_>,
+) -> Result<Time, PlannerError> {
+    if let Some(ring) = question.fabric.ring() {
+        return by_loads(schedule, ring, question);
+    }
+    let simulator = question.method.simulator;
+    let Some(network) = question.fabric.network() else {
+        return Ok(Time::ZERO);
+    };
+    if simulator.is_some_and(|name| name != simulate::default_simulator(question.fabric)) {
+        return Ok(Time::ZERO);
+    }
+    let rule = question.method.start.unwrap_or_default();
+    let options = &question.method.fluid;
+    fluid::least_schedule(network, schedule, question.size, rule, options)
+        .map_err(|error| simulate::SimulationError::from(error).into())
+}
+
+fn by_loads(
+    schedule: &Schedule,
+    ring: &WdmRing,
+    question: &Question<'_>,
+) -> Result<Time, PlannerError> {
+    let simulator = question.method.simulator;
+    if ring.multicast || !ring.broken.is_empty() || simulator.is_some_and(|name| name != "circuit") {
+        return Ok(Time::ZERO);
+    }
+    let directions = route::shortest_arcs(schedule, ring);
+    let ranks = ring.ranks as usize;
+    let channels = u64::from(ring.channels()).max(1);
+    let (mut slots, mut chunks) = (0, 0u64);
+    // By direction and link: what begins there less what ends there, and over all steps.
+    let mut changes = vec![0i64; 2 * ranks];
+    let mut carried = vec![0u64; 2 * ranks];
+    for step in 0..schedule.steps() {
+        changes.fill(0);
+        for index in schedule.step(step) {
+            let (source, destination) = schedule.ends(index);
+            let count = i64::from(schedule.transfer(index).count);
+            let direction = directions[index];
+            // The links that light passes clockwise from `from` to `to`, or the other way around.
+            let (from, to) = match direction {
+                Direction::Clockwise => (source, destination),
+                Direction::CounterClockwise => (destination, source),
+            };
+            let own = &mut changes[direction as usize * ranks..][..ranks];
+            own[from as usize] += count;
+            own[to as usize] -= count;
+            if from > to {
+                own[0] += count;
+            }
+        }
+        let mut greatest = 0;
+        for (own, carried) in changes.chunks(ranks).zip(carried.chunks_mut(ranks)) {
+            let mut load = 0;
+            for (change, carried) in own.iter().zip(carried) {
+                load += change;
+                greatest = greatest.max(load);
+                *carried += load as u64;
+            }
+        }
+        slots += (greatest as u64).div_ceil(channels);
+        chunks += greatest as u64;
+    }
+    let policy = question.policy();
+    if policy == Policy::PerPort {
+        chunks = carried.into_iter().max().unwrap_or(0);
+    }
+    let smallest = schedule.collective.least_chunk_bytes(question.size).get();
+    of_slots(
+        ring,
+        policy,
+        slots,
+        smallest.saturating_mul(chunks),
+        channels,
+    )
+}
+
+/// The greatest lower bound on a collective's time on a ring.
+pub(super) fn of_any(question: &Question<'_>, ring: &WdmRing) -> Result<Time, PlannerError> {
+    let (collective, charge) = (&question.collective, question.policy().into());
+    Ok(bound::time::best(ring, collective, question.size, charge)?.time)
+}

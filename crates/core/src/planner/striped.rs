@@ -1,0 +1,111 @@
+//! Plans whose lightpaths are cut into stripes over wavelengths side by side.
+//!
+//! Let a plan use the channels 0..u of each direction, of c. Cut each of its chunks into k <= c / u parts, and
+//! let part i travel where the chunk did, on the channel i u further on. Two lightpaths that shared neither a
+//! link nor a channel in a slot do not now either: the parts with one i are a copy of the plan on channels of
+//! their own. So there are as many slots, and transmission takes a k-th of the time in each.
+
+use super::PlannerError;
+use crate::algorithm::AlgorithmError;
+use crate::fabric::WdmRing;
+use crate::plan::{AnyPlan, CONVERTED, Circuit, FoldedPlan, Lightpath, Plan, fold};
+use crate::schedule::{Claims, Schedule, Transfer};
+
+/// The most lightpaths that are written out one by one.
+const MOST_FULL: u64 = 1 << 27;
+
+/// The channels 0..u of a direction that a plan uses, as u; none where its light cannot be striped.
+fn used(plan: &Plan) -> Option<u32> {
+    let ring = plan.fabric.ring()?;
+    let single = plan.schedule.is_in_single_chunks();
+    if !single || !ring.is_even() || ring.ports.is_some() || plan.wavelength.contains(&CONVERTED) {
+        return None;
+    }
+    let circuits = (0..plan.len()).map(|index| plan.circuit(index));
+    circuits.map(|circuit| channel(ring, circuit) + 1).max()
+}
+
+fn channel(ring: &WdmRing, circuit: Circuit) -> u32 {
+    u32::from(circuit.fibre) * ring.wavelengths + u32::from(circuit.wavelength)
+}
+
+/// The most stripes that a plan leaves room for, at least 1.
+pub(super) fn most(plan: &Plan) -> u32 {
+    let channels = plan.fabric.ring().map_or(1, WdmRing::channels);
+    used(plan).map_or(1, |used| channels / used)
+}
+
+/// The plan with each chunk in so many stripes; folded where it looks the same from every rank.
+///
+/// # Errors
+/// More stripes than there is room for, or more lightpaths than fit into memory.
+pub(super) fn plan(plan: Plan, stripes: u32) -> Result<AnyPlan, PlannerError> {
+    let most = most(&plan);
+    if stripes > most {
+        let reason =
+            format!("its lightpaths leave room for {most} on these wavelengths, not for {stripes}");
+        return Err(AlgorithmError::Refused {
+            name: "stripes",
+            ranks: plan.schedule.collective.ranks(),
+            reason,
+        }
+        .into());
+    }
+    let Some(used) = used(&plan).filter(|_| stripes > 1) else {
+        return Ok(AnyPlan::Full(plan));
+    };
+    if let Some(folded) = fold(&plan) {
+        let orbits = cut(&folded.orbits, stripes, used)?;
+        return Ok(AnyPlan::Folded(FoldedPlan { orbits }));
+    }
+    let transfers = plan.len() as u64 * u64::from(stripes);
+    if transfers > MOST_FULL {
+        return Err(PlannerError::TooLarge {
+            transfers,
+            most: MOST_FULL,
+        });
+    }
+    cut(&plan, stripes, used).map(AnyPlan::Full)
+}
+
+fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
+    let collective = plan.schedule.collective;
+    let pieces = collective.pieces().saturating_mul(stripes);
+    let mut striped = plan.without_lightpaths();
+    striped.schedule = Schedule::new(collective.with_pieces(pieces)?);
+    striped.schedule.claims = Claims {
+        chunks_sent_per_rank: plan
+            .schedule
+            .claims
+            .chunks_sent_per_rank
+            .map(|chunks| chunks * u64::from(stripes)),
+        ..plan.schedule.claims.clone()
+    };
+    striped.reserve(plan.len() * stripes as usize);
+    let Some(ring) = plan.fabric.ring() else {
+        return Ok(striped);
+    };
+    for step in 0..plan.schedule.steps() {
+        striped.schedule.begin_step();
+        for index in plan.schedule.step(step) {
+            let whole = plan.lightpath(index);
+            for stripe in 0..stripes {
+                let beside = channel(ring, whole.circuit) + stripe * used;
+                let (fibre, wavelength) = ring.channel(beside);
+                striped.push(Lightpath {
+                    circuit: Circuit {
+                        fibre,
+                        wavelength,
+                        ..whole.circuit
+                    },
+                    transfer: Transfer {
+                        chunk: whole.transfer.chunk * stripes + stripe,
+                        ..whole.transfer
+                    },
+                    ..whole
+                });
+            }
+        }
+    }
+    Ok(striped)
+}

@@ -1,0 +1,219 @@
+//! Two collectives one after the other that are a third: reduce_scatter and all_gather an all_reduce (Rabenseifner
+//! 2004), scatter and all_gather a broadcast, reduce_scatter and gather a reduce (van de Geijn 1994).
+//!
+//! Each half is named as `NAME/OPTION=VALUE/OPTION=VALUE`, or is the fastest found for its own size.
+
+use super::assembly::Assembly;
+use super::auto::{self, Question};
+use super::contest::{Contender, Made};
+use super::request::{self, Planned};
+use super::{PlannerError, least, mirror, named, rooted};
+use crate::algorithm::scatter_all_gather;
+use crate::collective::{Collective, CollectiveKind};
+use crate::plan::{AnyPlan, Plan};
+use crate::schedule::{Claims, Schedule};
+use crate::spec::Spec;
+use crate::units::{Bytes, Time};
+
+/// The halves of a collective; none where it is not made of two.
+fn halves(kind: CollectiveKind) -> Option<(CollectiveKind, CollectiveKind)> {
+    use CollectiveKind::{AllGather, AllReduce, Broadcast, Gather, Reduce, ReduceScatter, Scatter};
+    match kind {
+        AllReduce => Some((ReduceScatter, AllGather)),
+        Broadcast => Some((Scatter, AllGather)),
+        Reduce => Some((ReduceScatter, Gather)),
+        _ => None,
+    }
+}
+
+/// A plan of the fastest halves as a contender, made last of all.
+///
+/// # Errors
+/// A time beyond 64 bits.
+pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    if halves(question.collective.kind()).is_none() || question.collective.ranks() < 2 {
+        return Ok(Vec::new());
+    }
+    let least = match question.fabric.ring() {
+        Some(ring) => least::of_any(question, ring)?,
+        None => Time::ZERO,
+    };
+    let question = Question {
+        most_work: question.most_work / 2,
+        ..*question
+    };
+    Ok(vec![Contender {
+        name: "two_phases".into(),
+        slots: 0,
+        least,
+        estimate: Time::from_ps(u64::MAX),
+        transfers: u64::from(question.collective.ranks()),
+        make: Box::new(move |_| plan(&Spec::new("two_phases"), &question).map(Made::Plan)),
+    }])
+}
+
+/// The plan that a spec names; a half that it leaves out is the fastest found.
+///
+/// # Errors
+/// A half that is unknown or does not run here, or halves that do not fit one another.
+pub(super) fn plan(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, PlannerError> {
+    spec.only(&["first", "second"])?;
+    let collective = question.collective;
+    let Some((first, second)) = halves(collective.kind()) else {
+        return Err(PlannerError::Collective {
+            kind: collective.kind(),
+            hint: "two phases are an all_reduce, a broadcast or a reduce",
+        });
+    };
+    let half = |key: &'static str, kind: CollectiveKind| {
+        let part = Bytes::new(question.size.get().div_ceil(u64::from(collective.ranks())));
+        let half = Question {
+            collective: Collective::new(kind, collective.ranks())?.with_root(collective.root())?,
+            size: match kind {
+                CollectiveKind::ReduceScatter => question.size,
+                _ => part,
+            },
+            ..*question
+        };
+        let planned: Planned = match spec.option(key) {
+            Some(text) => request::answer(&nested(text)?, &half)?,
+            None => auto::choose(&half)?,
+        };
+        Ok::<AnyPlan, PlannerError>(planned.plan)
+    };
+    let (first, second) = (half("first", first)?, half("second", second)?);
+    let name = Spec::new("two_phases")
+        .with("first", flat(&first.kept().algorithm))
+        .with("second", flat(&second.kept().algorithm));
+    let mut joined = join(question, first, second)?;
+    joined.kept_mut().algorithm = name.to_string();
+    joined.kept_mut().size = Some(question.size);
+    Ok(joined)
+}
+
+/// `ring:order=natural,seed=1` as `ring/order=natural/seed=1`, and back.
+fn flat(spec: &str) -> String {
+    spec.replace([':', ','], "/")
+}
+
+fn nested(text: &str) -> Result<Spec, PlannerError> {
+    let spelled = text.replacen('/', ":", 1).replace('/', ",");
+    Ok(spelled.parse()?)
+}
+
+fn join(
+    question: &Question<'_>,
+    first: AnyPlan,
+    second: AnyPlan,
+) -> Result<AnyPlan, PlannerError> {
+    let collective = question.collective;
+    if question.fabric.ring().is_some() {
+        return match collective.kind() {
+            CollectiveKind::AllReduce => all_reduce_on_ring(question, first, second),
+            CollectiveKind::Broadcast => broadcast_on_ring(question, first, second),
+            _ => {
+                fits(question, first.transfers().saturating_add(second.transfers()))?;
+                let (first, second) = (first.unfold(), second.unfold());
+                whole_parts(&second.schedule)?;
+                rooted::reduce_scatter_gather(collective, &first, &second).map(AnyPlan::Full)
+            }
+        };
+    }
+    let (first, second) = (first.unfold().schedule, second.unfold().schedule);
+    let mut schedule = match collective.kind() {
+        CollectiveKind::AllReduce => {
+            let (whole, by_first, by_second) = refined(collective, &first, &second)?;
+            let mut schedule = Schedule::new(whole);
+            schedule.append(&first, by_first);
+            schedule.append(&second, by_second);
+            schedule
+        }
+        CollectiveKind::Broadcast => {
+            whole_parts(&first)?;
+            whole_parts(&second)?;
+            scatter_all_gather::composed(collective, &first, &second)?
+        }
+        _ => {
+            whole_parts(&first)?;
+            whole_parts(&second)?;
+            // A reduce is a broadcast backwards.
+            let ranks = collective.ranks();
+            let of = |kind| Collective::new(kind, ranks)?.with_root(collective.root());
+            let scattering = second.reversed(of(CollectiveKind::Scatter)?);
+            let gathering = first.reversed(of(CollectiveKind::AllGather)?);
+            let broadcast = of(CollectiveKind::Broadcast)?;
+            let forward = scatter_all_gather::composed(broadcast, &scattering, &gathering)?;
+            forward.reversed(collective.with_pieces(forward.collective.pieces())?)
+        }
+    };
+    schedule.claims = Claims {
+        schedule_steps: Some(schedule.steps() as u32),
+        ..Claims::default()
+    };
+    named::lay_out(schedule, question.fabric, String::new()).map(AnyPlan::Full)
+}
+
+/// The collective in as many chunks as both halves need, and how many of them a chunk of each is.
+fn refined(
+    collective: Collective,
+    first: &Schedule,
+    second: &Schedule,
+) -> Result<(Collective, u32, u32), PlannerError> {
+    let (one, other) = (first.collective.chunks(), second.collective.chunks());
+    let (mut greater, mut rest) = (one, other);
+    while rest > 0 {
+        (greater, rest) = (rest, greater % rest);
+    }
+    let chunks = (one / greater).saturating_mul(other);
+    Ok((collective.with_pieces(chunks)?, chunks / one, chunks / other))
+}
+
+/// Refuses blocks in pieces, which the parts of a vector are already.
+fn whole_parts(half: &Schedule) -> Result<(), PlannerError> {
+    match half.collective.pieces() {
+        1 => Ok(()),
+        pieces => Err(PlannerError::NotFound { pieces }),
+    }
+}
+
+fn fits(question: &Question<'_>, transfers: u64) -> Result<(), PlannerError> {
+    let most = question.most_transfers;
+    match transfers > most {
+        true => Err(PlannerError::TooLarge { transfers, most }),
+        false => Ok(()),
+    }
+}
+
+fn all_reduce_on_ring(
+    question: &Question<'_>,
+    first: AnyPlan,
+    second: AnyPlan,
+) -> Result<AnyPlan, PlannerError> {
+    let chunks = |plan: &AnyPlan| plan.kept().schedule.collective.chunks();
+    if chunks(&first) == chunks(&second) {
+        return mirror::joined(first, second);
+    }
+    fits(question, first.transfers().saturating_add(second.transfers()))?;
+    let (first, second) = (first.unfold(), second.unfold());
+    let (whole, by_first, by_second) =
+        refined(question.collective, &first.schedule, &second.schedule)?;
+    let ring = question.fabric.needed_ring("two_phases")?;
+    let mut assembly = Assembly::new(ring, whole);
+    assembly.append_refined(&first, by_first);
+    assembly.append_refined(&second, by_second);
+    Ok(AnyPlan::Full(assembly.finish(String::new())))
+}
+
+fn broadcast_on_ring(
+    question: &Question<'_>,
+    scatter: AnyPlan,
+    gather: AnyPlan,
+) -> Result<AnyPlan, PlannerError> {
+    fits(question, scatter.transfers().saturating_add(gather.transfers()))?;
+    let (scatter, gather): (Plan, Plan) = (scatter.unfold(), gather.unfold());
+    whole_parts(&scatter.schedule)?;
+    let joined = rooted::scatter_all_gather(question.collective, &scatter, &gather)?;
+    joined
+        .map(AnyPlan::Full)
+        .ok_or(PlannerError::NotFound { pieces: 1 })
+}

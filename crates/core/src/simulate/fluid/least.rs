@@ -1,0 +1,193 @@
+//! A time that flows in steps cannot go below, found without solving for rates.
+//!
+//! Two arguments, of which the greater holds:
+//!
+//! * **alone.** The recurrence of [`super::disjoint`], in which every flow has every link of its route to
+//!   itself. With others on its links a flow is no faster, so it ends no earlier, and neither does what
+//!   waits for it. All flows of a step that leave a rank, or lead to it, share its cables: the rank is not
+//!   free before the earliest of them could have begun to move, and all their bytes over the cables that
+//!   they take.
+//! * **loads.** A link of capacity C that carries b bytes in all does so no faster than b / C, after the
+//!   least latency of the flows over it.
+//!
+//! Messages that are sent eagerly do not wait for their receivers, and end at their senders before they
+//! arrive: with an eager limit only the loads hold.
+
+use super::disjoint::Way;
+use super::ledger::{bytes_per_ps, to_time};
+use super::schedule::ScheduledSteps;
+use super::steps::{StepFlow, Steps};
+use super::{Endpoint, FluidError, Options, StartRule};
+use crate::network::{Network, Sharing};
+use crate::outcome::NONE;
+use crate::schedule::Schedule;
+use crate::units::{Bytes, Time};
+
+/// What the flows of a step that leave a rank, or those that lead to it, ask of a cable of it.
+#[derive(Clone, Copy)]
+struct Cable {
+    rank: u32,
+    /// The step of the rest, counted from 1.
+    step: u32,
+    /// The earliest instant at which one of its flows could move (ps).
+    join: f64,
+    bytes: u64,
+}
+
+impl Cable {
+    const IDLE: Cable = Cable {
+        rank: NONE,
+        step: 0,
+        join: f64::INFINITY,
+        bytes: 0,
+    };
+
+    /// One more flow of a rank; returns when all of them can have ended at the earliest. Of a half-duplex
+    /// cable the flows of its other rank are left out.
+    fn add(&mut self, (rank, step): (u32, u32), join: f64, bytes: u64, capacity: f64) -> f64 {
+        if self.step != step {
+            *self = Cable {
+                rank,
+                step,
+                ..Cable::IDLE
+            };
+        }
+        if self.rank != rank {
+            return 0.0;
+        }
+        self.join = self.join.min(join);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.join + self.bytes as f64 / capacity
+    }
+}
+
+/// The bytes of a link over all steps, and the least latency of the flows that it carries (ps).
+#[derive(Clone, Copy)]
+struct Load {
+    bytes: u128,
+    latency: f64,
+}
+
+/// A lower bound on the time that [`super::simulate_schedule`] gives, rounded down by more than the
+/// simulator's own rounding.
+///
+/// # Errors
+/// Transfers that leave the network, a size or time beyond 64 bits.
+pub fn least_schedule(
+    network: &dyn Network,
+    schedule: &Schedule,
+    size: Bytes,
+    rule: StartRule,
+    options: &Options,
+) -> Result<Time, FluidError> {
+    let steps = ScheduledSteps::new(schedule, size)?;
+    let least = least_steps(network, &steps, rule, options)?;
+    to_time((least * (1.0 - 1e-7) - 1.0).max(0.0))
+}
+
+fn least_steps(
+    network: &dyn Network,
+    steps: &dyn Steps,
+    rule: StartRule,
+    options: &Options,
+) -> Result<f64, FluidError> {
+    let links = network.links();
+    let unused = Load {
+        bytes: 0,
+        latency: f64::INFINITY,
+    };
+    let mut loads = vec![unused; links.len()];
+    let mut leaving = vec![Cable::IDLE; links.len()];
+    let mut arriving = leaving.clone();
+    // By rank: when its flows of earlier steps can have ended at the earliest.
+    let mut free = vec![0.0f64; network.ranks() as usize];
+    let mut all_free = 0.0f64;
+    let (mut flows, mut before) = (Vec::new(), Vec::new());
+    let (mut routes, mut ways): (Vec<u32>, Vec<Way>) = (Vec::new(), Vec::new());
+    // Ranks of the step with instants before which they are not free again.
+    let mut ends: Vec<(u32, f64)> = Vec::new();
+    let mut first = 0;
+    for step in 0..steps.steps() {
+        flows.clear();
+        steps.step(step, &mut flows)?;
+        if !same_ends(&flows, &before) {
+            (routes, ways) = find_ways(network, &flows, first)?;
+        }
+        ends.clear();
+        for (flow, way) in flows.iter().zip(&ways) {
+            let (source, destination) = (flow.source, flow.destination);
+            let start = match rule {
+                StartRule::Rendezvous => free[source as usize].max(free[destination as usize]),
+                StartRule::Sender => free[source as usize],
+                StartRule::Step => all_free,
+            };
+            let join = start + way.latency;
+            let moving = match way.rate.is_finite() {
+                true => flow.bytes as f64 / way.rate,
+                false => 0.0,
+            };
+            ends.push((source, join + moving));
+            ends.push((destination, join + moving));
+            let route = &routes[way.links()];
+            for &link in route {
+                let load = &mut loads[link as usize];
+                load.bytes += u128::from(flow.bytes);
+                load.latency = load.latency.min(way.latency);
+            }
+            let cables = [
+                (route.first(), source, &mut leaving),
+                (route.last(), destination, &mut arriving),
+            ];
+            for (link, rank, cables) in cables {
+                let Some(link) = link.map(|&link| link as usize) else {
+                    continue;
+                };
+                if links[link].sharing == Sharing::Shared {
+                    let capacity = bytes_per_ps(links[link].rate);
+                    let of = (rank, step as u32 + 1);
+                    ends.push((rank, cables[link].add(of, join, flow.bytes, capacity)));
+                }
+            }
+        }
+        for &(rank, end) in &ends {
+            let free = &mut free[rank as usize];
+            *free = free.max(end);
+            all_free = all_free.max(end);
+        }
+        first += flows.len();
+        std::mem::swap(&mut flows, &mut before);
+    }
+    let eager = |endpoint: &Endpoint| endpoint.eager_threshold.get() > 0;
+    let mut least = match options.endpoint.as_ref().is_some_and(eager) {
+        true => 0.0,
+        false => all_free,
+    };
+    for (load, link) in loads.iter().zip(links) {
+        if load.bytes > 0 && link.sharing == Sharing::Shared {
+            least = least.max(load.latency + load.bytes as f64 / bytes_per_ps(link.rate));
+        }
+    }
+    Ok(least)
+}
+
+fn same_ends(flows: &[StepFlow], others: &[StepFlow]) -> bool {
+    let ends = |flow: &StepFlow| (flow.source, flow.destination);
+    flows.iter().map(ends).eq(others.iter().map(ends))
+}
+
+/// The links of all routes of a step's flows, and what each flow has of them.
+fn find_ways(
+    network: &dyn Network,
+    flows: &[StepFlow],
+    first: usize,
+) -> Result<(Vec<u32>, Vec<Way>), FluidError> {
+    let (mut routes, mut ways) = (Vec::new(), Vec::with_capacity(flows.len()));
+    for (index, flow) in flows.iter().enumerate() {
+        let ends = (flow.source, flow.destination);
+        super::check_ends(first + index, ends.0, ends.1, network.ranks())?;
+        let from = routes.len();
+        network.route(ends.0, ends.1, &mut routes);
+        ways.push(Way::over(network, ends, &routes, from)?);
+    }
+    Ok((routes, ways))
+}
