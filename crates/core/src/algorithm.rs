@@ -197,7 +197,9 @@ impl Record {
         for option in self.options {
             let plain = specs.clone();
             for value in option.tries {
-                let chosen = plain.iter().map(|spec| spec.clone().with(option.name, value));
+                let chosen = plain
+                    .iter()
+                    .map(|spec| spec.clone().with(option.name, value));
                 specs.extend(chosen);
             }
         }
@@ -328,13 +330,12 @@ pub(crate) fn choice<T: Copy>(spec: &Spec, key: &str, known: &[(&str, T)]) -> Re
 pub(crate) const DEFAULT_SEGMENTS: u32 = 8;
 
 /// The option `segments` of a pipeline; the number is [`DEFAULT_SEGMENTS`].
-pub(crate) const SEGMENTS: &[AlgorithmOption] = &[AlgorithmOption::new(
-    "segments",
-    "pieces that follow one another; default 8",
-)
-.tries(&[
-    "1", "2", "4", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096",
-])];
+pub(crate) const SEGMENTS: &[AlgorithmOption] =
+    &[
+        AlgorithmOption::new("segments", "pieces that follow one another; default 8").tries(&[
+            "1", "2", "4", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096",
+        ]),
+    ];
 
 /// The segments asked for.
 pub(crate) fn segments(spec: &Spec) -> Result<u32, SpecError> {

@@ -65,7 +65,6 @@ use crate::units::UnitError;
 use crate::wavelength::WavelengthError;
 use crate::wavelength::light_path_grid::PortError;
 use crate::wavelength::wss_grid::GridError;
-pub use auto::Aim;
 pub use contest::Candidate;
 pub use mirror::{all_reduce, reduce_scatter};
 pub use request::{Planned, RECORDS, Record, find, plan, plan_watched};

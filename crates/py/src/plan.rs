@@ -197,7 +197,14 @@ impl Plan {
     fn candidates(&self) -> Vec<(&str, u64, u64, &str)> {
         let candidates = self.choice.candidates.iter();
         candidates
-            .map(|one| (one.name.as_str(), one.slots, one.time.ps(), one.left_out.as_str()))
+            .map(|one| {
+                (
+                    one.name.as_str(),
+                    one.slots,
+                    one.time.ps(),
+                    one.left_out.as_str(),
+                )
+            })
             .collect()
     }
 

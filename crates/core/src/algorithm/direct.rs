@@ -6,7 +6,10 @@
 //! straight to everybody.
 
 use super::pairwise::{self, Order};
-use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, make_room, make_room_for};
+use super::{
+    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, make_room,
+    make_room_for,
+};
 use crate::collective::{Collective, CollectiveKind, Holders};
 use crate::schedule::{Claims, Schedule, Transfer};
 

@@ -9,7 +9,9 @@
 //! tunable circuits every exchange stays in a row or a column (see [`super::dual_plane`]).
 
 use super::fold::Fold;
-use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, dual_plane};
+use super::{
+    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, dual_plane,
+};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 

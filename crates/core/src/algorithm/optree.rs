@@ -16,7 +16,9 @@
 
 pub mod tree;
 
-use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, one_stage};
+use super::{
+    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, one_stage,
+};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 

@@ -4,7 +4,9 @@
 //! With order `shift`, rank r sends to r + s + 1 in step s and receives from r - s - 1. With order
 //! `xor`, for powers of two, the partner of both is r xor (s + 1).
 
-use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, make_room};
+use super::{
+    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, make_room,
+};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
 

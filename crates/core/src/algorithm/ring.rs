@@ -8,7 +8,9 @@
 //! in step s of an all_gather the block of the rank at place i - s.
 
 use super::grid::Grid;
-use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, make_room_for};
+use super::{
+    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, make_room_for,
+};
 use crate::collective::{Collective, CollectiveKind};
 use crate::hash::shuffled;
 use crate::schedule::{Claims, Schedule, Transfer};

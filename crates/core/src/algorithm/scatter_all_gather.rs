@@ -5,7 +5,9 @@
 //! default, at distance v from the root, with lowest set bit D, these are the parts v .. min(v + D, N);
 //! the root has all.
 
-use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, build_ranges, make_room};
+use super::{
+    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, build_ranges, make_room,
+};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::spec::Spec;
@@ -28,7 +30,12 @@ pub const RECORDS: &[Record] = &[Record {
             "all_gather",
             "the algorithm that collects, without options; default ring",
         )
-        .tries(&["one_stage", "recursive_doubling", "bruck", "ring_bidirectional"]),
+        .tries(&[
+            "one_stage",
+            "recursive_doubling",
+            "bruck",
+            "ring_bidirectional",
+        ]),
     ],
     costs: Costs::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
     accepts: any_ranks,

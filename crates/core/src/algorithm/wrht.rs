@@ -10,12 +10,15 @@
 //! *Striping* (all_reduce): a group of m uses floor(m / 2) of the w wavelengths per direction, so
 //! the vector may be cut into floor(w / floor(m / 2)) pieces on wavelengths of their own.
 
-use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, one_stage};
+use super::{
+    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, one_stage,
+};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
-const GROUP_SIZE: AlgorithmOption = AlgorithmOption::new("group_size", "ranks per group; default 2w+1")
-    .tries(&["3", "5", "9", "17", "33", "65"]);
+const GROUP_SIZE: AlgorithmOption =
+    AlgorithmOption::new("group_size", "ranks per group; default 2w+1")
+        .tries(&["3", "5", "9", "17", "33", "65"]);
 
 /// The records of this file.
 pub const RECORDS: &[Record] = &[

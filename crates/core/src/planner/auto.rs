@@ -46,15 +46,15 @@ impl From<(Policy, Paths)> for SetUps {
 }
 
 /// What a plan is to be good for, on a ring of wavelengths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Aim {
+#[derive(Clone, Copy)]
+pub(super) struct Aim {
     /// The size of the collective: for all_gather the bytes of one rank's block.
-    pub size: Bytes,
+    pub(super) size: Bytes,
     /// When reconfiguration is charged.
-    pub policy: Policy,
+    pub(super) policy: Policy,
     /// The most transfers that a plan may have, or orbits where it is folded: what fits into memory.
     /// Each takes about 25 bytes.
-    pub most_transfers: u64,
+    pub(super) most_transfers: u64,
 }
 
 /// What is to be planned, and how much may be spent on it.
@@ -149,7 +149,7 @@ fn named_contenders<'a>(
                 match least::of_spec(&spec, question) {
                     Ok(known) => least = least.max(known),
                     // It is not for fabrics of this family.
-                    Err(PlannerError::Algorithm(AlgorithmError::NotARing(_))) => break,
+                    Err(PlannerError::Algorithm(AlgorithmError::NotARing(_))) => continue,
                     Err(error) if is_of_one(&error) => {
                         refused.push((left_out(&spec, least, &error), error));
                         continue;
@@ -186,16 +186,18 @@ fn left_out(spec: &Spec, least: Time, error: &PlannerError) -> Candidate {
     }
 }
 
-/// Whether a pipeline would cut a vector into more pieces than it has bytes.
+/// Whether a pipeline would cut a vector into more pieces than it has bytes, and half as many would do.
 fn pointless(spec: &Spec, size: Bytes) -> bool {
-    let segments = spec.option("segments").and_then(|value| value.parse::<u64>().ok());
-    segments.is_some_and(|segments| segments > size.get().max(1))
+    segments(spec).is_some_and(|segments| segments / 2 >= size.get().max(1))
+}
+
+fn segments(spec: &Spec) -> Option<u64> {
+    spec.option("segments")?.parse().ok()
 }
 
 /// The transfers of a variant with so many segments.
 fn transfers_of(spec: &Spec, transfers: u64, ranks: u32) -> u64 {
-    let segments = spec.option("segments").and_then(|value| value.parse::<u64>().ok());
-    segments.map_or(transfers, |segments| segments.saturating_mul(ranks.into()))
+    segments(spec).map_or(transfers, |segments| segments.saturating_mul(ranks.into()))
 }
 
 /// The plan of a named algorithm, or a time that it cannot go below where that is past the limit. On a ring
@@ -282,7 +284,9 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
             "{slower} others were left out, as none of them can be faster"
         ));
     }
-    let over = candidates.iter().filter(|one| one.left_out.contains("budget"));
+    let over = candidates
+        .iter()
+        .filter(|one| one.left_out.contains("budget"));
     let over: Vec<&str> = over.map(|one| one.name.as_str()).collect();
     if !over.is_empty() {
         reasons.push(format!(

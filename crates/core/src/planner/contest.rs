@@ -130,7 +130,10 @@ impl Contest<'_> {
                             candidate.slots = plan.slots().into();
                             candidate.name.clone_from(&plan.kept().algorithm);
                             let order = (time, plan.slots());
-                            if best.as_ref().is_none_or(|(least, time)| order < (*time, least.slots())) {
+                            if best
+                                .as_ref()
+                                .is_none_or(|(least, time)| order < (*time, least.slots()))
+                            {
                                 best = Some((plan, time));
                             }
                         }
@@ -155,7 +158,10 @@ impl Contest<'_> {
                 most: self.most_work,
             })
         });
-        Ok(Outcome { fastest, candidates })
+        Ok(Outcome {
+            fastest,
+            candidates,
+        })
     }
 
     /// A plan with its time; none where that is past the limit.

@@ -125,7 +125,8 @@ fn by_loads(
     question: &Question<'_>,
 ) -> Result<Time, PlannerError> {
     let simulator = question.method.simulator;
-    if ring.multicast || !ring.broken.is_empty() || simulator.is_some_and(|name| name != "circuit") {
+    if ring.multicast || !ring.broken.is_empty() || simulator.is_some_and(|name| name != "circuit")
+    {
         return Ok(Time::ZERO);
     }
     let directions = route::shortest_arcs(schedule, ring);

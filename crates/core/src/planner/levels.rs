@@ -51,14 +51,18 @@ impl Layout {
         let numbers = |key: &'static str| -> Result<Vec<u32>, SpecError> {
             let text = spec.option(key).unwrap_or_default();
             let numbers: Result<Vec<u32>, _> = text.split('x').map(str::parse).collect();
-            numbers.map_err(|_| spec.refuse(key, "must be whole numbers joined by x, such as 16x64"))
+            numbers
+                .map_err(|_| spec.refuse(key, "must be whole numbers joined by x, such as 16x64"))
         };
         let (radices, reaches) = (numbers("radices")?, numbers("reaches")?);
         let product = radices.iter().try_fold(1u32, |product, &radix| {
             product.checked_mul(radix).filter(|_| radix > 1)
         });
         if product != Some(ring.ranks) {
-            let problem = format!("must be numbers from 2 on whose product is N = {}", ring.ranks);
+            let problem = format!(
+                "must be numbers from 2 on whose product is N = {}",
+                ring.ranks
+            );
             return Err(spec.refuse("radices", problem));
         }
         let levels: Vec<Level> = radices
@@ -67,7 +71,10 @@ impl Layout {
             .map(|(&radix, &reach)| Level { radix, reach })
             .collect();
         let fits = |level: &Level| (1..=level.radix / 2).contains(&level.reach);
-        if levels.len() != radices.len() || reaches.len() != radices.len() || !levels.iter().all(fits) {
+        if levels.len() != radices.len()
+            || reaches.len() != radices.len()
+            || !levels.iter().all(fits)
+        {
             let problem = "must be one number for each level, from 1 to half of its radix";
             return Err(spec.refuse("reaches", problem));
         }

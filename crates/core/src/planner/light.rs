@@ -3,10 +3,11 @@
 
 use super::auto::Question;
 use super::contest::{Contender, Made};
-use super::levels::{self, Layout};
+use super::levels;
 use super::{
     Kept, MOST_KEPT, PlannerError, candidates, capability, least, multicast, relay_tree_within,
 };
+use crate::algorithm::AlgorithmError;
 use crate::bound;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, WdmRing};
@@ -19,9 +20,7 @@ use crate::units::{Bytes, Time};
 ///
 /// # Errors
 /// A time beyond 64 bits.
-pub(super) fn contenders<'a>(
-    question: &Question<'a>,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
+pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
     let Some(ring) = question.fabric.ring().filter(|ring| ring.ranks > 1) else {
         return Ok(Vec::new());
     };
@@ -104,9 +103,14 @@ fn along_trees<'a>(
             1 => Spec::new("relay_tree"),
             _ => Spec::new("relay_tree").with("pieces", pieces),
         };
-        contenders.push(contender(question, name.to_string(), slots, (least, estimate), orbits, {
-            move |fabric: &Fabric| relay_tree_within(fabric, cut, most).map(Some)
-        }));
+        contenders.push(contender(
+            question,
+            name.to_string(),
+            slots,
+            (least, estimate),
+            orbits,
+            { move |fabric: &Fabric| relay_tree_within(fabric, cut, most).map(Some) },
+        ));
         if !ring.broken.is_empty() || capability::has_few_ports(ring) {
             continue;
         }
@@ -115,16 +119,17 @@ fn along_trees<'a>(
             let slots = times * u64::from(layout.slots());
             let (least, estimate) = timed(slots, layout.levels.len() as u64, pieces)?;
             let name = layout.spelling();
-            contenders.push(contender(question, name, slots, (least, estimate), orbits, {
-                move |fabric: &Fabric| Ok(levels_plan(fabric, cut, &layout))
-            }));
+            contenders.push(contender(
+                question,
+                name,
+                slots,
+                (least, estimate),
+                orbits,
+                { move |fabric: &Fabric| Ok(levels::plan(fabric, cut, &layout)) },
+            ));
         }
     }
     Ok(contenders)
-}
-
-fn levels_plan(fabric: &Fabric, cut: Collective, layout: &Layout) -> Option<AnyPlan> {
-    levels::plan(fabric, cut, layout)
 }
 
 /// A contender that makes an all_gather and turns it into the collective.
@@ -178,20 +183,16 @@ fn light_trees<'a>(
         if transfers > question.most_transfers || u64::from(pieces) > size {
             continue;
         }
-        let cut = question.collective.with_pieces(pieces)?;
         let least = least::of_any(question, ring)?;
-        let fabric = question.fabric;
+        let (fabric, collective) = (question.fabric, question.collective);
+        let spec = Spec::new("light_tree").with("pieces", pieces);
         contenders.push(Contender {
-            name: Spec::new("light_tree").with("pieces", pieces).to_string(),
+            name: spec.to_string(),
             slots: 1,
             least,
             estimate: least,
             transfers,
-            make: Box::new(move |_| {
-                let plan = multicast::broadcast(fabric, cut);
-                let plan = plan.ok_or(PlannerError::NotFound { pieces })?;
-                Ok(Made::Plan(AnyPlan::Full(plan)))
-            }),
+            make: Box::new(move |_| light_tree(&spec, fabric, collective).map(Made::Plan)),
         });
     }
     Ok(contenders)
@@ -204,8 +205,9 @@ pub(super) fn over_levels(
     kind: CollectiveKind,
 ) -> Result<AnyPlan, PlannerError> {
     let ring = fabric.needed_ring("levels")?;
-    let layout = Layout::parse(spec, ring)?;
-    let gather = Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(layout.pieces)?;
+    let layout = levels::Layout::parse(spec, ring)?;
+    let gather =
+        Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(layout.pieces)?;
     let reach = "a shorter reach; its circuits need more channels than there are";
     capability::turned(fabric, kind, |fabric| {
         levels::plan(fabric, gather, &layout)
@@ -219,14 +221,26 @@ pub(super) fn light_tree(
     fabric: &Fabric,
     collective: Collective,
 ) -> Result<AnyPlan, PlannerError> {
-    let pieces = spec.count("pieces", 1, 1 << 20)?.unwrap_or(1);
-    multicast::broadcast(fabric, collective.with_pieces(pieces)?)
-        .map(AnyPlan::Full)
-        .ok_or_else(|| {
-            let problem = "does not fit this ring, which needs multicast=drop_and_continue";
-            spec.refuse("pieces", problem).into()
-        })
+    let ring = fabric.needed_ring("light_tree")?;
+    if !ring.multicast {
+        let reason =
+            "its ranks take no share of passing light; multicast=drop_and_continue lets them";
+        return Err(AlgorithmError::Refused {
+            name: "light_tree",
+            ranks: ring.ranks,
+            reason: reason.into(),
+        }
+        .into());
+    }
+    let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
+    let plan = multicast::broadcast(fabric, collective.with_pieces(pieces)?);
+    let mut plan = plan.ok_or(PlannerError::CutOff)?;
+    plan.algorithm = spec.to_string();
+    Ok(AnyPlan::Full(plan))
 }
+
+/// More pieces than that are more than any two directions have channels.
+const MOST_PIECES: u32 = 1 << 13;
 
 /// A size's part for one rank, rounded up.
 pub(super) fn block(ring: &WdmRing, size: Bytes) -> Bytes {

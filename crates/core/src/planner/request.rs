@@ -298,7 +298,13 @@ pub(super) fn answer(spec: &Spec, question: &Question<'_>) -> Result<Planned, Pl
         }
         name => {
             fabric.needed_ring(name)?;
-            AnyPlan::Full(candidates::named(name, spec, fabric, collective, question.aim())?)
+            AnyPlan::Full(candidates::named(
+                name,
+                spec,
+                fabric,
+                collective,
+                question.aim(),
+            )?)
         }
     };
     Ok(alone(plan))

@@ -101,18 +101,17 @@ fn nested(text: &str) -> Result<Spec, PlannerError> {
     Ok(spelled.parse()?)
 }
 
-fn join(
-    question: &Question<'_>,
-    first: AnyPlan,
-    second: AnyPlan,
-) -> Result<AnyPlan, PlannerError> {
+fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyPlan, PlannerError> {
     let collective = question.collective;
     if question.fabric.ring().is_some() {
         return match collective.kind() {
             CollectiveKind::AllReduce => all_reduce_on_ring(question, first, second),
             CollectiveKind::Broadcast => broadcast_on_ring(question, first, second),
             _ => {
-                fits(question, first.transfers().saturating_add(second.transfers()))?;
+                fits(
+                    question,
+                    first.transfers().saturating_add(second.transfers()),
+                )?;
                 let (first, second) = (first.unfold(), second.unfold());
                 whole_parts(&second.schedule)?;
                 rooted::reduce_scatter_gather(collective, &first, &second).map(AnyPlan::Full)
@@ -165,7 +164,11 @@ fn refined(
         (greater, rest) = (rest, greater % rest);
     }
     let chunks = (one / greater).saturating_mul(other);
-    Ok((collective.with_pieces(chunks)?, chunks / one, chunks / other))
+    Ok((
+        collective.with_pieces(chunks)?,
+        chunks / one,
+        chunks / other,
+    ))
 }
 
 /// Refuses blocks in pieces, which the parts of a vector are already.
@@ -193,7 +196,10 @@ fn all_reduce_on_ring(
     if chunks(&first) == chunks(&second) {
         return mirror::joined(first, second);
     }
-    fits(question, first.transfers().saturating_add(second.transfers()))?;
+    fits(
+        question,
+        first.transfers().saturating_add(second.transfers()),
+    )?;
     let (first, second) = (first.unfold(), second.unfold());
     let (whole, by_first, by_second) =
         refined(question.collective, &first.schedule, &second.schedule)?;
@@ -209,7 +215,10 @@ fn broadcast_on_ring(
     scatter: AnyPlan,
     gather: AnyPlan,
 ) -> Result<AnyPlan, PlannerError> {
-    fits(question, scatter.transfers().saturating_add(gather.transfers()))?;
+    fits(
+        question,
+        scatter.transfers().saturating_add(gather.transfers()),
+    )?;
     let (scatter, gather): (Plan, Plan) = (scatter.unfold(), gather.unfold());
     whole_parts(&scatter.schedule)?;
     let joined = rooted::scatter_all_gather(question.collective, &scatter, &gather)?;

@@ -118,11 +118,11 @@ use crate::units::{Bytes, Rate, Time, UnitError};
 
 pub use driven::Driven;
 pub use endpoint::Endpoint;
-pub use least::least_schedule;
 use engine::Engine;
 use flow_log::FlowLog;
 use flows::Dependencies;
 pub use flows::{Flow, Flows};
+pub use least::least_schedule;
 use ledger::Ledger;
 pub use meter::LinkBin;
 pub use plan::simulate_plan;

@@ -55,7 +55,10 @@ fn most(schedule: &Schedule, rank_of: fn(&Transfer) -> u32) -> u64 {
 /// What the variables of formulas stand for.
 fn values(record: &Record, ranks: u32) -> Values {
     let mut values = of_ranks(ranks);
-    let segments = record.options.iter().find(|option| option.name == "segments");
+    let segments = record
+        .options
+        .iter()
+        .find(|option| option.name == "segments");
     if let Some(option) = segments {
         let default = option.meaning.rsplit("default ").next().unwrap();
         values.insert('K', default.parse().unwrap());

@@ -3,6 +3,7 @@
 
 mod algorithms;
 mod astra;
+mod auto;
 mod bound;
 mod burst;
 mod capabilities;

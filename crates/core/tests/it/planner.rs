@@ -4,8 +4,9 @@ use opticoll::bound;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
-use opticoll::planner::{self, Aim, Choice, PlannerError};
+use opticoll::planner::{self, PlannerError};
 use opticoll::simulate::{self, Policy};
+use opticoll::units::Time;
 use opticoll::verify::verify;
 
 use crate::plan_with;
@@ -161,18 +162,29 @@ fn blocks_in_pieces_meet_the_bound() {
     }
 }
 
+/// What `auto` takes, with its time and the bound on the time of any plan.
+struct Choice {
+    planned: planner::Planned,
+    time: Time,
+    bound: Time,
+}
+
 fn choose(ranks: u32, wavelengths: u32, size: &str, policy: Policy) -> Choice {
     let fabric =
         Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
-    let aim = Aim {
-        size: size.parse().unwrap(),
-        policy,
-        most_transfers: 3_000_000,
-    };
-    let choice = planner::auto(&fabric, collective, aim).unwrap();
-    assert_eq!(verify(&choice.plan), [], "{size} {policy:?}");
-    choice
+    let spec = "auto:transfers=3000000".parse().unwrap();
+    let bytes = size.parse().unwrap();
+    let planned = planner::plan(&spec, &fabric, collective, bytes, &policy.into()).unwrap();
+    assert_eq!(verify(&planned.plan), [], "{size} {policy:?}");
+    let time = simulate::simulate(&planned.plan, bytes, policy, "circuit").unwrap();
+    let ring = fabric.needed_ring("this test").unwrap();
+    let bound = bound::time::best(ring, &collective, bytes, policy.into()).unwrap();
+    Choice {
+        planned,
+        time: time.time,
+        bound: bound.time,
+    }
 }
 
 #[test]
@@ -182,7 +194,7 @@ fn the_automatic_choice_lies_between_the_bound_and_every_named_algorithm() {
         for policy in Policy::ALL {
             for size in ["1KiB", "100KiB", "10MiB"] {
                 let choice = choose(ranks, wavelengths, size, policy);
-                assert!(choice.time >= choice.time_bound.time, "{fabric} {size}");
+                assert!(choice.time >= choice.bound, "{fabric} {size}");
                 for record in opticoll::algorithm::records() {
                     if record.collective != CollectiveKind::AllGather
                         || (record.accepts)(ranks).is_err()
@@ -196,7 +208,7 @@ fn the_automatic_choice_lies_between_the_bound_and_every_named_algorithm() {
                     assert!(
                         choice.time <= named.time,
                         "{fabric} {size} {policy:?}: {} takes {}, {} {}",
-                        choice.plan.kept().algorithm,
+                        choice.planned.plan.kept().algorithm,
                         choice.time,
                         record.name,
                         named.time
@@ -211,8 +223,9 @@ fn the_automatic_choice_lies_between_the_bound_and_every_named_algorithm() {
 fn large_blocks_come_close_to_the_bound_on_time() {
     for policy in Policy::ALL {
         let choice = choose(64, 8, "4MiB", policy);
-        let gap = choice.time.seconds() / choice.time_bound.time.seconds();
-        assert!(gap < 1.25, "{policy:?}: {gap} by {:?}", choice.candidates);
+        let gap = choice.time.seconds() / choice.bound.seconds();
+        let candidates = &choice.planned.candidates;
+        assert!(gap < 1.25, "{policy:?}: {gap} by {candidates:?}");
     }
 }
 

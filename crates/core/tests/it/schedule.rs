@@ -151,7 +151,7 @@ proptest! {
         // One schedule after another.
         let more = repetitive(other);
         let mut both = schedule.clone();
-        both.append(&schedule_of(collective, &more, 0));
+        both.append(&schedule_of(collective, &more, 0), 1);
         check(&both, &[steps.clone(), more].concat());
         // Ranges of chunks cut up.
         if steps.iter().flatten().all(|one| one.chunk < 1000) {

@@ -1,0 +1,181 @@
+//! `auto` is never slower than anything that can be named, and whatever it names can be named.
+
+use std::collections::BTreeSet;
+
+use opticoll::algorithm;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::planner::{self, Planned, PlannerError};
+use opticoll::simulate::fluid::StartRule;
+use opticoll::simulate::{self, Method, Policy};
+use opticoll::spec::Spec;
+use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
+
+/// One question for `auto`.
+struct Question {
+    fabric: Fabric,
+    collective: Collective,
+    size: Bytes,
+    method: Method,
+}
+
+impl Question {
+    fn new(fabric: &str, kind: CollectiveKind, size: &str, method: &Method) -> Question {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(kind, fabric.ranks()).unwrap();
+        Question {
+            fabric,
+            collective,
+            size: size.parse().unwrap(),
+            method: method.clone(),
+        }
+    }
+
+    fn plan(&self, spec: &str) -> Result<Planned, PlannerError> {
+        let spec = spec.parse()?;
+        planner::plan(
+            &spec,
+            &self.fabric,
+            self.collective,
+            self.size,
+            &self.method,
+        )
+    }
+
+    fn time(&self, planned: &Planned) -> Time {
+        let outcome = simulate::run(&planned.plan, self.size, &self.method);
+        outcome.unwrap().time
+    }
+
+    /// All names with all values that options have to be tried.
+    fn listed(&self) -> Vec<String> {
+        let kind = self.collective.kind();
+        let records = algorithm::records_for(&self.fabric);
+        let of_kind = records.filter(|record| record.collective == kind);
+        let mut names: Vec<String> = of_kind
+            .filter(|record| (record.accepts)(self.fabric.ranks()).is_ok())
+            .flat_map(|record| record.variants())
+            .map(|spec| spec.to_string())
+            .collect();
+        if let Some(ring) = self.fabric.ring() {
+            let stripes = |name: &String| {
+                let spec: Spec = name.parse().unwrap();
+                spec.with("stripes", "all").to_string()
+            };
+            names.extend(names.clone().iter().map(stripes));
+            let pieces = 1..=ring.channels().min(16);
+            names.extend(pieces.map(|pieces| format!("relay_tree:pieces={pieces}")));
+        }
+        let planners = planner::RECORDS.iter();
+        let planners = planners.filter(|record| record.collectives.contains(&kind));
+        names.extend(planners.map(|record| record.name.to_owned()));
+        names
+    }
+
+    fn described(&self) -> String {
+        let (policy, start) = (self.method.policy, self.method.start);
+        format!(
+            "{} on {}, {}, {policy:?} {start:?}",
+            self.collective.kind(),
+            self.fabric,
+            self.size
+        )
+    }
+}
+
+/// Every question of a few fabrics of light and of links, under every policy or start rule.
+fn questions() -> Vec<Question> {
+    let light = [
+        "wdm_ring:ranks=12,wavelengths=3",
+        "wdm_ring:ranks=8,wavelengths=8,propagation=1us,conversion=1us",
+        "wdm_ring:ranks=9,wavelengths=4,broken=2-3",
+        "wdm_ring:ranks=8,wavelengths=2,multicast=drop_and_continue",
+    ];
+    let links = [
+        "crossbar:ranks=8,latency=1us",
+        "torus:dims=3x4,latency=500ns",
+        "fat_tree:down=4x4,up=1x2,latency=1us",
+        "dragonfly:terminals_per_router=2,routers_per_group=2,global_per_router=1,latency=1us",
+    ];
+    let others = [
+        "wss_grid:rows=3,columns=4",
+        "light_path_grid:ranks=8,ports=2",
+    ];
+    let policies: Vec<Method> = Policy::ALL.into_iter().map(Method::from).collect();
+    let starts: Vec<Method> = StartRule::ALL
+        .into_iter()
+        .map(|start| Method {
+            start: Some(start),
+            ..Method::default()
+        })
+        .collect();
+    let mut questions = Vec::new();
+    let plain = [Method::default()];
+    for (fabrics, methods) in [
+        (&light[..], &policies[..]),
+        (&links, &starts),
+        (&others, &plain),
+    ] {
+        for fabric in fabrics {
+            for kind in CollectiveKind::ALL {
+                for size in ["100B", "1MB"] {
+                    for method in methods {
+                        questions.push(Question::new(fabric, kind, size, method));
+                    }
+                }
+            }
+        }
+    }
+    questions
+}
+
+#[test]
+fn auto_is_never_slower_than_anything_listed() {
+    let mut compared = 0;
+    let mut slower = BTreeSet::new();
+    for question in questions() {
+        let auto = question.plan("auto");
+        let auto = auto.unwrap_or_else(|error| panic!("{}: {error}", question.described()));
+        assert_eq!(verify(&auto.plan), [], "{}", question.described());
+        let time = question.time(&auto);
+        for name in question.listed() {
+            let Ok(planned) = question.plan(&name) else {
+                continue;
+            };
+            compared += 1;
+            let other = question.time(&planned);
+            if other < time {
+                let chosen = &auto.plan.kept().algorithm;
+                let what = question.described();
+                slower.insert(format!("{what}: {chosen} {time}, {name} {other}"));
+            }
+        }
+    }
+    assert!(
+        slower.is_empty(),
+        "{} of {compared}:\n{slower:#?}",
+        slower.len()
+    );
+    assert!(compared > 10_000, "{compared}");
+}
+
+#[test]
+fn every_candidate_can_be_named_and_takes_the_time_that_was_said() {
+    for question in questions() {
+        let auto = question.plan("auto").unwrap();
+        for candidate in auto.candidates.iter().filter(|one| one.made) {
+            let planned = question.plan(&candidate.name);
+            let planned = planned.unwrap_or_else(|error| {
+                panic!("{}: {}: {error}", question.described(), candidate.name)
+            });
+            assert_eq!(
+                question.time(&planned),
+                candidate.time,
+                "{}: {}",
+                question.described(),
+                candidate.name
+            );
+        }
+    }
+}
