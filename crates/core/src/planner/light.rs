@@ -109,7 +109,7 @@ fn along_trees<'a>(
             slots,
             (least, estimate),
             orbits,
-            { move |fabric: &Fabric| relay_tree_within(fabric, cut, most).map(Some) },
+            move |fabric: &Fabric| relay_tree_within(fabric, cut, most).map(Some),
         ));
         if !ring.broken.is_empty() || capability::has_few_ports(ring) {
             continue;
@@ -125,7 +125,7 @@ fn along_trees<'a>(
                 slots,
                 (least, estimate),
                 orbits,
-                { move |fabric: &Fabric| Ok(levels::plan(fabric, cut, &layout)) },
+                move |fabric: &Fabric| Ok(levels::plan(fabric, cut, &layout)),
             ));
         }
     }

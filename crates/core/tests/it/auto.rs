@@ -179,3 +179,69 @@ fn every_candidate_can_be_named_and_takes_the_time_that_was_said() {
         }
     }
 }
+
+/// The collectives of two phases, with those of their halves.
+const TWO_PHASES: [(CollectiveKind, CollectiveKind, CollectiveKind); 3] = [
+    (
+        CollectiveKind::AllReduce,
+        CollectiveKind::ReduceScatter,
+        CollectiveKind::AllGather,
+    ),
+    (
+        CollectiveKind::Broadcast,
+        CollectiveKind::Scatter,
+        CollectiveKind::AllGather,
+    ),
+    (
+        CollectiveKind::Reduce,
+        CollectiveKind::ReduceScatter,
+        CollectiveKind::Gather,
+    ),
+];
+
+#[test]
+fn auto_is_not_slower_than_two_algorithms_one_after_the_other() {
+    let mut compared = 0;
+    let mut slower = BTreeSet::new();
+    for question in questions() {
+        let kind = question.collective.kind();
+        let Some((_, first, second)) = TWO_PHASES.into_iter().find(|(whole, ..)| *whole == kind)
+        else {
+            continue;
+        };
+        let names = |kind| {
+            let records = algorithm::records_for(&question.fabric);
+            let of_kind = records.filter(move |record| record.collective == kind);
+            of_kind.map(|record| record.name).collect::<Vec<_>>()
+        };
+        let auto = question.plan("auto").unwrap();
+        let time = question.time(&auto);
+        for first in names(first) {
+            for second in names(second) {
+                let name = format!("two_phases:first={first},second={second}");
+                let Ok(planned) = question.plan(&name) else {
+                    continue;
+                };
+                assert_eq!(
+                    verify(&planned.plan),
+                    [],
+                    "{name}: {}",
+                    question.described()
+                );
+                compared += 1;
+                let other = question.time(&planned);
+                if other < time {
+                    let chosen = &auto.plan.kept().algorithm;
+                    let what = question.described();
+                    slower.insert(format!("{what}: {chosen} {time}, {name} {other}"));
+                }
+            }
+        }
+    }
+    assert!(
+        slower.is_empty(),
+        "{} of {compared}:\n{slower:#?}",
+        slower.len()
+    );
+    assert!(compared > 1_000, "{compared}");
+}
