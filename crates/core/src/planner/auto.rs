@@ -94,6 +94,7 @@ pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
     let contest = Contest {
         size: question.size,
         method: question.method,
+        most_transfers: question.most_transfers,
         most_work: question.most_work,
         watch: question.watch,
     };

@@ -55,6 +55,8 @@ pub(super) enum Made {
 pub(super) struct Contest<'a> {
     pub(super) size: Bytes,
     pub(super) method: &'a Method,
+    /// The most transfers of a plan.
+    pub(super) most_transfers: u64,
     /// The transfers that may be made and timed in all.
     pub(super) most_work: u64,
     /// Told what is made next.
@@ -153,10 +155,11 @@ impl Contest<'_> {
             candidates.push(candidate);
         }
         candidates.sort_by_key(|one| (!one.made, one.time, one.slots));
-        let fastest = best.ok_or_else(|| {
-            first_refusal.unwrap_or(PlannerError::NothingFits {
-                most: self.most_work,
-            })
+        let fastest = best.ok_or_else(|| match first_refusal {
+            None | Some(PlannerError::TooLarge { .. }) => PlannerError::NothingFits {
+                most: self.most_transfers,
+            },
+            Some(other) => other,
         });
         Ok(Outcome {
             fastest,

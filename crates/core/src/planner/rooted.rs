@@ -311,27 +311,51 @@ pub(super) fn scatter_all_gather(
     scatter: &Plan,
     gather: &Plan,
 ) -> Result<Option<Plan>, PlannerError> {
-    let pieces = gather.schedule.collective.pieces();
-    let collective = collective.with_pieces(gather.schedule.collective.chunks())?;
+    let (by_scatter, by_gather, pieces) = refined(scatter, gather);
+    let collective = collective.with_pieces(pieces)?;
     let mut held: Vec<Vec<Range<u32>>> = vec![Vec::new(); collective.ranks() as usize];
     held[collective.root() as usize].push(0..collective.chunks());
     for transfer in scatter.schedule.transfers() {
-        let chunks = transfer.chunk * pieces..(transfer.chunk + transfer.count) * pieces;
+        let end = transfer.chunk + transfer.count;
+        let chunks = transfer.chunk * by_scatter..end * by_scatter;
         held[transfer.destination as usize].push(chunks);
     }
-    let Some(rest) = without(gather, &held) else {
+    let Some(rest) = without(gather, by_gather, &held)? else {
         return Ok(None);
     };
     let mut assembly = Assembly::new(scatter.fabric.needed_ring("the planner")?, collective);
-    assembly.append_refined(scatter, pieces);
+    assembly.append_refined(scatter, by_scatter);
     assembly.append_refined(&rest, 1);
     Ok(Some(assembly.finish(String::new())))
 }
 
-/// A plan without what its destinations hold already.
-fn without(plan: &Plan, held: &[Vec<Range<u32>>]) -> Option<Plan> {
+/// How many chunks a chunk of each of two plans is, so that both have as many, and how many these are.
+fn refined(one: &Plan, other: &Plan) -> (u32, u32, u32) {
+    let [one, other] = [one, other].map(|plan| plan.schedule.collective.chunks());
+    let chunks = least_common_multiple(one, other);
+    (chunks / one, chunks / other, chunks)
+}
+
+/// The least number that two numbers from 1 on divide, or the most that 32 bits hold.
+pub(super) fn least_common_multiple(one: u32, other: u32) -> u32 {
+    let (mut divisor, mut rest) = (one, other);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (one / divisor.max(1)).saturating_mul(other)
+}
+
+/// A plan, each of whose chunks is `factor` chunks, without what its destinations hold already; none where
+/// a lightpath would carry two ranges.
+fn without(
+    plan: &Plan,
+    factor: u32,
+    held: &[Vec<Range<u32>>],
+) -> Result<Option<Plan>, PlannerError> {
+    let collective = plan.schedule.collective;
+    let collective = collective.with_pieces(collective.pieces().saturating_mul(factor))?;
     let mut rest = Plan {
-        schedule: crate::schedule::Schedule::new(plan.schedule.collective),
+        schedule: crate::schedule::Schedule::new(collective),
         direction: Vec::new(),
         fibre: Vec::new(),
         wavelength: Vec::new(),
@@ -342,14 +366,15 @@ fn without(plan: &Plan, held: &[Vec<Range<u32>>]) -> Option<Plan> {
         rest.schedule.begin_step();
         for index in plan.schedule.step(step) {
             let mut transfer = plan.schedule.transfer(index);
-            let mut chunks = transfer.chunk..transfer.chunk + transfer.count;
+            let end = transfer.chunk + transfer.count;
+            let mut chunks = transfer.chunk * factor..end * factor;
             for known in &held[transfer.destination as usize] {
                 if known.start <= chunks.start {
                     chunks.start = chunks.start.max(known.end);
                 } else if known.end >= chunks.end {
                     chunks.end = chunks.end.min(known.start);
                 } else {
-                    return None;
+                    return Ok(None);
                 }
             }
             if chunks.is_empty() {
@@ -364,7 +389,7 @@ fn without(plan: &Plan, held: &[Vec<Range<u32>>]) -> Option<Plan> {
             rest.slot.push(plan.slot[index]);
         }
     }
-    Some(rest)
+    Ok(Some(rest))
 }
 
 /// The reduce that combines blocks by one plan and gathers them by another.
@@ -376,10 +401,10 @@ pub(super) fn reduce_scatter_gather(
     reduce_scatter: &Plan,
     gather: &Plan,
 ) -> Result<Plan, PlannerError> {
-    let pieces = reduce_scatter.schedule.collective.pieces();
-    let collective = collective.with_pieces(reduce_scatter.schedule.collective.chunks())?;
+    let (by_first, by_second, pieces) = refined(reduce_scatter, gather);
+    let collective = collective.with_pieces(pieces)?;
     let mut assembly = Assembly::new(gather.fabric.needed_ring("the planner")?, collective);
-    assembly.append_refined(reduce_scatter, 1);
-    assembly.append_refined(gather, pieces);
+    assembly.append_refined(reduce_scatter, by_first);
+    assembly.append_refined(gather, by_second);
     Ok(assembly.finish(String::new()))
 }

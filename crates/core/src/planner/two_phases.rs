@@ -5,7 +5,7 @@
 
 use super::assembly::Assembly;
 use super::auto::{self, Question};
-use super::contest::{Contender, Made};
+use super::contest::{Contender, Made, is_of_one};
 use super::request::{self, Planned};
 use super::{PlannerError, least, mirror, named, rooted};
 use crate::algorithm::scatter_all_gather;
@@ -79,17 +79,46 @@ pub(super) fn plan(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, Plan
             Some(text) => request::answer(&nested(text)?, &half)?,
             None => auto::choose(&half)?,
         };
-        Ok::<AnyPlan, PlannerError>(planned.plan)
+        // The fastest, and the next ones, should it not fit the other half.
+        let next = planned.candidates.iter().filter(|one| one.made).skip(1);
+        let next: Vec<String> = next
+            .take(MOST_TRIED - 1)
+            .map(|one| one.name.clone())
+            .collect();
+        Ok::<_, PlannerError>((half, planned.plan, next))
     };
-    let (first, second) = (half("first", first)?, half("second", second)?);
-    let name = Spec::new("two_phases")
-        .with("first", flat(&first.kept().algorithm))
-        .with("second", flat(&second.kept().algorithm));
-    let mut joined = join(question, first, second)?;
-    joined.kept_mut().algorithm = name.to_string();
-    joined.kept_mut().size = Some(question.size);
-    Ok(joined)
+    let (of_first, fastest, firsts) = half("first", first)?;
+    let (of_second, fastest_second, seconds) = half("second", second)?;
+    let mut refused = None;
+    for first in std::iter::once(None).chain(firsts.iter().map(Some)) {
+        for second in std::iter::once(None).chain(seconds.iter().map(Some)) {
+            let made = |name: Option<&String>, fastest: &AnyPlan, half: &Question<'_>| match name {
+                None => Ok(fastest.clone()),
+                Some(name) => request::answer(&name.parse()?, half).map(|planned| planned.plan),
+            };
+            let first = made(first, &fastest, &of_first)?;
+            let second = made(second, &fastest_second, &of_second)?;
+            let name = Spec::new("two_phases")
+                .with("first", flat(&first.kept().algorithm))
+                .with("second", flat(&second.kept().algorithm));
+            match join(question, first, second) {
+                Ok(mut joined) => {
+                    joined.kept_mut().algorithm = name.to_string();
+                    joined.kept_mut().size = Some(question.size);
+                    return Ok(joined);
+                }
+                Err(error) if is_of_one(&error) => _ = refused.get_or_insert(error),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Err(refused.unwrap_or(PlannerError::NothingFits {
+        most: question.most_transfers,
+    }))
 }
+
+/// How many of the fastest plans of a half are tried, since not all fit one another.
+const MOST_TRIED: usize = 4;
 
 /// `ring:order=natural,seed=1` as `ring/order=natural/seed=1`, and back.
 fn flat(spec: &str) -> String {
@@ -113,7 +142,6 @@ fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyP
                     first.transfers().saturating_add(second.transfers()),
                 )?;
                 let (first, second) = (first.unfold(), second.unfold());
-                whole_parts(&second.schedule)?;
                 rooted::reduce_scatter_gather(collective, &first, &second).map(AnyPlan::Full)
             }
         };
@@ -159,11 +187,7 @@ fn refined(
     second: &Schedule,
 ) -> Result<(Collective, u32, u32), PlannerError> {
     let (one, other) = (first.collective.chunks(), second.collective.chunks());
-    let (mut greater, mut rest) = (one, other);
-    while rest > 0 {
-        (greater, rest) = (rest, greater % rest);
-    }
-    let chunks = (one / greater).saturating_mul(other);
+    let chunks = rooted::least_common_multiple(one, other);
     Ok((
         collective.with_pieces(chunks)?,
         chunks / one,
@@ -220,7 +244,6 @@ fn broadcast_on_ring(
         scatter.transfers().saturating_add(gather.transfers()),
     )?;
     let (scatter, gather): (Plan, Plan) = (scatter.unfold(), gather.unfold());
-    whole_parts(&scatter.schedule)?;
     let joined = rooted::scatter_all_gather(question.collective, &scatter, &gather)?;
     joined
         .map(AnyPlan::Full)

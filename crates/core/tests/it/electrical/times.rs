@@ -222,16 +222,20 @@ fn auto_takes_the_fastest_of_the_named_algorithms() {
         assert_eq!(planned.candidates[0].name, fastest);
         assert!(planned.candidates.len() >= 5);
         for candidate in &planned.candidates {
-            let other = proved(CollectiveKind::AllReduce, &candidate.name, &fabric);
+            let spec = candidate.name.parse().unwrap();
+            let other = planner::plan(&spec, &fabric, collective, size, &Method::default());
+            let other = other.unwrap().plan;
+            assert_eq!(verify(&other), []);
             let other = simulate::run(&other, size, &Method::default())
                 .unwrap()
                 .time;
-            assert!(
-                candidate.time == other && time <= other,
-                "{}",
-                candidate.name
-            );
+            // Of what was left out the least time is said.
+            let said = match candidate.made {
+                true => candidate.time == other,
+                false => candidate.time <= other && !candidate.left_out.is_empty(),
+            };
+            assert!(said && time <= other, "{candidate:?} {other}");
         }
-        assert_eq!(planned.reasons.len(), 2);
+        assert!(planned.reasons[0].contains(fastest));
     }
 }
