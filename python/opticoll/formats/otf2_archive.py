@@ -16,19 +16,25 @@ hold no more. Local work before the first call is left out.
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from opticoll._core import TraceError
 from opticoll.errors import FileError, UsageError
+from opticoll.formats.content import MOST_BYTES
 
 __all__ = ["table"]
+
+MOST_FILES = 2**20
+"""Files of a packed archive: two for each location of the run, and a few more."""
 
 _HEADER = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns"
 
@@ -76,8 +82,8 @@ def table(path: Path, content: bytes) -> str:
             _unpack(path, content, folder)
             anchor = _anchor(folder, path)
         try:
-            with otf2.reader.open(str(anchor)) as archive:
-                return _Archive(archive, otf2.events).text(path)
+            with _silent_library(), otf2.reader.open(str(anchor)) as archive:
+                return _Archive(archive, otf2.events).text()
         except (TraceError, FileError):
             raise
         except Exception as error:  # the package raises exceptions of its own and plain ones
@@ -93,11 +99,59 @@ def _anchor(folder: Path, path: Path) -> Path:
 
 
 def _unpack(path: Path, content: bytes, folder: Path) -> None:
+    """Write the files of a tar file into a folder, and nothing outside of it."""
+    size = 0
     try:
-        with tarfile.open(fileobj=io.BytesIO(content)) as packed:
-            packed.extractall(folder, filter="data")
-    except (tarfile.TarError, EOFError) as error:
-        raise FileError(f"`{path}` is no intact tar file: {error}") from error
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as packed:
+            for count, member in enumerate(packed):
+                size += member.size
+                if count >= MOST_FILES or size > MOST_BYTES:
+                    raise FileError(
+                        f"`{path}` is too large: more than {MOST_FILES} files or {MOST_BYTES} bytes"
+                    )
+                _unpack_member(path, packed, member, folder)
+    except (tarfile.TarError, EOFError, ValueError, ArithmeticError, OSError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise FileError(f"`{path}` is no intact tar file: {said}") from error
+
+
+def _unpack_member(
+    path: Path, packed: tarfile.TarFile, member: tarfile.TarInfo, folder: Path
+) -> None:
+    if not (member.isdir() or member.isreg()) or member.issparse():
+        raise FileError(
+            f"`{path}` holds `{member.name}`, which is neither a file nor a folder; "
+            "links and devices are not unpacked"
+        )
+    name = PurePosixPath(member.name)
+    if name.is_absolute() or ".." in name.parts or not member.name.isprintable():
+        raise FileError(f"`{path}` holds `{member.name}`, which is no name below its own folder")
+    target = folder / name
+    if member.isdir():
+        target.mkdir(parents=True, exist_ok=True)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unpacked = packed.extractfile(member)
+    if unpacked is not None:
+        with target.open("xb") as file:
+            shutil.copyfileobj(unpacked, file)
+
+
+@contextmanager
+def _silent_library() -> Iterator[None]:
+    """Keep what the C library prints about a damaged archive off standard error: one line does."""
+    try:
+        standard_error = os.dup(2)
+    except OSError:  # nobody listens
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(standard_error, 2)
+        os.close(standard_error)
 
 
 @dataclass
@@ -154,12 +208,12 @@ class _Archive:
             self.members[comm] = [self.rank_of[one] for one in comm.group.members]
         self.ranks = defaultdict[int, _Rank](_Rank)
 
-    def text(self, path: Path) -> str:
+    def text(self) -> str:
         for location, event in self.source:
             rank = self.rank_of.get(location)
             if rank is not None:
                 self._take(rank, self.ranks[rank], event)
-        return "\n".join(self._lines(path)) + "\n"
+        return "\n".join(self._lines()) + "\n"
 
     def _take(self, number: int, rank: _Rank, event: Any) -> None:
         events = self.events
@@ -251,8 +305,8 @@ class _Archive:
         rank.rows += new
         rank.inside, rank.new, rank.compute = None, [], 0
 
-    def _lines(self, path: Path) -> Iterator[str]:
-        yield f"# app={path.name.replace(' ', '_')} ranks={len(self.rank_of)}"
+    def _lines(self) -> Iterator[str]:
+        yield f"# ranks={len(self.rank_of)}"
         for comm, members in self.members.items():
             yield f"# comm {self.numbers[comm]} = {' '.join(map(str, members))}"
         yield _HEADER

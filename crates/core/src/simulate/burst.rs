@@ -74,6 +74,7 @@ use thiserror::Error;
 
 use crate::fabric::FabricError;
 use crate::spec::SpecError;
+use crate::spelling::shown;
 use crate::units::{Time, UnitError};
 
 pub use interval::interval;
@@ -106,7 +107,7 @@ pub enum BurstError {
         problem: String,
     },
     /// No setting has this name.
-    #[error("unknown setting `{name}`{hint}")]
+    #[error("unknown setting `{}`{hint}", shown(name))]
     Unknown {
         /// The name as given.
         name: String,
