@@ -190,8 +190,8 @@ class _Reading:
 
     def _scalar(self, node: Any, kind: str) -> bool | int | float | str | None:
         text: str = node.value
-        if any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise self._refused(node, "half a character (a surrogate) is no text")
+        if not text.isprintable():
+            raise self._refused(node, f"`{text}` holds characters that do not print")
         try:
             return _SCALARS[kind](text)
         except (ValueError, KeyError) as error:

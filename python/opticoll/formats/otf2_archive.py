@@ -88,6 +88,8 @@ def table(path: Path, content: bytes) -> str:
             raise
         except Exception as error:  # the package raises exceptions of its own and plain ones
             said = " ".join(str(error).split()) or type(error).__name__
+            if isinstance(error, LookupError):
+                said = f"it refers to {said}, which it does not define"
             raise FileError(f"`{path}` is no intact OTF2 archive: {said}") from error
 
 

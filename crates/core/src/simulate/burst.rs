@@ -99,7 +99,7 @@ pub enum BurstError {
     #[error(transparent)]
     Unit(#[from] UnitError),
     /// A fabric that bursts cannot travel.
-    #[error("bursts cannot travel {family}: {problem}")]
+    #[error("bursts cannot travel {}: {problem}", shown(family))]
     Network {
         /// The family.
         family: String,
