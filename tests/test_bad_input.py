@@ -542,32 +542,6 @@ USER_CODE: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("ZeroDivisionError", "broken.py, line 2"),
     ),
     "exits": ("def f(c, m): raise SystemExit('bye')\n", "broken:f", ("SystemExit", "bye")),
-    "raises what is no Exception": (
-        "class Mine(BaseException): pass\ndef f(c, m): raise Mine('enough')\n",
-        "broken:f",
-        ("Mine", "enough", "broken.py, line 2"),
-    ),
-    "raises a kind of Ctrl-C": (
-        "class Mine(KeyboardInterrupt): pass\ndef f(c, m): raise Mine('enough')\n",
-        "broken:f",
-        ("Mine", "enough"),
-    ),
-    "raises what cannot be written": (
-        "class Mine(BaseException):\n    def __str__(self): return 1 / 0\n"
-        "def f(c, m): raise Mine\n",
-        "broken:f",
-        ("Mine", "no message"),
-    ),
-    "ends a generator on import": (
-        "raise GeneratorExit('at once')\n",
-        "broken:f",
-        ("importing `broken`", "GeneratorExit", "at once"),
-    ),
-    "exits when asked for a name": (
-        "def __getattr__(name): raise SystemExit(3)\n",
-        "broken:f",
-        ("`broken` has no `f`",),
-    ),
     "no such option": ("def f(c, m): pass\n", "broken:f,depth=3", ("TypeError", "depth")),
     "option without a value": ("def f(c, m): pass\n", "broken:f,depth", ("`depth`", "key=value")),
     "another collective": (

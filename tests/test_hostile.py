@@ -394,3 +394,50 @@ def test_changed_seeds_are_read_or_refused(reader: str) -> None:
         assert len(said) == {"yaml": 3, "tar": 1}.get(reader, 0), said
         for _ in range(100):
             check_reader(changed(seed, generator))
+
+
+# What a user's algorithm raises, and what the message says.
+RAISED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "what is no Exception": (
+        "class Mine(BaseException): pass\ndef f(c, m): raise Mine('enough')\n",
+        ("Mine", "enough", "line 2"),
+    ),
+    "a kind of Ctrl-C": (
+        "class Mine(KeyboardInterrupt): pass\ndef f(c, m): raise Mine('enough')\n",
+        ("Mine", "enough"),
+    ),
+    "what cannot be written": (
+        "class Mine(BaseException):\n    def __str__(self): return 1 / 0\n"
+        "def f(c, m): raise Mine\n",
+        ("Mine", "no message"),
+    ),
+    "the end of a generator, on import": ("raise GeneratorExit('now')\n", ("GeneratorExit", "now")),
+    "an exit, when asked for a name": (
+        "def __getattr__(name): raise SystemExit(3)\n",
+        ("has no `f`",),
+    ),
+    "an escape": (f"def f(c, m): raise ValueError({ESCAPE!r})\n", ("\\u001b[2K",)),
+    "a megabyte": ("def f(c, m): raise ValueError('x' * 10**6)\n", ("ValueError", "xx... ")),
+}
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_whatever_a_user_algorithm_raises_is_one_line(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    code, words = RAISED[name]
+    # A module of its own name for each case, as Python keeps what it has imported.
+    module = f"raising_{list(RAISED).index(name)}"
+    (tmp_path / f"{module}.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    arguments = ["plan", "all_gather", "--fabric", RING, "--algorithm", f"{module}:f"]
+    check(shown(run), tmp_path, arguments, *words)
+
+
+def test_ctrl_c_within_a_user_algorithm_interrupts() -> None:
+    def interrupted(collective: opticoll.Collective, fabric: opticoll.Fabric) -> opticoll.Schedule:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        opticoll.plan("all_gather", RING, interrupted)
