@@ -28,9 +28,12 @@ pub(crate) fn shown(word: &str) -> String {
 /// Whether a character is seen where it stands: no control character, no mark that turns the direction
 /// of writing, no line separator.
 pub(crate) fn prints(letter: char) -> bool {
+    if letter.is_ascii() {
+        return matches!(letter, ' '..='~');
+    }
     // An accent that combines prints after a letter; alone the standard library escapes it.
     let after_letter: String = ['x', letter].into_iter().collect();
-    matches!(letter, '"' | '\'' | '\\') || after_letter.escape_debug().count() == 2
+    after_letter.escape_debug().count() == 2
 }
 
 /// Whether two spellings are one name: `one_stage`, `one-stage` and `One_Stage` are.
