@@ -56,7 +56,12 @@ def check_parquet(content: bytes) -> list[str]:
 
 def check_tar(content: bytes) -> list[str]:
     """A packed archive is read or refused."""
-    return _said(lambda: _trace(otf2_archive.table(Path("changed.tar"), content)))
+
+    def read() -> None:
+        with otf2_archive.unpacked(Path("changed.tar"), content) as anchor:
+            _trace(otf2_archive.read(anchor))
+
+    return _said(read)
 
 
 CHECKS: dict[str, Callable[[bytes], list[str]]] = {
@@ -104,7 +109,7 @@ def _said(read: Callable[[], object]) -> list[str]:
     """What was said where something was refused."""
     try:
         read()
-    except OpticollError as error:
+    except (OpticollError, otf2_archive.NotIntactError) as error:
         said = [str(error)]
     else:
         return []

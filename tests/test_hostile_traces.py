@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from python_checks import pack
 
 from conftest import Run
 from opticoll.formats import otf2_archive, parquet_table
@@ -109,16 +110,34 @@ def test_a_damaged_archive_is_refused_in_one_line(tmp_path: Path) -> None:
     for damaged in ("ft.A.16/traces.def", "ft.A.16/traces/13.evt", "ft.A.16/traces/0.def"):
         content = files[damaged]
         changed = {**files, damaged: content[: len(content) // 2] + b"\xff" * 40}
-        with tarfile.open(path, "w") as packed:
-            for name, inside in changed.items():
-                header = member(name)
-                header.size = len(inside)
-                packed.addfile(header, io.BytesIO(inside))
+        path.write_bytes(pack({name: bytearray(inside) for name, inside in changed.items()}))
         command = [sys.executable, "-m", "opticoll", "replay", str(path)]
         finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert (finished.returncode, finished.stdout) == (2, ""), damaged
         (line,) = finished.stderr.splitlines()
         assert line.startswith(f"opticoll: error: `{path}` is no intact OTF2 archive: "), damaged
+
+
+def test_an_archive_that_keeps_its_library_busy_is_given_up(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An anchor file that announces 2.6 thousand million properties: seconds of computing."""
+    anchor = "is.A.16/traces.otf2"
+    files = {name: bytearray(content) for name, content in files_of("is").items()}
+    files[anchor][48] = 0x9B
+    path = tmp_path / "run.tar"
+    path.write_bytes(pack(files))
+    monkeypatch.setattr(otf2_archive, "LEAST_SECONDS", 1)
+    monkeypatch.setattr(otf2_archive, "SECONDS_PER_MEGABYTE", 0)
+    check(shown(run), tmp_path, ["replay", str(path)], "no intact OTF2", "more than 1 s")
+
+
+def test_no_module_of_the_current_folder_reads_an_archive(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "otf2.py").write_text("raise SystemExit(99)")
+    monkeypatch.chdir(tmp_path)
+    assert run("replay", DATA / "ep.A.16.otf2.tar.zst").code == 0
 
 
 EXCHANGE = "0,Alltoallv,,12,9,,0,,1\n# v 5 7\n1,Alltoallv,,9,12,,0,,1\n# v {}\n"
