@@ -56,6 +56,10 @@ YAML: Files = {
     "a tag of nobody": ("s.yaml", f"{ON_RING}root: !mine 5\n", ("line 3", "`!mine`")),
     "a tag that its text belies": ("s.yaml", f"{ON_RING}root: !!int abc\n", ("line 3", "`abc`")),
     "a list called a number": ("s.yaml", f"{ON_RING}root: !!int [1]\n", ("line 3", "tag")),
+    "fields called a list": ("s.yaml", f"{ON_RING}root: !!seq {{a: 1}}\n", ("line 3", "tag")),
+    "a list called fields": ("s.yaml", f"{ON_RING}root: !!map [a, b]\n", ("line 3", "tag")),
+    "a text called a list": ("s.yaml", f"{ON_RING}root: !!seq abc\n", ("line 3", "tag")),
+    "bytes": ("s.yaml", f"{ON_RING}root: !!binary aGk=\n", ("line 3", "binary")),
     "half a character": (
         "s.yaml",
         f'{ON_RING}policy: "\\ud800"\n',

@@ -165,8 +165,8 @@ class _Reading:
         if len(around) >= MOST_DEPTH:
             raise self._refused(node, f"nested more than {MOST_DEPTH} deep")
         inside = (*around, node)
-        match str(node.tag).removeprefix(_STANDARD):
-            case "map" if isinstance(node.value, list):
+        match node.id, str(node.tag).removeprefix(_STANDARD):
+            case "mapping", "map":
                 fields: dict[str, Any] = {}
                 for key, value in node.value:
                     name = self._name(key)
@@ -174,9 +174,9 @@ class _Reading:
                         raise self._refused(key, f"the field `{name}` is given twice")
                     fields[name] = self.value(value, inside)
                 return fields
-            case "seq" if isinstance(node.value, list):
+            case "sequence", "seq":
                 return [self.value(value, inside) for value in node.value]
-            case kind if isinstance(node.value, str) and kind in _SCALARS:
+            case "scalar", kind if kind in _SCALARS:
                 return self._scalar(node, kind)
             case _:
                 raise self._refused(node, f"the tag `{node.tag}` has no meaning here; leave it out")
