@@ -31,6 +31,7 @@ bench: $(VENV)/built
 # Seconds for each target. What is found stays in fuzz/artifacts; `fuzz/corpus` is kept from run to run.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+PYTHON_TARGETS := yaml graph_json graphml layers parquet tar otf2
 LIMITS := -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=3000 -max_len=4096
 
 fuzz: $(VENV)/built
@@ -40,7 +41,8 @@ fuzz: $(VENV)/built
 	  target/*/release/$$target corpus/$$target seeds/$$target $(LIMITS) \
 	    -artifact_prefix=artifacts/$$target/ || exit 1; done
 	pip install --quiet --requirement fuzz/requirements.txt
-	for form in parquet otf2; do python fuzz/python_readers.py $$form $(FUZZ_SECONDS) || exit 1; done
+	for target in $(PYTHON_TARGETS); do \
+	  python fuzz/python_readers.py $$target $(FUZZ_SECONDS) || exit 1; done
 
 validate: $(VENV)/built
 	$(if $(wildcard validation/*.py),pytest -n 2 validation,@echo 'nothing to validate yet')

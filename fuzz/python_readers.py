@@ -1,47 +1,31 @@
-"""Fuzz targets for the readers in Python: `python fuzz/python_readers.py parquet|otf2 SECONDS`.
+"""Fuzz targets for the readers in Python: `python fuzz/python_readers.py TARGET SECONDS`.
 
-Whatever a file holds, it is read, or refused with an error of opticoll in one line. Parquet files
-are changed byte by byte; OTF2 archives file by file, since a changed tar file is seldom one.
-Needs the package `atheris`; what is found stays in `fuzz/artifacts`.
+A target is one of `python_checks.CHECKS`, or `otf2`, which changes the files of an archive one by
+one, since a changed tar file is seldom one. Needs the package `atheris`; what is found stays in
+`fuzz/artifacts`.
 """
 
 from __future__ import annotations
 
 import io
+import shutil
 import sys
-import tarfile
 from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["opticoll.formats"]):
-    from opticoll.formats import otf2_archive, parquet_table
-    from opticoll.formats.content import read_content
+with atheris.instrument_imports(include=["opticoll", "ruamel.yaml", "tarfile"]):
+    import python_checks
+    import ruamel.yaml  # noqa: F401 (imported late otherwise, hence not watched)
 
-from opticoll._core import read_trace
-from opticoll.errors import OpticollError
+from python_checks import CHECKS, FUZZ
 
-FUZZ = Path(__file__).parent
-ARCHIVE = FUZZ.parent / "tests/data/ep.A.16.otf2.tar.zst"
 MOST_CHANGES = 8
-
-
-def check_parquet(content: bytes) -> None:
-    """A Parquet file is read or refused."""
-    _check(lambda: parquet_table.table(content))
-
-
-def archive_files() -> list[tuple[str, bytes]]:
-    """The files of an archive by name."""
-    with tarfile.open(fileobj=io.BytesIO(read_content(ARCHIVE))) as packed:
-        members = [member for member in packed.getmembers() if member.isfile()]
-        files = [(member.name, packed.extractfile(member)) for member in members]
-        return [(name, file.read()) for name, file in files if file is not None]
 
 
 def check_otf2(content: bytes) -> None:
     """An archive is read or refused after changes that the content names."""
-    files = {name: bytearray(data) for name, data in archive_files()}
+    files = {name: bytearray(data) for name, data in python_checks.archive_files()}
     names = sorted(files)
     source = atheris.FuzzedDataProvider(content)
     for _ in range(source.ConsumeIntInRange(0, MOST_CHANGES)):
@@ -56,25 +40,7 @@ def check_otf2(content: bytes) -> None:
                 del data[at : at + source.ConsumeIntInRange(1, 16)]
             case _:
                 del data[at:]
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for name in names:
-            header = tarfile.TarInfo(name)
-            header.size = len(files[name])
-            tar.addfile(header, io.BytesIO(files[name]))
-    _check(lambda: otf2_archive.table(Path("changed.tar"), packed.getvalue()))
-
-
-def _check(read) -> None:  # type: ignore[no-untyped-def]
-    try:
-        read_trace(read().encode(), "converted_table")
-    except OpticollError as error:
-        said = str(error)
-        assert said
-        assert "\n" not in said, said
-
-
-CHECKS = {"parquet": check_parquet, "otf2": check_otf2}
+    python_checks.check_tar(python_checks.pack(files))
 
 
 def seed_parquet(folder: Path) -> None:
@@ -89,20 +55,32 @@ def seed_parquet(folder: Path) -> None:
     parquet.write_table(table.replace_schema_metadata(metadata), folder / "seed.parquet")
 
 
-def main(form: str, seconds: str) -> None:
+def seed(target: str, folder: Path) -> None:
+    """Put the seeds of a target into the folder of its corpus."""
+    if target == "parquet":
+        seed_parquet(folder)
+    elif target == "otf2":
+        (folder / "seed").write_bytes(bytes(range(96)))
+    elif target == "tar":
+        files = [(name, bytearray(data)) for name, data in python_checks.archive_files()]
+        (folder / "seed.tar").write_bytes(python_checks.pack(dict(files[:2])))
+    else:
+        shutil.copytree(FUZZ / "seeds" / target, folder, dirs_exist_ok=True)
+
+
+def main(target: str, seconds: str) -> None:
     """Look for so many seconds."""
-    corpus, artifacts = FUZZ / "corpus" / form, FUZZ / "artifacts" / form
+    corpus, artifacts = FUZZ / "corpus" / target, FUZZ / "artifacts" / target
     corpus.mkdir(parents=True, exist_ok=True)
     artifacts.mkdir(parents=True, exist_ok=True)
-    if form == "parquet":
-        seed_parquet(corpus)
+    seed(target, corpus)
+    longest = {"parquet": 8192, "tar": 8192, "otf2": 96}.get(target, 2048)
+    limits = [f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=3000"]
     # Changes of an archive take few bytes, and should be tried from the start.
-    lengths = {"parquet": ["-max_len=8192"], "otf2": ["-max_len=96", "-len_control=0"]}
-    limits = [f"-max_total_time={seconds}", "-timeout=20", "-rss_limit_mb=3000", *lengths[form]]
-    if form == "otf2":
-        (corpus / "seed").write_bytes(bytes(range(96)))
+    limits += [f"-max_len={longest}", *(["-len_control=0"] if target == "otf2" else [])]
+    check = check_otf2 if target == "otf2" else CHECKS[target]
     where = [str(corpus), f"-artifact_prefix={artifacts}/"]
-    atheris.Setup([sys.argv[0], *where, *limits], CHECKS[form])
+    atheris.Setup([sys.argv[0], *where, *limits], lambda content: check(content) and None)
     atheris.Fuzz()
 
 

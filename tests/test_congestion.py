@@ -139,6 +139,24 @@ def test_who_gives_up_is_named_in_text_and_json(run: Run) -> None:
     assert row["degraded"] > 0
 
 
+def test_a_violated_plan_is_printed_as_by_verify(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sends_nothing.py").write_text(
+        "import opticoll\ndef f(c, m): return opticoll.Schedule(c)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    algorithm = ("--algorithm", "sends_nothing:f")
+    finished = run("congestion", "all_gather", "--fabric", ROW, *algorithm)
+    fabric = ("--fabric", "crossbar:ranks=8,rate=10Gb/s")
+    assert finished == run("verify", "all_gather", *fabric, *algorithm)
+    assert finished.code == 1
+    assert "missing: at the end rank 0 does not hold chunk" in finished.out
+    assert run("congestion", "all_gather", "--fabric", ROW, *algorithm, "--json") == run(
+        "verify", "all_gather", *fabric, *algorithm, "--json"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

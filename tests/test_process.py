@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from conftest import RING
+from opticoll.formats.atomic import replacing
 
 
 def opticoll_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -50,6 +51,77 @@ def test_closed_pipe_is_no_error(arguments: list[str]) -> None:
     process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
     os.close(writer)
     assert (process.returncode, process.stderr) == (0, "")
+
+
+FIGURE = ("show", "all_gather", "--fabric", RING, "--output")
+
+ENVIRONMENTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "a backend that is none": ({"MPLBACKEND": "bogus"}, (*FIGURE, "f.svg")),
+    "a date that is none, svg": ({"SOURCE_DATE_EPOCH": "abc"}, (*FIGURE, "f.svg")),
+    "a date that is none, pdf": ({"SOURCE_DATE_EPOCH": "abc"}, (*FIGURE, "f.pdf")),
+    "a date beyond all": ({"SOURCE_DATE_EPOCH": "9" * 30}, (*FIGURE, "f.pdf")),
+    "seven bits": ({"PYTHONIOENCODING": "ascii"}, ("list",)),
+    "seven bits of help": ({"PYTHONIOENCODING": "ascii"}, ("simulate", "--help")),
+    "seven bits of JSON": ({"PYTHONIOENCODING": "ascii"}, ("list", "--json")),
+}
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_no_variable_of_the_environment_stops_a_command(tmp_path: Path, name: str) -> None:
+    variables, arguments = ENVIRONMENTS[name]
+    finished = opticoll_process(*arguments, cwd=tmp_path, env={**os.environ, **variables})
+    assert (finished.returncode, finished.stdout.isascii() or "show" in arguments) == (0, True)
+    if "--json" in arguments:
+        assert json.loads(finished.stdout)
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "0<&- 2>&-"])
+def test_closed_standard_error_changes_neither_result_nor_code(tmp_path: Path, closed: str) -> None:
+    arguments = ("plan", "all_gather", "--fabric", RING)
+    for more in ((), ("--output", "out.plan"), ("--size", "4M"), ("--algorithm", "no:such")):
+        heard = opticoll_process(*arguments, *more, cwd=tmp_path)
+        command = f'"$@" {closed}'
+        words = [sys.executable, "-m", "opticoll", *arguments, *more]
+        unheard = subprocess.run(
+            ["sh", "-c", command, "sh", *words], capture_output=True, text=True, cwd=tmp_path
+        )
+        assert (unheard.returncode, unheard.stdout) == (heard.returncode, heard.stdout), more
+
+
+HALF_WRITTEN = """
+import os, signal, sys
+from opticoll.formats.atomic import replacing
+with replacing(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    print("writing", flush=True)
+    if sys.argv[2] == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_that_writes_there(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, "-c", HALF_WRITTEN]
+    subprocess.run([*command, str(tmp_path / "a.svg"), "killed"], capture_output=True)
+    (left,) = tmp_path.iterdir()
+    pipe = subprocess.PIPE
+    beside = [*command, str(tmp_path / "b.svg"), "waits"]
+    with subprocess.Popen(beside, stdin=pipe, stdout=pipe, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdin is not None
+        assert writer.stdout.readline() == "writing\n"
+        assert not left.exists()
+        own = [".opticoll-mine", ".opticoll-7-note"]
+        (tmp_path / own[0]).write_text("not of this kind")
+        os.mkfifo(tmp_path / own[1])
+        with replacing(tmp_path / "c.svg") as temporary:
+            temporary.write_text("whole")
+        # A file that somebody still writes is left alone.
+        assert len(list(tmp_path.iterdir())) == 4
+        writer.stdin.close()
+    assert sorted(one.name for one in tmp_path.iterdir()) == [*own[1:], *own[:1], "b.svg", "c.svg"]
 
 
 def test_own_algorithm_of_the_current_folder_runs(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -406,6 +407,7 @@ def _checked(document: Document, place: Place, make: Any) -> Any:
         raise document.error(place, str(error)) from error
 
 
+@cache
 def _scenario_model() -> Any:
     """The model of a scenario file; made when needed, as pydantic takes a while to load."""
     from pydantic import (

@@ -28,8 +28,10 @@ a layer that learns nothing has none (`[]`, or an empty cell). Errors name file,
 from __future__ import annotations
 
 import csv
+import io
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,18 +115,15 @@ def _from_yaml(path: Path) -> Profile:
 
 def _from_csv(path: Path) -> list[Layer]:
     text = read_text(path, "utf-8-sig")  # Spreadsheets put a mark first.
-    rows = csv.reader(text.splitlines())
-    heading = [cell.strip() for cell in next(rows, [])]
+    rows = _rows(path, text)
+    _, heading = next(rows, (1, []))
     if sorted(heading) != sorted(COLUMNS):
         raise ConfigError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}")
     layers = []
-    for row in rows:
-        line = rows.line_num
-        if not row:
-            continue
+    for line, row in rows:
         if len(row) != len(heading):
             raise ConfigError(f"{path}, line {line}: {len(row)} cells, not {len(heading)}")
-        fields: dict[str, Any] = dict(zip(heading, (cell.strip() for cell in row), strict=True))
+        fields: dict[str, Any] = dict(zip(heading, row, strict=True))
         cells = fields["parameters"]
         fields["parameters"] = [_number(cell) for cell in cells.split("+")] if cells else []
 
@@ -137,9 +136,20 @@ def _from_csv(path: Path) -> list[Layer]:
     return layers
 
 
+def _rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not empty, each with the line on which it ends."""
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for row in rows:
+            if row:
+                yield rows.line_num, [cell.strip() for cell in row]
+    except csv.Error as error:
+        raise ConfigError(f"{path}, line {rows.line_num}: this is no CSV: {error}") from error
+
+
 def _number(text: str) -> int | str:
     """A whole number, or the text that is none, for the message."""
-    return int(text) if text.strip().isdecimal() and text.isascii() else text
+    return int(text) if re.fullmatch("[0-9]{1,18}", text.strip()) else text
 
 
 def _layer(fields: dict[str, Any], refuse: Callable[[str, str], ConfigError]) -> Layer:
@@ -158,4 +168,7 @@ def _layer(fields: dict[str, Any], refuse: Callable[[str, str], ConfigError]) ->
             times.append(parse_time(str(fields[field])))
         except UnitError as error:
             raise refuse(field, str(error)) from error
-    return str(fields["name"]), tensors, times[0], times[1]
+    name = str(fields["name"])
+    if not name.isprintable():
+        raise refuse("name", f"`{name}` holds characters that do not print")
+    return name, tensors, times[0], times[1]

@@ -39,6 +39,7 @@ SUFFIXES = (".json", ".graphml")
 
 _LINK_OPTIONS = ("rate", "latency", "sharing")
 _FABRIC_OPTIONS = (*_LINK_OPTIONS, "ties")
+_ATTRIBUTES = (*_FABRIC_OPTIONS, "kind", "duplex")
 _KINDS = {"rank": False, "host": False, "switch": True, "router": True}
 
 
@@ -66,6 +67,8 @@ class _Graph:
     def number(self, place: Place) -> None:
         """Number the vertices, ranks first."""
         for name in [*self.ranks, *self.switches]:
+            if not name.isprintable():
+                raise MisplacedError(place, f"the name `{name}` holds characters that do not print")
             if name in self._numbers:
                 raise MisplacedError(place, f"there are two ranks or switches `{name}`")
             self._numbers[name] = len(self._numbers)
@@ -124,12 +127,24 @@ def read(path: str | os.PathLike[str]) -> Fabric:
         if path.suffix == ".graphml":
             return from_graphml(text)
         try:
-            content = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            content = json.loads(text, object_pairs_hook=_fields)
+        except RecursionError as error:
+            raise ConfigError("this is no JSON: it is nested too deeply") from error
+        except ValueError as error:
             raise ConfigError(f"this is no JSON: {error}") from error
         return from_node_link(content)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
+
+
+def _fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """The fields of an object, each of them given once."""
+    fields: dict[str, object] = {}
+    for name, value in pairs:
+        if name in fields:
+            raise ValueError(f"the field `{name}` is given twice")
+        fields[name] = value
+    return fields
 
 
 def from_fields(fields: Mapping[str, Any]) -> Fabric:
@@ -175,8 +190,12 @@ def from_node_link(content: object) -> Fabric:
     if not isinstance(content.get(key), list):
         raise MisplacedError((), "this is no graph in node-link form: no list `links` or `edges`")
     graph = _Graph()
-    whole = content.get("graph", {})
-    graph.options = _options(("graph",), whole if isinstance(whole, dict) else {}, _FABRIC_OPTIONS)
+    whole, directed = content.get("graph", {}), content.get("directed", False)
+    if not isinstance(whole, dict):
+        raise MisplacedError(("graph",), "the attributes of the graph are a set of fields")
+    if not isinstance(directed, bool):
+        raise MisplacedError(("directed",), "must be true or false")
+    graph.options = _options(("graph",), whole, _FABRIC_OPTIONS)
     for position, node in enumerate(content["nodes"]):
         place = ("nodes", position)
         if not isinstance(node, dict) or "id" not in node:
@@ -188,7 +207,7 @@ def from_node_link(content: object) -> Fabric:
         if not isinstance(edge, dict) or not {"source", "target"} <= edge.keys():
             raise MisplacedError(place, "an edge needs `source` and `target`")
         ends = (_identity(edge["source"]), _identity(edge["target"]))
-        _edge(graph, place, ends, bool(content.get("directed", False)), edge)
+        _edge(graph, place, ends, directed, edge)
     return graph.fabric()
 
 
@@ -204,8 +223,9 @@ def from_graphml(text: str) -> Fabric:
     if "<!DOCTYPE" in text:
         raise MisplacedError((), "a document type is not accepted in GraphML; leave it out")
     try:
-        root = ElementTree.fromstring(text.encode("utf-8"))
-    except ElementTree.ParseError as error:
+        # As text, so that no encoding that the file names counts: all of it is UTF-8.
+        root = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError) as error:
         raise MisplacedError((), f"this is no XML: {error}") from error
     for element in root.iter():
         element.tag = str(element.tag).rpartition("}")[2]
@@ -214,19 +234,26 @@ def from_graphml(text: str) -> Fabric:
         raise MisplacedError((), "this is no GraphML file with one graph")
     if next(graphs[0].iterfind(".//graph"), None) is not None:
         raise MisplacedError((), "graphs inside nodes are not accepted")
-    keys = {str(key.get("id")): key for key in root.iterfind("key")}
+    if next(graphs[0].iterfind("hyperedge"), None) is not None:
+        problem = "a link joins two vertices; write an edge, or a switch with an edge to each end"
+        raise MisplacedError(("hyperedge", 0), problem)
+    names: dict[str, str] = {}
+    defaults: dict[str, dict[str, str]] = {"graph": {}, "node": {}, "edge": {}}
+    for key in root.iterfind("key"):
+        name, default = str(key.get("attr.name")), key.find("default")
+        if name in _ATTRIBUTES:
+            names[str(key.get("id"))] = name
+            for kind in defaults:
+                if default is not None and key.get("for") in (kind, "all"):
+                    defaults[kind][name] = (default.text or "").strip()
 
     def attributes(element: ElementTree.Element, kind: str) -> dict[str, str]:
-        found = {}
-        for key in keys.values():
-            default = key.find("default")
-            if default is not None and key.get("for") in (kind, "all"):
-                found[str(key.get("attr.name"))] = (default.text or "").strip()
+        given = dict(defaults[kind])
         for one in element.iterfind("data"):
-            named = keys.get(str(one.get("key")))
+            named = names.get(str(one.get("key")))
             if named is not None:
-                found[str(named.get("attr.name"))] = (one.text or "").strip()
-        return found
+                given[named] = (one.text or "").strip()
+        return given
 
     graph = _Graph(options=_options((), attributes(graphs[0], "graph"), _FABRIC_OPTIONS))
     for position, node in enumerate(graphs[0].iterfind("node")):
@@ -246,11 +273,11 @@ def from_graphml(text: str) -> Fabric:
 
 
 def _node(graph: _Graph, place: Place, name: str, kind: object) -> None:
-    if kind is not None and kind not in _KINDS:
+    if kind is not None and not (isinstance(kind, str) and kind in _KINDS):
         raise MisplacedError((*place, "kind"), f"`{kind}` is no kind; write rank or switch")
     if not name:
         raise MisplacedError(place, "a name is not empty")
-    (graph.switches if kind is not None and _KINDS[str(kind)] else graph.ranks).append(name)
+    (graph.switches if kind is not None and _KINDS[kind] else graph.ranks).append(name)
 
 
 def _edge(
@@ -321,6 +348,7 @@ def _options(place: Place, given: Mapping[str, object], known: Sequence[str]) ->
 def _text(place: Place, value: object) -> str:
     """The text of an option, which holds nothing that would separate it from others."""
     text = str(value)
-    if not text or any(letter in text for letter in ",+@=:") or not isinstance(value, (str, int)):
+    apart = any(letter in text for letter in ",+@=:") or not text.isprintable()
+    if not text or apart or not isinstance(value, (str, int)):
         raise MisplacedError(place, f"`{text}` is no value; write it with its unit, such as 1us")
     return text

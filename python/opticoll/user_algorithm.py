@@ -63,11 +63,13 @@ def load(spec: str) -> tuple[UserAlgorithm, dict[str, Option]]:
     options = _parse_options(spec, match["options"])
     found: object = _import_module(spec, match["module"])
     for name in match["function"].split("."):
-        if not hasattr(found, name):
+        try:
+            found = getattr(found, name)
+        except BaseException as error:
+            _pass_on(error)
             raise UserAlgorithmError(
                 f"cannot load algorithm `{spec}`: `{match['module']}` has no `{match['function']}`"
-            )
-        found = getattr(found, name)
+            ) from error
     if not callable(found):
         raise UserAlgorithmError(
             f"cannot load algorithm `{spec}`: it is no function but of type "
@@ -95,7 +97,8 @@ def call(
         schedule: object = function(collective, fabric, **(options or {}))
     except AlgorithmError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        _pass_on(error)
         raise UserAlgorithmError(
             f"algorithm `{name}` raised {type(error).__name__}: {_one_line(error)}{_place(error)}"
         ) from error
@@ -150,15 +153,25 @@ def _import_module(spec: str, module: str) -> object:
         sys.path.insert(0, here)
     try:
         return importlib.import_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        _pass_on(error)
         raise UserAlgorithmError(
             f"cannot load algorithm `{spec}`: importing `{module}` failed with "
             f"{type(error).__name__}: {_one_line(error)}{_place(error)}"
         ) from error
 
 
+def _pass_on(error: BaseException) -> None:
+    """Raise what is no exception of the user's code: Ctrl-C, and a panic of the compiled core."""
+    if type(error) is KeyboardInterrupt or type(error).__name__ == "PanicException":
+        raise error
+
+
 def _one_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:  # an exception of the user's that cannot be written
+        lines = []
     return lines[0] if lines else "no message"
 
 

@@ -59,13 +59,13 @@ use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::{Dragonfly, Fabric, NotARing, WdmRing};
 use crate::schedule::{Schedule, Transfer};
 use crate::spec::{Spec, SpecError};
-use crate::spelling::{same_name, suggest};
+use crate::spelling::{same_name, shown, suggest};
 
 /// Why no schedule was made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AlgorithmError {
     /// No algorithm of the collective has this name.
-    #[error("unknown algorithm `{name}` for {collective}{hint}")]
+    #[error("unknown algorithm `{}` for {collective}{hint}", shown(name))]
     Unknown {
         /// The name as given.
         name: String,

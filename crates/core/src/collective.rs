@@ -35,14 +35,14 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::spelling::{same_name, suggest};
+use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Bytes, UnitError};
 
 /// Why a collective was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CollectiveError {
     /// No collective has this name.
-    #[error("unknown collective `{name}`{hint}")]
+    #[error("unknown collective `{}`{hint}", shown(name))]
     Unknown {
         /// The name as given.
         name: String,

@@ -29,7 +29,7 @@ use thiserror::Error;
 
 use crate::network::Network;
 use crate::spec::{Spec, SpecError};
-use crate::spelling::{same_name, suggest};
+use crate::spelling::{same_name, shown, suggest};
 pub use crossbar::Crossbar;
 pub use custom::Custom;
 pub use dragonfly::Dragonfly;
@@ -44,7 +44,7 @@ pub use wss_grid::{Plane, WssGrid};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FabricError {
     /// Neither a family nor a preset has this name.
-    #[error("unknown fabric `{name}`{hint}")]
+    #[error("unknown fabric `{}`{hint}", shown(name))]
     Unknown {
         /// The name as given.
         name: String,

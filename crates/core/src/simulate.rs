@@ -25,7 +25,7 @@ use crate::network::Network;
 use crate::outcome::Outcome;
 use crate::plan::{Hop, Plan, PlanRef};
 use crate::spec::SpecError;
-use crate::spelling::{same_name, suggest};
+use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Bytes, Time, UnitError};
 use fluid::FluidError;
 pub use method::{Method, SETTINGS, SettingRecord};
@@ -34,7 +34,7 @@ pub use method::{Method, SETTINGS, SettingRecord};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SimulationError {
     /// No simulator or policy has this name.
-    #[error("unknown {what} `{name}`{hint}")]
+    #[error("unknown {what} `{}`{hint}", shown(name))]
     Unknown {
         /// `simulator`, `policy` or what else has names.
         what: &'static str,
@@ -44,13 +44,19 @@ pub enum SimulationError {
         hint: String,
     },
     /// The paper gives no number of steps for this algorithm.
-    #[error("no paper gives a number of steps for `{algorithm}`; use the circuit simulator")]
+    #[error(
+        "no paper gives a number of steps for `{}`; use the circuit simulator",
+        shown(algorithm)
+    )]
     NoClaim {
         /// The algorithm.
         algorithm: String,
     },
     /// The simulator does not know this policy.
-    #[error("the {simulator} simulator does not know the policy `{policy}`: {reason}")]
+    #[error(
+        "the {simulator} simulator does not know the policy `{}`: {reason}",
+        shown(policy)
+    )]
     Policy {
         /// The simulator.
         simulator: &'static str,
@@ -101,8 +107,10 @@ pub enum SimulationError {
     },
     /// A setting that the simulator does not know.
     #[error(
-        "the {simulator} simulator does not know the setting `{setting}`, which is one of {of}; \
-         leave the {setting} out"
+        "the {simulator} simulator does not know the setting `{}`, which is one of {of}; \
+         leave the {} out",
+        shown(setting),
+        shown(setting)
     )]
     Setting {
         /// The simulator.
@@ -113,7 +121,7 @@ pub enum SimulationError {
         of: String,
     },
     /// The value of a setting does not fit.
-    #[error("{setting}: {problem}")]
+    #[error("{}: {problem}", shown(setting))]
     Value {
         /// The setting.
         setting: &'static str,

@@ -17,13 +17,16 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::spelling::suggest;
+use crate::spelling::{prints, shown, suggest};
 
 /// Why a spec was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpecError {
     /// Not of the form `name:key=value,key=value`.
-    #[error("`{text}` is not of the form name:key=value,key=value: {problem}")]
+    #[error(
+        "`{}` is not of the form name:key=value,key=value: {problem}",
+        shown(text)
+    )]
     Syntax {
         /// The text as given.
         text: String,
@@ -31,7 +34,7 @@ pub enum SpecError {
         problem: String,
     },
     /// An option that the named thing does not have.
-    #[error("`{name}` has no option `{key}`{hint}")]
+    #[error("`{}` has no option `{}`{hint}", shown(name), shown(key))]
     UnknownOption {
         /// The fabric, algorithm or assignment.
         name: String,
@@ -41,7 +44,7 @@ pub enum SpecError {
         hint: String,
     },
     /// An option whose value does not fit.
-    #[error("`{name}`: {key}={value}: {problem}")]
+    #[error("`{}`: {}={}: {problem}", shown(name), shown(key), shown(value))]
     Value {
         /// The fabric, algorithm or assignment.
         name: String,
@@ -161,14 +164,14 @@ impl FromStr for Spec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Spec, SpecError> {
-        if text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
+        if text.chars().any(|c| !prints(c) && !c.is_whitespace()) {
             return Err(SpecError::Syntax {
-                text: text.escape_default().to_string(),
+                text: text.into(),
                 problem: "it holds characters that do not print".into(),
             });
         }
         // What is said of it later stands in one line.
-        let text = &text.replace(char::is_control, " ");
+        let text = &text.replace(|c| !prints(c), " ");
         let syntax = |problem: String| SpecError::Syntax {
             text: text.into(),
             problem,
@@ -182,20 +185,23 @@ impl FromStr for Spec {
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
         {
-            return Err(syntax(format!("`{name}` is no name")));
+            return Err(syntax(format!("`{}` is no name", shown(name))));
         }
         let mut spec = Spec::new(name);
         for part in rest.into_iter().flat_map(|rest| rest.split(',')) {
             let (key, value) = part
                 .split_once('=')
-                .ok_or_else(|| syntax(format!("`{part}` has no `=`")))?;
+                .ok_or_else(|| syntax(format!("`{}` has no `=`", shown(part))))?;
             let key = key.trim().to_ascii_lowercase().replace('-', "_");
             let (key, value) = (key.as_str(), value.trim());
             if key.is_empty() || value.is_empty() {
-                return Err(syntax(format!("`{part}` lacks its key or its value")));
+                return Err(syntax(format!(
+                    "`{}` lacks its key or its value",
+                    shown(part)
+                )));
             }
             if spec.option(key).is_some() {
-                return Err(syntax(format!("`{key}` is given twice")));
+                return Err(syntax(format!("`{}` is given twice", shown(key))));
             }
             spec = spec.with(key, value);
         }

@@ -1,4 +1,40 @@
-//! Names that are one whatever their case and hyphens, and the nearest known name to a misspelt one.
+//! Names that are one whatever their case and hyphens, the nearest known name to a misspelt one, and
+//! how a word of somebody else is shown in a message.
+
+/// The characters of a foreign word that a message repeats.
+const MOST_SHOWN: usize = 100;
+
+/// Longer names are near no known one.
+const MOST_NAME: usize = 100;
+
+/// A word of a file or a command line as a message repeats it: long ones cut, and characters that do not
+/// print escaped, since a terminal would obey them or show the rest in another order.
+pub(crate) fn shown(word: &str) -> String {
+    let mut text = String::new();
+    for letter in word.chars().take(MOST_SHOWN) {
+        if prints(letter) {
+            text.push(letter);
+        } else {
+            let units = letter.encode_utf16(&mut [0; 2]).to_vec();
+            text.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    match word.chars().count() {
+        length if length > MOST_SHOWN => format!("{text}... ({length} characters)"),
+        _ => text,
+    }
+}
+
+/// Whether a character is seen where it stands: no control character, no mark that turns the direction
+/// of writing, no line separator.
+pub(crate) fn prints(letter: char) -> bool {
+    if letter.is_ascii() {
+        return matches!(letter, ' '..='~');
+    }
+    // An accent that combines prints after a letter; alone the standard library escapes it.
+    let after_letter: String = ['x', letter].into_iter().collect();
+    after_letter.escape_debug().count() == 2
+}
 
 /// Whether two spellings are one name: `one_stage`, `one-stage` and `One_Stage` are.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
@@ -12,6 +48,9 @@ pub(crate) fn same_name(one: &str, other: &str) -> bool {
 /// `; did you mean X?`, or `; known are X, Y, Z` where nothing is near.
 pub(crate) fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
+    if name.len() > MOST_NAME {
+        return format!("; known are {}", known.join(", "));
+    }
     let begun = known
         .iter()
         .find(|other| name.len() > 2 && other.starts_with(name));

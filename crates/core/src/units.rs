@@ -16,13 +16,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::spelling::shown;
 use thiserror::Error;
 
 /// Why a quantity was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UnitError {
     /// The text is not a number followed by a known unit.
-    #[error("`{text}` is not a {quantity}; {hint}")]
+    #[error("`{}` is not a {quantity}; {hint}", shown(text))]
     Syntax {
         /// The text as given.
         text: String,
@@ -32,7 +33,10 @@ pub enum UnitError {
         hint: String,
     },
     /// The number is finer than the smallest unit.
-    #[error("`{text}` is no whole number of {smallest}; a {quantity} is kept exactly")]
+    #[error(
+        "`{}` is no whole number of {smallest}; a {quantity} is kept exactly",
+        shown(text)
+    )]
     Inexact {
         /// The text as given.
         text: String,
@@ -242,7 +246,7 @@ impl Quantity {
             .map(|(_, factor)| *factor)
             .ok_or_else(|| self.refuse(trimmed, self.unit_hint(number, unit)))?;
         let overflow = || UnitError::Overflow {
-            what: format!("`{trimmed}`"),
+            what: format!("`{}`", shown(trimmed)),
             smallest: self.smallest,
         };
         let scale = 10u128.checked_pow(decimals).ok_or_else(overflow)?;

@@ -38,7 +38,7 @@ use crate::plan::{CONVERTED, FoldedPlan, Lightpath, Plan, PlanRef};
 use crate::route::{Arc, loads};
 use crate::schedule::Schedule;
 use crate::spec::{Spec, SpecError};
-use crate::spelling::{same_name, suggest};
+use crate::spelling::{same_name, shown, suggest};
 use grid::Grid;
 pub use order::Order;
 
@@ -46,7 +46,7 @@ pub use order::Order;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WavelengthError {
     /// No assignment has this name.
-    #[error("unknown wavelength assignment `{name}`{hint}")]
+    #[error("unknown wavelength assignment `{}`{hint}", shown(name))]
     Unknown {
         /// The name as given.
         name: String,

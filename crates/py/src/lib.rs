@@ -4,6 +4,8 @@
 //! the core, and converts the result. There is no logic here; `python/opticoll/_core.pyi`
 //! describes what Python sees.
 
+#![forbid(unsafe_code)]
+
 mod bound;
 mod burst;
 mod collective;

@@ -10,6 +10,7 @@ that a failure leaves nothing behind on standard output.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -26,6 +27,7 @@ from opticoll.cli import replay as _replay  # noqa: F401 (adds the command)
 from opticoll.cli import traffic as traffic
 from opticoll.cli import training as _training  # noqa: F401 (adds the command)
 from opticoll.cli.commands import Answer, app
+from opticoll.escapes import ESCAPING, escaped, escaped_lines, shortened
 
 __all__ = ["app", "main"]
 
@@ -43,6 +45,7 @@ HINTS: dict[type[errors.OpticollError], str] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code; `argv` are the arguments after `opticoll`."""
     words = list(sys.argv[1:] if argv is None else argv)
+    prepare()
     try:
         answer = app(words, exit_on_error=False, print_error=False)
         if not isinstance(answer, Answer):
@@ -56,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return refuse(str(error), hint)
     except errors.OpticollError as error:
         return refuse(str(error), HINTS.get(type(error)))
+    except UnicodeEncodeError as error:
+        return refuse(f"`{error.object}` is no text: it holds half characters", None)
     except MemoryError:
         return refuse("there is not enough memory for this", "try fewer ranks")
     except KeyboardInterrupt:
@@ -79,10 +84,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 70
 
 
+def prepare() -> None:
+    """Make ready what the environment has left closed or set to what is not known."""
+    if sys.stderr is None:
+        # Otherwise the next file that is opened would take its place.
+        while (nowhere := os.open(os.devnull, os.O_WRONLY)) < STANDARD_ERROR:
+            pass
+        sys.stderr = os.fdopen(nowhere, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=ESCAPING)
+    for name in UNUSED:
+        os.environ.pop(name, None)
+
+
+STANDARD_ERROR = 2
+
+UNUSED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
+"""Variables that matplotlib refuses to start with when it does not know their values; figures have
+neither a backend nor a date."""
+
+LONGEST_WORD = 300
+"""Characters of a word that a message repeats."""
+
+
 def deliver(text: str, code: int = 0) -> int:
     """Print a result; returns `code`, or 2 where it cannot be printed."""
     try:
-        print(text, end="", flush=True)
+        print(escaped_lines(text), end="", flush=True)
     except BrokenPipeError:
         # The reader has seen enough (`| head`).
         forget_output()
@@ -121,7 +150,7 @@ def separated(words: Sequence[str]) -> str | None:
 def say(line: str) -> None:
     """Print a line on standard error, if anybody is there."""
     with suppress(OSError):
-        print(line, file=sys.stderr, flush=True)
+        print(shortened(escaped(line), LONGEST_WORD), file=sys.stderr, flush=True)
 
 
 def refuse(message: str, hint: str | None) -> int:

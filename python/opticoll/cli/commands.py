@@ -47,7 +47,7 @@ from opticoll.cli.waiting import Waiting
 from opticoll.settings import given
 
 if TYPE_CHECKING:
-    from opticoll._core import Outcome, Plan
+    from opticoll._core import Outcome, Plan, Violation
     from opticoll.settings import Settings
     from opticoll.study.comparison import Row
 
@@ -183,12 +183,18 @@ def verify(
     as_json: JsonOption = False,
 ) -> Answer:
     """Prove a plan: data, order, links and wavelengths, claims. Exit code 1 if it is violated."""
+    with Waiting("verifying"):
+        made, _ = obtain(source, fabric, algorithm, wavelength, root)
+        violations = made.verify()
+    return proof(made, violations, as_json)
+
+
+def proof(made: Plan, found: list[Violation], as_json: bool) -> Answer:
+    """Whether a plan is proved, and what it violates."""
     from opticoll.report import layout, text
     from opticoll.study.comparison import describe_violation
 
-    with Waiting("verifying"):
-        made, _ = obtain(source, fabric, algorithm, wavelength, root)
-        violations = [describe_violation(violation) for violation in made.verify()]
+    violations = [describe_violation(violation) for violation in found]
     answer = {
         "collective": made.collective.kind,
         "algorithm": made.algorithm,

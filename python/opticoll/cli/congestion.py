@@ -17,7 +17,7 @@ from opticoll.cli.arguments import (
     users_print_to_stderr,
     write_table,
 )
-from opticoll.cli.commands import Answer, app, to_json
+from opticoll.cli.commands import Answer, app, proof, to_json
 from opticoll.cli.options import (
     NO_CONGESTION,
     AlgorithmOption,
@@ -114,11 +114,14 @@ def congestion(
     cases = _cases(collective, fabric, algorithm, size, root, ranks, collectives, lists, given)
     target = study.expected(cases)
     with Waiting("simulating") as waiting, users_print_to_stderr():
-        done = study.run(
-            cases,
-            jobs or os.cpu_count() or 1,
-            lambda number: waiting.update("replications", number, target),
-        )
+        try:
+            done = study.run(
+                cases,
+                jobs or os.cpu_count() or 1,
+                lambda number: waiting.update("replications", number, target),
+            )
+        except study.ViolatedPlanError as error:
+            return proof(error.plan, error.violations, as_json)
         rows = [one.row for one in done]
         notes = []
         if plot is not None:

@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from opticoll.errors import FileError
 
@@ -80,21 +81,57 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         The file cannot be written.
     """
     target = _real(check_writable(path))
-    # A rename would replace a device or pipe by a file.
-    direct = is_device(target)
-    temporary = target if direct else target.with_name(f".{os.getpid()}.{target.name}")
     try:
-        yield temporary
-        if not direct:
+        # A rename would replace a device or pipe by a file.
+        if is_device(target):
+            yield target
+            return
+        _remove_stale(target.parent)
+        temporary = target.with_name(f"{_PREFIX}{os.getpid()}-{target.name}")
+        with _held(temporary):
+            yield temporary
             if target.exists():
                 temporary.chmod(target.stat().st_mode & 0o7777)
             os.replace(temporary, target)
     except OSError as error:
         raise FileError(f"cannot write `{path}`: {error.strerror or error}") from error
-    finally:
-        if not direct:
+
+
+_PREFIX = ".opticoll-"
+"""Begins the names of temporary files; the process number and the name of the file follow."""
+
+
+@contextmanager
+def _held(temporary: Path) -> Iterator[None]:
+    """A file that is locked while it is written, and gone afterwards."""
+    with temporary.open("wb") as file:
+        _lock(file)
+        try:
+            yield
+        finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove temporary files in a folder whose writers were killed: nobody holds their locks."""
+    for path in folder.glob(f"{_PREFIX}[0-9]*-*"):
+        if path.is_symlink() or not path.is_file():
+            continue
+        with suppress(OSError), path.open("r+b") as file:
+            if _lock(file):
+                path.unlink()
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Whether a file was locked for as long as it is open, which no other process had done."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def _real(path: Path) -> Path:

@@ -16,19 +16,31 @@ hold no more. Local work before the first call is left out.
 from __future__ import annotations
 
 import io
+import shutil
+import signal
+import subprocess
+import sys
 import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from opticoll._core import TraceError
 from opticoll.errors import FileError, UsageError
+from opticoll.formats.content import MOST_BYTES
 
 __all__ = ["table"]
+
+MOST_FILES = 2**20
+"""Files of a packed archive: two for each location of the run, and a few more."""
+
+LEAST_SECONDS = 60
+SECONDS_PER_MEGABYTE = 20
+"""Computing that the reading of an archive may take: some ten times what it takes."""
 
 _HEADER = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns"
 
@@ -61,28 +73,95 @@ def table(path: Path, content: bytes) -> str:
         A record that cannot be replayed; the message names rank and call.
     """
     try:
-        import otf2
+        import otf2  # noqa: F401 (imported again by the process that reads)
     except ImportError as error:
         raise UsageError(
             "OTF2 archives are read by the package `otf2`, which is not installed; "
             "`pip install otf2` does it"
         ) from error
-    with ExitStack() as stack:
-        anchor = path
-        if path.is_dir():
-            anchor = _anchor(path, path)
-        elif content[1:6] != b"BOTF2":
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            _unpack(path, content, folder)
-            anchor = _anchor(folder, path)
+    with unpacked(path, content) as anchor:
         try:
-            with otf2.reader.open(str(anchor)) as archive:
-                return _Archive(archive, otf2.events).text(path)
-        except (TraceError, FileError):
-            raise
-        except Exception as error:  # the package raises exceptions of its own and plain ones
-            said = " ".join(str(error).split()) or type(error).__name__
-            raise FileError(f"`{path}` is no intact OTF2 archive: {said}") from error
+            return _read_apart(anchor)
+        except NotIntactError as error:
+            raise FileError(f"`{path}` is no intact OTF2 archive: {error}") from error
+
+
+@contextmanager
+def unpacked(path: Path, content: bytes) -> Iterator[Path]:
+    """The anchor file of an archive, for as long as a packed one is unpacked."""
+    if path.is_dir():
+        yield _anchor(path, path)
+    elif content[1:6] == b"BOTF2":
+        yield path
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            _unpack(path, content, Path(folder))
+            yield _anchor(Path(folder), path)
+
+
+class NotIntactError(Exception):
+    """What the library said of an archive."""
+
+
+def _read_apart(anchor: Path) -> str:
+    """The event table, read by a process of its own.
+
+    The library is in C, and prints what it thinks of a damaged archive: it may neither fill the
+    standard error of this process, nor take it along, nor keep it from being interrupted.
+    """
+    beside = [anchor.with_suffix(".def"), *anchor.with_suffix("").rglob("*")]
+    size = sum(file.stat().st_size for file in beside if file.is_file())
+    seconds = LEAST_SECONDS + SECONDS_PER_MEGABYTE * size // 10**6
+    # Without -P, the current folder would be searched for modules.
+    command = [sys.executable, "-P", "-m", __name__, str(anchor), str(seconds)]
+    finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    said = finished.stdout.decode("utf-8", "replace")
+    match finished.returncode:
+        case 0:
+            return said
+        case code if code == _REFUSED:
+            raise TraceError(said)
+        case code if code == _NOT_INTACT:
+            raise NotIntactError(said)
+        case code if code == -signal.SIGXCPU:
+            raise NotIntactError(f"reading {size} bytes takes more than {seconds} s of computing")
+        case code:
+            raise NotIntactError(f"the library that reads it ended with {code}")
+
+
+def _read_and_print(anchor: str, seconds: str) -> int:
+    """What the process does that reads: the table or what is wrong on standard output."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
+    try:
+        text, code = read(Path(anchor)), 0
+    except TraceError as error:
+        text, code = str(error), _REFUSED
+    except NotIntactError as error:
+        text, code = str(error), _NOT_INTACT
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    return code
+
+
+_REFUSED, _NOT_INTACT = 3, 4
+
+
+def read(anchor: Path) -> str:
+    """The event table of an archive, read in this process."""
+    import otf2
+
+    try:
+        with otf2.reader.open(str(anchor)) as archive:
+            return _Archive(archive, otf2.events).text()
+    except (TraceError, NotIntactError):
+        raise
+    except Exception as error:  # the package raises exceptions of its own and plain ones
+        said = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, LookupError):
+            said = f"it refers to {said}, which it does not define"
+        raise NotIntactError(said) from error
 
 
 def _anchor(folder: Path, path: Path) -> Path:
@@ -93,11 +172,42 @@ def _anchor(folder: Path, path: Path) -> Path:
 
 
 def _unpack(path: Path, content: bytes, folder: Path) -> None:
+    """Write the files of a tar file into a folder, and nothing outside of it."""
+    size = 0
     try:
-        with tarfile.open(fileobj=io.BytesIO(content)) as packed:
-            packed.extractall(folder, filter="data")
-    except (tarfile.TarError, EOFError) as error:
-        raise FileError(f"`{path}` is no intact tar file: {error}") from error
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as packed:
+            for count, member in enumerate(packed):
+                size += member.size
+                if count >= MOST_FILES or size > MOST_BYTES:
+                    raise FileError(
+                        f"`{path}` is too large: more than {MOST_FILES} files or {MOST_BYTES} bytes"
+                    )
+                _unpack_member(path, packed, member, folder)
+    except (tarfile.TarError, EOFError, ValueError, ArithmeticError, OSError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise FileError(f"`{path}` is no intact tar file: {said}") from error
+
+
+def _unpack_member(
+    path: Path, packed: tarfile.TarFile, member: tarfile.TarInfo, folder: Path
+) -> None:
+    if not (member.isdir() or member.isreg()) or member.issparse():
+        raise FileError(
+            f"`{path}` holds `{member.name}`, which is neither a file nor a folder; "
+            "links and devices are not unpacked"
+        )
+    name = PurePosixPath(member.name)
+    if name.is_absolute() or ".." in name.parts or not member.name.isprintable():
+        raise FileError(f"`{path}` holds `{member.name}`, which is no name below its own folder")
+    target = folder / name
+    if member.isdir():
+        target.mkdir(parents=True, exist_ok=True)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unpacked = packed.extractfile(member)
+    if unpacked is not None:
+        with target.open("xb") as file:
+            shutil.copyfileobj(unpacked, file)
 
 
 @dataclass
@@ -145,7 +255,7 @@ class _Archive:
         communicators = list(definitions.comms)
         largest = max(communicators, key=lambda comm: len(comm.group.members), default=None)
         if largest is None:
-            raise FileError("it has no communicators: no MPI program was traced")
+            raise NotIntactError("it has no communicators: no MPI program was traced")
         for rank, location in enumerate(largest.group.members):
             self.rank_of[location] = rank
         self.numbers[largest] = 0
@@ -154,12 +264,12 @@ class _Archive:
             self.members[comm] = [self.rank_of[one] for one in comm.group.members]
         self.ranks = defaultdict[int, _Rank](_Rank)
 
-    def text(self, path: Path) -> str:
+    def text(self) -> str:
         for location, event in self.source:
             rank = self.rank_of.get(location)
             if rank is not None:
                 self._take(rank, self.ranks[rank], event)
-        return "\n".join(self._lines(path)) + "\n"
+        return "\n".join(self._lines()) + "\n"
 
     def _take(self, number: int, rank: _Rank, event: Any) -> None:
         events = self.events
@@ -251,8 +361,8 @@ class _Archive:
         rank.rows += new
         rank.inside, rank.new, rank.compute = None, [], 0
 
-    def _lines(self, path: Path) -> Iterator[str]:
-        yield f"# app={path.name.replace(' ', '_')} ranks={len(self.rank_of)}"
+    def _lines(self) -> Iterator[str]:
+        yield f"# ranks={len(self.rank_of)}"
         for comm, members in self.members.items():
             yield f"# comm {self.numbers[comm]} = {' '.join(map(str, members))}"
         yield _HEADER
@@ -286,3 +396,7 @@ def _silent(region: str) -> str:
     """A call that communicates with nobody."""
     known = {"MPI_INIT": "Init", "MPI_INIT_THREAD": "Init", "MPI_FINALIZE": "Finalize"}
     return known.get(region.upper(), "Comm_split")
+
+
+if __name__ == "__main__":
+    sys.exit(_read_and_print(*sys.argv[1:]))

@@ -9,6 +9,7 @@ column `sizes`.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,11 @@ COLUMNS = (
     "compute_ns",
 )
 """The columns that a table has."""
+
+MOST_ROWS = 2**26
+"""Rows beyond which a file is taken for damaged or hostile: they would make 4 GB of text."""
+
+_ROWS_AT_ONCE = 4096
 
 
 def table(content: bytes) -> str:
@@ -49,35 +55,53 @@ def table(content: bytes) -> str:
             "`pip install pyarrow` does it"
         ) from error
     try:
-        read = parquet.read_table(io.BytesIO(content))
+        # In this thread alone: threads of pyarrow that outlive the reading may abort the process.
+        file = parquet.ParquetFile(io.BytesIO(content), pre_buffer=False)
+        return "\n".join(_lines(file)) + "\n"
     except (pyarrow.ArrowException, OSError) as error:
         said = " ".join(str(error).split())
         raise FileError(f"the trace is no intact Parquet file: {said}") from error
-    try:
-        for name in COLUMNS:
-            if name not in read.column_names:
-                raise FileError(
-                    f"the Parquet table has no column `{name}`; {', '.join(COLUMNS)} are needed"
-                )
-        return "\n".join(_lines(read)) + "\n"
-    except (pyarrow.ArrowException, ValueError, TypeError) as error:
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
         said = " ".join(str(error).split())
         raise FileError(f"the Parquet table holds what is no event table: {said}") from error
 
 
-def _lines(read: Any) -> Iterator[str]:
-    metadata = read.schema.metadata or {}
+def _lines(file: Any) -> Iterator[str]:
+    rows, schema = file.metadata.num_rows, file.schema_arrow
+    if rows > MOST_ROWS:
+        raise FileError(
+            f"the Parquet table is too large: {rows} rows, of which {MOST_ROWS} are read"
+        )
+    for name in COLUMNS:
+        if schema.names.count(name) != 1:
+            few = "no column" if name not in schema.names else "more than one column"
+            needed = f"one of each of {', '.join(COLUMNS)} is needed"
+            raise FileError(f"the Parquet table has {few} `{name}`; {needed}")
+    metadata = schema.metadata or {}
     texts = {key.decode(): value.decode() for key, value in metadata.items()}
-    if "ranks" in texts:
-        yield f"# app={texts.get('app', 'parquet')} ranks={texts['ranks']}"
     for key, members in texts.items():
-        if key.startswith("comm "):
-            yield f"# {key} = {members}"
+        if key == "ranks" or key.startswith("comm "):
+            if not re.fullmatch("(ranks|comm [0-9]+)", key) or not re.fullmatch("[0-9 ]+", members):
+                raise FileError(f"the metadata `{key}` of the Parquet table are no whole numbers")
+            yield f"# ranks={members}" if key == "ranks" else f"# {key} = {members}"
     yield ",".join(COLUMNS)
-    columns = [read.column(name).to_pylist() for name in COLUMNS]
-    nothing = [None] * read.num_rows
-    various = read.column("sizes").to_pylist() if "sizes" in read.column_names else nothing
-    for sizes, *fields in zip(various, *columns, strict=True):
-        yield ",".join("" if one is None else str(one) for one in fields)
-        if sizes is not None:
-            yield f"# v {' '.join(map(str, sizes))}"
+    wanted = [*COLUMNS, *(["sizes"] if "sizes" in schema.names else [])]
+    number = 0
+    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=wanted, use_threads=False):
+        columns = [batch.column(name).to_pylist() for name in wanted]
+        for cells in zip(*columns, strict=True):
+            number += 1
+            texts_of_row = ("" if one is None else str(one) for one in cells[: len(COLUMNS)])
+            yield ",".join(
+                _cell(text, number, name) for text, name in zip(texts_of_row, COLUMNS, strict=True)
+            )
+            sizes = cells[len(COLUMNS)] if len(cells) > len(COLUMNS) else None
+            if sizes is not None:
+                yield f"# v {' '.join(_cell(str(size), number, 'sizes') for size in sizes)}"
+
+
+def _cell(text: str, row: int, column: str) -> str:
+    """A cell that is one word of the event table, and no more."""
+    if not re.fullmatch(r"[\w.+-]*", text):
+        raise FileError(f"row {row} of the Parquet table, {column}: `{text}` is no word or number")
+    return text

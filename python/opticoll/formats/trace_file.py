@@ -82,8 +82,15 @@ def read(
     except TraceError as error:
         said = str(error)
         if form == "converted_table":
-            said = re.sub(r"^line \d+: ", "", said)
+            said = re.sub(r"^line (\d+): ", lambda line: _row(content, int(line[1])), said)
         raise TraceError(f"{path}: {said}") from error
+
+
+def _row(content: bytes, line: int) -> str:
+    """The row, counted from 1, that a line of a converted table was made of."""
+    before = content.splitlines()[:line]
+    rows = sum(not one.startswith(b"#") for one in before) - 1
+    return f"row {rows}: " if rows > 0 else ""
 
 
 def _form(content: bytes) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opticoll.errors import OpticollError
+from opticoll.escapes import escaped_lines, shortened
 from opticoll.formats.atomic import check_writable, replacing
 
 if TYPE_CHECKING:
@@ -43,8 +44,32 @@ def check_path(path: str | os.PathLike[str]) -> Path:
 def save(figure: "Figure", path: Path) -> None:
     """Write a figure in the format of its suffix; raises FileError where that fails."""
     suffix = _suffix(path)
+    _show_as_text(figure)
     with replacing(path) as temporary:
         figure.savefig(temporary, format=suffix, metadata=_METADATA[suffix])
+
+
+def _show_as_text(figure: "Figure") -> None:
+    """Names of strangers are no formulas, and hold no characters that a file cannot."""
+    from matplotlib.text import Text
+
+    # Powers of ten on logarithmic axes are the only formulas.
+    axes = [one for pair in figure.axes for one in (pair.xaxis, pair.yaxis)]
+    ticks = [
+        tick
+        for axis in axes
+        if axis.get_scale() == "log"
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
+    ]
+    powers = {id(label) for tick in ticks for label in (tick.label1, tick.label2)}
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and id(text) not in powers:
+            text.set_parse_math(False)
+            text.set_text(shortened(escaped_lines(text.get_text()), LONGEST_WORD))
+
+
+LONGEST_WORD = 200
+"""Characters of a word that a figure repeats."""
 
 
 def _suffix(path: Path) -> str:

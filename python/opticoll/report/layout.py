@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from opticoll._core import format_size
+from opticoll.escapes import escaped
 
 __all__ = [
     "PICOSECONDS",
@@ -36,7 +37,7 @@ def align(
     rows: Sequence[Sequence[str]], heading: Sequence[str] | None = None, right: Iterable[int] = ()
 ) -> str:
     """A table with its columns aligned; those with an index in `right` to the right."""
-    lines = [*([] if heading is None else [heading]), *rows]
+    lines = [[*map(escaped, line)] for line in [*([] if heading is None else [heading]), *rows]]
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     rightwards = set(right)
     return "\n".join(

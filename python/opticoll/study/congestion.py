@@ -21,6 +21,7 @@ import opticoll
 from opticoll._core import (
     CollectiveRuns,
     Plan,
+    Violation,
     burst_computers,
     burst_settings,
     congestion_settings,
@@ -30,9 +31,19 @@ from opticoll._core import (
 from opticoll.errors import UsageError
 from opticoll.registry import canonical, nearest
 
-__all__ = ["PLACEMENTS", "Case", "CongestionRow", "Done", "expected", "run"]
+__all__ = ["PLACEMENTS", "Case", "CongestionRow", "Done", "ViolatedPlanError", "expected", "run"]
 
 PICOSECONDS = 10**12
+
+
+class ViolatedPlanError(UsageError):
+    """A plan that must not be carried out, and what it violates."""
+
+    def __init__(self, algorithm: str, plan: Plan, violations: list[Violation]) -> None:
+        super().__init__(f"the plan of `{algorithm}` is violated: {violations[0].sentence}")
+        self.plan = plan
+        self.violations = violations
+
 
 PLACEMENTS = {
     "natural": "rank r of the first collective at computer r, then those of the second",
@@ -149,6 +160,8 @@ def run(
 
     Raises
     ------
+    ViolatedPlanError
+        The algorithm's plan is wrong.
     OpticollError
         An unknown name, ranks that do not fit the network, a setting that is none.
     """
@@ -199,7 +212,7 @@ def _place(case: Case) -> tuple[Plan, Places]:
         case.collective, f"crossbar:ranks={ranks},rate=10Gb/s", case.algorithm, root=case.root
     )
     if violations := plan.verify():
-        raise UsageError(f"the plan of `{case.algorithm}` is violated: {violations[0]}")
+        raise ViolatedPlanError(case.algorithm, plan, violations)
     natural = list(range(ranks * copies))
     spread = [rank % nodes * each + rank // nodes for rank in natural]
     name = canonical(case.placement, PLACEMENTS)

@@ -21,6 +21,7 @@ use super::wiring::{self, Duplex, LATENCY, RATE, SHARING, Wire};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::network::{Link, Network};
 use crate::spec::Spec;
+use crate::spelling::{prints, shown};
 
 /// The most vertices: beyond them the routes of all destinations would need more than 1 GiB.
 const MOST_VERTICES: u32 = 1 << 14;
@@ -158,7 +159,7 @@ impl Custom {
             .enumerate()
             .map(|(number, text)| {
                 cable(text, default, vertices).map_err(|problem| FabricError::Graph {
-                    problem: format!("link {number} (`{text}`): {problem}"),
+                    problem: format!("link {number} (`{}`): {problem}", shown(text)),
                     link: Some(number),
                 })
             })
@@ -249,7 +250,8 @@ impl Custom {
         for rank in 0..self.graph.ranks {
             let cut_off = |from, to| {
                 let (from, to) = (self.vertex_name(from), self.vertex_name(to));
-                Err(wrong(format!("no links lead from {from} to {to}")))
+                let problem = format!("no links lead from {} to {}", shown(&from), shown(&to));
+                Err(wrong(problem))
             };
             if from_first[rank as usize] == NONE {
                 return cut_off(0, rank);
@@ -350,7 +352,7 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
             "there is no vertex {vertex}; ranks and switches are 0 to {}",
             vertices - 1
         )),
-        Err(_) => Err(format!("`{text}` is no number of a vertex")),
+        Err(_) => Err(format!("`{}` is no number of a vertex", shown(text))),
     };
     let (one, other) = (vertex(one)?, vertex(other)?);
     if one == other {
@@ -378,7 +380,8 @@ fn names(spec: &Spec, vertices: u32) -> Result<Vec<String>, FabricError> {
     let Some(text) = spec.option("names") else {
         return Ok(Vec::new());
     };
-    let decode = |part| decoded(part).ok_or_else(|| wrong(format!("`{part}` is no name")));
+    let decode =
+        |part: &str| decoded(part).ok_or_else(|| wrong(format!("`{}` is no name", shown(part))));
     let names = text
         .split('+')
         .map(decode)
@@ -388,9 +391,16 @@ fn names(spec: &Spec, vertices: u32) -> Result<Vec<String>, FabricError> {
         let problem = format!("{count} names for {vertices} ranks and switches");
         return Err(wrong(problem));
     }
+    if let Some(name) = names.iter().find(|name| !name.chars().all(prints)) {
+        let problem = format!(
+            "the name `{}` holds characters that do not print",
+            shown(name)
+        );
+        return Err(wrong(problem));
+    }
     let mut seen = BTreeSet::new();
     match names.iter().find(|name| !seen.insert(name.as_str())) {
-        Some(name) => Err(wrong(format!("the name `{name}` is given twice"))),
+        Some(name) => Err(wrong(format!("the name `{}` is given twice", shown(name)))),
         None => Ok(names),
     }
 }

@@ -6,6 +6,7 @@
 use super::{FabricError, FamilyRecord};
 use crate::network::{Link, Sharing};
 use crate::spec::{Spec, SpecError};
+use crate::spelling::shown;
 use crate::units::{Rate, Time};
 
 /// The most ranks of an electrical fabric.
@@ -277,7 +278,8 @@ pub(super) fn counts(spec: &Spec, key: &str, most: u32) -> Result<Option<Vec<u32
     };
     let refuse = |part: &str| {
         let problem = format!(
-            "`{part}` must be a whole number from 1 to {most}; write numbers such as 16x8x8"
+            "`{}` must be a whole number from 1 to {most}; write numbers such as 16x8x8",
+            shown(part)
         );
         spec.refuse(key, problem)
     };

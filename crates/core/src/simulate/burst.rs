@@ -74,6 +74,7 @@ use thiserror::Error;
 
 use crate::fabric::FabricError;
 use crate::spec::SpecError;
+use crate::spelling::shown;
 use crate::units::{Time, UnitError};
 
 pub use interval::interval;
@@ -98,7 +99,7 @@ pub enum BurstError {
     #[error(transparent)]
     Unit(#[from] UnitError),
     /// A fabric that bursts cannot travel.
-    #[error("bursts cannot travel {family}: {problem}")]
+    #[error("bursts cannot travel {}: {problem}", shown(family))]
     Network {
         /// The family.
         family: String,
@@ -106,7 +107,7 @@ pub enum BurstError {
         problem: String,
     },
     /// No setting has this name.
-    #[error("unknown setting `{name}`{hint}")]
+    #[error("unknown setting `{}`{hint}", shown(name))]
     Unknown {
         /// The name as given.
         name: String,

@@ -18,6 +18,7 @@
 use super::error::TraceError;
 use super::program::{Call, NONE};
 use super::trace::{Event, Trace};
+use crate::spelling::shown;
 
 const COLUMNS: [&str; 9] = [
     "rank",
@@ -68,8 +69,8 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
 
 struct Reader {
     trace: Trace,
-    /// For each of [`COLUMNS`], its place in a row.
-    columns: Option<[usize; COLUMNS.len()]>,
+    /// For each of [`COLUMNS`], its place in a row, and how many cells a row has.
+    columns: Option<([usize; COLUMNS.len()], usize)>,
     declared: Option<u32>,
     /// The rank whose last event is an Alltoallv that lacks its sizes.
     sizes_for: Option<usize>,
@@ -97,10 +98,17 @@ impl Reader {
                     .ok_or("sizes stand after an Alltoallv")?;
                 let sizes = numbers(comment.strip_prefix('v').unwrap_or_default(), "a size")?;
                 let index = self.trace.various.len() as u32;
-                self.trace.various.push(sizes);
+                let sum: u128 = sizes.iter().map(|&size: &u64| u128::from(size)).sum();
                 if let Some(event) = self.trace.ranks[rank].last_mut() {
+                    if sum != u128::from(event.bytes) {
+                        return Err(format!(
+                            "the sizes make {sum} bytes, the Alltoallv before them sends {}",
+                            event.bytes
+                        ));
+                    }
                     event.request = index;
                 }
+                self.trace.various.push(sizes);
             }
             _ => {
                 let ranks = comment
@@ -123,12 +131,12 @@ impl Reader {
                 .position(|other| *other == name)
                 .ok_or_else(|| format!("the first row names the columns; `{name}` is missing"))?;
         }
-        self.columns = Some(columns);
+        self.columns = Some((columns, names.len()));
         Ok(())
     }
 
     fn row(&mut self, line: &str, line_number: u32) -> Result<(), String> {
-        let Some(columns) = self.columns else {
+        let Some((columns, cells)) = self.columns else {
             return self.header(line);
         };
         if self.sizes_for.is_some() {
@@ -143,6 +151,10 @@ impl Reader {
         let missing = fields.iter().position(Option::is_none);
         if let Some(index) = missing {
             return Err(format!("the row ends before column `{}`", COLUMNS[index]));
+        }
+        let count = line.split(',').count();
+        if count > cells {
+            return Err(format!("{count} cells, but {cells} columns are named"));
         }
         let fields = fields.map(Option::unwrap_or_default);
         let rank: u32 = number(fields[RANK], "a rank")?;
@@ -283,13 +295,17 @@ fn call(name: &str) -> Result<Call, String> {
         "Reduce_scatter" => Call::ReduceScatter,
         "Alltoall" => Call::AllToAll,
         "Alltoallv" => Call::AllToAllVarious,
-        _ => return Err(format!("unknown call `{name}`")),
+        _ => return Err(format!("unknown call `{}`", shown(name))),
     })
 }
 
 fn number<N: std::str::FromStr>(text: &str, what: &str) -> Result<N, String> {
-    text.parse()
-        .map_err(|_| format!("`{text}` is not {what}: a whole number that is not negative"))
+    text.parse().map_err(|_| {
+        format!(
+            "`{}` is not {what}: a whole number that is not negative",
+            shown(text)
+        )
+    })
 }
 
 fn numbers<N: std::str::FromStr>(text: &str, what: &str) -> Result<Vec<N>, String> {

@@ -26,6 +26,7 @@ use rustc_hash::FxHashMap;
 use super::csv::MOST_RANKS;
 use super::error::{Place, TraceError};
 use super::program::{Call, NONE, Node, NodeKind, Program, ProgramBuilder};
+use crate::spelling::shown;
 
 /// Any rank or any tag.
 pub(super) const ANY: u32 = u32::MAX;
@@ -119,11 +120,14 @@ impl Reader {
                         && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
                     if !good {
                         return Err(self.refuse(format!(
-                            "`{label}` is no label: a letter, then letters, digits and _"
+                            "`{}` is no label: a letter, then letters, digits and _",
+                            shown(label)
                         )));
                     }
                     if self.labels.insert(label.into(), index).is_some() {
-                        return Err(self.refuse(format!("label `{label}` is defined twice")));
+                        return Err(
+                            self.refuse(format!("label `{}` is defined twice", shown(label)))
+                        );
                     }
                     let mut rest = rest;
                     let operation = rest
@@ -225,7 +229,12 @@ impl Reader {
                 }
                 node.peer = self.number_or_any(words.next(), "a rank")?;
             }
-            _ => return Err(self.refuse(format!("`{operation}` is none of calc, send, recv"))),
+            _ => {
+                return Err(self.refuse(format!(
+                    "`{}` is none of calc, send, recv",
+                    shown(operation)
+                )));
+            }
         }
         let mut any = operation != "calc" && node.peer == ANY;
         while let Some(word) = words.next() {
@@ -238,7 +247,7 @@ impl Reader {
                 "nic" if operation != "calc" => {
                     self.number::<u8>(words.next(), "a nic from 0 to 255")?;
                 }
-                _ => return Err(self.refuse(format!("`{word}` is none of tag, cpu, nic"))),
+                _ => return Err(self.refuse(format!("`{}` is none of tag, cpu, nic", shown(word)))),
             }
         }
         if any {
@@ -257,7 +266,9 @@ impl Reader {
         let earlier = words.next().unwrap_or_default();
         let find = |label: &str| {
             let found = self.labels.get(label).copied();
-            found.ok_or_else(|| self.refuse(format!("label `{label}` is not defined above")))
+            found.ok_or_else(|| {
+                self.refuse(format!("label `{}` is not defined above", shown(label)))
+            })
         };
         let (later, earlier) = (find(later)?, find(earlier)?);
         if later == earlier {
@@ -273,7 +284,12 @@ impl Reader {
         what: &str,
     ) -> Result<N, TraceError> {
         let parsed = word.and_then(|word| word.parse().ok());
-        parsed.ok_or_else(|| self.refuse(format!("`{}` is not {what}", word.unwrap_or_default())))
+        parsed.ok_or_else(|| {
+            self.refuse(format!(
+                "`{}` is not {what}",
+                shown(word.unwrap_or_default())
+            ))
+        })
     }
 
     fn number_or_any(&self, word: Option<&str>, what: &str) -> Result<u32, TraceError> {
@@ -286,9 +302,10 @@ impl Reader {
     fn ended(&self, mut words: Words<'_>) -> Result<(), TraceError> {
         match words.next() {
             None => Ok(()),
-            Some(word) => {
-                Err(self.refuse(format!("`{word}` stands after the end of the statement")))
-            }
+            Some(word) => Err(self.refuse(format!(
+                "`{}` stands after the end of the statement",
+                shown(word)
+            ))),
         }
     }
 

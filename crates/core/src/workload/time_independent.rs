@@ -25,6 +25,7 @@ use super::csv::MOST_RANKS;
 use super::error::TraceError;
 use super::program::Call;
 use super::trace::{Event, Trace};
+use crate::spelling::shown;
 
 /// Reads a time-independent trace; operations take their number over `operations_per_second`.
 ///
@@ -47,8 +48,12 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
             .parse::<u32>()
             .ok()
             .filter(|&rank| rank < MOST_RANKS);
-        let rank =
-            rank.ok_or_else(|| refuse(format!("`{}` is no rank below {MOST_RANKS}", words[0])))?;
+        let rank = rank.ok_or_else(|| {
+            refuse(format!(
+                "`{}` is no rank below {MOST_RANKS}",
+                shown(words[0])
+            ))
+        })?;
         if ranks.len() <= rank as usize {
             ranks.resize_with(rank as usize + 1, Rank::default);
         }
@@ -180,7 +185,7 @@ impl Action<'_> {
             "scatter" => self.collective(event, Call::Scatter, (1, 4), Some(3), 1)?,
             "allgather" => self.collective(event, Call::AllGather, (1, 3), None, 1)?,
             "alltoall" => self.collective(event, Call::AllToAll, (1, 3), None, self.ranks)?,
-            _ => return Err(format!("unknown action `{name}`")),
+            _ => return Err(format!("unknown action `{}`", shown(name))),
         })
     }
 
@@ -226,13 +231,17 @@ impl Action<'_> {
 
     fn word(&self, place: usize) -> Result<&str, String> {
         let word = self.words.get(place).copied();
-        word.ok_or_else(|| format!("`{}` needs {place} arguments or more", self.words[0]))
+        word.ok_or_else(|| format!("`{}` needs {place} arguments or more", shown(self.words[0])))
     }
 
     fn whole(&self, place: usize) -> Result<u32, String> {
         let word = self.word(place)?;
-        word.parse()
-            .map_err(|_| format!("`{word}` is no whole number; any rank or tag is not supported"))
+        word.parse().map_err(|_| {
+            format!(
+                "`{}` is no whole number; any rank or tag is not supported",
+                shown(word)
+            )
+        })
     }
 
     fn rank_at(&self, place: usize) -> Result<u32, String> {
@@ -253,7 +262,7 @@ impl Action<'_> {
             .parse()
             .ok()
             .filter(|number: &f64| number.is_finite() && *number >= 0.0);
-        number.ok_or_else(|| format!("`{word}` is no number that is not negative"))
+        number.ok_or_else(|| format!("`{}` is no number that is not negative", shown(word)))
     }
 
     fn bytes(&self, size: usize, kind: usize) -> Result<u64, String> {
@@ -261,7 +270,7 @@ impl Action<'_> {
         if elements.fract() != 0.0 || elements >= 2f64.powi(53) {
             return Err(format!(
                 "`{}` is no whole number of elements below 2^53",
-                self.words[size]
+                shown(self.words[size])
             ));
         }
         let width = match self.words.get(kind) {
@@ -271,7 +280,7 @@ impl Action<'_> {
             Some(&"1" | &"5") => 4,
             Some(&"3") => 2,
             Some(&"2" | &"6") => 1,
-            Some(other) => return Err(format!("`{other}` is no type from 0 to 6")),
+            Some(other) => return Err(format!("`{}` is no type from 0 to 6", shown(other))),
         };
         Ok(elements as u64 * width)
     }

@@ -48,6 +48,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use crate::spec::SpecError;
+use crate::spelling::shown;
 use crate::units::{Bytes, Time, UnitError};
 use buckets::Bucket;
 use device::Pace;
@@ -56,7 +57,7 @@ use device::Pace;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TrainingError {
     /// No model or device has this name.
-    #[error("unknown {what} `{name}`{hint}")]
+    #[error("unknown {what} `{}`{hint}", shown(name))]
     Unknown {
         /// `model` or `device`.
         what: &'static str,
@@ -69,7 +70,7 @@ pub enum TrainingError {
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A text that is no throughput or no rule for buckets, or a time or size beyond 64 bits.
-    #[error("{what}: `{text}` is none: {hint}")]
+    #[error("{what}: `{}` is none: {hint}", shown(text))]
     Text {
         /// What was expected.
         what: &'static str,

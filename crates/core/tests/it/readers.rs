@@ -84,6 +84,26 @@ fn changed_seeds_are_read_or_refused() {
     }
 }
 
+/// A word of 16 kB in the place of every word of every seed: the message stays short, which `check` asserts.
+#[test]
+fn messages_repeat_a_part_of_a_long_word() {
+    for (name, check) in READERS.iter().filter(|(name, _)| *name != "goal_binary") {
+        for seed in seeds(name) {
+            let text = String::from_utf8(seed).unwrap();
+            let ends = |c: char| !c.is_ascii_alphanumeric();
+            for (place, word) in text.split(ends).scan(0, |at, word| {
+                let place = *at;
+                *at += word.len() + 1;
+                Some((place, word))
+            }) {
+                let long = "x".repeat(1 << 14);
+                let changed = format!("{}{long}{}", &text[..place], &text[place + word.len()..]);
+                _ = check(changed.as_bytes());
+            }
+        }
+    }
+}
+
 /// What fuzzing has found.
 #[test]
 fn bytes_that_once_broke_a_rule_are_refused_in_one_line() {
@@ -94,6 +114,33 @@ fn bytes_that_once_broke_a_rule_are_refused_in_one_line() {
             "characters that do not print",
         ),
         ("fabric", b"torus:si\ndes=3", "no option `si des`"),
+        (
+            "fabric",
+            "custom:ranks=2,links=0-1,names=a\u{202e}+b".as_bytes(),
+            "characters that do not print",
+        ),
+        (
+            "fabric",
+            b"custom:ranks=2,links=0-1,names=a%1B[2K+b",
+            "the name `a\\u001b[2K` holds characters that do not print",
+        ),
+        (
+            "plan_text",
+            b"opticoll plan 1\n\x1b[2K\rx 1",
+            "`\\u001b[2K`",
+        ),
+        (
+            "event_table",
+            "# ranks=1\nrank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns\n0,\u{9b}2K,,,,,,,"
+                .as_bytes(),
+            "unknown call `\\u009b2K`",
+        ),
+        ("goal_text", b"num_ranks \x1b]0;x\x07", "`\\u001b]0;x\\u0007`"),
+        (
+            "time_independent",
+            "0 init\n0 \u{e0001}\u{2066}".as_bytes(),
+            "`\\udb40\\udc01\\u2066`",
+        ),
     ];
     for (name, bytes, expected) in cases {
         let said = targets::check(name, bytes).unwrap_err();

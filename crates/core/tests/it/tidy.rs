@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("spelling", &[]),
     ("spec", &["spelling"]),
-    ("units", &[]),
+    ("units", &["spelling"]),
     ("hash", &[]),
     ("network", &["units"]),
     ("fabric", &["spelling", "spec", "units", "network"]),
@@ -24,7 +24,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "schedule",
         ],
     ),
-    ("plan", &["units", "fabric", "collective", "schedule"]),
+    (
+        "plan",
+        &["spelling", "units", "fabric", "collective", "schedule"],
+    ),
     ("route", &["fabric", "schedule"]),
     (
         "wavelength",

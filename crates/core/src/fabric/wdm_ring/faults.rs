@@ -6,6 +6,7 @@
 
 use super::Direction;
 use crate::spec::{Spec, SpecError};
+use crate::spelling::shown;
 
 /// A direction of the ring that nothing crosses between two neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,7 +46,10 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
             .ok_or_else(|| {
                 spec.refuse(
                     "broken",
-                    format!("`{item}` is no pair of neighbours such as 3-4, 3-4cw or 3-4ccw"),
+                    format!(
+                        "`{}` is no pair of neighbours such as 3-4, 3-4cw or 3-4ccw",
+                        shown(item)
+                    ),
                 )
             })
             .and_then(|(one, other)| position(spec, ranks, one, other))?;
@@ -88,7 +92,10 @@ pub(super) fn read_dead(
         Ok(_) => Err(spec.refuse("dead", format!("{what} are below {count}"))),
         Err(_) => Err(spec.refuse(
             "dead",
-            format!("`{text}` is no whole number; expected wavelengths such as 5, or fibre.5"),
+            format!(
+                "`{}` is no whole number; expected wavelengths such as 5, or fibre.5",
+                shown(text)
+            ),
         )),
     };
     let mut dead = Vec::new();

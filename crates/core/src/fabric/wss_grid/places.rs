@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::Plane;
 use crate::spec::{Spec, SpecError};
+use crate::spelling::shown;
 
 /// A transceiver of a node that neither sends nor receives; spelled `5.row`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +53,10 @@ pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>,
         let node: Option<u32> = text.parse().ok().filter(|node| *node < count);
         node.ok_or_else(|| {
             let last = count - 1;
-            spec.refuse(key, format!("`{text}` is no node: they are 0 to {last}"))
+            spec.refuse(
+                key,
+                format!("`{}` is no node: they are 0 to {last}", shown(text)),
+            )
         })
     };
     let mut nodes = Vec::new();
@@ -60,7 +64,7 @@ pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>,
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
-            return Err(spec.refuse(key, format!("`{part}` ends before it starts")));
+            return Err(spec.refuse(key, format!("`{}` ends before it starts", shown(part))));
         }
         nodes.extend(first..=last);
     }
@@ -139,7 +143,10 @@ fn read<T: Ord>(
     let mut places = Vec::new();
     for part in text.split('+') {
         let found = place(part).ok_or_else(|| {
-            let problem = format!("`{part}` is no such place on the grid; write {example}");
+            let problem = format!(
+                "`{}` is no such place on the grid; write {example}",
+                shown(part)
+            );
             spec.refuse(key, problem)
         })?;
         places.push(found);

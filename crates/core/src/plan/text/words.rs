@@ -1,6 +1,7 @@
 //! Lines and words of a plan file, with their places.
 
 use super::PlanTextError;
+use crate::spelling::shown;
 
 /// A line that says something: comments and surrounding blanks removed.
 #[derive(Clone, Copy)]
@@ -70,7 +71,7 @@ impl Word<'_> {
         PlanTextError {
             line: self.line.number,
             column: self.line.text[..self.start].chars().count() + 1,
-            problem: format!("`{}`: {problem}", self.text),
+            problem: format!("`{}`: {problem}", shown(self.text)),
         }
     }
 
@@ -82,7 +83,7 @@ impl Word<'_> {
         // A sign would be taken by the parser of integers, but is not part of the form.
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|_| digits);
-        number.ok_or_else(|| self.wrong(format!("`{text}` is no number that fits here")))
+        number.ok_or_else(|| self.wrong(format!("`{}` is no number that fits here", shown(text))))
     }
 }
 

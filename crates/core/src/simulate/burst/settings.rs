@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::BurstError;
 use crate::spec::Spec;
-use crate::spelling::{same_name, suggest};
+use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Bytes, Time};
 
 /// What generates bursts.
@@ -463,21 +463,21 @@ where
     T::Err: Display,
 {
     text.parse()
-        .map_err(|problem: T::Err| format!("`{text}`: {problem}"))
+        .map_err(|problem: T::Err| format!("`{}`: {problem}", shown(text)))
 }
 
 pub(super) fn one_of<T: Copy>(text: &str, known: &[(&'static str, T)]) -> Result<T, String> {
     let found = known.iter().find(|(name, _)| same_name(name, text));
     found.map(|(_, value)| *value).ok_or_else(|| {
         let hint = suggest(text, known.iter().map(|(name, _)| *name));
-        format!("unknown value `{text}`{hint}")
+        format!("unknown value `{}`{hint}", shown(text))
     })
 }
 
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err(format!("`{text}` is no number greater than 0")),
+        _ => Err(format!("`{}` is no number greater than 0", shown(text))),
     }
 }
 
@@ -490,7 +490,8 @@ pub(super) fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     match number {
         Some(number) if (least..=most).contains(&number) => Ok(number),
         _ => Err(format!(
-            "`{text}` is no whole number from {least} to {most}, such as 1000 or 1e3"
+            "`{}` is no whole number from {least} to {most}, such as 1000 or 1e3",
+            shown(text)
         )),
     }
 }
@@ -506,7 +507,8 @@ fn converters(text: &str) -> Result<Converters, String> {
         Ok(0) => Ok(Converters::None),
         Ok(count) => Ok(Converters::PerNode(count as u32)),
         Err(_) => Err(format!(
-            "`{text}` is neither none nor full nor a number of converters per node"
+            "`{}` is neither none nor full nor a number of converters per node",
+            shown(text)
         )),
     }
 }
@@ -520,7 +522,7 @@ fn assembly(text: &str) -> Result<Option<Assembly>, String> {
     }
     if !same_name(spec.name(), "packets") {
         let hint = suggest(spec.name(), ["packets", "none"]);
-        return Err(format!("unknown value `{}`{hint}", spec.name()));
+        return Err(format!("unknown value `{}`{hint}", shown(spec.name())));
     }
     spec.only(&["packet", "size", "time_out"])
         .map_err(|problem| refused(&problem))?;

@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use super::{Arbitration, Buffers, Issue, Options, Overheads, RouterDelay, Routing, Traffic};
 use crate::hash::shuffled;
-use crate::spelling::{same_name, suggest};
+use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Bytes, Time, UnitError};
 
 /// Everything that settings say.
@@ -225,7 +225,7 @@ impl Settings {
             return Err(suggest(name, SETTINGS.iter().map(|one| one.name)));
         };
         let text = text.trim();
-        let refused = |problem: String| format!("`{text}` {problem}");
+        let refused = |problem: String| format!("`{}` {problem}", shown(text));
         (setting.apply)(self, text).map_err(refused)?;
         let mut alone = Settings::default();
         (setting.apply)(&mut alone, text).map_err(refused)?;

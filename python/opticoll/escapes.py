@@ -1,0 +1,59 @@
+"""Text of strangers as a terminal may show it: characters that do not print become escapes.
+
+Names in files, and names of files, may hold characters that a terminal obeys or that turn the
+direction of writing, and could hide or fake a result. An escape is that of JSON, so that JSON stays
+what it says.
+
+>>> escaped("ring" + chr(27) + "[2K"), escaped("two" + chr(10) + "lines")
+('ring\\\\u001b[2K', 'two\\\\u000alines')
+>>> shortened("`" + 1000 * "x" + "` is none", 4)
+'`xxx... 998 more characters is none'
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+__all__ = ["ESCAPING", "escaped", "escaped_lines", "shortened"]
+
+ESCAPING = "opticoll.escaping"
+"""The way in which a stream writes what its encoding does not have, by this name."""
+
+
+def escaped(line: str) -> str:
+    """A line in which every character prints."""
+    if line.isprintable():
+        return line
+    return "".join(one if one.isprintable() else _escape(one) for one in line)
+
+
+def escaped_lines(text: str) -> str:
+    """Lines in which every character prints."""
+    return "\n".join(map(escaped, text.split("\n")))
+
+
+def shortened(line: str, longest: int) -> str:
+    """A line whose words have at most so many characters, and which has not many times as many."""
+
+    def cut(text: str, most: int) -> str:
+        rest = len(text) - most
+        return text if rest <= 0 else f"{text[:most]}... {rest} more characters"
+
+    words = re.sub(rf"\S{{{longest + 1},}}", lambda word: cut(word[0], longest), line)
+    return cut(words, 10 * longest)
+
+
+def _escape(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass")
+    pairs = (units[at : at + 2].hex() for at in range(0, len(units), 2))
+    return "".join(f"\\u{pair}" for pair in pairs)
+
+
+def _escape_what_cannot_be_encoded(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_escape, error.object[error.start : error.end])), error.end
+
+
+codecs.register_error(ESCAPING, _escape_what_cannot_be_encoded)

@@ -1,0 +1,447 @@
+"""Files of strangers: each is refused in one line that any terminal may show, exit code 2."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import python_checks
+
+import opticoll
+from conftest import RING, Finished, Run
+from test_bad_input import check
+
+ESCAPE = "\x1b[2K\rverified: yes"
+RIGHT_TO_LEFT = "\u202e"
+
+ON_RING = f"collective: all_gather\nfabric: {RING}\n"
+TASK = "fabric: wss_grid:rows=2,columns=2\ntasks:\n"
+HEADER = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns"
+LAYER = "name,parameters,forward,backward\n"
+
+BOMB = "a0: &a0 [x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
+)
+
+# Name of the file, its content, and what the message says.
+Files = dict[str, tuple[str, str | bytes, tuple[str, ...]]]
+
+YAML: Files = {
+    "names that stand for names a hundred million times": (
+        "s.yaml",
+        BOMB,
+        ("s.yaml, line", "more than 1000000 values"),
+    ),
+    "a list that holds itself": ("s.yaml", "a: &a [*a]\n", ("line 1", "holds itself")),
+    "fields that hold themselves": ("s.yaml", "a: &a {b: *a}\n", ("line 1", "holds itself")),
+    "lists in lists": ("s.yaml", f"a: {'[' * 10**5}", ("nested too deeply",)),
+    "fields in fields": ("s.yaml", "a: " + "{a: " * 70 + "}" * 70, ("line 1", "more than 64 deep")),
+    "a date that does not exist": (
+        "s.yaml",
+        f"{ON_RING}root: 2024-13-45\n",
+        ("line 3", "root", "2024-13-45", "whole number"),
+    ),
+    "a number of 5000 digits": ("s.yaml", f"{ON_RING}root: {'9' * 5000}\n", ("line 3", "99... ")),
+    "a number beyond all": ("s.yaml", f"{ON_RING}root: 1e999\n", ("line 3", "root", "inf")),
+    "a size that is no number": ("s.yaml", f"{ON_RING}sizes: .nan\n", ("line 3", "sizes", "nan")),
+    "a tag of Python": (
+        "s.yaml",
+        f"{ON_RING}root: !!python/object/apply:os.system [true]\n",
+        ("line 3", "python/object/apply:os.system", "no meaning here"),
+    ),
+    "a tag of nobody": ("s.yaml", f"{ON_RING}root: !mine 5\n", ("line 3", "`!mine`")),
+    "a tag that its text belies": ("s.yaml", f"{ON_RING}root: !!int abc\n", ("line 3", "`abc`")),
+    "a list called a number": ("s.yaml", f"{ON_RING}root: !!int [1]\n", ("line 3", "tag")),
+    "fields called a list": ("s.yaml", f"{ON_RING}root: !!seq {{a: 1}}\n", ("line 3", "tag")),
+    "a list called fields": ("s.yaml", f"{ON_RING}root: !!map [a, b]\n", ("line 3", "tag")),
+    "a text called a list": ("s.yaml", f"{ON_RING}root: !!seq abc\n", ("line 3", "tag")),
+    "bytes": ("s.yaml", f"{ON_RING}root: !!binary aGk=\n", ("line 3", "binary")),
+    "half a character": (
+        "s.yaml",
+        f'{ON_RING}policy: "\\ud800"\n',
+        ("line 3", "\\ud800", "do not print"),
+    ),
+    "a character beyond all": ("s.yaml", f'{ON_RING}policy: "\\Uffffffff"\n', ("no YAML",)),
+    "a control character": ("s.yaml", f"{ON_RING}policy: \x07\n", ("no YAML", "#x0007")),
+    "fields that are merged": (
+        "s.yaml",
+        f"x: &x {{root: 1}}\n<<: *x\n{ON_RING}",
+        ("line 2", "<<"),
+    ),
+    "a field given twice": (
+        "s.yaml",
+        f"{ON_RING}fabric: {RING}\n",
+        ("line 3", "`fabric`", "twice"),
+    ),
+    "a list as the name of a field": ("s.yaml", "[a, b]: 1\n", ("line 1", "name of a field")),
+    "two documents": ("s.yaml", f"{ON_RING}---\n{ON_RING}", ("line 3", "another document")),
+    "an unknown name": ("s.yaml", "a: *b\n", ("line 1", "undefined alias")),
+    "another version": ("s.yaml", f"%YAML 9.1\n---\n{ON_RING}", ("no YAML",)),
+    "nothing": ("s.yaml", "", ("expected fields",)),
+    "nothing but a word": ("s.yaml", "word", ("expected fields",)),
+    "bytes that are no text": ("s.yaml", b"\xff\xfe", ("byte 0 is no UTF-8",)),
+    "an escape in a value": ("s.yaml", ON_RING + r'policy: "\e[2K"' + "\n", ("line 3", "\\u001b")),
+    "a word of a megabyte": ("s.yaml", f"{ON_RING}policy: {'x' * 10**6}\n", ("line 3", "xx... ")),
+    "more bytes than are read": ("s.yaml", b"#" * (8 * 2**20 + 1), ("too large",)),
+}
+
+TASKS: Files = {
+    "a date for a collective": ("t.yaml", f"{TASK}- {{collective: 2024-01-01}}\n", ("line 3",)),
+    "rounds of a date": (
+        "t.yaml",
+        f"{TASK}- {{collective: all_reduce, rounds: 2024-01-01}}\n",
+        ("line 3", "tasks.0.rounds"),
+    ),
+    "a name that turns the line": (
+        "t.yaml",
+        f'{TASK}- {{collective: all_reduce, name: "a\\r\\u202eb"}}\n',
+        ("line 3", "\\u202e", "do not print"),
+    ),
+    "a list for a size": (
+        "t.yaml",
+        f"{TASK}- {{collective: all_reduce, size: [1]}}\n",
+        ("line 3", "size"),
+    ),
+    "an infinite time": (
+        "t.yaml",
+        f"{TASK}- {{collective: all_reduce, request: .inf}}\n",
+        ("line 3", "request", "inf"),
+    ),
+    "a task that is a number": ("t.yaml", f"{TASK}- 5\n", ("line 3", "tasks.0")),
+}
+
+LAYERS: Files = {
+    "a cell of a megabyte": (
+        "l.csv",
+        f"{LAYER}{'x' * 10**6},1,1us,1us\n",
+        ("line 2", "field limit"),
+    ),
+    "a number of 5000 digits": ("l.csv", f"{LAYER}a,{'9' * 5000},1us,1us\n", ("line 2", "99...")),
+    "a quotation that does not end": ("l.csv", f'{LAYER}"a,1,1us,1us\n', ("line 2", "no CSV")),
+    "a quotation that goes on": ("l.csv", f'{LAYER}"a"b,1,1us,1us\n', ("line 2", "no CSV")),
+    "a null character": ("l.csv", f"{LAYER}a\0,1,1us,1us\n", ("line 2",)),
+    "a name in two lines": ("l.csv", f'{LAYER}"a\nb",1,1us,1us\n', ("line 3", "do not print")),
+    "a name that a terminal obeys": (
+        "l.csv",
+        f"{LAYER}{ESCAPE.replace(chr(13), '')},1,1us,1us\n",
+        ("line 2", "\\u001b"),
+    ),
+    "a cell too many": ("l.csv", f"{LAYER}a,1,1us,1us,1\n", ("line 2", "5 cells")),
+    "an infinite number of parameters": (
+        "l.yaml",
+        "layers: [{name: a, parameters: .inf, forward: 1us, backward: 1us}]",
+        ("line 1", "layers.0.parameters", "inf"),
+    ),
+    "a model that holds itself": ("l.yaml", "layers: &a [*a]\n", ("holds itself",)),
+    "a model in two lines": (
+        "l.yaml",
+        'model: "a\\nb"\nlayers: [{name: a, parameters: 1, forward: 1us, backward: 1us}]',
+        ("line 1", "a b", "do not print"),
+    ),
+    "a batch that is a date": ("l.yaml", "batch: 2024-01-01\nlayers: []\n", ("line 1", "batch")),
+}
+
+
+def node_link(**changes: object) -> str:
+    graph: dict[str, object] = {
+        "nodes": [{"id": "a"}, {"id": "b"}],
+        "links": [{"source": "a", "target": "b"}],
+    }
+    return json.dumps({**graph, **changes})
+
+
+def graphml(inside: str, before: str = "") -> str:
+    return f'{before}<graphml><graph edgedefault="undirected">{inside}</graph></graphml>'
+
+
+NODES = '<node id="a"/><node id="b"/>'
+
+GRAPHS: Files = {
+    "a kind that is a list": (
+        "g.json",
+        node_link(nodes=[{"id": "a", "kind": ["switch"]}]),
+        ("nodes.0.kind", "no kind"),
+    ),
+    "a kind that is a set of fields": (
+        "g.json",
+        node_link(nodes=[{"id": "a", "kind": {"rank": 1}}]),
+        ("nodes.0.kind", "no kind"),
+    ),
+    "a kind that is a number": (
+        "g.json",
+        node_link(nodes=[{"id": "a", "kind": 5}]),
+        ("nodes.0.kind", "`5` is no kind"),
+    ),
+    "half a character": ("g.json", node_link(nodes=[{"id": "\ud800"}]), ("nodes", "do not print")),
+    "half a character in an option": (
+        "g.json",
+        node_link(graph={"rate": "\udfff"}),
+        ("graph.rate", "\\udfff"),
+    ),
+    "a name that a terminal obeys": (
+        "g.json",
+        node_link(nodes=[{"id": ESCAPE}, {"id": "b"}]),
+        ("nodes", "\\u001b[2K", "do not print"),
+    ),
+    "a name in two lines": ("g.json", node_link(nodes=[{"id": "a\nb"}]), ("do not print",)),
+    "a name from right to left": (
+        "g.json",
+        node_link(nodes=[{"id": RIGHT_TO_LEFT}]),
+        ("nodes", "\\u202e"),
+    ),
+    "lists in lists": ("g.json", "[" * 10**5, ("no JSON", "nested too deeply")),
+    "a number of 5000 digits": ("g.json", f'{{"nodes": {"9" * 5000}}}', ("no JSON",)),
+    "a field given twice": ("g.json", '{"nodes": [], "nodes": []}', ("`nodes` is given twice",)),
+    "a direction that is text": ("g.json", node_link(directed="false"), ("directed",)),
+    "attributes that are a list": ("g.json", node_link(graph=[]), ("graph",)),
+    "ends that are fields": (
+        "g.json",
+        node_link(links=[{"source": {}, "target": "b"}]),
+        ("links.0", "no rank or switch"),
+    ),
+    "a name of a megabyte": (
+        "g.json",
+        node_link(links=[{"source": "x" * 10**6, "target": "b"}]),
+        ("links.0", "xx... "),
+    ),
+    "an edge of three": (
+        "g.graphml",
+        graphml(f'{NODES}<hyperedge><endpoint node="a"/></hyperedge>'),
+        ("hyperedge.0", "two vertices"),
+    ),
+    "an encoding that is none": (
+        "g.graphml",
+        graphml(NODES, '<?xml version="1.0" encoding="\x01"?>'),
+        ("no XML",),
+    ),
+    "entities in entities": (
+        "g.graphml",
+        graphml("&b;", '<!DOCTYPE x [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]>'),
+        ("document type",),
+    ),
+    "an unknown entity": ("g.graphml", graphml("&b;"), ("no XML", "entity")),
+    "elements in elements": (
+        "g.graphml",
+        graphml("<graph>" * 10**5),
+        ("no XML",),
+    ),
+    "a graph in a node": (
+        "g.graphml",
+        graphml('<node id="a"><graph/></node>'),
+        ("graphs inside nodes",),
+    ),
+    "a name that turns the line": (
+        "g.graphml",
+        graphml('<node id="a&#x202e;b"/>'),
+        ("node", "\\u202e"),
+    ),
+}
+
+PLAN_HEAD = "opticoll plan 1\ncollective all_gather ranks=2 root=0 pieces=1\nfabric {}\n"
+
+PLANS: Files = {
+    "an escape in a word": ("p.plan", f"opticoll plan 1\n{ESCAPE} x\n", ("line 2", "\\u001b[2K")),
+    "a fabric that turns the line": (
+        "p.plan",
+        PLAN_HEAD.format(f"custom:ranks=2,links=0-1,names=a{RIGHT_TO_LEFT}+b"),
+        ("line 3", "\\u202e", "do not print"),
+    ),
+    "a name with an escape": (
+        "p.plan",
+        PLAN_HEAD.format("custom:ranks=2,links=0-1,names=a%1B+b"),
+        ("line 3", "\\u001b", "do not print"),
+    ),
+    "a word of ten megabytes": ("p.plan", f"opticoll plan 1\n{'x' * 10**7}\n", ("line 2", "xx...")),
+    "a size of a megabyte": (
+        "p.plan",
+        PLAN_HEAD.format("crossbar:ranks=2") + f"algorithm x\nsize {'9' * 10**6}\n",
+        ("line", "99..."),
+    ),
+}
+
+COMMANDS: list[tuple[list[str], Files]] = [
+    (["compare"], YAML),
+    (["tasks"], TASKS),
+    (["train", "--fabric", RING, "--profile"], LAYERS),
+    (["plan", "all_gather", "--fabric"], GRAPHS),
+    (["verify"], PLANS),
+]
+CASES = [
+    pytest.param(command, *case, id=f"{command[0]}: {name}")
+    for command, files in COMMANDS
+    for name, case in files.items()
+]
+
+
+@pytest.mark.parametrize(("command", "name", "content", "words"), CASES)
+def test_a_hostile_file_is_refused_in_one_line(
+    run: Run,
+    tmp_path: Path,
+    command: list[str],
+    name: str,
+    content: str | bytes,
+    words: tuple[str, ...],
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    before = time.process_time()
+    check(shown(run), tmp_path, [*command, str(path)], *words)
+    assert time.process_time() - before < 30
+
+
+def shown(run: Run) -> Run:
+    """The command, whose messages are short and hold no character that does not print."""
+
+    def run_and_look(*arguments: str | Path) -> Finished:
+        finished = run(*arguments)
+        assert all(line.isprintable() for line in finished.err.splitlines())
+        assert len(finished.err) < 4000
+        return finished
+
+    return run_and_look
+
+
+def test_what_an_algorithm_line_holds_cannot_fake_a_verdict(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.plan"
+    opticoll.write_plan(opticoll.plan("all_gather", RING, "ring"), path)
+    faked = f"algorithm ring{ESCAPE}{RIGHT_TO_LEFT}\x85\x9b2K"
+    text = path.read_text().replace("algorithm ring", faked)
+    # A plan that sends a chunk too few.
+    path.write_text(text.replace("chunk+1 rank+1", "chunk+1 rank+2", 1))
+    for command in (["verify"], ["simulate"], ["show"], ["verify", "--json"]):
+        finished = run(command[0], path, *command[1:])
+        assert "\\u001b[2K" in finished.out, command
+        assert "\\u202e\\u0085\\u009b2K" in finished.out, command
+        assert all(line.isprintable() for line in finished.out.split("\n")), command
+    assert finished.code == 1
+    assert json.loads(finished.out)["algorithm"] == faked.removeprefix("algorithm ")
+
+
+@pytest.mark.parametrize(
+    "name", ["ring$\\frac$x", f"ring{ESCAPE}\x85{RIGHT_TO_LEFT}x", "ring" * 10**5]
+)
+@pytest.mark.parametrize("suffix", ["svg", "pdf"])
+def test_a_figure_shows_names_as_they_are(run: Run, tmp_path: Path, suffix: str, name: str) -> None:
+    path, figure = tmp_path / "p.plan", tmp_path / f"f.{suffix}"
+    opticoll.write_plan(opticoll.plan("all_gather", RING, "ring"), path)
+    path.write_text(path.read_text().replace("algorithm ring", f"algorithm {name}"))
+    finished = run("show", path, "--output", figure)
+    assert (finished.code, finished.err) == (0, f"opticoll: wrote {figure}\n")
+    if suffix == "svg":
+        ElementTree.parse(figure)
+
+
+def test_names_of_files_stay_in_their_line(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / f"a\n{ESCAPE}.csv"
+    path.write_text(f"# ranks=1\n{HEADER}\n0,Init,,0,0,,,,5\n")
+    plain, hostile = (
+        run("replay", path.rename(tmp_path / "b.csv")),
+        run("replay", (tmp_path / "b.csv").rename(path)),
+    )
+    assert (plain.code, hostile.code) == (0, 0)
+    assert hostile.out.count("\n") == plain.out.count("\n")
+    assert "a\\u000a\\u001b[2K\\u000dverified: yes.csv" in hostile.out
+    figure = tmp_path / "f\nverified: yes.svg"
+    finished = run("show", "all_gather", "--fabric", RING, "--output", figure)
+    assert finished.err.count("\n") == 1
+    assert "f\\u000averified" in finished.err
+
+
+def test_a_name_of_a_file_that_is_no_text_is_shown(run: Run, tmp_path: Path) -> None:
+    missing = f"{tmp_path}/\udcff.plan"
+    finished = shown(run)("verify", missing)
+    assert finished.code == 2
+    assert "\\udcff.plan" in finished.err
+    finished = shown(run)("verify", "all_gather", "--fabric", "\udcff")
+    assert (finished.code, len(finished.err.splitlines())) == (2, 1)
+
+
+def changed(content: bytes, generator: random.Random) -> bytes:
+    """The content with one to four bytes, lines or brackets changed, lost or doubled."""
+    text = bytearray(content)
+    for _ in range(generator.randint(1, 4)):
+        at = generator.randrange(len(text) + 1)
+        match generator.randrange(5):
+            case 0:
+                text[at : at + 1] = generator.choice(LIKELY)
+            case 1:
+                text[at:at] = generator.choice(LIKELY)
+            case 2:
+                del text[at : at + generator.choice((1, 1, 5, 40))]
+            case 3:
+                text[at : at + 1] = bytes([generator.randrange(256)])
+            case _:
+                text[at:at] = text[at : at + generator.choice((1, 10, 40))]
+    return bytes(text)
+
+
+LIKELY = [*(bytes([one]) for one in b"\0\t\n\x1b !\"#%&'*,-.0159:<>@[]_{|}~"), b"1e999", b"\\ud800"]
+LIKELY += [b"2024-01-01", b"!!int ", b"&a ", b"*a", b"9" * 30, b"null", b"\xe2\x80\xae", b"\xff"]
+
+
+@pytest.mark.parametrize("reader", ["yaml", "graph_json", "graphml", "layers", "tar"])
+def test_changed_seeds_are_read_or_refused(reader: str) -> None:
+    generator = random.Random(11)
+    if reader == "tar":
+        files = dict(python_checks.archive_files()[:2])
+        seeds = [python_checks.pack({name: bytearray(one) for name, one in files.items()})]
+    else:
+        seeds = [path.read_bytes() for path in (python_checks.FUZZ / "seeds" / reader).iterdir()]
+    check_reader = python_checks.CHECKS[reader]
+    for seed in seeds:
+        said = check_reader(seed)
+        # Each seed is for one reader of the four of YAML.
+        assert len(said) == {"yaml": 3, "tar": 1}.get(reader, 0), said
+        for _ in range(100):
+            check_reader(changed(seed, generator))
+
+
+# What a user's algorithm raises, and what the message says.
+RAISED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "what is no Exception": (
+        "class Mine(BaseException): pass\ndef f(c, m): raise Mine('enough')\n",
+        ("Mine", "enough", "line 2"),
+    ),
+    "a kind of Ctrl-C": (
+        "class Mine(KeyboardInterrupt): pass\ndef f(c, m): raise Mine('enough')\n",
+        ("Mine", "enough"),
+    ),
+    "what cannot be written": (
+        "class Mine(BaseException):\n    def __str__(self): return 1 / 0\n"
+        "def f(c, m): raise Mine\n",
+        ("Mine", "no message"),
+    ),
+    "the end of a generator, on import": ("raise GeneratorExit('now')\n", ("GeneratorExit", "now")),
+    "an exit, when asked for a name": (
+        "def __getattr__(name): raise SystemExit(3)\n",
+        ("has no `f`",),
+    ),
+    "an escape": (f"def f(c, m): raise ValueError({ESCAPE!r})\n", ("\\u001b[2K",)),
+    "a megabyte": ("def f(c, m): raise ValueError('x' * 10**6)\n", ("ValueError", "xx... ")),
+}
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_whatever_a_user_algorithm_raises_is_one_line(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    code, words = RAISED[name]
+    # A module of its own name for each case, as Python keeps what it has imported.
+    module = f"raising_{list(RAISED).index(name)}"
+    (tmp_path / f"{module}.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    arguments = ["plan", "all_gather", "--fabric", RING, "--algorithm", f"{module}:f"]
+    check(shown(run), tmp_path, arguments, *words)
+
+
+def test_ctrl_c_within_a_user_algorithm_interrupts() -> None:
+    def interrupted(collective: opticoll.Collective, fabric: opticoll.Fabric) -> opticoll.Schedule:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        opticoll.plan("all_gather", RING, interrupted)
