@@ -93,7 +93,7 @@ pub(super) fn outcome<R: Routes>(
         channels: columns,
         classes,
         busy,
-        timeline: timeline(measured.occupancy, measured.stalled, chunk),
+        timeline: timeline(measured.occupancy, measured.stalled, chunk)?,
         steps: steps.map_or_else(StepColumns::default, Steps::columns),
         forwards: measured.forwards,
         events: measured.events,
