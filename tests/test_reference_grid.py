@@ -67,3 +67,27 @@ def test_both_find_the_same_in_mutants(collective: str, options: str, algorithm:
     found = compare_mutants(text, mutated, [1, 2, 3] * 100)
     assert len(found) > 50
     assert sum(map(bool, found)) > 30
+
+
+@pytest.mark.parametrize(
+    ("way", "sound"),
+    [
+        # On a row of four, wavelength d leads d + 1 ports up, modulo 4, and not back.
+        ("1>2 row.0", True),
+        ("2>1 row.0", False),
+        ("3>0 row.0", True),
+        ("0>3 row.0", False),
+        ("2>1 row.2", True),
+        ("1>2 row.2", False),
+        ("1>3 row.1", True),
+    ],
+)
+def test_cyclic_wavelengths_lead_up(way: str, sound: bool) -> None:
+    source, destination = way.split()[0].split(">")
+    text = (
+        "opticoll plan 1\ncollective all_to_all ranks=4 root=0 pieces=1\n"
+        "fabric wss_grid:rows=1,columns=4,plan=cyclic\nalgorithm by hand\nsteps 1\nslot 0\n"
+        f"copy {4 * int(source) + int(destination)} {way}\nend 1\n"
+    )
+    for kinds in (core_kinds(text), reference_kinds(text)):
+        assert ("path" in kinds) is not sound

@@ -392,16 +392,18 @@ fn menus(ring: &WdmRing, kept: Kept) -> Vec<Menu> {
 }
 
 impl Found {
-    fn plan(&self, ring: &WdmRing, collective: Collective) -> AnyPlan {
+    fn plan(self, ring: &WdmRing, collective: Collective) -> AnyPlan {
         let fabric = Fabric::WdmRing(ring.clone());
         let mut plan = empty_plan(&fabric, collective, "relay_tree".into(), self.steps);
         // Dead wavelengths leave gaps among the channels of an orbit.
         let folded = self.placed.is_none() && ring.is_even();
         let ranks = if folded { 1 } else { ring.ranks };
         plan.reserve(self.tree.len() * ranks as usize);
+        // A step that is written into the plan is not kept beside it.
+        let mut placed = self.placed.map(Vec::into_iter);
         for step in 0..self.steps {
             plan.schedule.begin_step();
-            let Some(placed) = &self.placed else {
+            let Some(placed) = &mut placed else {
                 pack::exactly(&self.tree, step, |edge, first| {
                     for source in 0..ranks {
                         let origin = source + ring.ranks - edge.parent;
@@ -415,7 +417,7 @@ impl Found {
                 });
                 continue;
             };
-            for (_, path) in &placed[step as usize] {
+            for (_, path) in placed.next().unwrap_or_default() {
                 let edge = &self.tree[path.edge as usize];
                 let (origin, channel) = (path.origin, path.channel);
                 plan.push(lightpath(ring, collective, edge, origin, step, channel));

@@ -138,15 +138,21 @@ impl Spec {
         let Some(value) = self.option(key) else {
             return Ok(None);
         };
-        match value.parse::<u32>() {
-            Ok(number) if (least..=most).contains(&number) => Ok(Some(number)),
-            Ok(_) => Err(self.refuse(key, format!("must be from {least} to {most}"))),
-            Err(_) => Err(self.refuse(
+        match whole(value) {
+            Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
+            Some(_) => Err(self.refuse(key, format!("must be from {least} to {most}"))),
+            None => Err(self.refuse(
                 key,
                 format!("must be a whole number from {least} to {most}"),
             )),
         }
     }
+}
+
+/// A whole number in digits alone, without the sign that the parser of integers takes.
+pub fn whole(text: &str) -> Option<u32> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
 }
 
 impl fmt::Display for Spec {

@@ -23,7 +23,15 @@ slot 0: transfers 0 (rank 0 to 1) and 1 (rank 0 to 2) share wavelength 0 on cw f
 
 from __future__ import annotations
 
-from opticoll.reference.plan import CONVERTED, Collective, Fabric, Lightpath, NotAPlan, Plan
+from opticoll.reference.plan import (
+    CONVERTED,
+    Collective,
+    Fabric,
+    Lightpath,
+    NotAPlan,
+    Plan,
+    TooLarge,
+)
 from opticoll.reference.rules import Problem, verify, verify_text
 from opticoll.reference.text import read
 
@@ -35,6 +43,7 @@ __all__ = [
     "NotAPlan",
     "Plan",
     "Problem",
+    "TooLarge",
     "read",
     "verify",
     "verify_text",

@@ -51,13 +51,19 @@ def read_grid(values: dict[str, str]) -> Grid:
     rows, columns = int(values["rows"]), int(values["columns"])
     plan = values.get("plan", "edge_colouring")
     longer = max(rows, columns)
+    if rows * columns > 2**20 or int(values.get("ports", longer)) < longer:
+        raise ValueError("no switch is so large")
     enough = (longer - 1).bit_length() if plan == "xor" else longer - 1
-    nodes = set(range(rows * columns))
+    nodes = list(range(rows * columns))
     if values.get("nodes", "all") != "all":
-        nodes = set()
-        for part in values["nodes"].split("+"):
-            first, _, last = part.partition("-")
-            nodes |= set(range(int(first), int(last or first) + 1))
+        ranges = [part.partition("-") for part in values["nodes"].split("+")]
+        nodes = []
+        for first, _, last in ranges:
+            if not int(first) <= int(last or first) < rows * columns:
+                raise ValueError(f"no nodes {first}-{last}")
+            nodes += range(int(first), int(last or first) + 1)
+    if len(set(nodes)) != len(nodes):
+        raise ValueError("a node is given twice")
     dead = set()
     for part in values.get("dead_transceivers", "").split("+"):
         node, _, plane = part.partition(".")
@@ -69,6 +75,10 @@ def read_grid(values: dict[str, str]) -> Grid:
         for plane in PLANES:
             if switch.startswith(plane):
                 dead.add((plane, int(switch.removeprefix(plane)), int(port)))
+    for plane, switch_number, port_number in dead:
+        sides = (rows, columns) if plane == "row" else (columns, rows)
+        if switch_number >= sides[0] or port_number >= sides[1]:
+            raise ValueError(f"no port {port_number} of {plane} {switch_number}")
     return Grid(
         rows=rows,
         columns=columns,

@@ -12,6 +12,10 @@ class NotAPlan(ValueError):  # noqa: N818 - it is what the text is
     """The text is not of the form of a plan; the message says where."""
 
 
+class TooLarge(ValueError):  # noqa: N818 - it is what the plan is
+    """The plan is too large for a verifier that looks at every chunk of every rank."""
+
+
 @dataclass(frozen=True)
 class Collective:
     """What must be true at the end, chunk by chunk."""

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from opticoll.reference.grid import grid_problems
-from opticoll.reference.plan import CONVERTED, Lightpath, Plan
+from opticoll.reference.plan import CONVERTED, Lightpath, Plan, TooLarge
 from opticoll.reference.text import read
+
+MOST_LOOKED_AT = 10_000_000
+"""Chunks of all ranks, and of all transfers: some minutes of work and some gigabytes of memory."""
 
 
 class Problem(NamedTuple):
@@ -23,12 +26,24 @@ def verify_text(text: str) -> list[str]:
 
     Raises:
         NotAPlan: the text describes no plan at all.
+        TooLarge: the plan would take this verifier minutes.
     """
     return [problem.sentence for problem in verify(read(text))]
 
 
 def verify(plan: Plan) -> list[Problem]:
-    """Say what is wrong with a plan; an empty list means that it is proved."""
+    """Say what is wrong with a plan; an empty list means that it is proved.
+
+    Raises:
+        TooLarge: the plan would take this verifier minutes.
+    """
+    chunks, ranks = plan.collective.chunks, plan.collective.ranks
+    delivered = sum(path.count for path in plan.lightpaths)
+    if chunks * ranks + delivered > MOST_LOOKED_AT:
+        raise TooLarge(
+            f"{chunks} chunks of {ranks} ranks, and {delivered} chunks delivered, are more than "
+            f"{MOST_LOOKED_AT} to look at"
+        )
     named = dict(enumerate(plan.lightpaths))
     sound = {index: path for index, path in named.items() if not malformed(plan, path)}
     dark = plan.fabric.electrical

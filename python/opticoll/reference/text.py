@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
 
-from opticoll.reference.grid import read_grid
-from opticoll.reference.plan import (
-    CONVERTED,
-    Budget,
-    Collective,
-    Fabric,
-    Lightpath,
-    NotAPlan,
-    Plan,
-)
+from opticoll.reference.fabric import expect, plain, read_fabric, size, whole
+from opticoll.reference.plan import CONVERTED, Collective, Lightpath, NotAPlan, Plan
 
 KINDS = (
     *("all_gather", "reduce_scatter", "all_reduce", "broadcast"),
     *("reduce", "gather", "scatter", "all_to_all", "barrier"),
 )
-SHIFTS = ("chunk", "rank", "source", "destination", "fibre", "wavelength")
+SHIFTS = ("chunk", "rank", "source", "destination", "wavelength", "fibre")
 
 
 def read(text: str) -> Plan:
@@ -30,14 +21,13 @@ def read(text: str) -> Plan:
     Raises:
         NotAPlan: whatever is not of the form. What is of the form but wrong is `verify`'s business.
     """
-    lines = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        words = line.split("#")[0].split()
-        if words:
-            lines.append((number, words))
     number = 1
     try:
-        expect(lines[0][1] == ["opticoll", "plan", "1"], "expected `opticoll plan 1`")
+        lines = list(lines_of(text))
+        first = text.split("\n")[lines[0][0] - 1]
+        expect(first.split("#")[0].rstrip() == "opticoll plan 1", "expected `opticoll plan 1`")
+        expect(lines[-1][1][0] == "end" and len(lines[-1][1]) == 2, "the end is missing")
+        declared = whole(lines[-1][1][1], 2**27)
         plan = read_head(lines)
         slot = None
         for number, (keyword, *words) in lines[head_length(lines) :]:
@@ -48,16 +38,36 @@ def read(text: str) -> Plan:
                 expect(slot < sum(plan.steps), "the steps have no such slot")
             elif keyword in ("copy", "reduce"):
                 expect(slot is not None, "a lightpath needs a slot")
-                plan.lightpaths += read_lightpaths(plan, slot or 0, keyword, words)
+                room = declared - len(plan.lightpaths)
+                plan.lightpaths += read_lightpaths(plan, slot or 0, keyword, words, room)
             else:
                 expect(keyword == "end", "expected slot, copy, reduce or end")
-                (word,) = words
-                expect(whole(word) == len(plan.lightpaths), "lightpaths are missing")
+                expect(declared == len(plan.lightpaths), "lightpaths are missing")
                 expect(number == lines[-1][0], "nothing may follow the end")
-        expect(lines[-1][1][0] == "end", "the end is missing")
-    except (ValueError, IndexError, InvalidOperation) as error:
+    except (ValueError, IndexError, KeyError) as error:
         raise NotAPlan(f"line {number}: {error}") from error
     return plan
+
+
+def lines_of(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines that say something, by number: their words, without comments.
+
+    Lines end with a line feed, which may have a carriage return before it, and nowhere else; words
+    are parted by blanks and tabs. Other characters that do not print are of no form.
+    """
+    *lines, last = text.split("\n")
+    for number, line in enumerate([*(line.removesuffix("\r") for line in lines), last], start=1):
+        said = line.split("#")[0]
+        odd = [one for one in said if one not in " \t" and (one.isspace() or is_control(one))]
+        if odd:
+            raise NotAPlan(f"line {number}: the character {odd[0]!r}")
+        words = said.replace("\t", " ").split(" ")
+        if any(words):
+            yield number, [word for word in words if word]
+
+
+def is_control(character: str) -> bool:
+    return character < " " or "\x7f" <= character < "\xa0"
 
 
 def head_length(lines: list[tuple[int, list[str]]]) -> int:
@@ -78,18 +88,23 @@ def read_head(lines: list[tuple[int, list[str]]]) -> Plan:
         steps=[whole(word) for word in steps[1:]],
     )
     expect(plan.fabric.ranks == plan.collective.ranks, "fabric and collective differ in ranks")
-    for keyword, *words in options:
+    expect(sum(plan.steps) <= 2**24, "a plan has 2^24 slots at most")
+    for place, (keyword, *words) in enumerate(options):
         expect(keyword in ("size", "claim"), "expected size, claim or steps")
         match keyword, *words:
-            case "size", _:
-                pass
+            case "size", word:
+                expect(place == 0, "one size, before the claims")
+                size(word)
+            case "claim", name, *_ if name in plan.claims:
+                raise NotAPlan("claimed twice")
             case "claim", "neighbours_only":
                 plan.claims["neighbours_only"] = 1
             case "claim", "paper_step_share", share:
                 over, under = share.split("/")
                 expect(whole(over) >= 0 and whole(under) > 0, "expected a fraction")
+                plan.claims["paper_step_share"] = 1
             case "claim", "paper_steps" | "schedule_steps" | "chunks_sent_per_rank" as name, number:
-                plan.claims[name] = whole(number)
+                plan.claims[name] = whole(number, 2 ** (32 if name == "schedule_steps" else 64) - 1)
             case _:
                 raise NotAPlan("no such line")
     return plan
@@ -97,92 +112,22 @@ def read_head(lines: list[tuple[int, list[str]]]) -> Plan:
 
 def read_collective(words: list[str]) -> Collective:
     kind, *options = words
-    expect(kind in KINDS, f"no collective is called {kind}")
+    kinds = {plain(known): known for known in KINDS}
+    expect(plain(kind) in kinds, f"no collective is called {kind}")
     named = [option.split("=") for option in options]
     expect([key for key, _ in named] == ["ranks", "root", "pieces"], "expected ranks, root, pieces")
     ranks, root, pieces = (whole(value) for _, value in named)
     expect(ranks >= 1 and pieces >= 1, "ranks and pieces start at 1")
     expect(root < ranks, "the root is no rank")
-    return Collective(kind, ranks, root, pieces)
+    collective = Collective(kinds[plain(kind)], ranks, root, pieces)
+    expect(collective.chunks < 2**32, "the collective has 2^32 chunks or more")
+    return collective
 
 
-ELECTRICAL = (
-    *("crossbar", "fat_tree", "dragonfly", "torus", "mesh"),
-    *("ladder", "electrical_ring", "fully_connected", "custom"),
-)
-
-
-def read_fabric(spec: str, ranks: int) -> Fabric:
-    """The fabric of a collective of so many ranks.
-
-    Of an electrical fabric nothing but that is known here: how many ranks its options make, the
-    core must say.
-    """
-    family, _, options = spec.partition(":")
-    if family in ELECTRICAL:
-        return Fabric(ranks, wavelengths=0, fibres=0, electrical=True)
-    if family == "wss_grid":
-        grid = read_grid(dict(option.split("=") for option in options.split(",")))
-        return Fabric(len(grid.nodes), grid.wavelengths, fibres=2, grid=grid)
-    if family == "light_path_grid":
-        values = dict(option.split("=") for option in options.split(","))
-        count, of_rank = whole(values["ranks"]), whole(values.get("ports", "1"))
-        return Fabric(count, wavelengths=0, fibres=0, path_ports=of_rank)
-    expect(family == "wdm_ring", "the reference knows no such fabric; spell it in full")
-    values = dict(option.split("=") for option in options.split(","))
-    ports = values.get("ports", "all")
-    ranks = whole(values["ranks"]) if "ranks" in values else 0
-    wavelengths = whole(values["wavelengths"]) if "wavelengths" in values else 0
-    fibres = whole(values.get("fibres", "1"))
-    broken: set[tuple[str, int]] = set()
-    for cut in values["broken"].split("+") if "broken" in values else []:
-        broken |= read_cut(cut, ranks)
-    dead: set[tuple[int, int]] = set()
-    for channel in values["dead"].split("+") if "dead" in values else []:
-        fibre, _, wavelength = channel.rpartition(".")
-        on = [whole(fibre)] if fibre else range(fibres)
-        dead |= {(number, whole(wavelength)) for number in on}
-    return Fabric(
-        ranks=ranks,
-        wavelengths=wavelengths,
-        fibres=fibres,
-        ports=None if ports == "all" else whole(ports),
-        converters=values.get("converters", "none") == "full",
-        multicast=values.get("multicast", "none") == "drop_and_continue",
-        reach=whole(values["reach"]) if "reach" in values else None,
-        budget=read_budget(values, wavelengths) if "launch_power" in values else None,
-        broken=frozenset(broken),
-        dead=frozenset(dead),
-    )
-
-
-def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:
-    """`3-4` is both ways between ranks 3 and 4, `3-4cw` and `3-4ccw` one of them."""
-    ends = cut.removesuffix("cw").removesuffix("c")
-    lower, upper = (whole(end) for end in ends.split("-"))
-    if (lower + 1) % ranks != upper:
-        lower, upper = upper, lower
-    expect((lower + 1) % ranks == upper, f"`{ends}` are no neighbours")
-    links = {("cw", lower), ("ccw", upper)}
-    return {link for link in links if cut == ends or cut == ends + link[0]}
-
-
-def read_budget(values: dict[str, str], wavelengths: int) -> Budget:
-    def decibels(key: str, unit: str) -> Decimal:
-        return Decimal(values.get(key, f"0{unit}").removesuffix(unit))
-
-    return Budget(
-        launch_power=decibels("launch_power", "dBm"),
-        sensitivity=decibels("sensitivity", "dBm"),
-        through_loss=decibels("through_loss", "dB"),
-        drop_loss=decibels("drop_loss", "dB"),
-        split_loss=decibels("split_loss", "dB"),
-        resonators=whole(values.get("resonators", str(wavelengths))),
-    )
-
-
-def read_lightpaths(plan: Plan, slot: int, action: str, words: list[str]) -> Iterator[Lightpath]:
-    """One line: a lightpath, and its repetitions."""
+def read_lightpaths(
+    plan: Plan, slot: int, action: str, words: list[str], room: int
+) -> Iterator[Lightpath]:
+    """One line: a lightpath, and its repetitions, which are no more than there is room for."""
     chunks, ends, *others = words
     relays: tuple[tuple[int, str, int, int], ...] = ()
     if plan.fabric.grid is not None:
@@ -198,7 +143,7 @@ def read_lightpaths(plan: Plan, slot: int, action: str, words: list[str]) -> Ite
     fibre, _, wavelength = channel.partition(".")
     ways = ("row", "column") if plan.fabric.grid else ("cw", "ccw")
     expect(not directed or way in ways, f"expected {ways[0]} or {ways[1]}")
-    shifts = SHIFTS if directed else SHIFTS[:4]
+    shifts = SHIFTS[: 4 if not directed else 5 if plan.fabric.grid else 6]
     expect(not (relays and repetitions), "what is relayed is not repeated")
     lightpath = Lightpath(
         slot=slot,
@@ -208,10 +153,10 @@ def read_lightpaths(plan: Plan, slot: int, action: str, words: list[str]) -> Ite
         source=whole(source),
         destination=whole(destination),
         way=way,
-        fibre=whole(fibre),
+        fibre=whole(fibre, 2**8 - 1),
         wavelength=CONVERTED
-        if wavelength == "*" and not plan.fabric.grid
-        else channel_of(wavelength),
+        if wavelength == "*" and directed and not plan.fabric.grid
+        else channel_of(wavelength, 2**16 - (2 if directed else 1)),
         relays=relays,
     )
     ranks = range(plan.collective.ranks)
@@ -220,7 +165,9 @@ def read_lightpaths(plan: Plan, slot: int, action: str, words: list[str]) -> Ite
     blocks: list[tuple[int, dict[str, int]]] = []
     for word in repetitions:
         if word.startswith("x"):
-            expect(whole(word[1:]) >= 1, "a repetition of nothing")
+            room //= max(whole(word[1:]), 1)
+            expect(whole(word[1:]) >= 1 and room >= 1, "a repetition of nothing, or of too much")
+            expect(len(blocks) < 32, "at most 32 repetitions to a lightpath")
             blocks.append((whole(word[1:]), dict.fromkeys(SHIFTS, 0)))
         else:
             name, _, by = word.partition("+")
@@ -257,31 +204,22 @@ def repeat(
     *inner, (count, by) = blocks
     ranks, chunks = plan.collective.ranks, plan.collective.chunks
     for copy in range(count):
-        wavelength = lightpath.wavelength
-        if wavelength is not CONVERTED:
-            wavelength += copy * by["wavelength"]
+        wavelength, fibre = lightpath.wavelength, lightpath.fibre + copy * by["fibre"]
+        expect(fibre < 2**8, "no such fibre")
+        if by["wavelength"] > 0:
+            expect(wavelength is not CONVERTED, "a converted lightpath has no wavelength to shift")
+            wavelength = channel_of(str((wavelength or 0) + copy * by["wavelength"]))
         shifted = replace(
             lightpath,
             chunk=(lightpath.chunk + copy * by["chunk"]) % chunks,
             source=(lightpath.source + copy * (by["rank"] + by["source"])) % ranks,
             destination=(lightpath.destination + copy * (by["rank"] + by["destination"])) % ranks,
-            fibre=lightpath.fibre + copy * by["fibre"],
+            fibre=fibre,
             wavelength=wavelength,
         )
         yield from repeat(plan, shifted, inner)
 
 
-def channel_of(word: str) -> int:
+def channel_of(word: str, most: int = 2**16 - 2) -> int:
     """A wavelength; they are numbered with 16 bits, the last of which stands for a conversion."""
-    expect(whole(word) < 2**16 - 1, f"`{word}` is no wavelength")
-    return whole(word)
-
-
-def whole(word: str) -> int:
-    expect(word.isascii() and word.isdigit(), f"`{word}` is no whole number")
-    return int(word)
-
-
-def expect(condition: bool, problem: str) -> None:
-    if not condition:
-        raise NotAPlan(problem)
+    return whole(word, most)

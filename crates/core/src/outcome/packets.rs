@@ -1,6 +1,6 @@
 //! What a packet simulation measures: distributions, channels, buffers and stalls over time.
 
-use crate::units::Time;
+use crate::units::{Time, UnitError};
 
 /// Values below 2^SUB count one by one, above with this many binary digits.
 const SUB: u32 = 6;
@@ -276,7 +276,7 @@ const MOST_BINS: usize = 1 << 12;
 #[derive(Clone)]
 pub(crate) struct Meter {
     bin: u64,
-    steps: [Vec<(i64, i64)>; 4],
+    steps: [Vec<(i64, i128)>; 4],
 }
 
 impl Meter {
@@ -312,16 +312,16 @@ impl Meter {
             steps.resize(bin + 1, (0, 0));
         }
         steps[bin].0 += change;
-        steps[bin].1 += change * (self.bin - time % self.bin) as i64;
+        steps[bin].1 += i128::from(change) * i128::from(self.bin - time % self.bin);
     }
 
     fn coarsen(&mut self) {
-        let bin = self.bin as i64;
+        let bin = i128::from(self.bin);
         for steps in &mut self.steps {
             let merged = steps.chunks(2).map(|pair| {
                 let (change, within) = pair[0];
                 let (more, later) = pair.get(1).copied().unwrap_or((0, 0));
-                (change + more, within + change * bin + later)
+                (change + more, within + i128::from(change) * bin + later)
             });
             *steps = merged.collect();
         }
@@ -352,10 +352,10 @@ impl Meter {
 
     /// Per class and bin, the integral, in units of the function times picoseconds.
     fn integrals(&self) -> [Vec<i128>; 4] {
-        let integral = |steps: &Vec<(i64, i64)>| {
+        let integral = |steps: &Vec<(i64, i128)>| {
             let mut held = 0;
             let bins = steps.iter().map(|&(more, within)| {
-                let area = i128::from(held) * i128::from(self.bin) + i128::from(within);
+                let area = i128::from(held) * i128::from(self.bin) + within;
                 held += more;
                 area.max(0)
             });
@@ -365,22 +365,39 @@ impl Meter {
     }
 }
 
-/// The time-line of a meter of chunks of so many bytes that hold buffers, and one of stalled channels.
-pub(crate) fn timeline(mut held: Meter, mut stalled: Meter, chunk: u64) -> Timeline {
+/// The time-line of a meter of chunks of so many bytes that hold buffers, and one of stalled channels; an
+/// error where a bin's sum over channels leaves 64 bits.
+pub(crate) fn timeline(
+    mut held: Meter,
+    mut stalled: Meter,
+    chunk: u64,
+) -> Result<Timeline, UnitError> {
     held.meet(stalled.bin);
     stalled.meet(held.bin);
     let bin = i128::from(held.bin.max(1));
-    let bytes = |area: i128| (area * i128::from(chunk) / bin) as u64;
-    let time = |area: i128| Time::from_ps(area as u64);
-    Timeline {
+    let counted = |sum: i128| {
+        u64::try_from(sum).map_err(|_| UnitError::Overflow {
+            what: "a bin of the time-line, summed over channels".into(),
+            smallest: "picoseconds or bytes",
+        })
+    };
+    let mut timeline = Timeline {
         bin: Time::from_ps(held.bin),
-        mean_bytes: held
-            .integrals()
-            .map(|bins| bins.into_iter().map(bytes).collect()),
-        stalled: stalled
-            .integrals()
-            .map(|bins| bins.into_iter().map(time).collect()),
+        ..Timeline::default()
+    };
+    for (class, bins) in held.integrals().into_iter().enumerate() {
+        let bytes = bins
+            .into_iter()
+            .map(|area| counted(area * i128::from(chunk) / bin));
+        timeline.mean_bytes[class] = bytes.collect::<Result<_, _>>()?;
     }
+    for (class, bins) in stalled.integrals().into_iter().enumerate() {
+        let times = bins
+            .into_iter()
+            .map(|area| counted(area).map(Time::from_ps));
+        timeline.stalled[class] = times.collect::<Result<_, _>>()?;
+    }
+    Ok(timeline)
 }
 
 #[cfg(test)]
@@ -410,6 +427,17 @@ mod tests {
         let sums = fine[2].chunks(32).map(|bins| bins.iter().sum::<i128>());
         assert!(sums.eq(coarse[2].iter().copied()));
         assert!(fine[2].iter().sum::<i128>() > 0);
+    }
+
+    #[test]
+    fn a_bin_beyond_64_bits_is_an_error() {
+        let stalled_for = |channels: i64| {
+            let (held, mut stalled) = (Meter::new(1 << 59), Meter::new(1 << 59));
+            (0..channels).for_each(|_| stalled.step(Class::Local, 0, 1));
+            timeline(held, stalled, 512).map(|timeline| timeline.stalled[2][0].ps())
+        };
+        assert_eq!(stalled_for(15), Ok(15 << 59));
+        assert!(stalled_for(32).is_err());
     }
 
     #[test]

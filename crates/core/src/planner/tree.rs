@@ -88,6 +88,10 @@ struct Gap {
 /// Table entries that price adjustment may fill: a tenth of a second or so.
 const MOST_PRICED: usize = 400_000_000;
 
+/// Least price over supply from where on no tree fits the steps. Rounding errors of the single-precision
+/// sums stay far below a thousandth.
+const MOST_RATIO: f32 = 1.002;
+
 /// How often prices are adjusted again on the way, at most.
 const MOST_ADJUSTMENTS: usize = 48;
 
@@ -146,8 +150,7 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
         first,
         request.eagerness,
     );
-    // Rounding errors of the single-precision sums stay far below a thousandth.
-    if ratio > 1.002 {
+    if ratio > MOST_RATIO {
         return None;
     }
     let every = steps.div_ceil(MOST_ADJUSTMENTS);
@@ -160,13 +163,17 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
         }
         if step > 0 && step % every == 0 {
             let eagerness = request.eagerness / 2.0;
-            adjust(
+            let ratio = adjust(
                 &problem,
                 &census(&gaps),
                 &mut prices[step..],
                 later,
                 eagerness,
             );
+            // Whatever is chosen now, some gaps are left at the end.
+            if ratio > MOST_RATIO {
+                return None;
+            }
             let most = gaps.iter().map(|gap| gap.size).max()? as usize;
             table = Table::new(&problem, &prices[step..], most);
             table_from = step;

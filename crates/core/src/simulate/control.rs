@@ -123,9 +123,13 @@ fn ledger(
         let (from, to) = (flow.source as usize, flow.destination as usize);
         let link = usize::from(flow.fibre) * count + from;
         links.busy[link] = links.busy[link].plus(run.sending(index))?;
-        links.bytes[link] += flow.bytes.get();
-        ranks.sent[from] += flow.bytes.get();
-        ranks.received[to] += flow.bytes.get();
+        for (column, place) in [
+            (&mut links.bytes, link),
+            (&mut ranks.sent, from),
+            (&mut ranks.received, to),
+        ] {
+            column[place] = Bytes::new(column[place]).plus(flow.bytes)?.get();
+        }
         for rank in [from, to] {
             ranks.finish[rank] = ranks.finish[rank].max(run.arrived[index]);
         }

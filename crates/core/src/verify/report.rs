@@ -37,6 +37,21 @@ impl Report {
         *found = found.saturating_add(more);
     }
 
+    /// How many violations there are of each kind.
+    pub(super) fn counts(&self) -> [u64; ViolationKind::ALL.len()] {
+        self.found
+    }
+
+    /// The kinds of which there are more than before, and how many more.
+    pub(super) fn since(&self, before: &[u64]) -> Vec<(ViolationKind, u64)> {
+        let more = |kind: ViolationKind| self.found[kind as usize] - before[kind as usize];
+        let kinds = ViolationKind::ALL.into_iter();
+        kinds
+            .map(|kind| (kind, more(kind)))
+            .filter(|(_, more)| *more > 0)
+            .collect()
+    }
+
     /// Whether further violations of this kind are only counted.
     pub(super) fn is_full(&self, kind: ViolationKind) -> bool {
         self.found[kind as usize] >= MOST_LISTED

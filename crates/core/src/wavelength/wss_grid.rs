@@ -14,7 +14,7 @@
 //! many colours as the greatest degree suffice (Koenig 1916): edge by edge, a colour that is free at one
 //! end is made free at the other by exchanging two colours along an alternating path.
 
-use std::collections::BTreeMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use thiserror::Error;
 
@@ -134,13 +134,15 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<Placed, GridError> {
     let mut ports = Ports::new(ranks);
     let mut start = 0;
     for step in 0..schedule.steps() {
-        let mut messages: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
-        for transfer in schedule.step(step) {
+        let transfers = schedule.step(step).map(|transfer| {
             let (source, destination) = schedule.ends(transfer);
             let ahead = (destination + ranks - source) % ranks;
-            messages.entry((ahead, source)).or_default().push(transfer);
-        }
-        for ((ahead, source), transfers) in messages {
+            (ahead, source, transfer)
+        });
+        let mut transfers: Vec<(u32, u32, usize)> = transfers.collect();
+        transfers.sort_unstable();
+        for message in transfers.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+            let (ahead, source, _) = message[0];
             let destination = (source + ahead) % ranks;
             let first = bursts.len();
             let best = ways(grid, source, destination)
@@ -156,7 +158,7 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<Placed, GridError> {
                 let slot = start + burst.slot;
                 bursts.push(Burst { slot, ..burst });
             }
-            for transfer in transfers {
+            for &(_, _, transfer) in message {
                 of_transfer[transfer] = (first, bursts.len() - first);
             }
         }
@@ -240,7 +242,7 @@ enum Wavelengths {
     /// By the formula of the grid's plan.
     Formula,
     /// By plane, switch, input and output.
-    Coloured(BTreeMap<(Plane, u32, u32, u32), u32>),
+    Coloured(FxHashMap<(Plane, u32, u32, u32), u32>),
 }
 
 impl Wavelengths {
@@ -292,8 +294,8 @@ impl Wavelengths {
 }
 
 /// Colours the circuits of every switch.
-fn colour(grid: &WssGrid, bursts: &[Burst]) -> BTreeMap<(Plane, u32, u32, u32), u32> {
-    let mut circuits: Vec<(Plane, u32, u32, u32)> = bursts
+fn colour(grid: &WssGrid, bursts: &[Burst]) -> FxHashMap<(Plane, u32, u32, u32), u32> {
+    let circuits: FxHashSet<(Plane, u32, u32, u32)> = bursts
         .iter()
         .map(|burst| {
             let (switch, input) = grid.port(burst.from, burst.plane);
@@ -301,9 +303,9 @@ fn colour(grid: &WssGrid, bursts: &[Burst]) -> BTreeMap<(Plane, u32, u32, u32), 
             (burst.plane, switch, input, output)
         })
         .collect();
+    let mut circuits: Vec<(Plane, u32, u32, u32)> = circuits.into_iter().collect();
     circuits.sort_unstable();
-    circuits.dedup();
-    let mut coloured = BTreeMap::new();
+    let mut coloured = FxHashMap::default();
     for of_switch in circuits.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
         let edges: Vec<(u32, u32)> = of_switch.iter().map(|one| (one.2, one.3)).collect();
         let ports = grid.side(of_switch[0].0) as usize;

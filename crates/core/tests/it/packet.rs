@@ -1,5 +1,6 @@
 //! The packet simulator: closed forms, laws of conservation, and CODES's measured values.
 
+mod limits;
 mod networks;
 mod orders;
 mod parts;

@@ -266,8 +266,8 @@ fn a_transfer_to_no_neighbour_breaks_the_claim() {
 }
 
 #[test]
-fn a_plan_too_large_to_replay_is_not_proved() {
-    // 17 times the 2^32 - 1 chunks are more than 2^36.
+fn chunks_that_are_always_sent_together_are_judged_by_one() {
+    // 17 times 2^32 - 1 chunks; what is sent again breaks a rule.
     let lines = "0 copy 0+4294967295 0>1 cw 0.0\n".repeat(17);
     let kinds: BTreeSet<ViolationKind> = verify(&by_hand(PAIR, "broadcast 2 0 4294967295", &lines))
         .iter()
@@ -275,7 +275,7 @@ fn a_plan_too_large_to_replay_is_not_proved() {
         .collect();
     assert_eq!(
         kinds,
-        [ViolationKind::Collision, ViolationKind::TooLarge].into()
+        [ViolationKind::Collision, ViolationKind::Duplicate].into()
     );
 }
 

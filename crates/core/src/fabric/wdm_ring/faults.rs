@@ -5,7 +5,7 @@
 //! `dead=1.5` the same on fibre 1 of each direction, on the whole ring. Several are joined by `+`.
 
 use super::Direction;
-use crate::spec::{Spec, SpecError};
+use crate::spec::{Spec, SpecError, whole};
 use crate::spelling::shown;
 
 /// A direction of the ring that nothing crosses between two neighbours.
@@ -42,7 +42,7 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
         };
         let position = ends
             .split_once('-')
-            .and_then(|(one, other)| Some((one.parse().ok()?, other.parse().ok()?)))
+            .and_then(|(one, other)| Some((whole(one)?, whole(other)?)))
             .ok_or_else(|| {
                 spec.refuse(
                     "broken",
@@ -87,10 +87,10 @@ pub(super) fn read_dead(
     let Some(list) = spec.option("dead") else {
         return Ok(Vec::new());
     };
-    let number = |text: &str, what: &str, count: u32| match text.parse::<u32>() {
-        Ok(number) if number < count => Ok(number),
-        Ok(_) => Err(spec.refuse("dead", format!("{what} are below {count}"))),
-        Err(_) => Err(spec.refuse(
+    let number = |text: &str, what: &str, count: u32| match whole(text) {
+        Some(number) if number < count => Ok(number),
+        Some(_) => Err(spec.refuse("dead", format!("{what} are below {count}"))),
+        None => Err(spec.refuse(
             "dead",
             format!(
                 "`{}` is no whole number; expected wavelengths such as 5, or fibre.5",

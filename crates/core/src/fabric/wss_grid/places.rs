@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Plane;
-use crate::spec::{Spec, SpecError};
+use crate::spec::{Spec, SpecError, whole};
 use crate::spelling::shown;
 
 /// A transceiver of a node that neither sends nor receives; spelled `5.row`.
@@ -50,7 +50,7 @@ pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>,
         return Ok((0..count).collect());
     };
     let number = |text: &str| {
-        let node: Option<u32> = text.parse().ok().filter(|node| *node < count);
+        let node = whole(text).filter(|node| *node < count);
         node.ok_or_else(|| {
             let last = count - 1;
             spec.refuse(
@@ -100,7 +100,7 @@ pub(super) fn read_transceivers(
 ) -> Result<Vec<DeadTransceiver>, SpecError> {
     read(spec, "dead_transceivers", |part| {
         let (node, plane) = part.split_once('.')?;
-        let node = node.parse().ok().filter(|node| *node < nodes)?;
+        let node = whole(node).filter(|node| *node < nodes)?;
         let plane = Plane::BOTH.into_iter().find(|one| one.name() == plane)?;
         Some(DeadTransceiver { node, plane })
     })
@@ -117,8 +117,8 @@ pub(super) fn read_ports(spec: &Spec, rows: u32, columns: u32) -> Result<Vec<Por
             Plane::Row => (rows, columns),
             Plane::Column => (columns, rows),
         };
-        let switch = number.parse().ok().filter(|switch| *switch < switches)?;
-        let port = port.parse().ok().filter(|port| *port < ports)?;
+        let switch = whole(number).filter(|switch| *switch < switches)?;
+        let port = whole(port).filter(|port| *port < ports)?;
         Some(Port {
             plane,
             switch,

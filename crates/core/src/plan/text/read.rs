@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::folded::Gathering;
 use super::statement::Statement;
-use super::words::{Line, Lines, Word, Words};
+use super::words::{Line, Lines, Word, Words, check_characters};
 use super::{MAGIC, PlanTextError};
 use crate::collective::Collective;
 use crate::fabric::Fabric;
@@ -93,6 +93,7 @@ impl Sink for Gathering {
 
 /// Reads the head; also the lines after it and the number on the `end` line.
 fn open(text: &str, most: u64) -> Result<(Plan, Lines<'_>, u64), PlanTextError> {
+    check_characters(text)?;
     let mut lines = Lines::new(text);
     let plan = read_head(&mut lines)?;
     let declared = declared_lightpaths(text, &lines, most)?;
@@ -306,7 +307,7 @@ fn read_claim<'a>(words: &mut Words<'a>, claims: &mut Claims) -> Result<Word<'a>
             let (part, whole) = word
                 .text
                 .split_once('/')
-                .and_then(|(part, whole)| Some((part.parse().ok()?, whole.parse().ok()?)))
+                .and_then(|(part, whole)| Some((word.part(part).ok()?, word.part(whole).ok()?)))
                 .filter(|(_, whole)| *whole > 0)
                 .ok_or_else(|| word.wrong("expected a fraction such as 1/16"))?;
             claims.paper_step_share = Some((part, whole));

@@ -10,6 +10,32 @@ pub(super) struct Line<'a> {
     pub(super) text: &'a str,
 }
 
+/// Refuses characters that do not print and are not those that part words and lines: to one reader or
+/// another they could be the end of a line.
+pub(super) fn check_characters(text: &str) -> Result<(), PlanTextError> {
+    let odd = |letter: &char| {
+        !matches!(letter, ' ' | '\t') && (letter.is_control() || letter.is_whitespace())
+    };
+    for (index, line) in text.lines().enumerate() {
+        let said = line.split('#').next().unwrap_or("");
+        let plain = |byte: u8| byte == b'\t' || (b' '..0x7f).contains(&byte);
+        if said.bytes().all(plain) {
+            continue;
+        }
+        if let Some((place, letter)) = said.chars().enumerate().find(|(_, letter)| odd(letter)) {
+            return Err(PlanTextError {
+                line: index + 1,
+                column: place + 1,
+                problem: format!(
+                    "the character {} has no place in a plan; words are parted by blanks",
+                    letter.escape_unicode()
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// The lines that say something.
 #[derive(Clone)]
 pub(super) struct Lines<'a> {

@@ -72,9 +72,13 @@ pub(super) fn simulate(
                 (longest, slowest) = (taken, Some(*transfer));
             }
             links.busy[link] = links.busy[link].plus(sending)?;
-            links.bytes[link] += bytes.get();
-            columns.sent[hop.from as usize] += bytes.get();
-            columns.received[hop.to as usize] += bytes.get();
+            for (column, place) in [
+                (&mut links.bytes, link),
+                (&mut columns.sent, hop.from as usize),
+                (&mut columns.received, hop.to as usize),
+            ] {
+                column[place] = Bytes::new(column[place]).plus(*bytes)?.get();
+            }
             for rank in [hop.from, hop.to] {
                 columns.finish[rank as usize] = now.plus(taken)?;
             }

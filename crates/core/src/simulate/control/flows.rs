@@ -42,13 +42,52 @@ impl Flow {
     }
 }
 
-/// Arrivals that are needed together.
+/// Lists of numbers, one list for each number from 0 on, in one column.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Join {
-    /// How many.
-    pub(super) needs: u32,
-    /// The flows that need them.
-    pub(super) waiters: Vec<u32>,
+pub(super) struct Lists {
+    starts: Vec<u32>,
+    members: Vec<u32>,
+}
+
+impl Lists {
+    /// The lists of so many, from pairs of a list and a member of it; members keep their order.
+    pub(super) fn new(count: usize, pairs: &[(u32, u32)]) -> Lists {
+        let mut starts = vec![0; count + 1];
+        for &(list, _) in pairs {
+            starts[list as usize + 1] += 1;
+        }
+        for list in 0..count {
+            starts[list + 1] += starts[list];
+        }
+        let mut next = starts.clone();
+        let mut members = vec![0; pairs.len()];
+        for &(list, member) in pairs {
+            let place = &mut next[list as usize];
+            members[*place as usize] = member;
+            *place += 1;
+        }
+        Lists { starts, members }
+    }
+
+    /// A list.
+    pub(super) fn of(&self, list: u32) -> &[u32] {
+        let list = list as usize;
+        &self.members[self.starts[list] as usize..self.starts[list + 1] as usize]
+    }
+}
+
+/// The join of what needs no arrival.
+const NOTHING: u32 = u32::MAX;
+
+/// What becomes lists when all is known.
+#[derive(Default)]
+struct Pairs {
+    /// Flow and join that its arrival is part of.
+    feeds: Vec<(u32, u32)>,
+    /// Join and flow that needs it.
+    waiters: Vec<(u32, u32)>,
+    /// By join, the flow that came last among those that need it.
+    last_waiter: Vec<u32>,
 }
 
 /// The flows of a plan.
@@ -57,9 +96,12 @@ pub(super) struct Flows {
     pub(super) flows: Vec<Flow>,
     /// By transmitter, in the order of slots.
     pub(super) of_transmitter: Vec<Vec<u32>>,
-    pub(super) joins: Vec<Join>,
+    /// By join, arrivals that are needed together: how many.
+    pub(super) join_needs: Vec<u32>,
+    /// By join: the flows that need it.
+    pub(super) waiters: Lists,
     /// By flow: the joins that its arrival is part of.
-    pub(super) feeds: Vec<Vec<u32>>,
+    pub(super) feeds: Lists,
     /// By flow: how many joins it needs.
     pub(super) needs: Vec<u32>,
 }
@@ -73,6 +115,7 @@ impl Flows {
             ..Flows::default()
         };
         let mut held: Vec<Segments> = vec![Segments::default(); ranks];
+        let mut pairs = Pairs::default();
         for step in 0..plan.schedule.steps() {
             let transfers = plan.schedule.step(step);
             let hops: Vec<(Hop, usize)> = transfers
@@ -86,11 +129,11 @@ impl Flows {
                     Some(before) if hops[before].1 == transfer => {
                         let before = flow_of[before];
                         let join = relayed.entry(before);
-                        *join.or_insert_with(|| flows.join(&[before]))
+                        *join.or_insert_with(|| flows.join(&[before], &mut pairs))
                     }
-                    _ => flows.data_of(plan, transfer, &held, &mut joins),
+                    _ => flows.data_of(plan, transfer, &held, &mut joins, &mut pairs),
                 };
-                flows.wait(flow_of[place], join);
+                flows.wait(flow_of[place], join, &mut pairs);
             }
             // What a step brings counts from its end.
             for (place, &(_, transfer)) in hops.iter().enumerate() {
@@ -101,6 +144,8 @@ impl Flows {
                 }
             }
         }
+        flows.waiters = Lists::new(flows.join_needs.len(), &pairs.waiters);
+        flows.feeds = Lists::new(flows.flows.len(), &pairs.feeds);
         flows.keep_circuits();
         Ok(flows)
     }
@@ -135,7 +180,6 @@ impl Flows {
                 transfer: transfer as u32,
                 keeps: false,
             });
-            self.feeds.push(Vec::new());
             self.needs.push(0);
         }
         Ok(flow_of)
@@ -148,34 +192,37 @@ impl Flows {
         transfer: usize,
         held: &[Segments],
         joins: &mut FxHashMap<(u32, u32, u32), u32>,
+        pairs: &mut Pairs,
     ) -> u32 {
         let moved = plan.schedule.transfer(transfer);
+        if held[moved.source as usize].segments.is_empty() {
+            return NOTHING;
+        }
         let key = (moved.source, moved.chunk, moved.count);
         if let Some(&join) = joins.get(&key) {
             return join;
         }
         let needed = held[moved.source as usize].find(moved.chunk..moved.chunk + moved.count);
-        let join = self.join(&needed);
+        let join = self.join(&needed, pairs);
         joins.insert(key, join);
         join
     }
 
-    fn join(&mut self, needed: &[u32]) -> u32 {
-        let join = self.joins.len() as u32;
-        for &flow in needed {
-            self.feeds[flow as usize].push(join);
+    fn join(&mut self, needed: &[u32], pairs: &mut Pairs) -> u32 {
+        if needed.is_empty() {
+            return NOTHING;
         }
-        self.joins.push(Join {
-            needs: needed.len() as u32,
-            waiters: Vec::new(),
-        });
+        let join = self.join_needs.len() as u32;
+        pairs.feeds.extend(needed.iter().map(|&flow| (flow, join)));
+        self.join_needs.push(needed.len() as u32);
+        pairs.last_waiter.push(u32::MAX);
         join
     }
 
-    fn wait(&mut self, flow: u32, join: u32) {
-        let join = &mut self.joins[join as usize];
-        if join.needs > 0 && join.waiters.last() != Some(&flow) {
-            join.waiters.push(flow);
+    fn wait(&mut self, flow: u32, join: u32, pairs: &mut Pairs) {
+        if join != NOTHING && pairs.last_waiter[join as usize] != flow {
+            pairs.last_waiter[join as usize] = flow;
+            pairs.waiters.push((join, flow));
             self.needs[flow as usize] += 1;
         }
     }
@@ -222,6 +269,11 @@ impl Segments {
 
     /// Adds a flow that brings chunks.
     fn insert(&mut self, chunks: Range<u32>, flow: u32) {
+        let before = self.segments.range(..chunks.end).next_back();
+        if before.is_none_or(|(_, (end, _))| *end <= chunks.start) {
+            self.segments.insert(chunks.start, (chunks.end, vec![flow]));
+            return;
+        }
         self.split(chunks.start);
         self.split(chunks.end);
         let mut next = chunks.start;

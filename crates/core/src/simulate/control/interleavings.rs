@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashSet;
 
-use super::flows::{Flow, Flows, Join};
+use super::flows::{Flow, Flows, Lists};
 use super::protocol::{Consequence, Happening, State};
 use crate::units::Bytes;
 
@@ -16,9 +16,9 @@ fn flows(case: Case) -> Flows {
     let ranks = case.iter().map(|&(from, to, ..)| from.max(to) + 1).max();
     let mut flows = Flows {
         of_transmitter: vec![Vec::new(); 2 * ranks.unwrap_or(0) as usize],
-        feeds: vec![Vec::new(); case.len()],
         ..Flows::default()
     };
+    let (mut feeds, mut waiters) = (Vec::new(), Vec::new());
     for (index, &(source, destination, slot, needs)) in case.iter().enumerate() {
         flows.flows.push(Flow {
             source,
@@ -32,16 +32,14 @@ fn flows(case: Case) -> Flows {
         });
         flows.needs.push(u32::from(!needs.is_empty()));
         if !needs.is_empty() {
-            let join = flows.joins.len() as u32;
-            needs
-                .iter()
-                .for_each(|&flow| flows.feeds[flow as usize].push(join));
-            flows.joins.push(Join {
-                needs: needs.len() as u32,
-                waiters: vec![index as u32],
-            });
+            let join = flows.join_needs.len() as u32;
+            feeds.extend(needs.iter().map(|&flow| (flow, join)));
+            waiters.push((join, index as u32));
+            flows.join_needs.push(needs.len() as u32);
         }
     }
+    flows.feeds = Lists::new(case.len(), &feeds);
+    flows.waiters = Lists::new(flows.join_needs.len(), &waiters);
     flows.keep_circuits();
     flows
 }

@@ -85,7 +85,7 @@ impl State {
             sent: vec![0; ports],
             senders: vec![Sender::Idle; ports],
             receivers: vec![Receiver::default(); ports],
-            join_needs: flows.joins.iter().map(|join| join.needs).collect(),
+            join_needs: flows.join_needs.clone(),
             flow_needs: flows.needs.clone(),
             arrived: 0,
         }
@@ -187,12 +187,12 @@ impl State {
     /// Lets flows that needed this one go on.
     fn deliver(&mut self, flows: &Flows, flow: u32, then: &mut Vec<Consequence>) {
         self.arrived += 1;
-        for &join in &flows.feeds[flow as usize] {
+        for &join in flows.feeds.of(flow) {
             self.join_needs[join as usize] -= 1;
             if self.join_needs[join as usize] > 0 {
                 continue;
             }
-            for &waiter in &flows.joins[join as usize].waiters {
+            for &waiter in flows.waiters.of(join) {
                 self.flow_needs[waiter as usize] -= 1;
                 let transmitter = flows.flows[waiter as usize].transmitter();
                 if self.first(flows, transmitter) == Some(waiter) {

@@ -49,7 +49,7 @@ struct Class {
     /// Whether every flow of the pair joins it.
     common: bool,
     /// Bytes of its flows that the links do not know of yet.
-    bytes: u64,
+    bytes: u128,
     /// All flows but the first to end, by the value of `served` at which they end.
     later: BinaryHeap<Reverse<(u64, u32)>>,
     /// Messages launched and not received, and background flows.
@@ -229,7 +229,7 @@ impl<'a> Classes<'a> {
         let pace = &mut self.paces[class as usize];
         let state = &mut self.classes[class as usize];
         pace.serve(now);
-        state.bytes += bytes.unwrap_or(0);
+        state.bytes += u128::from(bytes.unwrap_or(0));
         let target = pace.served + bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
         if pace.members == 0 {
             (pace.target, pace.first) = (target, place);
@@ -255,7 +255,7 @@ impl<'a> Classes<'a> {
     pub(super) fn stop(&mut self, class: u32, now: f64, ledger: &mut Ledger) {
         let pace = &mut self.paces[class as usize];
         pace.serve(now);
-        self.classes[class as usize].bytes = pace.served.round() as u64;
+        self.classes[class as usize].bytes = pace.served.round() as u128;
         pace.members = 0;
         self.vacate(class, now, ledger);
         self.reweigh(class);

@@ -63,7 +63,7 @@ pub(super) struct Way {
     /// Its links in [`Disjoint::links`].
     from: u32,
     to: u32,
-    bytes: u64,
+    bytes: u128,
     /// How long its flows have moved (ps).
     moving: f64,
     /// When its latest flow ended (ps).
@@ -244,7 +244,7 @@ impl<'a> Disjoint<'a> {
                     _ => self.uses.push((join, end, used)),
                 }
             }
-            way.bytes += flow.bytes;
+            way.bytes += u128::from(flow.bytes);
             way.end = end;
             self.spans.push((start, end));
         }
@@ -296,7 +296,7 @@ impl<'a> Disjoint<'a> {
             if flow.bytes > 0 && way.rate.is_finite() {
                 way.moving += again as f64 * (flow.bytes as f64 / way.rate);
             }
-            way.bytes += again * flow.bytes;
+            way.bytes += u128::from(again) * u128::from(flow.bytes);
             way.end += shift;
         }
         self.free.fill(self.all_free);

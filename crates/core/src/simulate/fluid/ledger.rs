@@ -29,7 +29,7 @@ pub(super) fn bytes_per_ps(rate: Rate) -> f64 {
 
 #[derive(Clone, Default)]
 struct LinkTotals {
-    bytes: u64,
+    bytes: u128,
     busy: f64,
     /// Classes on the link now.
     present: u32,
@@ -39,7 +39,7 @@ struct LinkTotals {
 /// What happened from one snapshot to the next, to be written down again later.
 pub(super) struct Stretch {
     /// Link, bytes, busy ps: only links that were used.
-    links: Vec<(u32, u64, f64)>,
+    links: Vec<(u32, u128, f64)>,
     /// From and to (ps after the beginning), bytes times links per ps.
     flowing: Vec<(f64, f64, f64)>,
 }
@@ -54,8 +54,8 @@ struct Snapshot {
 /// Sums and columns of a run.
 pub(super) struct Ledger {
     links: Vec<LinkTotals>,
-    sent: Vec<u64>,
-    received: Vec<u64>,
+    sent: Vec<u128>,
+    received: Vec<u128>,
     finish: Vec<f64>,
     flows: Option<FlowLog>,
     /// Bytes times links per bin.
@@ -110,7 +110,7 @@ impl Ledger {
     }
 
     /// A class of flows has left a link after moving so many bytes over it, last at this rate.
-    pub(super) fn vacate(&mut self, index: u32, now: f64, bytes: u64, rate: f64) {
+    pub(super) fn vacate(&mut self, index: u32, now: f64, bytes: u128, rate: f64) {
         let link = &mut self.links[index as usize];
         link.present -= 1;
         link.bytes += bytes;
@@ -197,8 +197,8 @@ impl Ledger {
         now: f64,
     ) -> Result<(), FluidError> {
         let (source, destination) = (ends.0 as usize, ends.1 as usize);
-        self.sent[source] += bytes;
-        self.received[destination] += bytes;
+        self.sent[source] += u128::from(bytes);
+        self.received[destination] += u128::from(bytes);
         self.finish[source] = self.finish[source].max(now);
         self.finish[destination] = self.finish[destination].max(now);
         self.note_end(flow, now)
@@ -256,12 +256,12 @@ impl Ledger {
     /// Writes the links of a stretch that happened `times` more.
     pub(super) fn replay_links(&mut self, stretch: &Stretch, times: u64) {
         for &(link, bytes, busy) in &stretch.links {
-            self.add_to_links(&[link], bytes * times, busy * times as f64);
+            self.add_to_links(&[link], bytes * u128::from(times), busy * times as f64);
         }
     }
 
     /// Writes what flows over these links have carried, and for how long (ps).
-    pub(super) fn add_to_links(&mut self, links: &[u32], bytes: u64, busy: f64) {
+    pub(super) fn add_to_links(&mut self, links: &[u32], bytes: u128, busy: f64) {
         for &link in links {
             let link = &mut self.links[link as usize];
             link.bytes += bytes;
@@ -270,10 +270,10 @@ impl Ledger {
     }
 
     /// Writes the ranks of a flow that happened `times` more, the last time until `finish`.
-    pub(super) fn replay_ranks(&mut self, ends: (u32, u32), bytes: u64, times: u64, finish: f64) {
+    pub(super) fn replay_ranks(&mut self, ends: (u32, u32), bytes: u128, times: u64, finish: f64) {
         let (source, destination) = (ends.0 as usize, ends.1 as usize);
-        self.sent[source] += bytes * times;
-        self.received[destination] += bytes * times;
+        self.sent[source] += bytes * u128::from(times);
+        self.received[destination] += bytes * u128::from(times);
         self.finish[source] = self.finish[source].max(finish);
         self.finish[destination] = self.finish[destination].max(finish);
     }
@@ -301,7 +301,7 @@ impl Ledger {
                 0.0
             };
             links.busy.push(to_time(link.busy + open)?);
-            links.bytes.push(link.bytes);
+            links.bytes.push(counted(link.bytes, "a link's bytes")?);
         }
         let capacity: f64 = network
             .links()
@@ -336,8 +336,8 @@ impl Ledger {
             most_loaded_link: most_loaded(&utilisation),
             utilisation,
             ranks: RankColumns {
-                sent: self.sent,
-                received: self.received,
+                sent: counted_all(self.sent)?,
+                received: counted_all(self.received)?,
                 finish: finish?,
             },
             profile: Profile {
@@ -346,6 +346,21 @@ impl Ledger {
             },
         })
     }
+}
+
+/// Bytes that were added up with more than 64 bits, in 64.
+fn counted(bytes: u128, what: &str) -> Result<u64, FluidError> {
+    u64::try_from(bytes).map_err(|_| {
+        FluidError::Unit(UnitError::Overflow {
+            what: what.into(),
+            smallest: "bytes",
+        })
+    })
+}
+
+fn counted_all(bytes: Vec<u128>) -> Result<Vec<u64>, FluidError> {
+    let each = bytes.into_iter();
+    each.map(|bytes| counted(bytes, "a rank's bytes")).collect()
 }
 
 /// What [`Ledger::close`] hands back.

@@ -164,7 +164,7 @@ impl<'a> Stepped<'a> {
             for (flow, end) in replay.flows.iter().zip(&replay.ends) {
                 let ends = (flow.source, flow.destination);
                 let finish = replay.last_begin + end;
-                ledger.replay_ranks(ends, flow.bytes, replay.times, finish);
+                ledger.replay_ranks(ends, flow.bytes.into(), replay.times, finish);
             }
         }
         (u64::from(self.next_flow), self.replayed)

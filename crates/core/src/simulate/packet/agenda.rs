@@ -22,7 +22,9 @@ const BUCKETS: u64 = 1 << 12;
 const DIGIT: u32 = 5;
 const FEW: usize = 128;
 
-/// Later times are taken for this one.
+/// What would happen from this time on, 13 days, never happens: the agenda only remembers that something
+/// would. Settings bound each delay by this time, so that an instant before it and the delays that follow it
+/// stay below 2^64; where delays add up without end, in queues, sums saturate far beyond it.
 pub(super) const LATEST_PS: u64 = 1 << 60;
 
 /// What happens, in the order of what happens at one time.
@@ -118,6 +120,8 @@ pub(super) struct Agenda {
     in_buckets: usize,
     far: BinaryHeap<Far>,
     far_added: u64,
+    /// Whether something would happen at [`LATEST_PS`] or later.
+    beyond: bool,
 }
 
 impl Agenda {
@@ -133,6 +137,7 @@ impl Agenda {
             in_buckets: 0,
             far: BinaryHeap::new(),
             far_added: 0,
+            beyond: false,
         }
     }
 
@@ -145,7 +150,10 @@ impl Agenda {
     /// Adds an event at a place, not before the time of the one taken last.
     #[inline]
     pub(super) fn push_at(&mut self, time: u64, kind: Kind, place: u32, index: u32) {
-        let time = time.min(LATEST_PS);
+        if time >= LATEST_PS {
+            self.beyond = true;
+            return;
+        }
         let bucket = time >> self.shift;
         let event = Event {
             when: (time << Kind::BITS) + kind as u64,
@@ -193,7 +201,7 @@ impl Agenda {
         self.cursor << self.shift
     }
 
-    /// The time of the next event; none at the end.
+    /// The time of the next event, [`LATEST_PS`] where only such are left as never happen; none at the end.
     pub(super) fn next_time(&self) -> Option<u64> {
         if let Some(next) = self.open.last() {
             return Some(next.time());
@@ -202,8 +210,10 @@ impl Agenda {
             let slot = (self.next_filled() % BUCKETS) as usize;
             return self.buckets[slot].iter().map(Event::time).min();
         }
-        let far = self.far.peek();
-        far.map(|Reverse((order, ..))| (order >> 64 >> Kind::BITS) as u64)
+        match self.far.peek() {
+            Some(Reverse((order, ..))) => Some((order >> 64 >> Kind::BITS) as u64),
+            None => self.beyond.then_some(LATEST_PS),
+        }
     }
 
     #[inline]
@@ -353,6 +363,19 @@ mod tests {
             }
             assert_eq!((taken, take(&mut agenda)), (20_000, None));
         }
+    }
+
+    #[test]
+    fn what_is_too_late_is_told_and_never_taken() {
+        let mut agenda = Agenda::new(4);
+        for time in [u64::MAX, LATEST_PS, LATEST_PS - 1, 5] {
+            agenda.push(time, Kind::Send, 0);
+        }
+        for time in [5, LATEST_PS - 1] {
+            assert_eq!(take(&mut agenda).map(|event| event.time()), Some(time));
+        }
+        assert_eq!(agenda.next_time(), Some(LATEST_PS));
+        assert!(agenda.open(u64::MAX).is_empty());
     }
 
     #[test]

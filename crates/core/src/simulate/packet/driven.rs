@@ -89,7 +89,7 @@ impl<'a> Driven<'a> {
         if message >= FIRST_STREAM {
             return Err(PacketError::TooMany);
         }
-        if time.ps() > LATEST_PS {
+        if time.ps() >= LATEST_PS {
             return Err(PacketError::TooLong);
         }
         let place = |rank: u32| {
@@ -122,7 +122,10 @@ impl<'a> Driven<'a> {
     }
 
     /// What has happened up to a time.
-    pub fn close(mut self, time: Time) -> PacketOutcome {
+    ///
+    /// # Errors
+    /// More bytes were sent than 64 bits count.
+    pub fn close(mut self, time: Time) -> Result<PacketOutcome, PacketError> {
         let links = self.network.links().len();
         let placement = &self.built.placement;
         self.built.engine.outcome(time.ps(), placement, links)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use occupancy::Doubt;
 
-use super::agenda::{Agenda, Kind};
+use super::agenda::{Agenda, Kind, LATEST_PS};
 use super::border::{Border, Mail, NEVER};
 use super::channel::{Channels, Chunk, Held, Wake};
 use super::delays::Delays;
@@ -179,7 +179,7 @@ pub(super) struct Measured {
     pub(super) routers_passed: u64,
     pub(super) minimal_chunks: u64,
     pub(super) detoured_chunks: u64,
-    pub(super) bytes_sent: u64,
+    pub(super) bytes_sent: u128,
     pub(super) bytes_delivered: u64,
     pub(super) forwards: u64,
     pub(super) events: u64,
@@ -483,6 +483,9 @@ impl<R: Routes> Engine<R> {
     /// A router puts a chunk on a link at a time when that is free.
     #[inline]
     fn transmit(&mut self, link: u32, into: u32, number: u32, start: u64) {
+        if start >= LATEST_PS {
+            return self.agenda.push(start, Kind::Send, link);
+        }
         let router_delay = self.setup.router_delay;
         let mut arrival = self.put(link, into, number, start) + router_delay;
         let port = &mut self.ports[link as usize];

@@ -23,8 +23,8 @@ use crate::outcome::packets::{Class, PacketOutcome};
 use crate::simulate::pattern::Pattern;
 use crate::units::{Bytes, Time};
 
-/// No delay, period or latency may be longer: 10 days.
-const LONGEST: Time = Time::from_ps(1 << 60);
+/// No delay, period or latency may be longer: 13 days, where simulated time ends.
+const LONGEST: Time = Time::from_ps(LATEST_PS);
 const LARGEST_CHUNK: u64 = 1 << 20;
 /// Parts are numbered with 8 bits.
 const MOST_PARTS: u32 = 255;
@@ -57,7 +57,12 @@ pub(super) trait Running {
     fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError>;
 
     /// What was found; the terminal of each rank, and the number of links. It is found once.
-    fn outcome(&mut self, time: u64, placement: &[u32], links: usize) -> PacketOutcome;
+    fn outcome(
+        &mut self,
+        time: u64,
+        placement: &[u32],
+        links: usize,
+    ) -> Result<PacketOutcome, PacketError>;
 }
 
 /// The parts, at least one; what is driven from outside is in one part.
@@ -87,7 +92,12 @@ impl<R: Routes + Send> Running for Parts<R> {
         self.parts[0].advance(reports)
     }
 
-    fn outcome(&mut self, time: u64, placement: &[u32], links: usize) -> PacketOutcome {
+    fn outcome(
+        &mut self,
+        time: u64,
+        placement: &[u32],
+        links: usize,
+    ) -> Result<PacketOutcome, PacketError> {
         outcome(std::mem::take(&mut self.parts), time, placement, links)
     }
 }
@@ -114,11 +124,11 @@ pub(super) fn run(
     let mut built = build(fabric, work, options)?;
     let run = built.engine.run(watch);
     let time = run.map_err(|error| named(error, network))?;
-    if time > LATEST_PS {
+    if time >= LATEST_PS {
         return Err(PacketError::TooLong);
     }
     let links = network.links().len();
-    Ok(built.engine.outcome(time, &built.placement, links))
+    built.engine.outcome(time, &built.placement, links)
 }
 
 /// The network that packets travel.
@@ -270,7 +280,7 @@ fn check_time(option: &'static str, time: Time) -> Result<(), PacketError> {
     if time > LONGEST {
         return Err(PacketError::Option {
             option,
-            problem: format!("is {time}; at most 10 days are accepted"),
+            problem: format!("is {time}; at most 13 days are accepted"),
         });
     }
     Ok(())

@@ -1,10 +1,11 @@
 //! What all parts of a network have measured, as one.
 
+use super::PacketError;
 use super::engine::{Engine, Measured};
 use super::routes::Routes;
 use super::steps::Steps;
 use crate::outcome::packets::{ChannelColumns, PacketOutcome, StepColumns, timeline};
-use crate::units::Time;
+use crate::units::{Time, UnitError};
 
 impl Measured {
     /// Adds what was measured elsewhere in the same run.
@@ -34,7 +35,7 @@ pub(super) fn outcome<R: Routes>(
     time: u64,
     placement: &[u32],
     links: usize,
-) -> PacketOutcome {
+) -> Result<PacketOutcome, PacketError> {
     let shift = parts[0].channels.shift;
     for part in &mut parts {
         part.resolve_doubts(u64::MAX);
@@ -74,7 +75,11 @@ pub(super) fn outcome<R: Routes>(
         }
     }
     let finish = |&terminal: &u32| Time::from_ps(measured.finish[terminal as usize]);
-    PacketOutcome {
+    let bytes_sent = u64::try_from(measured.bytes_sent).map_err(|_| UnitError::Overflow {
+        what: "all messages' bytes".into(),
+        smallest: "bytes",
+    })?;
+    Ok(PacketOutcome {
         time: Time::from_ps(time),
         finish: placement.iter().map(finish).collect(),
         message_latency: measured.message_latency,
@@ -83,14 +88,14 @@ pub(super) fn outcome<R: Routes>(
         routers_passed: measured.routers_passed,
         minimal_chunks: measured.minimal_chunks,
         detoured_chunks: measured.detoured_chunks,
-        bytes_sent: measured.bytes_sent,
+        bytes_sent,
         bytes_delivered: measured.bytes_delivered,
         channels: columns,
         classes,
         busy,
-        timeline: timeline(measured.occupancy, measured.stalled, chunk),
+        timeline: timeline(measured.occupancy, measured.stalled, chunk)?,
         steps: steps.map_or_else(StepColumns::default, Steps::columns),
         forwards: measured.forwards,
         events: measured.events,
-    }
+    })
 }

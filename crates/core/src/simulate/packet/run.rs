@@ -51,7 +51,7 @@ pub(super) fn run<R: Routes + Send>(
             }
             look_at = 2 * next.max(look_at);
         }
-        pace.go_on(parts, border, look_at.min(end), next);
+        pace.go_on(parts, border, look_at.min(end).min(LATEST_PS), next);
         if events(parts) / REPORT > reported / REPORT {
             reported = events(parts);
             let progress = Progress {

@@ -1,7 +1,7 @@
 //! Terminals: messages are cut into packets and chunks, chunks are put on the link, and messages
 //! arrive.
 
-use super::agenda::Kind;
+use super::agenda::{Kind, LATEST_PS};
 use super::border::Begun;
 use super::channel::Chunk;
 use super::driven::Report;
@@ -110,7 +110,8 @@ impl<R: Routes> Engine<R> {
         let nic = &mut self.nics[order.source as usize];
         let link = nic.link;
         let taken = nic.sequenced.max(order.time + delays.handover(ports, link));
-        nic.sequenced = taken + delays.sequencing() + delays.handover(ports, link);
+        let sequencing = delays.sequencing() + delays.handover(ports, link);
+        nic.sequenced = taken.saturating_add(sequencing);
         let ready = nic.sequenced;
         let message = self.messages.add(Message {
             next: NONE,
@@ -134,12 +135,13 @@ impl<R: Routes> Engine<R> {
                 sent: order.time,
             });
         }
-        self.measured.bytes_sent += order.bytes;
+        self.measured.bytes_sent += u128::from(order.bytes);
         self.routes.begin(message, order.source, order.destination);
         nic.messages.push(&mut self.messages, message);
         if !nic.generating {
             nic.generating = true;
-            let time = ready.max(nic.paced) + delays.handover(&mut self.ports, link);
+            let delay = delays.handover(&mut self.ports, link);
+            let time = ready.max(nic.paced).saturating_add(delay);
             self.agenda.push(time, Kind::Generate, order.source);
         }
     }
@@ -180,7 +182,8 @@ impl<R: Routes> Engine<R> {
         nic.queued += count as u32;
         let link = nic.link;
         let wire = self.ports[link as usize].full_wire;
-        nic.paced = self.now + count * wire + self.setup.delays.send(&mut self.ports, link);
+        let after = self.now + self.setup.delays.send(&mut self.ports, link);
+        nic.paced = after.saturating_add(wire.saturating_mul(count));
         nic.held_up = nic.queued >= self.setup.most_queued;
         if !nic.held_up {
             self.pace(terminal);
@@ -200,7 +203,7 @@ impl<R: Routes> Engine<R> {
         if nic.generating {
             let ready = self.messages[nic.messages.head].ready;
             let delay = self.setup.delays.handover(&mut self.ports, nic.link);
-            let time = ready.max(nic.paced).max(self.now) + delay;
+            let time = ready.max(nic.paced).max(self.now).saturating_add(delay);
             self.agenda.push(time, Kind::Generate, terminal);
         }
     }
@@ -224,6 +227,9 @@ impl<R: Routes> Engine<R> {
         nic.held_up = false;
         self.occupy(link, into, self.now);
         let start = self.now.max(self.ports[link as usize].free);
+        if start >= LATEST_PS {
+            return self.agenda.push(start, Kind::Inject, terminal);
+        }
         let gone = self.put(link, into, number, start);
         let arrival = gone + self.ports[link as usize].latency;
         self.agenda.push_at(arrival, Kind::Arrive, link, number);

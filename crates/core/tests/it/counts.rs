@@ -1,0 +1,91 @@
+//! Bytes are counted exactly or not at all: where a link or a rank carries more than 64 bits hold, every
+//! simulator says so.
+
+use opticoll::collective::CollectiveKind;
+use opticoll::fabric::Fabric;
+use opticoll::outcome::Outcome;
+use opticoll::plan::Plan;
+use opticoll::simulate::{self, Method, SimulationError};
+use opticoll::units::Bytes;
+
+use crate::electrical::proved;
+
+/// 10^18 bytes, of which 19 are more than 64 bits count.
+const LARGE: u64 = 1_000_000_000_000_000_000;
+
+fn run(plan: &Plan, bytes: u64, settings: &[(&str, &str)]) -> Result<Outcome, SimulationError> {
+    let method = Method::from_settings(settings.iter().copied())?;
+    simulate::run(plan, Bytes::new(bytes), &method)
+}
+
+#[test]
+fn more_bytes_than_64_bits_hold_are_an_error() {
+    use CollectiveKind::{AllGather, Broadcast, Gather};
+    let fast = "rate=1000000Tb/s";
+    for (fabric, kind, algorithm, settings) in [
+        ("crossbar:ranks=32", Broadcast, "linear", &[][..]),
+        ("crossbar:ranks=32", Gather, "linear", &[("start", "step")]),
+        (
+            "crossbar:ranks=32",
+            Gather,
+            "linear",
+            &[("start", "sender")],
+        ),
+        ("crossbar:ranks=32", AllGather, "ring", &[]),
+        ("crossbar:ranks=32", AllGather, "direct", &[]),
+        (
+            "fat_tree:arity=8,levels=2",
+            AllGather,
+            "direct",
+            &[("weights", "inverse_latency")],
+        ),
+        (
+            "torus:dims=4x8",
+            AllGather,
+            "direct",
+            &[("background", "nearest:rate=1GB/s")],
+        ),
+        ("electrical_ring:ranks=32", AllGather, "direct", &[]),
+        ("wdm_ring:ranks=32,wavelengths=64", AllGather, "direct", &[]),
+        (
+            "wdm_ring:ranks=32,wavelengths=64",
+            AllGather,
+            "direct",
+            &[("policy", "per_port")],
+        ),
+        (
+            "wss_grid:rows=4,columns=8",
+            AllGather,
+            "direct",
+            &[("simulator", "circuit")],
+        ),
+        (
+            "wss_grid:rows=4,columns=8",
+            AllGather,
+            "direct",
+            &[("simulator", "control")],
+        ),
+        ("light_path_grid:ranks=32", AllGather, "ring", &[]),
+    ] {
+        let fabric = Fabric::parse(&format!("{fabric},{fast}")).unwrap();
+        let plan = proved(kind, algorithm, &fabric);
+        let name = format!("{algorithm} {kind} on {}", fabric.family());
+        let error = run(&plan, LARGE, settings).expect_err(&name).to_string();
+        assert!(error.contains("byte"), "{name}: {error}");
+        // A hundredth of the size is counted: all that is sent is received.
+        let outcome =
+            run(&plan, LARGE / 100, settings).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let sum = |bytes: &[u64]| bytes.iter().copied().map(u128::from).sum::<u128>();
+        let expected = match kind {
+            AllGather => 32 * 31,
+            _ => 31,
+        };
+        let moved = expected * u128::from(LARGE / 100);
+        assert!(sum(&outcome.ranks.sent) >= moved, "{name}");
+        assert_eq!(
+            sum(&outcome.ranks.sent),
+            sum(&outcome.ranks.received),
+            "{name}"
+        );
+    }
+}

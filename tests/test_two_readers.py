@@ -1,0 +1,276 @@
+"""The reader of the core and that of the reference take and refuse the same texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from opticoll import _core
+from opticoll.reference import NotAPlan, TooLarge, read, verify_text
+
+RING = "wdm_ring:ranks=3,wavelengths=2,fibres=2"
+GRID = "wss_grid:rows=2,columns=2"
+PATHS = "light_path_grid:ranks=3,ports=2"
+
+
+def plan(
+    fabric: str = RING,
+    lines: str = "copy 0 0>1 cw 0.0",
+    head: str = "opticoll plan 1",
+    collective: str = "broadcast ranks=3 root=0 pieces=4",
+    options: str = "",
+    steps: str = "1 1",
+    slots: str = "slot 0",
+    end: str = "end 1",
+) -> str:
+    said = [head, f"collective {collective}", f"fabric {fabric}", "algorithm by hand"]
+    said += [line for line in options.split("|") if line]
+    return "\n".join([*said, f"steps {steps}", slots, *lines.split("|"), end]) + "\n"
+
+
+def of_grid(options: str = "", line: str = "copy 0 0>1 row.0", end: str = "end 1") -> str:
+    return plan(GRID + options, line, collective="broadcast ranks=4 root=0 pieces=4", end=end)
+
+
+def with_nodes(nodes: str) -> str:
+    return plan(
+        f"{GRID},nodes={nodes}", "copy 0 0>1 row.0", collective="gather ranks=2 root=0 pieces=1"
+    )
+
+
+# Characters that some readers take for the end of a line or for blanks.
+ODD = [
+    "\x00",
+    "\x07",
+    "\x0b",
+    "\x0c",
+    "\x1b",
+    "\x1c",
+    "\x1d",
+    "\x1e",
+    "\x1f",
+    "\x7f",
+    "\x85",
+    "\xa0",
+]
+ODD += ["\u1680", "\u2003", "\u2028", "\u2029", "\u202f", "\u3000", "\ufeff", "\u200b", "\r"]
+
+TAKEN = [
+    plan(),
+    plan().replace("\n", "\r\n"),
+    plan().rstrip("\n"),
+    plan(lines="  copy\t0   0>1 cw  0.0\t # to the next"),
+    plan(lines="|# copy 1 0>2 ccw 0.0|copy 0 0>1 cw 0.0"),
+    plan(lines="copy 0+4 0>1 cw 0.0"),
+    plan(lines="copy 0+0 0>1 cw 0.0"),
+    plan(lines="copy 003 00>01 cw 00.01"),
+    plan(lines="copy 0 0>1 cw 255.65534"),
+    plan(lines="copy 0 0>1 cw 0.*"),
+    plan(lines="copy 0 0>1 cw 0.0 x1"),
+    plan(lines="copy 0 0>1 cw 0.0 x2 wavelength+1 wavelength+2 x2 fibre+1", end="end 4"),
+    plan(lines="copy 0 0>1 cw 0.* x2 wavelength+0", end="end 2"),
+    plan(lines="copy 0 0>1 cw 0.0" + " x1" * 32),
+    plan(lines="copy 4294967295 0>1 cw 0.0").replace("copy 4294967295", "copy 3"),
+    plan(lines="", end="end 0"),
+    plan(lines="", steps="", slots="", end="end 0"),
+    plan(options="size 1.5KiB|claim paper_steps 18446744073709551615|claim neighbours_only"),
+    plan(options="size 4KB|claim paper_step_share 0/4294967295"),
+    plan(collective="Broad-Cast ranks=3 root=2 pieces=1431655765"),
+    *(plan(f"{RING},{option}") for option in ("ports=all", "Ports=8", "reach=1", "dead=0+1.1")),
+    *(
+        plan(f"{RING},{option}")
+        for option in ("broken=2-0ccw+0-1", "rate=2.5GB/s", "propagation=0ps")
+    ),
+    plan("WDM-ring:wavelengths=2,ranks=3,RECONFIGURATION=0.001ns,converters=full"),
+    plan(f"{RING},launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0.01dB,resonators=65536"),
+    plan("crossbar:ranks=3,rate=4KiB/s,latency=0s", "copy 0+2 0>1"),
+    plan(PATHS, "copy 0 0>1 255.65535"),
+    plan(PATHS + ",establish=1ms", "copy 0 0>1 0.1 x2 rank+1", end="end 2"),
+    of_grid(),
+    of_grid(",plan=cyclic,dead_ports=row1.1+column0.0,dead_transceivers=3.row"),
+    of_grid(line="copy 0 0>1>3 row.0 column.0@1"),
+    of_grid(line="copy 0 0>1 row.0 x2 wavelength+1 x2 rank+1", end="end 4"),
+    with_nodes("0+3"),
+    with_nodes("3-3+0-0"),
+]
+
+REFUSED = [
+    "",
+    "\n",
+    plan(head="opticoll  plan 1"),
+    plan(head=" opticoll plan 1"),
+    plan(head="opticoll plan 2"),
+    plan(head="\ufeffopticoll plan 1"),
+    *(plan(lines=f"copy 0{odd}0>1 cw 0.0") for odd in ODD),
+    *(plan(lines=f"copy 0 0>1 cw 0.0{odd}slot 1") for odd in ODD),
+    *(plan().replace("by hand", f"by{odd}hand") for odd in ODD if odd not in "\ufeff\u200b"),
+    plan().rstrip("\n") + "\r",
+    plan().replace("\n", "\r"),
+    *(
+        plan(lines=f"copy {chunks} 0>1 cw 0.0")
+        for chunks in ("+1", "-1", "0+", "0++1", "4", "1e0", "²")
+    ),
+    *(
+        plan(lines=f"copy {chunks} 0>1 cw 0.0")
+        for chunks in ("0+4294967296", "0+-1", "٣", "1_0", "")
+    ),
+    *(plan(lines=f"copy 0 {ends} cw 0.0") for ends in ("0>3", "0>1>2", "0-1", ">1", "0>", "+0>1")),
+    *(
+        plan(lines=f"copy 0 0>1 {light}")
+        for light in ("cw", "0.0", "CW 0.0", "cw 0", "cw 256.0", "row 0.0")
+    ),
+    *(
+        plan(lines=f"copy 0 0>1 {light}")
+        for light in ("cw 0.65535", "cw .0", "cw 0.", "cw *.0", "cw 0.+1")
+    ),
+    *(
+        plan(lines=f"copy 0 0>1 cw 0.0 {more}")
+        for more in ("x0", "x", "x+1", "rank+1", "x1 rank", "2")
+    ),
+    *(
+        plan(lines=f"copy 0 0>1 cw 0.0 {more}")
+        for more in ("x2", "x1 slot+1", "x1 rank-1", "x1 rank+")
+    ),
+    plan(lines="copy 0 0>1 cw 0.0 x1 chunk+4294967296"),
+    plan(lines="copy 0 0>1 cw 0.0 x4294967295 x4294967295 x4294967295"),
+    plan(lines="copy 0 0>1 cw 0.0" + " x1" * 33),
+    plan(lines="copy 0 0>1 cw 255.0 x2 fibre+1", end="end 2"),
+    plan(lines="copy 0 0>1 cw 0.65534 x2 wavelength+1", end="end 2"),
+    plan(lines="copy 0 0>1 cw 0.* x1 wavelength+1"),
+    plan(lines="move 0 0>1 cw 0.0"),
+    plan(slots=""),
+    *(plan(slots=slots) for slots in ("slot 2", "slot -1", "slot 0\nslot 0", "slot 0 1", "slot")),
+    *(
+        plan(end=end)
+        for end in ("end 2", "end", "end 1 1", "end +1", "end 1\nslot 1", "", "ends 1")
+    ),
+    *(plan(end=end) for end in ("end 1\nend 1", "end 99999999999999999999", "end 0")),
+    plan(steps="1 x"),
+    plan(steps="16777216 1"),
+    plan(steps="4294967296"),
+    plan().replace("steps 1 1\n", ""),
+    *(
+        plan(options=line)
+        for line in ("size 1", "size 1K", "size 0.3B", "size 1B|size 1B", "size 1B 2")
+    ),
+    *(
+        plan(options=line)
+        for line in ("claim paper_steps 1|size 1B", "claim", "claim best", "size -1B")
+    ),
+    *(
+        plan(options=f"claim {claim}")
+        for claim in ("paper_steps -1", "paper_step_share +1/2", "paper_steps")
+    ),
+    *(
+        plan(options=f"claim {claim}")
+        for claim in ("paper_step_share 1/0", "paper_step_share 1/2/3")
+    ),
+    plan(options="claim neighbours_only|claim neighbours_only"),
+    plan(options="claim schedule_steps 4294967296"),
+    plan(options="claim paper_steps 18446744073709551616"),
+    plan(collective="broadcast ranks=3 root=3 pieces=1"),
+    plan(collective="broadcast ranks=3 root=0 pieces=0"),
+    plan(collective="broadcast root=0 ranks=3 pieces=1"),
+    plan(collective="broadcast ranks=3 root=0"),
+    plan(collective="broadcast ranks=+3 root=0 pieces=1"),
+    plan(collective="gather ranks=3 root=0 pieces=1431655766"),
+    plan(collective="broadcast ranks=4 root=0 pieces=4"),
+    plan(collective="broad ranks=3 root=0 pieces=4"),
+    plan("moebius_ring:ranks=3"),
+    plan("wdm_ring"),
+    plan("wdm_ring:"),
+    plan("wdm_ring:ranks=3"),
+    plan("wdm_ring:ranks=3,wavelengths=0"),
+    plan("wdm_ring:ranks=3,wavelengths=4097"),
+    plan("wdm_ring:ranks=+3,wavelengths=2"),
+    plan("wdm_ring:ranks=3,wavelengths=2,"),
+    plan("wdm_ring:ranks=3,wavelengths=2,ranks=3"),
+    *(
+        plan(f"{RING},{option}")
+        for option in ("colour=red", "port=8", "ports=9", "ports=0", "ports=few")
+    ),
+    *(
+        plan(f"{RING},{option}")
+        for option in ("rate=4", "rate=0b/s", "rate=1kbps", "rate=1.GB/s", "rate=")
+    ),
+    *(
+        plan(f"{RING},{option}")
+        for option in ("conversion=1", "conversion=0.1ps", "conversion=99999999s")
+    ),
+    *(
+        plan(f"{RING},{option}")
+        for option in ("converters=Full", "multicast=yes", "reach=0", "reach=all")
+    ),
+    *(
+        plan(f"{RING},{option}")
+        for option in ("broken=0-0", "broken=0-3", "broken=0", "broken=0-1cww")
+    ),
+    *(
+        plan(f"{RING},{option}")
+        for option in ("broken=0-1+", "broken=+0-1", "dead=2", "dead=2.0", "dead=0.")
+    ),
+    *(plan(f"{RING},{option}") for option in ("dead=0+1", "dead=+0", "dead=", "through_loss=1dB")),
+    plan(f"{RING},launch_power=5,sensitivity=-20dBm,through_loss=0.01dB"),
+    plan(f"{RING},launch_power=5dBm,sensitivity=-20dBm,through_loss=-1dB"),
+    plan(f"{RING},launch_power=-21dBm,sensitivity=-20dBm,through_loss=1dB"),
+    plan(f"{RING},launch_power=5dBm,sensitivity=-20.0000001dBm,through_loss=1dB"),
+    plan("crossbar:ranks=3,colour=red", "copy 0 0>1"),
+    plan("crossbar:ranks=3,rate=fast", "copy 0 0>1"),
+    plan("crossbar:ranks=3", "copy 0 0>1 cw 0.0"),
+    plan("crossbar:ranks=3", "copy 0 0>1 x1 wavelength+1"),
+    plan(PATHS, "copy 0 0>1 0.*"),
+    plan(PATHS, "copy 0 0>1 256.0"),
+    plan(PATHS, "copy 0 0>1 0.65536"),
+    plan(PATHS, "copy 0 0>1"),
+    plan(PATHS + ",colour=red", "copy 0 0>1 0.0"),
+    plan(PATHS + ",ports=257", "copy 0 0>1 0.0").replace("ports=2,", ""),
+    *(of_grid(f",{option}") for option in ("colour=red", "plan=any", "ports=1", "tuning=soon")),
+    *(
+        of_grid(f",{option}")
+        for option in ("dead_ports=row2.0", "dead_ports=row0.2", "dead_ports=row.0")
+    ),
+    *(of_grid(f",{option}") for option in ("dead_transceivers=4.row", "dead_transceivers=0.rows")),
+    of_grid(line="copy 0 0>1 row.*"),
+    of_grid(line="copy 0 0>1 cw 0.0"),
+    of_grid(line="copy 0 0>1 row.0 x1 fibre+1"),
+    of_grid(line="copy 0 0>1>3 row.0"),
+    of_grid(line="copy 0 0>1>3 row.0 column.0"),
+    of_grid(line="copy 0 0>1>3 row.0 column.0@1 x1"),
+    *(with_nodes(nodes) for nodes in ("0+0", "1-0", "0+4", "0+", "+0+1", "0-1-2", "none", "0")),
+]
+
+
+def core_takes(text: str) -> bool:
+    try:
+        _core.Plan.from_text(text)
+    except _core.PlanFileError:
+        return False
+    return True
+
+
+def reference_takes(text: str) -> bool:
+    try:
+        read(text)
+    except NotAPlan:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("text", TAKEN)
+def test_both_readers_take_what_is_of_the_form(text: str) -> None:
+    assert core_takes(text)
+    assert reference_takes(text)
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_both_readers_refuse_what_is_not(text: str) -> None:
+    assert not core_takes(text)
+    assert not reference_takes(text)
+
+
+def test_the_reference_refuses_what_would_take_it_too_long() -> None:
+    text = plan("crossbar:ranks=3", "copy 0+1000000000 0>1").replace(
+        "pieces=4", "pieces=1000000000"
+    )
+    assert core_takes(text)
+    with pytest.raises(TooLarge, match="1000000000 chunks"):
+        verify_text(text)
