@@ -293,7 +293,7 @@ def test_a_comparison_says_how_far_each_packet_simulation_is() -> None:
         "all_gather", SMALL, "ring", sizes="1MiB", settings={"simulator": "packet"}
     )
     compare(scenario, lambda *what: said.append(what))
-    ranks = scenario.fabric.ranks
+    ranks = scenario.fabrics[0].ranks
     label, delivered, messages = said[-1]
     assert "messages delivered" in label
     assert messages == ranks * (ranks - 1)

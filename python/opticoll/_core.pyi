@@ -101,6 +101,10 @@ class Fabric:
     def rate_bits_per_second(self) -> int: ...
     @property
     def reconfiguration_ps(self) -> int: ...
+    @property
+    def simulator(self) -> str: ...  # that times plans where none is named
+    @property
+    def injection_bandwidth(self) -> int: ...  # bits per second; the least of ranks that differ
     def with_options(self, **options: str | int) -> Fabric: ...  # the same with other options
 
 class Collective:
@@ -180,6 +184,8 @@ class Plan:
     def collective(self) -> Collective: ...
     @property
     def algorithm(self) -> str: ...
+    @property
+    def asked(self) -> str: ...  # `auto` where it chose the algorithm, else the algorithm
     @property
     def size_bytes(self) -> int | None: ...
     def with_size(self, size_bytes: int) -> Plan: ...
@@ -458,6 +464,10 @@ class Iteration:
     @property
     def reconfiguration_ps(self) -> int: ...
     @property
+    def simulator(self) -> str: ...  # that times plans where none is named
+    @property
+    def injection_bandwidth(self) -> int: ...  # bits per second; the least of ranks that differ
+    @property
     def control_ps(self) -> int: ...
     @property
     def sending_ps(self) -> tuple[int, int, int]:
@@ -563,6 +573,9 @@ class Replay:
     def network(self) -> str: ...
     @property
     def light_paths(self) -> ReplayLightPaths | None: ...
+    @property
+    def chosen(self) -> list[tuple[str, int, int | None, str, str]]: ...  # of each collective:
+    # its kind, its ranks, the bytes planned for, what was asked for, the algorithm
     @property
     def busiest_link(self) -> tuple[str, float] | None: ...  # with the share of its rate used
     @property

@@ -74,14 +74,16 @@ pub(crate) fn plan_collective(
         if planner::find(kind, spec.name()).is_some() {
             if wavelength != "auto" {
                 let name = spec.name();
+                Assignment::parse(wavelength).map_err(IntoPyErr::into_py_err)?;
                 return Err(AlgorithmError::new_err(format!(
-                    "`{name}` assigns wavelengths by itself: leave the assignment `{wavelength}` out"
+                    "`{name}` assigns wavelengths by itself: leave the assignment `{wavelength}` out, \
+                     or name another algorithm"
                 )));
             }
             let size = Bytes::new(size_bytes.unwrap_or(DEFAULT_SIZE));
             let planned = planner::plan(&spec, &fabric.fabric, collective, size, &method);
             return planned
-                .map(Plan::from_planned)
+                .map(|planned| Plan::from_planned(planned, algorithm))
                 .map_err(IntoPyErr::into_py_err);
         }
         let schedule = build(collective, &fabric.fabric, algorithm)?;

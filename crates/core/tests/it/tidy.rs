@@ -81,6 +81,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "verify",
             "outcome",
             "simulate",
+            "planner",
         ],
     ),
 ];
