@@ -355,7 +355,7 @@ def test_scenario_finds_its_fabric_file_beside_it(run: Run, tmp_path: Path) -> N
     (tmp_path / "ring.yaml").write_text("family: wdm_ring\nranks: 6\nwavelengths: 2\n")
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text("collective: all-reduce\nfabric: ring.yaml\nalgorithms: ring\n")
-    (row,) = run_json(run, "compare", "compare", scenario)
+    row, _auto = run_json(run, "compare", "compare", scenario)
     assert (row["collective"], row["ranks"], row["size_bytes"]) == ("all_reduce", 6, 2**22)
 
 
@@ -451,7 +451,7 @@ def test_names_in_yaml_take_any_case_and_hyphens(run: Run, tmp_path: Path) -> No
         "collective: All-Gather\nfabric:\n  family: WDM-Ring\n  ranks: 6\n  wavelengths: 1\n"
         "algorithms: Ring\npolicy: every-step\nsimulator: Circuit\n"
     )
-    (row,) = run_json(run, "compare", "compare", path)
+    row, _auto = run_json(run, "compare", "compare", path)
     assert (row["algorithm"], row["policy"], row["simulator"]) == ("ring", "every_step", "circuit")
 
 
@@ -502,8 +502,8 @@ def test_examples_run_as_they_stand(run: Run) -> None:
     row = run_json(run, "plan", "plan", "all_gather", "--fabric", EXAMPLES / "fabric.yaml")
     assert (row["ranks"], row["wavelengths"], row["verified"]) == (64, 8, True)
     rows = run_json(run, "compare", "compare", EXAMPLES / "scenario.yaml")
-    # Two numbers of wavelengths, three algorithms, three sizes.
-    assert len(rows) == 2 * 3 * 3
+    # Two numbers of wavelengths, three algorithms and auto, three sizes.
+    assert len(rows) == 2 * 4 * 3
     assert {row["wavelengths"] for row in rows} == {4, 8}
     assert {row["size_bytes"] for row in rows} == {2**16, 2**18, 2**20}
     assert all(row["verified"] and row["policy"] == "on_change" for row in rows)
@@ -512,8 +512,8 @@ def test_examples_run_as_they_stand(run: Run) -> None:
 def test_scenario_fields_and_exit_codes_are_documented() -> None:
     documented = (EXAMPLES.parent / "docs" / "scenario.md").read_text(encoding="utf-8")
     fields = {field.name for field in dataclasses.fields(Scenario)}
-    fields -= {"origin", "overridden", "settings"}
-    for field in [*fields, *SETTING_NAMES]:
+    fields -= {"origin", "overridden", "settings", "fabrics"}
+    for field in ["fabric", *fields, *SETTING_NAMES]:
         assert f"`{field}`" in documented
     for code in (0, 1, 2, 70, 130):
         assert f"| {code} |" in documented

@@ -181,7 +181,7 @@ def test_scenarios_may_name_a_start_rule(run: Run, tmp_path: Path) -> None:
         f"collective: all_gather\nfabric: '{SWITCH}'\nalgorithms: [ring, bruck]\nstart: sender\n"
     )
     rows = run_json(run, "compare", "compare", path)
-    assert [row["start"] for row in rows] == ["sender", "sender"]
+    assert [row["start"] for row in rows] == ["sender", "sender", "sender"]
     path.write_text(path.read_text().replace("sender", "sendr"))
     refused = run("compare", path)
     assert refused.code == 2

@@ -418,6 +418,8 @@ class CollectiveCost(TypedDict):
 class TrainingModel:
     def __init__(self, spec: str) -> None:
         """A model such as `resnet50`; raises TrainingError."""
+    def memory(self, batch: int) -> tuple[int, int, int, int]: ...
+    # bytes on a device: weights, gradients, optimizer, activations
     @property
     def name(self) -> str: ...
     @property
@@ -480,6 +482,10 @@ def collective_cost(plan: Plan, size_bytes: int, **settings: Unpack[Settings]) -
     """Simulate a plan that was verified."""
 
 def check_buckets(rule: str) -> str: ...  # as spelled in full; raises TrainingError
+def device_memory(device: str | None = None) -> int: ...  # bytes; raises TrainingError
+def parameter_memory(parameters: int) -> tuple[int, int, int]: ...
+
+# bytes of weights, gradients and the optimizer's state
 
 class BurstOutcome:
     @property
@@ -667,6 +673,7 @@ def simulate_collectives(
     for a plan with light, or SimulationError with the attribute `setting` where one is at fault.
     """
 
+def burst_rate(fabric: str) -> int: ...  # bits per second of a wavelength
 def burst_computers(fabric: str) -> tuple[int, int]: ...  # nodes, computers at each
 def place_ranks(
     fabric: str,

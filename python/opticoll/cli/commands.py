@@ -206,7 +206,8 @@ def verify(
     if as_json:
         return Answer(to_json(answer), code)
     head = (
-        f"{text.algorithm_name(made.algorithm, made.asked)}: {made.collective.kind} on {made.fabric.ranks} ranks, "
+        f"{text.algorithm_name(made.algorithm, made.asked)}: "
+        f"{made.collective.kind} on {made.fabric.ranks} ranks, "
         f"{layout.plural(made.slots, 'slot')}, {layout.plural(len(made), 'transfer')}"
     )
     lines = [

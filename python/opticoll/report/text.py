@@ -319,9 +319,10 @@ def injection_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     rates = [row["injection_bandwidth"] for row in rows if row["injection_bandwidth"] is not None]
     if len(set(rates)) < 2:
         return []
+    least, most = format_rate(min(rates)), format_rate(max(rates))
     return [
-        f"These fabrics differ in the bandwidth that a rank can inject, from {format_rate(min(rates))} "
-        f"to {format_rate(max(rates))}: the times compare machines of different capacity."
+        f"These fabrics differ in the bandwidth that a rank can inject, from {least} to {most}: "
+        "the times compare machines of different capacity."
     ]
 
 

@@ -37,7 +37,6 @@ from opticoll.errors import (
     UserAlgorithmError,
     WavelengthError,
 )
-
 from opticoll.settings import Settings, given
 
 if TYPE_CHECKING:
