@@ -32,6 +32,7 @@ mod levels;
 mod mirror;
 mod multicast;
 mod named;
+pub mod names;
 mod pace;
 mod pack;
 pub mod placement;

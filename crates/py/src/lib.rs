@@ -37,7 +37,9 @@ mod _core {
     #[pymodule_export]
     use crate::collective::Collective;
     #[pymodule_export]
-    use crate::congestion::{CollectiveRuns, burst_computers, burst_rate, place_ranks, simulate_collectives};
+    use crate::congestion::{
+        CollectiveRuns, burst_computers, burst_rate, place_ranks, simulate_collectives,
+    };
     #[pymodule_export]
     use crate::error::{
         AlgorithmError, CollectiveError, FabricError, OpticollError, PlanFileError, ScheduleError,

@@ -71,6 +71,7 @@ pub(crate) fn plan_collective(
             .and_then(|collective| collective.with_root(root))
             .map_err(IntoPyErr::into_py_err)?;
         let spec: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
+        planner::names::check(kind, spec.name()).map_err(IntoPyErr::into_py_err)?;
         if planner::find(kind, spec.name()).is_some() {
             if wavelength != "auto" {
                 let name = spec.name();

@@ -1,7 +1,9 @@
 //! What the planner makes by name: `relay_tree` and `auto`, beside the named algorithms.
 
 use super::auto::{self, Aim, Candidate};
-use super::{PlannerError, candidates, capability, multicast, named, relay_tree, simulated};
+use super::{
+    PlannerError, candidates, capability, levels, multicast, named, relay_tree, simulated,
+};
 use crate::algorithm;
 use crate::bound::{self, time::TimeBound};
 use crate::collective::{Collective, CollectiveKind};
@@ -43,6 +45,29 @@ pub const RECORDS: &[Record] = &[
         summary: "One tree of lightpaths rotated to all ranks, in the fewest slots found",
         citation: "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
         options: &[("pieces", "chunks that a block is cut into; default 1")],
+        by_size: false,
+    },
+    Record {
+        name: "levels",
+        label: "Levels",
+        collectives: &[
+            CollectiveKind::AllGather,
+            CollectiveKind::ReduceScatter,
+            CollectiveKind::AllReduce,
+        ],
+        summary: "Flooding among neighbours over circuits that stay up, on one level or several",
+        citation: "opticoll",
+        options: &[
+            (
+                "radices",
+                "ranks on each level, such as 16x64, whose product is N; default the fewest slots",
+            ),
+            (
+                "reaches",
+                "how many neighbours each way on each level, such as 1x2; default the most that fit",
+            ),
+            ("pieces", "chunks that a block is cut into; default 1"),
+        ],
         by_size: false,
     },
     Record {
@@ -208,6 +233,12 @@ pub fn plan(
     };
     let mut planned = if record.name == "auto" {
         choose(fabric, collective, aim)?
+    } else if record.name == "levels" {
+        Planned {
+            plan: levels::named(spec, fabric, collective.kind())?,
+            candidates: Vec::new(),
+            reasons: Vec::new(),
+        }
     } else if record.name != "relay_tree" {
         Planned {
             plan: AnyPlan::Full(candidates::named(

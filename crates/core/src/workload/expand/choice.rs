@@ -57,6 +57,8 @@ pub(super) fn schedule(
         })
     };
     let ring = || made(format!("wdm_ring:ranks={ranks},wavelengths=1"));
+    planner::names::check(kind, spec.name())
+        .map_err(|error| TraceError::Algorithm { place, error })?;
     let same = ground.fabric.filter(|fabric| fabric.ranks() == ranks);
     let alike = match ground.resembles {
         Some(shape) => Some(made(shape.clone().with("ranks", ranks).to_string())?),
