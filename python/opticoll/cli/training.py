@@ -102,8 +102,7 @@ def train(
     algorithm: Annotated[
         str | None,
         Parameter(
-            help="Of the all_reduce; A+B is a reduce_scatter by A and then an all_gather by B, "
-            "such as optree+optree; auto for each size of a bucket if not given."
+            help="Of the all_reduce; A+B: reduce_scatter by A, all_gather by B; auto if not given."
         ),
     ] = None,
     method: MethodOption = NO_METHOD,
