@@ -39,7 +39,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from opticoll import network_graph, registry
 from opticoll._core import (
@@ -171,8 +171,9 @@ def to_fabrics(fabric: Fabric | str | Iterable[Fabric | str]) -> list[Fabric]:
     FabricError
         One of them is no fabric, or there is none.
     """
-    several = not isinstance(fabric, Fabric | str) and isinstance(fabric, Iterable)
-    made = [to_fabric(one) for one in (fabric if several else [fabric])]  # type: ignore[union-attr,list-item]
+    one = isinstance(fabric, Fabric | str) or not isinstance(fabric, Iterable)
+    listed = cast("Iterable[Fabric | str]", [fabric] if one else fabric)
+    made = [to_fabric(member) for member in listed]
     if not made:
         raise FabricError("there is no fabric; give at least one such as optree_paper")
     return list({one.spec: one for one in made}.values())

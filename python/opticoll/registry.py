@@ -196,8 +196,8 @@ def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict
         families.setdefault(family, {})[spelling] = kept
     labels = {}
     for family, members in families.items():
-        for spelling, options in members.items():
-            own = [one for one in options if not all(one in other for other in members.values())]
+        for spelling, kept in members.items():
+            own = [one for one in kept if not all(one in other for other in members.values())]
             labels[spelling] = f"{family}:{','.join(own)}" if own else family
     return labels
 

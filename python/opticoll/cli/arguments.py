@@ -258,7 +258,7 @@ def need_fabrics(fabrics: Sequence[str] | None) -> list[Fabric]:
     """The fabrics of an option that must be given and may be given again."""
     from opticoll import config
 
-    return config.to_fabrics([need_fabric(fabric) for fabric in fabrics or [None]])
+    return config.to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
 
 
 def size_of(made: Plan, size: str | None) -> int:
