@@ -229,7 +229,6 @@ def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
 def _bars(rows: Sequence[Row]) -> "Figure":
     from matplotlib.figure import Figure
 
-    names = _names(rows)
     ordered = sorted(rows, key=lambda row: (float(row["time_s"]), str(row["algorithm"])))
     several = len({row["machine"] for row in rows}) > 1
     figure = Figure(figsize=(10.0, 1.5 + 0.42 * len(ordered)), layout="constrained")
@@ -271,7 +270,7 @@ def _bars(rows: Sequence[Row]) -> "Figure":
     left.set_yticks(
         places,
         [
-            names[str(row["algorithm"])]
+            _names([row])[str(row["algorithm"])]
             + (f", {row['machine']}" if several else "")
             + (" (not verified)" if row.get("verified") is False else "")
             for row in ordered
