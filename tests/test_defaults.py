@@ -263,3 +263,21 @@ def test_replays_take_every_planner(run: Run, tmp_path: Path, asked: str) -> Non
     assert run("replay", path, *options[2:]).code == 0
     default = run_json(run, "replay", "replay", path, "--fabric", fabric)
     assert default["collectives"][0]["algorithm"] == "auto"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([RING, "--simulator", "closed_form"], ("`auto`", "name an algorithm")),
+        ([RING, "--wavelength", "first_fit"], ("`auto`", "name another algorithm")),
+        ([TREE, "--simulator", "circuit"], ("circuit", "use fluid", "opticoll list simulators")),
+        ([TREE, "--policy", "free"], ("policy",)),
+    ],
+)
+def test_what_auto_cannot_plan_for_is_refused_with_a_hint(
+    run: Run, options: list[str], words: tuple[str, ...]
+) -> None:
+    finished = run("simulate", "all_gather", "--fabric", *options)
+    assert (finished.code, finished.out) == (2, "")
+    assert all(word in finished.err for word in words), finished.err
+    assert finished.err.count("error") == 1

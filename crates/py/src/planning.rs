@@ -81,6 +81,12 @@ pub(crate) fn plan_collective(
                      or name another algorithm"
                 )));
             }
+            if spec.name() == "auto" && method.simulator == Some("closed_form") {
+                return Err(AlgorithmError::new_err(
+                    "closed_form has the formulas of papers, and `auto` takes plans that no paper \
+                     has: name an algorithm, such as `ring`",
+                ));
+            }
             let size = Bytes::new(size_bytes.unwrap_or(DEFAULT_SIZE));
             let planned = planner::plan(&spec, &fabric.fabric, collective, size, &method);
             return planned

@@ -21,7 +21,6 @@ from opticoll.cli.arguments import (
     check_table,
     check_view,
     compose_scenario,
-    names_plan_file,
     obtain,
     size_of,
     to_be_drawn,
@@ -369,7 +368,7 @@ def show(
         check_planned(source, None, settings)
     with Waiting("drawing"):
         made = obtain(source, fabric, algorithm, wavelength, root, size, settings)
-        shape = check_view(made, view, size if names_plan_file(source) else None)
+        shape = check_view(made, view, size if made.asked == made.algorithm else None)
         if slot is not None and not 0 <= slot < made.slots:
             raise errors.UsageError(
                 f"there is no slot {slot}: the plan has {layout.plural(made.slots, 'slot')}, from 0"
