@@ -84,7 +84,7 @@ def test_fabric_error_names_its_option() -> None:
         (lambda: opticoll.plan("all_gather", RING, root=0.5), errors.CollectiveError),  # type: ignore[arg-type]
         (lambda: opticoll.plan("all_gather", 3), errors.FabricError),  # type: ignore[arg-type]
         (lambda: opticoll.plan("all_gather", "missing.yaml"), errors.FileError),
-        (lambda: opticoll.plan("all_gather", RING).simulate(), errors.UnitError),
+        (lambda: opticoll.plan("all_gather", RING, "ring").simulate(), errors.UnitError),
         (lambda: opticoll.plan("all_gather", RING).simulate(-1), errors.UnitError),
         (lambda: opticoll.plan("all_gather", RING).simulate(1.5), errors.UnitError),  # type: ignore[arg-type]
         (lambda: opticoll.compare("all_gather", RING, sizes=[1.5]), errors.UnitError),  # type: ignore[list-item]
@@ -224,7 +224,7 @@ def test_ring_that_is_no_ring_fails() -> None:
 
 def test_own_algorithm_is_compared_like_any_other() -> None:
     comparison = opticoll.compare("all_gather", RING, ["ring", shift])
-    ring, own = comparison.rows
+    ring, own, _auto = comparison.rows
     assert own["algorithm"].endswith(":shift")
     for key in ("steps", "transfers", "time_ps", "wavelengths_used", "verified"):
         assert own[key] == ring[key]
@@ -317,8 +317,10 @@ def test_any_algorithm_on_any_ring_is_verified_or_refused_with_a_reason(
 def test_lists_of_a_comparison_may_be_one_text() -> None:
     comparison = opticoll.compare("all_gather", RING, "ring,optree:k=2", sizes="1KiB..4KiB")
     cases = [(row["algorithm"], row["size_bytes"]) for row in comparison.rows]
-    assert cases == [(name, size) for name in ("ring", "optree:k=2") for size in (1024, 4096)]
-    (row,) = opticoll.compare("all_gather", RING, "ring", sizes="4MiB").rows
+    assert cases == [
+        (name, size) for name in ("ring", "optree:k=2", "auto") for size in (1024, 4096)
+    ]
+    row, _auto = opticoll.compare("all_gather", RING, "ring", sizes="4MiB").rows
     assert row["size_bytes"] == 2**22
 
 
@@ -326,7 +328,7 @@ def test_fabric_may_be_a_file(tmp_path: Path) -> None:
     path = tmp_path / "ring.yaml"
     path.write_text("family: wdm_ring\nranks: 6\nwavelengths: 2\n")
     assert opticoll.plan("all_gather", str(path), "ring").fabric.ranks == 6
-    (row,) = opticoll.compare("all_gather", str(path), "ring").rows
+    row, _auto = opticoll.compare("all_gather", str(path), "ring").rows
     assert row["ranks"] == 6
 
 

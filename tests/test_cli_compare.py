@@ -23,10 +23,7 @@ def test_compare_takes_every_algorithm_and_names_who_refuses(run: Run) -> None:
     assert line.count("neighbour_exchange") == 1
     rows = run_json(run, "compare", "compare", "all_gather", "--fabric", fabric)
     names = {row["algorithm"].partition(":")[0] for row in rows}
-    assert names >= set(registry.algorithm_names("all_gather", "wdm_ring")) - {
-        "neighbour_exchange",
-        "auto",
-    }
+    assert names >= set(registry.algorithm_names("all_gather", "wdm_ring")) - {"neighbour_exchange"}
     assert "neighbour_exchange" not in names
     assert all(row["verified"] for row in rows)
 
@@ -40,6 +37,7 @@ def test_compare_keeps_options_with_their_algorithm(run: Run) -> None:
         "ring",
         "wrht:group_size=5,striping=true",
         "binary_tree",
+        "auto",
     ]
 
 
@@ -57,7 +55,7 @@ def test_compare_makes_a_row_for_every_case_in_order(run: Run) -> None:
         (ranks, wavelengths, algorithm, size)
         for ranks in (8, 12)
         for wavelengths in (1, 3)
-        for algorithm in ("ring", "optree")
+        for algorithm in ("ring", "optree", "auto")
         for size in sizes
     ]
     assert {row["policy"] for row in rows} == {"on_change"}
@@ -66,9 +64,12 @@ def test_compare_makes_a_row_for_every_case_in_order(run: Run) -> None:
 def test_compare_prints_the_ratio_to_the_fastest(run: Run) -> None:
     finished = run("compare", "all_gather", "--fabric", RING, "--algorithms", f"ring,{TREE}")
     lines = {line.split()[0]: line.split() for line in finished.out.splitlines() if line}
-    # 15 steps against 12, each as long.
-    assert lines["ring"][-2] == "1.25"
-    assert lines[TREE][-2] == "1.00"
+    best = opticoll.plan("all_gather", RING, size="4MiB").simulate().time_ps
+    # 15 steps and 12, each as long.
+    assert lines["ring"][-2] == f"{15 * STEP_PS / best:.2f}"
+    assert lines[TREE][-2] == f"{12 * STEP_PS / best:.2f}"
+    assert re.search(r"^auto .* 1\.00  yes$", finished.out, re.MULTILINE)
+    assert re.search(r"^auto chose \S+$", finished.out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
@@ -82,14 +83,14 @@ def test_compare_draws_and_writes_a_table(run: Run, tmp_path: Path, suffix: str)
     assert plot.stat().st_size > 1000
     head, *rows = table.read_text().splitlines()
     assert head.startswith("collective,algorithm,")
-    assert len(rows) == 2
+    assert [row.split(",")[1] for row in rows] == ["ring", TREE, "auto"]
     assert {entry.name for entry in tmp_path.iterdir()} == {plot.name, "out.csv"}
 
 
 def test_algorithm_named_twice_runs_once(run: Run) -> None:
     given = ("--fabric", RING, "--algorithm", "ring,Ring,optree,ring")
     rows = run_json(run, "compare", "compare", "all_gather", *given)
-    assert [row["algorithm"] for row in rows] == ["ring", "optree"]
+    assert [row["algorithm"] for row in rows] == ["ring", "optree", "auto"]
 
 
 def test_violated_plan_wins_no_comparison() -> None:
@@ -101,6 +102,8 @@ def test_violated_plan_wins_no_comparison() -> None:
     rows = opticoll.compare("all_gather", RING, [nothing, "ring", TREE]).rows
     # One step against 12 and 15, but without the data.
     assert rows[0]["time_ps"] == STEP_PS
-    lines = text.comparison_table(rows).splitlines()[1:5]
+    lines = text.comparison_table(rows).splitlines()[1:6]
     ratios = [re.split(r"\s{2,}", line)[6] for line in lines]
-    assert ratios == ["ratio", "-", "1.25", "1.00"]
+    best = rows[-1]["time_ps"]
+    others = [f"{slots * STEP_PS / best:.2f}" for slots in (15, 12)]
+    assert ratios == ["ratio", "-", *others, "1.00"]

@@ -191,8 +191,7 @@ def test_bad_input_is_refused(run: Run, options: list[str], words: list[str]) ->
 
 
 def test_what_is_missing_is_named(run: Run) -> None:
-    for missing in ("--fabric", "--algorithm"):
-        place = COMMAND.index(missing)
-        finished = run("congestion", *COMMAND[:place], *COMMAND[place + 2 :])
-        assert finished.code == 2
-        assert f"{missing} is missing" in finished.err
+    place = COMMAND.index("--fabric")
+    finished = run("congestion", *COMMAND[:place], *COMMAND[place + 2 :])
+    assert finished.code == 2
+    assert "--fabric is missing" in finished.err

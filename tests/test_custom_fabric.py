@@ -89,7 +89,7 @@ def test_one_rack_in_every_format_is_one_fabric(tmp_path: Path, name: str, conte
     assert parse_fabric(str(path)) == expected
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(f"collective: all_gather\nfabric: {name}\n")
-    assert read_scenario(scenario).fabric == expected
+    assert read_scenario(scenario).fabrics == [expected]
     if name != "rack.yaml":
         (tmp_path / "file.yaml").write_text(f"family: custom\ngraph: {name}\n")
         assert parse_fabric(str(tmp_path / "file.yaml")) == expected

@@ -258,7 +258,8 @@ def test_what_has_no_links_in_time_is_refused(run: Run, tmp_path: Path) -> None:
         (("crossbar:ranks=4", "--simulator", "circuit"), "the simulator circuit"),
         (("crossbar:ranks=4", "--simulator", "liquid"), "liquid"),
     ):
-        shown = run("simulate", "all_gather", "--fabric", *options, "--plot", target)
+        named = ("simulate", "all_gather", "--algorithm", "ring", "--fabric")
+        shown = run(*named, *options, "--plot", target)
         assert shown.code == 2
         assert why in shown.err
     alone = run("simulate", "all_gather", "--fabric", "crossbar:ranks=1", "--plot", target)

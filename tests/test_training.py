@@ -61,7 +61,7 @@ def test_an_iteration_adds_up_on(name: str, overlap: bool) -> None:
     )
     check(row)
     assert row["ranks"] == 4
-    assert training_text(row).startswith("iteration ")
+    assert training_text([row]).startswith("iteration ")
 
 
 @pytest.mark.parametrize(("buckets", "count"), [("tensor", 161), ("all", 1), ("1GB", 1)])
@@ -188,7 +188,7 @@ def test_a_model_that_learns_nothing_sends_nothing(tmp_path: Path) -> None:
     row = opticoll.train(None, SWITCH, profile=written(tmp_path, "pool.csv", table), batch=1)
     check(row)
     assert (row["timeline"], row["collectives"], row["simulator"]) == ([], [], "")
-    assert "all_reduce of" not in training_text(row)
+    assert "all_reduce of" not in training_text([row])
 
 
 BAD_YAML: dict[str, tuple[str, str, str]] = {

@@ -92,10 +92,11 @@ def plan(
     fabric
         A fabric, its spelling, such as `optree_paper:ranks=512`, or the name of its YAML file.
     algorithm
-        A spelling such as `optree:k=5`, a user's function or its `module:function`; where none is
-        given, the first algorithm that is listed for the collective; on electrical fabrics `auto`.
+        A spelling such as `optree:k=5`, a user's function or its `module:function`; `auto`, the
+        fastest plan found for the size and the settings, where none is given.
     size
-        Kept in the plan for later simulations, in bytes or as text with a unit.
+        The size that `auto` plans for (4 MiB where none is given), in bytes or as text with a
+        unit. The plan keeps the size for later simulations.
     root
         The root rank of broadcast, reduce, gather and scatter.
     wavelength
@@ -115,7 +116,7 @@ def plan(
     root = config.to_root(root, fabric)
     size_bytes = None if size is None else config.to_bytes(size)
     if algorithm is None:
-        algorithm = registry.default_algorithm(collective, ring=fabric.ring)
+        algorithm = registry.DEFAULT_ALGORITHM
     if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
         spelling = registry.algorithm_spelling(collective, algorithm)
         return _core.plan(
@@ -173,7 +174,7 @@ def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
 
 def compare(
     collective: str,
-    fabric: Fabric | str,
+    fabric: Fabric | str | Iterable[Fabric | str],
     algorithms: str | Iterable[str | UserAlgorithm] | None = None,
     *,
     sizes: str | int | Iterable[str | int] = "4MiB",
@@ -185,9 +186,10 @@ def compare(
 ) -> Comparison:
     """Plan, verify and simulate several algorithms on the same fabrics, sizes and settings.
 
-    Without `algorithms` all of the collective are compared, and those that do not run on a fabric
-    are named in `Comparison.refusals`; an algorithm that is named must run. Algorithms and sizes
-    may also be one text, as on the command line: `"ring,optree"`, `"1KiB..1GiB"`.
+    `auto`, the fastest plan found, is among them even where others are named. Without `algorithms`
+    all of the collective are compared, and those that do not run on a fabric are named in
+    `Comparison.refusals`; an algorithm that is named must run. Algorithms and sizes may also be one
+    text, as on the command line: `"ring,optree"`, `"1KiB..1GiB"`. There may be several fabrics.
 
     Raises
     ------
@@ -313,6 +315,7 @@ def train(
     device: str | None = None,
     throughput: str | None = None,
     profile: str | PathLike[str] | None = None,
+    device_memory: str | int | None = None,
     algorithm: str | UserAlgorithm | None = None,
     gradients: str = "float32",
     buckets: str = "ddp",
@@ -343,6 +346,7 @@ def train(
             device=device,
             throughput=throughput,
             profile=profile,
+            device_memory=device_memory,
             algorithm=algorithm,
             gradients=gradients,
             buckets=buckets,

@@ -101,6 +101,10 @@ class Fabric:
     def rate_bits_per_second(self) -> int: ...
     @property
     def reconfiguration_ps(self) -> int: ...
+    @property
+    def simulator(self) -> str: ...  # that times plans where none is named
+    @property
+    def injection_bandwidth(self) -> int: ...  # bits per second; the least of ranks that differ
     def with_options(self, **options: str | int) -> Fabric: ...  # the same with other options
 
 class Collective:
@@ -180,6 +184,8 @@ class Plan:
     def collective(self) -> Collective: ...
     @property
     def algorithm(self) -> str: ...
+    @property
+    def asked(self) -> str: ...  # `auto` where it chose the algorithm, else the algorithm
     @property
     def size_bytes(self) -> int | None: ...
     def with_size(self, size_bytes: int) -> Plan: ...
@@ -412,6 +418,8 @@ class CollectiveCost(TypedDict):
 class TrainingModel:
     def __init__(self, spec: str) -> None:
         """A model such as `resnet50`; raises TrainingError."""
+    def memory(self, batch: int) -> tuple[int, int, int, int]: ...
+    # bytes on a device: weights, gradients, optimizer, activations
     @property
     def name(self) -> str: ...
     @property
@@ -458,6 +466,10 @@ class Iteration:
     @property
     def reconfiguration_ps(self) -> int: ...
     @property
+    def simulator(self) -> str: ...  # that times plans where none is named
+    @property
+    def injection_bandwidth(self) -> int: ...  # bits per second; the least of ranks that differ
+    @property
     def control_ps(self) -> int: ...
     @property
     def sending_ps(self) -> tuple[int, int, int]:
@@ -470,6 +482,10 @@ def collective_cost(plan: Plan, size_bytes: int, **settings: Unpack[Settings]) -
     """Simulate a plan that was verified."""
 
 def check_buckets(rule: str) -> str: ...  # as spelled in full; raises TrainingError
+def device_memory(device: str | None = None) -> int: ...  # bytes; raises TrainingError
+def parameter_memory(parameters: int) -> tuple[int, int, int]: ...
+
+# bytes of weights, gradients and the optimizer's state
 
 class BurstOutcome:
     @property
@@ -564,6 +580,9 @@ class Replay:
     @property
     def light_paths(self) -> ReplayLightPaths | None: ...
     @property
+    def chosen(self) -> list[tuple[str, int, int | None, str, str]]: ...  # of each collective:
+    # its kind, its ranks, the bytes planned for, what was asked for, the algorithm
+    @property
     def busiest_link(self) -> tuple[str, float] | None: ...  # with the share of its rate used
     @property
     def ranks_columns(self) -> dict[str, NDArray[np.uint64]]: ...
@@ -654,6 +673,7 @@ def simulate_collectives(
     for a plan with light, or SimulationError with the attribute `setting` where one is at fault.
     """
 
+def burst_rate(fabric: str) -> int: ...  # bits per second of a wavelength
 def burst_computers(fabric: str) -> tuple[int, int]: ...  # nodes, computers at each
 def place_ranks(
     fabric: str,

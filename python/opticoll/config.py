@@ -15,7 +15,7 @@ or, of the family `custom`, ranks, switches and links by name (see `opticoll.net
     links: [[gpu0, leaf], {between: [gpu1, leaf], rate: 400Gb/s}]
 
 A scenario file says what `opticoll compare` shall compare; `fabric` may be a spelling, the name of
-a fabric file, or a fabric written in place:
+a fabric file, a fabric written in place, or a list of these:
 
     collective: all_gather
     fabric: optree_paper
@@ -40,7 +40,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from opticoll import network_graph, registry
 from opticoll._core import (
@@ -72,6 +72,7 @@ __all__ = [
     "split_sizes",
     "to_bytes",
     "to_fabric",
+    "to_fabrics",
     "to_root",
     "to_scenario",
     "whole_number",
@@ -89,7 +90,7 @@ class Scenario:
     """A comparison: what is compared, on what, and how; a field left out has its default."""
 
     collective: str
-    fabric: Fabric
+    fabrics: Sequence[Fabric]
     sizes: list[int]
     algorithms: Sequence[str | UserAlgorithm] | None = None
     ranks: Sequence[int] | None = None
@@ -112,7 +113,7 @@ class Scenario:
 
 def to_scenario(
     collective: str,
-    fabric: Fabric | str,
+    fabric: Fabric | str | Iterable[Fabric | str],
     algorithms: str | Iterable[str | UserAlgorithm] | None = None,
     *,
     sizes: str | int | Iterable[str | int] = "4MiB",
@@ -136,7 +137,7 @@ def to_scenario(
         sizes_bytes = list(dict.fromkeys(to_bytes(size) for size in listed))
     return Scenario(
         collective=collective_kind(collective),
-        fabric=to_fabric(fabric),
+        fabrics=to_fabrics(fabric),
         sizes=sizes_bytes,
         algorithms=None if algorithms is None else list(algorithms),
         ranks=None if ranks is None else list(ranks),
@@ -161,6 +162,22 @@ def to_fabric(fabric: Fabric | str) -> Fabric:
             "or the name of a YAML file"
         )
     return parse_fabric(fabric)
+
+
+def to_fabrics(fabric: Fabric | str | Iterable[Fabric | str]) -> list[Fabric]:
+    """One fabric or several, each once.
+
+    Raises
+    ------
+    FabricError
+        One of them is no fabric, or there is none.
+    """
+    one = isinstance(fabric, Fabric | str) or not isinstance(fabric, Iterable)
+    listed = cast("Iterable[Fabric | str]", [fabric] if one else fabric)
+    made = [to_fabric(member) for member in listed]
+    if not made:
+        raise FabricError("there is no fabric; give at least one such as optree_paper")
+    return list({one.spec: one for one in made}.values())
 
 
 def to_root(root: int, fabric: Fabric) -> int:
@@ -339,15 +356,24 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     if "root" in checked.model_fields_set and not registry.has_root(fields["collective"]):
         raise document.error(("root",), f"{fields['collective']} has no root; leave it out")
     fabric = fields.pop("fabric")
-    if isinstance(fabric, dict):
-        machine = _fabric(document, fabric, ("fabric",))
-    elif is_yaml(fabric) or network_graph.is_graph(fabric):
-        machine = parse_fabric(str(document.path.parent / fabric))
+    if isinstance(fabric, list):
+        listed = enumerate(fabric)
+        machines = [_machine(document, one, ("fabric", place)) for place, one in listed]
     else:
-        machine = _checked(document, ("fabric",), lambda: Fabric(fabric))
+        machines = [_machine(document, fabric, ("fabric",))]
     settings = given(fields)
     fields = {key: value for key, value in fields.items() if key not in SETTING_NAMES}
-    return Scenario(fabric=machine, origin=document, settings=settings, **fields)
+    return Scenario(fabrics=to_fabrics(machines), origin=document, settings=settings, **fields)
+
+
+def _machine(document: Document, fabric: str | dict[str, Any], place: Place) -> Fabric:
+    """A fabric that is spelled, in a file of its own, or written in place."""
+    if isinstance(fabric, dict):
+        return _fabric(document, fabric, place)
+    if is_yaml(fabric) or network_graph.is_graph(fabric):
+        return parse_fabric(str(document.path.parent / fabric))
+    machine: Fabric = _checked(document, place, lambda: Fabric(fabric))
+    return machine
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
@@ -426,7 +452,7 @@ def _scenario_model() -> Any:
         model_config = ConfigDict(extra="forbid", strict=True)
 
         collective: str
-        fabric: str | dict[str, Any]
+        fabric: str | dict[str, Any] | list[str | dict[str, Any]]
         algorithms: list[str] | None = None
         sizes: list[int] = Field(default=["4MiB"], validate_default=True)
         ranks: list[int] | None = None
@@ -445,7 +471,7 @@ def _scenario_model() -> Any:
         @field_validator("fabric", mode="before")
         @classmethod
         def _fabric(cls, value: Any) -> Any:
-            if not isinstance(value, (str, dict)):
+            if value == [] or not isinstance(value, (str, dict, list)):
                 raise ValueError("must be a spelling, a file name, or fields such as `family:`")
             return value
 

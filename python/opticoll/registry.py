@@ -4,7 +4,7 @@ Records are declared in the compiled core, one per algorithm, fabric family, pre
 policy and wavelength assignment; nothing here repeats them.
 
 >>> from opticoll import registry
->>> registry.default_algorithm("broadcast") in registry.algorithm_names("broadcast")
+>>> registry.DEFAULT_ALGORITHM in registry.algorithm_names("broadcast")
 True
 """
 
@@ -21,18 +21,23 @@ if TYPE_CHECKING:
     from opticoll._core import Record
 
 __all__ = [
+    "DEFAULT_ALGORITHM",
     "KINDS",
     "ListedRecord",
     "algorithm_names",
     "algorithm_spelling",
     "bound_words",
     "canonical",
-    "default_algorithm",
+    "fabric_labels",
     "has_root",
     "listing",
     "nearest",
     "records",
 ]
+
+
+DEFAULT_ALGORITHM = "auto"
+"""The algorithm where none is named: the fastest plan found for the size and the settings."""
 
 
 class ListedRecord(TypedDict):
@@ -111,7 +116,7 @@ def listing(what: str | None) -> dict[str, list[ListedRecord]]:
 
 
 def algorithm_names(collective: str, family: str | None = None) -> list[str]:
-    """Names of the algorithms of a collective, the default first.
+    """Names of the algorithms of a collective.
 
     With a family of fabrics, those that are made for another one are left out.
     """
@@ -125,15 +130,6 @@ def plans_by_size(algorithm: str) -> bool:
     """Whether the plans of an algorithm as spelled depend on the size and the policy."""
     names = [record["name"] for record in _core.algorithms() if record["by_size"]]
     return canonical(algorithm.partition(":")[0], names) is not None
-
-
-def default_algorithm(collective: str, *, ring: bool = True) -> str:
-    """The algorithm that is used where none is named.
-
-    On rings the first record of the collective; on electrical fabrics, where that may not run, the
-    fastest.
-    """
-    return algorithm_names(collective)[0] if ring else "auto"
 
 
 def has_root(collective: str) -> bool:
@@ -182,6 +178,28 @@ def bound_words(name: str | None) -> str:
     if name is None:
         return ""
     return "per-step relay tree" if name == "per_step" else name.replace("_", " ")
+
+
+def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict[str, str]:
+    """Short names for fabrics: the family, and the options in which those of a family differ.
+
+    Options in `without` are left out, so that fabrics may share a name.
+
+    >>> fabric_labels(["crossbar:ranks=4,rate=1Gb/s", "torus:dims=4x4,a=1", "torus:dims=8x2,a=1"])
+    {'crossbar:ranks=4,rate=1Gb/s': 'crossbar', 'torus:dims=4x4,a=1': 'torus:dims=4x4', \
+'torus:dims=8x2,a=1': 'torus:dims=8x2'}
+    """
+    families: dict[str, dict[str, list[str]]] = {}
+    for spelling in spellings:
+        family, _, options = spelling.partition(":")
+        kept = [one for one in options.split(",") if one.partition("=")[0] not in without]
+        families.setdefault(family, {})[spelling] = kept
+    labels = {}
+    for family, members in families.items():
+        for spelling, kept in members.items():
+            own = [one for one in kept if not all(one in other for other in members.values())]
+            labels[spelling] = f"{family}:{','.join(own)}" if own else family
+    return labels
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

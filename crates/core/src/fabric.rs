@@ -17,6 +17,7 @@ pub mod custom;
 pub mod dragonfly;
 pub mod fat_tree;
 pub mod fully_connected;
+mod injection;
 pub mod light_path_grid;
 pub mod torus;
 pub mod wdm_ring;

@@ -35,6 +35,7 @@ mod light;
 mod mirror;
 mod multicast;
 mod named;
+pub mod names;
 mod pace;
 mod pack;
 pub mod placement;

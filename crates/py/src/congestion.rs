@@ -198,6 +198,12 @@ pub(crate) fn burst_computers(py: Python<'_>, fabric: &str) -> PyResult<(u32, u3
     Ok((network.nodes(), network.computers_per_node()))
 }
 
+/// Bits per second of a wavelength of a network.
+#[pyfunction]
+pub(crate) fn burst_rate(py: Python<'_>, fabric: &str) -> PyResult<u64> {
+    Ok(network_of(py, fabric)?.rate().bits_per_second())
+}
+
 /// Computers for the ranks of several copies of a plan, from given ones on: (computers, bytes times hops, the lower
 /// bound, whether it is the least). Without a search the first given ones are only judged.
 #[pyfunction]

@@ -127,10 +127,13 @@ impl IntoPyErr for AlgorithmProblem {
     }
 }
 
-/// A planner's refusal is one of the algorithm that it was asked for.
+/// A planner's refusal is one of the algorithm that it was asked for, or of how plans are timed.
 impl IntoPyErr for PlannerProblem {
     fn into_py_err(self) -> PyErr {
-        AlgorithmError::new_err(self.to_string())
+        match self {
+            PlannerProblem::Simulation(problem) => problem.into_py_err(),
+            other => AlgorithmError::new_err(other.to_string()),
+        }
     }
 }
 

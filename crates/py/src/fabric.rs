@@ -1,6 +1,7 @@
 //! `Fabric`.
 
 use opticoll::fabric::{self, Plane, WdmRing};
+use opticoll::simulate;
 use opticoll::spec::Spec;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -170,6 +171,18 @@ impl Fabric {
             .needed_ring("the time of a reconfiguration")?
             .reconfiguration
             .ps())
+    }
+
+    /// Bits per second that a rank can send: of ranks that differ, the least.
+    #[getter]
+    fn injection_bandwidth(&self, py: Python<'_>) -> u128 {
+        py.detach(|| self.fabric.injection_bandwidth())
+    }
+
+    /// The simulator that times plans where none is named.
+    #[getter]
+    fn simulator(&self) -> &'static str {
+        simulate::default_simulator(&self.fabric)
     }
 
     #[getter]

@@ -40,10 +40,13 @@ pub(crate) fn replan(
     })?;
     let left = grid.after(failed);
     let left = left.map_err(|problem| FabricError::new_err(problem.to_string()))?;
-    let anew = py.detach(|| tunable::replan(before, &left, algorithm.as_ref(), size, &method));
+    // Without another algorithm the same: what was chosen is chosen anew.
+    let asked = algorithm.unwrap_or(plan.asked().parse().map_err(SpecError::into_py_err)?);
+    let anew = py.detach(|| tunable::replan(before, &left, Some(&asked), size, &method));
     let anew = anew.map_err(IntoPyErr::into_py_err)?;
     let (before, after) = (anew.before.ps(), anew.after.ps());
-    Ok((Plan::from_planned(anew.planned), before, after))
+    let plan = Plan::from_planned(anew.planned, &asked.to_string());
+    Ok((plan, before, after))
 }
 
 /// When a task was admitted, started and ended, the arbiter's messages, ports and settings, a round.

@@ -39,7 +39,9 @@ mod _core {
     #[pymodule_export]
     use crate::collective::Collective;
     #[pymodule_export]
-    use crate::congestion::{CollectiveRuns, burst_computers, place_ranks, simulate_collectives};
+    use crate::congestion::{
+        CollectiveRuns, burst_computers, burst_rate, place_ranks, simulate_collectives,
+    };
     #[pymodule_export]
     use crate::error::{
         AlgorithmError, CollectiveError, FabricError, OpticollError, PlanFileError, ScheduleError,
@@ -78,7 +80,10 @@ mod _core {
     #[pymodule_export]
     use crate::schedule::Schedule;
     #[pymodule_export]
-    use crate::training::{Iteration, TimedModel, TrainingModel, check_buckets, collective_cost};
+    use crate::training::{
+        Iteration, TimedModel, TrainingModel, check_buckets, collective_cost, device_memory,
+        parameter_memory,
+    };
 
     #[pymodule_export]
     use crate::violation::Violation;

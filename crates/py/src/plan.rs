@@ -30,9 +30,10 @@ pub(crate) struct Plan {
     choice: Arc<Choice>,
 }
 
-/// What a plan was chosen from, and why; no part of the plan itself.
+/// What was asked for, and what the plan was chosen from and why; no part of the plan itself.
 #[derive(Default)]
 struct Choice {
+    asked: Option<String>,
     candidates: Vec<planner::Candidate>,
     reasons: Vec<String>,
 }
@@ -51,10 +52,12 @@ impl Plan {
         }
     }
 
-    pub(crate) fn from_planned(planned: planner::Planned) -> Plan {
+    /// A plan for which `asked` was asked, such as `auto`.
+    pub(crate) fn from_planned(planned: planner::Planned, asked: &str) -> Plan {
         Plan {
             plan: Arc::new(planned.plan),
             choice: Arc::new(Choice {
+                asked: Some(asked.trim().to_owned()),
                 candidates: planned.candidates,
                 reasons: planned.reasons,
             }),
@@ -111,6 +114,13 @@ impl Plan {
     #[getter]
     fn algorithm(&self) -> &str {
         &self.kept().algorithm
+    }
+
+    /// What was asked for, such as `auto`, where the algorithm was chosen by it.
+    #[getter]
+    pub(crate) fn asked(&self) -> &str {
+        let asked = self.choice.asked.as_deref();
+        asked.unwrap_or(&self.kept().algorithm)
     }
 
     #[getter]

@@ -71,17 +71,26 @@ pub(crate) fn plan_collective(
             .and_then(|collective| collective.with_root(root))
             .map_err(IntoPyErr::into_py_err)?;
         let spec: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
+        planner::names::check(kind, spec.name()).map_err(IntoPyErr::into_py_err)?;
         if planner::find(kind, spec.name()).is_some() {
             if wavelength != "auto" {
                 let name = spec.name();
+                Assignment::parse(wavelength).map_err(IntoPyErr::into_py_err)?;
                 return Err(AlgorithmError::new_err(format!(
-                    "`{name}` assigns wavelengths by itself: leave the assignment `{wavelength}` out"
+                    "`{name}` assigns wavelengths by itself: leave the assignment `{wavelength}` out, \
+                     or name another algorithm"
                 )));
+            }
+            if spec.name() == "auto" && method.simulator == Some("closed_form") {
+                return Err(AlgorithmError::new_err(
+                    "closed_form has the formulas of papers, and `auto` takes plans that no paper \
+                     has: name an algorithm, such as `ring`",
+                ));
             }
             let size = Bytes::new(size_bytes.unwrap_or(DEFAULT_SIZE));
             let planned = planner::plan(&spec, &fabric.fabric, collective, size, &method);
             return planned
-                .map(Plan::from_planned)
+                .map(|planned| Plan::from_planned(planned, algorithm))
                 .map_err(IntoPyErr::into_py_err);
         }
         let schedule = build(collective, &fabric.fabric, algorithm)?;

@@ -184,6 +184,9 @@ fn spelling(error: opticoll::spec::SpecError) -> PyErr {
     error.into_py_err()
 }
 
+/// Collective, ranks, bytes planned for, what was asked for, the algorithm of the plan.
+type Chosen<'a> = (&'static str, u32, Option<u64>, &'a str, &'a str);
+
 /// What a replay found.
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Replay {
@@ -273,6 +276,19 @@ impl Replay {
             _ => return Ok(None),
         }
         Ok(Some(columns))
+    }
+
+    /// By which algorithms collectives ran: (collective, ranks, bytes planned for, asked for, algorithm).
+    #[getter]
+    fn chosen(&self) -> Vec<Chosen<'_>> {
+        let chosen = self.done.chosen.iter();
+        chosen
+            .map(|one| {
+                let size = one.size.map(Bytes::get);
+                let names = (one.asked.as_str(), one.algorithm.as_str());
+                (one.kind.name(), one.ranks, size, names.0, names.1)
+            })
+            .collect()
     }
 
     /// The link used most and the share of its rate that was used.

@@ -7,7 +7,7 @@ use opticoll::units::{Bytes, Time};
 use opticoll::workload::training::{
     self, Cost, Model, Sent, TimedLayer,
     buckets::{self, Bucket, Buckets},
-    cost, device, models,
+    cost, device, memory, models,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -60,6 +60,13 @@ impl TrainingModel {
     #[getter]
     fn operations(&self) -> (u128, u128) {
         self.model.operations()
+    }
+
+    /// Bytes on a device for a batch: weights, gradients, optimizer, activations.
+    fn memory(&self, batch: u64) -> (u128, u128, u128, u128) {
+        let forecast = memory::forecast(&self.model, batch);
+        let states = (forecast.weights, forecast.gradients, forecast.optimizer);
+        (states.0, states.1, states.2, forecast.activations)
     }
 
     /// The layers with their times for a batch; a device, or where one is given a throughput.
@@ -218,6 +225,22 @@ impl Iteration {
         columns.set_item("end_ps", column(|sent| sent.end.ps()))?;
         Ok(columns)
     }
+}
+
+/// Bytes of the memory of a device; of the default one if none is named.
+#[pyfunction]
+#[pyo3(signature = (device = None))]
+pub(crate) fn device_memory(device: Option<&str>) -> PyResult<u64> {
+    device::memory(device.unwrap_or(device::DEVICES[0].name))
+        .map(Bytes::get)
+        .map_err(IntoPyErr::into_py_err)
+}
+
+/// Bytes of so many parameters on a device: weights, gradients, optimizer.
+#[pyfunction]
+pub(crate) fn parameter_memory(parameters: u64) -> (u128, u128, u128) {
+    let states = memory::Memory::of_parameters(parameters);
+    (states.weights, states.gradients, states.optimizer)
 }
 
 /// What a collective by a plan costs, and how that was found.

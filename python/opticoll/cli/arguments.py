@@ -22,10 +22,14 @@ __all__ = [
     "DEFAULT_SIZE",
     "build",
     "check_per",
+    "check_planned",
     "check_table",
     "check_view",
     "compose_scenario",
     "key_values",
+    "names_plan_file",
+    "need_fabric",
+    "need_fabrics",
     "obtain",
     "size_of",
     "to_be_drawn",
@@ -52,33 +56,26 @@ def build(
     algorithm: str | None,
     wavelength: str | None,
     root: int | None,
-    size_bytes: int | None = None,
-    settings: Settings | None = None,
-) -> tuple[Plan, str]:
-    """The plan that the options ask for, and a note on the algorithm where it was not named."""
+    size: str | None,
+    settings: Settings,
+) -> Plan:
+    """The plan that a collective and options ask for, for its size and settings."""
     import opticoll
-    from opticoll import registry
 
     kind = _core.collective_kind(collective)
     check_root(kind, root)
     check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
-    note = ""
     machine = need_fabric(fabric)
-    if algorithm is None:
-        algorithm = registry.default_algorithm(kind, ring=machine.ring)
-        chosen = f"the first listed for {kind}" if machine.ring else "the fastest"
-        note = f" (not named: {chosen})"
     with users_print_to_stderr():
-        made = opticoll.plan(
+        return opticoll.plan(
             kind,
             machine,
             algorithm,
-            size=size_bytes,
+            size=DEFAULT_SIZE if size is None else size,
             root=0 if root is None else root,
             wavelength="auto" if wavelength is None else wavelength,
-            **(settings or {}),
+            **settings,
         )
-    return made, note
 
 
 def obtain(
@@ -87,8 +84,10 @@ def obtain(
     algorithm: str | None,
     wavelength: str | None,
     root: int | None,
-) -> tuple[Plan, str]:
-    """The plan in a file, or the one that a collective and options ask for; and a note on it."""
+    size: str | None,
+    settings: Settings,
+) -> Plan:
+    """The plan in a file, or the one that a collective and options ask for."""
     import opticoll
     from opticoll import config
 
@@ -97,7 +96,7 @@ def obtain(
             kind = _core.collective_kind(source)
         except errors.CollectiveError as error:
             raise errors.CollectiveError(f"{error}; nor is there such a plan file") from error
-        return build(kind, fabric, algorithm, wavelength, root)
+        return build(kind, fabric, algorithm, wavelength, root, size, settings)
     given = {"--algorithm": algorithm, "--wavelength": wavelength, "--root": root}
     for option, value in given.items():
         if value is not None:
@@ -108,7 +107,7 @@ def obtain(
             f"`{source}` is a plan for another fabric: it holds for {made.fabric.spec}, "
             f"given was {config.parse_fabric(fabric).spec}"
         )
-    return made, ""
+    return made
 
 
 def check_root(kind: str, root: int | None) -> None:
@@ -122,6 +121,19 @@ def check_root(kind: str, root: int | None) -> None:
             if registry.has_root(record["name"])
         ]
         raise errors.UsageError(f"--root: {kind} has no root; only {', '.join(rooted)} have one")
+
+
+def check_planned(source: str, size: str | None, settings: Settings) -> None:
+    """Refuse what only a choice of a plan depends on where the plan is in a file."""
+    given = {
+        "--size": size,
+        **{f"--{name}".replace("_", "-"): one for name, one in settings.items()},
+    }
+    option = next((option for option, value in given.items() if value is not None), None)
+    if option is not None and names_plan_file(source):
+        raise errors.UsageError(
+            f"{option} cannot be given with a plan file: it says what a plan is chosen for"
+        )
 
 
 def check_rule(wavelength: str | None, cure: str) -> None:
@@ -242,6 +254,13 @@ def need_fabric(fabric: str | None) -> Fabric:
     return config.parse_fabric(fabric)
 
 
+def need_fabrics(fabrics: Sequence[str] | None) -> list[Fabric]:
+    """The fabrics of an option that must be given and may be given again."""
+    from opticoll import config
+
+    return config.to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
+
+
 def size_of(made: Plan, size: str | None) -> int:
     """The size in bytes: as asked for, else as in the plan, else the default."""
     from opticoll import config
@@ -266,9 +285,9 @@ def compose_scenario(source: str, options: ComparisonOptions) -> Scenario:
     if config.is_yaml(source):
         scenario = config.read_scenario(source)
         if options.fabric is not None:
-            scenario = replace(scenario, fabric=config.parse_fabric(options.fabric))
+            scenario = replace(scenario, fabrics=need_fabrics(options.fabric))
     else:
-        scenario = config.to_scenario(source, need_fabric(options.fabric), sizes=DEFAULT_SIZE)
+        scenario = config.to_scenario(source, need_fabrics(options.fabric), sizes=DEFAULT_SIZE)
     convert: dict[str, Callable[[str], Any]] = {
         "algorithms": config.split_algorithms,
         "sizes": config.split_sizes,

@@ -15,9 +15,9 @@ from cyclopts import App, Parameter
 from opticoll import __version__, errors
 from opticoll.cli import words
 from opticoll.cli.arguments import (
-    DEFAULT_SIZE,
     build,
     check_per,
+    check_planned,
     check_table,
     check_view,
     compose_scenario,
@@ -119,9 +119,7 @@ def plan(
 ) -> Answer:
     """Build a plan, verify it, and say what it needs and how long it takes."""
     import opticoll
-    from opticoll import config
     from opticoll.formats.atomic import check_writable
-    from opticoll.registry import plans_by_size
     from opticoll.report import text
     from opticoll.study.comparison import measure
 
@@ -129,17 +127,15 @@ def plan(
         check_writable(output)
     settings = given(vars(method))
     with Waiting("planning") as waiting:
-        size_bytes = config.to_bytes(DEFAULT_SIZE if size is None else size)
-        made, note = build(collective, fabric, algorithm, wavelength, root, size_bytes, settings)
+        made = build(collective, fabric, algorithm, wavelength, root, size, settings)
+        size_bytes = size_of(made, size)
         violations = made.verify()
         outcome = watched(waiting, made, size_bytes, settings)
         row = measure(made, violations, outcome, size_bytes, seed)
-        if algorithm is not None and plans_by_size(algorithm):
-            row["algorithm"] = algorithm
         if output is not None:
             opticoll.write_plan(made, output)
     notes = [] if output is None else [f"wrote {output}"]
-    shown = to_json(row) if as_json else text.plan_summary(made, row, note)
+    shown = to_json(row) if as_json else text.plan_summary(made, row)
     return Answer(shown, code=1 if violations else 0, notes=notes)
 
 
@@ -178,13 +174,17 @@ def verify(
     *,
     fabric: FabricOption = None,
     algorithm: AlgorithmOption = None,
+    size: SizeOption = None,
+    method: MethodOption = NO_METHOD,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Prove a plan: data, order, links and wavelengths, claims. Exit code 1 if it is violated."""
+    settings = given(vars(method))
+    check_planned(source, size, settings)
     with Waiting("verifying"):
-        made, _ = obtain(source, fabric, algorithm, wavelength, root)
+        made = obtain(source, fabric, algorithm, wavelength, root, size, settings)
         violations = made.verify()
     return proof(made, violations, as_json)
 
@@ -197,7 +197,8 @@ def proof(made: Plan, found: list[Violation], as_json: bool) -> Answer:
     violations = [describe_violation(violation) for violation in found]
     answer = {
         "collective": made.collective.kind,
-        "algorithm": made.algorithm,
+        "algorithm": made.asked,
+        "chosen": made.algorithm,
         "fabric": made.fabric.spec,
         "ranks": made.fabric.ranks,
         "wavelengths": made.fabric.wavelengths if made.fabric.has_wavelengths else None,
@@ -210,7 +211,8 @@ def proof(made: Plan, found: list[Violation], as_json: bool) -> Answer:
     if as_json:
         return Answer(to_json(answer), code)
     head = (
-        f"{made.algorithm}: {made.collective.kind} on {made.fabric.ranks} ranks, "
+        f"{text.algorithm_name(made.algorithm, made.asked)}: "
+        f"{made.collective.kind} on {made.fabric.ranks} ranks, "
         f"{layout.plural(made.slots, 'slot')}, {layout.plural(len(made), 'transfer')}"
     )
     lines = [
@@ -256,7 +258,7 @@ def simulate(
         check_path(plot)
     code, notes = 0, []
     with Waiting("simulating") as waiting:
-        made, note = obtain(source, fabric, algorithm, wavelength, root)
+        made = obtain(source, fabric, algorithm, wavelength, root, size, settings)
         size_bytes = size_of(made, size)
         if plot is not None:
             settings = to_be_drawn(made.fabric, settings)
@@ -271,7 +273,7 @@ def simulate(
         notes.append("warning: the plan is violated (see `opticoll verify`); its time means little")
     if as_json:
         return Answer(to_json(values.outcome_values(made, row, outcome, per)), code, notes)
-    parts = [text.plan_summary(made, row, note), outcome_text.outcome_summary(made, outcome)]
+    parts = [text.plan_summary(made, row), outcome_text.outcome_summary(made, outcome)]
     if per is not None:
         parts.append(outcome_text.outcome_table(made, outcome, per))
     return Answer("\n\n".join(parts), code, notes)
@@ -352,6 +354,7 @@ def show(
     wavelength: WavelengthOption = None,
     root: RootOption = None,
     size: SizeOption = None,
+    method: MethodOption = NO_METHOD,
     output: FigureOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -366,9 +369,12 @@ def show(
         from opticoll.plot.output import check_path
 
         check_path(output)
+    settings = given(vars(method))
+    if settings:
+        check_planned(source, None, settings)
     with Waiting("drawing"):
-        made, _ = obtain(source, fabric, algorithm, wavelength, root)
-        shape = check_view(made, view, size)
+        made = obtain(source, fabric, algorithm, wavelength, root, size, settings)
+        shape = check_view(made, view, size if made.asked == made.algorithm else None)
         if slot is not None and not 0 <= slot < made.slots:
             raise errors.UsageError(
                 f"there is no slot {slot}: the plan has {layout.plural(made.slots, 'slot')}, from 0"

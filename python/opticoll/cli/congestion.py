@@ -20,7 +20,6 @@ from opticoll.cli.arguments import (
 from opticoll.cli.commands import Answer, app, proof, to_json
 from opticoll.cli.options import (
     NO_CONGESTION,
-    AlgorithmOption,
     CongestionOption,
     FigureOption,
     JsonOption,
@@ -57,7 +56,13 @@ def congestion(
     fabric: Annotated[
         str | None, Parameter(help=f"Nodes, computers, wavelengths, such as {EXAMPLE}.")
     ] = None,
-    algorithm: AlgorithmOption = None,
+    algorithm: Annotated[
+        str | None,
+        Parameter(
+            help="name:key=value,... or your own module:function,key=value; auto if not given, the "
+            "fastest without bursts."
+        ),
+    ] = None,
     size: SizeOption = None,
     root: RootOption = None,
     ranks: Annotated[int | None, _count("One at each computer if not given.")] = None,
@@ -155,15 +160,15 @@ def _cases(
     settings: dict[str, str],
 ) -> list[Case]:
     """A case of each combination."""
-    from opticoll import _core, config
+    from opticoll import _core, config, registry
     from opticoll.cli.arguments import DEFAULT_SIZE
     from opticoll.study.congestion import Case
 
     if fabric is None:
         raise errors.UsageError(f"--fabric is missing; give {EXAMPLE} or the like")
-    if algorithm is None:
-        raise errors.UsageError("--algorithm is missing; see `opticoll list algorithms`")
     kind = _core.collective_kind(collective)
+    if algorithm is None:
+        algorithm = registry.DEFAULT_ALGORITHM
     check_root(kind, root)
     size_bytes = config.to_bytes(DEFAULT_SIZE if size is None else size)
 
@@ -219,7 +224,7 @@ def _draw(done: list[Done], path: Path) -> None:
         series.setdefault(name, []).append(point)
     first = done[0].row
     title = (
-        f"{first['collective']} by {first['algorithm']} among {first['ranks']} ranks, "
+        f"{first['collective']} by {first['chosen']} among {first['ranks']} ranks, "
         f"{format_size(first['size_bytes'])}, ports: {first['ports']}"
     )
     plot.mean_times(series, path, title)

@@ -64,7 +64,7 @@ def replan(
         check_writable(output)
     settings = given(vars(method))
     with Waiting("planning"):
-        before, _ = obtain(source, fabric, algorithm, None, root)
+        before = obtain(source, fabric, algorithm, None, root, size, settings)
         size_bytes = size_of(before, size)
         anew = grids.replan(before, failed, instead, size=size_bytes, settings=settings)
         outcome = anew.plan.simulate(size_bytes, **settings)

@@ -24,6 +24,7 @@ __all__ = [
     "ComparisonOptions",
     "CongestionOption",
     "FabricOption",
+    "FabricsOption",
     "FigureOption",
     "JsonOption",
     "MethodOption",
@@ -42,9 +43,18 @@ FabricOption = Annotated[
     str | None,
     Parameter(help="A preset, family:key=value,... or a YAML file; see `opticoll list fabrics`."),
 ]
+FabricsOption = Annotated[
+    list[str] | None,
+    Parameter(
+        help="A preset, family:key=value,... or a YAML file; may be given again.", negative=()
+    ),
+]
 AlgorithmOption = Annotated[
     str | None,
-    Parameter(help="name:key=value,... or your own module:function,key=value."),
+    Parameter(
+        help="name:key=value,... or your own module:function,key=value; auto if not given, the "
+        "fastest plan found."
+    ),
 ]
 SizeOption = Annotated[
     str | None,
@@ -193,12 +203,12 @@ CongestionOption = Annotated[CongestionOptions, Parameter(name="*")]
 class ComparisonOptions:
     """What `compare` takes for a `Scenario`, as text; None where it was not given."""
 
-    fabric: FabricOption = None
+    fabric: FabricsOption = None
     algorithms: Annotated[
         str | None,
         Parameter(
             name=["--algorithms", "--algorithm"],
-            help="Such as auto,ring,optree:k=5; all that run there but auto if not given.",
+            help="Such as ring,optree:k=5, compared with auto; all that run there if not given.",
         ),
     ] = None
     size: SizeOption = None

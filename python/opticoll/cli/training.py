@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from opticoll.cli import words
-from opticoll.cli.arguments import check_table, need_fabric, users_print_to_stderr
+from opticoll.cli.arguments import (
+    check_table,
+    need_fabrics,
+    users_print_to_stderr,
+    write_table,
+)
 from opticoll.cli.commands import Answer, app, to_json
 from opticoll.cli.options import (
     NO_METHOD,
-    FabricOption,
+    FabricsOption,
     FigureOption,
     JsonOption,
     MethodOption,
@@ -64,6 +69,10 @@ class ComputeOptions:
             converter=words.path,
         ),
     ] = None
+    device_memory: Annotated[
+        str | None,
+        Parameter(help="Memory of the device, such as 80GB; that of `list devices` if not given."),
+    ] = None
     gradients: Annotated[
         Literal["float32", "float16", "bfloat16"],
         Parameter(help="Number format in which gradients are sent.", converter=words.choice),
@@ -88,13 +97,12 @@ NOTHING = ComputeOptions()
 @app.command
 def train(
     *,
-    fabric: FabricOption = None,
+    fabric: FabricsOption = None,
     options: Annotated[ComputeOptions, Parameter(name="*")] = NOTHING,
     algorithm: Annotated[
         str | None,
         Parameter(
-            help="Of the all_reduce; A+B is a reduce_scatter by A and then an all_gather by B, "
-            "such as optree+optree."
+            help="Of the all_reduce; A+B: reduce_scatter by A, all_gather by B; auto if not given."
         ),
     ] = None,
     method: MethodOption = NO_METHOD,
@@ -106,6 +114,7 @@ def train(
     """Time an iteration of data-parallel training: computing, and what it waits for."""
     from opticoll.report.training import training_text
     from opticoll.study import training
+    from opticoll.study.comparison import settings_on
 
     if csv is not None:
         check_table(csv)
@@ -113,31 +122,45 @@ def train(
         from opticoll.plot.output import check_path
 
         check_path(plot)
-    job = training.Job(
-        fabric=need_fabric(fabric),
-        algorithm=algorithm,
-        wavelength="auto" if wavelength is None else wavelength,
-        settings=given(vars(method)),
-        **vars(options),
-    )
+    machines = need_fabrics(fabric)
+    jobs = [
+        training.Job(
+            fabric=machine,
+            algorithm=algorithm,
+            wavelength="auto" if wavelength is None else wavelength,
+            settings=settings_on(machine, machines, given(vars(method))),
+            **vars(options),
+        )
+        for machine in machines
+    ]
     with Waiting("training") as waiting, users_print_to_stderr():
-        row = training.train(job, waiting.update)
-        notes = []
+        rows = [training.train(job, waiting.update) for job in jobs]
+        warnings = dict.fromkeys(warning for row in rows for warning in row["warnings"])
+        notes = [f"warning: {warning}" for warning in warnings]
+        notes += write_table([bucket for row in rows for bucket in timeline(row)], csv)
         if plot is not None:
-            draw(row, plot)
+            draw(rows, plot)
             notes.append(f"wrote {plot}")
-        if csv is not None:
-            from opticoll.formats.table import write_csv
-
-            write_csv(row["timeline"], csv)
-            notes.append(f"wrote {csv}")
-    code = 0 if row["verified"] else 1
-    return Answer(to_json(row) if as_json else training_text(row), code, notes)
+    code = 0 if all(row["verified"] for row in rows) else 1
+    if as_json:
+        return Answer(to_json(rows[0] if len(rows) == 1 else rows), code, notes)
+    return Answer(training_text(rows), code, notes)
 
 
-def draw(row: "TrainingRow", path: Path) -> None:
-    """Draw the course of an iteration."""
+def timeline(row: "TrainingRow") -> list[dict[str, object]]:
+    """The buckets of an iteration, each with the fabric that carries it."""
+    own = {"fabric": row["fabric"], "injection_bandwidth": row["injection_bandwidth"]}
+    return [{**own, **bucket} for bucket in row["timeline"]]
+
+
+def draw(rows: "list[TrainingRow]", path: Path) -> None:
+    """Draw the course of an iteration; of several fabrics, what their iterations consist of."""
     from opticoll.plot import style
+
+    row = rows[0]
+    if len(rows) > 1:
+        draw_parts(rows, path)
+        return
     from opticoll.plot.training import Bar, iteration_timeline
 
     bars = [
@@ -152,3 +175,16 @@ def draw(row: "TrainingRow", path: Path) -> None:
         title=f"{row['label']}, batch {row['batch']}, {row['ranks']} ranks: "
         f"iteration {style.time_text(row['iteration_s'])}",
     )
+
+
+def draw_parts(rows: "list[TrainingRow]", path: Path) -> None:
+    """Draw the parts of an iteration, a bar for each fabric."""
+    from opticoll import registry
+    from opticoll.plot.stacked_bars import StackedPanel, stacked_bars
+    from opticoll.report.training import PARTS
+
+    labels = registry.fabric_labels(row["fabric"] for row in rows)
+    title = f"{rows[0]['label']}, batch {rows[0]['batch']}"
+    parts = {name: [row[key] for row in rows] for name, key in PARTS.items()}  # type: ignore[literal-required]
+    bars = [labels[row["fabric"]] for row in rows]
+    stacked_bars([StackedPanel("", parts)], bars, path, x_label="Iteration", title=title)

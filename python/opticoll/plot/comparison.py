@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from opticoll._core import algorithms
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, check_path, save
+from opticoll.registry import fabric_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,16 +34,30 @@ def comparison(rows: Sequence[Row], path: str | os.PathLike[str]) -> None:
     Several sizes, wavelength counts or numbers of ranks become the horizontal axis of one line per
     algorithm, in this order of precedence, and what else varies becomes panels. A single case
     becomes bars, fastest first: the steps really needed, with the paper's claim as a marker, and
-    the time. A lower bound on the time, where rows have one, is a dashed line.
+    the time. A lower bound on the time, where rows have one, is a dashed line. Of an algorithm that
+    chooses, such as `auto`, the label names what it chose.
 
     Raises PlotError for no rows, rows that lack a value, or rows of several policies.
     """
     target = check_path(path)
     _check(rows)
-    varying = [key for key in _AXES if len({row[key] for row in rows}) > 1]
+    rows = _with_machines(rows)
+    varying = [key for key in _AXES if len({row[key] for row in rows if row[key] is not None}) > 1]
+    if len({row["machine"] for row in rows}) > 1:
+        varying = [key for key in varying if all(row[key] is not None for row in rows)]
+        varying += ["machine"] if varying else []
     with style.applied():
         figure = _lines(rows, varying) if varying else _bars(rows)
         save(figure, target)
+
+
+def _with_machines(rows: Sequence[Row]) -> list[Row]:
+    """The rows with a short name of their fabric, whatever its ranks and wavelengths."""
+    spellings = [str(row.get("fabric", "")) for row in rows]
+    labels = fabric_labels(spellings, ("ranks", "wavelengths"))
+    return [
+        {**row, "machine": labels[spelling]} for row, spelling in zip(rows, spellings, strict=True)
+    ]
 
 
 def _check(rows: Sequence[Row]) -> None:
@@ -52,8 +67,11 @@ def _check(rows: Sequence[Row]) -> None:
         missing = [key for key in _NEEDED if row.get(key) is None]
         if missing:
             raise PlotError(f"row {number} of the comparison lacks `{missing[0]}`")
-    policies = sorted({_rule(row) for row in rows})
-    if len(policies) > 1:
+    families: dict[str, set[str]] = {}
+    for row in rows:
+        families.setdefault(str(row.get("fabric")).partition(":")[0], set()).add(_rule(row))
+    policies = sorted(next((rules for rules in families.values() if len(rules) > 1), set()))
+    if policies:
         raise PlotError(
             f"times under different policies do not compare ({', '.join(policies)}): "
             "draw one figure per policy"
@@ -77,6 +95,12 @@ def _names(rows: Sequence[Row]) -> dict[str, str]:
         # What follows the colon of a user's own algorithm is a function, not options.
         spelled_out = f"{label} ({options})" if "=" in options else str(row["algorithm"])
         names[str(row["algorithm"])] = spelled_out if options else str(label)
+    for asked in names:
+        own = [row for row in rows if row["algorithm"] == asked]
+        chosen = list(dict.fromkeys(str(row.get("chosen") or asked) for row in own))
+        if chosen != [asked]:
+            several = f"{len(chosen)} plans"
+            names[asked] += f": {chosen[0] if len(chosen) == 1 else several}"
     return names
 
 
@@ -86,6 +110,8 @@ def _value_text(key: str, value: Any) -> str:
             return style.size_text(value)
         case "wavelengths":
             return f"w = {value}"
+        case "machine":
+            return str(value)
         case _:
             return f"N = {value}"
 
@@ -98,7 +124,7 @@ def _heading(rows: Sequence[Row]) -> str:
             parts.append(_value_text(key, rows[0][key]))
             if key == "size_bytes" and rows[0].get("size_convention"):
                 parts[-1] += f" ({rows[0]['size_convention']})"
-    parts.append(_rule(rows[0]))
+    parts += dict.fromkeys(_rule(row) for row in rows)
     return ", ".join(parts)
 
 
@@ -110,7 +136,7 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "Figure":
     for row in sorted(rows, key=lambda row: [row[key] for key in others]):
         panels.setdefault(tuple(row[key] for key in others), []).append(row)
     if len(panels) > _MOST_PANELS:
-        what = " and ".join(_AXES[key].lower() for key in others)
+        what = " and ".join(_AXES.get(key, "fabric").lower() for key in others)
         raise PlotError(
             f"{len(panels)} panels, one for each combination of {what}, are too many for one "
             f"figure (at most {_MOST_PANELS}): compare fewer at once"
@@ -203,8 +229,8 @@ def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
 def _bars(rows: Sequence[Row]) -> "Figure":
     from matplotlib.figure import Figure
 
-    names = _names(rows)
     ordered = sorted(rows, key=lambda row: (float(row["time_s"]), str(row["algorithm"])))
+    several = len({row["machine"] for row in rows}) > 1
     figure = Figure(figsize=(10.0, 1.5 + 0.42 * len(ordered)), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     places = range(len(ordered))
@@ -237,12 +263,15 @@ def _bars(rows: Sequence[Row]) -> "Figure":
     for place, row in zip(places, ordered, strict=True):
         _value(right, place, times[place], style.time_text(float(row["time_s"])))
     bounds = [float(row["bound_time_s"]) for row in ordered if row.get("bound_time_s") is not None]
+    # Each machine has a bound of its own.
+    bounds = [] if several else bounds
     if bounds:
         right.axvline(max(bounds) / factor, color=style.INK, linestyle="--", linewidth=1.2)
     left.set_yticks(
         places,
         [
-            names[str(row["algorithm"])]
+            _names([row])[str(row["algorithm"])]
+            + (f", {row['machine']}" if several else "")
             + (" (not verified)" if row.get("verified") is False else "")
             for row in ordered
         ],

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from opticoll.report.layout import PICOSECONDS, align, describe_size, human_time, plural
+from opticoll.report.layout import (
+    PICOSECONDS,
+    align,
+    describe_size,
+    format_rate,
+    human_time,
+    plural,
+)
 
 if TYPE_CHECKING:
     from opticoll.study.congestion import CongestionRow
@@ -20,12 +27,20 @@ def congestion_text(rows: Sequence[CongestionRow]) -> str:
     size = describe_size(first["size_bytes"], first["size_convention"])
     head = (
         f"{first['collective']} by {first['algorithm']}: {at_once}{first['ranks']} ranks, {size}, "
-        f"{plural(first['ports'], 'port')} each, on {first['fabric']}\n"
+        f"{plural(first['ports'], 'port')} each, "
+        f"{format_rate(first['injection_bandwidth'])} per rank, on {first['fabric']}\n"
         f"mean time of {plural(first['replications'], 'replication')}, with intervals of 95 %; "
         f"{_proved(rows)}"
     )
+    chosen = any(row["chosen"] != row["algorithm"] for row in rows)
+    if chosen:
+        head += (
+            f"\n{first['algorithm']}: the fastest of all algorithms that run here, each carried "
+            "out once without bursts"
+        )
     heading = ["congestion", "placement", "intensity", "time", "from", "to", "failed"]
     heading += ["refusals", "waited", "phases", "cut", "burst loss"]
+    heading += ["algorithm"] if chosen else []
     cells = [
         [
             row["congestion"],
@@ -40,10 +55,11 @@ def congestion_text(rows: Sequence[CongestionRow]) -> str:
             f"{row['phases']:.4g}",
             f"{row['degraded']:.4g}",
             "-" if row["burst_loss"] is None else f"{row['burst_loss']:.3g}",
+            *([row["chosen"]] if chosen else []),
         ]
         for row in rows
     ]
-    lines = [head, align(cells, heading, right=range(2, len(heading))), *_placements(rows)]
+    lines = [head, align(cells, heading, right=range(2, 12)), *_placements(rows)]
     failures = [
         f"gave up ({row['congestion']}, {row['placement']}, {row['intensity']:g}): {row['failure']}"
         for row in rows

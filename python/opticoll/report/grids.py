@@ -33,10 +33,22 @@ def tasks_text(fabric: Fabric, rows: list[TaskRow]) -> str:
     def moment(time_s: float) -> str:
         return human_time(round(time_s * PICOSECONDS))
 
-    heading = ["task", "nodes", "ports", "rounds", "a round", "request", "admitted", "start", "end"]
+    heading = [
+        "task",
+        "algorithm",
+        "nodes",
+        "ports",
+        "rounds",
+        "a round",
+        "request",
+        "admitted",
+        "start",
+        "end",
+    ]
     cells = [
         [
             row["name"],
+            row["chosen"],
             str(row["ranks"]),
             str(row["ports"]),
             str(row["rounds"]),
@@ -53,5 +65,5 @@ def tasks_text(fabric: Fabric, rows: list[TaskRow]) -> str:
     problems = [sentence for row in rows for sentence in row["violations"]]
     verdict = "verified: every plan, and that tasks at one time share no switch port"
     notes += [f"NOT verified: {one}" for one in problems] or [verdict]
-    table = align(cells, heading, right=range(1, len(heading)))
+    table = align(cells, heading, right=range(2, len(heading)))
     return "\n\n".join([notes[0], table, "\n".join(notes[1:])])

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from opticoll.report.layout import align, plural
+from opticoll._core import format_size
+from opticoll.report.layout import align, format_rate, labelled, plural
+from opticoll.report.text import algorithm_name
 from opticoll.report.training import seconds
 
 if TYPE_CHECKING:
-    from opticoll.study.replay import LightPathRow, ReplayRow
+    from opticoll.study.replay import CollectiveRow, LightPathRow, ReplayRow
 
 __all__ = ["replay_text"]
+
+MOST_COLLECTIVES = 12
+"""Lines of collectives printed for people."""
 
 MOST_RANKS = 64
 """Ranks printed for people."""
@@ -35,7 +41,7 @@ def replay_text(row: ReplayRow, per: str | None = None) -> str:
         f"{seconds(row['compute_s'])}; {plural(row['messages'], 'message')}, "
         f"{amount(row['bytes'])}"
     )
-    chosen = ", ".join(f"{kind} by {name}" for kind, name in row["collectives"].items())
+    injected = row["injection_bandwidth"]
     settings = "".join(f", {name}={value}" for name, value in row["settings"].items())
     facts = [
         [
@@ -44,7 +50,8 @@ def replay_text(row: ReplayRow, per: str | None = None) -> str:
         ],
         ["network", row["fabric"]],
         ["simulator", f"{row['simulator']}{settings}"],
-        ["collectives", chosen or "by their default algorithms"],
+        *([] if injected is None else [["injection", f"{format_rate(injected)} per rank"]]),
+        *labelled("collectives", _collectives(row["collectives"]) or ["none"]),
         ["local work", f"times {row['cpu_factor']}"],
         ["at the ends", f"{seconds(row['overhead_s'])} a message; eager: {row['eager']}"],
     ]
@@ -56,6 +63,24 @@ def replay_text(row: ReplayRow, per: str | None = None) -> str:
         if row["light_paths"]["refusals"] is not None:
             facts.append(["refused", _refused(row["light_paths"])])
     return "\n\n".join([head, align(facts), _ranks(row) if per == "rank" else _calls(row)])
+
+
+def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
+    """What each collective ran by, a line for each algorithm."""
+    sizes: dict[tuple[str, int, str], list[int]] = {}
+    for one in rows:
+        name = algorithm_name(one["chosen"], one["algorithm"])
+        own = sizes.setdefault((one["collective"], one["ranks"], name), [])
+        own += [] if one["size_bytes"] is None else [one["size_bytes"]]
+    lines = []
+    for (kind, ranks, name), planned in sizes.items():
+        least, most = (format_size(size) for size in (min(planned or [0]), max(planned or [0])))
+        size = "" if not planned else f" of {least}" if least == most else f" of {least}..{most}"
+        lines.append(f"{kind}{size} among {plural(ranks, 'rank')} by {name}")
+    rest = len(lines) - MOST_COLLECTIVES
+    if rest > 0:
+        lines = [*lines[:MOST_COLLECTIVES], f"and {rest} more (all of them with --json)"]
+    return lines
 
 
 def _light_paths(row: ReplayRow) -> str:

@@ -5,8 +5,8 @@ Nothing in this package prints; every function returns text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from opticoll import registry
 from opticoll._core import CONVERTED, format_time
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from opticoll.study.results import Results
 
 __all__ = [
+    "algorithm_name",
     "candidate_table",
     "comparison_table",
     "describe_fabric",
     "findings_table",
+    "injection_lines",
     "left_out",
     "lightpath_lines",
     "plan_head",
@@ -130,18 +132,23 @@ def _gap(value: int, bound: int) -> str:
     return f", gap {100 * (value / bound - 1):.3g} %"
 
 
-def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
-    """A line that says all, then what the plan is and what it needs, one fact a line.
+def algorithm_name(chosen: str, asked: str) -> str:
+    """The algorithm of a plan, and who chose the algorithm where it was chosen.
 
-    `note` follows the name of the algorithm.
+    >>> algorithm_name("ring", "auto"), algorithm_name("ring", "ring")
+    ('ring (chosen by auto)', 'ring')
     """
+    return chosen if chosen == asked else f"{chosen} (chosen by {asked})"
+
+
+def plan_summary(plan: Plan, row: Row) -> str:
+    """A line that says all, then what the plan is and what it needs, one fact a line."""
     rooted = registry.has_root(plan.collective.kind)
     root = f", root {row['root']}" if rooted else ""
     claimed = row["claimed_steps"]
     paper = "" if claimed is None else f"; the paper says {claimed}"
     cut = plan.collective.pieces
     pieces = "" if cut == 1 else f", each for a piece: {cut} pieces to a block or vector"
-    chosen = "" if row["chosen"] == row["algorithm"] else f" (chosen by {row['algorithm']})"
     assumed = {"steps": row["bound_assumption"], "time": row["bound_time_assumption"]}
     bounds = [f"{what}: {words}" for what, words in assumed.items() if words is not None]
     electrical, lit = plan.fabric.electrical, plan.fabric.has_wavelengths
@@ -152,8 +159,9 @@ def plan_summary(plan: Plan, row: Row, note: str = "") -> str:
     slots = "steps, one after the other" if electrical else "time slots really used"
     facts = [
         ["collective", f"{row['collective']} on {plural(row['ranks'], 'rank')}{root}"],
-        ["algorithm", row["chosen"] + chosen + note],
+        ["algorithm", algorithm_name(row["chosen"], row["algorithm"])],
         *labelled("fabric", describe_fabric(plan.fabric)),
+        ["injection", f"{format_rate(row['injection_bandwidth'])} per rank"],
         ["size", describe_size(row["size_bytes"], row["size_convention"])],
         ["steps", f"{row['steps']} {slots}{pieces}{paper}"],
         ["transfers", str(row["transfers"])],
@@ -202,7 +210,10 @@ def violation_lines(violations: Sequence[ViolationRow]) -> list[str]:
 
 
 def comparison_table(rows: Sequence[Row]) -> str:
-    """A table for each fabric and size, the ratio to its fastest algorithm beside each time."""
+    """A table for each fabric and size, the ratio to its fastest algorithm beside each time.
+
+    Where a size is compared on several fabrics, a table of the fastest algorithm of each follows.
+    """
     tables = []
     for group in _groups(rows):
         first = group[0]
@@ -233,8 +244,9 @@ def comparison_table(rows: Sequence[Row]) -> str:
         ]
         size = describe_size(first["size_bytes"], first["size_convention"])
         title = f"{first['collective']} of {size} on {plural(first['ranks'], 'rank')}"
+        injected = f", {format_rate(first['injection_bandwidth'])} per rank"
         if first["wavelengths"] is None:
-            title += f" of {first['fabric']}"
+            title += f" of {first['fabric']}{injected}"
             kept = [0, 1, 5, 6, 7]
             cells = [
                 [*(cell[index] for index in kept), row["bottleneck"] or "-"]
@@ -243,19 +255,75 @@ def comparison_table(rows: Sequence[Row]) -> str:
             heading = [*(heading[index] for index in kept), "bottleneck"]
             tables.append(f"{title}\n{align(cells, heading, right=range(1, 4))}")
         else:
-            title += f", {plural(first['wavelengths'], 'wavelength')}"
+            title += f", {plural(first['wavelengths'], 'wavelength')}{injected}"
             tables.append(f"{title}\n{align(cells, heading, right=range(1, 7))}")
         if first["bound_time_s"] is not None:
             bound = f"lower bound: {human_time(round(first['bound_time_s'] * PICOSECONDS))}"
             tables[-1] += f"\n{bound} ({registry.bound_words(first['bound_time_name'])})"
-    first = rows[0]
-    under = f"{_rule(first)}, simulator {first['simulator']}, seed {first['seed']}"
+        for row in group:
+            if row["chosen"] != row["algorithm"]:
+                tables[-1] += f"\n{row['algorithm']} chose {row['chosen']}"
+    tables += _fastest_by_fabric(rows)
+    under = dict.fromkeys(line for row in rows for line in _conditions(row))
+    return "\n\n".join([*tables, "\n".join(under)])
+
+
+def _conditions(row: Row) -> list[str]:
+    """Under what a row was timed, and what the columns of its table mean."""
+    conditions = f"{_rule(row)}, simulator {row['simulator']}, seed {row['seed']}"
     legend = "steps: time slots really used; paper: the number that the paper gives"
-    if first["wavelengths"] is None:
+    if row["wavelengths"] is None:
         legend = "bottleneck: the link that bounds the critical path for the longest time"
-        if first["simulator"] == "packet":
+        if row["simulator"] == "packet":
             legend = "bottleneck: the link that was sending for the longest time"
-    return "\n\n".join([*tables, f"{under}\n{legend}"])
+    return [conditions, legend, "per rank: the bandwidth that a rank can inject"]
+
+
+def _fastest_by_fabric(rows: Sequence[Row]) -> list[str]:
+    """For each size that is compared on several fabrics, the fastest plan on each of them."""
+    labels = registry.fabric_labels(row["fabric"] for row in rows)
+    sizes: dict[int, dict[str, Row]] = {}
+    for row in rows:
+        best = sizes.setdefault(row["size_bytes"], {})
+        known = best.get(row["fabric"])
+        if row["verified"] and (known is None or row["time_ps"] < known["time_ps"]):
+            best[row["fabric"]] = row
+    tables = []
+    for best in sizes.values():
+        group = list(best.values())
+        if len(group) < 2:
+            continue
+        least = min(row["time_ps"] for row in group)
+        cells = [
+            [
+                labels[row["fabric"]],
+                format_rate(row["injection_bandwidth"]),
+                row["chosen"],
+                human_time(row["time_ps"]),
+                _ratio(row, least),
+            ]
+            for row in group
+        ]
+        size = describe_size(group[0]["size_bytes"], group[0]["size_convention"])
+        heading = ["fabric", "per rank", "fastest", "time", "ratio"]
+        table = align(cells, heading, right=(1, 3, 4))
+        tables.append(
+            f"{group[0]['collective']} of {size}, the fastest plan on each fabric\n{table}"
+        )
+        tables[-1] += "".join(f"\n{line}" for line in injection_lines(group))
+    return tables
+
+
+def injection_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence where rows differ in the bandwidth that a rank can inject; otherwise nothing."""
+    rates = [row["injection_bandwidth"] for row in rows if row["injection_bandwidth"] is not None]
+    if len(set(rates)) < 2:
+        return []
+    least, most = format_rate(min(rates)), format_rate(max(rates))
+    return [
+        f"These fabrics differ in the bandwidth that a rank can inject, from {least} to {most}: "
+        "the times compare machines of different capacity."
+    ]
 
 
 def left_out(refusal: Refusal) -> str:
@@ -271,7 +339,7 @@ def plan_head(plan: Plan) -> str:
     more = " ..." if len(plan.step_slots) > MOST_STEPS else ""
     facts = [
         ["collective", f"{plan.collective.kind} on {plural(plan.collective.ranks, 'rank')}"],
-        ["algorithm", plan.algorithm],
+        ["algorithm", algorithm_name(plan.algorithm, plan.asked)],
         *labelled("fabric", describe_fabric(plan.fabric)),
         ["slots", f"{plan.slots}, by steps of the schedule: {slots}{more}"],
         ["transfers", str(len(plan))],

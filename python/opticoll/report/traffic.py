@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opticoll._core import format_size
-from opticoll.report.layout import PICOSECONDS, align, human_time
+from opticoll.report.layout import PICOSECONDS, align, format_rate, human_time
 
 if TYPE_CHECKING:
     from opticoll.study.traffic import TrafficRow
@@ -32,6 +32,7 @@ def traffic_summary(row: TrafficRow) -> str:
         ["pattern", row["pattern"]],
         ["messages", f"{sent}{row['terminals']} terminals, one every {time(row['period_s'])}"],
         ["fabric", row["fabric"]],
+        ["injection", f"{format_rate(row['injection_bandwidth'])} per terminal"],
         ["settings", row["settings"] or "plain"],
         [
             "delivered",

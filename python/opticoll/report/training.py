@@ -9,15 +9,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from opticoll import registry
 from opticoll._core import format_size
-from opticoll.report.layout import align, human_time, plural
+from opticoll.report.layout import align, format_rate, human_time, plural
+from opticoll.report.text import injection_lines
 
 if TYPE_CHECKING:
     from opticoll.study.training import TrainingRow
 
-__all__ = ["seconds", "training_text"]
+__all__ = ["PARTS", "seconds", "training_text"]
 
 MOST_SIZES = 12
 """Sizes of all_reduces printed for people."""
@@ -37,7 +40,58 @@ def seconds(time_s: float) -> str:
     return human_time(round(time_s * PICOSECONDS))
 
 
-def training_text(row: TrainingRow) -> str:
+PARTS = {
+    "computing": "compute_s",
+    "communication, exposed": "exposed_communication_s",
+    "reconfiguration, exposed": "reconfiguration_s",
+    "control, exposed": "control_s",
+}
+"""What an iteration consists of, and the keys of its times."""
+
+
+def training_text(rows: Sequence[TrainingRow]) -> str:
+    """An iteration on each fabric, and, of several, a table of them."""
+    blocks = [_iteration(row) for row in rows]
+    if len(rows) > 1:
+        blocks.append("\n".join([_fabrics(rows), *injection_lines(rows)]))
+    return "\n\n".join(blocks)
+
+
+def _fabrics(rows: Sequence[TrainingRow]) -> str:
+    """A line for each fabric, the ratio to the shortest iteration beside each."""
+    labels = registry.fabric_labels(row["fabric"] for row in rows)
+    least = min(row["iteration_s"] for row in rows)
+    lines = [
+        [
+            labels[row["fabric"]],
+            format_rate(row["injection_bandwidth"]),
+            seconds(row["iteration_s"]),
+            f"{row['iteration_s'] / least:.2f}" if least else "-",
+            f"{row['efficiency']:.1%}",
+        ]
+        for row in rows
+    ]
+    heading = ["fabric", "per rank", "iteration", "ratio", "computing"]
+    return align(lines, heading, right=(1, 2, 3, 4))
+
+
+def _memory(row: TrainingRow) -> str:
+    """What the model takes on a device, and whether it fits."""
+    memory = row["memory"]
+    gigabytes = f"{memory['total_bytes'] / 1e9:,.1f} GB"
+    states = f"weights {memory['weights_bytes'] / 1e9:,.1f}"
+    states += f", gradients {memory['gradients_bytes'] / 1e9:,.1f}"
+    states += f", optimizer {memory['optimizer_bytes'] / 1e9:,.1f}"
+    activations = memory["activations_bytes"]
+    known = "" if activations is None else f", activations {activations / 1e9:,.1f}"
+    least = "at least " if activations is None else ""
+    if memory["device_bytes"] is None:
+        return f"{least}{gigabytes}: {states}{known}"
+    fits = "fits" if memory["fits"] else "does NOT fit"
+    return f"{least}{gigabytes}: {states}{known}; {fits} {memory['device_bytes'] / 1e9:,.1f} GB"
+
+
+def _iteration(row: TrainingRow) -> str:
     """A line that says all, where an iteration spends its time, and what all_reduces cost."""
     whole = row["iteration_s"]
     rule = row["policy"] or row["start"] or ""
@@ -50,8 +104,10 @@ def training_text(row: TrainingRow) -> str:
         ["model", f"{row['label']}: {row['parameters']:,} parameters in {row['tensors']} tensors"],
         ["gradients", f"{row['gradients']}, {row['gradient_bytes'] / 1e6:,.1f} MB"],
         ["fabric", f"{plural(row['ranks'], 'rank')}: {row['fabric']}"],
+        ["injection", f"{format_rate(row['injection_bandwidth'])} per rank"],
         ["algorithm", f"all_reduce by {row['algorithm']}"],
         ["computing", f"a batch of {row['batch']} per device, {row['compute']}"],
+        ["memory", _memory(row)],
         ["buckets", f"{row['buckets']}: {plural(len(row['timeline']), 'all_reduce')}"],
         ["overlap", "sent during the backward pass" if row["overlap"] else "none"],
         ["simulator", f"{row['simulator'] or 'none'}{', ' if rule else ''}{rule}"],

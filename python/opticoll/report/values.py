@@ -46,6 +46,7 @@ class SlotRow(TypedDict):
 
     collective: str
     algorithm: str
+    chosen: str
     fabric: str
     ranks: int
     wavelengths: int | None
@@ -69,7 +70,8 @@ def slot_values(plan: Plan, slot: int) -> SlotRow:
     lit, light_paths = plan.fabric.has_wavelengths, plan.fabric.path_ports is not None
     return SlotRow(
         collective=plan.collective.kind,
-        algorithm=plan.algorithm,
+        algorithm=plan.asked,
+        chosen=plan.algorithm,
         fabric=plan.fabric.spec,
         ranks=plan.fabric.ranks,
         wavelengths=plan.fabric.wavelengths if lit else None,

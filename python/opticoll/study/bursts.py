@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from opticoll._core import BurstOutcome, burst_settings, check_bursts, simulate_bursts
+from opticoll._core import BurstOutcome, burst_rate, burst_settings, check_bursts, simulate_bursts
 
 __all__ = ["NAMED", "BurstRow", "Case", "Details", "Done", "details", "expected", "run"]
 
@@ -40,6 +40,7 @@ class BurstRow(TypedDict):
     """One case. The loss is between loss_low and loss_high with a confidence of 95 %."""
 
     fabric: str
+    injection_bandwidth: int
     source: str
     intensity: float
     signalling: str
@@ -196,6 +197,7 @@ def _row(case: Case, outcome: BurstOutcome) -> BurstRow:
     others = {name: text for name, text in case.settings.items() if name not in NAMED}
     return BurstRow(
         fabric=outcome.network,
+        injection_bandwidth=burst_rate(case.fabric),
         source=case.value("source"),
         intensity=float(case.value("intensity")),
         signalling=case.value("signalling"),

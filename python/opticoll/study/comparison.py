@@ -7,12 +7,12 @@ and simulated for every size.
 >>> from opticoll.study.comparison import compare
 >>> scenario = to_scenario("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring,optree:k=2")
 >>> [(row["algorithm"], row["steps"], row["verified"]) for row in compare(scenario).rows]
-[('ring', 15, True), ('optree:k=2', 12, True)]
+[('ring', 15, True), ('optree:k=2', 12, True), ('auto', 8, True)]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict
@@ -37,10 +37,10 @@ from opticoll.errors import (
     UserAlgorithmError,
     WavelengthError,
 )
+from opticoll.settings import Settings, given
 
 if TYPE_CHECKING:
     from opticoll.config import Scenario
-    from opticoll.settings import Settings
     from opticoll.user_algorithm import UserAlgorithm
 
 __all__ = [
@@ -51,10 +51,10 @@ __all__ = [
     "ViolationRow",
     "compare",
     "measure",
+    "settings_on",
 ]
 
 PICOSECONDS = 10**12
-AUTO = "auto"
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, and how much of it is done, of how much."""
@@ -104,7 +104,9 @@ class Row(TypedDict):
 
     `steps` counts the time slots really used, `claimed_steps` is the paper's number. Bounds hold
     for any plan; `bound_steps` for one chunk per lightpath, or any number where the plan has more.
-    Each bound has a name and the assumption under which it holds. `candidates` and `reasons` are
+    Each bound has a name and the assumption under which it holds. `injection_bandwidth` is what a
+    rank can send, in bits per second. `algorithm` is what was asked for, `chosen` what the plan was
+    made by: they differ where `algorithm` chooses, such as `auto`. `candidates` and `reasons` are
     empty but for `auto`. On electrical fabrics there are no wavelengths, circuits, policies and
     bounds on steps; on rings no start rule and no bottleneck, a link in words.
     """
@@ -115,6 +117,7 @@ class Row(TypedDict):
     fabric: str
     ranks: int
     wavelengths: int | None
+    injection_bandwidth: int
     root: int
     size_bytes: int
     size_convention: str
@@ -154,7 +157,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows in the order: ranks, wavelengths, algorithm, size; and who refused."""
+    """Rows in the order: fabric, ranks, wavelengths, algorithm, size; and who refused."""
 
     rows: list[Row] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -175,11 +178,12 @@ def measure(
     link = outcome.bottleneck
     return Row(
         collective=plan.collective.kind,
-        algorithm=plan.algorithm,
+        algorithm=plan.asked,
         chosen=plan.algorithm,
         fabric=fabric.spec,
         ranks=fabric.ranks,
         wavelengths=fabric.wavelengths if lit else None,
+        injection_bandwidth=fabric.injection_bandwidth,
         root=plan.collective.root,
         size_bytes=size_bytes,
         size_convention=plan.collective.size_convention,
@@ -247,8 +251,9 @@ def describe_violation(violation: Violation) -> ViolationRow:
 def compare(scenario: Scenario, progress: Progress | None = None) -> Comparison:
     """Plan, verify and simulate each algorithm for every size on every fabric.
 
-    Without `algorithms` all of the collective are taken, and those that do not run on a fabric are
-    among the refusals; an algorithm that is named must run, and runs once if it is named twice.
+    `auto` is always taken. Without `algorithms` so are all of the collective, and those that do not
+    run on a fabric are among the refusals; an algorithm that is named must run, and runs once if it
+    is named twice. Of several fabrics each has the settings that its simulator knows.
     `progress` is called with the name of what comes next, the number of plans done, and of all;
     while packets are simulated, with the messages delivered, and of all.
 
@@ -260,39 +265,77 @@ def compare(scenario: Scenario, progress: Progress | None = None) -> Comparison:
     UsageError
         Nothing is left to compare.
     """
-    machines = list(_machines(scenario.fabric, scenario.ranks, scenario.wavelengths))
-    chosen = _algorithms(scenario.collective, scenario.algorithms, scenario.fabric.family)
-    if not chosen or not scenario.sizes or not machines:
+    if scenario.algorithms == [] or not scenario.sizes or not scenario.fabrics:
         raise UsageError("nothing to compare: give at least one algorithm, size and fabric")
     cases = [
-        (ring, algorithm, together)
-        for ring in machines
-        for algorithm in chosen
+        (machine, algorithm, place, together)
+        for fabric in scenario.fabrics
+        for machine in _machines(fabric, scenario.ranks, scenario.wavelengths)
+        for algorithm, place in _algorithms(
+            scenario.collective, scenario.algorithms, fabric.family
+        ).items()
         for together in _planned_together(algorithm, scenario.sizes)
     ]
     result = Comparison()
     refused: set[tuple[str, str]] = set()
-    for done, (ring, algorithm, sizes_bytes) in enumerate(cases):
+    for done, (machine, algorithm, place, sizes_bytes) in enumerate(cases):
         name = algorithm if isinstance(algorithm, str) else user_algorithm.name_of(algorithm)
-        if (name, ring.spec) in refused:
+        if (name, machine.spec) in refused:
             continue
         if progress is not None:
             sized = "" if len(sizes_bytes) > 1 else f", {format_size(sizes_bytes[0])}"
-            progress(f"{name} on {ring.ranks} ranks{sized}", done, len(cases))
+            progress(f"{name} on {machine.ranks} ranks{sized}", done, len(cases))
         try:
-            result.rows.extend(_rows(scenario, ring, algorithm, sizes_bytes, progress))
+            result.rows.extend(_rows(scenario, machine, algorithm, sizes_bytes, progress))
         except OpticollError as error:
-            if scenario.algorithms is None and isinstance(error, AlgorithmError | SimulationError):
-                result.refusals.append(Refusal(name, ring.spec, str(error)))
-                refused.add((name, ring.spec))
+            # Of several fabrics a named algorithm must run on one.
+            several = len(scenario.fabrics) > 1 and _is_known(scenario.collective, algorithm)
+            optional = scenario.algorithms is None or place is None or several
+            if optional and isinstance(error, AlgorithmError | SimulationError):
+                result.refusals.append(Refusal(name, machine.spec, str(error)))
+                refused.add((name, machine.spec))
                 continue
-            error.field = _field_at_fault(error, chosen[algorithm])
+            error.field = _field_at_fault(error, place)
             raise
+    for algorithm in scenario.algorithms or ():
+        _check_ran(scenario.collective, algorithm, result)
     if not result.rows:
         raise UsageError(
             f"no algorithm of {scenario.collective} runs here: {result.refusals[0].reason}"
         )
     return result
+
+
+def _check_ran(kind: str, algorithm: str | UserAlgorithm, result: Comparison) -> None:
+    """Refuse an algorithm that was named and ran on none of several fabrics."""
+    named = _named(kind, algorithm)
+    name = named if isinstance(named, str) else user_algorithm.name_of(named)
+    refusals = [one for one in result.refusals if one.algorithm == name]
+    if refusals and not any(row["algorithm"] == name for row in result.rows):
+        raise AlgorithmError(f"`{name}` runs on none of these fabrics: {refusals[0].reason}")
+
+
+def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -> Settings:
+    """The settings for one of several fabrics: without those that only others' simulators know.
+
+    >>> ring, switch = Fabric("wdm_ring:ranks=4,wavelengths=1"), Fabric("crossbar:ranks=4")
+    >>> settings_on(switch, [ring, switch], {"policy": "free", "start": "step"})
+    {'start': 'step'}
+    """
+    if settings.get("simulator") is not None:
+        return settings
+    known = {
+        record["name"]: [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
+        for record in registry.records("settings")
+    }
+    others = {one.simulator for one in fabrics if one.simulator != fabric.simulator}
+    return given(
+        {
+            name: value
+            for name, value in settings.items()
+            if fabric.simulator in known[name] or others.isdisjoint(known[name])
+        }
+    )
 
 
 def _rows(
@@ -303,25 +346,22 @@ def _rows(
     progress: Progress | None,
 ) -> list[Row]:
     """One plan, verified once and simulated for each size."""
+    settings = settings_on(ring, scenario.fabrics, scenario.settings)
     plan = opticoll.plan(
         scenario.collective,
         ring,
         algorithm,
         size=sizes_bytes[0],
         root=scenario.root,
-        wavelength=scenario.wavelength,
-        **scenario.settings,
+        wavelength=scenario.wavelength if algorithm != registry.DEFAULT_ALGORITHM else "auto",
+        **settings,
     )
     violations = plan.verify()
     rows = []
     for size_bytes in sizes_bytes:
-        watch = None if progress is None else _watch(plan, scenario.settings, size_bytes, progress)
-        outcome = plan.simulate(size_bytes, watch=watch, **scenario.settings)
-        row = measure(plan, violations, outcome, size_bytes)
-        # What is compared is the name asked for; it may choose something else each time.
-        if isinstance(algorithm, str) and registry.plans_by_size(algorithm):
-            row["algorithm"] = algorithm
-        rows.append(row)
+        watch = None if progress is None else _watch(plan, settings, size_bytes, progress)
+        outcome = plan.simulate(size_bytes, watch=watch, **settings)
+        rows.append(measure(plan, violations, outcome, size_bytes))
     return rows
 
 
@@ -365,18 +405,18 @@ def _changed(fabric: Fabric, option: str, count: int, place: int) -> Fabric:
 
 def _algorithms(
     kind: str, algorithms: Iterable[str | UserAlgorithm] | None, family: str
-) -> dict[str | UserAlgorithm, int]:
-    """The algorithms, each once, with the place at which they were first given."""
+) -> dict[str | UserAlgorithm, int | None]:
+    """The algorithms and `auto`, each once, with the place at which they were first given."""
     if algorithms is None:
-        # What `auto` chooses is among the others, and takes longer to find than they all.
-        algorithms = [name for name in registry.algorithm_names(kind, family) if name != AUTO]
-    chosen: dict[str | UserAlgorithm, int] = {}
+        algorithms = registry.algorithm_names(kind, family)
+    chosen: dict[str | UserAlgorithm, int | None] = {}
     for place, algorithm in enumerate(algorithms):
         try:
             chosen.setdefault(_named(kind, algorithm), place)
         except OpticollError as error:
             error.field = ("algorithms", place)
             raise
+    chosen.setdefault(registry.DEFAULT_ALGORITHM, None)
     return chosen
 
 
@@ -386,7 +426,14 @@ def _named(kind: str, algorithm: str | UserAlgorithm) -> str | UserAlgorithm:
     return registry.algorithm_spelling(kind, algorithm)
 
 
-def _field_at_fault(error: OpticollError, place: int) -> tuple[str | int, ...]:
+def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
+    """Whether an algorithm is a user's own or has a record."""
+    if not isinstance(algorithm, str) or user_algorithm.is_user_algorithm(algorithm):
+        return True
+    return algorithm.partition(":")[0] in registry.algorithm_names(kind)
+
+
+def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int, ...]:
     """The field of a scenario that an error of planning or simulating is about, if it is one."""
     setting = getattr(error, "setting", None)
     if setting is not None:
@@ -394,8 +441,10 @@ def _field_at_fault(error: OpticollError, place: int) -> tuple[str | int, ...]:
     kinds: list[tuple[type[OpticollError], tuple[str | int, ...]]] = [
         (WavelengthError, ("wavelength",)),
         (CollectiveError, ("root",)),
-        (AlgorithmError, ("algorithms", place)),
-        (UserAlgorithmError, ("algorithms", place)),
-        (ScheduleError, ("algorithms", place)),
+        *(
+            (kind, ("algorithms", place))
+            for kind in (AlgorithmError, UserAlgorithmError, ScheduleError)
+            if place is not None
+        ),
     ]
     return next((field for kind, field in kinds if isinstance(error, kind)), ())

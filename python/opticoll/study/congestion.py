@@ -14,21 +14,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 import opticoll
+from opticoll import registry
 from opticoll._core import (
     CollectiveRuns,
+    OpticollError,
     Plan,
     Violation,
     burst_computers,
+    burst_rate,
     burst_settings,
     congestion_settings,
     place_ranks,
     simulate_collectives,
 )
-from opticoll.errors import UsageError
+from opticoll.errors import AlgorithmError, UsageError
 from opticoll.registry import canonical, nearest
 
 __all__ = ["PLACEMENTS", "Case", "CongestionRow", "Done", "ViolatedPlanError", "expected", "run"]
@@ -67,6 +70,7 @@ class Case:
     fabric: str
     collective: str
     algorithm: str
+    """`auto` takes the fastest of all that run, each simulated once without bursts beside it."""
     size_bytes: int
     ranks: int | None = None
     """As many as there are computers for if not given."""
@@ -96,9 +100,11 @@ class CongestionRow(TypedDict):
     fabric: str
     collective: str
     algorithm: str
+    chosen: str
     size_bytes: int
     size_convention: str
     ranks: int
+    injection_bandwidth: int
     copies: int
     congestion: str
     ports: int
@@ -176,9 +182,12 @@ def run(
 
         # Cases that differ in bursts and policies share plan and places.
         known = (case.fabric, case.collective, case.algorithm, case.size_bytes, case.ranks)
-        key = (*known, case.copies, case.root, case.placement)
+        key: tuple[object, ...] = (*known, case.copies, case.root, case.placement)
+        chooses = canonical(case.algorithm, [registry.DEFAULT_ALGORITHM]) is not None
+        if chooses:
+            key = (*key, *sorted(case.settings.items()))
         if key not in placed:
-            placed[key] = _place(case)
+            placed[key] = _fastest(case, threads) if chooses else _place(case)
         plan, places = placed[key]
         settings = {**case.settings, "replications": case.value("replications")}
         if case.intensity > 0:
@@ -196,6 +205,37 @@ def run(
         before += len(runs)
         done.append(Done(case, runs, _row(case, plan, places, runs)))
     return done
+
+
+def _fastest(case: Case, threads: int) -> tuple[Plan, Places]:
+    """The plan that takes the least time without bursts, of all algorithms that run; its places."""
+    settings = {**case.settings, "replications": "1"}
+    best: tuple[float, Plan, Places] | None = None
+    refused: OpticollError | None = None
+    for name in registry.algorithm_names(case.collective):
+        if name == registry.DEFAULT_ALGORITHM:
+            continue
+        try:
+            plan, places = _place(replace(case, algorithm=name))
+        except AlgorithmError as error:
+            refused = error
+            continue
+        runs = simulate_collectives(
+            case.fabric,
+            plan,
+            places.computers,
+            case.size_bytes,
+            settings,
+            external=False,
+            threads=threads,
+        )
+        time_ps = next((time for time in runs.times_ps if time is not None), None)
+        time = float("inf") if time_ps is None else float(time_ps)
+        if best is None or time < best[0]:
+            best = (time, plan, places)
+    if best is None:
+        raise refused or UsageError(f"no algorithm of {case.collective} runs here")
+    return best[1:]
 
 
 def _place(case: Case) -> tuple[Plan, Places]:
@@ -251,9 +291,11 @@ def _row(case: Case, plan: Plan, places: Places, runs: CollectiveRuns) -> Conges
         fabric=runs.network,
         collective=plan.collective.kind,
         algorithm=case.algorithm,
+        chosen=plan.algorithm,
         size_bytes=case.size_bytes,
         size_convention=plan.collective.size_convention,
         ranks=len(places.computers[0]),
+        injection_bandwidth=int(case.value("ports")) * burst_rate(case.fabric),
         copies=case.copies,
         congestion=case.value("congestion"),
         ports=int(case.value("ports")),

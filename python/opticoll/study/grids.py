@@ -71,7 +71,9 @@ class TaskRow(TypedDict):
     fabric: str
     collective: str
     algorithm: str
+    chosen: str
     ranks: int
+    injection_bandwidth: int
     size_bytes: int
     rounds: int
     request_s: float
@@ -169,8 +171,10 @@ def run_tasks(
                 name=_name(task),
                 fabric=made.fabric.spec,
                 collective=made.collective.kind,
-                algorithm=made.algorithm,
+                algorithm=made.asked,
+                chosen=made.algorithm,
                 ranks=made.fabric.ranks,
+                injection_bandwidth=made.fabric.injection_bandwidth,
                 size_bytes=sizes[index],
                 rounds=task.rounds,
                 request_s=requests[index] / PICOSECONDS,

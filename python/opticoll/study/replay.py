@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MODELS",
     "CallRow",
+    "CollectiveRow",
     "Done",
     "Job",
     "LightPathRow",
@@ -60,7 +61,7 @@ class Job:
         as `hockney:latency=1us,rate=10Gb/s`.
     collectives
         The algorithm of a collective by its name, such as `{"all_reduce": "ring"}`; others have
-        their default.
+        `auto`, the fastest plan found for their ranks and their size.
     cpu_factor
         By what local work is multiplied, such as `0.5` or `1/3`.
     eager
@@ -131,6 +132,19 @@ class LightPathRow(TypedDict):
     burst_loss: float | None
 
 
+class CollectiveRow(TypedDict):
+    """A collective among so many ranks: what was asked for and what its plan was made by.
+
+    `size_bytes` is the size that it was chosen for, None where the algorithm does not depend on it.
+    """
+
+    collective: str
+    ranks: int
+    size_bytes: int | None
+    algorithm: str
+    chosen: str
+
+
 class ReplayRow(TypedDict):
     """A replay."""
 
@@ -138,7 +152,8 @@ class ReplayRow(TypedDict):
     fabric: str
     simulator: str
     settings: dict[str, str]
-    collectives: dict[str, str]
+    injection_bandwidth: int | None
+    collectives: list[CollectiveRow]
     cpu_factor: str
     eager: str
     overhead_s: float
@@ -178,7 +193,9 @@ def replay(job: Job) -> Done:
     numerator, denominator = _factor(job.cpu_factor)
     eager_bytes, rendezvous = _eager(job.eager)
     overhead_ps = 0 if job.end_overhead is None else _core.parse_time(job.end_overhead)
-    algorithms = {
+    kinds = [record["name"] for record in registry.records("collectives")]
+    algorithms = dict.fromkeys(kinds, registry.DEFAULT_ALGORITHM)
+    algorithms |= {
         _core.collective_kind(kind): registry.algorithm_spelling(kind, algorithm)
         for kind, algorithm in job.collectives.items()
     }
@@ -209,7 +226,8 @@ def replay(job: Job) -> Done:
         name: str(value) for name, value in job.settings.items() if name != "simulator"
     }
     row["settings"] |= job.bursts or {}
-    row["collectives"] = algorithms
+    if job.bursts is None and not registry.canonical(network.split(":", 1)[0], MODELS):
+        row["injection_bandwidth"] = Fabric(network).injection_bandwidth
     factor = Fraction(numerator, denominator)
     row["cpu_factor"] = str(factor)
     row["eager"] = _spell_eager(eager_bytes, none=rendezvous or light)
@@ -297,9 +315,15 @@ def _row(done: Replay, trace: Trace) -> ReplayRow:
     return {
         "trace": None,
         "fabric": done.network,
+        "injection_bandwidth": None,
         "simulator": done.simulator,
         "settings": {},
-        "collectives": {},
+        "collectives": [
+            CollectiveRow(
+                collective=kind, ranks=ranks, size_bytes=size, algorithm=asked, chosen=chosen
+            )
+            for kind, ranks, size, asked, chosen in done.chosen
+        ],
         "cpu_factor": "1",
         "eager": "all",
         "overhead_s": 0.0,

@@ -61,6 +61,7 @@ class TrafficRow(TypedDict):
 
     fabric: str
     terminals: int
+    injection_bandwidth: int
     pattern: str
     message_bytes: int
     period_s: float
@@ -182,6 +183,7 @@ def _row(case: Case, packets: Packets) -> TrafficRow:
     return TrafficRow(
         fabric=case.fabric.spec,
         terminals=case.fabric.ranks,
+        injection_bandwidth=case.fabric.injection_bandwidth,
         pattern=case.pattern,
         message_bytes=parse_size(case.size),
         period_s=parse_time(case.period) / PICOSECONDS,

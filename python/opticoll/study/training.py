@@ -26,7 +26,9 @@ from opticoll._core import (
     TrainingModel,
     check_buckets,
     collective_cost,
+    device_memory,
     format_size,
+    parameter_memory,
 )
 from opticoll.errors import UsageError
 from opticoll.settings import Settings
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from opticoll.layer_profile import Profile
     from opticoll.user_algorithm import UserAlgorithm
 
-__all__ = ["GRADIENTS", "BucketRow", "CollectiveRow", "Job", "TrainingRow", "train"]
+__all__ = ["GRADIENTS", "BucketRow", "CollectiveRow", "Job", "MemoryRow", "TrainingRow", "train"]
 
 GRADIENTS = {"float32": 4, "float16": 2, "bfloat16": 2}
 """Number formats in which gradients are sent, with their bytes per parameter."""
@@ -62,9 +64,11 @@ class Job:
         device; where neither is given, the first device that is listed.
     profile
         A file of measured layers in place of both (see `opticoll.layer_profile`).
+    device_memory
+        Bytes that a device has, such as `80GB`; those of the device if not given.
     algorithm
         Of the all_reduce, as for `opticoll.plan`; `A+B` is a reduce_scatter by A and then an
-        all_gather by B.
+        all_gather by B. Where none is given, `auto` chooses for each size of a bucket.
     gradients
         A key of `GRADIENTS`.
     buckets
@@ -83,6 +87,7 @@ class Job:
     device: str | None = None
     throughput: str | None = None
     profile: str | PathLike[str] | None = None
+    device_memory: str | int | None = None
     algorithm: str | UserAlgorithm | None = None
     gradients: str = "float32"
     buckets: str = "ddp"
@@ -117,24 +122,44 @@ class BucketRow(TypedDict):
     end_s: float
 
 
+class MemoryRow(TypedDict):
+    """The memory that the model takes on a device, in bytes; see `workload/training/memory.rs`.
+
+    Of a profile the activations are not known, and of a measured throughput the device's memory.
+    """
+
+    weights_bytes: int
+    gradients_bytes: int
+    optimizer_bytes: int
+    activations_bytes: int | None
+    total_bytes: int
+    device_bytes: int | None
+    fits: bool | None
+
+
 class TrainingRow(TypedDict):
     """What `opticoll train --json` prints.
 
-    `iteration_s` is the sum of `compute_s`, `exposed_communication_s`, `reconfiguration_s` and
-    `control_s`; `communication_s` is all sending, hidden or not. `setup_s` is charged once.
+    `algorithm` is what was asked for; `collectives` say what each size was planned by.
+    `injection_bandwidth` is what a rank can send, in bits per second. `iteration_s` is the sum of
+    `compute_s`, `exposed_communication_s`, `reconfiguration_s` and `control_s`; `communication_s`
+    is all sending, hidden or not. `setup_s` is charged once.
     """
 
     model: str
     label: str
+    warnings: list[str]
     parameters: int
     tensors: int
     gradients: str
     gradient_bytes: int
     fabric: str
     ranks: int
+    injection_bandwidth: int
     algorithm: str
     batch: int
     compute: str
+    memory: MemoryRow
     buckets: str
     overlap: bool
     simulator: str
@@ -198,6 +223,44 @@ class _Named(TypedDict):
     parameters: int
     compute: str
     epoch_samples: int | None
+    memory: MemoryRow
+
+
+def _memory(job: Job, parts: tuple[int, ...], *, device: bool) -> MemoryRow:
+    """The memory of weights, gradients, optimizer and, where known, activations."""
+    memory = None
+    if job.device_memory is not None:
+        memory = config.to_bytes(job.device_memory)
+    elif device:
+        memory = device_memory(job.device)
+    return MemoryRow(
+        weights_bytes=parts[0],
+        gradients_bytes=parts[1],
+        optimizer_bytes=parts[2],
+        activations_bytes=parts[3] if len(parts) > 3 else None,
+        total_bytes=sum(parts),
+        device_bytes=memory,
+        fits=None if memory is None else sum(parts) <= memory,
+    )
+
+
+def _warnings(named: _Named, batch: int) -> list[str]:
+    """What to check before the times are trusted."""
+    memory = named["memory"]
+    if memory["fits"] is not False:
+        return []
+    have, need = memory["device_bytes"] or 0, memory["total_bytes"]
+    states = need - (memory["activations_bytes"] or 0)
+    cure = (
+        "a smaller batch fits"
+        if states < have
+        else "no batch fits: divide the model among devices, which data parallelism does not"
+    )
+    return [
+        f"{named['label']} does not fit the device: it takes {need / 1e9:,.1f} GB at a batch of "
+        f"{batch}, {states / 1e9:,.1f} GB of that whatever the batch, and the device has "
+        f"{have / 1e9:,.1f} GB; {cure}"
+    ]
 
 
 def _timed(job: Job) -> tuple[TimedModel, _Named, int]:
@@ -222,6 +285,7 @@ def _timed(job: Job) -> tuple[TimedModel, _Named, int]:
         parameters=model.parameters,
         compute=compute,
         epoch_samples=model.epoch_samples,
+        memory=_memory(job, model.memory(job.batch), device=job.throughput is None),
     )
     return timed, named, job.batch
 
@@ -247,6 +311,7 @@ def _profiled(job: Job, profile: Profile) -> tuple[TimedModel, _Named, int]:
         parameters=profile.parameters,
         compute=f"profile {job.profile}",
         epoch_samples=None,
+        memory=_memory(job, parameter_memory(profile.parameters), device=False),
     )
     return timed, named, batch
 
@@ -270,9 +335,7 @@ class _Prices:
 
     def __init__(self, job: Job, fabric: Fabric) -> None:
         self._job, self._fabric = job, fabric
-        chosen = job.algorithm
-        if chosen is None:
-            chosen = registry.default_algorithm("all_reduce", ring=fabric.ring)
+        chosen = registry.DEFAULT_ALGORITHM if job.algorithm is None else job.algorithm
         self.algorithm = chosen if isinstance(chosen, str) else user_algorithm.name_of(chosen)
         self._parts = _parts(chosen, fabric.ranks)
         self._kept: dict[str, tuple[Plan, list[str]]] = {}
@@ -357,15 +420,18 @@ def _row(
     return TrainingRow(
         model=named["name"],
         label=named["label"],
+        warnings=_warnings(named, batch),
         parameters=named["parameters"],
         tensors=sum(len(tensors) for _, tensors, _, _ in layers),
         gradients=job.gradients,
         gradient_bytes=sum(sizes),
         fabric=fabric.spec,
         ranks=fabric.ranks,
+        injection_bandwidth=fabric.injection_bandwidth,
         algorithm=prices.algorithm,
         batch=batch,
         compute=named["compute"],
+        memory=named["memory"],
         buckets=rule,
         overlap=job.overlap,
         simulator=any_cost["simulator"] if any_cost else "",

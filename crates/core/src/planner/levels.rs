@@ -9,12 +9,13 @@
 //! P (N / m_j) x (x + 1) / 2 channels. With one level, x = 1 and as many pieces as channels it is the
 //! striped ring in both directions, which meets the bandwidth bound.
 
-use super::{Kept, empty_plan};
-use crate::collective::Collective;
+use super::{Kept, MOST_KEPT, PlannerError, capability, empty_plan};
+use crate::algorithm::AlgorithmError;
+use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::plan::{AnyPlan, Circuit as Channel, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Schedule, Transfer};
-use crate::spec::{Spec, SpecError};
+use crate::spec::Spec;
 use crate::wavelength::{Assignment, assign};
 
 /// More levels save no slots worth their settings.
@@ -42,48 +43,6 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout that a spelling names.
-    ///
-    /// # Errors
-    /// Radices whose product is not the number of ranks, or reaches beyond half of them.
-    pub(super) fn parse(spec: &Spec, ring: &WdmRing) -> Result<Layout, SpecError> {
-        spec.only(&["radices", "reaches", "pieces"])?;
-        let numbers = |key: &'static str| -> Result<Vec<u32>, SpecError> {
-            let text = spec.option(key).unwrap_or_default();
-            let numbers: Result<Vec<u32>, _> = text.split('x').map(str::parse).collect();
-            numbers
-                .map_err(|_| spec.refuse(key, "must be whole numbers joined by x, such as 16x64"))
-        };
-        let (radices, reaches) = (numbers("radices")?, numbers("reaches")?);
-        let product = radices.iter().try_fold(1u32, |product, &radix| {
-            product.checked_mul(radix).filter(|_| radix > 1)
-        });
-        if product != Some(ring.ranks) {
-            let problem = format!(
-                "must be numbers from 2 on whose product is N = {}",
-                ring.ranks
-            );
-            return Err(spec.refuse("radices", problem));
-        }
-        let levels: Vec<Level> = radices
-            .iter()
-            .zip(&reaches)
-            .map(|(&radix, &reach)| Level { radix, reach })
-            .collect();
-        let fits = |level: &Level| (1..=level.radix / 2).contains(&level.reach);
-        if levels.len() != radices.len()
-            || reaches.len() != radices.len()
-            || !levels.iter().all(fits)
-        {
-            let problem = "must be one number for each level, from 1 to half of its radix";
-            return Err(spec.refuse("reaches", problem));
-        }
-        Ok(Layout {
-            levels,
-            pieces: spec.count("pieces", 1, 4096)?.unwrap_or(1),
-        })
-    }
-
     /// The slots that the plan takes.
     pub(super) fn slots(&self) -> u32 {
         self.levels.iter().map(|level| level.slots()).sum()
@@ -105,6 +64,105 @@ impl Layout {
             self.pieces
         )
     }
+}
+
+/// The plan that a spelling of `levels` names, turned into a reduce_scatter or an all_reduce where one is asked for:
+/// without radices the one of fewest slots, without reaches as far as channels allow.
+///
+/// # Errors
+/// Radices whose product is not the number of ranks, reaches that channels or light do not allow, a ring with
+/// broken links or few ports.
+pub(super) fn named(
+    spec: &Spec,
+    fabric: &Fabric,
+    kind: CollectiveKind,
+) -> Result<AnyPlan, PlannerError> {
+    let ring = fabric.needed_ring("levels")?;
+    if !ring.broken.is_empty() || capability::has_few_ports(ring) {
+        let reason = "it needs a ring without broken links, with a port for every channel".into();
+        return Err(AlgorithmError::Refused {
+            name: "levels",
+            ranks: ring.ranks,
+            reason,
+        }
+        .into());
+    }
+    let pieces = spec.count("pieces", 1, ring.channels())?.unwrap_or(1);
+    let gather = Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(pieces)?;
+    let transfers = u64::from(gather.chunks()) * u64::from(ring.ranks);
+    let kept = Kept::of(transfers, MOST_KEPT);
+    let layout = match given(spec, ring, pieces)? {
+        Some(layout) => Some(layout),
+        None => layouts(ring, pieces, MOST_LEVELS, kept)
+            .into_iter()
+            .min_by_key(Layout::slots),
+    };
+    let none = PlannerError::NotFound { pieces };
+    let layout = layout.ok_or_else(|| none.clone())?;
+    capability::turned(fabric, kind, |fabric| {
+        plan(fabric, gather, &layout).ok_or_else(|| none.clone())
+    })
+}
+
+/// The layout that options give, if any.
+fn given(spec: &Spec, ring: &WdmRing, pieces: u32) -> Result<Option<Layout>, PlannerError> {
+    let numbers = |key| -> Result<Option<Vec<u32>>, PlannerError> {
+        let Some(text) = spec.option(key) else {
+            return Ok(None);
+        };
+        let parsed: Option<Vec<u32>> = text.split('x').map(|one| one.parse().ok()).collect();
+        let positive = parsed.filter(|numbers| numbers.iter().all(|&number| number > 0));
+        let problem = || spec.refuse(key, "must be whole numbers from 1 on, joined by x: 16x4");
+        Ok(Some(positive.ok_or_else(problem)?))
+    };
+    let reaches = numbers("reaches")?;
+    let Some(radices) = numbers("radices")? else {
+        return match reaches {
+            None => Ok(None),
+            Some(_) => Err(spec.refuse("reaches", "needs radices, too").into()),
+        };
+    };
+    let mut factors = radices.iter();
+    let product = factors.try_fold(1u32, |product, &radix| product.checked_mul(radix));
+    if product != Some(ring.ranks) || radices.contains(&1) {
+        let problem = format!("must be 2 or more, with the product {}", ring.ranks);
+        return Err(spec.refuse("radices", problem).into());
+    }
+    if reaches
+        .as_ref()
+        .is_some_and(|reaches| reaches.len() != radices.len())
+    {
+        let problem = format!("needs {} numbers, one for each radix", radices.len());
+        return Err(spec.refuse("reaches", problem).into());
+    }
+    let mut stride = ring.ranks;
+    let mut levels = Vec::with_capacity(radices.len());
+    for (place, &radix) in radices.iter().enumerate() {
+        stride /= radix;
+        let longest = farthest(ring, pieces, radix, stride);
+        let wanted = reaches.as_ref().map_or(longest, |reaches| reaches[place]);
+        if wanted == 0 || wanted > longest {
+            let problem = format!(
+                "{wanted} strides of {stride} do not fit level {}: {longest} at most",
+                place + 1
+            );
+            return Err(spec.refuse("reaches", problem).into());
+        }
+        let reach = wanted;
+        levels.push(Level { radix, reach });
+    }
+    Ok(Some(Layout { levels, pieces }))
+}
+
+/// How many strides circuits of a level may reach at most, by light and channels; 0 where none fits.
+fn farthest(ring: &WdmRing, pieces: u32, radix: u32, stride: u32) -> u32 {
+    let each = u64::from(ring.ranks / radix) * u64::from(pieces);
+    let fits = |reach: &u32| {
+        let reach = u64::from(*reach);
+        reach * u64::from(stride) <= u64::from(ring.longest())
+            && each * reach * (reach + 1) / 2 <= u64::from(ring.channels())
+    };
+    (1..=radix / 2).take_while(fits).last().unwrap_or(0)
 }
 
 /// For every number of levels up to `most_levels` the layout of fewest slots with so many pieces,
@@ -142,14 +200,10 @@ fn extend(
         return;
     }
     for radix in (2..=rest).filter(|radix| rest % *radix == 0) {
-        let each = u64::from(ring.ranks / radix) * u64::from(pieces);
-        let stride = u64::from(rest / radix);
-        let fits = |reach: u32| {
-            u64::from(reach) * stride <= u64::from(ring.longest())
-                && each * u64::from(reach) * u64::from(reach + 1) / 2 <= u64::from(ring.channels())
-                && (kept == Kept::Any || tiles(ring.ranks, rest / radix, reach))
-        };
-        if let Some(reach) = (1..=radix / 2).take_while(|reach| fits(*reach)).last() {
+        let stride = rest / radix;
+        let folds = |reach: &u32| kept == Kept::Any || tiles(ring.ranks, stride, *reach);
+        let reaches = 1..=farthest(ring, pieces, radix, stride);
+        if let Some(reach) = reaches.take_while(folds).last() {
             levels.push(Level { radix, reach });
             extend(ring, pieces, kept, rest / radix, levels, best);
             levels.pop();

@@ -198,23 +198,6 @@ fn light_trees<'a>(
     Ok(contenders)
 }
 
-/// An all_gather over the levels that a spec names, or that backwards, or there and back.
-pub(super) fn over_levels(
-    spec: &Spec,
-    fabric: &Fabric,
-    kind: CollectiveKind,
-) -> Result<AnyPlan, PlannerError> {
-    let ring = fabric.needed_ring("levels")?;
-    let layout = levels::Layout::parse(spec, ring)?;
-    let gather =
-        Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(layout.pieces)?;
-    let reach = "a shorter reach; its circuits need more channels than there are";
-    capability::turned(fabric, kind, |fabric| {
-        levels::plan(fabric, gather, &layout)
-            .ok_or_else(|| spec.refuse("reaches", format!("needs {reach}")).into())
-    })
-}
-
 /// A broadcast along light trees of so many pieces.
 pub(super) fn light_tree(
     spec: &Spec,

@@ -2,7 +2,7 @@
 
 use super::auto::{self, Question};
 use super::contest::{Candidate, WORK_PER_SECOND};
-use super::{PlannerError, candidates, capability, light, named, relay_tree, two_phases};
+use super::{PlannerError, candidates, capability, levels, light, named, relay_tree, two_phases};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::plan::AnyPlan;
@@ -42,6 +42,29 @@ pub const RECORDS: &[Record] = &[
         summary: "One tree of lightpaths rotated to all ranks, in the fewest slots found",
         citation: "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
         options: &[("pieces", "chunks that a block is cut into; default 1")],
+        by_size: false,
+    },
+    Record {
+        name: "levels",
+        label: "Levels",
+        collectives: &[
+            CollectiveKind::AllGather,
+            CollectiveKind::ReduceScatter,
+            CollectiveKind::AllReduce,
+        ],
+        summary: "Flooding among neighbours over circuits that stay up, on one level or several",
+        citation: "opticoll",
+        options: &[
+            (
+                "radices",
+                "ranks on each level, such as 16x64, whose product is N; default the fewest slots",
+            ),
+            (
+                "reaches",
+                "how many neighbours each way on each level, such as 1x2; default the most that fit",
+            ),
+            ("pieces", "chunks that a block is cut into; default 1"),
+        ],
         by_size: false,
     },
     Record {
@@ -96,29 +119,6 @@ pub const RECORDS: &[Record] = &[
             ),
         ],
         by_size: true,
-    },
-    Record {
-        name: "levels",
-        label: "Levels",
-        collectives: &[
-            CollectiveKind::AllGather,
-            CollectiveKind::ReduceScatter,
-            CollectiveKind::AllReduce,
-        ],
-        summary: "Circuits that stay up for a level each: flooding among ranks at strides apart",
-        citation: "opticoll",
-        options: &[
-            (
-                "radices",
-                "ranks that exchange on each level, such as 16x64; required",
-            ),
-            (
-                "reaches",
-                "strides that a circuit spans at most on each level, such as 1x2; required",
-            ),
-            ("pieces", "chunks that a block is cut into; default 1"),
-        ],
-        by_size: false,
     },
     Record {
         name: "light_tree",
@@ -283,7 +283,7 @@ pub(super) fn answer(spec: &Spec, question: &Question<'_>) -> Result<Planned, Pl
     let plan = match record.name {
         "auto" => return auto::choose(question),
         "two_phases" => two_phases::plan(spec, question)?,
-        "levels" => light::over_levels(spec, fabric, collective.kind())?,
+        "levels" => levels::named(spec, fabric, collective.kind())?,
         "light_tree" => light::light_tree(spec, fabric, collective)?,
         "relay_tree" => {
             fabric.needed_ring(record.name)?;

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::algorithm::AlgorithmError;
 use crate::collective::CollectiveError;
+use crate::planner::PlannerError;
 use crate::simulate::SimulationError;
 use crate::units::UnitError;
 
@@ -224,6 +225,14 @@ pub enum TraceError {
         place: Place,
         /// Why not.
         error: AlgorithmError,
+    },
+    /// No plan for a collective.
+    #[error("{place}: {error}")]
+    Planner {
+        /// The collective's first member.
+        place: Place,
+        /// Why not.
+        error: PlannerError,
     },
     /// No such collective.
     #[error("{place}: {error}")]

@@ -12,6 +12,7 @@
 //! Messages of a program and of collectives never match each other, nor those of two communicators.
 
 mod agree;
+mod choice;
 mod kept;
 mod parts;
 
@@ -22,16 +23,13 @@ use rustc_hash::FxHashMap;
 use super::error::{Place, TraceError};
 use super::program::{Call, FOLLOWS, NONE, Node, NodeKind, Program, ProgramBuilder};
 use super::trace::{Event, Trace};
-use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
-use crate::plan::Plan;
-use crate::schedule::Schedule;
-use crate::simulate::Paths;
+use crate::simulate::{Method, Paths};
 use crate::spec::Spec;
-use crate::units::Time;
-use crate::verify::verify;
+use crate::units::{Bytes, Time};
 use agree::{Entered, agree};
+pub use choice::Chosen;
 use kept::{Change, Kept};
 use parts::{Parts, by_member, group_from, plain_bytes, various_bytes};
 
@@ -101,6 +99,20 @@ pub struct Ground<'a> {
     pub fabric: Option<&'a Fabric>,
     /// Light paths that are set up for messages; `None`: messages find their way.
     pub set_up: Option<SetUp>,
+    /// A fabric without its number of ranks that `auto` plans on for communicators of other sizes than the
+    /// fabric's, and where there is no fabric.
+    pub resembles: Option<&'a Spec>,
+    /// How plans are timed.
+    pub method: Option<&'a Method>,
+}
+
+/// A program, and by which algorithms its collectives run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expanded {
+    /// The program.
+    pub program: Program,
+    /// Each collective in each size of communicator, in the order in which they were met.
+    pub chosen: Vec<Chosen>,
 }
 
 /// Turns calls into the program that is replayed.
@@ -108,7 +120,7 @@ pub struct Ground<'a> {
 /// # Errors
 /// As [`expand_on`].
 pub fn expand(trace: &Trace, algorithms: &Algorithms) -> Result<Program, TraceError> {
-    expand_on(trace, algorithms, Ground::default())
+    expand_on(trace, algorithms, Ground::default()).map(|expanded| expanded.program)
 }
 
 /// Turns calls into the program that is replayed on a fabric, or over light paths.
@@ -122,7 +134,7 @@ pub fn expand_on(
     trace: &Trace,
     algorithms: &Algorithms,
     ground: Ground<'_>,
-) -> Result<Program, TraceError> {
+) -> Result<Expanded, TraceError> {
     let collectives = agree(trace)?;
     let mut expansion = Expansion {
         trace,
@@ -130,6 +142,7 @@ pub fn expand_on(
         ground,
         collectives,
         schedules: FxHashMap::default(),
+        chosen: Vec::new(),
         tags: FxHashMap::default(),
         builder: ProgramBuilder::new(),
         kept: None,
@@ -156,7 +169,10 @@ pub fn expand_on(
         }
         expansion.rank(rank)?;
     }
-    expansion.builder.finish()
+    Ok(Expanded {
+        program: expansion.builder.finish()?,
+        chosen: expansion.chosen,
+    })
 }
 
 /// The collective that a call enters; none for a call that is no collective.
@@ -178,12 +194,16 @@ fn kind(call: Call) -> Option<CollectiveKind> {
 /// Tags from here on are of communicators other than the world, and of collectives.
 const OWN_TAGS: u32 = 1 << 31;
 
+/// A collective, the ranks and the root of its communicator, and the size that it is planned for.
+type Key = (CollectiveKind, u32, u32, Option<Bytes>);
+
 struct Expansion<'a> {
     trace: &'a Trace,
     algorithms: &'a Algorithms,
     ground: Ground<'a>,
     collectives: Entered,
-    schedules: FxHashMap<(CollectiveKind, u32, u32), Parts>,
+    schedules: FxHashMap<Key, Parts>,
+    chosen: Vec<Chosen>,
     tags: FxHashMap<(u32, Option<u32>), u32>,
     builder: ProgramBuilder,
     /// The paths of the rank at hand, if they are kept.
@@ -409,7 +429,7 @@ impl Expansion<'_> {
         }
         let place = self.trace.place(rank, enter.event as usize);
         let tag = self.tag(event.communicator, None);
-        let key = self.prepare(place, event, members)?;
+        let key = self.prepare(place, event, members, entered)?;
         // Taken out while nodes are pushed, then put back.
         let parts = self.schedules.remove(&key).expect("just prepared");
         let own = &parts.members[number as usize];
@@ -488,6 +508,21 @@ impl Expansion<'_> {
         sizes.get(target as usize).copied()
     }
 
+    /// The bytes that a member has for all others in the nth collective of a communicator, on average.
+    fn mean_of_various(&self, communicator: u32, nth: usize) -> u64 {
+        let ranks = self
+            .trace
+            .communicators
+            .get(&communicator)
+            .map_or(0, Vec::len) as u32;
+        let pairs = (0..ranks).flat_map(|origin| (0..ranks).map(move |target| (origin, target)));
+        let blocks = pairs.filter_map(|(origin, target)| {
+            self.block_of_various(communicator, nth, origin, target)
+        });
+        let total: u128 = blocks.map(u128::from).sum();
+        u64::try_from(total / u128::from(ranks.max(1))).unwrap_or(u64::MAX)
+    }
+
     /// A tag of its own for each communicator's collectives, and for each tag of a communicator other than
     /// the world; the world's small tags stay as they are.
     fn tag(&mut self, communicator: u32, tag: Option<u32>) -> u32 {
@@ -506,52 +541,32 @@ impl Expansion<'_> {
         place: Place,
         event: &Event,
         members: &[u32],
-    ) -> Result<(CollectiveKind, u32, u32), TraceError> {
+        entered: usize,
+    ) -> Result<Key, TraceError> {
         let kind = kind(event.call).expect("a collective");
         let ranks = members.len() as u32;
         let root = members.iter().position(|&member| member == event.peer);
         let root = root.unwrap_or(0) as u32;
-        let key = (kind, ranks, root);
+        let spec = &self.algorithms.chosen[kind.name()];
+        let size = match event.call {
+            Call::AllToAllVarious => self.mean_of_various(event.communicator, entered),
+            _ => event.bytes,
+        };
+        let size = choice::planned_size(spec, kind, size);
+        let key = (kind, ranks, root, size);
         if self.schedules.contains_key(&key) {
             return Ok(key);
         }
         let collective = Collective::new(kind, ranks).and_then(|one| one.with_root(root));
         let collective = collective.map_err(|error| TraceError::Collective { place, error })?;
-        let spec = &self.algorithms.chosen[kind.name()];
-        let schedule = self.schedule(spec, collective, place)?;
+        let (schedule, chosen) =
+            choice::schedule(self.algorithms, self.ground, collective, size, place)?;
+        // Roots differ more often than what is chosen for them.
+        if !self.chosen.contains(&chosen) {
+            self.chosen.push(chosen);
+        }
         let ports = self.ground.set_up.map_or(u32::MAX, |paths| paths.ports);
         self.schedules.insert(key, by_member(&schedule, ports));
         Ok(key)
-    }
-
-    /// The schedule of a collective, verified.
-    fn schedule(
-        &self,
-        spec: &Spec,
-        collective: Collective,
-        place: Place,
-    ) -> Result<Schedule, TraceError> {
-        let ranks = collective.ranks();
-        let made = |text: String| {
-            Fabric::parse(&text).map_err(|error| TraceError::Event {
-                place,
-                problem: error.to_string(),
-            })
-        };
-        let ring = made(format!("wdm_ring:ranks={ranks},wavelengths=1"))?;
-        let same = self.ground.fabric.filter(|fabric| fabric.ranks() == ranks);
-        let schedule = algorithm::build_ranges(spec, collective, same.unwrap_or(&ring))
-            .map_err(|error| TraceError::Algorithm { place, error })?;
-        let crossbar = made(format!("crossbar:ranks={ranks}"))?;
-        let plan = Plan::without_light(&crossbar, schedule, spec.to_string());
-        match verify(&plan).first() {
-            None => Ok(plan.schedule),
-            Some(violation) => Err(TraceError::Violation {
-                place,
-                algorithm: spec.to_string(),
-                ranks,
-                violation: violation.sentence.clone(),
-            }),
-        }
     }
 }

@@ -17,15 +17,16 @@ use super::bursts::{OnBursts, OverBursts};
 use super::carrier::{Costs, Eager, Ends, Found, OnFabric, WithEnds, complete};
 use super::cost::{CostModel, Delivery, Hockney, LogGp, Message, Zero};
 use super::error::TraceError;
-use super::expand::{Algorithms, Ground, SetUp, expand_on};
+use super::expand::{Algorithms, Chosen, Ground, SetUp, expand_on};
 use super::program::Program;
 use super::replay::{Replayed, Settings, replay_over};
 use super::trace::Trace;
 use crate::fabric::{Fabric, FabricError, light_path_grid};
-use crate::simulate::{Method, Paths, SimulationError};
+use crate::simulate::fluid::Endpoint;
+use crate::simulate::{Method, Paths, SimulationError, default_simulator};
 use crate::spec::Spec;
 use crate::spelling::same_name;
-use crate::units::{Rate, Time, UnitError};
+use crate::units::{Bytes, Rate, Time, UnitError};
 
 /// What a trace was read as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +134,57 @@ impl Network {
         })
     }
 
+    /// A fabric without its number of ranks whose messages cost about as much; `None` where they cost
+    /// nothing. Of Hockney's model every pair of ranks has a cable, of LogGP's every rank has one, of a
+    /// network of bursts every rank has its ports; of an electrical fabric or a grid of tunable circuits
+    /// every rank has a cable of the bandwidth that it injects.
+    fn shape(&self) -> Option<Spec> {
+        let cables = |family: &str, latency: Time, rate: &dyn fmt::Display| {
+            let spec = Spec::new(family).with("rate", rate);
+            spec.with("latency", latency)
+        };
+        // Two cables, one behind the other, lie between the ranks of a crossbar.
+        let half = |latency: Time| Time::from_ps(latency.ps() / 2);
+        Some(match self {
+            Network::Zero => return None,
+            Network::Hockney { latency, rate } => cables("fully_connected", *latency, rate),
+            Network::LogGp { latency, rate, .. } => cables("crossbar", half(*latency), rate),
+            Network::LightPaths {
+                latency,
+                rate,
+                set_up,
+                ..
+            } => cables(light_path_grid::RECORD.name, *latency, rate)
+                .with("ports", set_up.ports)
+                .with("establish", set_up.establish)
+                .with("release", set_up.release),
+            Network::Bursts(over) => {
+                let congestion = &over.congestion;
+                let rate = over.network.rate();
+                cables(light_path_grid::RECORD.name, congestion.latency, &rate)
+                    .with("ports", congestion.ports)
+                    .with("establish", congestion.establish)
+                    .with("release", congestion.release)
+            }
+            Network::Fabric(fabric) => match fabric.ring() {
+                Some(ring) => {
+                    let spec = ring.spec();
+                    // Places of faults mean nothing among fewer ranks.
+                    let kept = spec
+                        .options()
+                        .filter(|(key, _)| !["ranks", "broken"].contains(key));
+                    kept.fold(Spec::new(spec.name()), |spec, (key, value)| {
+                        spec.with(key, value)
+                    })
+                }
+                None => {
+                    let rate = format!("{}b/s", fabric.injection_bandwidth());
+                    cables("crossbar", half(latency_across(fabric)), &rate)
+                }
+            },
+        })
+    }
+
     /// The fabric, if it is one.
     pub fn fabric(&self) -> Option<&Fabric> {
         match self {
@@ -178,6 +230,52 @@ impl fmt::Display for Network {
     }
 }
 
+/// The latency between the first and the last rank.
+fn latency_across(fabric: &Fabric) -> Time {
+    if let Some(grid) = fabric.wss_grid() {
+        return grid.latency;
+    }
+    let mut route = Vec::new();
+    let Some(network) = fabric.network().filter(|network| network.ranks() > 1) else {
+        return Time::ZERO;
+    };
+    network.route(0, network.ranks() - 1, &mut route);
+    let latencies = route
+        .iter()
+        .map(|&link| network.links()[link as usize].latency.ps());
+    Time::from_ps(latencies.fold(0, u64::saturating_add))
+}
+
+/// The method of a replay, with what messages cost at their ends where flows are simulated and nothing
+/// else is said.
+fn with_overhead(request: &Request<'_>) -> Method {
+    let mut method = request.method.clone();
+    let flows = match request.network {
+        Network::Fabric(fabric) => method.simulator.unwrap_or(default_simulator(fabric)) == "fluid",
+        Network::Hockney { .. } | Network::LogGp { .. } => true,
+        _ => false,
+    };
+    if flows && method.fluid.endpoint.is_none() {
+        let overhead = request.ends.overhead;
+        let gap = match request.network {
+            Network::LogGp { gap, .. } => *gap,
+            _ => Time::ZERO,
+        };
+        method.fluid.endpoint = Some(Endpoint {
+            latency: Time::ZERO,
+            send_overhead: overhead,
+            receive_overhead: overhead,
+            gap,
+            rate: None,
+            eager_threshold: Bytes::new(u64::MAX),
+        });
+        if (overhead, gap) == (Time::ZERO, Time::ZERO) {
+            method.fluid.endpoint = None;
+        }
+    }
+    method
+}
+
 fn time(spec: &Spec, key: &str, default: Time) -> Result<Time, FabricError> {
     match spec.option(key) {
         None => Ok(default),
@@ -220,6 +318,8 @@ pub struct Done {
     pub found: Option<Found>,
     /// Nodes of the program that was replayed.
     pub nodes: usize,
+    /// By which algorithms its collectives ran.
+    pub chosen: Vec<Chosen>,
 }
 
 /// Replays a trace over a network.
@@ -228,8 +328,12 @@ pub struct Done {
 /// As [`expand_on`] and [`replay_over`]; a setting of a simulator where there is none; an eager limit or
 /// messages without calls over light paths.
 pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
+    let resembles = request.network.shape();
+    let method = with_overhead(request);
     let ground = Ground {
         fabric: request.network.fabric(),
+        resembles: resembles.as_ref(),
+        method: Some(&method),
         set_up: match request.network {
             Network::LightPaths { set_up, .. } => Some(SetUp {
                 paths: request.method.paths.unwrap_or(set_up.paths),
@@ -238,15 +342,21 @@ pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
             _ => None,
         },
     };
-    let expanded;
-    let program = match source {
+    match source {
         Source::Calls(trace) => {
-            expanded = expand_on(trace, request.algorithms, ground)?;
-            &expanded
+            let expanded = expand_on(trace, request.algorithms, ground)?;
+            let done = replay_program(&expanded.program, request)?;
+            Ok(Done {
+                chosen: expanded.chosen,
+                ..done
+            })
         }
-        Source::Messages(_) if ground.set_up.is_some() => return Err(TraceError::NoCalls),
-        Source::Messages(program) => program,
-    };
+        Source::Messages(_) if ground.set_up.is_some() => Err(TraceError::NoCalls),
+        Source::Messages(program) => replay_program(program, request),
+    }
+}
+
+fn replay_program(program: &Program, request: &Request<'_>) -> Result<Done, TraceError> {
     match *request.network {
         Network::Zero => modelled(program, "zero", Zero, request),
         Network::Hockney { latency, rate } => {
@@ -334,6 +444,7 @@ fn modelled(
         simulator: name,
         found: None,
         nodes: program.len(),
+        chosen: Vec::new(),
     })
 }
 
@@ -352,6 +463,7 @@ fn simulated(
         simulator,
         found: Some(found),
         nodes: program.len(),
+        chosen: Vec::new(),
     })
 }
 
@@ -375,5 +487,6 @@ fn over_bursts(
         simulator: "burst",
         found: Some(Found::Requests(carrier.used())),
         nodes: program.len(),
+        chosen: Vec::new(),
     })
 }

@@ -40,6 +40,7 @@ pub mod buckets;
 mod convolutional;
 pub mod cost;
 pub mod device;
+pub mod memory;
 pub mod models;
 mod transformer;
 
@@ -116,6 +117,8 @@ pub struct Layer {
     pub forward: u64,
     /// The same backward.
     pub backward: u64,
+    /// Bytes that a sample's forward pass leaves for its backward pass, in 16-bit floats.
+    pub activations: u64,
 }
 
 /// A model: its layers in the order in which they run forward.

@@ -2,6 +2,7 @@
 
 mod arrangements;
 mod bisection;
+mod injection;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -84,6 +84,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "verify",
             "outcome",
             "simulate",
+            "planner",
         ],
     ),
 ];

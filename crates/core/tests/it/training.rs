@@ -9,7 +9,9 @@ use opticoll::simulate::Method;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::training::buckets::{self, Bucket, Buckets};
 use opticoll::workload::training::device::{self, Pace};
-use opticoll::workload::training::{Cost, TimedLayer, TrainingError, cost, iterate, models};
+use opticoll::workload::training::{
+    Cost, TimedLayer, TrainingError, cost, iterate, memory, models,
+};
 use opticoll::{algorithm, verify};
 use proptest::prelude::*;
 
@@ -420,4 +422,32 @@ fn a_grid_tunes_and_asks_for_every_exchange_but_one() {
         assert_eq!(found.time.ps(), data + 7 * 2_015_000, "{simulator}");
         assert_eq!(outcome.simulator, simulator);
     }
+}
+
+#[test]
+fn memory_is_that_of_the_published_formulas() {
+    // Layers, width, heads, tokens: s h (34 + 5 a s / h) bytes a layer and sample (Korthikanti et al., equation 1).
+    let transformers: [(&str, u128, u128, u128, u128); 4] = [
+        ("gpt3_175b", 96, 12_288, 96, 2048),
+        ("gpt2_small", 12, 768, 12, 1024),
+        ("bert_large", 24, 1024, 16, 128),
+        ("gpt:layers=2,width=256,heads=8,sequence=64", 2, 256, 8, 64),
+    ];
+    for (name, layers, width, heads, tokens) in transformers {
+        let forecast = memory::forecast(&models::parse(name).unwrap(), 3);
+        let layer = 34 * tokens * width + 5 * heads * tokens * tokens;
+        assert_eq!(forecast.activations, 3 * layers * layer, "{name}");
+    }
+    // The outputs of VGG16's layers, counted by hand: two of 224 x 224 x 64, two of 112 x 112 x 128, three of
+    // 56 x 56 x 256, three of 28 x 28 x 512, three of 14 x 14 x 512, and 4096, 4096, 1000.
+    let outputs = 2 * 224 * 224 * 64 + 2 * 112 * 112 * 128 + 3 * 56 * 56 * 256;
+    let outputs = outputs + 3 * 28 * 28 * 512 + 3 * 14 * 14 * 512 + 4096 + 4096 + 1000;
+    let vgg = memory::forecast(&models::parse("vgg16").unwrap(), 10);
+    assert_eq!(vgg.activations, 10 * 2 * outputs);
+    // ZeRO, section 3.1: GPT-2 of 1.5 billion parameters takes 24 GB in all, 3 GB for its weights.
+    let weights = memory::Memory::of_parameters(1_500_000_000);
+    assert_eq!(
+        (weights.total(), weights.weights),
+        (24_000_000_000, 3_000_000_000)
+    );
 }

@@ -4,7 +4,8 @@
 //! h x h does a b k^2 h^2 multiplications with addition, 2 operations each; a normalization of b channels has
 //! 2 b parameters. The gradients by the inputs and by the weights take as many operations each as the
 //! forward pass; the first layer needs no gradient by its inputs. Normalization, activation and pooling are
-//! bound by memory and not counted.
+//! bound by memory and not counted. The backward pass needs the output of every convolution, normalization
+//! and matrix, 2 bytes a value; activations are applied in place.
 
 use super::{Layer, Tensor};
 
@@ -70,7 +71,7 @@ struct Network {
 }
 
 impl Network {
-    fn push(&mut self, name: &str, tensors: &[(&str, u64)], products: u64) {
+    fn push(&mut self, name: &str, tensors: &[(&str, u64)], products: u64, outputs: u64) {
         let forward = 2 * products;
         let first = self.layers.is_empty();
         let tensor = |(part, parameters): &(&str, u64)| Tensor {
@@ -82,6 +83,7 @@ impl Network {
             tensors: tensors.iter().map(tensor).collect(),
             forward,
             backward: if first { forward } else { 2 * forward },
+            activations: 2 * outputs,
         });
     }
 
@@ -101,19 +103,20 @@ impl Network {
         let products = weights * to.side * to.side;
         match behind {
             Behind::Bias => {
-                self.push(name, &[("weight", weights), ("bias", channels)], products);
+                let both = [("weight", weights), ("bias", channels)];
+                self.push(name, &both, products, to.values());
             }
             Behind::Normalization => {
-                self.push(name, &[("weight", weights)], products);
+                self.push(name, &[("weight", weights)], products, to.values());
                 let both = [("weight", channels), ("bias", channels)];
-                self.push(&format!("{name}.norm"), &both, 0);
+                self.push(&format!("{name}.norm"), &both, 0, to.values());
             }
         }
         to
     }
 
     fn linear(&mut self, name: &str, from: u64, to: u64) -> u64 {
-        self.push(name, &[("weight", from * to), ("bias", to)], from * to);
+        self.push(name, &[("weight", from * to), ("bias", to)], from * to, to);
         to
     }
 }

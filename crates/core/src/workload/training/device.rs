@@ -4,7 +4,7 @@
 use super::TrainingError;
 use crate::spec::Spec;
 use crate::spelling::{same_name, suggest};
-use crate::units::{Time, UnitError};
+use crate::units::{Bytes, Time, UnitError};
 
 /// The declaration of a device.
 pub struct Record {
@@ -16,9 +16,12 @@ pub struct Record {
     pub citation: &'static str,
     /// Peak rate of dense matrix products in 16-bit floats, in operations per second.
     pub peak: u64,
+    /// Bytes of its memory; of several versions the largest.
+    pub memory: u64,
 }
 
 const TERA: u64 = 1_000_000_000_000;
+const GIGA: u64 = 1_000_000_000;
 
 /// The part of the peak rate that is reached where nothing else is said, in millionths. ResNet50 on an
 /// Ascend 910 reaches 0.20: 2115 images per second of 24.3 GFLOP each (MindSpore 0.5 benchmark, batch 256,
@@ -39,30 +42,35 @@ pub const DEVICES: &[Record] = &[
         summary: "256 TFLOP/s in 16-bit floats, as in the prototype of the ODDL paper",
         citation: "Huawei, launch of the Ascend 910, August 2019",
         peak: 256 * TERA,
+        memory: 32 * GIGA,
     },
     Record {
         name: "v100",
         summary: "125 TFLOP/s in 16-bit floats",
         citation: "NVIDIA V100 datasheet, SXM2",
         peak: 125 * TERA,
+        memory: 32 * GIGA,
     },
     Record {
         name: "a100",
         summary: "312 TFLOP/s in 16-bit floats, without sparsity",
         citation: "NVIDIA A100 datasheet",
         peak: 312 * TERA,
+        memory: 80 * GIGA,
     },
     Record {
         name: "h100",
         summary: "989 TFLOP/s in 16-bit floats, without sparsity",
         citation: "NVIDIA H100 datasheet, SXM",
         peak: 989 * TERA,
+        memory: 80 * GIGA,
     },
     Record {
         name: "tpu_v4",
         summary: "275 TFLOP/s in 16-bit floats",
         citation: "Jouppi et al., TPU v4, ISCA 2023, Table 4",
         peak: 275 * TERA,
+        memory: 32 * GIGA,
     },
 ];
 
@@ -81,14 +89,7 @@ pub enum Pace {
 /// An unknown device or option, or an efficiency outside of 0 to 1.
 pub fn parse(text: &str) -> Result<Pace, TrainingError> {
     let spec: Spec = text.parse()?;
-    let record = DEVICES
-        .iter()
-        .find(|record| same_name(record.name, spec.name()))
-        .ok_or_else(|| TrainingError::Unknown {
-            what: "device",
-            name: spec.name().into(),
-            hint: suggest(spec.name(), DEVICES.iter().map(|record| record.name)),
-        })?;
+    let record = find(&spec)?;
     spec.only(&["efficiency"])?;
     let efficiency = match spec.option("efficiency") {
         None => EFFICIENCY,
@@ -100,6 +101,25 @@ pub fn parse(text: &str) -> Result<Pace, TrainingError> {
     };
     let rate = u128::from(record.peak) * u128::from(efficiency) / u128::from(MILLION);
     Ok(Pace::Operations(rate as u64))
+}
+
+/// The bytes of memory of a device, spelled as for [`parse`].
+///
+/// # Errors
+/// An unknown device.
+pub fn memory(text: &str) -> Result<Bytes, TrainingError> {
+    Ok(Bytes::new(find(&text.parse()?)?.memory))
+}
+
+fn find(spec: &Spec) -> Result<&'static Record, TrainingError> {
+    DEVICES
+        .iter()
+        .find(|record| same_name(record.name, spec.name()))
+        .ok_or_else(|| TrainingError::Unknown {
+            what: "device",
+            name: spec.name().into(),
+            hint: suggest(spec.name(), DEVICES.iter().map(|record| record.name)),
+        })
 }
 
 /// The rates in which a throughput may be given, in operations or in millionths of samples.

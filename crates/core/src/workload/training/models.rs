@@ -45,6 +45,8 @@ const IMAGENET: u64 = 1_281_167;
 /// The most of an option: beyond any model, and the operations of a layer fit into 64 bits.
 const MOST_VALUES: u32 = 1 << 18;
 const MOST_WORDS: u32 = 1 << 21;
+/// Values of a head of attention in GPT-3 and Llama 2.
+const HEAD_WIDTH: u64 = 128;
 const MOST_LAYERS: u32 = 1 << 12;
 const MOST_SEQUENCE: u32 = 1 << 17;
 
@@ -54,6 +56,10 @@ const BERT_SEQUENCE: &[(&str, &str)] = &[("sequence", "tokens of a sample; defau
 const GPT_OPTIONS: &[(&str, &str)] = &[
     ("layers", "blocks; required"),
     ("width", "values per token; required"),
+    (
+        "heads",
+        "heads of attention, for the memory; default one for 128 values",
+    ),
     (
         "feed_forward",
         "values inside the feed-forward part; default 4 x width",
@@ -66,6 +72,10 @@ const LLAMA_OPTIONS: &[(&str, &str)] = &[
     ("layers", "blocks; required"),
     ("width", "values per token; required"),
     (
+        "heads",
+        "heads of attention, for the memory; default one for 128 values",
+    ),
+    (
         "feed_forward",
         "values inside the feed-forward part; default 4 x width",
     ),
@@ -77,11 +87,12 @@ const LLAMA_OPTIONS: &[(&str, &str)] = &[
     ("sequence", "tokens of a sample; default 4096"),
 ];
 
-/// A shape of `gpt`: blocks, width, words and positions, with the usual feed-forward part.
-const fn usual(layers: u64, width: u64, vocabulary: u64, context: u64) -> Shape {
+/// A shape of `gpt`: blocks, width, heads, words and positions, with the usual feed-forward part.
+const fn usual(layers: u64, width: u64, heads: u64, vocabulary: u64, context: u64) -> Shape {
     Shape {
         layers,
         width,
+        heads,
         feed_forward: 4 * width,
         key_value: width,
         vocabulary,
@@ -91,7 +102,7 @@ const fn usual(layers: u64, width: u64, vocabulary: u64, context: u64) -> Shape 
 }
 
 const fn bert_shape(layers: u64, width: u64) -> Shape {
-    let usual = usual(layers, width, 30_522, 512);
+    let usual = usual(layers, width, width / 64, 30_522, 512);
     Shape {
         sequence: 128,
         ..usual
@@ -99,7 +110,7 @@ const fn bert_shape(layers: u64, width: u64) -> Shape {
 }
 
 const fn llama_shape(layers: u64, width: u64, feed_forward: u64, key_value: u64) -> Shape {
-    let usual = usual(layers, width, 32_000, 4096);
+    let usual = usual(layers, width, width / 128, 32_000, 4096);
     Shape {
         feed_forward,
         key_value,
@@ -211,7 +222,7 @@ pub const MODELS: &[Record] = &[
         "12 blocks of width 768",
         GPT2,
         transformer::gpt,
-        usual(12, 768, 50_257, 1024),
+        usual(12, 768, 12, 50_257, 1024),
     ),
     tokens(
         "gpt2_medium",
@@ -219,7 +230,7 @@ pub const MODELS: &[Record] = &[
         "24 blocks of width 1024",
         GPT2,
         transformer::gpt,
-        usual(24, 1024, 50_257, 1024),
+        usual(24, 1024, 16, 50_257, 1024),
     ),
     tokens(
         "gpt2_large",
@@ -227,7 +238,7 @@ pub const MODELS: &[Record] = &[
         "36 blocks of width 1280",
         GPT2,
         transformer::gpt,
-        usual(36, 1280, 50_257, 1024),
+        usual(36, 1280, 20, 50_257, 1024),
     ),
     tokens(
         "gpt2_xl",
@@ -235,7 +246,7 @@ pub const MODELS: &[Record] = &[
         "48 blocks of width 1600",
         GPT2,
         transformer::gpt,
-        usual(48, 1600, 50_257, 1024),
+        usual(48, 1600, 25, 50_257, 1024),
     ),
     tokens(
         "gpt3_6_7b",
@@ -243,7 +254,7 @@ pub const MODELS: &[Record] = &[
         "32 blocks of width 4096",
         GPT3,
         transformer::gpt,
-        usual(32, 4096, 50_257, 2048),
+        usual(32, 4096, 32, 50_257, 2048),
     ),
     tokens(
         "gpt3_175b",
@@ -251,7 +262,7 @@ pub const MODELS: &[Record] = &[
         "96 blocks of width 12288",
         GPT3,
         transformer::gpt,
-        usual(96, 12_288, 50_257, 2048),
+        usual(96, 12_288, 96, 50_257, 2048),
     ),
     tokens(
         "llama2_7b",
@@ -275,7 +286,7 @@ pub const MODELS: &[Record] = &[
         summary: "A transformer in the form of GPT-2 and GPT-3, of any shape",
         citation: GPT3,
         options: GPT_OPTIONS,
-        form: Form::Family(transformer::gpt, usual(0, 0, 50_257, 2048)),
+        form: Form::Family(transformer::gpt, usual(0, 0, 0, 50_257, 2048)),
     },
     Record {
         name: "llama",
@@ -354,6 +365,7 @@ fn shaped(spec: &Spec, defaults: Shape) -> Result<Shape, TrainingError> {
         width,
         feed_forward: or("feed_forward", 4 * MOST_VALUES, 4 * width)?,
         key_value: or("key_value", MOST_VALUES, width)?,
+        heads: or("heads", MOST_VALUES, width.div_ceil(HEAD_WIDTH))?,
         vocabulary: or("vocabulary", MOST_WORDS, defaults.vocabulary)?,
         context,
         sequence: or("sequence", MOST_SEQUENCE, context)?,

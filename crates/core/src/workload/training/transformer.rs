@@ -5,6 +5,14 @@
 //! needs half of them, and few implementations save it). Backward takes twice as many. Embeddings are looked
 //! up and compute nothing. Where the output matrix is that of the embedding, its gradient is complete only
 //! with the embedding's, at the very end.
+//!
+//! Of s tokens of width h the backward pass needs, in bytes, with 2 bytes a value and 1 a dropped value's mask
+//! (Korthikanti et al., arXiv:2205.05198, section 4.1): each normalization's input 2 s h; the input of query, key
+//! and value 2 s h; queries, keys and values 6 s h; softmax, its mask and its output 5 a s^2 for a heads; the
+//! projection's input and mask 3 s h; the first feed-forward matrix' input 2 s h and its output 2 s f, which is
+//! the activation's input; the second matrix' input 2 s f and a mask s h. With f = 4 h that is
+//! s h (34 + 5 a s / h), their equations 1 and 2. Heads that share keys and values save their part, and a gate's
+//! output is kept as well. Embeddings and heads above the blocks are not counted.
 
 use super::{Layer, Tensor};
 
@@ -19,6 +27,8 @@ pub(super) struct Shape {
     pub feed_forward: u64,
     /// Values of keys, and of values, per token: d unless heads share them.
     pub key_value: u64,
+    /// Heads of attention, a.
+    pub heads: u64,
     /// Words.
     pub vocabulary: u64,
     /// Positions that have an embedding.
@@ -45,7 +55,15 @@ impl Network {
             tensors: tensors.iter().map(tensor).collect(),
             forward,
             backward: 2 * forward,
+            activations: 0,
         });
+    }
+
+    /// Adds bytes that each token of the last layer leaves for the backward pass.
+    fn leave(&mut self, bytes_per_token: u64) {
+        if let Some(layer) = self.layers.last_mut() {
+            layer.activations += bytes_per_token * self.sequence;
+        }
     }
 
     /// A matrix with biases.
@@ -64,8 +82,9 @@ impl Network {
     }
 
     /// Scores and weighted values.
-    fn attention(&mut self, name: &str, width: u64) {
-        self.push(name, &[], 2 * self.sequence * width);
+    fn attention(&mut self, name: &str, shape: Shape) {
+        self.push(name, &[], 2 * self.sequence * shape.width);
+        self.leave(2 * shape.width + 4 * shape.key_value + 5 * shape.heads * self.sequence);
     }
 }
 
@@ -89,12 +108,18 @@ pub(super) fn gpt(shape: Shape) -> Vec<Layer> {
     for block in 0..shape.layers {
         let name = |part: &str| format!("block{block}.{part}");
         network.norm(&name("norm1"), width);
+        network.leave(2 * width);
         network.linear(&name("query_key_value"), width, 3 * width);
-        network.attention(&name("attention"), width);
+        network.leave(2 * width);
+        network.attention(&name("attention"), shape);
         network.linear(&name("projection"), width, width);
+        network.leave(3 * width);
         network.norm(&name("norm2"), width);
+        network.leave(2 * width);
         network.linear(&name("expand"), width, shape.feed_forward);
+        network.leave(2 * width + 2 * shape.feed_forward);
         network.linear(&name("contract"), shape.feed_forward, width);
+        network.leave(2 * shape.feed_forward + width);
     }
     network.norm("norm", width);
     network.push("output", &[], shape.vocabulary * width);
@@ -118,12 +143,19 @@ pub(super) fn bert(shape: Shape) -> Vec<Layer> {
         for part in ["query", "key", "value"] {
             network.linear(&name(part), width, width);
         }
-        network.attention(&name("attention"), width);
+        // One input for the three of them.
+        network.leave(2 * width);
+        network.attention(&name("attention"), shape);
         network.linear(&name("projection"), width, width);
+        network.leave(3 * width);
         network.norm(&name("norm1"), width);
+        network.leave(2 * width);
         network.linear(&name("expand"), width, shape.feed_forward);
+        network.leave(2 * width + 2 * shape.feed_forward);
         network.linear(&name("contract"), shape.feed_forward, width);
+        network.leave(2 * shape.feed_forward + width);
         network.norm(&name("norm2"), width);
+        network.leave(2 * width);
     }
     // Pooling and next sentence look at one token of the sample: too little to count.
     let pooling = [("weight", width * width), ("bias", width)];
@@ -145,15 +177,22 @@ pub(super) fn llama(shape: Shape) -> Vec<Layer> {
     for block in 0..shape.layers {
         let name = |part: &str| format!("block{block}.{part}");
         network.push(&name("norm1"), &[("weight", width)], 0);
+        network.leave(2 * width);
         network.matrix(&name("query"), width, width);
+        network.leave(2 * width);
         network.matrix(&name("key"), width, shape.key_value);
         network.matrix(&name("value"), width, shape.key_value);
-        network.attention(&name("attention"), width);
+        network.attention(&name("attention"), shape);
         network.matrix(&name("projection"), width, width);
+        network.leave(3 * width);
         network.push(&name("norm2"), &[("weight", width)], 0);
+        network.leave(2 * width);
         network.matrix(&name("gate"), width, shape.feed_forward);
+        network.leave(2 * width + 2 * shape.feed_forward);
         network.matrix(&name("expand"), width, shape.feed_forward);
+        network.leave(2 * shape.feed_forward);
         network.matrix(&name("contract"), shape.feed_forward, width);
+        network.leave(2 * shape.feed_forward + width);
     }
     network.push("norm", &[("weight", width)], 0);
     network.matrix("output", width, shape.vocabulary);

@@ -1,0 +1,129 @@
+//! Which schedule a collective of a program runs by: a named algorithm's, or one that the planner chooses.
+//!
+//! A communicator of all ranks of a fabric is planned for on that fabric, with the method of the replay.
+//! Any other communicator, and any on a cost model, is planned for on a fabric of as many ranks that
+//! resembles the network: [`Ground::resembles`]. What plans depend on is the size rounded up to a power of
+//! two, so that a program of many sizes needs few plans.
+
+use super::{Algorithms, Ground};
+use crate::algorithm;
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::Fabric;
+use crate::plan::Plan;
+use crate::planner;
+use crate::schedule::Schedule;
+use crate::simulate::{Method, default_simulator};
+use crate::spec::Spec;
+use crate::units::Bytes;
+use crate::verify::verify;
+use crate::workload::error::{Place, TraceError};
+
+/// The algorithm of a collective in communicators of so many ranks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The collective.
+    pub kind: CollectiveKind,
+    /// Ranks of the communicator.
+    pub ranks: u32,
+    /// The size for which it was chosen; `None` where it does not depend on the size.
+    pub size: Option<Bytes>,
+    /// What was asked for, such as `auto`.
+    pub asked: String,
+    /// The algorithm of the plan.
+    pub algorithm: String,
+}
+
+/// The size that plans are made for: a power of two, and none where the algorithm's do not depend on it.
+pub(super) fn planned_size(spec: &Spec, kind: CollectiveKind, size: u64) -> Option<Bytes> {
+    let by_size = planner::find(kind, spec.name()).is_some_and(|record| record.by_size);
+    let rounded = || size.max(1).checked_next_power_of_two().unwrap_or(size);
+    by_size.then(|| Bytes::new(rounded()))
+}
+
+/// The schedule of a collective, verified, and by what algorithm it was made.
+pub(super) fn schedule(
+    algorithms: &Algorithms,
+    ground: Ground<'_>,
+    collective: Collective,
+    size: Option<Bytes>,
+    place: Place,
+) -> Result<(Schedule, Chosen), TraceError> {
+    let (kind, ranks) = (collective.kind(), collective.ranks());
+    let spec = &algorithms.chosen[kind.name()];
+    let made = |text: String| {
+        Fabric::parse(&text).map_err(|error| TraceError::Event {
+            place,
+            problem: error.to_string(),
+        })
+    };
+    let ring = || made(format!("wdm_ring:ranks={ranks},wavelengths=1"));
+    planner::names::check(kind, spec.name())
+        .map_err(|error| TraceError::Algorithm { place, error })?;
+    let same = ground.fabric.filter(|fabric| fabric.ranks() == ranks);
+    let alike = match ground.resembles {
+        Some(shape) => Some(made(shape.clone().with("ranks", ranks).to_string())?),
+        None => None,
+    };
+    let named = |spec: &Spec| {
+        let ring = ring()?;
+        algorithm::build_ranges(spec, collective, same.unwrap_or(&ring))
+            .map(|schedule| (schedule, spec.to_string()))
+            .map_err(|error| TraceError::Algorithm { place, error })
+    };
+    let (schedule, algorithm) = match planner::find(kind, spec.name()) {
+        None => named(spec)?,
+        // Where messages cost nothing, no plan is better than another.
+        Some(record) if record.name == "auto" && same.is_none() && alike.is_none() => {
+            named(&Algorithms::default().chosen[kind.name()])?
+        }
+        Some(record) => {
+            let lit = |fabric: &Fabric| record.name == "auto" || fabric.ring().is_some();
+            let (fabric, method) = match (same, alike) {
+                (Some(fabric), _) => (fabric.clone(), ground.method.cloned().unwrap_or_default()),
+                (None, Some(fabric)) if lit(&fabric) => {
+                    let method = method_on(&fabric, ground);
+                    (fabric, method)
+                }
+                _ => (ring()?, Method::default()),
+            };
+            let size = size.unwrap_or(Bytes::new(1));
+            let planned = planner::plan(spec, &fabric, collective, size, &method);
+            let plan = planned.map_err(|error| TraceError::Planner { place, error })?;
+            let plan = plan.plan.unfold();
+            (plan.schedule, plan.algorithm)
+        }
+    };
+    let crossbar = made(format!("crossbar:ranks={ranks}"))?;
+    let plan = Plan::without_light(&crossbar, schedule, algorithm);
+    match verify(&plan).first() {
+        None => Ok((
+            plan.schedule,
+            Chosen {
+                kind,
+                ranks,
+                size,
+                asked: spec.to_string(),
+                algorithm: plan.algorithm,
+            },
+        )),
+        Some(violation) => Err(TraceError::Violation {
+            place,
+            algorithm: plan.algorithm,
+            ranks,
+            violation: violation.sentence.clone(),
+        }),
+    }
+}
+
+/// How plans are timed on a fabric that only resembles the network.
+fn method_on(fabric: &Fabric, ground: Ground<'_>) -> Method {
+    let given = ground.method.cloned().unwrap_or_default();
+    let mut method = Method::default();
+    match default_simulator(fabric) {
+        "fluid" => method.fluid.endpoint = given.fluid.endpoint,
+        "circuit" if fabric.ring().is_some() => method.policy = given.policy,
+        "circuit" => method.paths = ground.set_up.map(|paths| paths.paths),
+        _ => {}
+    }
+    method
+}
