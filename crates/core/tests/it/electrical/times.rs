@@ -208,7 +208,11 @@ fn a_simulation_says_what_bounds_the_plan() {
 fn auto_takes_the_fastest_of_the_named_algorithms() {
     for (fabric, size, fastest) in [
         ("crossbar:ranks=16,rate=100Gb/s,latency=1us", 8, "direct"),
-        ("electrical_ring:ranks=16,rate=100Gb/s", 1 << 30, "ring"),
+        (
+            "electrical_ring:ranks=16,rate=100Gb/s",
+            1 << 30,
+            "two_phases:first=ring_bidirectional,second=ring_bidirectional",
+        ),
     ] {
         let fabric = Fabric::parse(fabric).unwrap();
         let collective = Collective::new(CollectiveKind::AllReduce, 16).unwrap();
