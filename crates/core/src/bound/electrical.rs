@@ -137,6 +137,16 @@ pub fn best(
         .reduce(|best, next| if next.time > best.time { next } else { best }))
 }
 
+/// The collective that [`best`] is asked about where ranks sit at other places: `places` has that of each rank, or
+/// is `None` where each is at its own. `None` where the root has no place.
+pub fn placed(collective: &Collective, places: &Option<Vec<u32>>) -> Option<Collective> {
+    let Some(places) = places else {
+        return Some(*collective);
+    };
+    let place = places.get(collective.root() as usize)?;
+    collective.with_root(*place).ok()
+}
+
 /// What ranks can send together while they receive as much, in bits per second.
 fn together(ranks: &[Part]) -> u128 {
     let sum = |rate: fn(&Part) -> u128| ranks.iter().map(rate).sum::<u128>();

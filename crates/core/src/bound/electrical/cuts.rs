@@ -145,16 +145,17 @@ pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) ->
             let leads_out = edge.both_ways || near == edge.from;
             let into = window(near, far, number, true).filter(|_| leads_in);
             let out = window(near, far, number, false).filter(|_| leads_out);
-            let add = |windows: &mut Windows, (before, after): (u64, u64)| {
-                let window = before.saturating_add(edge.latency).saturating_add(after);
-                windows.add(window, edge.rate);
-            };
-            into.map(|window| add(&mut part.inwards, window));
-            out.map(|window| add(&mut part.outwards, window));
-            if half_duplex {
-                let ways = [into, out].into_iter().flatten();
-                let least = ways.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1)));
-                least.map(|window| add(&mut part.both, window));
+            let ways = [into, out].into_iter().flatten();
+            let either = ways.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1)));
+            for (windows, window) in [
+                (&mut part.inwards, into),
+                (&mut part.outwards, out),
+                (&mut part.both, either.filter(|_| half_duplex)),
+            ] {
+                if let Some((before, after)) = window {
+                    let least = before.saturating_add(edge.latency).saturating_add(after);
+                    windows.add(least, edge.rate);
+                }
             }
         }
     }
@@ -177,18 +178,16 @@ pub(super) fn of_parts(
     }
     if collective.kind() == CollectiveKind::AllReduce && parts.len() > 1 {
         let all = 2 * (parts.len() as u128 - 1) * u128::from(size.get());
-        let directions: [(fn(&Part) -> &Windows, u128); 3] = [
-            (|part| &part.inwards, all),
-            (|part| &part.outwards, all),
-            (|part| &part.both, 2 * all),
-        ];
-        for (direction, bytes) in directions {
-            let mut windows = Windows::default();
-            for part in parts {
-                windows.extend(direction(part));
-            }
-            time = time.max(windows.carry(bits_ps(bytes)?)?);
+        let mut together = Part::default();
+        for part in parts {
+            together.inwards.extend(&part.inwards);
+            together.outwards.extend(&part.outwards);
+            together.both.extend(&part.both);
         }
+        time = time
+            .max(together.inwards.carry(bits_ps(all)?)?)
+            .max(together.outwards.carry(bits_ps(all)?)?)
+            .max(together.both.carry(bits_ps(2 * all)?)?);
     }
     Ok(time)
 }
