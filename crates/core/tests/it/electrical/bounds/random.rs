@@ -182,7 +182,9 @@ fn check(plan: &Plan, random: &mut Random) {
         ("issue", issue),
     ];
     // Links that lead both ways are not simulated packet by packet, nor here chunks that take no time at all.
-    let in_packets = !plan.fabric.to_string().contains('~') && size.get() >= 100;
+    let in_packets = !plan.fabric.to_string().contains('~')
+        && size.get() >= 100
+        && collective.kind() != CollectiveKind::Barrier;
     let cases = [(&flows[..], collective.root()), (&packets[..], at_root)];
     for (settings, root) in &cases[..1 + usize::from(in_packets)] {
         let method = Method::from_settings(settings.iter().copied()).unwrap();
