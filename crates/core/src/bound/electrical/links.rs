@@ -116,25 +116,48 @@ impl Links {
     pub(super) fn nearest(&self, parts: impl Iterator<Item = u32>, towards: bool) -> Vec<Nearest> {
         let next = if towards { &self.towards } else { &self.away };
         let mut nearest: Vec<Nearest> = vec![[None; 2]; self.vertices()];
-        let ranks = (0u32..).zip(parts).filter(|(_, part)| *part != NONE);
-        let mut open: BinaryHeap<_> = ranks
-            .map(|(rank, part)| Reverse((0u64, rank, part)))
-            .collect();
+        let mut open = BinaryHeap::new();
+        for (rank, part) in (0u32..).zip(parts).filter(|(_, part)| *part != NONE) {
+            nearest[rank as usize][0] = Some((0, part));
+            open.push(Reverse((0u64, rank, part)));
+        }
         while let Some(Reverse((latency, vertex, part))) = open.pop() {
-            let known = &mut nearest[vertex as usize];
-            match known {
-                [None, _] => known[0] = Some((latency, part)),
-                [Some((_, first)), None] if *first != part => known[1] = Some((latency, part)),
-                _ => continue,
+            if !nearest[vertex as usize].contains(&Some((latency, part))) {
+                continue;
             }
             for &(other, beyond) in &next[vertex as usize] {
-                let known = &nearest[other as usize];
-                if known.iter().flatten().all(|(_, of)| *of != part) && known[1].is_none() {
-                    open.push(Reverse((latency.saturating_add(beyond), other, part)));
+                let reached = latency.saturating_add(beyond);
+                if is_nearer(&mut nearest[other as usize], reached, part) {
+                    open.push(Reverse((reached, other, part)));
                 }
             }
         }
         nearest
+    }
+}
+
+/// Takes down a way from a part, if it is the shortest from there and one of the two shortest of all parts; whether
+/// it is.
+fn is_nearer(nearest: &mut Nearest, latency: u64, part: u32) -> bool {
+    let way = Some((latency, part));
+    match *nearest {
+        [Some((least, first)), _] if first == part => {
+            if latency < least {
+                nearest[0] = way;
+            }
+            latency < least
+        }
+        [Some((least, _)), second] if latency >= least => {
+            let nearer = second.is_none_or(|(known, _)| latency < known);
+            if nearer {
+                nearest[1] = way;
+            }
+            nearer
+        }
+        [first, _] => {
+            *nearest = [way, first];
+            true
+        }
     }
 }
 
