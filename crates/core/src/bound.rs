@@ -177,7 +177,8 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
     };
     if relayed {
         let ranks = collective.ranks();
-        if let Some(steps) = relay_tree::least_steps(ranks, pieces, 2 * channels) {
+        let known = greatest(&bounds).steps;
+        if let Some(steps) = relay_tree::least_steps(ranks, pieces, 2 * channels, known) {
             let relayed = |steps, name| Bound {
                 steps,
                 name,
@@ -263,7 +264,10 @@ fn width(ring: &WdmRing, rank: u32, incoming: bool) -> u64 {
 
 /// How many lightpaths all ranks together take in in a slot at most.
 fn taken_in(ring: &WdmRing) -> u64 {
-    (0..ring.ranks).map(|rank| width(ring, rank, true)).sum()
+    match ring.broken.is_empty() {
+        true => u64::from(ring.ranks) * intake(ring),
+        false => (0..ring.ranks).map(|rank| width(ring, rank, true)).sum(),
+    }
 }
 
 /// The least slots after which something of one rank can be at all, or of all ranks at one, whichever
