@@ -11,19 +11,20 @@
 //! ```
 //!
 //! Chunk by chunk the same holds of the last cable, over which they begin earlier by its own latency and end
-//! earlier by it, too. What combines contributions of several ranks came from the farthest of them. Backwards the
-//! same holds of what must leave a rank to get as far as d(v, u).
+//! earlier by it, too. What combines contributions of several ranks came from the farthest of them.
 //!
-//! | collective | in at v | out of v |
-//! |---|---|---|
-//! | all_gather of blocks of d | d from each | d, as far as the farthest |
-//! | reduce_scatter of M | a block, floor(M / N), from the farthest | floor(M / N) to each |
-//! | all_to_all of M | floor(M / N) from each | floor(M / N) to each |
-//! | all_reduce of M, barrier of nothing | M from the farthest | M to the farthest |
-//! | gather | at the root, d from each | d to the root |
-//! | scatter | d from the root | at the root, d to each |
-//! | broadcast of M | M from the root | at the root, M to the farthest |
-//! | reduce of M | at the root, M from the farthest | M to the root |
+//! Backwards it does not hold: a flow waits for the latencies of its way first, and moves its bytes then. So what
+//! leaves a rank may move early, on its way to a near one, or late, on its way to the farthest, up to the end.
+//!
+//! | collective | in at v |
+//! |---|---|
+//! | all_gather of blocks of d | d from each |
+//! | reduce_scatter of M | a block, floor(M / N), from the farthest |
+//! | all_to_all of M | floor(M / N) from each |
+//! | all_reduce of M, barrier of nothing | M from the farthest |
+//! | gather | at the root, d from each |
+//! | scatter, broadcast of M | d, or M, from the root |
+//! | reduce of M | at the root, M from the farthest |
 //!
 //! Each v gives a bound. With a root the distances from it, or to it, say all; without one as many ranks as
 //! there is time for are looked at, evenly spread, which on a fabric that looks the same from every rank are enough.
@@ -58,55 +59,41 @@ pub(super) fn best(
     let kind = collective.kind();
     let whole = u128::from(size.get());
     let part = whole / u128::from(collective.ranks());
-    let from_root = matches!(kind, Broadcast | Scatter);
-    if from_root || matches!(kind, Reduce | Gather) {
-        let latencies = links.latencies(root, !from_root);
-        let near = direction(&cables[root as usize], !from_root);
-        time = match kind {
-            Broadcast | Reduce => farthest(&latencies, whole, near)?,
-            _ => each(&latencies, root, whole, near)?,
-        };
-        for (rank, latency) in (0u32..).zip(&latencies).filter(|(rank, _)| *rank != root) {
-            let far = direction(&cables[rank as usize], from_root);
-            time = time.max(farthest(&[*latency], whole, far)?);
+    let inwards = |rank: u32| &cables[rank as usize].inwards;
+    if matches!(kind, Broadcast | Scatter) {
+        let latencies = links.latencies(root, false);
+        for (rank, latency) in (0u32..).zip(latencies).filter(|(rank, _)| *rank != root) {
+            time = time.max(farthest(&[latency], whole, inwards(rank))?);
         }
         return Ok(time);
     }
-    let most = (MOST_WORK / (2 * links.edges.len()).max(1)).max(1);
-    for rank in (0..collective.ranks()).step_by((collective.ranks() as usize).div_ceil(most)) {
-        for incoming in [true, false] {
-            let latencies = links.latencies(rank, incoming);
-            let over = direction(&cables[rank as usize], incoming);
-            time = time.max(match (kind, incoming) {
-                (AllGather, true) => each(&latencies, rank, whole, over)?,
-                (AllToAll, _) | (ReduceScatter, false) => each(&latencies, rank, part, over)?,
-                (AllGather | AllReduce, _) => farthest(&latencies, whole, over)?,
-                (ReduceScatter, true) => farthest(&latencies, part, over)?,
-                (Barrier | Broadcast | Reduce | Gather | Scatter, _) => {
-                    farthest(&latencies, 0, over)?
-                }
-            });
-        }
+    let most = (MOST_WORK / links.edges.len().max(1)).max(1);
+    let apart = (collective.ranks() as usize).div_ceil(most);
+    let receivers = match kind {
+        Reduce | Gather => root..root + 1,
+        _ => 0..collective.ranks(),
+    };
+    for rank in receivers.step_by(apart) {
+        let (latencies, over) = (links.latencies(rank, true), inwards(rank));
+        time = time.max(match kind {
+            AllGather | Gather => each(&latencies, rank, whole, over)?,
+            AllToAll => each(&latencies, rank, part, over)?,
+            AllReduce | Reduce => farthest(&latencies, whole, over)?,
+            ReduceScatter => farthest(&latencies, part, over)?,
+            Barrier | Broadcast | Scatter => farthest(&latencies, 0, over)?,
+        });
     }
     Ok(time)
 }
 
-fn direction(cables: &Part, incoming: bool) -> &Windows {
-    if incoming {
-        &cables.inwards
-    } else {
-        &cables.outwards
-    }
-}
-
-/// So many bytes between a rank and the farthest one.
+/// So many bytes from the farthest rank.
 fn farthest(latencies: &[u64], bytes: u128, cables: &Windows) -> Result<Time, UnitError> {
     let reached = latencies.iter().filter(|latency| **latency < u64::MAX);
     let latency = Time::from_ps(reached.max().copied().unwrap_or(0));
     latency.plus(quotient(bits_ps(bytes)?, cables.rate())?)
 }
 
-/// So many bytes between a rank and each other one.
+/// So many bytes from each other rank.
 fn each(latencies: &[u64], rank: u32, bytes: u128, cables: &Windows) -> Result<Time, UnitError> {
     let others = (0u32..).zip(latencies).filter(|(other, _)| *other != rank);
     let mut others: Vec<u64> = others.map(|(_, latency)| *latency).collect();

@@ -4,8 +4,11 @@ use opticoll::algorithm;
 use opticoll::bound::electrical as electrical_bound;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::plan::Plan;
+use opticoll::schedule::{Action, Schedule, Transfer};
 use opticoll::simulate::{self, Method};
 use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
 
 use super::{FABRICS, proved};
 
@@ -264,6 +267,42 @@ fn latencies_count_over_whole_ways() {
         assert_eq!(bound.name, name, "{case}");
         assert_eq!(bound.time.seconds() * 1e9, nanoseconds, "{case}");
     }
+}
+
+/// A part of the vector leaves for the near rank while the rest waits for the latencies of the far one: what
+/// leaves a rank may move until the end, however far it goes.
+#[test]
+fn latencies_of_what_leaves_a_rank_are_not_added_to_its_bytes() {
+    let fabric = "custom:ranks=3,links=0-1@8Gb/s+1-2@80Gb/s,latency=10us";
+    let fabric = Fabric::parse(fabric).unwrap();
+    let reduce = Collective::new(CollectiveKind::Reduce, 3).unwrap();
+    let reduce = reduce.with_root(2).unwrap().with_pieces(4).unwrap();
+    let mut schedule = Schedule::new(reduce);
+    let add = |chunk, source, destination| Transfer {
+        action: Action::Reduce,
+        ..Transfer::copy(chunk, source, destination)
+    };
+    schedule.begin_step();
+    schedule.push(add(0, 0, 1));
+    (1..4).for_each(|chunk| schedule.push(add(chunk, 0, 2)));
+    schedule.begin_step();
+    (0..4).for_each(|chunk| schedule.push(add(chunk, 1, 2)));
+    let plan = Plan::without_light(&fabric, schedule, "by hand".into());
+    assert_eq!(verify(&plan), []);
+    let size = Bytes::new(40_000);
+    let method = Method::from_settings([("start", "sender")]).unwrap();
+    let time = simulate::run(&plan, size, &method).unwrap().time;
+    let bound = electrical_bound::best(fabric.network().unwrap(), &reduce, size);
+    let bound = bound.unwrap().unwrap();
+    // 40 us on the first cable, from 10 us on; the far rank is 20 us away.
+    assert_eq!(
+        (bound.name, bound.time.seconds() * 1e6),
+        ("bandwidth", 50.0)
+    );
+    assert!(
+        at_least(time, bound.time) && at_least(bound.time, time),
+        "{time}"
+    );
 }
 
 /// A rank whose router has slow cables, and nobody else, is bounded by them.
