@@ -307,6 +307,19 @@ def test_closed_form_is_the_papers_formula(run: Run, plan_file: Path) -> None:
     assert (answer["simulator"], answer["time_ps"]) == ("closed_form", 12 * STEP_PS)
 
 
+def test_no_bound_stands_beside_a_formula(run: Run, plan_file: Path) -> None:
+    answer = run_json(run, "simulate", "simulate", plan_file, "--simulator", "closed_form")
+    assert (answer["bound_time_s"], answer["bound_time_name"]) == (None, None)
+    why = "none: closed_form computes the paper's formula, which is not the time of a plan"
+    assert answer["bound_time_assumption"] == why
+    shown = run("simulate", plan_file, "--simulator", "closed_form").out
+    assert "bound" not in shown.splitlines()[0].split("time ")[1]
+    assert f"time: {why}" in shown
+    ring = ("--fabric", "wdm_ring:ranks=64,wavelengths=8", "--sizes", "1MB")
+    formula = ("--algorithms", "wrht", "--simulator", "closed_form")
+    assert f"lower bound: {why}" in run("compare", "all_reduce", *ring, *formula).out
+
+
 SCENARIO = """\
 collective: all_gather
 fabric:

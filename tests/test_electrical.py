@@ -15,6 +15,7 @@ import pytest
 import opticoll
 from conftest import Run
 from opticoll import _core, errors, reference
+from opticoll.report.text import _gap
 from test_cli import run_json
 
 SWITCH = "crossbar:ranks=8,rate=8Gb/s"
@@ -93,6 +94,20 @@ def test_times_are_those_of_theory(run: Run) -> None:
         assert (row["policy"], row["wavelengths"], row["bound_steps"]) == (None, None, None)
         assert row["bound_time_s"] == pytest.approx(14 / 8 * row["size_bytes"] / 1e9, rel=1e-9)
         assert row["bottleneck"] in opticoll.Fabric(SWITCH).link_names
+
+
+@pytest.mark.parametrize(
+    ("time_ps", "bound_ps", "gap"),
+    [
+        # Rounded by the simulator, and below the bound by more than that.
+        (10**15 - 600, 10**15, ", gap 0 %"),
+        (10**15 + 600, 10**15, ", gap 0 %"),
+        (995 * 10**12, 10**15, ", gap -0.5 %"),
+        (3 * 10**15, 10**15, ", gap 200 %"),
+    ],
+)
+def test_gaps_leave_out_what_the_simulator_rounds(time_ps: int, bound_ps: int, gap: str) -> None:
+    assert _gap(time_ps, bound_ps) == gap
 
 
 def test_plan_simulate_verify_and_show_print_no_light(run: Run, tmp_path: Path) -> None:

@@ -27,6 +27,23 @@ def traffic(run: Run, *options: str | Path) -> Any:
     return run_json(run, "traffic", *TRAFFIC, *options)
 
 
+def test_bounds_count_the_cables_where_ranks_sit(run: Run) -> None:
+    # A gather of 1 MB over a cable of 1 Gb/s from each of two ranks, and one of 100 Gb/s.
+    links = "0-3@100Gb/s+1-3@1Gb/s+2-3@1Gb/s"
+    arguments = (
+        *("simulate", "gather", "--fabric", f"custom:ranks=3,switches=1,links={links}"),
+        *("--size", "1MB", "--root", "1", "--algorithm", "direct"),
+        *("--simulator", "packet", "--router-delay", "0ns"),
+    )
+    # The root has the fast cable, or by nature a slow one, over which two blocks come.
+    for placement, bound_s in (("1-0-2", 8e-3), ("natural", 16e-3)):
+        row = run_json(run, "simulate", *arguments, "--placement", placement)
+        assert row["bound_time_s"] == pytest.approx(bound_s, rel=1e-12)
+        assert bound_s <= row["time_s"] < 1.001 * bound_s
+        kind = "natural" if placement == "natural" else "given"
+        assert f"where the {kind} placement puts them" in row["bound_time_assumption"]
+
+
 def test_uniform_traffic_takes_what_it_takes_in_codes(run: Run) -> None:
     # 72 terminals, minimal routing: mean latency, routers per chunk and last delivery of CODES.
     row = traffic(run, "--buffers", "16KiB,32KiB,16KiB", "--packet", "2048B", "--chunk", "512B")

@@ -87,6 +87,9 @@ def _times_of(collective: str, say: Callable[[str], None]) -> Iterator[TimeRow]:
 def _row(plan: opticoll.Plan, name: str, policy: str, size: int, verified: bool) -> TimeRow:
     collective = plan.collective.kind
     bound_ps, bound_name, _ = _core.time_bound(collective, FABRIC, size, policy)
+    # A ring of wavelengths has a bound.
+    assert bound_ps is not None
+    assert bound_name is not None
     return {
         "collective": collective,
         "policy": policy,

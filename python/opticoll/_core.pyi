@@ -761,10 +761,13 @@ def time_bound(
     policy: str | None,
     root: int = 0,
     paths: str | None = None,
-) -> tuple[int, str, str] | None:
+    simulator: str | None = None,
+    placement: str | None = None,
+) -> tuple[int | None, str | None, str]:
     """The lower bound on the time of any plan in picoseconds, its name and its assumption.
 
-    None where flows do not share the cables of a rank.
+    Without a bound two times None, and why: `closed_form` times no plan, or flows do not share the
+    cables of a rank. With a placement of packets the root is where the placement puts it.
     """
 
 def slots_bound(kind: str, fabric: Fabric, root: int = 0) -> tuple[int, str, str]:

@@ -10,6 +10,13 @@
 //! **receive.** A rank that must get m chunks needs ceil(m / r) slots: all_gather P(N - 1) at every
 //! rank, gather P(N - 1) at the root, all_reduce, broadcast, barrier P. Run backwards, reduce_scatter sends
 //! P(N - 1) chunks from every rank, scatter P(N - 1) from the root, reduce P from every other.
+//! In an all_reduce (and a barrier) all ranks together receive 2 (N - 1) times each of the P chunks. *Proof.*
+//! Let the receptions of a slot come one after the other; ranks know no less for it. Before the first rank
+//! knows something of all N contributions to a chunk, each of the N - 1 others has sent it at least once,
+//! which makes N - 1 receptions; the last of them was that rank's, and no other rank knows as much then. So each
+//! of the N - 1 others receives the chunk at least once more. A reception is a lightpath that ends at a rank
+//! (or a light tree that passes one): with R the sum of r over all ranks, S >= ceil(2 P (N - 1) / R), which is
+//! 2 P (N - 1) / (N r) where all r are equal.
 //!
 //! **growth.** In a slot, each rank that has (something of) a block tells at most r others, so
 //! 1 + r times as many have it afterwards: S >= ceil(log_(1+r) N) where something of one rank
@@ -17,6 +24,13 @@
 //! a scatter and an all_to_all, too, something of one rank reaches all. It holds for any number of
 //! chunks per lightpath ([`any_load`]). Source for D = 2: Bermond, Gargano, Perennes, Rescigno and
 //! Vaccaro, Theoretical Computer Science 2000.
+//!
+//! Next to a broken link ranks tell fewer. Let o_v be how many lightpaths rank v can send in a slot, the first
+//! rank s. After a slot the n informed ranks have become n + (the sum of their o_v) at most, hence n + o_s + (the
+//! n - 1 greatest o_v of other ranks): by induction no plan has informed more ranks than this recursion
+//! says, for it rises with n. The first rank is the root of broadcast and scatter; in a collective where
+//! something of every rank reaches all, any rank, so the one of least o_v. Backwards the same with what ranks
+//! take in: to the root of reduce and gather, and to every rank where something of all reaches it.
 //!
 //! **relay_tree.** See [`relay_tree`]: an all_gather in S slots needs P C_S(N) <= 2 c S, with
 //! C_S(N) the least total length of a tree of lightpaths of depth at most S that reaches all ranks
@@ -109,15 +123,19 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
     let pieces = u64::from(collective.pieces());
     let intake = intake(ring);
     let channels = u64::from(ring.channels());
+    let narrowest = narrowest(ring, collective);
     let received = match collective.kind() {
-        CollectiveKind::AllReduce
-        | CollectiveKind::Broadcast
-        | CollectiveKind::Reduce
-        | CollectiveKind::Barrier => pieces,
-        _ => pieces * (ranks - 1),
+        CollectiveKind::AllReduce | CollectiveKind::Barrier => {
+            let together = 2 * pieces * (ranks - 1);
+            pieces
+                .div_ceil(narrowest)
+                .max(together.div_ceil(taken_in(ring)))
+        }
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => pieces.div_ceil(narrowest),
+        _ => (pieces * (ranks - 1)).div_ceil(narrowest),
     };
     let mut bounds = vec![Bound {
-        steps: received.div_ceil(narrowest(ring, collective)),
+        steps: received,
         name: "receive",
         assumption: if ring.multicast {
             "one chunk per lightpath and slot"
@@ -158,26 +176,35 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
         _ => false,
     };
     if relayed {
-        let least = bounds.iter().map(|bound| bound.steps).max().unwrap_or(0);
-        let steps = relay_tree::least_steps(collective.ranks(), pieces, 2 * channels, least);
-        if let Some(steps) = steps {
-            let priced = per_step::least_steps(collective.ranks(), pieces, 2 * channels, steps);
-            for (name, steps) in [("per_step", priced), ("relay_tree", steps)] {
-                bounds.push(Bound {
-                    steps,
-                    name,
-                    assumption: RELAYED,
-                });
+        let ranks = collective.ranks();
+        let known = greatest(&bounds).steps;
+        if let Some(steps) = relay_tree::least_steps(ranks, pieces, 2 * channels, known) {
+            let relayed = |steps, name| Bound {
+                steps,
+                name,
+                assumption: RELAYED,
+            };
+            bounds.push(relayed(steps, "relay_tree"));
+            let least = greatest(&bounds).steps;
+            let priced = per_step::least_steps(ranks, pieces, 2 * channels, least);
+            if priced > least {
+                bounds.push(relayed(priced, "per_step"));
             }
         }
     }
     bounds
 }
 
+/// The greatest; of equal ones the first, which assumes least.
+fn greatest(bounds: &[Bound]) -> Bound {
+    let first = |best: Bound, next: &Bound| if next.steps > best.steps { *next } else { best };
+    bounds[1..].iter().fold(bounds[0], first)
+}
+
 /// The bound on slots that holds for any number of chunks per lightpath: growth; with multicast, by
 /// which any number may be told at once, no more than one slot.
 pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
-    let grown = growth(u64::from(collective.ranks()), intake(ring));
+    let grown = grown(ring, collective);
     Bound {
         steps: if ring.multicast { grown.min(1) } else { grown },
         name: "growth",
@@ -185,12 +212,9 @@ pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
     }
 }
 
-/// The greatest of the bounds; of equal ones the last, which is the sharper one elsewhere.
+/// The greatest of the bounds; of equal ones the first of [`slots`], which assumes least.
 pub fn best(ring: &WdmRing, collective: &Collective) -> Bound {
-    let bounds = slots(ring, collective);
-    let greatest = bounds.iter().map(|bound| bound.steps).max().unwrap_or(0);
-    let named = bounds.iter().rev().find(|bound| bound.steps == greatest);
-    named.copied().unwrap_or(bounds[0])
+    greatest(&slots(ring, collective))
 }
 
 /// How many lightpaths a rank takes in (or sends) in a slot at most.
@@ -236,6 +260,57 @@ fn width(ring: &WdmRing, rank: u32, incoming: bool) -> u64 {
     });
     let directions = 2 - broken.count().min(2) as u64;
     intake(ring).min(directions * u64::from(ring.channels()))
+}
+
+/// How many lightpaths all ranks together take in in a slot at most.
+fn taken_in(ring: &WdmRing) -> u64 {
+    match ring.broken.is_empty() {
+        true => u64::from(ring.ranks) * intake(ring),
+        false => (0..ring.ranks).map(|rank| width(ring, rank, true)).sum(),
+    }
+}
+
+/// The least slots after which something of one rank can be at all, or of all ranks at one, whichever
+/// the collective asks for.
+fn grown(ring: &WdmRing, collective: &Collective) -> u64 {
+    use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
+    if ring.broken.is_empty() {
+        return growth(u64::from(collective.ranks()), intake(ring));
+    }
+    let root = collective.root() as usize;
+    let from = |incoming: bool, first: Option<usize>| {
+        let widths = (0..ring.ranks).map(|rank| width(ring, rank, incoming));
+        grown_from(widths.collect(), first)
+    };
+    match collective.kind() {
+        Broadcast | Scatter => from(false, Some(root)),
+        Reduce | Gather => from(true, Some(root)),
+        _ => from(false, None).max(from(true, None)),
+    }
+}
+
+/// The least slots in which all ranks can be told, where each tells so many others in a slot, from the first
+/// on, or from the one that tells fewest; 0 where a rank is cut off and no plan exists.
+fn grown_from(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
+    let narrowest = || (0..widths.len()).min_by_key(|&rank| widths[rank]);
+    let Some(first) = first.or_else(narrowest) else {
+        return 0;
+    };
+    let ranks = widths.len() as u64;
+    let own = widths.swap_remove(first);
+    widths.sort_unstable_by(|one, other| other.cmp(one));
+    let (mut slots, mut informed, mut told) = (0, 1u64, own);
+    while informed < ranks {
+        if told == 0 {
+            return 0;
+        }
+        let next = (informed + told).min(ranks);
+        told += widths[informed as usize - 1..next as usize - 1]
+            .iter()
+            .sum::<u64>();
+        (slots, informed) = (slots + 1, next);
+    }
+    slots
 }
 
 /// The channels from one half of the ring to the other, where the halves meet at a broken link if

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import opticoll
 from opticoll import registry, user_algorithm
@@ -104,8 +104,8 @@ class Row(TypedDict):
 
     `steps` counts the time slots really used, `claimed_steps` is the paper's number. Bounds hold
     for any plan; `bound_steps` for one chunk per lightpath, or any number where the plan has more.
-    Each bound has a name and the assumption under which it holds. `injection_bandwidth` is what a
-    rank can send, in bits per second. `algorithm` is what was asked for, `chosen` what the plan was
+    Each bound has a name and the assumption under which it holds; where there is none on time, the
+    assumption says why. `injection_bandwidth` is what a rank can send, in bits per second. `algorithm` is what was asked for, `chosen` what the plan was
     made by: they differ where `algorithm` chooses, such as `auto`. `candidates` and `reasons` are
     empty but for `auto`. On electrical fabrics there are no wavelengths, circuits, policies and
     bounds on steps; on rings no start rule and no bottleneck, a link in words.
@@ -169,10 +169,17 @@ def measure(
     """The row of a plan that was verified and simulated."""
     steps, name, assumption = plan.bound or (None, None, None)
     kind, root = plan.collective.kind, plan.collective.root
-    paths = next((value for name, value, _ in outcome.settings if name == "paths"), None)
+    given = {name: value for name, value, _ in outcome.settings}
     least_ps, time_name, time_assumption = _time_bound(
-        kind, plan.fabric.spec, size_bytes, outcome.policy, root, paths
-    ) or (None, None, None)
+        kind,
+        plan.fabric.spec,
+        size_bytes,
+        outcome.policy,
+        root,
+        given.get("paths"),
+        outcome.simulator,
+        given.get("placement"),
+    )
     fabric = plan.fabric
     lit = fabric.has_wavelengths
     link = outcome.bottleneck
@@ -227,10 +234,10 @@ def measure(
 
 @lru_cache(maxsize=1024)
 def _time_bound(
-    kind: str, fabric: str, size_bytes: int, policy: str | None, root: int, paths: str | None
-) -> tuple[int, str, str] | None:
+    kind: str, fabric: str, size_bytes: int, *method: Any
+) -> tuple[int | None, str | None, str]:
     """The lower bound on time (picoseconds, name, assumption), found once for all algorithms."""
-    return time_bound(kind, Fabric(fabric), size_bytes, policy, root, paths)
+    return time_bound(kind, Fabric(fabric), size_bytes, *method)
 
 
 def describe_violation(violation: Violation) -> ViolationRow:

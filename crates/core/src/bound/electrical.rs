@@ -1,13 +1,13 @@
 //! Bounds on the time of any plan on an electrical fabric.
 //!
-//! A message waits for the latencies of its links, then its bytes move. Let l be the least latency of
-//! a message and l_r the least of one to (or from) rank r: that of a cable between two ranks, or of two
-//! cables. A rank may send any number of messages at once, and nothing is paid per message: so
-//! something of one rank can reach all in one round, and log2 N rounds are no bound here.
+//! A message waits for the latencies of its links, then its bytes move. A rank may send any number of
+//! messages at once, and nothing is paid per message: so something of one rank can reach all in one
+//! round, and log2 N rounds are no bound here.
 //!
-//! **bandwidth.** Let rank r have to take in m bytes, over cables of C bytes per second together. None
-//! of them moves before l_r, so T >= l_r + m / C; likewise for what a rank has to send, over the
-//! cables that lead away. m is, with N >= 2 ranks:
+//! **bandwidth.** Let rank r have to take in m bytes. They come over the cables that lead to it, over each
+//! no sooner than a message can have come so far from another rank: `electrical/links.rs` says what
+//! cables carry in a time, and hence how much time m bytes take. Likewise for what a rank has to send. m
+//! is, with N >= 2 ranks:
 //!
 //! | collective | in | out |
 //! |---|---|---|
@@ -18,23 +18,29 @@
 //! | broadcast, reduce backwards | M at all others | M at the root |
 //! | all_to_all of M | (N - 1) floor(M / N) | (N - 1) floor(M / N) |
 //!
-//! In an all_reduce of M all ranks together take in 2 (N - 1) M bytes (Patarasuk and Yuan, Journal of
-//! Parallel and Distributed Computing 2009), none before l: T >= l + 2 (N - 1) M over the sum of all C.
+//! A half-duplex cable carries both, so that all cables of a rank together carry the sum of in and out. In an
+//! all_reduce of M all ranks together take in 2 (N - 1) M bytes (Patarasuk and Yuan, Journal of Parallel
+//! and Distributed Computing 2009), send as many, and over half-duplex cables do both.
 //!
-//! **rounds.** What a rank forwards it has received, not before l, so that it moves not before 2 l.
+//! **latency.** What is known of the distances of single ranks: `electrical/distances.rs`.
+//!
+//! **rounds.** Let l be the least latency of any message: of the shortest way between any two ranks, over all
+//! its links. What a rank forwards it has received, not before l, so that it arrives not before 2 l.
 //! A plan in one round pays one latency and sends more; one in two rounds pays both for what is
 //! forwarded. Hence latencies may be added to the bytes of their own round only:
 //!
-//! * *broadcast of M:* all ranks but the root take in (N - 1) M bytes. Until 2 l only the root sends, at most
-//!   C_root l; after that they take in S (T - 2 l), with S what leads to them together, or what leads
-//!   away from all ranks, whichever is less. If T <= 2 l, T >= l + (N - 1) M / C_root; else
+//! * *broadcast of M:* all ranks but the root take in (N - 1) M bytes. Until 2 l only what the root sends arrives,
+//!   at most C_root l; after that they take in S (T - 2 l), with S what leads to them together, or what leads
+//!   away from all ranks, whichever is less; half of all cables, where these are half-duplex, since
+//!   every byte passes one cable at each end. If T <= 2 l, T >= l + (N - 1) M / C_root; else
 //!   T >= 2 l + ((N - 1) M - C_root l) / S.
 //! * *reduce of M:* the same backwards. Each byte of each rank but the root leaves it, (N - 1) M in all;
 //!   what does not go to the root is forwarded by a message that moves for l after it at least.
 //! * *all_reduce of M:* call a rank direct, for a byte of the vector, if it gets the N - 1 other
 //!   contributions from their owners. A rank that is not gets a message that was forwarded. Let k ranks
 //!   be direct, in the mean over bytes. So M (N - k) bytes move after 2 l, and together with the k (N - 1) M
-//!   direct ones, M (N + k (N - 2)), and never less than 2 (N - 1) M, after l. With u = M over the sum of all C,
+//!   direct ones, M (N + k (N - 2)), and never less than 2 (N - 1) M, after l. With u = M over S, where S is
+//!   again the least of what leads to all ranks, what leads away, and half of all cables,
 //!
 //!   ```text
 //!   k < N:  T >= max(2 l + (N - k) u, l + (N + k (N - 2)) u, l + 2 (N - 1) u),    k = N:  T >= l + N (N - 1) u
@@ -42,7 +48,6 @@
 //!
 //!   The first falls and the second rises with k. They meet at k = l / ((N - 1) u), at
 //!   2 l + N u - l / (N - 1), and the bound is the least over k.
-//! * *barrier:* something is sent: T >= l.
 //!
 //! All other collectives are as fast as their bandwidth bound in one round, on a switch.
 //!
@@ -50,55 +55,32 @@
 //!
 //! Where a cable gives each flow its whole rate, or nothing is known of where links lead, there is no
 //! bound. What a rank forwards for others only takes more time.
+//!
+//! **Where ranks sit.** Ranks are those of the network: rank r of the collective is its rank r. All that depends on
+//! it is which of them is the root. Where ranks are placed otherwise, [`best`] is asked about the collective
+//! whose root is the place of the root; without a root a bound holds wherever ranks sit.
+//!
+//! **Rounding.** Bounds are rounded down to picoseconds. The flow simulator computes with 53 bits, and takes
+//! ends within a share of 2^-40 of the time for one instant: its times may lie below the exact ones by
+//! some 1e-12 of them ([`ROUNDING`]; 6e-13 is the most that was seen), and so below a bound that a plan meets.
 
 mod cuts;
+mod distances;
+mod links;
 
 use super::time::TimeBound;
 use crate::collective::{Collective, CollectiveKind};
-use crate::network::{Network, Sharing};
+use crate::network::Network;
 use crate::units::{Bytes, Time, UnitError};
+use cuts::Part;
+use links::{Links, NONE, UNBOUNDED};
 
-/// The cables of a rank, one way.
-#[derive(Clone, Copy, Default)]
-struct Cables {
-    /// Bits per second of all together.
-    rate: u128,
-    /// The least latency of those whose other end is a rank, and of those whose other end is a
-    /// switch. Without such a cable, none.
-    to_rank: Option<Time>,
-    to_switch: Option<Time>,
-}
-
-impl Cables {
-    fn add(&mut self, rate: u64, latency: Time, far_end_is_rank: bool) {
-        self.rate += u128::from(rate);
-        let least = if far_end_is_rank {
-            &mut self.to_rank
-        } else {
-            &mut self.to_switch
-        };
-        *least = Some(least.map_or(latency, |least| least.min(latency)));
-    }
-
-    /// The least latency of a message, whose other end has a cable to a switch of latency
-    /// `beyond` at least.
-    fn latency(&self, beyond: Time) -> Result<Time, UnitError> {
-        let by_switch = self.to_switch.map(|own| own.plus(beyond)).transpose()?;
-        let ways = self.to_rank.into_iter().chain(by_switch);
-        Ok(ways.min().unwrap_or(Time::ZERO))
-    }
-
-    /// The least time for so many bytes; zero for none.
-    fn carry(&self, bytes: u128, latency: Time) -> Result<Time, UnitError> {
-        if bytes == 0 || self.rate == 0 {
-            return Ok(Time::ZERO);
-        }
-        over(bytes, self.rate)?.plus(latency)
-    }
-}
+/// The share of its time by which a plan may seem faster than a bound that it meets, for the rounding of the
+/// flow simulator.
+pub const ROUNDING: f64 = 1e-12;
 
 /// The greatest bound on the time of any plan; none where some cable of a rank is not shared, or leads
-/// nobody knows where.
+/// nobody knows where. Of equal ones the first, which assumes least.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -107,143 +89,117 @@ pub fn best(
     collective: &Collective,
     size: Bytes,
 ) -> Result<Option<TimeBound>, UnitError> {
-    let Some(cables) = cables(network) else {
+    let Some(links) = Links::of(network) else {
         return Ok(None);
     };
-    let bandwidth = TimeBound {
-        time: bandwidth(&cables, collective, size)?,
-        name: "bandwidth",
-        assumption: "no rank sends or receives faster than its cables",
-    };
-    let rounds = TimeBound {
-        time: rounds(&cables, collective, size)?,
-        name: "rounds",
-        assumption: "no rank sends or receives faster than its cables, or forwards what it has not \
-                     received",
-    };
-    let mut bounds = vec![bandwidth, rounds];
-    if collective.ranks() > 1 {
-        let latency = message(&cables.0, least_latency(&cables.1))?;
-        if let Some(time) = cuts::best(network, collective, size, latency)? {
-            bounds.push(TimeBound {
-                time,
-                name: "cut",
-                assumption: "what one part of the ranks needs of the others crosses the links between them",
-            });
-        }
+    let ranks = collective.ranks();
+    let of_rank = |vertex: usize| vertex < ranks as usize;
+    let mut cables = links.edges.iter();
+    if cables.any(|edge| edge.rate == UNBOUNDED && (of_rank(edge.from) || of_rank(edge.to))) {
+        return Ok(None);
     }
+    if ranks < 2 {
+        return Ok(Some(TimeBound::ALONE));
+    }
+    let alone = cuts::parts(
+        &links,
+        |vertex| match of_rank(vertex) {
+            true => vertex as u32,
+            false => NONE,
+        },
+        collective.root(),
+    );
+    let bounds = [
+        TimeBound {
+            time: cuts::of_parts(&alone, collective, size)?,
+            name: "bandwidth",
+            assumption: "no rank sends or receives faster than its cables",
+        },
+        TimeBound {
+            time: distances::best(&links, &alone, collective, size)?,
+            name: "latency",
+            assumption: "what a rank needs of another takes the latencies of a shortest way between them",
+        },
+        TimeBound {
+            time: rounds(&alone, collective, size)?,
+            name: "rounds",
+            assumption: "no rank sends or receives faster than its cables, or forwards what it has not \
+                         received",
+        },
+        TimeBound {
+            time: cuts::best(&links, collective, size)?,
+            name: "cut",
+            assumption: "what one part of the ranks needs of the others crosses the links between them",
+        },
+    ];
     Ok(bounds
         .into_iter()
         .reduce(|best, next| if next.time > best.time { next } else { best }))
 }
 
-/// What leads to each rank, and away from it.
-fn cables(network: &dyn Network) -> Option<(Vec<Cables>, Vec<Cables>)> {
-    let ranks = network.ranks();
-    let mut inwards = vec![Cables::default(); ranks as usize];
-    let mut outwards = inwards.clone();
-    for (number, link) in (0u32..).zip(network.links()) {
-        let (from, to) = network.ends(number)?;
-        if from.min(to) < ranks && link.sharing != Sharing::Shared {
-            return None;
-        }
-        let (rate, latency) = (link.rate.bits_per_second(), link.latency);
-        let ways = [(from, to), (to, from)];
-        let both = 1 + usize::from(network.leads_both_ways(number));
-        for (source, destination) in &ways[..both] {
-            if let Some(cables) = outwards.get_mut(*source as usize) {
-                cables.add(rate, latency, *destination < ranks);
-            }
-            if let Some(cables) = inwards.get_mut(*destination as usize) {
-                cables.add(rate, latency, *source < ranks);
-            }
-        }
-    }
-    Some((inwards, outwards))
+/// The collective that [`best`] is asked about where ranks sit at other places: `places` has that of each rank, or
+/// is `None` where each is at its own. `None` where the root has no place.
+pub fn placed(collective: &Collective, places: &Option<Vec<u32>>) -> Option<Collective> {
+    let Some(places) = places else {
+        return Some(*collective);
+    };
+    let place = places.get(collective.root() as usize)?;
+    collective.with_root(*place).ok()
 }
 
-/// The least latency of a cable one way, whatever its other end.
-fn least_latency(cables: &[Cables]) -> Time {
-    let all = cables
-        .iter()
-        .flat_map(|cables| [cables.to_rank, cables.to_switch]);
-    all.flatten().min().unwrap_or(Time::ZERO)
+/// What ranks can send together while they receive as much, in bits per second.
+fn together(ranks: &[Part]) -> u128 {
+    let sum = |rate: fn(&Part) -> u128| ranks.iter().map(rate).sum::<u128>();
+    let both = sum(Part::rate).div_ceil(2);
+    both.min(sum(|rank| rank.inwards.rate()))
+        .min(sum(|rank| rank.outwards.rate()))
 }
 
-fn bandwidth(
-    (inwards, outwards): &(Vec<Cables>, Vec<Cables>),
-    collective: &Collective,
-    size: Bytes,
-) -> Result<Time, UnitError> {
-    let ranks = collective.ranks();
-    let mut time = Time::ZERO;
-    if ranks < 2 {
-        return Ok(time);
-    }
-    let (first, last) = (least_latency(outwards), least_latency(inwards));
-    for rank in 0..ranks {
-        let (taken, sent) = bytes(collective, size, 1, rank == collective.root());
-        let (to, from) = (&inwards[rank as usize], &outwards[rank as usize]);
-        time = time.max(to.carry(taken, to.latency(first)?)?);
-        time = time.max(from.carry(sent, from.latency(last)?)?);
-    }
-    if collective.kind() == CollectiveKind::AllReduce {
-        let all = 2 * u128::from(ranks - 1) * u128::from(size.get());
-        let together = over(all, inwards.iter().map(|cables| cables.rate).sum())?;
-        time = time.max(message(inwards, first)?.plus(together)?);
-    }
-    Ok(time)
-}
-
-/// The least latency of any message, by the cables at one of its ends.
-fn message(cables: &[Cables], beyond: Time) -> Result<Time, UnitError> {
-    let latencies: Result<Vec<Time>, UnitError> =
-        cables.iter().map(|cables| cables.latency(beyond)).collect();
-    Ok(latencies?.into_iter().min().unwrap_or(Time::ZERO))
-}
-
-fn rounds(
-    (inwards, outwards): &(Vec<Cables>, Vec<Cables>),
-    collective: &Collective,
-    size: Bytes,
-) -> Result<Time, UnitError> {
-    let ranks = u128::from(collective.ranks());
-    if ranks < 2 {
-        return Ok(Time::ZERO);
-    }
-    let latency = message(inwards, least_latency(outwards))?;
-    let bytes = (ranks - 1) * u128::from(size.get());
-    let root = collective.root() as usize;
+fn rounds(ranks: &[Part], collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
+    let firsts = ranks.iter().filter_map(|rank| rank.inwards.first());
+    let latency = Time::from_ps(firsts.min().unwrap_or(0));
+    let bytes = (ranks.len() as u128 - 1) * u128::from(size.get());
+    let root = &ranks[collective.root() as usize];
+    let sum = |rate: fn(&Part) -> u128| ranks.iter().map(rate).sum::<u128>();
     match collective.kind() {
-        CollectiveKind::Broadcast => one_or_two((outwards, inwards), root, bytes, latency),
-        CollectiveKind::Reduce => one_or_two((inwards, outwards), root, bytes, latency),
-        CollectiveKind::AllReduce => exchange(inwards, size, latency),
-        CollectiveKind::Barrier => Ok(latency),
+        CollectiveKind::Broadcast => {
+            let others = sum(|rank| rank.inwards.rate()) - root.inwards.rate();
+            one_or_two(
+                root.outwards.rate(),
+                together(ranks).min(others),
+                bytes,
+                latency,
+            )
+        }
+        CollectiveKind::Reduce => {
+            let others = sum(|rank| rank.outwards.rate()) - root.outwards.rate();
+            one_or_two(
+                root.inwards.rate(),
+                together(ranks).min(others),
+                bytes,
+                latency,
+            )
+        }
+        CollectiveKind::AllReduce => exchange(ranks, size, latency),
         _ => Ok(Time::ZERO),
     }
 }
 
-/// So many bytes from the root's cables to those of the others, in one round or in two.
-fn one_or_two(
-    (near, far): (&[Cables], &[Cables]),
-    root: usize,
-    bytes: u128,
-    latency: Time,
-) -> Result<Time, UnitError> {
-    let (one, two) = (near[root].carry(bytes, latency)?, latency.times(2)?);
+/// So many bytes over the root's cables to those of the others, in one round or in two.
+fn one_or_two(root: u128, others: u128, bytes: u128, latency: Time) -> Result<Time, UnitError> {
+    let (one, two) = (over(bytes, root)?.plus(latency)?, latency.times(2)?);
     if one <= two {
         return Ok(one);
     }
-    let first = near[root].rate.checked_mul(u128::from(latency.ps()));
+    let first = root.checked_mul(u128::from(latency.ps()));
     let left = bits_ps(bytes)?.saturating_sub(first.ok_or_else(too_long)?);
-    let sum = |cables: &[Cables]| -> u128 { cables.iter().map(|cables| cables.rate).sum() };
-    two.plus(quotient(left, sum(near).min(sum(far) - far[root].rate))?)
+    two.plus(quotient(left, others)?)
 }
 
 /// The bound of an all_reduce.
-fn exchange(cables: &[Cables], size: Bytes, latency: Time) -> Result<Time, UnitError> {
+fn exchange(cables: &[Part], size: Bytes, latency: Time) -> Result<Time, UnitError> {
     let (ranks, size) = (cables.len() as u128, u128::from(size.get()));
-    let all = cables.iter().map(|cables| cables.rate).sum();
+    let all = together(cables);
     let direct = over(ranks * (ranks - 1) * size, all)?.plus(latency)?;
     let least = over(2 * (ranks - 1) * size, all)?.plus(latency)?;
     // Rounded up, since it is taken off.

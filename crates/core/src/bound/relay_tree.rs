@@ -118,11 +118,12 @@ impl Iterator for Costs {
     }
 }
 
-/// The least S >= `least` with `pieces` C_S(N) <= `channels` S (channels of both directions);
-/// `None` where S is too far to compute it.
-pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, least: u64) -> Option<u64> {
-    // With S = ceil(P (N - 1) / channels) >= N / 2, where C_S = N - 1, there is nothing to compute.
-    if 2 * least >= u64::from(ranks) && pieces * u64::from(ranks - 1) <= channels * least {
+/// The least S with `pieces` C_S(N) <= `channels` S (channels of both directions), or less where so many slots
+/// as are `known` to be needed are enough for that S; `None` where S is too far to compute it.
+pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, known: u64) -> Option<u64> {
+    // C_S >= N - 1, and equal to it from S = N / 2 on, where there is nothing to compute.
+    let least = (pieces * u64::from(ranks - 1)).div_ceil(channels);
+    if 2 * least.max(known) >= u64::from(ranks) {
         return Some(least);
     }
     let farthest = MOST_WORK / u64::from(ranks.max(1));

@@ -14,7 +14,7 @@
 //!
 //! **rounds.** With R charged at every slot and at least G slots (growth): T >= G (R + a + delta)
 //! plus the bandwidth term, for in a slot whose longest lightpath carries b bytes a rank receives
-//! r b at most, and 2 c b cross a cut.
+//! r b at most, and 2 c b cross a cut. Next to broken links growth counts what each rank can tell.
 //!
 //! **relay_tree.** An all_gather in S slots whose longest lightpaths carry b_1, ..., b_S bytes has
 //! 2cN sum b_s link-bytes to offer, and needs N d C_S(N) of them, for every byte of a block travels
@@ -41,7 +41,7 @@
 //! ```
 
 use super::relay_tree::{Costs, MOST_WORK};
-use super::{growth, halves_joined_by, intake, narrowest, width};
+use super::{grown, halves_joined_by, narrowest, taken_in};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::WdmRing;
 use crate::units::{Bytes, Time, UnitError};
@@ -116,7 +116,7 @@ pub fn times(
         _ => Time::ZERO,
     };
     if !ring.multicast {
-        let rounds = growth(ranks, intake(ring));
+        let rounds = grown(ring, collective);
         bounds.push(TimeBound {
             time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
             name: "rounds",
@@ -134,7 +134,7 @@ pub fn times(
     Ok(bounds)
 }
 
-/// The greatest of the bounds on time; of equal ones the last.
+/// The greatest of the bounds on time; of equal ones the first, which assumes least.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -145,8 +145,8 @@ pub fn best(
     charge: Charge,
 ) -> Result<TimeBound, UnitError> {
     let bounds = times(ring, collective, size, charge)?;
-    let greatest = bounds.iter().copied().max_by_key(|bound| bound.time);
-    Ok(greatest.unwrap_or(bounds[0]))
+    let greatest = bounds.iter().rev().max_by_key(|bound| bound.time);
+    Ok(*greatest.unwrap_or(&bounds[0]))
 }
 
 /// The time in which `bytes / parts` go over `channels` channels at once, rounded down.
@@ -184,8 +184,7 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
             over(ring, bytes - bytes.div_ceil(ranks.into()), 1, narrowest)
         }
         CollectiveKind::AllReduce => {
-            let in_all = (0..ring.ranks).map(|rank| width(ring, rank, true)).sum();
-            let every = over(ring, 2 * bytes * others, 1, in_all)?;
+            let every = over(ring, 2 * bytes * others, 1, taken_in(ring))?;
             Ok(every.max(over(ring, bytes, 1, narrowest)?))
         }
         CollectiveKind::Broadcast | CollectiveKind::Reduce => over(ring, bytes, 1, narrowest),

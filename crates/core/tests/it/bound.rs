@@ -9,6 +9,9 @@ use proptest::prelude::*;
 
 use crate::verified;
 
+mod random;
+mod searched;
+
 fn ring(ranks: u32, wavelengths: u32) -> WdmRing {
     let Fabric::WdmRing(ring) =
         Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap()
@@ -315,7 +318,9 @@ fn simple_bounds_of_every_collective() {
         (ReduceScatter, 9, 1, 1, 4),
         (AllReduce, 27, 1, 1, 3), // 3^3
         (AllReduce, 28, 1, 1, 4),
-        (AllReduce, 4, 1, 7, 4), // 7 chunks over 2 channels
+        (AllReduce, 4, 1, 7, 6), // 2 * 3 * 7 receptions, 8 in a slot
+        (AllReduce, 3, 1, 1, 1),
+        (AllReduce, 5, 4, 40, 8), // 2 * 4 * 40 receptions, 5 * 8 in a slot; 40 over 8 would be 5
         (Broadcast, 1024, 64, 1, 2),
         (Reduce, 129, 64, 1, 1),
         (Gather, 1024, 64, 1, 8),
@@ -420,4 +425,48 @@ fn times_of_the_reference_table() {
         let found = bound.unwrap().time.seconds() * 1e3;
         assert!((found - expected).abs() < 0.006, "{size}: {found}");
     }
+}
+
+/// What each bound says by itself, counted by hand, and hence which name is printed: no name stands beside a
+/// number that the bound of that name does not reach.
+#[test]
+fn the_name_is_that_of_a_bound_that_binds() {
+    use CollectiveKind::{AllGather, AllReduce, Broadcast, ReduceScatter};
+    for (options, kind, steps, name) in [
+        // Two blocks over one channel, or one port; a tree of length 2 would fit into one slot.
+        ("ranks=3,wavelengths=1,broken=0-2", AllGather, 2, "receive"),
+        ("ranks=3,wavelengths=1,ports=1", AllGather, 2, "receive"),
+        ("ranks=3,wavelengths=1,ports=1", ReduceScatter, 2, "receive"),
+        // 42 deliveries, of which the first slot makes 2 (7 + 3) and each later one 21; a tree fits into two.
+        ("ranks=7,wavelengths=2,ports=3", AllGather, 3, "first_slot"),
+        // Both say two: receive is named, which assumes less.
+        ("ranks=5,wavelengths=1", AllGather, 2, "receive"),
+        ("ranks=64,wavelengths=8", AllGather, 7, "relay_tree"),
+        ("ranks=27,wavelengths=1", AllReduce, 3, "growth"),
+        ("ranks=1024,wavelengths=64", Broadcast, 2, "growth"),
+    ] {
+        let Fabric::WdmRing(ring) = Fabric::parse(&format!("wdm_ring:{options}")).unwrap() else {
+            panic!("a ring");
+        };
+        let collective = Collective::new(kind, ring.ranks).unwrap();
+        let bound = bound::best(&ring, &collective);
+        assert_eq!(
+            (bound.steps, bound.name),
+            (steps, name),
+            "{kind} on {options}"
+        );
+    }
+    // One block over two channels, in one slot of 25 us: no tree, and no second round.
+    let bound = |kind, ranks, size: &str, charge| {
+        let collective = Collective::new(kind, ranks).unwrap();
+        let bound = time::best(&ring(ranks, 1), &collective, size.parse().unwrap(), charge);
+        bound.unwrap().name
+    };
+    assert_eq!(bound(AllGather, 2, "1MiB", Charge::EverySlot), "bandwidth");
+    assert_eq!(bound(AllGather, 2, "1MiB", Charge::Never), "bandwidth");
+    assert_eq!(bound(AllReduce, 9, "1B", Charge::EverySlot), "rounds");
+    assert_eq!(
+        bound(AllGather, 64, "4KiB", Charge::EverySlot),
+        "relay_tree"
+    );
 }

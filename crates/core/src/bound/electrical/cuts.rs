@@ -1,91 +1,48 @@
 //! The bound of a cut: what the ranks of one part of a fabric must get from the others crosses the links
 //! into it.
 //!
-//! Let S be any set of ranks and switches with s of the N ranks, and C the bits per second of all links
-//! that lead into S. A byte crosses while its message moves, which is not before l, the least latency of
-//! a message. Hence T >= l + m / C for m bytes that must come in, and the same for what must
-//! leave; m for a part is in [`bytes`](super::bytes). In an all_reduce over a partition into G parts, all
-//! parts together take in 2 (G - 1) M bytes, as G ranks would (Patarasuk and Yuan): what ranks of one part
-//! tell each other is free here.
+//! Let S be any set of ranks and switches with s of the N ranks. Each byte that S must have from outside
+//! comes with a message from a rank outside to a rank of S, which crosses into S over some link. So m
+//! bytes take the time in which all links into S carry them ([`links`](super::links)), and the same for what
+//! must leave; m for a part is in [`bytes`](super::bytes). Over links of which some are half-duplex both
+//! must go. In an all_reduce over a partition into G parts, all parts together take in 2 (G - 1) M bytes, as
+//! G ranks would (Patarasuk and Yuan), and send as many: what ranks of one part tell each other is free here.
 //!
 //! Nothing is proved about which S is the sharpest; each that is tried gives a bound. Those tried: the ranks in
-//! runs of b, for each b that divides N and each power of two; and the two halves of every run of b, over
-//! all runs together, for each even b that divides N. A switch belongs to the part of the ranks that it
+//! runs of b, for each b that divides N (1 too) and each power of two; and the two halves of every run of b,
+//! over all runs together, for each even b that divides N. A switch belongs to the part of the ranks that it
 //! connects, nearest first, and to none where they are of several: the leaves and subtrees of a fat
-//! tree, the groups of a dragonfly, the slabs and halves of a torus.
+//! tree, the groups of a dragonfly, the slabs and halves of a torus, a rank and the router of its own.
 
-use super::{bytes, over};
+use super::links::{Links, NONE, Nearest, Windows, latency_of, latency_of_others};
+use super::{bits_ps, bytes};
 use crate::collective::{Collective, CollectiveKind};
-use crate::network::{Network, Sharing};
 use crate::units::{Bytes, Time, UnitError};
 
 /// Most steps over links, all cuts together.
-const MOST_WORK: usize = 1 << 26;
-
-/// The part of a switch that is in none.
-const NONE: u32 = u32::MAX;
+const MOST_WORK: usize = 1 << 23;
 
 /// The distance of a switch that has not been met.
 const UNKNOWN: u32 = u32::MAX;
 
-/// A link between vertices.
-#[derive(Clone, Copy)]
-struct Edge {
-    from: usize,
-    to: usize,
-    both_ways: bool,
-    /// Bits per second; the greatest number where every flow may use all of them.
-    rate: u128,
-}
-
-/// The greatest bound of the cuts that are tried, for messages of a latency at least; none where it is
-/// not known where links lead.
+/// The greatest bound of the cuts that are tried.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
-pub(super) fn best(
-    network: &dyn Network,
-    collective: &Collective,
-    size: Bytes,
-    latency: Time,
-) -> Result<Option<Time>, UnitError> {
-    let Some(edges) = edges(network) else {
-        return Ok(None);
-    };
-    let ranks = collective.ranks();
-    let neighbours = neighbours(&edges, ranks);
+pub(super) fn best(links: &Links, collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
     let mut time = Time::ZERO;
-    let most = MOST_WORK / edges.len().max(1);
-    for parts in partitions(ranks).take(most) {
-        let parts = labels(&neighbours, parts);
-        time = time.max(of_partition(&edges, &parts, collective, size)?);
+    let most = MOST_WORK / links.edges.len().max(1);
+    for of_ranks in partitions(collective.ranks()).take(most) {
+        let labels = labels(links, of_ranks);
+        let parts = parts(links, |vertex| labels[vertex], collective.root());
+        time = time.max(of_parts(&parts, collective, size)?);
     }
-    Ok(match time {
-        Time::ZERO => None,
-        time => Some(time.plus(latency)?),
-    })
-}
-
-fn edges(network: &dyn Network) -> Option<Vec<Edge>> {
-    let links = (0u32..).zip(network.links());
-    let edges = links.map(|(number, link)| {
-        let (from, to) = network.ends(number)?;
-        Some(Edge {
-            from: from as usize,
-            to: to as usize,
-            both_ways: network.leads_both_ways(number),
-            rate: match link.sharing {
-                Sharing::Shared => link.rate.bits_per_second().into(),
-                Sharing::PerFlow => u128::MAX,
-            },
-        })
-    });
-    edges.collect()
+    Ok(time)
 }
 
 /// The parts of the ranks, one partition after the other.
 fn partitions(ranks: u32) -> impl Iterator<Item = Vec<u32>> {
-    let divisors = move || (2..ranks).filter(move |length| ranks % *length == 0);
+    let divisors = move || (1..ranks).filter(move |length| ranks % *length == 0);
     let powers = (1..32)
         .map(|power| 1 << power)
         .take_while(move |&length| length < ranks);
@@ -100,27 +57,16 @@ fn partitions(ranks: u32) -> impl Iterator<Item = Vec<u32>> {
     runs.chain(halves)
 }
 
-/// The vertices next to each, over links either way.
-fn neighbours(edges: &[Edge], ranks: u32) -> Vec<Vec<usize>> {
-    let vertices = edges.iter().map(|edge| edge.from.max(edge.to) + 1).max();
-    let mut neighbours = vec![Vec::new(); vertices.unwrap_or(0).max(ranks as usize)];
-    for edge in edges {
-        neighbours[edge.from].push(edge.to);
-        neighbours[edge.to].push(edge.from);
-    }
-    neighbours
-}
-
 /// The part of each vertex, from those of the ranks: breadth first, those at one distance together.
-fn labels(neighbours: &[Vec<usize>], mut parts: Vec<u32>) -> Vec<u32> {
+fn labels(links: &Links, mut parts: Vec<u32>) -> Vec<u32> {
     let mut distances = vec![0; parts.len()];
-    distances.resize(neighbours.len(), UNKNOWN);
+    distances.resize(links.vertices(), UNKNOWN);
     let mut frontier: Vec<usize> = (0..parts.len()).collect();
-    parts.resize(neighbours.len(), NONE);
+    parts.resize(links.vertices(), NONE);
     for distance in 1.. {
         let mut next = Vec::new();
         for &vertex in &frontier {
-            for &neighbour in &neighbours[vertex] {
+            for neighbour in links.neighbours(vertex) {
                 if distances[neighbour] == UNKNOWN {
                     distances[neighbour] = distance;
                     parts[neighbour] = parts[vertex];
@@ -139,55 +85,109 @@ fn labels(neighbours: &[Vec<usize>], mut parts: Vec<u32>) -> Vec<u32> {
 }
 
 /// What crosses into and out of a part.
-#[derive(Clone, Copy, Default)]
-struct Part {
-    ranks: u32,
-    root: bool,
-    /// Bits per second.
-    inwards: u128,
-    outwards: u128,
+#[derive(Clone, Default)]
+pub(super) struct Part {
+    pub(super) ranks: u32,
+    pub(super) root: bool,
+    pub(super) inwards: Windows,
+    pub(super) outwards: Windows,
+    /// Of all links, each once; nothing where none is half-duplex.
+    both: Windows,
 }
 
-/// The greatest bound of the parts of a partition, without latency; zero where there is one part only.
-fn of_partition(
-    edges: &[Edge],
-    parts: &[u32],
+impl Part {
+    /// Bits per second into the part and out of it together.
+    pub(super) fn rate(&self) -> u128 {
+        match self.both.rate() {
+            0 => self.inwards.rate().saturating_add(self.outwards.rate()),
+            both => both,
+        }
+    }
+}
+
+/// What crosses into and out of the parts, of which there is one for each number that ranks have; none where
+/// there is one part only.
+pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) -> Vec<Part> {
+    let of_ranks = || (0..links.ranks as usize).map(&part_of);
+    let count = of_ranks().max().map_or(0, |greatest| greatest + 1);
+    if count < 2 {
+        return Vec::new();
+    }
+    let mut parts = vec![Part::default(); count as usize];
+    for part in of_ranks() {
+        parts[part as usize].ranks += 1;
+    }
+    parts[part_of(root as usize) as usize].root = true;
+    let half_duplex = links.edges.iter().any(|edge| edge.both_ways);
+    let late = links.are_late();
+    let ways = late.then(|| [false, true].map(|towards| links.nearest(of_ranks(), towards)));
+    let window = |near: usize, far: usize, part: u32, incoming: bool| -> Option<(u64, u64)> {
+        let Some([from, towards]) = &ways else {
+            return Some((0, 0));
+        };
+        let own = |nearest: &[Nearest]| latency_of(&nearest[near], part);
+        let others = |nearest: &[Nearest]| latency_of_others(&nearest[far], part);
+        match incoming {
+            true => Some((others(from)?, own(towards)?)),
+            false => Some((own(from)?, others(towards)?)),
+        }
+    };
+    for edge in &links.edges {
+        if part_of(edge.from) == part_of(edge.to) {
+            continue;
+        }
+        for (near, far) in [(edge.from, edge.to), (edge.to, edge.from)] {
+            let number = part_of(near);
+            let Some(part) = parts.get_mut(number as usize) else {
+                continue;
+            };
+            let leads_in = edge.both_ways || near == edge.to;
+            let leads_out = edge.both_ways || near == edge.from;
+            let into = window(near, far, number, true).filter(|_| leads_in);
+            let out = window(near, far, number, false).filter(|_| leads_out);
+            let ways = [into, out].into_iter().flatten();
+            let either = ways.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1)));
+            for (windows, window) in [
+                (&mut part.inwards, into),
+                (&mut part.outwards, out),
+                (&mut part.both, either.filter(|_| half_duplex)),
+            ] {
+                if let Some((before, after)) = window {
+                    let least = before.saturating_add(edge.latency).saturating_add(after);
+                    windows.add(least, edge.rate);
+                }
+            }
+        }
+    }
+    parts
+}
+
+/// The greatest bound of the parts of a partition; zero where there is one part only.
+pub(super) fn of_parts(
+    parts: &[Part],
     collective: &Collective,
     size: Bytes,
 ) -> Result<Time, UnitError> {
-    let of_ranks = &parts[..collective.ranks() as usize];
-    let count = of_ranks.iter().max().map_or(0, |greatest| greatest + 1);
-    let mut sums = vec![Part::default(); count as usize];
-    for part in of_ranks {
-        sums[*part as usize].ranks += 1;
-    }
-    sums[of_ranks[collective.root() as usize] as usize].root = true;
-    for edge in edges {
-        let (from, to) = (parts[edge.from], parts[edge.to]);
-        if from == to {
-            continue;
-        }
-        let ways = [(from, to), (to, from)];
-        for (from, to) in &ways[..1 + usize::from(edge.both_ways)] {
-            if let Some(part) = sums.get_mut(*from as usize) {
-                part.outwards = part.outwards.saturating_add(edge.rate);
-            }
-            if let Some(part) = sums.get_mut(*to as usize) {
-                part.inwards = part.inwards.saturating_add(edge.rate);
-            }
-        }
-    }
     let mut time = Time::ZERO;
-    for part in &sums {
+    for part in parts {
         let (taken, sent) = bytes(collective, size, part.ranks, part.root);
         time = time
-            .max(over(taken, part.inwards)?)
-            .max(over(sent, part.outwards)?);
+            .max(part.inwards.carry(bits_ps(taken)?)?)
+            .max(part.outwards.carry(bits_ps(sent)?)?)
+            .max(part.both.carry(bits_ps(taken + sent)?)?);
     }
-    if collective.kind() == CollectiveKind::AllReduce && count > 1 {
-        let all = 2 * u128::from(count - 1) * u128::from(size.get());
-        let rates = sums.iter().map(|part| part.inwards);
-        time = time.max(over(all, rates.fold(0, u128::saturating_add))?);
+    if collective.kind() == CollectiveKind::AllReduce && parts.len() > 1 {
+        let all = 2 * (parts.len() as u128 - 1) * u128::from(size.get());
+        let mut together = Part::default();
+        for part in parts {
+            together.inwards.extend(&part.inwards);
+            together.outwards.extend(&part.outwards);
+            together.both.extend(&part.both);
+        }
+        time = time
+            .max(together.inwards.carry(bits_ps(all)?)?)
+            .max(together.outwards.carry(bits_ps(all)?)?)
+            .max(together.both.carry(bits_ps(2 * all)?)?);
     }
     Ok(time)
 }

@@ -4,14 +4,19 @@ use opticoll::algorithm;
 use opticoll::bound::electrical as electrical_bound;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::plan::Plan;
+use opticoll::schedule::{Action, Schedule, Transfer};
 use opticoll::simulate::{self, Method};
 use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
 
 use super::{FABRICS, proved};
 
-/// Whether a time is at least another, within the rounding of rates that are no whole numbers.
+mod random;
+
+/// Whether a time is at least another, within the rounding of the flow simulator.
 fn at_least(time: Time, least: Time) -> bool {
-    time.seconds() >= least.seconds() * (1.0 - 1e-9)
+    time.seconds() >= least.seconds() * (1.0 - electrical_bound::ROUNDING)
 }
 
 #[test]
@@ -112,7 +117,7 @@ fn rounds_are_paid_for_with_latencies_or_with_bytes() {
         // 30 messages of a vector over 16 cables.
         (CollectiveKind::AllReduce, 16_000, "bandwidth", 32_000.0),
         (CollectiveKind::AllGather, 1000, "bandwidth", 17_000.0),
-        (CollectiveKind::Barrier, 0, "rounds", 2000.0),
+        (CollectiveKind::Barrier, 0, "latency", 2000.0),
     ] {
         let bound = bound(kind, Bytes::new(bytes));
         assert_eq!(bound.name, name, "{kind} of {bytes} bytes");
@@ -130,10 +135,13 @@ fn rounds_are_paid_for_with_latencies_or_with_bytes() {
 fn bounds_count_the_cables_of_each_rank_each_way() {
     for (fabric, milliseconds) in [
         ("crossbar:ranks=2,rate=8Gb/s", 1.0),
-        ("crossbar:ranks=2,rate=8Gb/s,duplex=half", 1.0),
+        ("crossbar:ranks=2,rate=8Gb/s,duplex=half", 2.0),
         ("crossbar:ranks=2,rate=8Gb/s,latency=3ms", 7.0),
         ("fully_connected:ranks=5,rate=8Gb/s,latency=3ms", 4.0),
+        // Four blocks in and one out over four cables.
+        ("fully_connected:ranks=5,rate=8Gb/s,duplex=half", 1.25),
         ("electrical_ring:ranks=3,rate=8Gb/s", 1.0),
+        ("electrical_ring:ranks=3,rate=8Gb/s,duplex=half", 1.5),
         ("fully_connected:ranks=5,rate=8Gb/s", 1.0),
         ("custom:ranks=2,links=0>1@8Gb/s+1>0@4Gb/s", 2.0),
     ] {
@@ -219,4 +227,155 @@ fn cuts_bound_what_single_ranks_do_not() {
             );
         }
     }
+}
+
+/// Counted by hand: the latencies of a shortest way, and what comes from there over the last cables.
+#[test]
+fn latencies_count_over_whole_ways() {
+    use CollectiveKind::{
+        AllGather, AllReduce, Barrier, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
+    };
+    // Five ranks in a row and a switch between the third and the fourth: 1, 1, 1 + 2, 1 us.
+    let row = "custom:ranks=5,switches=1,links=0-1+1-2+2-5+5-3@2us+3-4,rate=8Gb/s,latency=1us";
+    let dragonfly = "dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1,\
+                     groups=3,rate=8Gb/s,latency=0s,local_latency=2us,global_latency=10us";
+    for (fabric, kind, root, bytes, name, nanoseconds) in [
+        (row, Barrier, 0, 0, "latency", 6000.0),
+        (row, Broadcast, 0, 0, "latency", 6000.0),
+        (row, Broadcast, 0, 8000, "latency", 14_000.0),
+        (row, Reduce, 4, 8000, "latency", 14_000.0),
+        // Over one of two cables of rank 2 only; whichever way the vector comes, it takes 4 us.
+        (row, Broadcast, 2, 0, "latency", 4000.0),
+        (row, AllReduce, 0, 0, "latency", 6000.0),
+        // Blocks at 1, 2, 5 and 6 us of an end; the last four take in 4 us after the nearest is there.
+        (row, Gather, 0, 10, "latency", 6010.0),
+        (row, Gather, 0, 1000, "latency", 7000.0),
+        (row, Gather, 0, 3000, "bandwidth", 13_000.0),
+        (row, Scatter, 0, 1000, "latency", 7000.0),
+        (row, AllGather, 0, 1000, "latency", 7000.0),
+        (row, ReduceScatter, 0, 5000, "latency", 7000.0),
+        // Ranks of other groups: from the one router through local, global and local cables.
+        (dragonfly, Barrier, 0, 0, "latency", 14_000.0),
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(kind, fabric.ranks()).unwrap();
+        let collective = collective.with_root(root).unwrap();
+        let network = fabric.network().unwrap();
+        let bound = electrical_bound::best(network, &collective, Bytes::new(bytes)).unwrap();
+        let bound = bound.unwrap();
+        let case = format!("{kind} of {bytes} B, root {root}, on {fabric}: {bound:?}");
+        assert_eq!(bound.name, name, "{case}");
+        assert_eq!(bound.time.seconds() * 1e9, nanoseconds, "{case}");
+    }
+}
+
+/// A part of the vector leaves for the near rank while the rest waits for the latencies of the far one: what
+/// leaves a rank may move until the end, however far it goes.
+#[test]
+fn latencies_of_what_leaves_a_rank_are_not_added_to_its_bytes() {
+    let fabric = "custom:ranks=3,links=0-1@8Gb/s+1-2@80Gb/s,latency=10us";
+    let fabric = Fabric::parse(fabric).unwrap();
+    let reduce = Collective::new(CollectiveKind::Reduce, 3).unwrap();
+    let reduce = reduce.with_root(2).unwrap().with_pieces(4).unwrap();
+    let mut schedule = Schedule::new(reduce);
+    let add = |chunk, source, destination| Transfer {
+        action: Action::Reduce,
+        ..Transfer::copy(chunk, source, destination)
+    };
+    schedule.begin_step();
+    schedule.push(add(0, 0, 1));
+    (1..4).for_each(|chunk| schedule.push(add(chunk, 0, 2)));
+    schedule.begin_step();
+    (0..4).for_each(|chunk| schedule.push(add(chunk, 1, 2)));
+    let plan = Plan::without_light(&fabric, schedule, "by hand".into());
+    assert_eq!(verify(&plan), []);
+    let size = Bytes::new(40_000);
+    let method = Method::from_settings([("start", "sender")]).unwrap();
+    let time = simulate::run(&plan, size, &method).unwrap().time;
+    let bound = electrical_bound::best(fabric.network().unwrap(), &reduce, size);
+    let bound = bound.unwrap().unwrap();
+    // 40 us on the first cable, from 10 us on; the far rank is 20 us away.
+    assert_eq!(
+        (bound.name, bound.time.seconds() * 1e6),
+        ("bandwidth", 50.0)
+    );
+    assert!(
+        at_least(time, bound.time) && at_least(bound.time, time),
+        "{time}"
+    );
+}
+
+/// A rank whose router has slow cables, and nobody else, is bounded by them.
+#[test]
+fn a_rank_and_the_router_of_its_own_are_a_part() {
+    let fabric = "dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1,groups=3,\
+                  rate=400Gb/s,local_rate=8Gb/s,global_rate=8Gb/s";
+    let fabric = Fabric::parse(fabric).unwrap();
+    let collective = Collective::new(CollectiveKind::AllGather, 6).unwrap();
+    let bound = electrical_bound::best(
+        fabric.network().unwrap(),
+        &collective,
+        Bytes::new(1_000_000),
+    );
+    let bound = bound.unwrap().unwrap();
+    // Five blocks of 1 MB over a local and a global cable of 1 MB per ms; by its own cable, 0.1 ms. A group of
+    // two takes in four blocks over two global cables.
+    assert_eq!((bound.name, bound.time.seconds() * 1e3), ("cut", 2.5));
+    let plan = proved(CollectiveKind::AllGather, "ring", &fabric);
+    let time = simulate::run(&plan, Bytes::new(1_000_000), &Method::default());
+    assert!(at_least(time.unwrap().time, bound.time));
+}
+
+/// Each byte passes a cable at its source and one at its destination, and both lead both ways.
+#[test]
+fn half_duplex_cables_carry_what_comes_and_what_goes() {
+    for (kind, milliseconds, algorithm) in [
+        // 2 (N - 1) vectors sent and as many received, over four cables.
+        (CollectiveKind::AllReduce, 12.0, "ring"),
+        // A part of each other vector in, and one to each.
+        (CollectiveKind::AllToAll, 6.0, "pairwise"),
+        (CollectiveKind::ReduceScatter, 4.0, ""),
+    ] {
+        let fabric = Fabric::parse("crossbar:ranks=4,rate=8Gb/s,duplex=half").unwrap();
+        let collective = Collective::new(kind, 4).unwrap();
+        let size = Bytes::new(4_000_000);
+        let bound = electrical_bound::best(fabric.network().unwrap(), &collective, size);
+        let least = bound.unwrap().unwrap().time;
+        assert_eq!(least.seconds() * 1e3, milliseconds, "{kind}");
+        if !algorithm.is_empty() {
+            let plan = proved(kind, algorithm, &fabric);
+            let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
+            assert!(at_least(least, time), "{kind}: {time} > {least}");
+        }
+    }
+}
+
+/// The root's place decides: a slow or a fast cable leads to it.
+#[test]
+fn bounds_of_rooted_collectives_are_those_of_the_roots_place() {
+    let fabric = "custom:ranks=3,switches=1,links=0-3@100Gb/s+1-3@1Gb/s+2-3@1Gb/s";
+    let fabric = Fabric::parse(fabric).unwrap();
+    let settings = [
+        ("simulator", "packet"),
+        ("placement", "1-0-2"),
+        ("router_delay", "0ns"),
+    ];
+    let method = Method::from_settings(settings).unwrap();
+    let spec = "direct".parse().unwrap();
+    let gather = |root| {
+        let gather = Collective::new(CollectiveKind::Gather, 3).unwrap();
+        gather.with_root(root).unwrap()
+    };
+    let size = Bytes::new(1_000_000);
+    let plan = opticoll::planner::plan(&spec, &fabric, gather(1), size, &method).unwrap();
+    let time = simulate::run(&plan.plan, size, &method).unwrap().time;
+    let at = electrical_bound::placed(&gather(1), &method.packet.placement.terminals(3));
+    let bound = electrical_bound::best(fabric.network().unwrap(), &at.unwrap(), size);
+    let bound = bound.unwrap().unwrap().time;
+    // One block over each cable of 1 Gb/s; and two over that of the root are faster.
+    assert_eq!(bound.seconds() * 1e3, 8.0);
+    assert!(
+        time >= bound && time.seconds() < 1.001 * bound.seconds(),
+        "{time}"
+    );
 }
