@@ -148,14 +148,14 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
             "space_time",
             "--slot",
             "0",
-            "--output",
+            "--figure",
             "out.svg",
         ],
         ("--slot", "all slots"),
     ),
     "picture of all slots as text": (
         ["show", "all_gather", "--fabric", RING, "--view", "space-time"],
-        ("--output",),
+        ("--figure",),
     ),
     "negative size after a space": ([*ON_RING, "--size", "-4MiB"], ("-4MiB", "not negative")),
     "numbers separated by commas": (
@@ -193,7 +193,7 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ("out.txt", ".csv"),
     ),
     "table and figure in one file": (
-        ["compare", "all_gather", "--fabric", RING, "--csv", "out.svg", "--plot", "out.svg"],
+        ["compare", "all_gather", "--fabric", RING, "--csv", "out.svg", "--figure", "out.svg"],
         ("out.svg", ".csv"),
     ),
     "table of a formula": (
@@ -226,11 +226,11 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ("`missing`", "nor is there such a plan file"),
     ),
     "unknown suffix of a figure": (
-        ["show", "all_gather", "--fabric", RING, "--output", "out.gif"],
+        ["show", "all_gather", "--fabric", RING, "--figure", "out.gif"],
         (".gif", ".svg"),
     ),
     "figure without a suffix": (
-        ["compare", "all_gather", "--fabric", RING, "--plot", "out"],
+        ["compare", "all_gather", "--fabric", RING, "--figure", "out"],
         ("no suffix",),
     ),
     "slot too late": (["show", "all_gather", "--fabric", RING, "--slot", "99"], ("no slot 99",)),

@@ -373,7 +373,7 @@ def test_show_lists_the_lightpaths_of_a_slot(run: Run, plan_file: Path) -> None:
 @pytest.mark.parametrize("view", ["ring", "space_time"])
 def test_show_draws_a_picture(run: Run, plan_file: Path, tmp_path: Path, view: str) -> None:
     path = tmp_path / "picture.svg"
-    finished = run("show", plan_file, "--view", view, "--output", path)
+    finished = run("show", plan_file, "--view", view, "--figure", path)
     assert finished.code == 0
     assert path.read_text().lstrip().startswith("<?xml")
 

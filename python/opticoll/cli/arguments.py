@@ -159,7 +159,7 @@ def to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
     if simulator not in (None, "fluid") or (simulator is None and not fabric.electrical):
         shown = f"light on a {fabric.family}" if simulator is None else f"the simulator {simulator}"
         raise errors.UsageError(
-            f"--plot: the figure shows flows or packets over time, not {shown}; "
+            f"--figure: the figure shows flows or packets over time, not {shown}; "
             "see `opticoll show --view space_time`"
         )
     if registry.canonical(settings.get("link_bin") or "none", ["none"]) is None:

@@ -22,7 +22,7 @@ def answer(
     settings: dict[str, str],
     of_packets: dict[str, str],
     threads: int,
-    plot: Path | None,
+    figure: Path | None,
     csv: Path | None,
     as_json: bool,
 ) -> Answer:
@@ -38,9 +38,9 @@ def answer(
         )
         rows = [one.row for one in done]
         notes = []
-        if plot is not None:
-            _draw(done, plot)
-            notes.append(f"wrote {plot}")
+        if figure is not None:
+            _draw(done, figure)
+            notes.append(f"wrote {figure}")
         notes += write_table(rows, csv)
     if as_json:
         full = [{**one.row, **study.details(one.outcome)} for one in done]

@@ -159,16 +159,16 @@ def watched(
     return plan.simulate(size_bytes, watch=watch, timeline=timeline, **settings)
 
 
-def drawn(made: Plan, size_bytes: int, outcome: Outcome, plot: Path) -> None:
+def drawn(made: Plan, size_bytes: int, outcome: Outcome, figure: Path) -> None:
     """Draw an outcome of packets or of flows."""
     from opticoll import plot as figures
     from opticoll._core import format_size
 
     title = f"{made.algorithm}: {made.collective.kind}, {format_size(size_bytes)}"
     if outcome.packets is not None:
-        figures.packets(outcome.packets, made.fabric, plot, title)
+        figures.packets(outcome.packets, made.fabric, figure, title)
     else:
-        figures.link_use(made, outcome, plot, title)
+        figures.link_use(made, outcome, figure, title)
 
 
 @app.command
@@ -234,7 +234,7 @@ def simulate(
     wavelength: WavelengthOption = None,
     root: RootOption = None,
     seed: SeedOption = 0,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Say how long a plan takes: in all, on its critical path, per step, link, rank or in time."""
@@ -244,21 +244,21 @@ def simulate(
 
     settings = given(vars(method))
     check_per(per, settings)
-    if plot is not None:
+    if figure is not None:
         from opticoll.plot.output import check_path
 
-        check_path(plot)
+        check_path(figure)
     code, notes = 0, []
     with Waiting("simulating") as waiting:
         made, note = obtain(source, fabric, algorithm, wavelength, root)
         size_bytes = size_of(made, size)
-        if plot is not None:
+        if figure is not None:
             settings = to_be_drawn(made.fabric, settings)
         violations = made.verify()
-        outcome = watched(waiting, made, size_bytes, settings, timeline=plot is not None)
-        if plot is not None:
-            drawn(made, size_bytes, outcome, plot)
-            notes.append(f"wrote {plot}")
+        outcome = watched(waiting, made, size_bytes, settings, timeline=figure is not None)
+        if figure is not None:
+            drawn(made, size_bytes, outcome, figure)
+            notes.append(f"wrote {figure}")
     row = measure(made, violations, outcome, size_bytes, seed)
     if violations:
         code = 1
@@ -277,7 +277,7 @@ def compare(
     /,
     *,
     options: Annotated[ComparisonOptions, Parameter(name="*")] = ALL_DEFAULT,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -288,30 +288,30 @@ def compare(
     scenario = compose_scenario(source, options)
     if csv is not None:
         check_table(csv)
-    if plot is not None:
+    if figure is not None:
         from opticoll.plot.output import check_path
 
-        check_path(plot)
+        check_path(figure)
     with Waiting("comparing") as waiting, users_print_to_stderr():
         try:
             result = comparison.compare(scenario, waiting.update)
         except errors.OpticollError as error:
             raise scenario.located(error) from error
-        files = write_comparison(result.rows, plot, csv)
+        files = write_comparison(result.rows, figure, csv)
     notes = [*(text.left_out(one) for one in result.refusals), *files]
     code = 0 if all(row["verified"] for row in result.rows) else 1
     shown = to_json(result.rows) if as_json else text.comparison_table(result.rows)
     return Answer(shown, code, list(dict.fromkeys(notes)))
 
 
-def write_comparison(rows: list[Row], plot: Path | None, csv: Path | None) -> list[str]:
+def write_comparison(rows: list[Row], figure: Path | None, csv: Path | None) -> list[str]:
     """Draw rows and write them as a table, where asked for; returns a note for each file."""
     notes = []
-    if plot is not None:
+    if figure is not None:
         from opticoll.plot import comparison as draw
 
-        draw(rows, plot)
-        notes.append(f"wrote {plot}")
+        draw(rows, figure)
+        notes.append(f"wrote {figure}")
     if csv is not None:
         from opticoll.formats.table import write_csv
 
@@ -346,20 +346,20 @@ def show(
     wavelength: WavelengthOption = None,
     root: RootOption = None,
     size: SizeOption = None,
-    output: FigureOption = None,
+    figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
-    """Show a plan: a slot's lightpaths or messages as text, or a picture with --output."""
+    """Show a plan: a slot's lightpaths or messages as text, or a picture with --figure."""
     from opticoll.report import layout, text, values
 
     if view in ("space_time", "ports") and slot is not None:
         raise errors.UsageError(f"--slot: the view {view} shows all slots; leave --slot out")
-    if view == "space_time" and output is None:
-        raise errors.UsageError("the view space_time is a picture; give --output picture.svg")
-    if output is not None:
+    if view == "space_time" and figure is None:
+        raise errors.UsageError("the view space_time is a picture; give --figure picture.svg")
+    if figure is not None:
         from opticoll.plot.output import check_path
 
-        check_path(output)
+        check_path(figure)
     with Waiting("drawing"):
         made, _ = obtain(source, fabric, algorithm, wavelength, root)
         shape = check_view(made, view, size)
@@ -367,8 +367,8 @@ def show(
             raise errors.UsageError(
                 f"there is no slot {slot}: the plan has {layout.plural(made.slots, 'slot')}, from 0"
             )
-        if output is not None:
-            draw_plan(made, shape, slot, size, output)
+        if figure is not None:
+            draw_plan(made, shape, slot, size, figure)
     slot = 0 if slot is None else slot
     if as_json:
         shown = to_json(values.slot_values(made, slot))
@@ -376,28 +376,28 @@ def show(
         shown = text.plan_head(made)
         if view != "space_time":
             shown += f"\n\n{text.lightpath_lines(made, slot)}"
-    return Answer(shown, notes=[] if output is None else [f"wrote {output}"])
+    return Answer(shown, notes=[] if figure is None else [f"wrote {figure}"])
 
 
-def draw_plan(made: Plan, view: str, slot: int | None, size: str | None, output: Path) -> None:
+def draw_plan(made: Plan, view: str, slot: int | None, size: str | None, figure: Path) -> None:
     """Draw a plan in a view that `check_view` returned; sizes matter only where it takes them."""
     from opticoll import plot
 
     match view:
         case "ports":
-            plot.light_paths(made, output, size=size_of(made, size))
+            plot.light_paths(made, figure, size=size_of(made, size))
         case "ring":
-            plot.ring(made, 0 if slot is None else slot, output)
+            plot.ring(made, 0 if slot is None else slot, figure)
         case "grid":
-            plot.grid(made, 0 if slot is None else slot, output)
+            plot.grid(made, 0 if slot is None else slot, figure)
         case "fabric":
-            plot.fabric(made, output, slot=slot, size=size_of(made, size))
+            plot.fabric(made, figure, slot=slot, size=size_of(made, size))
         case _ if made.fabric.electrical:
-            plot.messages(made, output, size=size_of(made, size))
+            plot.messages(made, figure, size=size_of(made, size))
         case _ if made.fabric.grid is not None:
-            plot.grid_space_time(made, output)
+            plot.grid_space_time(made, figure)
         case _:
-            plot.space_time(made, output)
+            plot.space_time(made, figure)
 
 
 @app.command

@@ -92,7 +92,7 @@ def congestion(
         ),
     ] = 1,
     jobs: Annotated[int | None, _count("Replications at a time; all processors.")] = None,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -102,10 +102,10 @@ def congestion(
 
     if csv is not None:
         check_table(csv)
-    if plot is not None:
+    if figure is not None:
         from opticoll.plot.output import check_path
 
-        check_path(plot)
+        check_path(figure)
     given = {name: text for name, text in vars(settings).items() if text is not None}
     given |= {**_of_bursts(bursts), "seed": str(seed)}
     if replications is not None:
@@ -121,9 +121,9 @@ def congestion(
         )
         rows = [one.row for one in done]
         notes = []
-        if plot is not None:
-            _draw(done, plot)
-            notes.append(f"wrote {plot}")
+        if figure is not None:
+            _draw(done, figure)
+            notes.append(f"wrote {figure}")
         notes += write_table(rows, csv)
     code = 0 if all(row["verified"] for row in rows) else 1
     return Answer(to_json(rows) if as_json else congestion_text(rows), code, notes)

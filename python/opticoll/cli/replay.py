@@ -81,7 +81,7 @@ def replay(
         Path | None,
         Parameter(help="Write the calls of all ranks for Perfetto: .json.", converter=words.path),
     ] = None,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -96,10 +96,10 @@ def replay(
         if timeline.suffix.lower() != ".json":
             raise errors.UsageError(f"--timeline: `{timeline}` must end in .json")
         check_writable(timeline)
-    if plot is not None:
+    if figure is not None:
         from opticoll.plot.output import check_path
 
-        check_path(plot)
+        check_path(figure)
     job = study.Job(
         trace=trace,
         fabric=fabric,
@@ -108,7 +108,7 @@ def replay(
         eager=eager,
         end_overhead=end_overhead,
         operations_per_second=operations,
-        timeline=timeline is not None or plot is not None,
+        timeline=timeline is not None or figure is not None,
         settings=given(vars(method)),
         bursts=None if bursts is None else _of_bursts(bursts),
     )
@@ -118,9 +118,9 @@ def replay(
     if timeline is not None:
         study.write_timeline(done, timeline)
         notes.append(f"wrote {timeline}")
-    if plot is not None:
-        study.draw(done, plot)
-        notes.append(f"wrote {plot}")
+    if figure is not None:
+        study.draw(done, figure)
+        notes.append(f"wrote {figure}")
     if csv is not None:
         from opticoll.formats.table import write_csv
 

@@ -91,7 +91,7 @@ def traffic(
             allow_leading_hyphen=True,
         ),
     ] = None,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -105,10 +105,10 @@ def traffic(
 
     if csv is not None:
         check_table(csv)
-    if plot is not None:
+    if figure is not None:
         from opticoll.plot.output import check_path
 
-        check_path(plot)
+        check_path(figure)
     if simulator == "burst":
         from opticoll.cli import bursts
 
@@ -121,7 +121,7 @@ def traffic(
         asked = {name: text for name, text in vars(burst).items() if text is not None}
         packets = {name: text for name, text in vars(method).items() if text is not None}
         return bursts.answer(
-            fabric, asked, packets, jobs or os.cpu_count() or 1, plot, csv, as_json
+            fabric, asked, packets, jobs or os.cpu_count() or 1, figure, csv, as_json
         )
     for name, value in vars(burst).items():
         if value is not None:
@@ -135,13 +135,13 @@ def traffic(
             cases,
             min(jobs or os.cpu_count() or 1, len(cases)),
             lambda delivered: waiting.update("messages delivered", delivered, work[0]),
-            timeline=plot is not None and len(cases) == 1,
+            timeline=figure is not None and len(cases) == 1,
         )
         rows = [one.row for one in done]
         notes = []
-        if plot is not None:
-            _draw(done, plot)
-            notes.append(f"wrote {plot}")
+        if figure is not None:
+            _draw(done, figure)
+            notes.append(f"wrote {figure}")
         notes += write_table(rows, csv)
     if as_json:
         return Answer(to_json(rows[0] if len(rows) == 1 else rows), notes=notes)

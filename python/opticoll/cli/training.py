@@ -99,7 +99,7 @@ def train(
     ] = None,
     method: MethodOption = NO_METHOD,
     wavelength: WavelengthOption = None,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -109,10 +109,10 @@ def train(
 
     if csv is not None:
         check_table(csv)
-    if plot is not None:
+    if figure is not None:
         from opticoll.plot.output import check_path
 
-        check_path(plot)
+        check_path(figure)
     job = training.Job(
         fabric=need_fabric(fabric),
         algorithm=algorithm,
@@ -123,9 +123,9 @@ def train(
     with Waiting("training") as waiting, users_print_to_stderr():
         row = training.train(job, waiting.update)
         notes = []
-        if plot is not None:
-            draw(row, plot)
-            notes.append(f"wrote {plot}")
+        if figure is not None:
+            draw(row, figure)
+            notes.append(f"wrote {figure}")
         if csv is not None:
             from opticoll.formats.table import write_csv
 
