@@ -36,6 +36,7 @@ def fabric(options: str) -> list[str]:
 
 PLAN = ["plan", "all_gather"]
 ON_RING = [*PLAN, "--fabric", RING]
+CONGESTION = ["congestion", "all_gather", "--fabric", "ladder:columns=2,wavelengths=2"]
 
 REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "no command of that name": (["pln"], ('Did you mean "plan"?',)),
@@ -125,11 +126,12 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ("all_reduce has no root",),
     ),
     **{
-        f"seed {seed}": ([*ON_RING, "--seed", seed], ("--seed", "0..4294967295"))
+        f"seed {seed}": ([*CONGESTION, "--seed", seed], ("--seed", "0..4294967295"))
         for seed in ("-1", "4294967296", "99999999999")
     },
-    "seed of half": ([*ON_RING, "--seed", "1.5"], ("--seed", "`1.5`", "whole number")),
-    "seed of thousands of digits": ([*ON_RING, "--seed", "9" * 5000], ("--seed", "too large")),
+    "seed of half": ([*CONGESTION, "--seed", "1.5"], ("--seed", "`1.5`", "whole number")),
+    "seed of thousands of digits": ([*CONGESTION, "--seed", "9" * 5000], ("--seed", "too large")),
+    "seed where nothing is drawn": ([*ON_RING, "--seed", "1"], ('"--seed"',)),
     "ranks of thousands of digits": (
         ["compare", "all_gather", "--fabric", RING, "--ranks", "9" * 5000],
         ("--ranks",),

@@ -9,6 +9,7 @@ use opticoll::wavelength::wss_grid::GridError;
 use pyo3::prelude::*;
 
 use crate::error::{FabricError, IntoPyErr};
+use crate::interrupt;
 use crate::method::{Settings, Size, method};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
@@ -40,7 +41,9 @@ pub(crate) fn replan(
     })?;
     let left = grid.after(failed);
     let left = left.map_err(|problem| FabricError::new_err(problem.to_string()))?;
-    let anew = py.detach(|| tunable::replan(before, &left, algorithm.as_ref(), size, &method));
+    let anew = interrupt::run(py, || {
+        tunable::replan(before, &left, algorithm.as_ref(), size, &method)
+    })?;
     let anew = anew.map_err(IntoPyErr::into_py_err)?;
     let (before, after) = (anew.before.ps(), anew.after.ps());
     Ok((Plan::from_planned(anew.planned), before, after))
@@ -64,7 +67,7 @@ pub(crate) fn simulate_tasks(
             request: Time::from_ps(*request),
         })
         .collect();
-    let admissions = py.detach(|| control::tasks(&asked));
+    let admissions = interrupt::run(py, || control::tasks(&asked))?;
     let admissions = admissions.map_err(IntoPyErr::into_py_err)?;
     let told = admissions.into_iter().map(|one| {
         (
@@ -82,8 +85,8 @@ pub(crate) fn simulate_tasks(
 
 /// What is wrong with running plans side by side on one grid.
 #[pyfunction]
-pub(crate) fn task_conflicts(py: Python<'_>, plans: Vec<Py<Plan>>) -> Vec<Violation> {
+pub(crate) fn task_conflicts(py: Python<'_>, plans: Vec<Py<Plan>>) -> PyResult<Vec<Violation>> {
     let plans: Vec<_> = plans.iter().map(|plan| plan.get().kept()).collect();
-    let found = py.detach(|| verify::tasks(&plans));
-    found.into_iter().map(Violation::from_core).collect()
+    let found = interrupt::run(py, || verify::tasks(&plans))?;
+    Ok(found.into_iter().map(Violation::from_core).collect())
 }

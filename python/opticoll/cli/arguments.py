@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opticoll import _core, errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable
 
     from opticoll._core import Fabric, Plan
     from opticoll.cli.options import ComparisonOptions
@@ -22,7 +21,6 @@ __all__ = [
     "DEFAULT_SIZE",
     "build",
     "check_per",
-    "check_table",
     "check_view",
     "compose_scenario",
     "key_values",
@@ -165,25 +163,6 @@ def to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
     if registry.canonical(settings.get("link_bin") or "none", ["none"]) is None:
         return settings
     return {**settings, "link_bin": "fitted"}
-
-
-def check_table(csv: Path) -> None:
-    """Refuse a file for a table that another program would not take for one."""
-    from opticoll.formats.atomic import check_writable, is_device
-
-    if csv.suffix.lower() != ".csv" and not is_device(csv):
-        raise errors.UsageError(f"--csv: `{csv}` must end in .csv")
-    check_writable(csv)
-
-
-def write_table(rows: Sequence[Mapping[str, object]], csv: Path | None) -> list[str]:
-    """Write rows as a table where one is asked for; what to tell of it."""
-    if csv is None:
-        return []
-    from opticoll.formats.table import write_csv
-
-    write_csv(rows, csv)
-    return [f"wrote {csv}"]
 
 
 def users_print_to_stderr() -> AbstractContextManager[object]:

@@ -18,7 +18,6 @@ from opticoll.cli.arguments import (
     DEFAULT_SIZE,
     build,
     check_per,
-    check_table,
     check_view,
     compose_scenario,
     obtain,
@@ -26,6 +25,7 @@ from opticoll.cli.arguments import (
     to_be_drawn,
     users_print_to_stderr,
 )
+from opticoll.cli.files import Files, check_files, kept_on_failure
 from opticoll.cli.options import (
     ALL_DEFAULT,
     NO_METHOD,
@@ -37,7 +37,6 @@ from opticoll.cli.options import (
     MethodOption,
     OutputOption,
     RootOption,
-    SeedOption,
     SizeOption,
     Source,
     TableOption,
@@ -58,19 +57,21 @@ app = App(
     version=f"opticoll {__version__}",
     help="Plan, prove and simulate collective communication on optical interconnects.",
     help_epilogue="Try: opticoll compare all_gather --fabric wdm_ring:ranks=16,wavelengths=2",
-    help_flags=["--help", "-h"],
+    help_flags=["--help", "-h", "--help-all"],
     version_flags=["--version"],
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
 )
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command says: text for standard output, notes for standard error, the exit code."""
+    """What a command says: text for standard output, notes for standard error, its exit code."""
 
     text: str
     code: int = 0
     notes: list[str] = field(default_factory=list)
+    files: Files = field(default_factory=Files)
 
 
 @app.command(name="list")
@@ -113,34 +114,29 @@ def plan(
     method: MethodOption = NO_METHOD,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
-    seed: SeedOption = 0,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Build a plan, verify it, and say what it needs and how long it takes."""
     import opticoll
     from opticoll import config
-    from opticoll.formats.atomic import check_writable
     from opticoll.registry import plans_by_size
     from opticoll.report import text
     from opticoll.study.comparison import measure
 
-    if output is not None:
-        check_writable(output)
+    check_files(output=output)
     settings = given(vars(method))
     with Waiting("planning") as waiting:
         size_bytes = config.to_bytes(DEFAULT_SIZE if size is None else size)
         made, note = build(collective, fabric, algorithm, wavelength, root, size_bytes, settings)
         violations = made.verify()
         outcome = watched(waiting, made, size_bytes, settings)
-        row = measure(made, violations, outcome, size_bytes, seed)
+        row = measure(made, violations, outcome, size_bytes)
         if algorithm is not None and plans_by_size(algorithm):
             row["algorithm"] = algorithm
-        if output is not None:
-            opticoll.write_plan(made, output)
-    notes = [] if output is None else [f"wrote {output}"]
+        files = Files().write(output, lambda path: opticoll.write_plan(made, path))
     shown = to_json(row) if as_json else text.plan_summary(made, row, note)
-    return Answer(shown, code=1 if violations else 0, notes=notes)
+    return Answer(shown, code=1 if violations else 0, files=files)
 
 
 def watched(
@@ -233,7 +229,6 @@ def simulate(
     ] = None,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
-    seed: SeedOption = 0,
     figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -244,10 +239,7 @@ def simulate(
 
     settings = given(vars(method))
     check_per(per, settings)
-    if figure is not None:
-        from opticoll.plot.output import check_path
-
-        check_path(figure)
+    check_files(figure=figure)
     code, notes = 0, []
     with Waiting("simulating") as waiting:
         made, note = obtain(source, fabric, algorithm, wavelength, root)
@@ -256,19 +248,17 @@ def simulate(
             settings = to_be_drawn(made.fabric, settings)
         violations = made.verify()
         outcome = watched(waiting, made, size_bytes, settings, timeline=figure is not None)
-        if figure is not None:
-            drawn(made, size_bytes, outcome, figure)
-            notes.append(f"wrote {figure}")
-    row = measure(made, violations, outcome, size_bytes, seed)
+        files = Files().write(figure, lambda path: drawn(made, size_bytes, outcome, path))
+    row = measure(made, violations, outcome, size_bytes)
     if violations:
         code = 1
         notes.append("warning: the plan is violated (see `opticoll verify`); its time means little")
     if as_json:
-        return Answer(to_json(values.outcome_values(made, row, outcome, per)), code, notes)
+        return Answer(to_json(values.outcome_values(made, row, outcome, per)), code, notes, files)
     parts = [text.plan_summary(made, row, note), outcome_text.outcome_summary(made, outcome)]
     if per is not None:
         parts.append(outcome_text.outcome_table(made, outcome, per))
-    return Answer("\n\n".join(parts), code, notes)
+    return Answer("\n\n".join(parts), code, notes, files)
 
 
 @app.command
@@ -286,38 +276,24 @@ def compare(
     from opticoll.study import comparison
 
     scenario = compose_scenario(source, options)
-    if csv is not None:
-        check_table(csv)
-    if figure is not None:
-        from opticoll.plot.output import check_path
-
-        check_path(figure)
-    with Waiting("comparing") as waiting, users_print_to_stderr():
+    check_files(csv=csv, figure=figure)
+    rows: list[Row] = []
+    with Waiting("comparing") as waiting, users_print_to_stderr(), kept_on_failure(csv, rows):
         try:
-            result = comparison.compare(scenario, waiting.update)
+            result = comparison.compare(scenario, waiting.update, rows.append)
         except errors.OpticollError as error:
             raise scenario.located(error) from error
-        files = write_comparison(result.rows, figure, csv)
-    notes = [*(text.left_out(one) for one in result.refusals), *files]
-    code = 0 if all(row["verified"] for row in result.rows) else 1
-    shown = to_json(result.rows) if as_json else text.comparison_table(result.rows)
-    return Answer(shown, code, list(dict.fromkeys(notes)))
+    files = Files().table(csv, rows).write(figure, lambda path: draw_comparison(rows, path))
+    notes = list(dict.fromkeys(text.left_out(one) for one in result.refusals))
+    code = 0 if all(row["verified"] for row in rows) else 1
+    return Answer(to_json(rows) if as_json else text.comparison_table(rows), code, notes, files)
 
 
-def write_comparison(rows: list[Row], figure: Path | None, csv: Path | None) -> list[str]:
-    """Draw rows and write them as a table, where asked for; returns a note for each file."""
-    notes = []
-    if figure is not None:
-        from opticoll.plot import comparison as draw
+def draw_comparison(rows: list[Row], figure: Path) -> list[Path]:
+    """Draw rows; returns the files, of which there are several where there are many panels."""
+    from opticoll.plot import comparison as draw
 
-        draw(rows, figure)
-        notes.append(f"wrote {figure}")
-    if csv is not None:
-        from opticoll.formats.table import write_csv
-
-        write_csv(rows, csv)
-        notes.append(f"wrote {csv}")
-    return notes
+    return draw(rows, figure)
 
 
 @app.command
@@ -356,10 +332,7 @@ def show(
         raise errors.UsageError(f"--slot: the view {view} shows all slots; leave --slot out")
     if view == "space_time" and figure is None:
         raise errors.UsageError("the view space_time is a picture; give --figure picture.svg")
-    if figure is not None:
-        from opticoll.plot.output import check_path
-
-        check_path(figure)
+    check_files(figure=figure)
     with Waiting("drawing"):
         made, _ = obtain(source, fabric, algorithm, wavelength, root)
         shape = check_view(made, view, size)
@@ -367,8 +340,7 @@ def show(
             raise errors.UsageError(
                 f"there is no slot {slot}: the plan has {layout.plural(made.slots, 'slot')}, from 0"
             )
-        if figure is not None:
-            draw_plan(made, shape, slot, size, figure)
+        files = Files().write(figure, lambda path: draw_plan(made, shape, slot, size, path))
     slot = 0 if slot is None else slot
     if as_json:
         shown = to_json(values.slot_values(made, slot))
@@ -376,7 +348,7 @@ def show(
         shown = text.plan_head(made)
         if view != "space_time":
             shown += f"\n\n{text.lightpath_lines(made, slot)}"
-    return Answer(shown, notes=[] if figure is None else [f"wrote {figure}"])
+    return Answer(shown, files=files)
 
 
 def draw_plan(made: Plan, view: str, slot: int | None, size: str | None, figure: Path) -> None:

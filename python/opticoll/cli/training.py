@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from opticoll.cli import words
-from opticoll.cli.arguments import check_table, need_fabric, users_print_to_stderr
+from opticoll.cli.arguments import need_fabric, users_print_to_stderr
 from opticoll.cli.commands import Answer, app, to_json
+from opticoll.cli.files import Files, check_files
 from opticoll.cli.options import (
     NO_METHOD,
     FabricOption,
@@ -107,12 +108,7 @@ def train(
     from opticoll.report.training import training_text
     from opticoll.study import training
 
-    if csv is not None:
-        check_table(csv)
-    if figure is not None:
-        from opticoll.plot.output import check_path
-
-        check_path(figure)
+    check_files(csv=csv, figure=figure)
     job = training.Job(
         fabric=need_fabric(fabric),
         algorithm=algorithm,
@@ -122,17 +118,9 @@ def train(
     )
     with Waiting("training") as waiting, users_print_to_stderr():
         row = training.train(job, waiting.update)
-        notes = []
-        if figure is not None:
-            draw(row, figure)
-            notes.append(f"wrote {figure}")
-        if csv is not None:
-            from opticoll.formats.table import write_csv
-
-            write_csv(row["timeline"], csv)
-            notes.append(f"wrote {csv}")
+    files = Files().table(csv, row["timeline"]).write(figure, lambda path: draw(row, path))
     code = 0 if row["verified"] else 1
-    return Answer(to_json(row) if as_json else training_text(row), code, notes)
+    return Answer(to_json(row) if as_json else training_text(row), code, files=files)
 
 
 def draw(row: "TrainingRow", path: Path) -> None:

@@ -249,7 +249,7 @@ def comparison_table(rows: Sequence[Row]) -> str:
             bound = f"lower bound: {human_time(round(first['bound_time_s'] * PICOSECONDS))}"
             tables[-1] += f"\n{bound} ({registry.bound_words(first['bound_time_name'])})"
     first = rows[0]
-    under = f"{_rule(first)}, simulator {first['simulator']}, seed {first['seed']}"
+    under = f"{_rule(first)}, simulator {first['simulator']}"
     legend = "steps: time slots really used; paper: the number that the paper gives"
     if first["wavelengths"] is None:
         legend = "bottleneck: the link that bounds the critical path for the longest time"
@@ -386,7 +386,7 @@ def _ratio(row: Row, best: int | None) -> str:
 
 
 def _under(row: Row) -> str:
-    return f" ({_rule(row)}, simulator {row['simulator']}, seed {row['seed']})"
+    return f" ({_rule(row)}, simulator {row['simulator']})"
 
 
 def _groups(rows: Sequence[Row]) -> list[list[Row]]:

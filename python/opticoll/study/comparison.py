@@ -121,7 +121,6 @@ class Row(TypedDict):
     simulator: str
     start: str | None
     settings: list[SettingRow]
-    seed: int
     steps: int
     claimed_steps: int | None
     bound_steps: int | None
@@ -159,9 +158,7 @@ class Comparison:
     refusals: list[Refusal] = field(default_factory=list)
 
 
-def measure(
-    plan: Plan, violations: list[Violation], outcome: Outcome, size_bytes: int, seed: int = 0
-) -> Row:
+def measure(plan: Plan, violations: list[Violation], outcome: Outcome, size_bytes: int) -> Row:
     """The row of a plan that was verified and simulated."""
     steps, name, assumption = plan.bound or (None, None, None)
     kind, root = plan.collective.kind, plan.collective.root
@@ -189,7 +186,6 @@ def measure(
             SettingRow(name=name, value=value, plain=plain)
             for name, value, plain in outcome.settings
         ],
-        seed=seed,
         steps=plan.slots,
         claimed_steps=plan.claimed_steps,
         bound_steps=steps,
@@ -237,13 +233,18 @@ def describe_violation(violation: Violation) -> ViolationRow:
     )
 
 
-def compare(scenario: Scenario, progress: Progress | None = None) -> Comparison:
+def compare(
+    scenario: Scenario,
+    progress: Progress | None = None,
+    finished: Callable[[Row], object] | None = None,
+) -> Comparison:
     """Plan, verify and simulate each algorithm for every size on every fabric.
 
     Without `algorithms` all of the collective are taken, and those that do not run on a fabric are
     among the refusals; an algorithm that is named must run, and runs once if it is named twice.
     `progress` is called with the name of what comes next, the number of plans done, and of all;
-    while packets are simulated, with the messages delivered, and of all.
+    while packets are simulated, with the messages delivered, and of all. `finished` is called with
+    each row as soon as it is there.
 
     Raises
     ------
@@ -273,7 +274,10 @@ def compare(scenario: Scenario, progress: Progress | None = None) -> Comparison:
             sized = "" if len(sizes_bytes) > 1 else f", {format_size(sizes_bytes[0])}"
             progress(f"{name} on {ring.ranks} ranks{sized}", done, len(cases))
         try:
-            result.rows.extend(_rows(scenario, ring, algorithm, sizes_bytes, progress))
+            for row in _rows(scenario, ring, algorithm, sizes_bytes, progress):
+                result.rows.append(row)
+                if finished is not None:
+                    finished(row)
         except OpticollError as error:
             if scenario.algorithms is None and isinstance(error, AlgorithmError | SimulationError):
                 result.refusals.append(Refusal(name, ring.spec, str(error)))
@@ -294,7 +298,7 @@ def _rows(
     algorithm: str | UserAlgorithm,
     sizes_bytes: list[int],
     progress: Progress | None,
-) -> list[Row]:
+) -> Iterator[Row]:
     """One plan, verified once and simulated for each size."""
     plan = opticoll.plan(
         scenario.collective,
@@ -306,7 +310,6 @@ def _rows(
         **scenario.settings,
     )
     violations = plan.verify()
-    rows = []
     for size_bytes in sizes_bytes:
         watch = None if progress is None else _watch(plan, scenario.settings, size_bytes, progress)
         outcome = plan.simulate(size_bytes, watch=watch, **scenario.settings)
@@ -314,8 +317,7 @@ def _rows(
         # What is compared is the name asked for; it may choose something else each time.
         if isinstance(algorithm, str) and registry.plans_by_size(algorithm):
             row["algorithm"] = algorithm
-        rows.append(row)
-    return rows
+        yield row
 
 
 def _watch(

@@ -55,6 +55,7 @@ mod cuts;
 
 use super::time::TimeBound;
 use crate::collective::{Collective, CollectiveKind};
+use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::units::{Bytes, Time, UnitError};
 
@@ -143,6 +144,7 @@ fn cables(network: &dyn Network) -> Option<(Vec<Cables>, Vec<Cables>)> {
     let mut inwards = vec![Cables::default(); ranks as usize];
     let mut outwards = inwards.clone();
     for (number, link) in (0u32..).zip(network.links()) {
+        interrupt::check();
         let (from, to) = network.ends(number)?;
         if from.min(to) < ranks && link.sharing != Sharing::Shared {
             return None;
@@ -182,6 +184,7 @@ fn bandwidth(
     }
     let (first, last) = (least_latency(outwards), least_latency(inwards));
     for rank in 0..ranks {
+        interrupt::check();
         let (taken, sent) = bytes(collective, size, 1, rank == collective.root());
         let (to, from) = (&inwards[rank as usize], &outwards[rank as usize]);
         time = time.max(to.carry(taken, to.latency(first)?)?);

@@ -12,6 +12,7 @@
 use super::{Kept, empty_plan};
 use crate::collective::Collective;
 use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::interrupt;
 use crate::plan::{AnyPlan, Circuit as Channel, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Schedule, Transfer};
 use crate::wavelength::{Assignment, assign};
@@ -184,6 +185,7 @@ fn over(
         for round in 0..level.slots() {
             plan.schedule.begin_step();
             for circuit in circuits {
+                interrupt::check();
                 // Both ways together reach radix - 1 strides.
                 let strides = round * level.reach + circuit.distance;
                 let farthest = match circuit.direction {
@@ -241,6 +243,7 @@ fn rank_0_circuits(
         for distance in 1..=level.reach {
             let hops = distance * stride;
             for block in (0..ring.ranks).step_by(held as usize) {
+                interrupt::check();
                 for piece in 0..pieces {
                     circuits.push(Circuit {
                         source: 0,
@@ -286,6 +289,7 @@ fn circuits(
                     Direction::CounterClockwise => (source + ranks - hops) % ranks,
                 };
                 for multiple in 0..ranks / held {
+                    interrupt::check();
                     let block = (source + multiple * held) % ranks;
                     for piece in 0..pieces {
                         schedule.push(Transfer::copy(block * pieces + piece, source, destination));

@@ -14,6 +14,7 @@ use super::form::Admitted;
 use super::holdings;
 use super::report::Report;
 use super::{Violation, ViolationKind};
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::{Action, Transfer};
 
@@ -89,6 +90,7 @@ fn replay(
     let mut scratch = Scratch::default();
     let mut untouched = chunks.start;
     for window in windows(plan, admitted, chunks.clone()) {
+        interrupt::check();
         if untouched < window.start {
             rule.idle(untouched..window.start, report);
         }
@@ -114,6 +116,7 @@ fn windows(plan: &Plan, admitted: &Admitted, chunks: Range<u32>) -> Vec<Range<u3
     let mut found: Vec<Range<u32>> = Vec::new();
     let mut open_load = 0;
     for (index, &load) in load.iter().enumerate().filter(|(_, load)| **load > 0) {
+        interrupt::check();
         let start = chunks.start + index as u32 * part;
         let end = start.saturating_add(part).min(chunks.end);
         if load > WINDOW && end - start > 1 {
@@ -186,6 +189,7 @@ impl Scratch {
         let mut start = 0;
         let mut idle = window.start;
         for chunk in window.clone() {
+            interrupt::check();
             let end = self.next[(chunk - window.start) as usize] as usize;
             if end > start {
                 if idle < chunk {
@@ -208,8 +212,10 @@ impl Scratch {
         self.next
             .resize((window.end - window.start) as usize + 1, 0);
         for step in 0..plan.schedule.steps() {
+            interrupt::check();
             for (_, moved) in admitted.moved(plan, step) {
                 for chunk in within(&moved, window) {
+                    interrupt::check();
                     self.next[(chunk - window.start) as usize + 1] += 1;
                 }
             }
@@ -227,8 +233,10 @@ impl Scratch {
         self.deliveries
             .resize(self.next.last().map_or(0, |&total| total as usize), blank);
         for step in 0..plan.schedule.steps() {
+            interrupt::check();
             for (transfer, moved) in admitted.moved(plan, step) {
                 for chunk in within(&moved, window) {
+                    interrupt::check();
                     let place = &mut self.next[(chunk - window.start) as usize];
                     self.deliveries[*place as usize] = Delivery {
                         step: step as u32,

@@ -20,6 +20,7 @@ use thiserror::Error;
 
 use crate::fabric::wss_grid::WavelengthPlan;
 use crate::fabric::{Fabric, Plane, WssGrid};
+use crate::interrupt;
 use crate::plan::{Plan, Relay};
 use crate::route::wss_grid::{Leg, ways};
 use crate::schedule::Schedule;
@@ -102,6 +103,7 @@ pub fn assign_on_grid(
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.step_slots = step_slots;
     for (transfer, &(first, hops)) in bursts_of.iter().enumerate() {
+        interrupt::check();
         for (place, burst) in bursts[first..first + hops].iter().enumerate() {
             let wavelength = wavelengths.of_burst(grid, burst) as u16;
             if place == 0 {
@@ -136,11 +138,13 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<Placed, GridError> {
     for step in 0..schedule.steps() {
         let mut messages: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
         for transfer in schedule.step(step) {
+            interrupt::check();
             let (source, destination) = schedule.ends(transfer);
             let ahead = (destination + ranks - source) % ranks;
             messages.entry((ahead, source)).or_default().push(transfer);
         }
         for ((ahead, source), transfers) in messages {
+            interrupt::check();
             let destination = (source + ahead) % ranks;
             let first = bursts.len();
             let best = ways(grid, source, destination)
@@ -197,6 +201,7 @@ impl Ports {
             let mut index = least as usize / 64;
             let mut free = !(word(sends, index) | word(receives, index)) & (!0 << (least % 64));
             while free == 0 {
+                interrupt::check();
                 index += 1;
                 free = !(word(sends, index) | word(receives, index));
             }
@@ -256,6 +261,7 @@ impl Wavelengths {
             Wavelengths::Coloured(coloured)
         } else {
             for burst in bursts {
+                interrupt::check();
                 let (_, input) = grid.port(burst.from, burst.plane);
                 let (_, output) = grid.port(burst.to, burst.plane);
                 let found = grid.plan.wavelength(grid.side(burst.plane), input, output);
@@ -332,6 +338,7 @@ pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
         row.iter().position(|&edge| edge == NONE).unwrap_or(0)
     };
     for (edge, &(input, output)) in edges.iter().enumerate() {
+        interrupt::check();
         let (input, output) = (input as usize, ports + output as usize);
         let at_input = free_at(&edge_at, input);
         let at_output = free_at(&edge_at, output);
@@ -341,6 +348,7 @@ pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
             let mut path = Vec::new();
             let (mut vertex, mut colour) = (output, at_input);
             loop {
+                interrupt::check();
                 let next = edge_at[vertex * colours + colour];
                 if next == NONE {
                     break;

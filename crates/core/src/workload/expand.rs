@@ -25,6 +25,7 @@ use super::trace::{Event, Trace};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 use crate::simulate::Paths;
@@ -215,6 +216,7 @@ impl Expansion<'_> {
         let mut open = Open::default();
         let mut before: Vec<u32> = Vec::new();
         for (index, event) in trace.ranks[rank as usize].iter().enumerate() {
+            interrupt::check();
             let node = Node {
                 amount: event.compute,
                 peer: NONE,

@@ -16,6 +16,7 @@
 
 use super::{bytes, over};
 use crate::collective::{Collective, CollectiveKind};
+use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::units::{Bytes, Time, UnitError};
 
@@ -105,6 +106,7 @@ fn neighbours(edges: &[Edge], ranks: u32) -> Vec<Vec<usize>> {
     let vertices = edges.iter().map(|edge| edge.from.max(edge.to) + 1).max();
     let mut neighbours = vec![Vec::new(); vertices.unwrap_or(0).max(ranks as usize)];
     for edge in edges {
+        interrupt::check();
         neighbours[edge.from].push(edge.to);
         neighbours[edge.to].push(edge.from);
     }
@@ -120,6 +122,7 @@ fn labels(neighbours: &[Vec<usize>], mut parts: Vec<u32>) -> Vec<u32> {
     for distance in 1.. {
         let mut next = Vec::new();
         for &vertex in &frontier {
+            interrupt::check();
             for &neighbour in &neighbours[vertex] {
                 if distances[neighbour] == UNKNOWN {
                     distances[neighbour] = distance;
@@ -163,6 +166,7 @@ fn of_partition(
     }
     sums[of_ranks[collective.root() as usize] as usize].root = true;
     for edge in edges {
+        interrupt::check();
         let (from, to) = (parts[edge.from], parts[edge.to]);
         if from == to {
             continue;

@@ -46,6 +46,7 @@ use super::flow_log::Replayed;
 use super::ledger::{Ledger, bytes_per_ps, to_time};
 use super::steps::{StepFlow, Steps, check_count};
 use super::{FluidError, StartRule};
+use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::outcome::NONE;
 
@@ -126,6 +127,7 @@ pub(super) fn run(
     let mut disjoint = Disjoint::new(network, rule, ledger.records_flows());
     let (mut flows, mut first, mut repeated) = (Vec::new(), 0, 0);
     for step in 0..steps.steps() {
+        interrupt::check();
         flows.clear();
         steps.step(step, &mut flows)?;
         check_count(flows.len(), first)?;
@@ -202,6 +204,7 @@ impl<'a> Disjoint<'a> {
         self.ways.clear();
         self.links.clear();
         for (index, flow) in flows.iter().enumerate() {
+            interrupt::check();
             let ends = (flow.source, flow.destination);
             let ranks = self.network.ranks();
             super::check_ends(first as usize + index, ends.0, ends.1, ranks)?;
@@ -225,6 +228,7 @@ impl<'a> Disjoint<'a> {
         self.spans.clear();
         self.uses.clear();
         for (flow, way) in self.flows.iter().zip(&mut self.ways) {
+            interrupt::check();
             let source = self.free[flow.source as usize];
             let start = match self.rule {
                 StartRule::Rendezvous => source.max(self.free[flow.destination as usize]),
@@ -310,6 +314,7 @@ impl<'a> Disjoint<'a> {
             .zip(&self.spans)
             .zip(first..)
         {
+            interrupt::check();
             ledger.start(index, start, self.waited_for(flow, latest))?;
             if flow.bytes > 0 && way.rate.is_finite() {
                 ledger.rate(index, way.rate, way.bottleneck);
@@ -317,6 +322,7 @@ impl<'a> Disjoint<'a> {
             ledger.note_end(index, end)?;
         }
         for ((flow, &(_, end)), index) in self.flows.iter().zip(&self.spans).zip(first..) {
+            interrupt::check();
             note_last(&mut self.last, flow, index, end);
         }
         self.first = first;
@@ -340,6 +346,7 @@ impl<'a> Disjoint<'a> {
             waited_for: flows.map(|flow| self.waited_for(flow, latest)).collect(),
         })?;
         for ((flow, after), index) in self.flows.iter().zip(&self.ends).zip(first..) {
+            interrupt::check();
             note_last(&mut self.last, flow, index, self.begin + after);
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::flow_log::FlowLog;
 use super::schedule::Messages;
 use super::{Options, StartRule, log_schedule};
+use crate::interrupt;
 use crate::network::Network;
 use crate::outcome::{Critical, Flowing, NONE, Outcome, SlotColumns};
 use crate::plan::Plan;
@@ -85,8 +86,10 @@ fn by_step(schedule: &Schedule, flows: &FlowLog, wanted: Vec<usize>) -> (SlotCol
         schedule.steps()
     };
     for step in 0..steps {
+        interrupt::check();
         let first = flow;
         for transfer in Messages::firsts(schedule, step) {
+            interrupt::check();
             while let Some(place) = order.next_if(|&place| wanted[place] == flow) {
                 transfers[place] = transfer;
             }
