@@ -26,6 +26,7 @@ mod beams;
 mod candidates;
 mod capability;
 mod exchange;
+mod forecast;
 mod grouped;
 mod knapsack;
 mod levels;

@@ -20,7 +20,7 @@ from itertools import pairwise
 
 from cyclopts import CycloptsError
 
-from opticoll import errors
+from opticoll import _core, errors
 from opticoll.cli import congestion as _congestion  # noqa: F401 (adds the command)
 from opticoll.cli import grids as _grids  # noqa: F401 (adds the commands)
 from opticoll.cli import replay as _replay  # noqa: F401 (adds the command)
@@ -39,6 +39,7 @@ HINTS: dict[type[errors.OpticollError], str] = {
     errors.AlgorithmError: "see `opticoll list algorithms`",
     errors.CollectiveError: "see `opticoll list collectives`",
     errors.FabricError: "see `opticoll list fabrics`",
+    errors.MemoryLimitError: "allow more by --memory-limit, such as 64GiB, or try fewer ranks",
     errors.SimulationError: "see `opticoll list simulators` and `opticoll list settings`",
     errors.TrainingError: "see `opticoll list models` and `opticoll list devices`",
     errors.WavelengthError: "see `opticoll list wavelengths`",
@@ -49,11 +50,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code; `argv` are the arguments after `opticoll`."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
+        words = without_memory_limit(words)
         with all_settings_shown("--help-all" in words):
             answer = app(words, exit_on_error=False, print_error=False)
         if not isinstance(answer, Answer):
             return deliver("")
-        for note in [*answer.notes, *answer.files.notes]:
+        for note in [*rounded_rates(words), *answer.notes, *answer.files.notes]:
             say(f"opticoll: {note}")
         code = deliver(f"{answer.text}\n", answer.code)
         if answer.files.failure is not None:
@@ -86,6 +88,34 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         say(f"opticoll: internal error: {one_line(error)}; please report it")
         return 70
+
+
+def without_memory_limit(words: list[str]) -> list[str]:
+    """The words but for `--memory-limit`, which every command takes; the limit is set."""
+    left, values = [], []
+    rest = iter(words)
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if option != "--memory-limit":
+            left.append(word)
+        else:
+            values.append(value if equals else next(rest, ""))
+    if len(values) > 1:
+        raise errors.UsageError("--memory-limit is given twice")
+    if values == [""]:
+        raise errors.UsageError("--memory-limit needs a size, such as 4GiB")
+    _core.set_memory_limit(values[0] if values else None)
+    return left
+
+
+def rounded_rates(words: Sequence[str]) -> list[str]:
+    """A note on each rate among the words that is no whole number of bits per second."""
+    notes = {}
+    for rate in re.findall(r"(?<==)[0-9.]+[A-Za-z]+/s", " ".join(words)):
+        with suppress(errors.UnitError):
+            if rounded := _core.rounded_rate(rate):
+                notes[rate] = f"the rate {rate} is rounded to {rounded}"
+    return list(notes.values())
 
 
 def deliver(text: str, code: int = 0) -> int:

@@ -56,7 +56,9 @@ app = App(
     name="opticoll",
     version=f"opticoll {__version__}",
     help="Plan, prove and simulate collective communication on optical interconnects.",
-    help_epilogue="Try: opticoll compare all_gather --fabric wdm_ring:ranks=16,wavelengths=2",
+    help_epilogue="Every command: --help-all shows all settings; --memory-limit 4GiB refuses what "
+    "needs more memory (default: what the machine has left).\n\n"
+    "Try: opticoll compare all_gather --fabric wdm_ring:ranks=16,wavelengths=2",
     help_flags=["--help", "-h", "--help-all"],
     version_flags=["--version"],
     result_action="return_value",

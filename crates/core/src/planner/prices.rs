@@ -34,9 +34,8 @@ impl Table {
     /// The tables of gaps up to `most` ranks.
     pub(super) fn new(problem: &Problem<'_>, prices: &[f32], most: usize) -> Table {
         let steps = prices.len();
-        let of_values = (steps as u64 + 1) * (most as u64 + 1) * 4;
-        let of_ends = steps as u64 * (problem.lengths.len() as u64 + 1) * 16;
-        memory::take("the search of a relay tree", of_values + of_ends);
+        let bytes = table_bytes(steps, most, problem.lengths.len());
+        memory::take("the search of a relay tree", bytes);
         let mut values = vec![Vec::new(); steps + 1];
         let mut one_end = vec![Vec::new(); steps];
         let mut last = vec![UNREACHED; most + 1];
@@ -95,6 +94,13 @@ impl Table {
         }
         (loads, price)
     }
+}
+
+/// What a table takes: its values, and what it knows of each length.
+pub(super) fn table_bytes(steps: usize, most: usize, lengths: usize) -> u64 {
+    let (steps, most, lengths) = (steps as u64, most as u64, lengths as u64);
+    let of_values = (steps + 1) * (most + 1) * size_of::<f32>() as u64;
+    of_values + steps * (lengths + 1) * size_of::<(f32, usize)>() as u64
 }
 
 /// L_t at 0 and at every length.

@@ -1,7 +1,9 @@
 //! What the planner makes by name: `relay_tree` and `auto`, beside the named algorithms.
 
 use super::auto::{self, Aim, Candidate};
-use super::{PlannerError, candidates, capability, multicast, named, relay_tree, simulated};
+use super::{
+    PlannerError, candidates, capability, forecast, multicast, named, relay_tree, simulated,
+};
 use crate::algorithm;
 use crate::bound::{self, time::TimeBound};
 use crate::collective::{Collective, CollectiveKind};
@@ -198,6 +200,7 @@ pub fn plan(
             reasons: Vec::new(),
         });
     };
+    forecast::check(record.name, ring, &collective);
     let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
     spec.only(&known)?;
     let most = spec.count("transfers", 1, u32::MAX)?;

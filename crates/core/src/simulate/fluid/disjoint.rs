@@ -42,6 +42,11 @@
 //! earlier. A step that came again adds its duration at once, and sums over flows (busy times, the profile)
 //! are added in another order.
 
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
+
 use super::flow_log::Replayed;
 use super::ledger::{Ledger, bytes_per_ps, to_time};
 use super::steps::{StepFlow, Steps, check_count};
@@ -49,6 +54,10 @@ use super::{FluidError, StartRule};
 use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::outcome::NONE;
+
+/// Steps that come again after so many others at most are left to [`super::engine`] under the rule `step`, where
+/// flows are recorded: it replays them, and records of a replay cost nothing for each flow.
+const CYCLE: usize = 8;
 
 /// What all flows of a place in the steps have in common, and what they have done so far.
 struct Way {
@@ -113,8 +122,8 @@ struct Disjoint<'a> {
     shift: f64,
 }
 
-/// Runs flows in steps, to their number and that of the steps that came again; none where flows meet,
-/// and then the ledger means nothing.
+/// Runs flows in steps, to their number and that of the steps that came again; none where flows meet or
+/// steps come again in a [`CYCLE`], and then the ledger means nothing.
 ///
 /// # Errors
 /// As [`super::simulate_steps`].
@@ -126,6 +135,7 @@ pub(super) fn run(
 ) -> Result<Option<(u64, u64)>, FluidError> {
     let mut disjoint = Disjoint::new(network, rule, ledger.records_flows());
     let (mut flows, mut first, mut repeated) = (Vec::new(), 0, 0);
+    let mut recent = VecDeque::with_capacity(CYCLE);
     for step in 0..steps.steps() {
         interrupt::check();
         flows.clear();
@@ -142,6 +152,14 @@ pub(super) fn run(
                 }
             }
         } else {
+            if rule == StartRule::Step && ledger.records_flows() {
+                let hash = FxBuildHasher.hash_one(&flows);
+                if recent.contains(&hash) {
+                    return Ok(None);
+                }
+                recent.truncate(CYCLE - 1);
+                recent.push_front(hash);
+            }
             disjoint.catch_up();
             if !disjoint.are_known(&flows) {
                 disjoint.write_down(ledger);
