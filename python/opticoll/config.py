@@ -126,6 +126,7 @@ def to_scenario(
     OpticollError
         An unknown collective, or something that is no fabric or size.
     """
+    ranks = None if ranks is None else list(ranks)
     if isinstance(algorithms, str):
         algorithms = split_algorithms(algorithms)
     if isinstance(sizes, str):
@@ -135,10 +136,10 @@ def to_scenario(
         sizes_bytes = list(dict.fromkeys(to_bytes(size) for size in listed))
     return Scenario(
         collective=collective_kind(collective),
-        fabric=to_fabric(fabric),
+        fabric=_of_any_size(fabric, ranks),
         sizes=sizes_bytes,
         algorithms=None if algorithms is None else list(algorithms),
-        ranks=None if ranks is None else list(ranks),
+        ranks=ranks,
         wavelengths=None if wavelengths is None else list(wavelengths),
         **others,
     )
@@ -160,6 +161,19 @@ def to_fabric(fabric: Fabric | str) -> Fabric:
             "or the name of a YAML file"
         )
     return parse_fabric(fabric)
+
+
+def _of_any_size(fabric: Fabric | str, ranks: list[int] | None) -> Fabric:
+    """The fabric; where it says nothing of ranks, with the first number that is compared."""
+    try:
+        return to_fabric(fabric)
+    except FabricError as error:
+        if not ranks or not isinstance(fabric, str) or getattr(error, "option", None) != "ranks":
+            raise
+        try:
+            return Fabric(fabric, ranks=ranks[0])
+        except FabricError:
+            raise error from None
 
 
 def to_root(root: int, fabric: Fabric) -> int:

@@ -247,7 +247,11 @@ def compose_scenario(source: str, options: ComparisonOptions) -> Scenario:
         if options.fabric is not None:
             scenario = replace(scenario, fabric=config.parse_fabric(options.fabric))
     else:
-        scenario = config.to_scenario(source, need_fabric(options.fabric), sizes=DEFAULT_SIZE)
+        ranks = None
+        if options.ranks is not None:
+            ranks = config.split_counts("--ranks", options.ranks)
+        fabric = options.fabric if ranks and options.fabric else need_fabric(options.fabric)
+        scenario = config.to_scenario(source, fabric, sizes=DEFAULT_SIZE, ranks=ranks)
     convert: dict[str, Callable[[str], Any]] = {
         "algorithms": config.split_algorithms,
         "sizes": config.split_sizes,

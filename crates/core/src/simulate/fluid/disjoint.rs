@@ -55,8 +55,8 @@ use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::outcome::NONE;
 
-/// Steps that come again after so many others at most are left to [`super::engine`] under the rule `step`, where
-/// flows are recorded: it replays them, and records of a replay cost nothing for each flow.
+/// Where flows are recorded, steps that come again and again after so many others at most are left to
+/// [`super::engine`] under the rule `step`: it replays them, and the record of a replay costs nothing for each flow.
 const CYCLE: usize = 8;
 
 /// What all flows of a place in the steps have in common, and what they have done so far.
@@ -135,7 +135,7 @@ pub(super) fn run(
 ) -> Result<Option<(u64, u64)>, FluidError> {
     let mut disjoint = Disjoint::new(network, rule, ledger.records_flows());
     let (mut flows, mut first, mut repeated) = (Vec::new(), 0, 0);
-    let mut recent = VecDeque::with_capacity(CYCLE);
+    let (mut recent, mut again) = (VecDeque::with_capacity(CYCLE), 0);
     for step in 0..steps.steps() {
         interrupt::check();
         flows.clear();
@@ -154,7 +154,8 @@ pub(super) fn run(
         } else {
             if rule == StartRule::Step && ledger.records_flows() {
                 let hash = FxBuildHasher.hash_one(&flows);
-                if recent.contains(&hash) {
+                again += usize::from(recent.contains(&hash) && !flows.is_empty());
+                if again > CYCLE {
                     return Ok(None);
                 }
                 recent.truncate(CYCLE - 1);
