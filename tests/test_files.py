@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 import opticoll
 from conftest import RING, Run
 from opticoll import plot
-from opticoll.plot import link_use as link_use_module
 from opticoll.study import comparison
 
 COMPARE = ("compare", "all_gather", "--fabric", RING, "--algorithms", "ring,optree")
@@ -92,8 +92,6 @@ def test_files_are_refused_before_the_work(
 def test_a_matplotlib_that_does_not_load_is_found_before_the_work(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
     monkeypatch.setattr(comparison, "compare", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     finished = run(*COMPARE, "--figure", tmp_path / "rows.svg")
@@ -117,13 +115,12 @@ def test_the_figure_shows_the_links_of_the_critical_path(
     # A slow cable to rank 63, over which little goes: 62 other links carry more.
     cables = "+".join(f"{rank}-64@{'1Mb/s' if rank == 63 else '100Gb/s'}" for rank in range(64))
     fabric = f"custom:ranks=64,switches=1,links={cables}"
-    schedule = opticoll.Schedule(opticoll.plan("all_gather", fabric, "ring").collective)
     plan = opticoll.plan("all_to_all", fabric, "direct")
-    del schedule
     outcome = plan.simulate("1MB", link_bin="fitted")
     named = {link for link in outcome.path_bottlenecks if link is not None}
     shown: list[str | None] = []
-    draw = link_use_module._draw
+    module = sys.modules["opticoll.plot.link_use"]
+    draw = module._draw
 
     def keep(
         figure: object, edges: object, shares: object, places: list[int], names: list[str]
@@ -131,8 +128,8 @@ def test_the_figure_shows_the_links_of_the_critical_path(
         shown.extend(names[place] for place in places)
         draw(figure, edges, shares, places, names)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(link_use_module, "_draw", keep)
+    monkeypatch.setattr(module, "_draw", keep)
     plot.link_use(plan, outcome, tmp_path / "use.svg")
-    assert len(shown) == link_use_module.MOST_LINKS
+    assert len(shown) == module.MOST_LINKS
     assert named
     assert {plan.fabric.link_name(link) for link in named} <= set(shown)
