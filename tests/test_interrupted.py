@@ -72,16 +72,17 @@ def simulate_packets_in_parts() -> None:
 
 
 def simulate_bursts_on_threads() -> None:
-    settings = {"intensity": "0.6", "bursts": "1e10"}
+    settings = {"intensity": "0.6", "bursts": "1e9"}
     _core.simulate_bursts(LADDER, settings, threads=2)
 
 
 def collectives_among_bursts() -> None:
     plan = planned("all_reduce", "crossbar:ranks=20", "ring")
-    _core.simulate_collectives(
-        LADDER, plan, [list(range(20))], "1GB",
-        {"intensity": "0.6", "replications": "10000"}, threads=2,
-    )  # fmt: skip
+    settings = {"intensity": "0.6", "replications": "1000"}
+    places = [list(range(20))]
+    often(
+        lambda: _core.simulate_collectives(LADDER, plan, places, 10**9, settings, threads=2),
+    )
 
 
 def traffic_on_threads() -> None:
@@ -146,6 +147,7 @@ def test_a_handler_of_the_user_is_called_while_the_core_works() -> None:
         with pytest.raises(StoppedError):
             simulate_bursts_on_threads()
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
@@ -156,7 +158,7 @@ def test_a_handler_of_the_user_is_called_while_the_core_works() -> None:
          "--algorithm", "relay_tree"],
         ["simulate", "all_to_all", "--fabric", DRAGONFLY, "--algorithm", "direct",
          "--simulator", "packet"],
-        ["traffic", "--simulator", "burst", "--fabric", LADDER, "--bursts", "1e10"],
+        ["traffic", "--simulator", "burst", "--fabric", LADDER, "--bursts", "1e9"],
     ],
 )  # fmt: skip
 def test_an_interrupted_command_exits_with_130_and_one_line(
