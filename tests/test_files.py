@@ -126,7 +126,7 @@ def test_the_figure_shows_the_links_of_the_critical_path(
         figure: object, edges: object, shares: object, places: list[int], names: list[str]
     ) -> None:
         shown.extend(names[place] for place in places)
-        draw(figure, edges, shares, places, names)  # type: ignore[arg-type]
+        draw(figure, edges, shares, places, names)
 
     monkeypatch.setattr(module, "_draw", keep)
     plot.link_use(plan, outcome, tmp_path / "use.svg")

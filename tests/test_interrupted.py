@@ -182,7 +182,8 @@ def test_an_interrupted_command_exits_with_130_and_one_line(
 def test_an_interrupted_comparison_keeps_the_rows_that_were_computed(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measure, rows = comparison.measure, []
+    measure = comparison.measure
+    rows: list[comparison.Row] = []
 
     def until_the_third(*arguments: object) -> comparison.Row:
         if len(rows) == 2:

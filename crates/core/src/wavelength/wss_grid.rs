@@ -21,6 +21,7 @@ use thiserror::Error;
 use crate::fabric::wss_grid::WavelengthPlan;
 use crate::fabric::{Fabric, Plane, WssGrid};
 use crate::interrupt;
+use crate::memory;
 use crate::plan::{Plan, Relay};
 use crate::route::wss_grid::{Leg, ways};
 use crate::schedule::Schedule;
@@ -86,6 +87,9 @@ struct Burst {
     slot: u32,
 }
 
+/// What a transfer takes while it is placed: its bursts, their ports and circuits.
+const BYTES_PER_TRANSFER: u64 = 215;
+
 /// Gives every transfer its hops, slots and wavelengths.
 ///
 /// # Errors
@@ -98,6 +102,8 @@ pub fn assign_on_grid(
     let grid = fabric.wss_grid().ok_or(GridError::NotAGrid {
         family: fabric.family(),
     })?;
+    let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;
+    memory::take("placing this plan on a grid", bytes);
     let (bursts, bursts_of, step_slots) = place(&schedule, grid)?;
     let wavelengths = Wavelengths::of(grid, &bursts)?;
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
