@@ -63,7 +63,7 @@ def _shown(
     named = Counter(link for link in critical if link is not None)
     order = sorted(
         range(len(used)),
-        key=lambda place: (-named[int(used[place])], -int(total[used[place]]), place),
+        key=lambda place: (-named[int(used[place])], -float(total[used[place]]), place),
     )
     return np.sort(np.array(order[:MOST_LINKS], dtype=np.intp))
 
