@@ -56,9 +56,8 @@ app = App(
     name="opticoll",
     version=f"opticoll {__version__}",
     help="Plan, prove and simulate collective communication on optical interconnects.",
-    help_epilogue="Every command: --help-all shows all settings; --memory-limit 4GiB refuses what "
-    "needs more memory (default: what the machine has left).\n\n"
-    "Try: opticoll compare all_gather --fabric wdm_ring:ranks=16,wavelengths=2",
+    help_epilogue="Everywhere: --memory-limit 4GiB. "
+    "Try: opticoll compare all_gather --fabric optree_paper",
     help_flags=["--help", "-h", "--help-all"],
     version_flags=["--version"],
     result_action="return_value",
