@@ -10,7 +10,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 demo: $(VENV)/built
 	mkdir -p out
-	opticoll compare all_gather --fabric optree_paper --size 4MiB --plot out/demo.svg
+	opticoll compare all_gather --fabric optree_paper --size 4MiB --figure out/demo.svg
 
 test: $(VENV)/built
 	cargo test --release --package opticoll

@@ -36,6 +36,7 @@ def fabric(options: str) -> list[str]:
 
 PLAN = ["plan", "all_gather"]
 ON_RING = [*PLAN, "--fabric", RING]
+CONGESTION = ["congestion", "all_gather", "--fabric", "ladder:columns=2,wavelengths=2"]
 
 REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "no command of that name": (["pln"], ('Did you mean "plan"?',)),
@@ -125,11 +126,12 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ("all_reduce has no root",),
     ),
     **{
-        f"seed {seed}": ([*ON_RING, "--seed", seed], ("--seed", "0..4294967295"))
+        f"seed {seed}": ([*CONGESTION, "--seed", seed], ("--seed", "0..4294967295"))
         for seed in ("-1", "4294967296", "99999999999")
     },
-    "seed of half": ([*ON_RING, "--seed", "1.5"], ("--seed", "`1.5`", "whole number")),
-    "seed of thousands of digits": ([*ON_RING, "--seed", "9" * 5000], ("--seed", "too large")),
+    "seed of half": ([*CONGESTION, "--seed", "1.5"], ("--seed", "`1.5`", "whole number")),
+    "seed of thousands of digits": ([*CONGESTION, "--seed", "9" * 5000], ("--seed", "too large")),
+    "seed where nothing is drawn": ([*ON_RING, "--seed", "1"], ("Unknown option: --seed",)),
     "ranks of thousands of digits": (
         ["compare", "all_gather", "--fabric", RING, "--ranks", "9" * 5000],
         ("--ranks",),
@@ -148,14 +150,14 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
             "space_time",
             "--slot",
             "0",
-            "--output",
+            "--figure",
             "out.svg",
         ],
         ("--slot", "all slots"),
     ),
     "picture of all slots as text": (
         ["show", "all_gather", "--fabric", RING, "--view", "space-time"],
-        ("--output",),
+        ("--figure",),
     ),
     "negative size after a space": ([*ON_RING, "--size", "-4MiB"], ("-4MiB", "not negative")),
     "numbers separated by commas": (
@@ -193,7 +195,7 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ("out.txt", ".csv"),
     ),
     "table and figure in one file": (
-        ["compare", "all_gather", "--fabric", RING, "--csv", "out.svg", "--plot", "out.svg"],
+        ["compare", "all_gather", "--fabric", RING, "--csv", "out.svg", "--figure", "out.svg"],
         ("out.svg", ".csv"),
     ),
     "table of a formula": (
@@ -208,11 +210,6 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ["reproduce", "wrht", "--output", "/proc/nowhere"],
         ("/proc/nowhere",),
     ),
-    "plan on a full device": ([*ON_RING, "--output", "/dev/full"], ("/dev/full", "No space left")),
-    "table on a full device": (
-        ["compare", "all_gather", "--fabric", RING, "--csv", "/dev/full"],
-        ("/dev/full", "No space left"),
-    ),
     "unknown option": ([*ON_RING, "--polcy", "free"], ("--policy",)),
     "argument too many": ([*ON_RING, "all_reduce"], ("all_reduce",)),
     "folder that does not exist": (
@@ -226,11 +223,11 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
         ("`missing`", "nor is there such a plan file"),
     ),
     "unknown suffix of a figure": (
-        ["show", "all_gather", "--fabric", RING, "--output", "out.gif"],
+        ["show", "all_gather", "--fabric", RING, "--figure", "out.gif"],
         (".gif", ".svg"),
     ),
     "figure without a suffix": (
-        ["compare", "all_gather", "--fabric", RING, "--plot", "out"],
+        ["compare", "all_gather", "--fabric", RING, "--figure", "out"],
         ("no suffix",),
     ),
     "slot too late": (["show", "all_gather", "--fabric", RING, "--slot", "99"], ("no slot 99",)),

@@ -104,7 +104,7 @@ def test_the_command_prints_what_the_core_counted(run: Run) -> None:
 def test_lists_make_a_case_of_each_combination(run: Run, tmp_path: Path) -> None:
     table, figure = tmp_path / "loss.csv", tmp_path / "loss.png"
     options: list[str | Path] = ["--fabric", LADDER.format(12), "--intensity", "0.5,0.9"]
-    options += ["--assignment", "first_fit,random", "--plot", figure, "--csv", table]
+    options += ["--assignment", "first_fit,random", "--figure", figure, "--csv", table]
     rows = run_json(run, "traffic", *TRAFFIC, *options, "--jobs", "1")
     cases = [(row["intensity"], row["assignment"]) for row in rows]
     expected = [(0.5, "first_fit"), (0.5, "random"), (0.9, "first_fit"), (0.9, "random")]
@@ -119,7 +119,7 @@ def test_lists_make_a_case_of_each_combination(run: Run, tmp_path: Path) -> None
 
 def test_one_case_is_said_in_lines_and_drawn(run: Run, tmp_path: Path) -> None:
     figure = tmp_path / "one.svg"
-    finished = run(*TRAFFIC, "--fabric", LADDER.format(12), "--plot", figure)
+    finished = run(*TRAFFIC, "--fabric", LADDER.format(12), "--figure", figure)
     assert finished.code == 0
     assert "95 %" in finished.out
     assert "transmitter, 0.9 Erlang" in finished.out
@@ -147,7 +147,7 @@ def test_every_setting_is_an_option(run: Run) -> None:
         (["--fabric", "nowhere.yaml"], ["nowhere.yaml"]),
         (["--packet", "1KiB"], ["--packet", "for packets"]),
         (["--period", "2us"], ["--period", "for packets"]),
-        (["--plot", "loss.txt"], [".png"]),
+        (["--figure", "loss.txt"], [".png"]),
         (["--simulator", "fluid"], ["fluid"]),
     ],
 )

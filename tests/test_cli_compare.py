@@ -77,7 +77,7 @@ def test_compare_draws_and_writes_a_table(run: Run, tmp_path: Path, suffix: str)
     plot, table = tmp_path / f"out.{suffix}", tmp_path / "out.csv"
     finished = run(
         "compare", "all_gather", "--fabric", RING, "--algorithms", f"ring,{TREE}",
-        "--plot", plot, "--csv", table,
+        "--figure", plot, "--csv", table,
     )  # fmt: skip
     assert finished.code == 0
     assert plot.stat().st_size > 1000

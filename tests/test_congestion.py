@@ -107,7 +107,7 @@ COMMAND += ["--bursts", FAST, "--replications", "4", "--back-off", "1ms", "--por
 def test_lists_make_a_case_of_each_combination(run: Run, tmp_path: Path) -> None:
     table, figure = tmp_path / "times.csv", tmp_path / "times.png"
     options: list[str | Path] = ["--intensity", "0,0.5", "--congestion", "retry,degrade"]
-    options += ["--placement", "natural,best", "--plot", figure, "--csv", table]
+    options += ["--placement", "natural,best", "--figure", figure, "--csv", table]
     rows = run_json(run, "congestion", "congestion", *COMMAND, *options, "--jobs", "1")
     cases = [(row["congestion"], row["placement"], row["intensity"]) for row in rows]
     assert cases == [
@@ -177,7 +177,7 @@ def test_a_violated_plan_is_printed_as_by_verify(
         (["--fabric", "ladder:columns=5"], ["wavelengths=..."]),
         (["--fabric", "wdm_ring:ranks=4,wavelengths=1"], ["wdm_ring"]),
         (["--algorithm", "rung"], ["did you mean `ring`"]),
-        (["--plot", "times.txt"], [".png"]),
+        (["--figure", "times.txt"], [".png"]),
         (["--longest-back-off", "1us"], ["back_off"]),
     ],
 )

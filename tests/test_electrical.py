@@ -147,7 +147,7 @@ def test_a_figure_of_a_comparison_is_drawn(run: Run, tmp_path: Path) -> None:
         figure, table = tmp_path / f"{sizes}.svg", tmp_path / f"{sizes}.csv"
         finished = run(
             *("compare", "all_reduce", "--fabric", TREE, "--sizes", sizes),
-            *("--plot", figure, "--csv", table),
+            *("--figure", figure, "--csv", table),
         )
         assert finished.code == 0, finished.err
         assert "<svg" in figure.read_text()
@@ -216,9 +216,9 @@ def test_scenarios_may_name_a_start_rule(run: Run, tmp_path: Path) -> None:
         (["plan", "--algorithm", "wrht"], "needs a wdm_ring"),
         (["compare", "--policy", "free"], "leave the policy out"),
         (["compare", "--wavelengths", "2"], "wavelengths"),
-        (["show", "--output", "x.svg", "--view", "ring"], "use --view fabric or space_time"),
-        (["show", "--view", "space_time"], "give --output"),
-        (["show", "--output", "x.svg", "--slot", "14"], "from 0"),
+        (["show", "--figure", "x.svg", "--view", "ring"], "use --view fabric or space_time"),
+        (["show", "--view", "space_time"], "give --figure"),
+        (["show", "--figure", "x.svg", "--slot", "14"], "from 0"),
     ],
 )
 def test_what_needs_light_is_refused_with_a_hint(

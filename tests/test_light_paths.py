@@ -116,7 +116,7 @@ def test_the_picture_shows_every_group_of_slots(run: Run, tmp_path: Path) -> Non
     assert [peer for (rank, _), peer in found[1].peers.items() if rank == 5] == [1]
     picture = tmp_path / "ports.svg"
     arguments = ("show", "all_gather", "--fabric", EIGHT, "--algorithm", "recursive_doubling")
-    drawn = run(*arguments, "--size", "100KB", "--output", picture)
+    drawn = run(*arguments, "--size", "100KB", "--figure", picture)
     assert drawn.code == 0, drawn.err
     assert "set up, release" in picture.read_text()
 

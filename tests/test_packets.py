@@ -92,7 +92,7 @@ def test_lists_make_a_case_of_each_combination_whatever_the_jobs(run: Run, tmp_p
 
 def test_every_pattern_is_named_in_the_help_and_runs(run: Run) -> None:
     finished = run("traffic", "--help")
-    for option in ("--pattern", "--bytes", "--period", "--messages", "--jobs", "--plot", "--csv"):
+    for option in ("--pattern", "--bytes", "--period", "--messages", "--jobs", "--figure", "--csv"):
         assert option in finished.out
     for record in registry.records("settings"):
         known = {one["meaning"] for one in record["options"] if one["name"] == "simulator"}
@@ -135,7 +135,7 @@ def test_traffic_runs_on_other_fabrics(run: Run, fabric: str) -> None:
         (["--buffers", "100B,100B,100B"], ["buffer"]),
         (["--router-delay-rule", "piped"], ["did you mean `pipelined`"]),
         (["--jobs", "0"], ["--jobs", "0"]),
-        (["--plot", "latency.txt"], [".png"]),
+        (["--figure", "latency.txt"], [".png"]),
         (["--csv", "table.txt"], [".csv"]),
         (["--placement", "natural"], ["--placement"]),
         (["--fabric", "wdm_ring:ranks=8,wavelengths=2"], ["electrical"]),
@@ -172,7 +172,7 @@ def test_plans_run_packet_by_packet(run: Run, tmp_path: Path) -> None:
     options += ["--packet", "512B", "--chunk", "512B", "--overhead", "0s"]
     figure = tmp_path / "packets.png"
     value = run_json(
-        run, "simulate", "simulate", "all_gather", *options, "--per", "step", "--plot", figure
+        run, "simulate", "simulate", "all_gather", *options, "--per", "step", "--figure", figure
     )
     # CODES: 29.39 us; it begins at 1 ns.
     assert value["time_s"] == pytest.approx(29.39e-6, rel=0.02)

@@ -78,7 +78,7 @@ def test_show_draws_grids_the_same_every_time(
 ) -> None:
     fabric = ("--fabric", f"wss_grid:{options}", "--algorithm", "direct", "--view", view)
     files = [tmp_path / "one.svg", tmp_path / "two.svg"]
-    codes = [run("show", "all_gather", *fabric, "--output", file).code for file in files]
+    codes = [run("show", "all_gather", *fabric, "--figure", file).code for file in files]
     slots = opticoll.plan("all_gather", f"wss_grid:{options}", "direct").slots
     if slots == 0:
         assert codes == [2, 2]

@@ -14,6 +14,7 @@ import pytest
 
 from conftest import RING
 from opticoll.formats.atomic import replacing
+from test_cli import without_one
 
 
 def opticoll_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -44,13 +45,34 @@ def test_start_loads_no_heavy_module() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["list", "--json"], ["--help"], ["plan", "--help"]])
-def test_closed_pipe_is_no_error(arguments: list[str]) -> None:
+def test_lost_output_is_no_success(arguments: list[str]) -> None:
+    # As of a process that SIGPIPE ends: 128 + 13.
+    assert without_reader(arguments) == (141, "")
+
+
+def test_a_violated_plan_is_one_whether_or_not_anybody_reads_it(plan_file: Path) -> None:
+    assert without_reader(["verify", str(without_one(plan_file))]) == (1, "")
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["compare", "all_gather", "--fabric", RING]])
+def test_closed_standard_output_is_refused_in_one_line(arguments: list[str]) -> None:
+    command = f'exec "$0" -m opticoll {" ".join(arguments)} >&-'
+    process = subprocess.run(
+        ["sh", "-c", command, sys.executable], stderr=subprocess.PIPE, text=True, timeout=60
+    )
+    assert process.returncode == 2
+    (line,) = process.stderr.splitlines()
+    assert line == "opticoll: error: cannot print the result: standard output is closed"
+
+
+def without_reader(arguments: list[str]) -> tuple[int, str]:
+    """Exit code and standard error of a command whose standard output nobody reads."""
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "opticoll", *arguments]
     process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
     os.close(writer)
-    assert (process.returncode, process.stderr) == (0, "")
+    return process.returncode, process.stderr
 
 
 FIGURE = ("show", "all_gather", "--fabric", RING, "--output")

@@ -272,7 +272,7 @@ def test_time_independent_traces_count_operations(run: Run, tmp_path: Path) -> N
 def test_a_time_line_has_neither_gaps_nor_overlaps(run: Run, tmp_path: Path) -> None:
     path, figure = tmp_path / "is.json", tmp_path / "is.svg"
     fabric = "wdm_ring:ranks=16,wavelengths=4"
-    arguments = ("replay", real("is"), "--fabric", fabric, "--timeline", path, "--plot", figure)
+    arguments = ("replay", real("is"), "--fabric", fabric, "--timeline", path, "--figure", figure)
     row = run_json(run, "replay", *arguments)
     events = json.loads(path.read_text())["traceEvents"]
     named = [event for event in events if event["name"] == "thread_name"]
@@ -406,7 +406,7 @@ WRONG: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         ("simulator", "leave it out"),
     ),
     "a rate of operations for a table": (SEND, ("--operations", "5"), ("operations",)),
-    "a figure of an unknown kind": (SEND, ("--plot", "figure.doc"), (".doc",)),
+    "a figure of an unknown kind": (SEND, ("--figure", "figure.doc"), (".doc",)),
     "a time-line of an unknown kind": (SEND, ("--timeline", "line.txt"), (".json",)),
 }
 

@@ -235,7 +235,7 @@ TRAIN = ["train", "--model", "resnet50", "--fabric", SWITCH, "--batch", "32"]
 
 def test_train_prints_what_its_schema_says(run: Run, tmp_path: Path) -> None:
     table, figure = tmp_path / "buckets.csv", tmp_path / "buckets.png"
-    more = ["--algorithm", "ring", "--epochs", "2", "--csv", str(table), "--plot", str(figure)]
+    more = ["--algorithm", "ring", "--epochs", "2", "--csv", str(table), "--figure", str(figure)]
     row: Any = run_json(run, "train", *TRAIN, *more)
     check(row)
     with table.open(encoding="utf-8") as file:
@@ -291,7 +291,7 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "half an algorithm": ([*TRAIN, "--algorithm", "ring+"], ("ring+ring",)),
     "policy on an electrical fabric": ([*TRAIN, "--policy", "free"], ("policy",)),
     "algorithm of another collective": ([*TRAIN, "--algorithm", "bruck"], ("bruck",)),
-    "figure of no format": ([*TRAIN, "--plot", "picture.gif"], (".png",)),
+    "figure of no format": ([*TRAIN, "--figure", "picture.gif"], (".png",)),
     "table of no format": ([*TRAIN, "--csv", "table.txt"], (".csv",)),
 }
 

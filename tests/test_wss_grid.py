@@ -137,7 +137,7 @@ def test_bad_grids_are_refused_with_a_hint(run: Run, options: str, hint: str) ->
         (["plan", "--algorithm", "relay_tree"], "needs a wdm_ring"),
         (["plan", "--algorithm", "ring", "--wavelength", "first_fit"], "leave the assignment"),
         (["show", "--algorithm", "ring", "--view", "ring"], "use --view grid"),
-        (["show", "--algorithm", "ring", "--view", "space_time"], "give --output"),
+        (["show", "--algorithm", "ring", "--view", "space_time"], "give --figure"),
     ],
 )
 def test_what_does_not_fit_a_grid_is_refused_with_a_hint(

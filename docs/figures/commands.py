@@ -12,42 +12,42 @@ from pathlib import Path
 __all__ = ["COMMANDS", "STUDIES", "draw", "reproduce"]
 
 COMMANDS = {
-    "all_gather": "compare all_gather --fabric optree_paper --size 4MiB --plot",
+    "all_gather": "compare all_gather --fabric optree_paper --size 4MiB --figure",
     "fat_tree_all_reduce": (
         "compare all_reduce "
         "--fabric fat_tree:down=16x8x8,up=1x8x8,links=1x1x1,rate=12.5GB/s,latency=500ns "
-        "--algorithms ring,recursive_doubling,halving_doubling --sizes 1KiB..1GiB --plot"
+        "--algorithms ring,recursive_doubling,halving_doubling --sizes 1KiB..1GiB --figure"
     ),
     "torus_load": (
-        "show all_reduce --fabric torus:dims=6x5 --algorithm recursive_doubling --output"
+        "show all_reduce --fabric torus:dims=6x5 --algorithm recursive_doubling --figure"
     ),
     "fat_tree_messages": (
         "show all_reduce --fabric fat_tree:down=4x4,up=1x2,latency=1us "
-        "--algorithm halving_doubling --size 1MiB --view space_time --output"
+        "--algorithm halving_doubling --size 1MiB --view space_time --figure"
     ),
     "fat_tree_use": (
         "simulate all_reduce --fabric fat_tree:down=4x4,up=1x2,latency=1us "
-        "--algorithm halving_doubling --size 64MiB --plot"
+        "--algorithm halving_doubling --size 64MiB --figure"
     ),
     "oddl_slot": (
         "show all_reduce --fabric "
         "wss_grid:rows=4,columns=4,dead_transceivers=6.row,nodes=0-14 "
-        "--algorithm halving_doubling --slot 0 --output"
+        "--algorithm halving_doubling --slot 0 --figure"
     ),
     "oddl_space_time": (
         "show all_reduce --fabric "
         "wss_grid:rows=4,columns=4,dead_transceivers=6.row,nodes=0-14 "
-        "--algorithm halving_doubling --view space_time --output"
+        "--algorithm halving_doubling --view space_time --figure"
     ),
     "replay_mg": (
         "replay crates/core/tests/data/traces/mg.A.16.csv.zst "
-        "--fabric fat_tree:down=4x4,up=1x2,rate=1Gb/s,latency=5us --plot"
+        "--fabric fat_tree:down=4x4,up=1x2,rate=1Gb/s,latency=5us --figure"
     ),
     "congestion": (
         "congestion all_reduce "
         "--fabric ladder:columns=5,computers=10,wavelengths=10,rate=10Gb/s "
         "--algorithm recursive_doubling --ranks 20 --size 1MB --intensity 0,0.2,0.4,0.6,0.8 "
-        "--congestion retry,all_or_nothing,degrade --plot"
+        "--congestion retry,all_or_nothing,degrade --figure"
     ),
 }
 """Commands by the figure whose path follows them: some half a minute in all."""

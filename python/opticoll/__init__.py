@@ -32,6 +32,7 @@ from opticoll._core import (
     format_time,
     parse_size,
     parse_time,
+    set_memory_limit,
 )
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ __all__ = [
     "read_plan",
     "replan",
     "replay",
+    "set_memory_limit",
     "tasks",
     "train",
     "write_plan",

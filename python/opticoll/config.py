@@ -128,6 +128,7 @@ def to_scenario(
     OpticollError
         An unknown collective, or something that is no fabric or size.
     """
+    ranks = None if ranks is None else list(ranks)
     if isinstance(algorithms, str):
         algorithms = split_algorithms(algorithms)
     if isinstance(sizes, str):
@@ -137,10 +138,10 @@ def to_scenario(
         sizes_bytes = list(dict.fromkeys(to_bytes(size) for size in listed))
     return Scenario(
         collective=collective_kind(collective),
-        fabrics=to_fabrics(fabric),
+        fabrics=to_fabrics(fabric, ranks),
         sizes=sizes_bytes,
         algorithms=None if algorithms is None else list(algorithms),
-        ranks=None if ranks is None else list(ranks),
+        ranks=ranks,
         wavelengths=None if wavelengths is None else list(wavelengths),
         **others,
     )
@@ -164,8 +165,10 @@ def to_fabric(fabric: Fabric | str) -> Fabric:
     return parse_fabric(fabric)
 
 
-def to_fabrics(fabric: Fabric | str | Iterable[Fabric | str]) -> list[Fabric]:
-    """One fabric or several, each once.
+def to_fabrics(
+    fabric: Fabric | str | Iterable[Fabric | str], ranks: list[int] | None = None
+) -> list[Fabric]:
+    """One fabric or several, each once; with the first of `ranks` where one says nothing of them.
 
     Raises
     ------
@@ -174,10 +177,23 @@ def to_fabrics(fabric: Fabric | str | Iterable[Fabric | str]) -> list[Fabric]:
     """
     one = isinstance(fabric, Fabric | str) or not isinstance(fabric, Iterable)
     listed = cast("Iterable[Fabric | str]", [fabric] if one else fabric)
-    made = [to_fabric(member) for member in listed]
+    made = [_of_any_size(member, ranks) for member in listed]
     if not made:
         raise FabricError("there is no fabric; give at least one such as optree_paper")
     return list({one.spec: one for one in made}.values())
+
+
+def _of_any_size(fabric: Fabric | str, ranks: list[int] | None) -> Fabric:
+    """The fabric; where it says nothing of ranks, with the first number that is compared."""
+    try:
+        return to_fabric(fabric)
+    except FabricError as error:
+        if not ranks or not isinstance(fabric, str) or getattr(error, "option", None) != "ranks":
+            raise
+        try:
+            return Fabric(fabric, ranks=ranks[0])
+        except FabricError:
+            raise error from None
 
 
 def to_root(root: int, fabric: Fabric) -> int:

@@ -9,6 +9,8 @@
 mod spelling;
 
 pub mod hash;
+pub mod interrupt;
+pub mod memory;
 pub mod spec;
 pub mod units;
 

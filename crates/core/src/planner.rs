@@ -27,6 +27,7 @@ mod candidates;
 mod capability;
 mod contest;
 mod exchange;
+mod forecast;
 mod grouped;
 mod knapsack;
 mod least;
@@ -58,6 +59,7 @@ use crate::algorithm::AlgorithmError;
 use crate::bound;
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::{Direction, Fabric, NotARing, WdmRing};
+use crate::interrupt;
 use crate::plan::{AnyPlan, CONVERTED, Circuit, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::simulate::SimulationError;
@@ -313,6 +315,7 @@ fn search(ring: &WdmRing, pieces: u32, menus: &[Menu], least: u32, enough: u32) 
 fn attempt(ring: &WdmRing, pieces: u32, menus: &[Menu], steps: u32, enough: u32) -> Option<Found> {
     let mut best: Option<Found> = None;
     for (lengths, reserve) in menus {
+        interrupt::check();
         let (ranks, channels) = (ring.ranks, ring.channels());
         let request =
             tree::Request::new((ranks, pieces), channels, steps, lengths.clone(), *reserve);
@@ -407,6 +410,7 @@ impl Found {
             let Some(placed) = &mut placed else {
                 pack::exactly(&self.tree, step, |edge, first| {
                     for source in 0..ranks {
+                        interrupt::check();
                         let origin = source + ring.ranks - edge.parent;
                         let channel = first + source % edge.length;
                         let mut path = lightpath(ring, collective, edge, origin, step, channel);

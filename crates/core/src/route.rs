@@ -24,6 +24,7 @@ pub(crate) mod wss_grid;
 use std::cmp::Ordering;
 
 use crate::fabric::{Direction, WdmRing};
+use crate::interrupt;
 use crate::schedule::{Schedule, StepColumns};
 
 /// A path on one direction's circle of links: `first, first + 1, ...` modulo N, `hops` links. On
@@ -63,6 +64,7 @@ impl Arc {
 pub(crate) fn loads(direction: Direction, arcs: &[Arc], ranks: u32) -> Vec<u32> {
     let mut change = vec![0u32; ranks as usize + 1];
     for arc in arcs.iter().filter(|arc| arc.direction == direction) {
+        interrupt::check();
         let (first, end) = (arc.first as usize, (arc.first + arc.hops) as usize);
         let wraps = end > ranks as usize;
         let end = if wraps { end - ranks as usize } else { end };
@@ -100,10 +102,12 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
     let mut directions = Vec::with_capacity(schedule.len());
     let mut antipodal = Vec::new();
     for step in 0..schedule.steps() {
+        interrupt::check();
         antipodal.clear();
         let columns = schedule.columns(step);
         let range = schedule.step(step);
         for (index, (source, destination)) in range.clone().zip(columns.ends()) {
+            interrupt::check();
             let way = if source.max(destination) < ring.ranks {
                 shorter_way(source, destination, ring.ranks)
             } else {
@@ -128,6 +132,7 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
 /// Turns the transfers that would cross a broken link, where the other way is whole.
 fn avoid(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
     for ((source, destination), direction) in step.ends().zip(directions) {
+        interrupt::check();
         let other = direction.opposite();
         if source.max(destination) < ring.ranks
             && !ring.is_whole(source, destination, *direction)
@@ -187,6 +192,7 @@ fn balance(antipodal: &mut [usize], schedule: &Schedule, directions: &mut [Direc
     antipodal.sort_by_key(|&index| (lower(index), source(index)));
     let mut couples = 0;
     for pair in antipodal.chunk_by(|&one, &other| lower(one) == lower(other)) {
+        interrupt::check();
         let split = pair.partition_point(|&index| source(index) == lower(index));
         let (there, back) = pair.split_at(split);
         for couple in 0..there.len().max(back.len()) {

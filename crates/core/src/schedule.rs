@@ -40,6 +40,8 @@ mod columns;
 use std::ops::Range;
 
 use crate::collective::Collective;
+use crate::{interrupt, memory};
+
 pub use columns::StepColumns;
 use columns::Stored;
 
@@ -142,6 +144,10 @@ struct Place {
     shift: u32,
 }
 
+/// What a transfer takes on its way to a plan at most: in the schedule, in one that is cut into single chunks or
+/// reversed, and its light.
+const BYTES_PER_TRANSFER: u64 = 44;
+
 /// Among how many steps one is looked for that the last step repeats.
 const MOST_PATTERNS: usize = 8;
 
@@ -166,6 +172,8 @@ impl Schedule {
 
     /// Makes room for `transfers` more transfers.
     pub fn reserve(&mut self, transfers: usize) {
+        let bytes = transfers as u64 * BYTES_PER_TRANSFER;
+        memory::take("the list of transfers of this algorithm", bytes);
         self.stored.reserve(transfers);
     }
 
@@ -218,6 +226,7 @@ impl Schedule {
         if self.step_starts.is_empty() {
             self.begin_step();
         }
+        interrupt::check();
         self.stored.push(transfer);
     }
 
@@ -254,6 +263,7 @@ impl Schedule {
 
     /// The transfers of a step, in columns.
     pub fn columns(&self, step: usize) -> StepColumns<'_> {
+        interrupt::check();
         let shift = self.places.get(step).map_or(0, |place| place.shift);
         self.stored
             .columns(self.stored_range(step), shift, self.chunks)
@@ -302,6 +312,7 @@ impl Schedule {
 
     /// The transfer with an index.
     pub fn transfer(&self, index: usize) -> Transfer {
+        interrupt::check();
         let Place { start, shift } = self.place_of(index);
         self.stored.transfer(start, shift, self.chunks)
     }

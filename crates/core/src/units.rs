@@ -205,6 +205,8 @@ struct Quantity {
     smallest: &'static str,
     example: &'static str,
     units: &'static [(&'static str, u128)],
+    /// Whether what is no whole number of the smallest unit is rounded to the nearest; refused if not.
+    rounded: bool,
 }
 
 const TIME: Quantity = Quantity {
@@ -212,22 +214,26 @@ const TIME: Quantity = Quantity {
     smallest: "picoseconds",
     example: "25us",
     units: TIME_UNITS,
+    rounded: false,
 };
 const SIZE: Quantity = Quantity {
     name: "size",
     smallest: "bytes",
     example: "4MiB",
     units: BYTE_UNITS,
+    rounded: false,
 };
 const RATE: Quantity = Quantity {
     name: "rate",
     smallest: "bits per second",
     example: "40Gb/s",
     units: RATE_UNITS,
+    rounded: true,
 };
 
 impl Quantity {
-    fn parse(&self, text: &str) -> Result<u64, UnitError> {
+    /// The number of smallest units, and whether it is the text's to the last digit.
+    fn parse(&self, text: &str) -> Result<(u64, bool), UnitError> {
         let trimmed = text.trim();
         let split = trimmed
             .find(|character: char| !(character.is_ascii_digit() || character == '.'))
@@ -251,14 +257,18 @@ impl Quantity {
         };
         let scale = 10u128.checked_pow(decimals).ok_or_else(overflow)?;
         let scaled = digits.checked_mul(factor).ok_or_else(overflow)?;
-        if scaled % scale != 0 {
+        let exact = scaled % scale == 0;
+        if !exact && !self.rounded {
             return Err(UnitError::Inexact {
                 text: trimmed.into(),
                 quantity: self.name,
                 smallest: self.smallest,
             });
         }
-        u64::try_from(scaled / scale).map_err(|_| overflow())
+        // Halves are rounded up.
+        let nearest = scaled / scale + u128::from(scaled % scale >= scale.div_ceil(2) && !exact);
+        let nearest = u64::try_from(nearest).map_err(|_| overflow())?;
+        Ok((nearest, exact))
     }
 
     fn refuse(&self, text: &str, hint: String) -> UnitError {
@@ -320,22 +330,34 @@ fn write_decimal(
 impl FromStr for Time {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Time, UnitError> {
-        TIME.parse(text).map(Time)
+        TIME.parse(text).map(|(count, _)| Time(count))
     }
 }
 
 impl FromStr for Bytes {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Bytes, UnitError> {
-        SIZE.parse(text).map(Bytes)
+        SIZE.parse(text).map(|(count, _)| Bytes(count))
     }
 }
 
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Rate, UnitError> {
-        let bits = RATE.parse(text)?;
+        let (bits, _) = RATE.parse(text)?;
         Rate::from_bits_per_second(bits)
+    }
+}
+
+impl Rate {
+    /// The rate of a text such as `4.7GiB/s`, if it had to be rounded to a whole number of bits per second.
+    ///
+    /// # Errors
+    /// No rate.
+    pub fn rounded(text: &str) -> Result<Option<Rate>, UnitError> {
+        let (bits, exact) = RATE.parse(text)?;
+        let rate = Rate::from_bits_per_second(bits)?;
+        Ok((!exact).then_some(rate))
     }
 }
 

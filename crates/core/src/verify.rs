@@ -77,6 +77,7 @@ mod wss_grid;
 use std::fmt;
 
 use crate::fabric::Direction;
+use crate::memory;
 use crate::plan::{Plan, PlanRef};
 use order::Order;
 use report::Report;
@@ -308,7 +309,17 @@ pub fn verify<'a>(plan: impl Into<PlanRef<'a>>) -> Vec<Violation> {
     }
 }
 
+/// What the verifier keeps of a transfer: orders by slot and by chunk; of a burst also its place among the others
+/// of its switch.
+const BYTES_PER_TRANSFER: u64 = 24;
+const BYTES_PER_BURST: u64 = 270;
+
 fn full(plan: &Plan) -> Vec<Violation> {
+    let each = match plan.fabric.wss_grid() {
+        Some(_) => BYTES_PER_BURST,
+        None => BYTES_PER_TRANSFER,
+    };
+    memory::take("verifying this plan", plan.schedule.stored() as u64 * each);
     let mut report = Report::default();
     if let Some(admitted) = form::check(plan, &mut report) {
         let order = Order::by_slot(plan, &admitted);

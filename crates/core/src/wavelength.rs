@@ -34,6 +34,7 @@ use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
 
 use crate::fabric::{Direction, Fabric, NotARing, WdmRing};
+use crate::interrupt;
 use crate::plan::{CONVERTED, FoldedPlan, Lightpath, Plan, PlanRef};
 use crate::route::{Arc, loads};
 use crate::schedule::Schedule;
@@ -271,6 +272,7 @@ pub fn assign(
     let mut step_slots = Vec::with_capacity(schedule.steps());
     let mut first_slot = 0;
     for step in 0..schedule.steps() {
+        interrupt::check();
         let put = |index: usize, slot_of_step: u32, channel: u32| {
             slot[index] = first_slot + slot_of_step;
             let (on_fibre, on_wavelength) = ring.channel(channel);
@@ -356,6 +358,7 @@ impl Steps<'_> {
         if ring.ports.is_none() && matches!(rule, Rule::Auto | Rule::Optimal) {
             if let Some(channels) = optimal::channels(columns, &arcs, ring) {
                 for (index, channel) in range.zip(&channels) {
+                    interrupt::check();
                     put(index, channel / ring.channels(), channel % ring.channels());
                 }
                 return Ok(channels
@@ -397,6 +400,7 @@ fn place(
     mut put: impl FnMut(usize, u32, u32),
 ) -> u32 {
     for &offset in order {
+        interrupt::check();
         let arc = arcs[offset];
         let (slot, lowest) = grid.earliest(arc, ends(offset));
         let least_by = |cost: &dyn Fn(u32) -> u32| {
@@ -442,6 +446,7 @@ pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
     }
     let mut lit = vec![false; usize::from(u16::MAX) + 1];
     for index in 0..plan.kept().len() {
+        interrupt::check();
         match plan {
             PlanRef::Full(plan) => lit[usize::from(plan.wavelength[index])] = true,
             PlanRef::Folded(plan) => (0..plan.links(index))
@@ -457,6 +462,7 @@ pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
 fn greatest_folded_load(plan: &FoldedPlan) -> u32 {
     let mut loads = BTreeMap::new();
     for orbit in 0..plan.orbits.len() {
+        interrupt::check();
         for source in 0..plan.links(orbit) {
             let Lightpath { slot, circuit, .. } = plan.copy(orbit, source);
             *loads

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
+use crate::interrupt;
 
 /// Why there is no bound beside a time.
 const FORMULA: &str =
@@ -47,7 +48,7 @@ pub(crate) fn time_bound(
         .policy
         .unwrap_or(simulate::default_policy(&fabric.fabric));
     let size = Bytes::new(size_bytes);
-    py.detach(|| {
+    interrupt::run(py, || {
         let fabric = &fabric.fabric;
         let collective = collective::Collective::new(kind, fabric.ranks())
             .and_then(|collective| collective.with_root(root))
@@ -95,7 +96,7 @@ pub(crate) fn time_bound(
             _ => {}
         }
         Ok((Some(bound.time.ps()), Some(bound.name), assumption))
-    })
+    })?
 }
 
 /// The lower bound on the slots of a collective in whole blocks: (slots, name, assumption).
@@ -115,12 +116,12 @@ pub(crate) fn slots_bound(
     let collective = collective::Collective::new(kind, ring.ranks)
         .and_then(|collective| collective.with_root(root))
         .map_err(IntoPyErr::into_py_err)?;
-    let bound = py.detach(|| bound::best(ring, &collective));
+    let bound = interrupt::run(py, || bound::best(ring, &collective))?;
     Ok((bound.steps, bound.name, bound.assumption))
 }
 
 /// C_1(N), ..., C_depth(N): the least total lengths of relay trees of a depth, in links.
 #[pyfunction]
-pub(crate) fn relay_tree_costs(py: Python<'_>, ranks: u32, depth: usize) -> Vec<u64> {
-    py.detach(|| Costs::new(ranks).take(depth).collect())
+pub(crate) fn relay_tree_costs(py: Python<'_>, ranks: u32, depth: usize) -> PyResult<Vec<u64>> {
+    interrupt::run(py, || Costs::new(ranks).take(depth).collect())
 }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::IntoPyErr;
+use crate::interrupt;
 
 /// What a simulation of bursts found.
 #[pyclass(frozen, module = "opticoll._core")]
@@ -154,23 +155,19 @@ pub(crate) fn simulate_bursts(
         .iter()
         .map(|(name, text)| (name.as_str(), text.as_str()));
     let settings = Settings::from_texts(texts).map_err(IntoPyErr::into_py_err)?;
-    let network = py
-        .detach(|| BurstNetwork::parse(fabric))
-        .map_err(IntoPyErr::into_py_err)?;
+    let network =
+        interrupt::run(py, || BurstNetwork::parse(fabric))?.map_err(IntoPyErr::into_py_err)?;
     let mut raised = None;
-    let outcome = py.detach(|| {
+    let outcome = interrupt::run(py, || {
         burst::simulate(&network, &Work::Random, &settings, threads, |one| {
-            let told = Python::attach(|py| {
-                py.check_signals()?;
-                match &progress {
-                    Some(progress) => progress.call1(py, (one.bursts, one.target)).map(|_| ()),
-                    None => Ok(()),
-                }
+            let told = Python::attach(|py| match &progress {
+                Some(progress) => progress.call1(py, (one.bursts, one.target)).map(|_| ()),
+                None => Ok(()),
             });
             raised = told.err();
             raised.is_none()
         })
-    });
+    })?;
     match (raised, outcome) {
         (Some(error), _) => Err(error),
         (None, outcome) => outcome
@@ -186,14 +183,14 @@ pub(crate) fn check_bursts(
     fabric: &str,
     settings: BTreeMap<String, String>,
 ) -> PyResult<String> {
-    py.detach(|| {
+    interrupt::run(py, || {
         let network = BurstNetwork::parse(fabric)?;
         let texts = settings
             .iter()
             .map(|(name, text)| (name.as_str(), text.as_str()));
         burst::check(&network, &Work::Random, &Settings::from_texts(texts)?)?;
         Ok(network.spelling().to_owned())
-    })
+    })?
     .map_err(|error: burst::BurstError| error.into_py_err())
 }
 
@@ -213,9 +210,9 @@ pub(crate) fn engset(sources: u32, load: f64, servers: u32) -> f64 {
 #[pyfunction]
 pub(crate) fn burst_fixed_point(py: Python<'_>, fabric: &str, intensity: f64) -> PyResult<f64> {
     let everyone = burst::Destinations::Everyone;
-    py.detach(|| {
+    interrupt::run(py, || {
         let network = BurstNetwork::parse(fabric)?;
         Ok(erlang::fixed_point(&network, intensity, everyone).loss)
-    })
+    })?
     .map_err(|error: burst::BurstError| error.into_py_err())
 }

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{IntoPyErr, ScheduleError};
+use crate::interrupt;
 use crate::method::Size;
 use crate::plan::Plan;
 
@@ -97,18 +98,17 @@ impl CollectiveRuns {
     /// The transfers that arrived, in the order in which they did, as a plan to be verified.
     fn executed(&self, py: Python<'_>, run: usize, collective: usize) -> PyResult<Plan> {
         let job = self.job(run, collective)?;
-        Ok(py.detach(|| {
+        interrupt::run(py, || {
             let schedule = executed(&self.plan.schedule, &job.delivered);
             let algorithm = self.plan.algorithm.clone();
             let plan = plan::Plan::without_light(&self.plan.fabric, schedule, algorithm);
             Plan::from_core(AnyPlan::Full(plan))
-        }))
+        })
     }
 }
 
 fn network_of(py: Python<'_>, fabric: &str) -> PyResult<BurstNetwork> {
-    py.detach(|| BurstNetwork::parse(fabric))
-        .map_err(IntoPyErr::into_py_err)
+    interrupt::run(py, || BurstNetwork::parse(fabric))?.map_err(IntoPyErr::into_py_err)
 }
 
 /// The whole plan, if it is one of messages.
@@ -151,7 +151,7 @@ pub(crate) fn simulate_collectives(
         false => Work::Given(Vec::new()),
     };
     let mut raised = None;
-    let outcome = py.detach(|| {
+    let outcome = interrupt::run(py, || {
         let job = |places: &Vec<u32>| Job {
             schedule: &plan.schedule,
             places: places.clone(),
@@ -159,12 +159,9 @@ pub(crate) fn simulate_collectives(
         };
         let jobs: Vec<Job<'_>> = places.iter().map(job).collect();
         let watch = |done: u32| {
-            let told = Python::attach(|py| {
-                py.check_signals()?;
-                match &progress {
-                    Some(progress) => progress.call1(py, (done,)).map(|_| ()),
-                    None => Ok(()),
-                }
+            let told = Python::attach(|py| match &progress {
+                Some(progress) => progress.call1(py, (done,)).map(|_| ()),
+                None => Ok(()),
             });
             raised = told.err();
             raised.is_none()
@@ -178,7 +175,7 @@ pub(crate) fn simulate_collectives(
             threads,
             watch,
         )
-    });
+    })?;
     match (raised, outcome) {
         (Some(error), _) => Err(error),
         (None, outcome) => outcome
@@ -219,7 +216,7 @@ pub(crate) fn place_ranks(
 ) -> PyResult<(Vec<u32>, u128, u128, bool)> {
     let network = network_of(py, fabric)?;
     let (plan, size) = (messages(plan)?, size.bytes()?);
-    py.detach(|| {
+    interrupt::run(py, || {
         let jobs: Vec<(_, Bytes)> = vec![(&plan.schedule, size); copies];
         let problem = Problem::on_network(&network, &jobs).map_err(IntoPyErr::into_py_err)?;
         for start in &starts {
@@ -235,5 +232,5 @@ pub(crate) fn place_ranks(
             placement.bound,
             placement.is_best,
         ))
-    })
+    })?
 }

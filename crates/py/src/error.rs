@@ -76,6 +76,13 @@ create_exception!(
 
 create_exception!(
     opticoll._core,
+    MemoryLimitError,
+    OpticollError,
+    "More memory than the limit."
+);
+
+create_exception!(
+    opticoll._core,
     TraceError,
     OpticollError,
     "A trace of a program."

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{FabricError, IntoPyErr};
+use crate::interrupt;
 
 /// What the machine is.
 #[pyclass(frozen, eq, module = "opticoll._core", from_py_object)]
@@ -192,8 +193,8 @@ impl Fabric {
 
     /// The links of an electrical fabric in words, by their numbers.
     #[getter]
-    fn link_names(&self, py: Python<'_>) -> Vec<String> {
-        py.detach(|| match self.fabric.network() {
+    fn link_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        interrupt::run(py, || match self.fabric.network() {
             None => Vec::new(),
             Some(network) => (0..network.links().len() as u32)
                 .map(|link| network.link_name(link))

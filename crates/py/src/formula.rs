@@ -4,17 +4,26 @@ use std::num::NonZeroU32;
 
 use opticoll::algorithm::{one_stage, optree, wrht};
 use opticoll::collective::CollectiveKind;
-use opticoll::units::{Bytes, Time};
+use opticoll::units::{Bytes, Rate, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
+use crate::interrupt;
 
 /// The bytes that a size such as `4MiB` means.
 #[pyfunction]
 pub(crate) fn parse_size(text: &str) -> PyResult<u64> {
     text.parse::<Bytes>()
         .map(Bytes::get)
+        .map_err(IntoPyErr::into_py_err)
+}
+
+/// What a rate such as `4.7GiB/s` is rounded to; none where it is a whole number of bits per second.
+#[pyfunction]
+pub(crate) fn rounded_rate(text: &str) -> PyResult<Option<String>> {
+    Rate::rounded(text)
+        .map(|rate| rate.map(|rate| rate.to_string()))
         .map_err(IntoPyErr::into_py_err)
 }
 
@@ -81,8 +90,10 @@ pub(crate) fn optree_best_radices(
     py: Python<'_>,
     ranks: NonZeroU32,
     wavelengths: NonZeroU32,
-) -> Vec<u32> {
-    py.detach(|| optree::tree::best_radices(ranks.get(), wavelengths.get()))
+) -> PyResult<Vec<u32>> {
+    interrupt::run(py, || {
+        optree::tree::best_radices(ranks.get(), wavelengths.get())
+    })
 }
 
 /// Wavelengths of a one-stage all-to-all on a ring, exact or as the paper has it.

@@ -9,6 +9,7 @@ use opticoll::wavelength::wss_grid::GridError;
 use pyo3::prelude::*;
 
 use crate::error::{FabricError, IntoPyErr};
+use crate::interrupt;
 use crate::method::{Settings, Size, method};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
@@ -42,7 +43,9 @@ pub(crate) fn replan(
     let left = left.map_err(|problem| FabricError::new_err(problem.to_string()))?;
     // Without another algorithm the same: what was chosen is chosen anew.
     let asked = algorithm.unwrap_or(plan.asked().parse().map_err(SpecError::into_py_err)?);
-    let anew = py.detach(|| tunable::replan(before, &left, Some(&asked), size, &method));
+    let anew = interrupt::run(py, || {
+        tunable::replan(before, &left, Some(&asked), size, &method)
+    })?;
     let anew = anew.map_err(IntoPyErr::into_py_err)?;
     let (before, after) = (anew.before.ps(), anew.after.ps());
     let plan = Plan::from_planned(anew.planned, &asked.to_string());
@@ -67,7 +70,7 @@ pub(crate) fn simulate_tasks(
             request: Time::from_ps(*request),
         })
         .collect();
-    let admissions = py.detach(|| control::tasks(&asked));
+    let admissions = interrupt::run(py, || control::tasks(&asked))?;
     let admissions = admissions.map_err(IntoPyErr::into_py_err)?;
     let told = admissions.into_iter().map(|one| {
         (
@@ -85,8 +88,8 @@ pub(crate) fn simulate_tasks(
 
 /// What is wrong with running plans side by side on one grid.
 #[pyfunction]
-pub(crate) fn task_conflicts(py: Python<'_>, plans: Vec<Py<Plan>>) -> Vec<Violation> {
+pub(crate) fn task_conflicts(py: Python<'_>, plans: Vec<Py<Plan>>) -> PyResult<Vec<Violation>> {
     let plans: Vec<_> = plans.iter().map(|plan| plan.get().kept()).collect();
-    let found = py.detach(|| verify::tasks(&plans));
-    found.into_iter().map(Violation::from_core).collect()
+    let found = interrupt::run(py, || verify::tasks(&plans))?;
+    Ok(found.into_iter().map(Violation::from_core).collect())
 }

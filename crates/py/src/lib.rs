@@ -1,6 +1,7 @@
 //! `opticoll._core`: the Python face of the crate `opticoll`.
 //!
-//! Every function converts its arguments, releases the interpreter lock around long work, calls
+//! Every function converts its arguments, releases the interpreter lock around long work
+//! (by [`interrupt::run`], so that Ctrl-C stops it), calls
 //! the core, and converts the result. There is no logic here; `python/opticoll/_core.pyi`
 //! describes what Python sees.
 
@@ -14,6 +15,8 @@ mod error;
 mod fabric;
 mod formula;
 mod grid;
+mod interrupt;
+mod memory;
 mod method;
 mod outcome;
 mod packets;
@@ -44,19 +47,24 @@ mod _core {
     };
     #[pymodule_export]
     use crate::error::{
-        AlgorithmError, CollectiveError, FabricError, OpticollError, PlanFileError, ScheduleError,
-        SimulationError, TraceError, TrainingError, UnitError, WavelengthError,
+        AlgorithmError, CollectiveError, FabricError, MemoryLimitError, OpticollError,
+        PlanFileError, ScheduleError, SimulationError, TraceError, TrainingError, UnitError,
+        WavelengthError,
     };
     #[pymodule_export]
     use crate::fabric::Fabric;
     #[pymodule_export]
     use crate::formula::{
         collective_kind, format_size, format_time, one_stage_wavelengths, optree_best_radices,
-        optree_depth, optree_stage_loads, optree_steps, parse_size, parse_time,
+        optree_depth, optree_stage_loads, optree_steps, parse_size, parse_time, rounded_rate,
         wrht_all_gather_steps, wrht_all_reduce_steps,
     };
     #[pymodule_export]
     use crate::grid::{replan, simulate_tasks, task_conflicts};
+    #[pymodule_export]
+    use crate::interrupt::interrupt_all;
+    #[pymodule_export]
+    use crate::memory::set_memory_limit;
     #[pymodule_export]
     use crate::method::check_settings;
     #[pymodule_export]

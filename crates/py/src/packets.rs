@@ -13,6 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
+use crate::interrupt;
 use crate::method::{Settings, method};
 
 /// Thousandths whose times are given of every distribution.
@@ -215,10 +216,10 @@ pub(crate) fn watching<'a>(
                 progress.messages_delivered,
                 progress.time_ps,
             );
-            let called = py.check_signals().and_then(|()| match watch {
+            let called = match watch {
                 Some(watch) => watch.call1(py, arguments).map(drop),
                 None => Ok(()),
-            });
+            };
             if let Err(error) = called {
                 *problem = Some(error);
             }
@@ -268,10 +269,10 @@ pub(crate) fn simulate_traffic(
         settings.options.timeline_bin = Some(simulate::TIMELINE_BIN);
     }
     let mut problem = None;
-    let found = py.detach(|| {
+    let found = interrupt::run(py, || {
         let mut watch = watching(watch.as_ref(), &mut problem);
         packet::simulate_watched(&fabric.fabric, &work, &settings.options, &mut watch)
-    });
+    })?;
     match (found, problem) {
         (_, Some(problem)) => Err(problem),
         (found, None) => found

@@ -18,6 +18,7 @@ use pyo3::types::PyDict;
 use crate::collective::Collective;
 use crate::error::{IntoPyErr, ScheduleError, UnitError};
 use crate::fabric::Fabric;
+use crate::interrupt;
 use crate::method::{Settings, Size, method};
 use crate::outcome::Outcome;
 use crate::packets::{expected_tuple, watching};
@@ -88,13 +89,13 @@ impl Plan {
 impl Plan {
     #[staticmethod]
     fn from_text(py: Python<'_>, text: &str) -> PyResult<Plan> {
-        py.detach(|| text::read_any(text))
+        interrupt::run(py, || text::read_any(text))?
             .map(Plan::from_core)
             .map_err(IntoPyErr::into_py_err)
     }
 
-    fn to_text(&self, py: Python<'_>) -> String {
-        py.detach(|| text::write(self.whole()))
+    fn to_text(&self, py: Python<'_>) -> PyResult<String> {
+        interrupt::run(py, || text::write(self.whole()))
     }
 
     #[getter]
@@ -128,15 +129,15 @@ impl Plan {
         self.kept().size.map(Bytes::get)
     }
 
-    fn with_size(&self, py: Python<'_>, size_bytes: u64) -> Plan {
+    fn with_size(&self, py: Python<'_>, size_bytes: u64) -> PyResult<Plan> {
         let size = Some(Bytes::new(size_bytes));
         if self.kept().size == size {
-            return Plan {
+            return Ok(Plan {
                 plan: Arc::clone(&self.plan),
                 choice: Arc::clone(&self.choice),
-            };
+            });
         }
-        py.detach(|| {
+        interrupt::run(py, || {
             let mut plan = AnyPlan::clone(&self.plan);
             plan.kept_mut().size = size;
             Plan::from_core(plan)
@@ -167,13 +168,13 @@ impl Plan {
     }
 
     #[getter]
-    fn wavelengths_used(&self, py: Python<'_>) -> u32 {
-        py.detach(|| wavelength::wavelengths_used(self.whole()))
+    fn wavelengths_used(&self, py: Python<'_>) -> PyResult<u32> {
+        interrupt::run(py, || wavelength::wavelengths_used(self.whole()))
     }
 
     #[getter]
-    fn configurations(&self, py: Python<'_>) -> u64 {
-        py.detach(|| simulate::circuit::configurations(self.whole()))
+    fn configurations(&self, py: Python<'_>) -> PyResult<u64> {
+        interrupt::run(py, || simulate::circuit::configurations(self.whole()))
     }
 
     #[getter]
@@ -184,14 +185,16 @@ impl Plan {
     /// The lower bound on slots: (slots, name, assumption). Where lightpaths carry several chunks, the
     /// one that holds for any number of them.
     #[getter]
-    fn bound(&self, py: Python<'_>) -> Option<(u64, &'static str, &'static str)> {
+    fn bound(&self, py: Python<'_>) -> PyResult<Option<(u64, &'static str, &'static str)>> {
         let schedule = &self.kept().schedule;
         if let Some(grid) = self.kept().fabric.wss_grid() {
             let bound = bound::wss_grid::slots(grid, &schedule.collective);
-            return Some((bound.steps, bound.name, bound.assumption));
+            return Ok(Some((bound.steps, bound.name, bound.assumption)));
         }
-        let ring = self.kept().fabric.ring()?;
-        py.detach(|| {
+        let Some(ring) = self.kept().fabric.ring() else {
+            return Ok(None);
+        };
+        interrupt::run(py, || {
             let single = schedule.is_in_single_chunks();
             let bound = if single {
                 bound::best(ring, &schedule.collective)
@@ -234,12 +237,12 @@ impl Plan {
         }
         match &*self.plan {
             AnyPlan::Full(plan) => to_columns(py, plan),
-            AnyPlan::Folded(plan) => to_columns(py, &py.detach(|| plan.unfold())),
+            AnyPlan::Folded(plan) => to_columns(py, &interrupt::run(py, || plan.unfold())?),
         }
     }
 
     fn slot_columns<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
-        let (indices, plan) = py.detach(|| {
+        let (indices, plan) = interrupt::run(py, || {
             let mut here = self.kept().without_lightpaths();
             let of_slot = self.whole().of_slot(slot);
             let indices: Vec<u64> = of_slot
@@ -249,7 +252,7 @@ impl Plan {
                 })
                 .collect();
             (indices, here)
-        });
+        })?;
         let columns = to_columns(py, &plan)?;
         columns.set_item("transfer", indices.into_pyarray(py))?;
         Ok(columns)
@@ -258,14 +261,14 @@ impl Plan {
     /// The hops of a slot, or of all, on a grid of tunable circuits.
     #[pyo3(signature = (slot = None))]
     fn hop_columns<'py>(&self, py: Python<'py>, slot: Option<u32>) -> PyResult<Bound<'py, PyDict>> {
-        let hops: Vec<(u64, plan::Hop)> = py.detach(|| {
+        let hops: Vec<(u64, plan::Hop)> = interrupt::run(py, || {
             let kept = self.kept();
             let transfers = (0..kept.len()).filter(|_| kept.fabric.wss_grid().is_some());
             let hops = transfers
                 .flat_map(|transfer| kept.way(transfer).map(move |hop| (transfer as u64, hop)));
             hops.filter(|(_, hop)| slot.is_none_or(|slot| hop.slot == slot))
                 .collect()
-        });
+        })?;
         let of = |part: fn(&plan::Hop) -> u32| -> Vec<u32> {
             hops.iter().map(|(_, hop)| part(hop)).collect()
         };
@@ -294,9 +297,9 @@ impl Plan {
         Ok((moved.source, moved.destination))
     }
 
-    fn verify(&self, py: Python<'_>) -> Vec<Violation> {
-        let violations = py.detach(|| verify::verify(self.whole()));
-        violations.into_iter().map(Violation::from_core).collect()
+    fn verify(&self, py: Python<'_>) -> PyResult<Vec<Violation>> {
+        let violations = interrupt::run(py, || verify::verify(self.whole()))?;
+        Ok(violations.into_iter().map(Violation::from_core).collect())
     }
 
     #[pyo3(signature = (size = None, *, watch = None, timeline = false, **settings))]
@@ -314,10 +317,10 @@ impl Plan {
         }
         let size = self.size_or(size)?;
         let mut problem = None;
-        let found = py.detach(|| {
+        let found = interrupt::run(py, || {
             let mut watch = watching(watch.as_ref(), &mut problem);
             simulate::run_watched(self.whole(), size, &method, &mut watch)
-        });
+        })?;
         match problem {
             Some(problem) => Err(problem),
             None => found
@@ -337,11 +340,11 @@ impl Plan {
         let method = method(settings)?;
         let size = self.size_or(size)?;
         let plan = self.kept();
-        py.detach(|| {
+        interrupt::run(py, || {
             let settings = simulate::packet_settings(&plan.fabric, &method)?;
             let work = packet::work_of(&plan.schedule, &plan.fabric, size, &settings);
             Ok(packet::expected(&plan.fabric, &work, &settings.options)?)
-        })
+        })?
         .map(expected_tuple)
         .map_err(simulate::SimulationError::into_py_err)
     }
@@ -357,7 +360,7 @@ impl Plan {
         let rule = start.parse().map_err(IntoPyErr::into_py_err)?;
         let size = self.size_or(size)?;
         let plain = fluid::Options::default();
-        let times = py.detach(|| fluid::message_times(self.kept(), size, rule, &plain));
+        let times = interrupt::run(py, || fluid::message_times(self.kept(), size, rule, &plain))?;
         let times = times.map_err(IntoPyErr::into_py_err)?;
         let told = |one: fluid::MessageTime| (one.transfer, one.start.ps(), one.end.ps());
         Ok(times.into_iter().map(told).collect())

@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use crate::collective::Collective;
 use crate::error::{AlgorithmError, IntoPyErr, WavelengthError};
 use crate::fabric::Fabric;
+use crate::interrupt;
 use crate::method::{Settings, method};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
@@ -28,8 +29,10 @@ pub(crate) fn build_schedule(
     fabric: Fabric,
     algorithm: &str,
 ) -> PyResult<Schedule> {
-    py.detach(|| build(collective.collective, &fabric.fabric, algorithm))
-        .map(Schedule::from_core)
+    interrupt::run(py, || {
+        build(collective.collective, &fabric.fabric, algorithm)
+    })?
+    .map(Schedule::from_core)
 }
 
 /// Routes and wavelengths for a schedule.
@@ -44,7 +47,9 @@ pub(crate) fn make_plan(
     size_bytes: Option<u64>,
 ) -> PyResult<Plan> {
     let schedule = schedule.get().lock().clone();
-    py.detach(|| lay_out(schedule, &fabric.fabric, algorithm, wavelength, size_bytes))
+    interrupt::run(py, || {
+        lay_out(schedule, &fabric.fabric, algorithm, wavelength, size_bytes)
+    })?
 }
 
 /// Schedule, routes and wavelengths in one.
@@ -65,7 +70,7 @@ pub(crate) fn plan_collective(
     settings: Option<Settings>,
 ) -> PyResult<Plan> {
     let method = method(settings)?;
-    py.detach(|| {
+    interrupt::run(py, || {
         let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
         let collective = collective::Collective::new(kind, fabric.fabric.ranks())
             .and_then(|collective| collective.with_root(root))
@@ -101,7 +106,7 @@ pub(crate) fn plan_collective(
             wavelength,
             size_bytes,
         )
-    })
+    })?
 }
 
 /// What the planner plans for where no size is given: 4 MiB.

@@ -22,6 +22,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 
 use crate::error::{IntoPyErr, TraceError};
+use crate::interrupt;
 use crate::method::{Settings, method};
 
 /// What a trace was read as.
@@ -81,7 +82,7 @@ pub(crate) fn read_trace(
             problem: "no UTF-8 text".into(),
         })
     };
-    let read = py.detach(|| {
+    let read = interrupt::run(py, || {
         Ok(match form {
             "goal_binary" => Source::Messages(goal_binary::read(&content)?),
             "goal" => Source::Messages(goal_text::read(text()?)?),
@@ -91,7 +92,7 @@ pub(crate) fn read_trace(
             "converted_table" => Source::Calls(csv::read(text()?)?.without_lines()),
             _ => Source::Calls(csv::read(text()?)?),
         })
-    });
+    })?;
     read.map(|source| Trace { source })
         .map_err(|error: TraceProblem| error.into_py_err())
 }
@@ -99,10 +100,10 @@ pub(crate) fn read_trace(
 /// Reads a file in binary GOAL, rank by rank, without holding it.
 #[pyfunction]
 pub(crate) fn read_goal_file(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
-    let read = py.detach(|| {
+    let read = interrupt::run(py, || {
         let file = File::open(path)?;
         Ok::<_, io::Error>(goal_binary::read_from(&mut BufReader::new(file)))
-    });
+    })?;
     read?
         .map(|program| Trace {
             source: Source::Messages(program),
@@ -172,7 +173,7 @@ pub(crate) fn replay_trace(
         },
     };
     let source = &trace.get().source;
-    py.detach(|| network::run(source, &request))
+    interrupt::run(py, || network::run(source, &request))?
         .map(|done| Replay {
             done,
             network: network.to_string(),

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{IntoPyErr, TrainingError};
+use crate::interrupt;
 use crate::method::{Settings, method};
 use crate::plan::Plan;
 
@@ -265,16 +266,18 @@ pub(crate) fn collective_cost(
 ) -> PyResult<CollectiveCost> {
     let method = method(settings)?;
     let plan = plan.get();
-    py.detach(|| cost::of(plan.whole(), Bytes::new(size_bytes), &method))
-        .map(|(cost, outcome)| CollectiveCost {
-            time_ps: cost.time.ps(),
-            reconfiguration_ps: cost.reconfiguration.ps(),
-            control_ps: cost.control.ps(),
-            simulator: outcome.simulator,
-            policy: outcome.policy,
-            start: outcome.flowing.map(|flowing| flowing.start_rule),
-        })
-        .map_err(IntoPyErr::into_py_err)
+    interrupt::run(py, || {
+        cost::of(plan.whole(), Bytes::new(size_bytes), &method)
+    })?
+    .map(|(cost, outcome)| CollectiveCost {
+        time_ps: cost.time.ps(),
+        reconfiguration_ps: cost.reconfiguration.ps(),
+        control_ps: cost.control.ps(),
+        simulator: outcome.simulator,
+        policy: outcome.policy,
+        start: outcome.flowing.map(|flowing| flowing.start_rule),
+    })
+    .map_err(IntoPyErr::into_py_err)
 }
 
 /// Refuses a rule that is none, whatever the model.

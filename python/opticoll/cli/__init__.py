@@ -2,7 +2,7 @@
 
 Results go to standard output, everything else to standard error. Exit codes: 0 as asked, 1 a plan
 violates what it must keep, 2 bad input (one line says what, nothing is written), 70 a bug in
-opticoll, 130 interrupted.
+opticoll, 130 interrupted, 141 the reader of standard output has gone.
 
 This is the only module that prints. Commands return text; `main` prints it when all is done, so
 that a failure leaves nothing behind on standard output.
@@ -10,6 +10,7 @@ that a failure leaves nothing behind on standard output.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -20,22 +21,27 @@ from itertools import pairwise
 
 from cyclopts import CycloptsError
 
-from opticoll import errors
+from opticoll import _core, errors
 from opticoll.cli import congestion as _congestion  # noqa: F401 (adds the command)
 from opticoll.cli import grids as _grids  # noqa: F401 (adds the commands)
 from opticoll.cli import replay as _replay  # noqa: F401 (adds the command)
 from opticoll.cli import traffic as traffic
 from opticoll.cli import training as _training  # noqa: F401 (adds the command)
 from opticoll.cli.commands import Answer, app
+from opticoll.cli.options import all_settings_shown
 from opticoll.escapes import ESCAPING, escaped, escaped_lines, shortened
 
 __all__ = ["app", "main"]
+
+READER_GONE = 141
+"""The exit code of a process that SIGPIPE ends: 128 + 13."""
 
 # What helps after an error of a kind, where the message itself does not say it all.
 HINTS: dict[type[errors.OpticollError], str] = {
     errors.AlgorithmError: "see `opticoll list algorithms`",
     errors.CollectiveError: "see `opticoll list collectives`",
     errors.FabricError: "see `opticoll list fabrics`",
+    errors.MemoryLimitError: "allow more by --memory-limit, such as 64GiB, or try fewer ranks",
     errors.SimulationError: "see `opticoll list simulators` and `opticoll list settings`",
     errors.TrainingError: "see `opticoll list models` and `opticoll list devices`",
     errors.WavelengthError: "see `opticoll list wavelengths`",
@@ -47,28 +53,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     prepare()
     try:
-        answer = app(words, exit_on_error=False, print_error=False)
+        words = without_memory_limit(words)
+        with all_settings_shown("--help-all" in words):
+            answer = app(words, exit_on_error=False, print_error=False)
         if not isinstance(answer, Answer):
             return deliver("")
-        for note in answer.notes:
+        for note in [*rounded_rates(words), *answer.notes, *answer.files.notes]:
             say(f"opticoll: {note}")
-        return deliver(f"{answer.text}\n", answer.code)
+        code = deliver(f"{answer.text}\n", answer.code)
+        if answer.files.failure is not None:
+            raise answer.files.failure
+        return code
     except CycloptsError as error:
         command = " ".join(error.command_chain or ())
         hint = separated(words) or f"see `opticoll {command} --help`".replace("  ", " ")
         return refuse(str(error), hint)
     except errors.OpticollError as error:
-        return refuse(str(error), HINTS.get(type(error)))
+        return refuse(str(error), HINTS.get(type(error)), error)
     except UnicodeEncodeError as error:
         return refuse(f"`{error.object}` is no text: it holds half characters", None)
     except MemoryError:
         return refuse("there is not enough memory for this", "try fewer ranks")
-    except KeyboardInterrupt:
-        say("opticoll: interrupted")
+    except KeyboardInterrupt as error:
+        say("; ".join(["opticoll: interrupted", *notes_of(error)]))
         return 130
     except SystemExit:
         # This is how rich, which prints the help, takes it that its reader has gone.
-        return 0
+        return READER_GONE
     except OSError as error:
         try:
             sys.stdout.flush()
@@ -108,23 +119,53 @@ LONGEST_WORD = 300
 """Characters of a word that a message repeats."""
 
 
+def without_memory_limit(words: list[str]) -> list[str]:
+    """The words but for `--memory-limit`, which every command takes; the limit is set."""
+    left, values = [], []
+    rest = iter(words)
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if option != "--memory-limit":
+            left.append(word)
+        else:
+            values.append(value if equals else next(rest, ""))
+    if len(values) > 1:
+        raise errors.UsageError("--memory-limit is given twice")
+    if values == [""]:
+        raise errors.UsageError("--memory-limit needs a size, such as 4GiB")
+    _core.set_memory_limit(values[0] if values else None)
+    return left
+
+
+def rounded_rates(words: Sequence[str]) -> list[str]:
+    """A note on each rate among the words that is no whole number of bits per second."""
+    notes = {}
+    for rate in re.findall(r"(?<==)[0-9.]+[A-Za-z]+/s", " ".join(words)):
+        with suppress(errors.UnitError):
+            if rounded := _core.rounded_rate(rate):
+                notes[rate] = f"the rate {rate} is rounded to {rounded}"
+    return list(notes.values())
+
+
 def deliver(text: str, code: int = 0) -> int:
-    """Print a result; returns `code`, or 2 where it cannot be printed."""
+    """Print a result; returns `code`, or if it is 0 that of what kept it from being printed."""
     try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "standard output is closed")
         print(escaped_lines(text), end="", flush=True)
     except BrokenPipeError:
         # The reader has seen enough (`| head`).
         forget_output()
-        return 0
+        return code or READER_GONE
     except OSError as error:
         forget_output()
-        return refuse(f"cannot print the result: {error.strerror or error}", None)
+        return code or refuse(f"cannot print the result: {error.strerror or error}", None)
     return code
 
 
 def forget_output() -> None:
     """Keep Python from printing at its exit what could not be printed."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -153,8 +194,15 @@ def say(line: str) -> None:
         print(shortened(escaped(line), LONGEST_WORD), file=sys.stderr, flush=True)
 
 
-def refuse(message: str, hint: str | None) -> int:
+def notes_of(error: BaseException) -> list[str]:
+    """What became of the rows computed before an error."""
+    return getattr(error, "__notes__", [])
+
+
+def refuse(message: str, hint: str | None, error: BaseException | None = None) -> int:
     """Say what was wrong on standard error; returns the exit code for bad input."""
+    for note in [] if error is None else notes_of(error):
+        say(f"opticoll: {note}")
     say(f"opticoll: error: {' '.join(message.split())}")
     if hint is not None:
         say(f"hint: {hint}")

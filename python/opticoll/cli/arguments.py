@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opticoll import _core, errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from opticoll._core import Fabric, Plan
     from opticoll.cli.options import ComparisonOptions
@@ -23,7 +22,6 @@ __all__ = [
     "build",
     "check_per",
     "check_planned",
-    "check_table",
     "check_view",
     "compose_scenario",
     "key_values",
@@ -171,31 +169,12 @@ def to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
     if simulator not in (None, "fluid") or (simulator is None and not fabric.electrical):
         shown = f"light on a {fabric.family}" if simulator is None else f"the simulator {simulator}"
         raise errors.UsageError(
-            f"--plot: the figure shows flows or packets over time, not {shown}; "
+            f"--figure: the figure shows flows or packets over time, not {shown}; "
             "see `opticoll show --view space_time`"
         )
     if registry.canonical(settings.get("link_bin") or "none", ["none"]) is None:
         return settings
     return {**settings, "link_bin": "fitted"}
-
-
-def check_table(csv: Path) -> None:
-    """Refuse a file for a table that another program would not take for one."""
-    from opticoll.formats.atomic import check_writable, is_device
-
-    if csv.suffix.lower() != ".csv" and not is_device(csv):
-        raise errors.UsageError(f"--csv: `{csv}` must end in .csv")
-    check_writable(csv)
-
-
-def write_table(rows: Sequence[Mapping[str, object]], csv: Path | None) -> list[str]:
-    """Write rows as a table where one is asked for; what to tell of it."""
-    if csv is None:
-        return []
-    from opticoll.formats.table import write_csv
-
-    write_csv(rows, csv)
-    return [f"wrote {csv}"]
 
 
 def users_print_to_stderr() -> AbstractContextManager[object]:
@@ -287,7 +266,11 @@ def compose_scenario(source: str, options: ComparisonOptions) -> Scenario:
         if options.fabric is not None:
             scenario = replace(scenario, fabrics=need_fabrics(options.fabric))
     else:
-        scenario = config.to_scenario(source, need_fabrics(options.fabric), sizes=DEFAULT_SIZE)
+        ranks = None
+        if options.ranks is not None:
+            ranks = config.split_counts("--ranks", options.ranks)
+        fabrics = options.fabric if ranks and options.fabric else need_fabrics(options.fabric)
+        scenario = config.to_scenario(source, fabrics, sizes=DEFAULT_SIZE, ranks=ranks)
     convert: dict[str, Callable[[str], Any]] = {
         "algorithms": config.split_algorithms,
         "sizes": config.split_sizes,

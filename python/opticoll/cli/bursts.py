@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opticoll import errors
-from opticoll.cli.arguments import write_table
 from opticoll.cli.commands import Answer, to_json
+from opticoll.cli.files import Files, kept_on_failure
 from opticoll.cli.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def answer(
     settings: dict[str, str],
     of_packets: dict[str, str],
     threads: int,
-    plot: Path | None,
+    figure: Path | None,
     csv: Path | None,
     as_json: bool,
 ) -> Answer:
@@ -33,21 +33,23 @@ def answer(
     cases = _cases(fabric, settings, of_packets)
     target = study.expected(cases)
     with Waiting("simulating") as waiting:
-        done = study.run(
-            cases, threads, lambda bursts: waiting.update("bursts measured", bursts, target)
-        )
-        rows = [one.row for one in done]
-        notes = []
-        if plot is not None:
-            _draw(done, plot)
-            notes.append(f"wrote {plot}")
-        notes += write_table(rows, csv)
+        rows: list[study.BurstRow] = []
+        with kept_on_failure(csv, rows):
+            done = study.run(
+                cases,
+                threads,
+                lambda bursts: waiting.update("bursts measured", bursts, target),
+                rows.append,
+            )
+        files = Files().table(csv, rows).write(figure, lambda path: _draw(done, path))
     if as_json:
         full = [{**one.row, **study.details(one.outcome)} for one in done]
-        return Answer(to_json(full[0] if len(full) == 1 else full), notes=notes)
-    if len(done) == 1:
-        return Answer(burst_summary(rows[0], study.details(done[0].outcome)), notes=notes)
-    return Answer(burst_table(rows), notes=notes)
+        shown = to_json(full[0] if len(full) == 1 else full)
+    elif len(done) == 1:
+        shown = burst_summary(rows[0], study.details(done[0].outcome))
+    else:
+        shown = burst_table(rows)
+    return Answer(shown, files=files)
 
 
 def _cases(fabric: str | None, settings: dict[str, str], of_packets: dict[str, str]) -> list[Case]:

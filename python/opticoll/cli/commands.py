@@ -18,7 +18,6 @@ from opticoll.cli.arguments import (
     build,
     check_per,
     check_planned,
-    check_table,
     check_view,
     compose_scenario,
     obtain,
@@ -26,6 +25,7 @@ from opticoll.cli.arguments import (
     to_be_drawn,
     users_print_to_stderr,
 )
+from opticoll.cli.files import Files, check_files, kept_on_failure
 from opticoll.cli.options import (
     ALL_DEFAULT,
     NO_METHOD,
@@ -37,7 +37,6 @@ from opticoll.cli.options import (
     MethodOption,
     OutputOption,
     RootOption,
-    SeedOption,
     SizeOption,
     Source,
     TableOption,
@@ -57,20 +56,23 @@ app = App(
     name="opticoll",
     version=f"opticoll {__version__}",
     help="Plan, prove and simulate collective communication on optical interconnects.",
-    help_epilogue="Try: opticoll compare all_gather --fabric wdm_ring:ranks=16,wavelengths=2",
-    help_flags=["--help", "-h"],
+    help_epilogue="Everywhere: --memory-limit 4GiB. "
+    "Try: opticoll compare all_gather --fabric optree_paper",
+    help_flags=["--help", "-h", "--help-all"],
     version_flags=["--version"],
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
 )
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command says: text for standard output, notes for standard error, the exit code."""
+    """What a command says: text for standard output, notes for standard error, its exit code."""
 
     text: str
     code: int = 0
     notes: list[str] = field(default_factory=list)
+    files: Files = field(default_factory=Files)
 
 
 @app.command(name="list")
@@ -113,30 +115,25 @@ def plan(
     method: MethodOption = NO_METHOD,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
-    seed: SeedOption = 0,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Build a plan, verify it, and say what it needs and how long it takes."""
     import opticoll
-    from opticoll.formats.atomic import check_writable
     from opticoll.report import text
     from opticoll.study.comparison import measure
 
-    if output is not None:
-        check_writable(output)
+    check_files(output=output)
     settings = given(vars(method))
     with Waiting("planning") as waiting:
         made = build(collective, fabric, algorithm, wavelength, root, size, settings)
         size_bytes = size_of(made, size)
         violations = made.verify()
         outcome = watched(waiting, made, size_bytes, settings)
-        row = measure(made, violations, outcome, size_bytes, seed)
-        if output is not None:
-            opticoll.write_plan(made, output)
-    notes = [] if output is None else [f"wrote {output}"]
+        row = measure(made, violations, outcome, size_bytes)
+        files = Files().write(output, lambda path: opticoll.write_plan(made, path))
     shown = to_json(row) if as_json else text.plan_summary(made, row)
-    return Answer(shown, code=1 if violations else 0, notes=notes)
+    return Answer(shown, code=1 if violations else 0, files=files)
 
 
 def watched(
@@ -155,16 +152,16 @@ def watched(
     return plan.simulate(size_bytes, watch=watch, timeline=timeline, **settings)
 
 
-def drawn(made: Plan, size_bytes: int, outcome: Outcome, plot: Path) -> None:
+def drawn(made: Plan, size_bytes: int, outcome: Outcome, figure: Path) -> None:
     """Draw an outcome of packets or of flows."""
     from opticoll import plot as figures
     from opticoll._core import format_size
 
     title = f"{made.algorithm}: {made.collective.kind}, {format_size(size_bytes)}"
     if outcome.packets is not None:
-        figures.packets(outcome.packets, made.fabric, plot, title)
+        figures.packets(outcome.packets, made.fabric, figure, title)
     else:
-        figures.link_use(made, outcome, plot, title)
+        figures.link_use(made, outcome, figure, title)
 
 
 @app.command
@@ -241,8 +238,7 @@ def simulate(
     ] = None,
     wavelength: WavelengthOption = None,
     root: RootOption = None,
-    seed: SeedOption = 0,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Say how long a plan takes: in all, on its critical path, per step, link, rank or in time."""
@@ -252,31 +248,26 @@ def simulate(
 
     settings = given(vars(method))
     check_per(per, settings)
-    if plot is not None:
-        from opticoll.plot.output import check_path
-
-        check_path(plot)
+    check_files(figure=figure)
     code, notes = 0, []
     with Waiting("simulating") as waiting:
         made = obtain(source, fabric, algorithm, wavelength, root, size, settings)
         size_bytes = size_of(made, size)
-        if plot is not None:
+        if figure is not None:
             settings = to_be_drawn(made.fabric, settings)
         violations = made.verify()
-        outcome = watched(waiting, made, size_bytes, settings, timeline=plot is not None)
-        if plot is not None:
-            drawn(made, size_bytes, outcome, plot)
-            notes.append(f"wrote {plot}")
-    row = measure(made, violations, outcome, size_bytes, seed)
+        outcome = watched(waiting, made, size_bytes, settings, timeline=figure is not None)
+        files = Files().write(figure, lambda path: drawn(made, size_bytes, outcome, path))
+    row = measure(made, violations, outcome, size_bytes)
     if violations:
         code = 1
         notes.append("warning: the plan is violated (see `opticoll verify`); its time means little")
     if as_json:
-        return Answer(to_json(values.outcome_values(made, row, outcome, per)), code, notes)
+        return Answer(to_json(values.outcome_values(made, row, outcome, per)), code, notes, files)
     parts = [text.plan_summary(made, row), outcome_text.outcome_summary(made, outcome)]
     if per is not None:
         parts.append(outcome_text.outcome_table(made, outcome, per))
-    return Answer("\n\n".join(parts), code, notes)
+    return Answer("\n\n".join(parts), code, notes, files)
 
 
 @app.command
@@ -285,7 +276,7 @@ def compare(
     /,
     *,
     options: Annotated[ComparisonOptions, Parameter(name="*")] = ALL_DEFAULT,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -294,38 +285,24 @@ def compare(
     from opticoll.study import comparison
 
     scenario = compose_scenario(source, options)
-    if csv is not None:
-        check_table(csv)
-    if plot is not None:
-        from opticoll.plot.output import check_path
-
-        check_path(plot)
-    with Waiting("comparing") as waiting, users_print_to_stderr():
+    check_files(csv=csv, figure=figure)
+    rows: list[Row] = []
+    with Waiting("comparing") as waiting, users_print_to_stderr(), kept_on_failure(csv, rows):
         try:
-            result = comparison.compare(scenario, waiting.update)
+            result = comparison.compare(scenario, waiting.update, rows.append)
         except errors.OpticollError as error:
             raise scenario.located(error) from error
-        files = write_comparison(result.rows, plot, csv)
-    notes = [*(text.left_out(one) for one in result.refusals), *files]
-    code = 0 if all(row["verified"] for row in result.rows) else 1
-    shown = to_json(result.rows) if as_json else text.comparison_table(result.rows)
-    return Answer(shown, code, list(dict.fromkeys(notes)))
+    files = Files().table(csv, rows).write(figure, lambda path: draw_comparison(rows, path))
+    notes = list(dict.fromkeys(text.left_out(one) for one in result.refusals))
+    code = 0 if all(row["verified"] for row in rows) else 1
+    return Answer(to_json(rows) if as_json else text.comparison_table(rows), code, notes, files)
 
 
-def write_comparison(rows: list[Row], plot: Path | None, csv: Path | None) -> list[str]:
-    """Draw rows and write them as a table, where asked for; returns a note for each file."""
-    notes = []
-    if plot is not None:
-        from opticoll.plot import comparison as draw
+def draw_comparison(rows: list[Row], figure: Path) -> list[Path]:
+    """Draw rows; returns the files, of which there are several where there are many panels."""
+    from opticoll.plot import comparison as draw
 
-        draw(rows, plot)
-        notes.append(f"wrote {plot}")
-    if csv is not None:
-        from opticoll.formats.table import write_csv
-
-        write_csv(rows, csv)
-        notes.append(f"wrote {csv}")
-    return notes
+    return draw(rows, figure)
 
 
 @app.command
@@ -355,20 +332,17 @@ def show(
     root: RootOption = None,
     size: SizeOption = None,
     method: MethodOption = NO_METHOD,
-    output: FigureOption = None,
+    figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
-    """Show a plan: a slot's lightpaths or messages as text, or a picture with --output."""
+    """Show a plan: a slot's lightpaths or messages as text, or a picture with --figure."""
     from opticoll.report import layout, text, values
 
     if view in ("space_time", "ports") and slot is not None:
         raise errors.UsageError(f"--slot: the view {view} shows all slots; leave --slot out")
-    if view == "space_time" and output is None:
-        raise errors.UsageError("the view space_time is a picture; give --output picture.svg")
-    if output is not None:
-        from opticoll.plot.output import check_path
-
-        check_path(output)
+    if view == "space_time" and figure is None:
+        raise errors.UsageError("the view space_time is a picture; give --figure picture.svg")
+    check_files(figure=figure)
     settings = given(vars(method))
     if settings:
         check_planned(source, None, settings)
@@ -379,8 +353,7 @@ def show(
             raise errors.UsageError(
                 f"there is no slot {slot}: the plan has {layout.plural(made.slots, 'slot')}, from 0"
             )
-        if output is not None:
-            draw_plan(made, shape, slot, size, output)
+        files = Files().write(figure, lambda path: draw_plan(made, shape, slot, size, path))
     slot = 0 if slot is None else slot
     if as_json:
         shown = to_json(values.slot_values(made, slot))
@@ -388,28 +361,28 @@ def show(
         shown = text.plan_head(made)
         if view != "space_time":
             shown += f"\n\n{text.lightpath_lines(made, slot)}"
-    return Answer(shown, notes=[] if output is None else [f"wrote {output}"])
+    return Answer(shown, files=files)
 
 
-def draw_plan(made: Plan, view: str, slot: int | None, size: str | None, output: Path) -> None:
+def draw_plan(made: Plan, view: str, slot: int | None, size: str | None, figure: Path) -> None:
     """Draw a plan in a view that `check_view` returned; sizes matter only where it takes them."""
     from opticoll import plot
 
     match view:
         case "ports":
-            plot.light_paths(made, output, size=size_of(made, size))
+            plot.light_paths(made, figure, size=size_of(made, size))
         case "ring":
-            plot.ring(made, 0 if slot is None else slot, output)
+            plot.ring(made, 0 if slot is None else slot, figure)
         case "grid":
-            plot.grid(made, 0 if slot is None else slot, output)
+            plot.grid(made, 0 if slot is None else slot, figure)
         case "fabric":
-            plot.fabric(made, output, slot=slot, size=size_of(made, size))
+            plot.fabric(made, figure, slot=slot, size=size_of(made, size))
         case _ if made.fabric.electrical:
-            plot.messages(made, output, size=size_of(made, size))
+            plot.messages(made, figure, size=size_of(made, size))
         case _ if made.fabric.grid is not None:
-            plot.grid_space_time(made, output)
+            plot.grid_space_time(made, figure)
         case _:
-            plot.space_time(made, output)
+            plot.space_time(made, figure)
 
 
 @app.command

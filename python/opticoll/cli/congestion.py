@@ -12,12 +12,11 @@ from opticoll import errors
 from opticoll.cli import words
 from opticoll.cli.arguments import (
     check_root,
-    check_table,
     key_values,
     users_print_to_stderr,
-    write_table,
 )
 from opticoll.cli.commands import Answer, app, proof, to_json
+from opticoll.cli.files import Files, check_files, kept_on_failure
 from opticoll.cli.options import (
     NO_CONGESTION,
     CongestionOption,
@@ -97,7 +96,7 @@ def congestion(
         ),
     ] = 1,
     jobs: Annotated[int | None, _count("Replications at a time; all processors.")] = None,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -105,12 +104,7 @@ def congestion(
     from opticoll.report.congestion import congestion_text
     from opticoll.study import congestion as study
 
-    if csv is not None:
-        check_table(csv)
-    if plot is not None:
-        from opticoll.plot.output import check_path
-
-        check_path(plot)
+    check_files(csv=csv, figure=figure)
     given = {name: text for name, text in vars(settings).items() if text is not None}
     given |= {**_of_bursts(bursts), "seed": str(seed)}
     if replications is not None:
@@ -118,23 +112,24 @@ def congestion(
     lists = (placement, intensity, given.pop("congestion", None))
     cases = _cases(collective, fabric, algorithm, size, root, ranks, collectives, lists, given)
     target = study.expected(cases)
-    with Waiting("simulating") as waiting, users_print_to_stderr():
+    rows: list[study.CongestionRow] = []
+    with (
+        Waiting("simulating") as waiting,
+        users_print_to_stderr(),
+        kept_on_failure(csv, rows),
+    ):
         try:
             done = study.run(
                 cases,
                 jobs or os.cpu_count() or 1,
                 lambda number: waiting.update("replications", number, target),
+                rows.append,
             )
         except study.ViolatedPlanError as error:
             return proof(error.plan, error.violations, as_json)
-        rows = [one.row for one in done]
-        notes = []
-        if plot is not None:
-            _draw(done, plot)
-            notes.append(f"wrote {plot}")
-        notes += write_table(rows, csv)
+    files = Files().table(csv, rows).write(figure, lambda path: _draw(done, path))
     code = 0 if all(row["verified"] for row in rows) else 1
-    return Answer(to_json(rows) if as_json else congestion_text(rows), code, notes)
+    return Answer(to_json(rows) if as_json else congestion_text(rows), code, files=files)
 
 
 def _of_bursts(text: str | None) -> dict[str, str]:

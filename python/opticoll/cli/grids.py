@@ -8,8 +8,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from opticoll.cli import words
-from opticoll.cli.arguments import check_table, obtain, size_of, write_table
+from opticoll.cli.arguments import obtain, size_of
 from opticoll.cli.commands import Answer, app, to_json
+from opticoll.cli.files import Files, check_files
 from opticoll.cli.options import (
     NO_METHOD,
     AlgorithmOption,
@@ -18,7 +19,6 @@ from opticoll.cli.options import (
     MethodOption,
     OutputOption,
     RootOption,
-    SeedOption,
     SizeOption,
     Source,
     TableOption,
@@ -50,30 +50,25 @@ def replan(
     size: SizeOption = None,
     method: MethodOption = NO_METHOD,
     root: RootOption = None,
-    seed: SeedOption = 0,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Plan anew on what failures leave of a wss_grid; verify, and say how much longer it takes."""
     import opticoll
-    from opticoll.formats.atomic import check_writable
     from opticoll.report import grids as report
     from opticoll.study import grids
 
-    if output is not None:
-        check_writable(output)
+    check_files(output=output)
     settings = given(vars(method))
     with Waiting("planning"):
         before = obtain(source, fabric, algorithm, None, root, size, settings)
         size_bytes = size_of(before, size)
         anew = grids.replan(before, failed, instead, size=size_bytes, settings=settings)
         outcome = anew.plan.simulate(size_bytes, **settings)
-        row = grids.replan_row(before, failed, anew, outcome, size_bytes, seed)
-        if output is not None:
-            opticoll.write_plan(anew.plan, output)
-    notes = [] if output is None else [f"wrote {output}"]
+        row = grids.replan_row(before, failed, anew, outcome, size_bytes)
+    files = Files().write(output, lambda path: opticoll.write_plan(anew.plan, path))
     shown = to_json(row) if as_json else report.replanned(anew.plan, row)
-    return Answer(shown, code=1 if anew.violations else 0, notes=notes)
+    return Answer(shown, code=1 if anew.violations else 0, files=files)
 
 
 @app.command
@@ -91,11 +86,10 @@ def tasks(
     from opticoll.report import grids as report
     from opticoll.study import grids
 
-    if csv is not None:
-        check_table(csv)
+    check_files(csv=csv)
     fabric, listed = task_list.read(file)
     with Waiting("running tasks") as waiting:
         rows = grids.run_tasks(fabric, listed, waiting.update)
-        notes = write_table(rows, csv)
+    files = Files().table(csv, rows)
     code = 0 if all(row["verified"] for row in rows) else 1
-    return Answer(to_json(rows) if as_json else report.tasks_text(fabric, rows), code, notes)
+    return Answer(to_json(rows) if as_json else report.tasks_text(fabric, rows), code, files=files)

@@ -2,11 +2,13 @@
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from opticoll import registry
 from opticoll._core import burst_settings, congestion_settings
@@ -32,11 +34,11 @@ __all__ = [
     "PacketOption",
     "ReplayOption",
     "RootOption",
-    "SeedOption",
     "SizeOption",
     "Source",
     "TableOption",
     "WavelengthOption",
+    "all_settings_shown",
 ]
 
 FabricOption = Annotated[
@@ -71,14 +73,6 @@ RootOption = Annotated[
         allow_leading_hyphen=True,
     ),
 ]
-SeedOption = Annotated[
-    int,
-    Parameter(
-        help="Reported with the result; these simulators draw no random numbers.",
-        converter=words.whole(least=0, most=words.MOST_SEED),
-        allow_leading_hyphen=True,
-    ),
-]
 OutputOption = Annotated[
     Path | None,
     Parameter(help="Write the plan here; .zst compresses it.", converter=words.path),
@@ -93,6 +87,30 @@ JsonOption = Annotated[bool, Parameter(name="--json", negative=(), help="Print J
 Source = Annotated[str, Parameter(help="A plan file, or a collective such as all_gather.")]
 
 
+class _FurtherSettings(Group):
+    """Settings that `--help` leaves out and `--help-all` shows."""
+
+    shown = False
+
+    @property
+    def show(self) -> bool:
+        """Whether the help that is asked for has them."""
+        return _FurtherSettings.shown
+
+
+FURTHER = _FurtherSettings("Further settings")
+
+
+@contextmanager
+def all_settings_shown(shown: bool) -> Iterator[None]:
+    """While help is printed: whether it shows all settings."""
+    _FurtherSettings.shown = shown
+    try:
+        yield
+    finally:
+        _FurtherSettings.shown = False
+
+
 OF_PLANS = ("issue", "overhead", "placement", "background")
 """Settings of packets that mean nothing where there is no plan."""
 
@@ -104,11 +122,12 @@ if TYPE_CHECKING:
     CongestionOptions = Any
 else:
 
-    def _options(name, helps, hidden=()):
-        """A dataclass with a field for each option, and its help, which may be hidden."""
+    def _options(name, helps, further=()):
+        """A dataclass with a field for each option; some are shown by --help-all alone."""
         kind = str | None
+        groups = {one: {"group": FURTHER} for one in further}
         fields = [
-            (one, Annotated[kind, Parameter(help=text, show=one not in hidden)], None)
+            (one, Annotated[kind, Parameter(help=text, **groups.get(one, {}))], None)
             for one, text in helps.items()
         ]
         made = make_dataclass(name, fields, frozen=True)
@@ -127,17 +146,16 @@ else:
         """A field for the simulator and one for each recorded setting."""
         simulators = ", ".join(record["name"] for record in registry.records("simulators"))
         default = "chosen by the fabric if not given"
-        more = "settings of packet: `opticoll list settings`"
-        helps = {"simulator": f"{simulators}; {default}; {more}."}
+        helps = {"simulator": f"{simulators}; {default}; settings of packet: --help-all."}
         settings = [
             record for record in registry.records("settings") if record["name"] not in without
         ]
         for record in settings:
             helps[record["name"]] = f"{record['summary']}; for {' and '.join(_known(record))}."
-        hidden = [record["name"] for record in settings if _known(record) == ["packet"]]
-        # A screen is full; `--per` of `simulate` names the one, `list settings` the other.
-        hidden += ["link_bin", "paths"]
-        return _options(name, helps, hidden)
+        further = [record["name"] for record in settings if _known(record) == ["packet"]]
+        # A screen is full.
+        further += ["link_bin", "paths"]
+        return _options(name, helps, further)
 
     def _packet_options():
         """A field for each setting of packets alone."""

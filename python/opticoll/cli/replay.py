@@ -9,8 +9,9 @@ from cyclopts import Parameter
 
 from opticoll import errors
 from opticoll.cli import words
-from opticoll.cli.arguments import check_table, key_values
+from opticoll.cli.arguments import key_values
 from opticoll.cli.commands import Answer, app, to_json
+from opticoll.cli.files import Files, check_files
 from opticoll.cli.options import (
     NO_REPLAY,
     FigureOption,
@@ -81,25 +82,15 @@ def replay(
         Path | None,
         Parameter(help="Write the calls of all ranks for Perfetto: .json.", converter=words.path),
     ] = None,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
     """Replay the trace of an MPI program: how long it takes over a network."""
-    from opticoll.formats.atomic import check_writable
     from opticoll.report.replay import replay_text
     from opticoll.study import replay as study
 
-    if csv is not None:
-        check_table(csv)
-    if timeline is not None:
-        if timeline.suffix.lower() != ".json":
-            raise errors.UsageError(f"--timeline: `{timeline}` must end in .json")
-        check_writable(timeline)
-    if plot is not None:
-        from opticoll.plot.output import check_path
-
-        check_path(plot)
+    check_files(csv=csv, timeline=timeline, figure=figure)
     job = study.Job(
         trace=trace,
         fabric=fabric,
@@ -108,26 +99,17 @@ def replay(
         eager=eager,
         end_overhead=end_overhead,
         operations_per_second=operations,
-        timeline=timeline is not None or plot is not None,
+        timeline=timeline is not None or figure is not None,
         settings=given(vars(method)),
         bursts=None if bursts is None else _of_bursts(bursts),
     )
     with Waiting("replaying"):
         done = study.replay(job)
-    notes = []
-    if timeline is not None:
-        study.write_timeline(done, timeline)
-        notes.append(f"wrote {timeline}")
-    if plot is not None:
-        study.draw(done, plot)
-        notes.append(f"wrote {plot}")
-    if csv is not None:
-        from opticoll.formats.table import write_csv
-
-        write_csv(done.row["per_rank"] if per == "rank" else done.row["per_call"], csv)
-        notes.append(f"wrote {csv}")
+    files = Files().table(csv, done.row["per_rank"] if per == "rank" else done.row["per_call"])
+    files.write(timeline, lambda path: study.write_timeline(done, path))
+    files.write(figure, lambda path: study.draw(done, path))
     text = to_json(done.row) if as_json else replay_text(done.row, per)
-    return Answer(text, notes=notes)
+    return Answer(text, files=files)
 
 
 def _of_bursts(text: str) -> dict[str, str]:

@@ -10,8 +10,9 @@ from cyclopts import Parameter
 
 from opticoll import errors
 from opticoll.cli import words
-from opticoll.cli.arguments import check_table, need_fabric, write_table
+from opticoll.cli.arguments import need_fabric
 from opticoll.cli.commands import Answer, app, to_json
+from opticoll.cli.files import Files, check_files, kept_on_failure
 from opticoll.cli.options import (
     NO_BURSTS,
     NO_PACKETS,
@@ -91,7 +92,7 @@ def traffic(
             allow_leading_hyphen=True,
         ),
     ] = None,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -103,12 +104,7 @@ def traffic(
     from opticoll.report.traffic import traffic_summary, traffic_table
     from opticoll.study import traffic as study
 
-    if csv is not None:
-        check_table(csv)
-    if plot is not None:
-        from opticoll.plot.output import check_path
-
-        check_path(plot)
+    check_files(csv=csv, figure=figure)
     if simulator == "burst":
         from opticoll.cli import bursts
 
@@ -121,7 +117,7 @@ def traffic(
         asked = {name: text for name, text in vars(burst).items() if text is not None}
         packets = {name: text for name, text in vars(method).items() if text is not None}
         return bursts.answer(
-            fabric, asked, packets, jobs or os.cpu_count() or 1, plot, csv, as_json
+            fabric, asked, packets, jobs or os.cpu_count() or 1, figure, csv, as_json
         )
     for name, value in vars(burst).items():
         if value is not None:
@@ -131,22 +127,21 @@ def traffic(
     work = study.expected(cases)
     with Waiting("simulating") as waiting:
         waiting.announce_work(*work)
-        done = study.run(
-            cases,
-            min(jobs or os.cpu_count() or 1, len(cases)),
-            lambda delivered: waiting.update("messages delivered", delivered, work[0]),
-            timeline=plot is not None and len(cases) == 1,
-        )
-        rows = [one.row for one in done]
-        notes = []
-        if plot is not None:
-            _draw(done, plot)
-            notes.append(f"wrote {plot}")
-        notes += write_table(rows, csv)
+        ended: list[study.TrafficRow] = []
+        with kept_on_failure(csv, ended):
+            done = study.run(
+                cases,
+                min(jobs or os.cpu_count() or 1, len(cases)),
+                lambda delivered: waiting.update("messages delivered", delivered, work[0]),
+                ended.append,
+                timeline=figure is not None and len(cases) == 1,
+            )
+    rows = [one.row for one in done]
+    files = Files().table(csv, rows).write(figure, lambda path: _draw(done, path))
     if as_json:
-        return Answer(to_json(rows[0] if len(rows) == 1 else rows), notes=notes)
+        return Answer(to_json(rows[0] if len(rows) == 1 else rows), files=files)
     shown = traffic_summary(rows[0]) if len(rows) == 1 else traffic_table(rows)
-    return Answer(shown, notes=notes)
+    return Answer(shown, files=files)
 
 
 def _cases(

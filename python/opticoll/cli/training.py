@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from opticoll.cli import words
-from opticoll.cli.arguments import (
-    check_table,
-    need_fabrics,
-    users_print_to_stderr,
-    write_table,
-)
+from opticoll.cli.arguments import need_fabrics, users_print_to_stderr
 from opticoll.cli.commands import Answer, app, to_json
+from opticoll.cli.files import Files, check_files
 from opticoll.cli.options import (
     NO_METHOD,
     FabricsOption,
@@ -107,7 +103,7 @@ def train(
     ] = None,
     method: MethodOption = NO_METHOD,
     wavelength: WavelengthOption = None,
-    plot: FigureOption = None,
+    figure: FigureOption = None,
     csv: TableOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -116,12 +112,7 @@ def train(
     from opticoll.study import training
     from opticoll.study.comparison import settings_on
 
-    if csv is not None:
-        check_table(csv)
-    if plot is not None:
-        from opticoll.plot.output import check_path
-
-        check_path(plot)
+    check_files(csv=csv, figure=figure)
     machines = need_fabrics(fabric)
     jobs = [
         training.Job(
@@ -135,16 +126,14 @@ def train(
     ]
     with Waiting("training") as waiting, users_print_to_stderr():
         rows = [training.train(job, waiting.update) for job in jobs]
-        warnings = dict.fromkeys(warning for row in rows for warning in row["warnings"])
-        notes = [f"warning: {warning}" for warning in warnings]
-        notes += write_table([bucket for row in rows for bucket in timeline(row)], csv)
-        if plot is not None:
-            draw(rows, plot)
-            notes.append(f"wrote {plot}")
+    warnings = dict.fromkeys(warning for row in rows for warning in row["warnings"])
+    notes = [f"warning: {warning}" for warning in warnings]
+    buckets = [bucket for row in rows for bucket in timeline(row)]
+    files = Files().table(csv, buckets).write(figure, lambda path: draw(rows, path))
     code = 0 if all(row["verified"] for row in rows) else 1
     if as_json:
-        return Answer(to_json(rows[0] if len(rows) == 1 else rows), code, notes)
-    return Answer(training_text(rows), code, notes)
+        return Answer(to_json(rows[0] if len(rows) == 1 else rows), code, notes, files)
+    return Answer(training_text(rows), code, notes, files)
 
 
 def timeline(row: "TrainingRow") -> list[dict[str, object]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +20,9 @@ __all__ = ["to_csv", "write_csv"]
 
 
 def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """The rows as text under a heading of their keys; a list is written as its length, None empty.
+    """The rows as text under a heading of their keys; None is written empty.
+
+    A list of texts is written with `; ` between them, one of records as JSON, an empty one empty.
 
     Raises
     ------
@@ -51,4 +54,8 @@ def write_csv(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]
 def _cell(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
-    return len(value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    if all(isinstance(part, str) for part in value):
+        return "; ".join(value)
+    return json.dumps(value, ensure_ascii=False)

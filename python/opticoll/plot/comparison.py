@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opticoll._core import algorithms
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, check_path, save_pages
 from opticoll.registry import fabric_labels
 
 if TYPE_CHECKING:
@@ -22,17 +23,18 @@ _AXES = {
     "ranks": "Ranks",
 }
 _NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
-_MOST_PANELS = 12
+_MOST_PANELS = 12  # on one page
 _APART = 0.085  # of an axis' length: nearer numbers overprint
 _BOUND = "lower bound"
 _UNPROVED = "not verified"
 
 
-def comparison(rows: Sequence[Row], path: str | os.PathLike[str]) -> None:
-    """Draw the rows of `opticoll compare --json`, times in seconds, sizes in bytes.
+def comparison(rows: Sequence[Row], path: str | os.PathLike[str]) -> list[Path]:
+    """Draw the rows of `opticoll compare --json` (seconds, bytes); returns the files.
 
     Several sizes, wavelength counts or numbers of ranks become the horizontal axis of one line per
-    algorithm, in this order of precedence, and what else varies becomes panels. A single case
+    algorithm, in this order of precedence, and what else varies becomes panels. More than 12 panels
+    become several pages: one .pdf, or files such as `times-1.svg`, `times-2.svg`. A single case
     becomes bars, fastest first: the steps really needed, with the paper's claim as a marker, and
     the time. A lower bound on the time, where rows have one, is a dashed line. Of an algorithm that
     chooses, such as `auto`, the label names what it chose.
@@ -47,8 +49,7 @@ def comparison(rows: Sequence[Row], path: str | os.PathLike[str]) -> None:
         varying = [key for key in varying if all(row[key] is not None for row in rows)]
         varying += ["machine"] if varying else []
     with style.applied():
-        figure = _lines(rows, varying) if varying else _bars(rows)
-        save(figure, target)
+        return save_pages(_lines(rows, varying) if varying else [_bars(rows)], target)
 
 
 def _with_machines(rows: Sequence[Row]) -> list[Row]:
@@ -128,19 +129,32 @@ def _heading(rows: Sequence[Row]) -> str:
     return ", ".join(parts)
 
 
-def _lines(rows: Sequence[Row], varying: list[str]) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
+    """The pages of the panels."""
     axis, *others = varying
     panels: dict[tuple[Any, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: [row[key] for key in others]):
         panels.setdefault(tuple(row[key] for key in others), []).append(row)
-    if len(panels) > _MOST_PANELS:
-        what = " and ".join(_AXES.get(key, "fabric").lower() for key in others)
-        raise PlotError(
-            f"{len(panels)} panels, one for each combination of {what}, are too many for one "
-            f"figure (at most {_MOST_PANELS}): compare fewer at once"
-        )
+    titled = [
+        (", ".join(_value_text(k, v) for k, v in zip(others, values, strict=True)), panel)
+        for values, panel in panels.items()
+    ]
+    pages = [titled[start : start + _MOST_PANELS] for start in range(0, len(titled), _MOST_PANELS)]
+    figures = [_page(rows, axis, page) for page in pages]
+    # Panels share their axes, wherever they are.
+    limits = [figure.axes[0].get_ylim() for figure in figures]
+    for number, figure in enumerate(figures, 1):
+        figure.axes[0].set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
+        heading = _heading(rows)
+        if len(figures) > 1:
+            heading += f", page {number} of {len(figures)}"
+        figure.suptitle(heading, x=0.01, ha="left", fontsize=11)
+    return figures
+
+
+def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -> "Figure":
+    from matplotlib.figure import Figure
+
     names = _names(rows)
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
     ticks = sorted({row[axis] for row in rows})
@@ -148,10 +162,9 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "Figure":
     figure = Figure(figsize=(1.4 + 4.4 * columns, 0.6 + 3.3 * lines), layout="constrained")
     grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     spare = list(grid.flat)
-    for axes, (values, panel) in zip(spare, panels.items(), strict=False):
+    for axes, (title, panel) in zip(spare, panels, strict=False):
         _line_panel(axes, panel, axis, names)
         _label_values(axes, axis, ticks)
-        title = ", ".join(_value_text(k, v) for k, v in zip(others, values, strict=True))
         axes.set_title(title)
         axes.label_outer()
     for axes in spare[len(panels) :]:
@@ -160,7 +173,6 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "Figure":
         grid.flat[below].tick_params(labelbottom=True)
         convention = rows[0].get("size_convention") if axis == "size_bytes" else None
         grid.flat[below].set_xlabel(_AXES[axis] + (f" ({convention})" if convention else ""))
-    figure.suptitle(_heading(rows), x=0.01, ha="left", fontsize=11)
     handles: dict[str, Any] = {}
     for axes in spare[: len(panels)]:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):

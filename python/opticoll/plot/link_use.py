@@ -1,6 +1,7 @@
 """What the links of an electrical fabric carry over time, under the fluid simulator."""
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +25,8 @@ def link_use(
     """Draw which share of its rate each link uses in each bin of time.
 
     Above, the fullest link of each bin and the mean over all links that carry anything; below, the
-    40 links that carry most, in the order of the fabric. A bin that the end cuts counts as far as
-    it goes.
+    links that bound the critical path and those that carry most, 40 together, in the order of the
+    fabric. A bin that the end cuts counts as far as it goes.
 
     Raises PlotError where the outcome has no bins, or no link carried anything.
     """
@@ -42,26 +43,41 @@ def link_use(
     edges = np.minimum(np.arange(carried.shape[1] + 1) * bin_ps, outcome.time_ps)
     capacity = np.outer(np.array(plan.fabric.link_rates)[used] / 8e12, np.diff(edges))
     shares = np.divide(carried[used], capacity, out=np.zeros_like(capacity), where=capacity > 0)
-    busiest = np.sort(np.argsort(-total[used], kind="stable")[:MOST_LINKS])
+    shown = _shown(used, total, outcome.path_bottlenecks)
     with style.applied():
-        height = 3.2 + 0.15 * len(busiest)
+        height = 3.2 + 0.15 * len(shown)
         figure = Figure(figsize=(10.0, height), layout="constrained")
-        _draw(figure, edges, shares, busiest, [plan.fabric.link_name(int(one)) for one in used])
+        _draw(figure, edges, shares, shown, [plan.fabric.link_name(int(one)) for one in used])
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         save(figure, target)
+
+
+def _shown(
+    used: "NDArray[np.int64]", total: "NDArray[np.int64]", critical: list[int | None]
+) -> "NDArray[np.intp]":
+    """Places among the links in use of those to be shown.
+
+    Links that bound flows of the critical path come first, however few bytes they carry.
+    """
+    named = Counter(link for link in critical if link is not None)
+    order = sorted(
+        range(len(used)),
+        key=lambda place: (-named[int(used[place])], -float(total[used[place]]), place),
+    )
+    return np.sort(np.array(order[:MOST_LINKS], dtype=np.intp))
 
 
 def _draw(
     figure: "Figure",
     edges: "NDArray[np.int64]",
     shares: "NDArray[np.float64]",
-    busiest: "NDArray[np.int64]",
+    shown: "NDArray[np.int64]",
     names: list[str | None],
 ) -> None:
     factor, unit = next((one for one in TIME_UNITS if edges[-1] >= one[0]), TIME_UNITS[-1])
     times = edges / factor
-    rows = 0.15 * len(busiest) + 0.6
+    rows = 0.15 * len(shown) + 0.6
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.8, rows))
     for values, label, colour in (
         (shares.max(axis=0), "the fullest", style.COLOURS[1]),
@@ -73,17 +89,19 @@ def _draw(
     above.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     image = below.pcolormesh(
         times,
-        np.arange(len(busiest) + 1),
-        100 * shares[busiest],
+        np.arange(len(shown) + 1),
+        100 * shares[shown],
         cmap="viridis",
         vmin=0,
         vmax=100,
         rasterized=True,  # as vectors, seams show and files are large
     )
-    below.set_yticks(np.arange(len(busiest)) + 0.5, [names[one] for one in busiest], fontsize=7)
+    below.set_yticks(np.arange(len(shown)) + 0.5, [names[one] for one in shown], fontsize=7)
     below.invert_yaxis()
     below.grid(visible=False)
     below.set_xlabel(f"Time, {unit}")
-    if len(busiest) < len(names):
-        below.set_title(f"The {len(busiest)} links that carry most, of {len(names)} in use")
+    if len(shown) < len(names):
+        below.set_title(
+            f"{len(shown)} of {len(names)} links in use: on the critical path, or with most bytes"
+        )
     figure.colorbar(image, ax=below, label="Share of rate, %", pad=0.01)

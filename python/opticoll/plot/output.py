@@ -1,6 +1,7 @@
 """Writing a figure: the format by suffix, whole files only, the same bytes every time."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,10 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     Raises PlotError for an unknown suffix, FileError for a path that cannot be written.
     """
     target = Path(path)
+    try:
+        import matplotlib.figure  # noqa: F401
+    except (ImportError, ValueError) as error:
+        raise PlotError(f"cannot draw figures: matplotlib does not load: {error}") from error
     if _suffix(target) not in _METADATA:
         known = ", ".join(f".{name}" for name in formats())
         given = f"`{target.suffix}` is not a known format" if target.suffix else "it has no suffix"
@@ -70,6 +75,29 @@ def _show_as_text(figure: "Figure") -> None:
 
 LONGEST_WORD = 200
 """Characters of a word that a figure repeats."""
+
+
+def save_pages(figures: "Sequence[Figure]", path: Path) -> list[Path]:
+    """Write the pages of a figure; returns the files.
+
+    A .pdf has all pages; an .svg or .png has one, so that several files are made: `times-1.svg`,
+    `times-2.svg`, ... for `times.svg`. A single page keeps the name. Raises FileError where a file
+    cannot be written.
+    """
+    if len(figures) == 1:
+        save(figures[0], path)
+        return [path]
+    if _suffix(path) == "pdf":
+        from matplotlib.backends.backend_pdf import PdfPages
+
+        with replacing(path) as temporary, PdfPages(temporary, metadata=_METADATA["pdf"]) as pages:
+            for figure in figures:
+                pages.savefig(figure)
+        return [path]
+    paths = [path.with_stem(f"{path.stem}-{page}") for page in range(1, len(figures) + 1)]
+    for figure, own in zip(figures, paths, strict=True):
+        save(figure, own)
+    return paths
 
 
 def _suffix(path: Path) -> str:

@@ -275,7 +275,7 @@ def comparison_table(rows: Sequence[Row]) -> str:
 
 def _conditions(row: Row) -> list[str]:
     """Under what a row was timed, and what the columns of its table mean."""
-    conditions = f"{_rule(row)}, simulator {row['simulator']}, seed {row['seed']}"
+    conditions = f"{_rule(row)}, simulator {row['simulator']}"
     legend = "steps: time slots really used; paper: the number that the paper gives"
     if row["wavelengths"] is None:
         legend = "bottleneck: the link that bounds the critical path for the longest time"
@@ -459,7 +459,7 @@ def _ratio(row: Row, best: int | None) -> str:
 
 
 def _under(row: Row) -> str:
-    return f" ({_rule(row)}, simulator {row['simulator']}, seed {row['seed']})"
+    return f" ({_rule(row)}, simulator {row['simulator']})"
 
 
 def _groups(rows: Sequence[Row]) -> list[list[Row]]:

@@ -128,10 +128,12 @@ def run(
     cases: Sequence[Case],
     threads: int = 1,
     progress: Callable[[int], object] | None = None,
+    finished: Callable[[BurstRow], object] | None = None,
 ) -> list[Done]:
     """Simulate the cases one after the other; the results do not depend on the threads.
 
-    `progress` is called with the number of bursts measured so far, in all cases.
+    `progress` is called with the number of bursts measured so far, in all cases; `finished` with
+    each row as soon as it is there.
 
     Raises
     ------
@@ -149,6 +151,8 @@ def run(
         outcome = simulate_bursts(case.fabric, case.settings, threads=threads, progress=watch)
         before += int(float(case.value("bursts")))
         done.append(Done(case, outcome, _row(case, outcome)))
+        if finished is not None:
+            finished(done[-1].row)
     return done
 
 

@@ -105,10 +105,11 @@ class Row(TypedDict):
     `steps` counts the time slots really used, `claimed_steps` is the paper's number. Bounds hold
     for any plan; `bound_steps` for one chunk per lightpath, or any number where the plan has more.
     Each bound has a name and the assumption under which it holds; where there is none on time, the
-    assumption says why. `injection_bandwidth` is what a rank can send, in bits per second. `algorithm` is what was asked for, `chosen` what the plan was
-    made by: they differ where `algorithm` chooses, such as `auto`. `candidates` and `reasons` are
-    empty but for `auto`. On electrical fabrics there are no wavelengths, circuits, policies and
-    bounds on steps; on rings no start rule and no bottleneck, a link in words.
+    assumption says why. `injection_bandwidth` is what a rank can send, in bits per second.
+    `algorithm` is what was asked for, `chosen` what the plan was made by: they differ where
+    `algorithm` chooses, such as `auto`. `candidates` and `reasons` are empty but for `auto`. On
+    electrical fabrics there are no wavelengths, circuits, policies and bounds on steps; on rings no
+    start rule and no bottleneck, a link in words.
     """
 
     collective: str
@@ -125,7 +126,6 @@ class Row(TypedDict):
     simulator: str
     start: str | None
     settings: list[SettingRow]
-    seed: int
     steps: int
     claimed_steps: int | None
     bound_steps: int | None
@@ -163,9 +163,7 @@ class Comparison:
     refusals: list[Refusal] = field(default_factory=list)
 
 
-def measure(
-    plan: Plan, violations: list[Violation], outcome: Outcome, size_bytes: int, seed: int = 0
-) -> Row:
+def measure(plan: Plan, violations: list[Violation], outcome: Outcome, size_bytes: int) -> Row:
     """The row of a plan that was verified and simulated."""
     steps, name, assumption = plan.bound or (None, None, None)
     kind, root = plan.collective.kind, plan.collective.root
@@ -201,7 +199,6 @@ def measure(
             SettingRow(name=name, value=value, plain=plain)
             for name, value, plain in outcome.settings
         ],
-        seed=seed,
         steps=plan.slots,
         claimed_steps=plan.claimed_steps,
         bound_steps=steps,
@@ -255,14 +252,19 @@ def describe_violation(violation: Violation) -> ViolationRow:
     )
 
 
-def compare(scenario: Scenario, progress: Progress | None = None) -> Comparison:
+def compare(
+    scenario: Scenario,
+    progress: Progress | None = None,
+    finished: Callable[[Row], object] | None = None,
+) -> Comparison:
     """Plan, verify and simulate each algorithm for every size on every fabric.
 
     `auto` is always taken. Without `algorithms` so are all of the collective, and those that do not
     run on a fabric are among the refusals; an algorithm that is named must run, and runs once if it
     is named twice. Of several fabrics each has the settings that its simulator knows.
     `progress` is called with the name of what comes next, the number of plans done, and of all;
-    while packets are simulated, with the messages delivered, and of all.
+    while packets are simulated, with the messages delivered, and of all. `finished` is called with
+    each row as soon as it is there.
 
     Raises
     ------
@@ -293,7 +295,10 @@ def compare(scenario: Scenario, progress: Progress | None = None) -> Comparison:
             sized = "" if len(sizes_bytes) > 1 else f", {format_size(sizes_bytes[0])}"
             progress(f"{name} on {machine.ranks} ranks{sized}", done, len(cases))
         try:
-            result.rows.extend(_rows(scenario, machine, algorithm, sizes_bytes, progress))
+            for row in _rows(scenario, machine, algorithm, sizes_bytes, progress):
+                result.rows.append(row)
+                if finished is not None:
+                    finished(row)
         except OpticollError as error:
             # Of several fabrics a named algorithm must run on one.
             several = len(scenario.fabrics) > 1 and _is_known(scenario.collective, algorithm)
@@ -351,7 +356,7 @@ def _rows(
     algorithm: str | UserAlgorithm,
     sizes_bytes: list[int],
     progress: Progress | None,
-) -> list[Row]:
+) -> Iterator[Row]:
     """One plan, verified once and simulated for each size."""
     settings = settings_on(ring, scenario.fabrics, scenario.settings)
     plan = opticoll.plan(
@@ -364,12 +369,10 @@ def _rows(
         **settings,
     )
     violations = plan.verify()
-    rows = []
     for size_bytes in sizes_bytes:
         watch = None if progress is None else _watch(plan, settings, size_bytes, progress)
         outcome = plan.simulate(size_bytes, watch=watch, **settings)
-        rows.append(measure(plan, violations, outcome, size_bytes))
-    return rows
+        yield measure(plan, violations, outcome, size_bytes)
 
 
 def _watch(

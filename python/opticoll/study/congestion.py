@@ -158,11 +158,13 @@ def run(
     cases: Sequence[Case],
     threads: int = 1,
     progress: Callable[[int], object] | None = None,
+    finished: Callable[[CongestionRow], object] | None = None,
 ) -> list[Done]:
     """Carry out the cases one after the other; the results do not depend on the threads.
 
     Every replication's transfers, in the order in which they arrived, are verified anew.
-    `progress` is called with the number of replications so far, in all cases.
+    `progress` is called with the number of replications so far, in all cases; `finished` with each
+    row as soon as it is there.
 
     Raises
     ------
@@ -204,6 +206,8 @@ def run(
         )
         before += len(runs)
         done.append(Done(case, runs, _row(case, plan, places, runs)))
+        if finished is not None:
+            finished(done[-1].row)
     return done
 
 

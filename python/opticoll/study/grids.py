@@ -109,10 +109,10 @@ def replan(
 
 
 def replan_row(
-    before: Plan, failed: str, anew: Replanned, outcome: Outcome, size_bytes: int, seed: int = 0
+    before: Plan, failed: str, anew: Replanned, outcome: Outcome, size_bytes: int
 ) -> ReplanRow:
     """The row of a plan made anew, with its outcome."""
-    row = measure(anew.plan, anew.violations, outcome, size_bytes, seed)
+    row = measure(anew.plan, anew.violations, outcome, size_bytes)
     return ReplanRow(
         **row,
         failed=failed,

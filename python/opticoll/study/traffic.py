@@ -20,6 +20,7 @@ from opticoll._core import (
     Fabric,
     Packets,
     expected_traffic,
+    interrupt_all,
     parse_size,
     parse_time,
     simulate_traffic,
@@ -127,12 +128,14 @@ def run(
     cases: Sequence[Case],
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
+    finished: Callable[[TrafficRow], object] | None = None,
     *,
     timeline: bool = False,
 ) -> list[Done]:
     """Simulate the cases, `jobs` of them at a time; the results do not depend on that.
 
-    `progress` is called now and then with the number of messages delivered in all cases.
+    `progress` is called now and then with the number of messages delivered in all cases, `finished`
+    with each row as soon as it is there.
 
     Raises
     ------
@@ -154,7 +157,10 @@ def run(
         packets = simulate_traffic(
             case.fabric, case.traffic, watch=watch, timeline=timeline, **case.settings
         )
-        return Done(case, packets, _row(case, packets))
+        done = Done(case, packets, _row(case, packets))
+        if finished is not None:
+            finished(done.row)
+        return done
 
     if jobs == 1:
         return [simulate(place) for place in range(len(cases))]
@@ -162,6 +168,10 @@ def run(
         futures = [pool.submit(simulate, place) for place in range(len(cases))]
         try:
             return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            interrupt_all()
+            pool.shutdown(cancel_futures=True)
+            raise
         except BaseException:
             stop.set()
             pool.shutdown(cancel_futures=True)

@@ -32,6 +32,8 @@
 //! each difference back to the prices that it is made of gives the load of every step in a cheapest
 //! tree, which says where prices should rise.
 
+use crate::interrupt;
+
 /// The difference to what cannot be reached: more than any price that is computed with.
 const UNREACHED: u64 = u64::MAX / 8;
 
@@ -66,6 +68,7 @@ struct Step {
 impl Step {
     /// From the differences of V_(t+1), which become those of V_t.
     fn new(price: u64, later: &mut [u64]) -> Step {
+        interrupt::check();
         let count = later.len();
         let mut one_end = vec![price; count];
         let mut one_end_from = vec![From::One(0); count];
@@ -96,6 +99,7 @@ impl Step {
     /// The length of lightpaths in this step, given how often each difference of V_t is part of the
     /// whole, which becomes the same for V_(t+1).
     fn load(&self, uses: &mut [u64]) -> u64 {
+        interrupt::check();
         let count = uses.len();
         let mut of_one_end = vec![0; count];
         let mut of_with_one_end = vec![0; count];

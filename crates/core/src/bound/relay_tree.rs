@@ -49,6 +49,8 @@
 //!
 //! O(N) per depth. C_1(N) = floor(N^2 / 4), and C_S(N) = N - 1 for S >= N / 2.
 
+use crate::interrupt;
+
 /// The difference to a number of ranks that cannot be reached.
 const UNREACHED: u32 = u32::MAX / 2;
 
@@ -81,6 +83,7 @@ impl Iterator for Costs {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
+        interrupt::check();
         let shallower = &self.differences;
         let (mut before, mut beyond) = (0, 0);
         for to_child in &mut self.to_child {

@@ -61,6 +61,7 @@ use super::time::{Charge, TimeBound};
 use super::{Bound, growth};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Plane, WssGrid};
+use crate::interrupt;
 use crate::units::{Bytes, Time, UnitError};
 
 /// The greatest bound on the slots of a collective.
@@ -241,6 +242,7 @@ impl Ports {
             // Ranks, transceivers to the other switches, and whether the root is there.
             let mut sets = vec![(0u128, 0u64, false); switches as usize];
             for (rank, own) in (0..).zip(&self.usable) {
+                interrupt::check();
                 let (inside, across, has_root) = &mut sets[grid.port(rank, plane).0 as usize];
                 *inside += 1;
                 *across += u64::from(own[plane.other() as usize]);

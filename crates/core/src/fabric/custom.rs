@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 
 use super::wiring::{self, Duplex, LATENCY, RATE, SHARING, Wire};
 use super::{Fabric, FabricError, FamilyRecord};
+use crate::interrupt;
 use crate::network::{Link, Network};
 use crate::spec::Spec;
 use crate::spelling::{prints, shown};
@@ -190,6 +191,7 @@ impl Custom {
             neighbours.into[to as usize].push(from);
         };
         for cable in &graph.cables {
+            interrupt::check();
             let (one, other, half) = (cable.one, cable.other, cable.course == Course::HalfDuplex);
             lead(links.len(), one, other);
             links.push(cable.link);
@@ -248,6 +250,7 @@ impl Custom {
         let vertices = self.neighbours.out.len();
         let (from_first, to_first) = (distances(vertices, 0, out), distances(vertices, 0, into));
         for rank in 0..self.graph.ranks {
+            interrupt::check();
             let cut_off = |from, to| {
                 let (from, to) = (self.vertex_name(from), self.vertex_name(to));
                 let problem = format!("no links lead from {} to {}", shown(&from), shown(&to));
@@ -439,6 +442,7 @@ fn distances(vertices: usize, first: u32, beside: impl Fn(u32) -> Vec<u32>) -> V
     distance[first as usize] = 0;
     let mut waiting = VecDeque::from([first]);
     while let Some(vertex) = waiting.pop_front() {
+        interrupt::check();
         for other in beside(vertex) {
             if distance[other as usize] == NONE {
                 distance[other as usize] = distance[vertex as usize] + 1;

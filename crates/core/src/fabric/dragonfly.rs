@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring, pair_number};
 use super::{Fabric, FabricError, FamilyRecord};
+use crate::interrupt;
 use crate::network::{Link, Network};
 use crate::spec::Spec;
 
@@ -272,10 +273,12 @@ impl Dragonfly {
         let mut wiring = Wiring::new(self.wire.duplex);
         let router = |group, router| self.ranks() + group * self.routers_per_group + router;
         for rank in 0..self.ranks() {
+            interrupt::check();
             let router = self.ranks() + rank / self.terminals_per_router;
             wiring.add(rank, router, self.terminal);
         }
         for group in 0..self.groups {
+            interrupt::check();
             for (one, other) in wiring::pairs(self.routers_per_group) {
                 wiring.add(router(group, one), router(group, other), self.local);
             }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, SHARING, Wire, Wiring};
 use super::{Fabric, FabricError, FamilyRecord};
+use crate::interrupt;
 use crate::network::{Link, Network};
 use crate::spec::Spec;
 
@@ -180,6 +181,7 @@ impl FatTree {
         for below in 0..self.down.len() {
             let (low, high) = (self.levels[below], self.levels[below + 1]);
             for number in 0..low.vertices {
+                interrupt::check();
                 for _ in 0..self.parallel[below] {
                     for digit in 0..self.up[below] {
                         wiring.add(

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring};
 use super::{Fabric, FabricError, FamilyRecord};
+use crate::interrupt;
 use crate::network::{Link, Network};
 use crate::spec::Spec;
 
@@ -232,6 +233,7 @@ impl Grid {
         for dimension in &self.dimensions {
             let line = dimension.stride * dimension.nodes;
             for first in (0..self.nodes).step_by(line as usize) {
+                interrupt::check();
                 for cable in 0..dimension.cables {
                     for low in 0..dimension.stride {
                         let at = |coordinate| first + coordinate * dimension.stride + low;
@@ -244,6 +246,7 @@ impl Grid {
         }
         if let Some(terminals) = self.terminals {
             for rank in 0..self.ranks() {
+                interrupt::check();
                 wiring.add(rank, self.vertex(rank / terminals), self.terminal);
             }
         }

@@ -13,6 +13,7 @@
 use super::{CONVERTED, Circuit, Lightpath, Plan};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::WdmRing;
+use crate::interrupt;
 use crate::schedule::Transfer;
 
 /// A plan that is its own rotation by every rank.
@@ -59,7 +60,9 @@ impl FoldedPlan {
         for step in 0..of.schedule.steps() {
             plan.schedule.begin_step();
             for orbit in of.schedule.step(step) {
+                interrupt::check();
                 for source in 0..ranks {
+                    interrupt::check();
                     plan.push(self.copy(orbit, source));
                 }
             }
@@ -126,6 +129,7 @@ pub fn fold(plan: &Plan) -> Option<FoldedPlan> {
     let mut sent: Vec<Vec<(usize, Lightpath)>> = vec![Vec::new(); ranks];
     for step in 0..plan.schedule.steps() {
         for index in plan.schedule.step(step) {
+            interrupt::check();
             let lightpath = plan.lightpath(index);
             let back = turned_back(ring, collective, chunks, lightpath)?;
             sent[lightpath.transfer.source as usize].push((step, back));

@@ -27,6 +27,7 @@ use thiserror::Error;
 
 use super::{CONVERTED, FoldedPlan, Lightpath, Plan, PlanRef, Relay};
 use crate::fabric::{Fabric, Plane};
+use crate::interrupt;
 use crate::schedule::{Action, Claims, Transfer};
 use compress::{Block, Modulus};
 pub use read::{read, read_any};
@@ -86,6 +87,7 @@ fn write_slots(plan: &Plan, text: &mut String) {
             (*lightpath, relays.iter().map(key).collect::<Vec<_>>())
         });
         for (lightpath, relays) in relayed {
+            interrupt::check();
             write_relayed(&lightpath, relays, text);
         }
     }
@@ -161,6 +163,7 @@ fn write_orbits(plan: &FoldedPlan, text: &mut String) {
     for (slot, orbits) in by_slot(&plan.orbits) {
         let _ = writeln!(text, "slot {slot}");
         for orbit in orbits {
+            interrupt::check();
             for block in folded::statements(plan, orbit) {
                 write_block(&block, Light::Ring, text);
             }
@@ -255,6 +258,7 @@ fn write_block(block: &Block, light: Light, text: &mut String) {
         }
     }
     for repetition in &block.repetitions {
+        interrupt::check();
         let _ = write!(text, " x{}", repetition.count);
         let shift = repetition.shift;
         let (rank, source, destination) = if shift.source == shift.destination {

@@ -9,6 +9,7 @@
 use super::PlannerError;
 use crate::collective::Collective;
 use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::interrupt;
 use crate::plan::{CONVERTED, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::wavelength::{Assignment, assign};
@@ -89,6 +90,7 @@ impl Assembly {
         for step in 0..part.schedule.steps() {
             plan.schedule.begin_step();
             for index in part.schedule.step(step) {
+                interrupt::check();
                 let transfer = part.schedule.transfer(index);
                 plan.schedule.push(Transfer {
                     chunk: transfer.chunk * factor,
@@ -116,6 +118,7 @@ impl Assembly {
                 .push(before + slots.start..before + slots.end);
             for place in places {
                 for index in inner.schedule.step(step) {
+                    interrupt::check();
                     self.lay(inner, index, place, before);
                 }
             }

@@ -8,6 +8,7 @@
 
 use crate::collective::Collective;
 use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::interrupt;
 use crate::plan::{CONVERTED, Plan};
 use crate::route::Arc;
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -83,6 +84,7 @@ pub(super) fn place(ring: &WdmRing, beams: &[Beam], most: u32) -> Option<Vec<Pla
     });
     let mut placed: Vec<Placed> = Vec::with_capacity(beams.len());
     for beam in beams {
+        interrupt::check();
         let arc = beam.arc(ring.ranks);
         let there = beam
             .after
@@ -173,6 +175,7 @@ pub(super) fn plan(
         by_slot[beam.slot as usize].push(index as u32);
     }
     for (slot, indices) in by_slot.iter().enumerate() {
+        interrupt::check();
         plan.schedule.begin_step();
         for &index in indices {
             let beam = beams[index as usize];

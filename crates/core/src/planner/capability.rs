@@ -17,6 +17,7 @@ use crate::bound;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::wdm_ring::BrokenLink;
 use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::interrupt;
 use crate::plan::AnyPlan;
 
 /// Whether a ring needs the plans of this file: it has broken links, light trees, or too few ports to
@@ -59,6 +60,7 @@ pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Result<AnyP
     let least = bound::best(ring, &collective).steps as u32;
     let mut best: Option<(Vec<Beam>, Vec<Placed>)> = None;
     for beams in candidates(ring, pieces) {
+        interrupt::check();
         let most = best
             .as_ref()
             .map_or(u32::MAX, |(_, placed)| beams::slots(placed) - 1);
@@ -176,6 +178,7 @@ fn rotated(ring: &WdmRing, pieces: u32, tree: &[Edge], timed: bool) -> Option<Ve
     let mut beams = Vec::with_capacity(tree.len() * ranks as usize);
     for origin in 0..ranks {
         for edge in tree {
+            interrupt::check();
             let source = (origin + edge.parent) % ranks;
             let destination = (origin + edge.child(ranks)) % ranks;
             let shortest = if edge.clockwise {
@@ -223,6 +226,7 @@ fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<Beam>> {
         let sides = Direction::BOTH.into_iter().zip([clockwise, counter]);
         for (direction, links) in sides {
             for (step, behind) in (0..links).step_by(longest as usize).enumerate() {
+                interrupt::check();
                 let source = match direction {
                     Direction::Clockwise => (origin + behind) % ring.ranks,
                     Direction::CounterClockwise => (origin + ring.ranks - behind) % ring.ranks,

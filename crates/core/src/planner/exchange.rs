@@ -24,6 +24,7 @@ use super::pace::{Pace, spread};
 use super::unfold::reaches;
 use crate::collective::Collective;
 use crate::fabric::{Fabric, WdmRing};
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::route;
 use crate::schedule::{Action, Schedule, Transfer};
@@ -92,10 +93,12 @@ pub(super) fn plan(
         for segment in segments {
             let parts: Vec<Range<u32>> = cut(segment, radix).collect();
             for part in &parts {
+                interrupt::check();
                 for rank in part.clone() {
                     for other in parts.iter().filter(|other| *other != part) {
                         let partner = (other.start + rank - part.start).min(other.end - 1);
                         for &source in &sources[rank as usize] {
+                            interrupt::check();
                             let first = (source * ranks + other.start) * pieces;
                             let end = (source * ranks + other.end) * pieces;
                             for chunks in cut(first..end, stripes) {

@@ -37,6 +37,7 @@ use super::assembly::{Assembly, Move, Place, cut, smaller};
 use super::{PlannerError, mirror, relay_tree};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Direction, Fabric};
+use crate::interrupt;
 use crate::plan::{AnyPlan, Plan};
 use crate::route;
 use crate::schedule::{Action, Schedule, Transfer};
@@ -219,6 +220,7 @@ fn reduced(fabric: &Fabric, levels: &[Level], core: Core) -> Result<Plan, Planne
     for (range, owner, index) in grouping.owners() {
         let of_owner = index * share..(index + 1) * share;
         for member in range.filter(|&member| member != owner) {
+            interrupt::check();
             for stripe in cut(of_owner.clone(), level.stripes) {
                 up.push(along(member, owner, stripe.clone(), Action::Reduce));
                 down.push(along(owner, member, stripe, Action::Copy));
@@ -281,6 +283,7 @@ fn all_pairs(
     schedule.begin_step();
     for source in 0..ring.ranks {
         for destination in (0..ring.ranks).filter(|&rank| rank != source) {
+            interrupt::check();
             for stripe in 0..collective.pieces() {
                 schedule.push(transfer(stripe, source, destination));
             }
@@ -327,6 +330,7 @@ fn gathered(
     let (mut up, mut down) = (Vec::new(), Vec::new());
     for (range, owner, _) in grouping.owners() {
         for member in range.filter(|&member| member != owner) {
+            interrupt::check();
             let own = member * pieces..(member + 1) * pieces;
             for stripe in cut(own.clone(), level.stripes) {
                 up.push(along(member, owner, stripe, Action::Copy));

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::split::{Split, by_total, one_end, splits};
+use crate::interrupt;
 
 /// A split for every gap, within the capacity of both directions, turned already.
 ///
@@ -50,6 +51,7 @@ fn reconsider(options: &[&[Split]], chosen: Vec<Split>, channels: u32) -> Option
     let budgets = [channels as usize; 2];
     let mut again = 1;
     while again < order.len() {
+        interrupt::check();
         let some: Vec<&[Split]> = order[..=again]
             .iter()
             .map(|&index| options[index])
@@ -102,6 +104,7 @@ fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
         let mut pick = vec![u16::MAX; capacity + 1];
         let most = options.last().map_or(0, Split::total) as usize;
         for (index, split) in options.iter().enumerate() {
+            interrupt::check();
             let cost = split.total() as usize;
             if cost > capacity {
                 break;
@@ -146,6 +149,7 @@ fn knapsack_of_two(options: &[&[Split]], budgets: [usize; 2]) -> Option<Vec<Spli
         let mut next = vec![f32::INFINITY; rows * side];
         let mut pick = vec![u16::MAX; rows * side];
         for (index, split) in options.iter().enumerate() {
+            interrupt::check();
             for turn in 0..2 {
                 let (one, other) = turned(split, turn);
                 if (turn == 1 && one == other) || one >= rows || other >= side {

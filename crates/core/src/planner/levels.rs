@@ -13,6 +13,7 @@ use super::{Kept, MOST_KEPT, PlannerError, capability, empty_plan};
 use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::interrupt;
 use crate::plan::{AnyPlan, Circuit as Channel, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Schedule, Transfer};
 use crate::spec::Spec;
@@ -281,6 +282,7 @@ fn over(
         for round in 0..level.slots() {
             plan.schedule.begin_step();
             for circuit in circuits {
+                interrupt::check();
                 // Both ways together reach radix - 1 strides.
                 let strides = round * level.reach + circuit.distance;
                 let farthest = match circuit.direction {
@@ -338,6 +340,7 @@ fn rank_0_circuits(
         for distance in 1..=level.reach {
             let hops = distance * stride;
             for block in (0..ring.ranks).step_by(held as usize) {
+                interrupt::check();
                 for piece in 0..pieces {
                     circuits.push(Circuit {
                         source: 0,
@@ -383,6 +386,7 @@ fn circuits(
                     Direction::CounterClockwise => (source + ranks - hops) % ranks,
                 };
                 for multiple in 0..ranks / held {
+                    interrupt::check();
                     let block = (source + multiple * held) % ranks;
                     for piece in 0..pieces {
                         schedule.push(Transfer::copy(block * pieces + piece, source, destination));

@@ -14,6 +14,7 @@
 use super::PlannerError;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Direction;
+use crate::interrupt;
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::verify::verify;
@@ -55,6 +56,7 @@ fn put_off(gather: &AnyPlan) -> Option<AnyPlan> {
     }
     let mut of_slot: Vec<Vec<usize>> = vec![Vec::new(); slots as usize];
     for (index, slot) in plan.slot.iter().enumerate() {
+        interrupt::check();
         of_slot[(slot + rests[plan.direction[index] as usize]) as usize].push(index);
     }
     let mut late = plan.without_lightpaths();
@@ -62,6 +64,7 @@ fn put_off(gather: &AnyPlan) -> Option<AnyPlan> {
     for (slot, lightpaths) in (0..).zip(of_slot) {
         late.schedule.begin_step();
         for index in lightpaths {
+            interrupt::check();
             late.push(Lightpath {
                 slot,
                 ..plan.lightpath(index)

@@ -14,6 +14,7 @@ use super::beams::{self, Beam};
 use super::reachable;
 use crate::collective::Collective;
 use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::interrupt;
 use crate::plan::Plan;
 
 /// The all_gather along light trees; `None` where cuts leave some rank out.
@@ -69,6 +70,7 @@ fn chained(ring: &WdmRing, chains: &[(u32, u32, Direction, u32)]) -> Vec<Beam> {
     let longest = chains.iter().map(|(.., links)| *links).max().unwrap_or(0);
     for behind in (0..longest).step_by(reach as usize) {
         for (&(chunk, origin, direction, links), last) in chains.iter().zip(&mut last) {
+            interrupt::check();
             if links <= behind {
                 continue;
             }

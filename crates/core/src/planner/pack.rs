@@ -9,6 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::tree::Edge;
+use crate::interrupt;
 
 /// One lightpath: an edge of the tree, rotated by its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,7 @@ pub(super) fn divides(ranks: u32, tree: &[Edge]) -> bool {
 pub(super) fn exactly(tree: &[Edge], step: u32, mut put: impl FnMut(&Edge, u32)) {
     let mut taken = [0, 0];
     for edge in tree.iter().filter(|edge| edge.step == step) {
+        interrupt::check();
         let taken = &mut taken[usize::from(edge.clockwise)];
         put(edge, *taken);
         *taken += edge.length;
@@ -71,6 +73,7 @@ impl Waiting {
         let mut passed = 0;
         let mut joint = first;
         while passed < self.ranks && self.left > 0 {
+            interrupt::check();
             let link = (first + passed) % self.ranks;
             let room = self.ranks - passed;
             let fits = |at: &usize| {
@@ -128,6 +131,7 @@ pub(super) fn greedily(
     let mut steps = Vec::new();
     let mut placed_in_all = 0;
     while placed_in_all < tree.len() * ranks as usize {
+        interrupt::check();
         let step = steps.len();
         if step >= most as usize {
             return None;
@@ -142,6 +146,7 @@ pub(super) fn greedily(
         for (side, waiting) in waiting.iter_mut().enumerate() {
             let mut first = 0;
             for channel in 0..channels {
+                interrupt::check();
                 let Some((main, start)) = waiting.longest(first) else {
                     break;
                 };

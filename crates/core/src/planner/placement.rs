@@ -42,6 +42,7 @@ mod linear;
 
 use thiserror::Error;
 
+use crate::interrupt;
 use crate::schedule::Schedule;
 use crate::simulate::burst::BurstNetwork;
 use crate::units::{Bytes, UnitError};
@@ -144,6 +145,7 @@ impl Problem {
         let mut first = 0;
         for (schedule, size) in jobs {
             for moved in schedule.transfers() {
+                interrupt::check();
                 let own = schedule
                     .collective
                     .range_bytes(*size, moved.chunk, moved.count)?;
@@ -264,6 +266,7 @@ fn greedy(problem: &Problem) -> Vec<u32> {
     let mut free: Vec<u32> = (0..problem.sites as u32).collect();
     let mut left: Vec<usize> = (0..problem.ranks).collect();
     while !left.is_empty() {
+        interrupt::check();
         let drawn_by_placed = |rank: usize| {
             let bytes = |other: &usize| problem.bytes(rank, *other) + problem.bytes(*other, rank);
             let drawn: u128 = placed.iter().map(bytes).sum();
@@ -295,6 +298,7 @@ fn improve(problem: &Problem, mut sites: Vec<u32>) -> Vec<u32> {
         changed = false;
         for a in 0..problem.ranks {
             for b in a + 1..problem.ranks {
+                interrupt::check();
                 let of_both = |sites: &[u32]| {
                     let between = problem.between(a, sites[a], b, sites[b]);
                     own(sites, a) + own(sites, b) - between

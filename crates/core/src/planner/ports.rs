@@ -17,6 +17,7 @@
 //! many as there are ports and channels for.
 
 use super::tree::Edge;
+use crate::interrupt;
 
 /// The tree of an interval that grows at both ends, for each of `pieces`, with at most `ports` edges
 /// per step, `channels` per direction over all of them, and no edge above `reach`; its edges by step.
@@ -39,6 +40,7 @@ pub(super) fn growth(ranks: u32, pieces: u32, channels: u32, ports: u32, reach: 
                 left
             };
             for length in 1..=longest.min(fair) {
+                interrupt::check();
                 if reached[0] + reached[1] + 1 == ranks || left == 0 {
                     break;
                 }
@@ -103,6 +105,7 @@ fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<
             });
             next.extend(between.filter(|gap| gap.size > 0));
             for (side, lengths) in sent.iter().enumerate() {
+                interrupt::check();
                 edges.extend(lengths.iter().map(|&length| Edge {
                     parent: ends[side] % ranks,
                     length,
@@ -131,6 +134,7 @@ fn lengths(gaps: &[Gap], channels: u32, ports: u32, leap: u32, reach: u32) -> Ve
     }
     for length in 1..=reach {
         for (number, open) in open.iter_mut().enumerate() {
+            interrupt::check();
             let leapt_over = leaps && number == 0 && length >= leap;
             for side in 0..2 {
                 // An end sends length l only beside 1, ..., l - 1.
@@ -181,6 +185,7 @@ pub(super) fn delayed(ranks: u32, tree: &[Edge], channels: u32, ports: u32) -> (
         let mut waiting = Vec::new();
         let mut next = Vec::new();
         for &index in &ready {
+            interrupt::check();
             let edge = tree[index];
             let room = &mut room[usize::from(edge.clockwise)];
             if left == 0 || *room < edge.length {

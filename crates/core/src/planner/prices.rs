@@ -8,6 +8,9 @@
 //! one with room becomes cheaper (multiplicative weights; Arora, Hazan and Kale, Theory of Computing
 //! 2012). The mean of the trees met on the way approaches the best mixture.
 
+use crate::interrupt;
+use crate::memory;
+
 /// Larger than any price.
 pub(super) const UNREACHED: f32 = 1e30;
 
@@ -31,12 +34,15 @@ impl Table {
     /// The tables of gaps up to `most` ranks.
     pub(super) fn new(problem: &Problem<'_>, prices: &[f32], most: usize) -> Table {
         let steps = prices.len();
+        let bytes = table_bytes(steps, most, problem.lengths.len());
+        memory::take("the search of a relay tree", bytes);
         let mut values = vec![Vec::new(); steps + 1];
         let mut one_end = vec![Vec::new(); steps];
         let mut last = vec![UNREACHED; most + 1];
         last[0] = 0.0;
         values[steps] = last;
         for step in (0..steps).rev() {
+            interrupt::check();
             let later = &values[step + 1];
             let reach = reaches(problem.lengths, prices[step], later);
             let with_one_end = fill(problem.lengths, &reach, later);
@@ -68,6 +74,7 @@ impl Table {
         for ((load, reach), later) in loads.iter_mut().zip(&self.one_end).zip(&self.values[1..]) {
             next.fill(0);
             for (gap, &times) in count.iter().enumerate().skip(1) {
+                interrupt::check();
                 if times == 0 {
                     continue;
                 }
@@ -89,10 +96,18 @@ impl Table {
     }
 }
 
+/// What a table takes: its values, and what it knows of each length.
+pub(super) fn table_bytes(steps: usize, most: usize, lengths: usize) -> u64 {
+    let (steps, most, lengths) = (steps as u64, most as u64, lengths as u64);
+    let of_values = (steps + 1) * (most + 1) * size_of::<f32>() as u64;
+    of_values + steps * (lengths + 1) * size_of::<(f32, usize)>() as u64
+}
+
 /// L_t at 0 and at every length.
 fn reaches(lengths: &[u32], price: f32, later: &[f32]) -> Vec<(f32, usize)> {
     let mut reach = vec![(0.0, 0)];
     for (index, &length) in lengths.iter().enumerate() {
+        interrupt::check();
         let mut best = (UNREACHED, 0);
         for (at, before) in reach.iter().enumerate() {
             let from = if at == 0 { 0 } else { lengths[at - 1] };
@@ -115,6 +130,7 @@ fn reaches(lengths: &[u32], price: f32, later: &[f32]) -> Vec<(f32, usize)> {
 fn fill(lengths: &[u32], reach: &[(f32, usize)], other: &[f32]) -> Vec<f32> {
     let mut filled = other.to_vec();
     for (&length, &(cost, _)) in lengths.iter().zip(&reach[1..]) {
+        interrupt::check();
         let length = length as usize;
         if length >= filled.len() || cost >= UNREACHED {
             continue;
@@ -144,6 +160,7 @@ fn cheapest_split(
     };
     let mut best = (f32::INFINITY, 0, 0);
     for left in (0..reach.len()).take_while(|&left| at(left) <= gap) {
+        interrupt::check();
         for right in (0..reach.len()).take_while(|&right| at(left) + at(right) <= gap) {
             let rest = gap - at(left) - at(right);
             let cost = reach[left].0 + reach[right].0 + later[rest];

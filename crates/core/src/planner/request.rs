@@ -2,7 +2,9 @@
 
 use super::auto::{self, Question};
 use super::contest::{Candidate, WORK_PER_SECOND};
-use super::{PlannerError, candidates, capability, levels, light, named, relay_tree, two_phases};
+use super::{
+    PlannerError, candidates, capability, forecast, levels, light, named, relay_tree, two_phases,
+};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::plan::AnyPlan;
@@ -239,6 +241,9 @@ pub fn plan_watched(
 ) -> Result<Planned, PlannerError> {
     if let Some(ring) = fabric.ring() {
         capability::connected(ring)?;
+        if let Some(record) = find(collective.kind(), spec.name()) {
+            forecast::check(record.name, ring, &collective);
+        }
     }
     let most = spec.count("transfers", 1, u32::MAX)?;
     let question = Question {

@@ -27,6 +27,7 @@ use super::unfold::{Hand, holder, reaches, unfold};
 use super::{PlannerError, mirror};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::{Action, Transfer};
 use crate::spec::Spec;
@@ -132,6 +133,7 @@ fn outward(fabric: &Fabric, collective: Collective, tree: &Tree) -> Result<Plan,
     for (hands, level) in unfold(ranks, &radices).into_iter().zip(&tree.levels) {
         let mut moves: Vec<Move> = Vec::new();
         for Hand { from, to, part } in hands {
+            interrupt::check();
             let direction = if to > from {
                 Direction::Clockwise
             } else {
@@ -225,6 +227,7 @@ impl Search<'_> {
             for &length in &lengths {
                 let mut least: Best = None;
                 for radix in self.radices(length) {
+                    interrupt::check();
                     let part = length.div_ceil(radix);
                     let rest = match (depth, part) {
                         (0, 1) => Some((0, 0)),
@@ -316,6 +319,7 @@ pub(super) fn scatter_all_gather(
     let mut held: Vec<Vec<Range<u32>>> = vec![Vec::new(); collective.ranks() as usize];
     held[collective.root() as usize].push(0..collective.chunks());
     for transfer in scatter.schedule.transfers() {
+        interrupt::check();
         let end = transfer.chunk + transfer.count;
         let chunks = transfer.chunk * by_scatter..end * by_scatter;
         held[transfer.destination as usize].push(chunks);
@@ -365,6 +369,7 @@ fn without(
     for step in 0..plan.schedule.steps() {
         rest.schedule.begin_step();
         for index in plan.schedule.step(step) {
+            interrupt::check();
             let mut transfer = plan.schedule.transfer(index);
             let end = transfer.chunk + transfer.count;
             let mut chunks = transfer.chunk * factor..end * factor;

@@ -1,6 +1,7 @@
 //! The ways to split one gap in one step, with what they cost now and leave to pay later.
 
 use super::prices::UNREACHED;
+use crate::interrupt;
 
 /// One way to split a gap: positions of new holders from one end and from the other.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +45,7 @@ pub(super) fn one_end(lengths: &[u32], channels: u32, later: &[f32]) -> Vec<OneE
         }
         let mut ways = Vec::new();
         for end in &ends {
+            interrupt::check();
             let Some(&fill) = later.get((length - end.position - 1) as usize) else {
                 continue;
             };
@@ -100,6 +102,7 @@ pub(super) fn splits(channels: u32, ends: &[OneEnd], later: &[f32], size: usize)
     let mut met = Vec::new();
     for (near, near_end) in ends.iter().enumerate() {
         for (far, far_end) in ends.iter().enumerate().take(near + 1) {
+            interrupt::check();
             let taken = (near_end.position + far_end.position) as usize;
             if taken > size {
                 break;
@@ -150,6 +153,7 @@ pub(super) fn splits(channels: u32, ends: &[OneEnd], later: &[f32], size: usize)
 pub(super) fn by_total(splits: &[Split]) -> Vec<Split> {
     let mut kept: Vec<Split> = Vec::new();
     for split in splits {
+        interrupt::check();
         match kept.last_mut() {
             Some(last) if split.value >= last.value => {}
             Some(last) if split.total() == last.total() => *last = split.clone(),

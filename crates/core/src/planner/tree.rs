@@ -10,6 +10,7 @@
 use super::knapsack::choose;
 use super::prices::{Problem, Table, adjust};
 use super::split::Split;
+use crate::interrupt;
 
 /// A lightpath of the tree: from a rank at `parent` (an offset from the root, clockwise).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,6 +188,7 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
         }
         let mut next = Vec::new();
         for (gap, split) in gaps.iter().zip(&chosen) {
+            interrupt::check();
             apply(
                 request.ranks,
                 *gap,
@@ -207,6 +209,7 @@ fn pad(gaps: &[Gap], chosen: &mut [Split], later: &[f32], channels: u32) {
         let cost = |split: &Split| [split.cost.0, split.cost.1][direction];
         let mut left = channels - chosen.iter().map(cost).sum::<u32>();
         while left > 0 {
+            interrupt::check();
             let saved = |(gap, split): (&Gap, &Split)| {
                 let open = open_beside(gap, split, direction)?;
                 Some(later[open as usize] - later[open as usize - 1])

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use super::assembly::cut;
+use crate::interrupt;
 
 /// What a holder hands to a relay: all that is meant for a part.
 pub(super) struct Hand {
@@ -44,6 +45,7 @@ pub(super) fn unfold(ranks: u32, radices: &[u32]) -> Vec<Vec<Hand>> {
         let deeper = &radices[level + 1..];
         let (mut hands, mut parts) = (Vec::new(), Vec::new());
         for (range, from) in segments {
+            interrupt::check();
             for part in cut(range, radix) {
                 if part.contains(&from) {
                     parts.push((part, from));

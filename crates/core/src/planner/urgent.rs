@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 use super::pack::{Placed, children};
 use super::tree::Edge;
+use crate::interrupt;
 
 /// A lightpath that may go: the most urgent comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +58,7 @@ impl Ready {
         };
         let mut passed = 0;
         while passed < ranks {
+            interrupt::check();
             let ahead = if self.clockwise {
                 passed
             } else {
@@ -102,6 +104,7 @@ pub(super) fn place(
     let mut steps = Vec::new();
     let mut left = tree.len() * ranks as usize;
     while left > 0 {
+        interrupt::check();
         if steps.len() >= most as usize {
             return None;
         }

@@ -17,6 +17,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::fabric::Direction;
+use crate::interrupt;
 use crate::schedule::StepColumns;
 
 /// The number of the circle that carries the lightpath from member `from` to member `to`, and its
@@ -79,6 +80,7 @@ pub(crate) fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<Group>> {
     // The lowest rank that each rank sends to, or itself: the name of its set.
     let mut set: Vec<u32> = (0..ranks).collect();
     for (source, destination) in step.ends() {
+        interrupt::check();
         let destination = Some(destination).filter(|&destination| destination < ranks)?;
         let name = set.get_mut(source as usize)?;
         *name = destination.min(*name);
@@ -88,6 +90,7 @@ pub(crate) fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<Group>> {
     let mut rounds: Vec<u32> = vec![0; ranks as usize];
     let mut sent_to: Vec<u32> = vec![0; ranks as usize];
     for (source, destination) in step.ends() {
+        interrupt::check();
         let name = set[source as usize];
         if name != set[destination as usize] {
             return None;
@@ -122,6 +125,7 @@ pub(crate) fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<Group>> {
 pub(crate) fn places(groups: &[Group], ranks: u32) -> Vec<(usize, u32)> {
     let mut places = vec![(0, 0); ranks as usize];
     for (number, group) in groups.iter().enumerate() {
+        interrupt::check();
         for (index, &member) in group.members.iter().enumerate() {
             places[member as usize] = (number, index as u32);
         }

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use crate::fabric::{Plane, WssGrid};
+use crate::interrupt;
 
 /// One hop: the transceiver that sends, and the rank that receives in the same plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,7 @@ fn around(grid: &WssGrid, source: u32, destination: u32) -> Option<Vec<Leg>> {
     let mut came: Vec<Option<(u32, Plane)>> = vec![None; grid.ranks() as usize];
     let mut next = VecDeque::from([source]);
     while let Some(here) = next.pop_front() {
+        interrupt::check();
         if here == destination {
             break;
         }

@@ -15,6 +15,7 @@ mod trees;
 
 use super::{Paths, Policy, SimulationError};
 use crate::fabric::{Direction, WdmRing};
+use crate::interrupt;
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns};
 use crate::plan::{Plan, PlanRef};
 use crate::schedule::Transfer;
@@ -102,6 +103,7 @@ pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
     let mut settings = Settings::new(plan);
     let mut seen = rustc_hash::FxHashSet::default();
     for slot in 0..plan.slots() {
+        interrupt::check();
         if settings.enter(slots.of_slot(slot)) {
             seen.insert(settings.fingerprint());
         }
@@ -177,6 +179,7 @@ impl Slots {
 fn check(plan: &Plan, ring: &WdmRing) -> Result<(), SimulationError> {
     let chunks = u64::from(plan.schedule.collective.chunks());
     for (index, transfer) in plan.schedule.transfers().enumerate() {
+        interrupt::check();
         let circuit = plan.circuit(index);
         let fits_wavelength = if ring.converters {
             circuit.wavelength == crate::plan::CONVERTED
@@ -372,6 +375,7 @@ fn with_barriers(
     let mut settings = Settings::new(plan);
     let mut now = Time::ZERO;
     for slot in 0..plan.slots() {
+        interrupt::check();
         let transfers = slots.of_slot(slot);
         let charged = match policy {
             Policy::EveryStep => true,
@@ -387,6 +391,7 @@ fn with_barriers(
         let sending = start.plus(reconfiguration)?;
         let mut longest = None;
         for &transfer in transfers {
+            interrupt::check();
             let end = sending.plus(ledger.enter(transfer as usize)?)?;
             ledger.finish(transfer as usize, end);
             if longest.is_none_or(|(latest, _)| end > latest) {

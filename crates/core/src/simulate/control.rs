@@ -41,6 +41,7 @@ mod protocol;
 mod tasks;
 
 use super::SimulationError;
+use crate::interrupt;
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns, Tuned, TunedFlows};
 use crate::plan::Plan;
 use crate::units::{Bytes, Time};
@@ -120,6 +121,7 @@ fn ledger(
         finish: vec![Time::ZERO; count],
     };
     for (index, flow) in flows.flows.iter().enumerate() {
+        interrupt::check();
         let (from, to) = (flow.source as usize, flow.destination as usize);
         let link = usize::from(flow.fibre) * count + from;
         links.busy[link] = links.busy[link].plus(run.sending(index))?;
@@ -147,6 +149,7 @@ fn slots(plan: &Plan, flows: &Flows, run: &Run) -> Result<SlotColumns, Simulatio
         lightpaths: vec![0; count],
     };
     for (index, flow) in flows.flows.iter().enumerate() {
+        interrupt::check();
         let slot = flow.slot as usize;
         let first = columns.lightpaths[slot] == 0;
         let begun = run.begun[index];
@@ -173,6 +176,7 @@ fn critical_path(flows: &Flows, run: &Run) -> (Vec<Critical>, Tuned) {
     let mut next = last.max_by_key(|&index| run.arrived[index]);
     let mut end = run.time;
     while let Some(index) = next {
+        interrupt::check();
         let (begun, start) = (run.begun[index], run.start[index]);
         path.push(Critical {
             transfer: flows.flows[index].transfer as usize,

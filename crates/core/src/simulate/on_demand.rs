@@ -26,6 +26,7 @@ use thiserror::Error;
 
 use super::Policy;
 use crate::fabric::{Direction, WdmRing};
+use crate::interrupt;
 use crate::units::{Bytes, Time, UnitError};
 
 /// Why a message cannot be sent.
@@ -204,6 +205,7 @@ impl<'a> OnDemand<'a> {
             return Ok(());
         };
         while let Some(&Reverse((time, _, place))) = self.ends.peek() {
+            interrupt::check();
             if time > now.ps() {
                 break;
             }
@@ -212,6 +214,7 @@ impl<'a> OnDemand<'a> {
         }
         let waiting = std::mem::take(&mut self.waiting);
         for message in waiting {
+            interrupt::check();
             if self.light(message, now)? {
                 self.used.waited += 1;
                 let waited = Time::from_ps(now.ps() - message.asked.ps());

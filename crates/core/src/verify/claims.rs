@@ -4,6 +4,7 @@
 use super::form::Admitted;
 use super::report::{Report, counted, named};
 use super::{Violation, ViolationKind};
+use crate::interrupt;
 use crate::plan::Plan;
 
 const KIND: ViolationKind = ViolationKind::Claim;
@@ -34,6 +35,7 @@ fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     let last = plan.fabric.ranks().saturating_sub(1);
     let steps = 0..plan.schedule.steps();
     for (index, moved) in steps.flat_map(|step| admitted.moved(plan, step)) {
+        interrupt::check();
         let apart = moved.source.abs_diff(moved.destination);
         if apart != 1 && apart != last {
             report.add(KIND, || Violation {

@@ -18,6 +18,7 @@ use super::data::{Delivery, Rule, report_idle};
 use super::report::{Report, counted, named};
 use super::{Violation, ViolationKind};
 use crate::collective::Holders;
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Action;
 
@@ -227,6 +228,7 @@ impl<'a> Combining<'a> {
     ) -> bool {
         self.sent.clear();
         for delivery in &deliveries[step.clone()] {
+            interrupt::check();
             let set = self.held[delivery.source as usize];
             self.rows.hold(set);
             self.sent.push(set);
@@ -235,6 +237,7 @@ impl<'a> Combining<'a> {
             self.useless_signals(chunk, &deliveries[step.clone()], report);
         }
         for position in step.clone() {
+            interrupt::check();
             let set = self.sent[position - step.start];
             if !self.rows.has_room() {
                 return false;
@@ -306,6 +309,7 @@ impl<'a> Combining<'a> {
         // What a copy may do is seen where it is delivered.
         let signals = step.iter().zip(&self.sent);
         for (delivery, &set) in signals.filter(|(delivery, _)| delivery.action == Action::Reduce) {
+            interrupt::check();
             let known = self.held[delivery.destination as usize];
             let again = !ends.insert((delivery.source, delivery.destination));
             if again || self.rows.lost(set, known).is_none() {
@@ -415,6 +419,7 @@ impl Rule for Combining<'_> {
         let mut start = 0;
         let mut room = true;
         while room && start < deliveries.len() {
+            interrupt::check();
             let step = deliveries[start].step;
             let length = deliveries[start..].partition_point(|delivery| delivery.step == step);
             room = self.replay_step(chunk, deliveries, start..start + length, report);

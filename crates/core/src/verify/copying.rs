@@ -6,6 +6,7 @@ use super::data::{Delivery, Rule, report_idle};
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
 use crate::collective::Holders;
+use crate::interrupt;
 use crate::plan::Plan;
 
 /// The step from which a rank holds a chunk that it never gets.
@@ -152,6 +153,7 @@ impl Rule for Copying<'_> {
         self.set_holders(chunk, 0);
         let mut delivered = 0;
         for delivery in deliveries {
+            interrupt::check();
             if self.held_from[delivery.source as usize] > delivery.step {
                 let violation = self.unfounded(chunk, deliveries, delivery);
                 report.add(violation.kind, || violation);
@@ -168,6 +170,7 @@ impl Rule for Copying<'_> {
         }
         self.finish(chunk, delivered, report);
         for delivery in deliveries {
+            interrupt::check();
             self.held_from[delivery.destination as usize] = NEVER;
         }
         self.set_holders(chunk, NEVER);

@@ -16,6 +16,7 @@ use super::form::Admitted;
 use super::holdings;
 use super::report::Report;
 use super::{Violation, ViolationKind};
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::{Action, Transfer};
 
@@ -246,6 +247,7 @@ fn replay(moves: &Moves<'_>, rule: &mut impl Rule, report: &mut Report) {
     let range = moves.range();
     let mut untouched = range.start;
     for window in windows(moves, range.clone()) {
+        interrupt::check();
         if untouched < window.start {
             rule.idle(moves.chunks(&(untouched..window.start)), report);
         }
@@ -271,6 +273,7 @@ fn windows(moves: &Moves<'_>, chunks: Range<u32>) -> Vec<Range<u32>> {
     let mut found: Vec<Range<u32>> = Vec::new();
     let mut open_load = 0;
     for (index, &load) in load.iter().enumerate().filter(|(_, load)| **load > 0) {
+        interrupt::check();
         let start = chunks.start + index as u32 * part;
         let end = start.saturating_add(part).min(chunks.end);
         if load > WINDOW && end - start > 1 {
@@ -342,6 +345,7 @@ impl Scratch {
         let mut start = 0;
         let mut idle = window.start;
         for stretch in window.clone() {
+            interrupt::check();
             let end = self.next[(stretch - window.start) as usize] as usize;
             if end > start {
                 if idle < stretch {
@@ -366,8 +370,10 @@ impl Scratch {
         self.next
             .resize((window.end - window.start) as usize + 1, 0);
         for step in 0..moves.plan.schedule.steps() {
+            interrupt::check();
             for (_, moved) in moves.of_step(step) {
                 for chunk in within(&moved, window) {
+                    interrupt::check();
                     self.next[(chunk - window.start) as usize + 1] += 1;
                 }
             }
@@ -385,8 +391,10 @@ impl Scratch {
         self.deliveries
             .resize(self.next.last().map_or(0, |&total| total as usize), blank);
         for step in 0..moves.plan.schedule.steps() {
+            interrupt::check();
             for (transfer, moved) in moves.of_step(step) {
                 for chunk in within(&moved, window) {
+                    interrupt::check();
                     let place = &mut self.next[(chunk - window.start) as usize];
                     self.deliveries[*place as usize] = Delivery {
                         step: step as u32,

@@ -25,6 +25,7 @@ use super::report::{Report, named};
 use super::{Link, Violation, ViolationKind, claims, data};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Direction, WdmRing};
+use crate::interrupt;
 use crate::plan::{CONVERTED, FoldedPlan, Plan};
 
 /// Everything that is wrong with a folded plan.
@@ -72,6 +73,7 @@ fn check(orbits: &Plan, report: &mut Report) {
     }
     let order = Order::by_slot(orbits, &admitted);
     for slot in order.slots(orbits) {
+        interrupt::check();
         let here: Vec<usize> = slot.map(|position| order.at(position)).collect();
         light(orbits, ring, &admitted, &here, report);
         ports(orbits, ring, &here, report);
@@ -98,6 +100,7 @@ fn block(collective: &Collective) -> Option<u32> {
 fn rotations(orbits: &Plan, admitted: &Admitted, block: u32, report: &mut Report) -> bool {
     let mut sound = true;
     for orbit in admitted.transfers() {
+        interrupt::check();
         let transfer = orbits.schedule.transfer(orbit);
         let (kind, problem) = if transfer.source != 0 {
             (ViolationKind::Symmetry, "does not leave rank 0")
@@ -123,6 +126,7 @@ fn of_block_0(orbits: &Plan, admitted: &Admitted, block: u32) -> Plan {
     for step in 0..orbits.schedule.steps() {
         turned.schedule.begin_step();
         for orbit in orbits.schedule.step(step) {
+            interrupt::check();
             let mut lightpath = orbits.lightpath(orbit);
             if admitted.next_if_eq(&orbit).is_some() {
                 let transfer = &mut lightpath.transfer;
@@ -166,6 +170,7 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
     // Loads of converted orbits: direction, fibre, links.
     let mut converted = Vec::new();
     for &orbit in slot.iter().filter(|&&orbit| admitted.is_lit(orbit)) {
+        interrupt::check();
         let (direction, fibre) = (orbits.direction[orbit], u64::from(orbits.fibre[orbit]));
         let links = links(orbits, ring, orbit);
         if links > u64::from(ring.longest()) {
@@ -235,6 +240,7 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
 /// Reports the groups, sorted by direction and first channel, that share a channel.
 fn collisions(orbits: &Plan, wavelengths: u64, groups: &[Group], report: &mut Report) {
     for (index, group) in groups.iter().enumerate() {
+        interrupt::check();
         let meets =
             |other: &&Group| other.direction == group.direction && other.first < group.end();
         for other in groups[index + 1..].iter().take_while(meets) {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
 use crate::fabric::{WdmRing, WssGrid};
+use crate::interrupt;
 use crate::plan::{CONVERTED, Circuit, Lightpath, Plan};
 use crate::schedule::{Action, Transfer};
 
@@ -50,12 +51,15 @@ impl Admitted {
         let columns = plan.schedule.columns(step).transfers();
         (transfers.start..transfers.end.min(self.transfers))
             .zip(columns)
+            .inspect(|_| interrupt::check())
             .filter(move |&(index, _)| everyone || !self.malformed[index])
     }
 
     fn among(&self, transfers: Range<usize>) -> impl Iterator<Item = usize> + '_ {
         let everyone = self.all();
-        transfers.filter(move |&transfer| everyone || !self.malformed[transfer])
+        transfers
+            .inspect(|_| interrupt::check())
+            .filter(move |&transfer| everyone || !self.malformed[transfer])
     }
 
     /// Whether a transfer has a fibre and a wavelength.
@@ -103,6 +107,7 @@ pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
         combines: collective.combines(),
     };
     for step in 0..plan.schedule.steps() {
+        interrupt::check();
         ranges.check_step(step, &mut admitted, report);
     }
     Some(admitted)
@@ -179,6 +184,7 @@ fn steps(plan: &Plan, report: &mut Report) {
     }
     let mut next = 0;
     for (step, slots) in plan.step_slots.iter().enumerate() {
+        interrupt::check();
         if slots.start != next || slots.end < slots.start {
             report.add(kind, || {
                 let sentence = format!(
@@ -229,6 +235,7 @@ impl Ranges<'_> {
         });
         let slot = &self.plan.slot[start..end];
         for (index, moved) in (0..end - start).zip(columns) {
+            interrupt::check();
             let rank_sound = moved.source < self.ranks
                 && moved.destination < self.ranks
                 && moved.source != moved.destination;

@@ -10,6 +10,7 @@
 
 use super::form::Admitted;
 use crate::collective::{Collective, Holders};
+use crate::interrupt;
 use crate::plan::Plan;
 
 /// The most ranges in which a rank's holding is followed.
@@ -63,6 +64,7 @@ pub(super) fn suffice(plan: &Plan, admitted: &Admitted) -> bool {
     };
     let schedule = &plan.schedule;
     for step in 0..schedule.steps() {
+        interrupt::check();
         let founded = admitted.moved(plan, step).all(|(_, moved)| {
             holdings[moved.source as usize].covers(moved.chunk, moved.chunk + moved.count)
         });
@@ -82,6 +84,7 @@ pub(super) fn suffice(plan: &Plan, admitted: &Admitted) -> bool {
 fn before(collective: &Collective) -> Option<Vec<Holding>> {
     let mut holdings = vec![Holding::default(); collective.ranks() as usize];
     for chunk in 0..collective.chunks() {
+        interrupt::check();
         let fits = match collective.before(chunk) {
             Holders::One(rank) => holdings[rank as usize].add(chunk, chunk + 1),
             Holders::All => false,
@@ -97,6 +100,7 @@ fn before(collective: &Collective) -> Option<Vec<Holding>> {
 fn meet(collective: &Collective, holdings: &[Holding]) -> bool {
     let mut for_all = Holding::default();
     for chunk in 0..collective.chunks() {
+        interrupt::check();
         let met = match collective.after(chunk) {
             Holders::One(rank) => holdings[rank as usize].covers(chunk, chunk + 1),
             Holders::All => for_all.add(chunk, chunk + 1),

@@ -13,6 +13,7 @@ use super::resources::{Arc, link_at, spelled};
 use super::{Violation, ViolationKind};
 use crate::fabric::wdm_ring::LossBudget;
 use crate::fabric::{Direction, WdmRing};
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Action;
 
@@ -39,6 +40,7 @@ pub(super) fn check(
     };
     if !ring.broken.is_empty() || !ring.dead.is_empty() {
         for transfer in admitted.transfers().filter(|&path| admitted.is_lit(path)) {
+            interrupt::check();
             cut(plan, ring, transfer, report);
             dead(plan, ring, transfer, report);
         }
@@ -46,12 +48,14 @@ pub(super) fn check(
     if ring.multicast {
         riders.0.resize(admitted.transfers, false);
         for slot in order.slots(plan) {
+            interrupt::check();
             let transfers = slot.map(|position| order.at(position));
             let lit = transfers.filter(|&path| admitted.is_lit(path));
             trees(plan, ring, lit.collect(), &mut riders.0, report);
         }
     } else if ring.reach.is_some() || ring.budget.is_some() {
         for transfer in admitted.transfers().filter(|&path| admitted.is_lit(path)) {
+            interrupt::check();
             received(plan, ring, transfer, 0, report);
         }
     }
@@ -136,6 +140,7 @@ fn trees(
     for together in transfers.chunk_by(|&one, &other| tree(one) == tree(other)) {
         let (mut drops, mut nearer) = (0, None);
         for &transfer in together {
+            interrupt::check();
             let length = links(transfer);
             drops += u32::from(nearer.is_some_and(|nearer| nearer < length));
             nearer = Some(length);

@@ -12,6 +12,7 @@ use super::form::Admitted;
 use super::order::Order;
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
+use crate::interrupt;
 use crate::plan::Plan;
 
 const KIND: ViolationKind = ViolationKind::Ports;
@@ -27,8 +28,10 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mu
     // By slot: the other end of each port's path, and a transfer that says so. Looked up only.
     let mut ends: FxHashMap<Port, (Port, usize)> = FxHashMap::default();
     for slot in order.slots(plan) {
+        interrupt::check();
         ends.clear();
         for position in slot {
+            interrupt::check();
             let transfer = order.at(position);
             if !admitted.is_lit(transfer) {
                 continue;

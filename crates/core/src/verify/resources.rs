@@ -14,6 +14,7 @@ use super::order::Order;
 use super::report::{Report, named};
 use super::{Link, Violation, ViolationKind};
 use crate::fabric::{Direction, WdmRing};
+use crate::interrupt;
 use crate::plan::{CONVERTED, Plan};
 
 /// Checks channels and ports, slot by slot.
@@ -31,6 +32,7 @@ pub(super) fn check(
     let mut ports = ring.ports.map(|most| Ports::new(most, ring.ranks));
     let mut converted = Vec::new();
     for slot in order.slots(plan) {
+        interrupt::check();
         converted.clear();
         let shining = slot
             .clone()
@@ -162,6 +164,7 @@ impl<'a> Channels<'a> {
         self.arcs.clear();
         self.channel.clear();
         for transfer in transfers {
+            interrupt::check();
             let arc = Arc::new(self.plan, self.ranks, transfer);
             let wavelength = self.plan.wavelength[transfer];
             if wavelength == CONVERTED {
@@ -186,6 +189,7 @@ impl<'a> Channels<'a> {
         }
         self.grouped.resize(self.arcs.len(), Arc::default());
         for (arc, &channel) in self.arcs.iter().zip(&self.channel) {
+            interrupt::check();
             let place = &mut self.next[channel as usize];
             self.grouped[*place as usize] = *arc;
             *place += 1;
@@ -203,6 +207,7 @@ impl<'a> Channels<'a> {
                 continue;
             }
             for (index, arc) in group.iter().enumerate() {
+                interrupt::check();
                 if take(&mut self.taken, arc, self.ranks) {
                     pairs(self.plan, self.ranks, &group[..index], arc, report);
                 }
@@ -257,6 +262,7 @@ fn pairs(plan: &Plan, ranks: u32, earlier: &[Arc], arc: &Arc, report: &mut Repor
         return report.count(kind, 1);
     }
     for other in earlier {
+        interrupt::check();
         let Some(shared) = other.shared(arc, ranks) else {
             continue;
         };
@@ -339,6 +345,7 @@ fn overload(plan: &Plan, ring: &WdmRing, converted: &[Arc], fixed: &[Arc], repor
         let dead = ring.dead.iter().filter(|dead| dead.fibre == number.into());
         let wavelengths = ring.wavelengths - dead.count() as u32;
         for (link, load) in overloaded(&arcs, ring.ranks, wavelengths) {
+            interrupt::check();
             report.add(ViolationKind::Overload, || {
                 let crossing: Vec<usize> = arcs
                     .iter()
@@ -377,6 +384,7 @@ fn overloaded(arcs: &[Arc], ranks: u32, wavelengths: u32) -> Vec<(u32, u64)> {
     let mut open: Option<(u32, u64)> = None;
     let mut load = 0u64;
     for (position, &(link, starts)) in events.iter().enumerate() {
+        interrupt::check();
         if starts {
             load += 1;
         } else {
@@ -447,6 +455,7 @@ fn count_ports(
     report: &mut Report,
 ) {
     for transfer in slot.clone() {
+        interrupt::check();
         uses[rank_of(transfer) as usize] += 1;
     }
     for transfer in slot.clone() {

@@ -21,6 +21,7 @@ use super::report::{Report, named};
 use super::{Violation, ViolationKind};
 use crate::fabric::WssGrid;
 use crate::fabric::wss_grid::WavelengthPlan;
+use crate::interrupt;
 use crate::plan::{Hop, Plan};
 
 /// A transceiver of a rank: the rank and the fibre.
@@ -49,7 +50,9 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     }
     let mut use_of = Use::default();
     for step in 0..plan.schedule.steps() {
+        interrupt::check();
         for transfer in admitted.of_step(plan, step) {
+            interrupt::check();
             if !admitted.is_lit(transfer) {
                 continue;
             }

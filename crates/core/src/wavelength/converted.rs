@@ -2,6 +2,7 @@
 //! long as each of its links carries fewer lightpaths than it has wavelengths.
 
 use crate::fabric::WdmRing;
+use crate::interrupt;
 use crate::route::Arc;
 
 /// Lightpaths per link and ports in use, slot by slot.
@@ -42,6 +43,7 @@ pub(super) fn place(
         .collect();
     let mut last = None;
     for &offset in order {
+        interrupt::check();
         let (arc, ends) = (arcs[offset], ends(offset));
         // An equal arc cannot go earlier than the one before.
         let mut slot = match last {
@@ -93,6 +95,7 @@ impl Loads {
             };
             let mut slot = self.full_before[arc.direction as usize][link as usize];
             while slot < self.slots && self.fibre(slot, one, most).is_none() {
+                interrupt::check();
                 slot += 1;
             }
             self.full_before[arc.direction as usize][link as usize] = slot;

@@ -6,6 +6,7 @@
 //! anything is free in it: looking at that for a few links of a path passes over most full words.
 
 use crate::fabric::{Direction, WdmRing};
+use crate::interrupt;
 use crate::route::Arc;
 
 /// Occupancy of channels on links in the slots opened so far.
@@ -77,6 +78,7 @@ impl Grid {
             _ => 0,
         };
         loop {
+            interrupt::check();
             let (free_slot, channel) = self.next_free(slot, arc);
             if self.ports_free(free_slot, ends) {
                 return (free_slot, channel);
@@ -226,6 +228,7 @@ impl Grid {
         let mut candidates = self.candidates(block, arc) & (u64::MAX << (first % 64));
         let (word, bit) = loop {
             while candidates == 0 {
+                interrupt::check();
                 block += 1;
                 candidates = self.candidates(block, arc);
             }
@@ -257,6 +260,7 @@ impl Grid {
         let (first, shift) = self.position(slot, 0);
         let mut channels = Vec::new();
         for part in 0..self.words_per_slot {
+            interrupt::check();
             let word = first + part as usize;
             let mut open = !self.blocked(word, arc) & self.meaningful(word);
             if self.words_per_slot == 1 {

@@ -17,6 +17,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use crate::fabric::{Fabric, LightPathGrid};
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 
@@ -68,6 +69,7 @@ pub fn assign_ports(
     for step in 0..plan.schedule.steps() {
         let mut slots: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for transfer in plan.schedule.step(step) {
+            interrupt::check();
             slots.entry(slot_of[transfer]).or_default().push(transfer);
         }
         for (slot, transfers) in slots {
@@ -76,6 +78,7 @@ pub fn assign_ports(
                 .map(|&transfer| ends(&plan.schedule, transfer));
             ports.enter(slot, &pairs.collect::<Vec<_>>());
             for transfer in transfers {
+                interrupt::check();
                 let (source, destination) = ends(&plan.schedule, transfer);
                 let (own, other) = ports.of_path(source, destination);
                 plan.fibre[transfer] = own as u8;
@@ -95,6 +98,7 @@ fn ends(schedule: &Schedule, transfer: usize) -> (u32, u32) {
 
 fn check(schedule: &Schedule, grid: &LightPathGrid) -> Result<(), PortError> {
     for transfer in 0..schedule.len() {
+        interrupt::check();
         let (source_rank, destination) = ends(schedule, transfer);
         if source_rank == destination || source_rank.max(destination) >= grid.ranks {
             return Err(PortError::NoPath {
@@ -116,6 +120,7 @@ fn place(schedule: &Schedule, grid: &LightPathGrid) -> (Vec<u32>, Vec<Range<u32>
     for step in 0..schedule.steps() {
         let mut parts = Parts::new(grid);
         for transfer in schedule.step(step) {
+            interrupt::check();
             let (source, destination) = ends(schedule, transfer);
             slot_of[transfer] = start + parts.of_pair(source, destination);
         }
@@ -165,6 +170,7 @@ impl Parts {
         while part < self.count()
             && self.used[at(part, one)].max(self.used[at(part, other)]) == self.ports
         {
+            interrupt::check();
             part += 1;
         }
         if part == self.count() {
@@ -178,6 +184,7 @@ impl Parts {
                 .get(self.open[rank as usize] as usize * self.ranks + rank as usize)
                 .is_some_and(|&used| used == self.ports)
             {
+                interrupt::check();
                 self.open[rank as usize] += 1;
             }
         }
@@ -230,6 +237,7 @@ impl Ports {
     /// Holds the paths that a slot needs. Those that are there come first, so that none of them goes.
     fn enter(&mut self, slot: u32, pairs: &[(u32, u32)]) {
         for &(one, other) in pairs {
+            interrupt::check();
             self.touch(slot, one, other);
         }
         for &(one, other) in pairs {

@@ -8,6 +8,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::fabric::{Direction, WdmRing};
+use crate::interrupt;
 use crate::route::{Arc, all_to_all, loads};
 use crate::schedule::StepColumns;
 
@@ -22,6 +23,7 @@ pub(super) fn channels(step: StepColumns<'_>, arcs: &[Arc], ring: &WdmRing) -> O
     let mut rounds_seen: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut colours = Vec::with_capacity(arcs.len());
     for (arc, (source, destination)) in arcs.iter().zip(step.ends()) {
+        interrupt::check();
         let (number, from) = places[source as usize];
         let (_, to) = places[destination as usize];
         let group = &groups[number];

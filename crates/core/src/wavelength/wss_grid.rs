@@ -20,6 +20,8 @@ use thiserror::Error;
 
 use crate::fabric::wss_grid::WavelengthPlan;
 use crate::fabric::{Fabric, Plane, WssGrid};
+use crate::interrupt;
+use crate::memory;
 use crate::plan::{Plan, Relay};
 use crate::route::wss_grid::{Leg, ways};
 use crate::schedule::Schedule;
@@ -85,6 +87,9 @@ struct Burst {
     slot: u32,
 }
 
+/// What a transfer takes while it is placed: its bursts, their ports and circuits.
+const BYTES_PER_TRANSFER: u64 = 215;
+
 /// Gives every transfer its hops, slots and wavelengths.
 ///
 /// # Errors
@@ -97,11 +102,14 @@ pub fn assign_on_grid(
     let grid = fabric.wss_grid().ok_or(GridError::NotAGrid {
         family: fabric.family(),
     })?;
+    let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;
+    memory::take("placing this plan on a grid", bytes);
     let (bursts, bursts_of, step_slots) = place(&schedule, grid)?;
     let wavelengths = Wavelengths::of(grid, &bursts)?;
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.step_slots = step_slots;
     for (transfer, &(first, hops)) in bursts_of.iter().enumerate() {
+        interrupt::check();
         for (place, burst) in bursts[first..first + hops].iter().enumerate() {
             let wavelength = wavelengths.of_burst(grid, burst) as u16;
             if place == 0 {
@@ -142,6 +150,7 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<Placed, GridError> {
         let mut transfers: Vec<(u32, u32, usize)> = transfers.collect();
         transfers.sort_unstable();
         for message in transfers.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+            interrupt::check();
             let (ahead, source, _) = message[0];
             let destination = (source + ahead) % ranks;
             let first = bursts.len();
@@ -199,6 +208,7 @@ impl Ports {
             let mut index = least as usize / 64;
             let mut free = !(word(sends, index) | word(receives, index)) & (!0 << (least % 64));
             while free == 0 {
+                interrupt::check();
                 index += 1;
                 free = !(word(sends, index) | word(receives, index));
             }
@@ -258,6 +268,7 @@ impl Wavelengths {
             Wavelengths::Coloured(coloured)
         } else {
             for burst in bursts {
+                interrupt::check();
                 let (_, input) = grid.port(burst.from, burst.plane);
                 let (_, output) = grid.port(burst.to, burst.plane);
                 let found = grid.plan.wavelength(grid.side(burst.plane), input, output);
@@ -334,6 +345,7 @@ pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
         row.iter().position(|&edge| edge == NONE).unwrap_or(0)
     };
     for (edge, &(input, output)) in edges.iter().enumerate() {
+        interrupt::check();
         let (input, output) = (input as usize, ports + output as usize);
         let at_input = free_at(&edge_at, input);
         let at_output = free_at(&edge_at, output);
@@ -343,6 +355,7 @@ pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
             let mut path = Vec::new();
             let (mut vertex, mut colour) = (output, at_input);
             loop {
+                interrupt::check();
                 let next = edge_at[vertex * colours + colour];
                 if next == NONE {
                     break;

@@ -18,6 +18,7 @@
 use super::error::TraceError;
 use super::program::{Call, NONE};
 use super::trace::{Event, Trace};
+use crate::interrupt;
 use crate::spelling::shown;
 
 const COLUMNS: [&str; 9] = [
@@ -53,6 +54,7 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
         sizes_for: None,
     };
     for (index, line) in text.lines().enumerate() {
+        interrupt::check();
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
         let refuse = |problem| TraceError::Line {
             line: number,

@@ -25,6 +25,7 @@ use super::program::{Call, FOLLOWS, NONE, Node, NodeKind, Program, ProgramBuilde
 use super::trace::{Event, Trace};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
+use crate::interrupt;
 use crate::simulate::{Method, Paths};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time};
@@ -235,6 +236,7 @@ impl Expansion<'_> {
         let mut open = Open::default();
         let mut before: Vec<u32> = Vec::new();
         for (index, event) in trace.ranks[rank as usize].iter().enumerate() {
+            interrupt::check();
             let node = Node {
                 amount: event.compute,
                 peer: NONE,

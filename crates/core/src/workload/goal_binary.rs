@@ -20,6 +20,7 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use super::error::{Place, TraceError};
 use super::goal_text::{ANY, wildcard};
 use super::program::{Call, NONE, Node, NodeKind, Program, ProgramBuilder};
+use crate::interrupt;
 
 const MAGIC: u64 = 4223;
 /// The magic number of a file that a run overwrote.
@@ -95,6 +96,7 @@ fn read_rank(
     let edges = Edges::read(input, nodes_at, edges_at, count)?;
     let first = builder.next();
     for index in 0..count {
+        interrupt::check();
         let at = nodes_at + NODE_BYTES * index as usize;
         let place = Place {
             rank,
@@ -179,6 +181,7 @@ impl Edges {
             starts[to as usize + 1] += 1
         })?;
         for index in 0..count as usize {
+            interrupt::check();
             starts[index + 1] += starts[index];
         }
         let mut awaited = vec![(0, false); starts[count as usize] as usize];
@@ -208,6 +211,7 @@ fn for_each_edge(
     let room = (input.end() - edges_at) / 4;
     let mut total = 0usize;
     for from in 0..count {
+        interrupt::check();
         let at = nodes_at + NODE_BYTES * from as usize;
         for (field, follows) in [(at + 23, false), (at + 31, true)] {
             let (edges, first) = (input.u32(field)? as usize, input.u32(field + 4)? as usize);

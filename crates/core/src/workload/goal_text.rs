@@ -26,6 +26,7 @@ use rustc_hash::FxHashMap;
 use super::csv::MOST_RANKS;
 use super::error::{Place, TraceError};
 use super::program::{Call, NONE, Node, NodeKind, Program, ProgramBuilder};
+use crate::interrupt;
 use crate::spelling::shown;
 
 /// Any rank or any tag.
@@ -39,6 +40,7 @@ pub fn read(text: &str) -> Result<Program, TraceError> {
     let mut reader = Reader::default();
     let mut in_comment = false;
     for (index, line) in text.lines().enumerate() {
+        interrupt::check();
         reader.line = u32::try_from(index + 1).unwrap_or(u32::MAX);
         let stripped;
         let line = match in_comment || line.contains('/') {
@@ -178,6 +180,7 @@ impl Reader {
         self.edges.sort_by_key(|edge| edge.0);
         let mut edges = self.edges.drain(..).peekable();
         for (index, node) in self.nodes.drain(..).enumerate() {
+            interrupt::check();
             self.builder.push(node)?;
             while let Some((_, earlier, follows)) = edges.next_if(|edge| edge.0 == index as u32) {
                 match follows {

@@ -25,6 +25,7 @@ use super::csv::MOST_RANKS;
 use super::error::TraceError;
 use super::program::Call;
 use super::trace::{Event, Trace};
+use crate::interrupt;
 use crate::spelling::shown;
 
 /// Reads a time-independent trace; operations take their number over `operations_per_second`.
@@ -35,6 +36,7 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
     let mut ranks: Vec<Rank> = Vec::new();
     let mut actions = Vec::new();
     for (index, line) in text.lines().enumerate() {
+        interrupt::check();
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.is_empty() || words[0].starts_with('#') {
@@ -68,6 +70,7 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
     let everyone = ranks.len() as u64;
     let mut trace = Trace::new(everyone as u32);
     for (rank, line, words) in actions {
+        interrupt::check();
         let action = Action {
             words: &words[1..],
             rank,

@@ -14,6 +14,7 @@ mod fabrics;
 mod few_slots;
 mod fluid;
 mod folded;
+mod interrupt;
 mod light_path_grid;
 mod long_transfers;
 mod method;

@@ -70,6 +70,29 @@ fn rates_are_bits_or_bytes_per_second() {
     }
 }
 
+/// 4.7 * 2^33 = 40372692582.4; halves go up.
+#[test]
+fn rates_are_rounded_to_the_nearest_bit_per_second() {
+    let check = |text: &str, rounded: Option<u64>| {
+        let found = Rate::rounded(text).unwrap().map(Rate::bits_per_second);
+        assert_eq!(found, rounded, "{text}");
+        if let Some(bits) = rounded {
+            assert_eq!(
+                text.parse::<Rate>().unwrap().bits_per_second(),
+                bits,
+                "{text}"
+            );
+        }
+    };
+    check("4.7GiB/s", Some(40_372_692_582));
+    check("1.5b/s", Some(2));
+    check("1.49b/s", Some(1));
+    check("0.9999999999Gb/s", Some(1_000_000_000));
+    check("0.000000001Gb/s", None);
+    check("40Gb/s", None);
+    assert!("0.4b/s".parse::<Rate>().is_err());
+}
+
 #[test]
 fn transmission_rounds_up_to_a_picosecond() {
     let check = |bytes: u64, rate: &str, picoseconds: u64| {

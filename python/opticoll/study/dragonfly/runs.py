@@ -118,9 +118,11 @@ def run(
         try:
             for future in as_completed(pending):
                 rows[pending[future]] = future.result()
-        except BaseException:
+        except BaseException as error:
             plans.stop()
             pool.shutdown(wait=False, cancel_futures=True)
+            if isinstance(error, KeyboardInterrupt):
+                _core.interrupt_all()
             raise
     return {case: rows[case] for case in cases}
 

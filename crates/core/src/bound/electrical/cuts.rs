@@ -17,6 +17,7 @@
 use super::links::{Links, NONE, Nearest, Windows, latency_of, latency_of_others};
 use super::{bits_ps, bytes};
 use crate::collective::{Collective, CollectiveKind};
+use crate::interrupt;
 use crate::units::{Bytes, Time, UnitError};
 
 /// Most steps over links, all cuts together.
@@ -66,6 +67,7 @@ fn labels(links: &Links, mut parts: Vec<u32>) -> Vec<u32> {
     for distance in 1.. {
         let mut next = Vec::new();
         for &vertex in &frontier {
+            interrupt::check();
             for neighbour in links.neighbours(vertex) {
                 if distances[neighbour] == UNKNOWN {
                     distances[neighbour] = distance;

@@ -6,6 +6,7 @@
 //! destination, equal hops. The orders are gone through for long runs first, then for short ones,
 //! until nothing is gained.
 
+use crate::interrupt;
 use crate::plan::Lightpath;
 
 /// What ranks and chunks are counted modulo.
@@ -103,6 +104,7 @@ pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<
         loop {
             let before = blocks.len();
             for order in Order::ALL {
+                interrupt::check();
                 sort(&mut blocks, order, modulus.ranks);
                 blocks = merge_runs(blocks, shortest, modulus);
             }
@@ -129,6 +131,7 @@ fn merge_runs(blocks: Vec<Block>, shortest: usize, modulus: Modulus) -> Vec<Bloc
     let mut merged = Vec::new();
     let mut first = 0;
     while first < blocks.len() {
+        interrupt::check();
         let run = run_length(&blocks[first..], modulus);
         let mut block = blocks[first].clone();
         if let Some((count, shift)) = run.filter(|(count, _)| *count >= shortest) {

@@ -1,6 +1,7 @@
 //! Orbits of folded plans as statements, and back.
 
 use super::compress::{Block, Repetition, Shift};
+use crate::interrupt;
 use crate::plan::folded::chunks_per_rank;
 use crate::plan::{CONVERTED, FoldedPlan, Plan};
 
@@ -21,6 +22,7 @@ pub(super) fn statements(plan: &FoldedPlan, orbit: usize) -> Vec<Block> {
     }
     let mut blocks: Vec<Block> = Vec::new();
     for source in 0..links {
+        interrupt::check();
         let base = plan.copy(orbit, source);
         match blocks.last_mut() {
             Some(block) if block.base.circuit.fibre == base.circuit.fibre => {

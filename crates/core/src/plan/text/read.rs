@@ -8,6 +8,7 @@ use super::words::{Line, Lines, Word, Words, check_characters};
 use super::{MAGIC, PlanTextError};
 use crate::collective::Collective;
 use crate::fabric::Fabric;
+use crate::interrupt;
 use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Claims, Schedule};
 use crate::units::Bytes;
@@ -109,6 +110,7 @@ fn read_slots(
     let mut step_of_slot = 0;
     let mut slot = None;
     loop {
+        interrupt::check();
         let Some(line) = lines.next() else {
             return Err(lines.missing("end COUNT; is the file cut short?"));
         };

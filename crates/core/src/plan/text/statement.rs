@@ -9,6 +9,7 @@ use super::compress::{Block, Repetition, Shift};
 use super::words::{Word, Words};
 use crate::collective::Collective;
 use crate::fabric::{Direction, Fabric, Plane};
+use crate::interrupt;
 use crate::plan::{CONVERTED, Circuit, Lightpath, Plan, Relay};
 use crate::schedule::{Action, Transfer};
 
@@ -324,6 +325,7 @@ fn expand(
     };
     let shift = outermost.shift;
     for copy in 0..outermost.count {
+        interrupt::check();
         let mut shifted = base;
         let transfer = &mut shifted.transfer;
         transfer.chunk = turned(transfer.chunk, copy, shift.chunk, collective.chunks());

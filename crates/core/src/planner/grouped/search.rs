@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::{Core, Layout, Level, groups, load};
 use crate::bound::relay_tree::Costs;
 use crate::fabric::WdmRing;
+use crate::interrupt;
 use crate::planner::pace::{Pace, spread};
 use crate::units::Bytes;
 
@@ -107,6 +108,7 @@ impl Search<'_> {
         let widest = rest.ranks.min(4 * rest.channels + 1);
         for group in spread(widest) {
             for owners in self.owners(group) {
+                interrupt::check();
                 let Some(count) = groups(rest.ranks, group, owners) else {
                     continue;
                 };

@@ -1,6 +1,7 @@
 //! The least cost by branch and bound.
 
 use super::{Placement, Problem, linear};
+use crate::interrupt;
 
 /// Partial placements times ranks times sites after which a search is broken off: about a second.
 const MOST_WORK: u64 = 20_000_000;
@@ -92,6 +93,7 @@ impl Search<'_> {
         }
         choices.sort_unstable();
         for (added, site) in choices {
+            interrupt::check();
             self.sites[rank] = site;
             self.free.retain(|free| *free != site);
             self.branch(depth + 1, fixed + added);

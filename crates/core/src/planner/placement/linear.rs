@@ -6,6 +6,7 @@
 //! solution, so the assignment is optimal; the time is rows^2 columns.
 
 use super::Problem;
+use crate::interrupt;
 
 /// The least sum of a cost for each row, in different columns; there are no fewer columns than rows.
 /// `costs` are given row by row.
@@ -21,6 +22,7 @@ pub(super) fn least_sum(rows: usize, columns: usize, costs: &[i128]) -> i128 {
         let mut visited = vec![false; columns + 1];
         let mut column = 0;
         while row_of[column] != 0 {
+            interrupt::check();
             visited[column] = true;
             let current = row_of[column];
             let (mut step, mut next) = (i128::MAX, 0);

@@ -87,6 +87,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use super::{BurstError, BurstNetwork, Settings, Work};
+use crate::interrupt::{self, Part};
 use crate::schedule::Schedule;
 use crate::units::Bytes;
 
@@ -139,12 +140,9 @@ pub fn simulate(
             _ => thread::scope(|scope| {
                 let numbers = begun..end;
                 let running: Vec<_> = numbers
-                    .map(|number| scope.spawn(move || carry_out(number)))
+                    .map(|number| interrupt::spawn(scope, move || carry_out(number)))
                     .collect();
-                let ended = running.into_iter().map(|one| one.join());
-                ended
-                    .map(|one| one.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                    .collect()
+                running.into_iter().map(Part::join).collect()
             }),
         };
         for run in round {

@@ -15,6 +15,7 @@ use super::routing;
 use super::settings::{Converters, Refused, Routing, Settings, Signalling, Source};
 use super::source::{Generated, Generator, NEVER, Ready};
 use crate::hash::hash;
+use crate::interrupt;
 use crate::units::Time;
 
 /// One replication, to be run as far as is wanted.
@@ -150,6 +151,7 @@ impl<'a> Engine<'a> {
             .resize_with(network.computers() as usize, Transmitter::default);
         if engine.generator.is_on_off() {
             for computer in 0..network.computers() {
+                interrupt::check();
                 let pause = engine.generator.pause(&mut engine.random);
                 engine.put(pause, Event::On(computer));
             }
@@ -170,6 +172,7 @@ impl<'a> Engine<'a> {
 
     fn proceed(&mut self, offered: u64, until: u64) {
         while self.tally.total.offered < offered {
+            interrupt::check();
             let listed = self.agenda.peek().map_or(NEVER, |entry| entry.0.at);
             if listed.min(self.generator.next) >= until {
                 return;
@@ -253,6 +256,7 @@ impl<'a> Engine<'a> {
     /// really sent.
     fn serve(&mut self, computer: u32) {
         loop {
+            interrupt::check();
             let transmitter = &mut self.transmitters[computer as usize];
             let Some(burst) = transmitter.waiting.pop_front() else {
                 transmitter.taken = false;
@@ -413,6 +417,7 @@ impl<'a> Engine<'a> {
         let links = &*routes[flight.route as usize];
         let processing = self.settings.processing.ps();
         loop {
+            interrupt::check();
             let hop = flight.hop as usize;
             // The last node hands the burst to the computer without further work.
             let worked = (hop + 1).min(links.len()) as u64 * processing;

@@ -9,6 +9,7 @@ use super::network::BurstNetwork;
 use super::outcome::{BurstOutcome, LinkUse, Moment, Share, Tally};
 use super::settings::{Destinations, Settings, Source};
 use super::{BurstError, Work};
+use crate::interrupt::{self, Part};
 use crate::units::Time;
 
 /// Rounds of a run, as long as each has a few thousand bursts of each replication.
@@ -127,9 +128,12 @@ fn run_all(engines: &mut [Engine<'_>], threads: usize, bursts: impl Fn(u64) -> u
         return;
     }
     thread::scope(|scope| {
-        for (group, engines) in engines.chunks_mut(share).enumerate() {
-            scope.spawn(move || run(group * share, engines));
-        }
+        let running: Vec<_> = engines
+            .chunks_mut(share)
+            .enumerate()
+            .map(|(group, engines)| interrupt::spawn(scope, move || run(group * share, engines)))
+            .collect();
+        running.into_iter().for_each(Part::join);
     });
 }
 

@@ -25,6 +25,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Ledger, Slots, Timing};
 use crate::fabric::{Direction, WdmRing};
+use crate::interrupt;
 use crate::outcome::{Critical, SlotColumns};
 use crate::plan::Plan;
 use crate::schedule::Transfer;
@@ -157,11 +158,13 @@ pub(super) fn run(
     let mut previous = Time::ZERO;
     for step in &plan.step_slots {
         for slot in step.clone() {
+            interrupt::check();
             let mut retuned = Time::ZERO;
             let (mut start, mut end) = (None, None);
             let trees = ledger.trees;
             let leaders = slots.of_slot(slot).iter().copied();
             for transfer in leaders.filter(|&transfer| trees.leads(transfer)) {
+                interrupt::check();
                 let (began, retune) = network.start(transfer, ledger)?;
                 retuned = retuned.max(retune);
                 start = Some(start.map_or(began, |start: Time| start.min(began)));
@@ -325,6 +328,7 @@ impl<'a> Network<'a> {
         let Run { start, end, .. } = self.runs[transfer as usize];
         let combines = self.plan.schedule.collective.combines();
         for chunk in moved.chunk..moved.chunk + moved.count {
+            interrupt::check();
             let since = |time: Time| Since {
                 time,
                 transfer: Some(transfer),

@@ -19,6 +19,7 @@
 
 use super::{Sizes, run, utilisation};
 use crate::fabric::WdmRing;
+use crate::interrupt;
 use crate::outcome::{LinkColumns, Outcome, RankColumns};
 use crate::plan::folded::chunks_per_rank;
 use crate::plan::{CONVERTED, FoldedPlan};
@@ -62,6 +63,7 @@ pub(super) fn simulate(
 fn period(plan: &FoldedPlan, ring: &WdmRing) -> Result<u32, SimulationError> {
     let mut period = 1;
     for transfer in 0..plan.orbits.len() {
+        interrupt::check();
         let circuit = plan.orbits.circuit(transfer);
         if circuit.wavelength == CONVERTED {
             continue;

@@ -11,6 +11,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::fabric::WssGrid;
+use crate::interrupt;
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns, Tuned};
 use crate::plan::{Hop, Plan};
 use crate::simulate::{Policy, SimulationError, check_grid};
@@ -51,6 +52,7 @@ pub(super) fn simulate(
     let mut retunes = 0;
     let mut now = Time::ZERO;
     for bursts in bursts(plan, size)? {
+        interrupt::check();
         let (mut longest, mut charged) = (Time::ZERO, Time::ZERO);
         let mut slowest = None;
         for (hop, bytes, transfer) in &bursts {
@@ -125,6 +127,7 @@ pub(super) fn bursts(plan: &Plan, size: Bytes) -> Result<Vec<Vec<Burst>>, Simula
     let mut place_of: FxHashMap<Hop, usize> = FxHashMap::default();
     let collective = plan.schedule.collective;
     for transfer in 0..plan.len() {
+        interrupt::check();
         let moved = plan.schedule.transfer(transfer);
         let bytes = collective.range_bytes(size, moved.chunk, moved.count)?;
         for hop in plan.way(transfer) {

@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::grid::{Burst, bursts};
 use crate::fabric::LightPathGrid;
+use crate::interrupt;
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns};
 use crate::plan::{Hop, Plan};
 use crate::simulate::{Paths, Policy, SimulationError};
@@ -48,6 +49,7 @@ pub(in crate::simulate) fn simulate(
     let mut ledger = Ledger::new(grid);
     let mut now = Time::ZERO;
     for (slot, messages) in slots.iter().enumerate() {
+        interrupt::check();
         let (before, after) = changes.of_slot(slot);
         let before = grid
             .release
@@ -103,6 +105,7 @@ fn check(plan: &Plan, grid: &LightPathGrid) -> Result<(), SimulationError> {
     // By slot and port: the other end. Looked up only.
     let mut ends: FxHashMap<(u32, Port), Port> = FxHashMap::default();
     for transfer in 0..plan.len() {
+        interrupt::check();
         let moved = plan.schedule.transfer(transfer);
         let slot = plan.slot[transfer];
         let source = (moved.source, u32::from(plan.fibre[transfer]));
@@ -183,6 +186,7 @@ impl<'a> Changes<'a> {
         let mut used: FxHashMap<Port, Port> = FxHashMap::default();
         let (mut first, mut last) = (None::<usize>, 0);
         for (slot, messages) in self.slots.iter().enumerate() {
+            interrupt::check();
             if messages.is_empty() {
                 continue;
             }
@@ -295,6 +299,7 @@ impl Ledger {
         let sending = start.plus(before)?;
         let mut slowest = None;
         for (hop, bytes, transfer) in messages {
+            interrupt::check();
             let stream = grid.rate.transmission(*bytes)?;
             let end = sending.plus(grid.latency)?.plus(stream)?;
             if slowest.is_none_or(|(latest, _)| end > latest) {

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::Slots;
 use crate::fabric::WdmRing;
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Action;
 
@@ -38,6 +39,7 @@ impl Trees {
             (circuit, moved.source, moved.chunk, moved.count)
         };
         for slot in 0..plan.slots() {
+            interrupt::check();
             let copies = slots.of_slot(slot).iter().copied();
             let mut copies: Vec<u32> = copies
                 .filter(|&transfer| {
@@ -46,6 +48,7 @@ impl Trees {
                 .collect();
             copies.sort_by_cached_key(|&transfer| (light(transfer), hops(transfer), transfer));
             for together in copies.chunk_by(|&one, &other| light(one) == light(other)) {
+                interrupt::check();
                 let [riders @ .., leader] = together else {
                     continue;
                 };

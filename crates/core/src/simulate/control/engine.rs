@@ -9,6 +9,7 @@ use std::collections::BinaryHeap;
 use super::flows::Flows;
 use super::protocol::{Consequence, Happening, State};
 use crate::fabric::WssGrid;
+use crate::interrupt;
 use crate::simulate::SimulationError;
 use crate::units::Time;
 
@@ -91,6 +92,7 @@ pub(super) fn run(flows: &Flows, grid: &WssGrid) -> Result<Run, SimulationError>
     state.open(flows, &mut then);
     engine.enter(Time::ZERO, Cause::None, &mut then)?;
     while let Some(Reverse((now, _, _, happening))) = engine.queue.pop() {
+        interrupt::check();
         let cause = match happening {
             Happening::Arrived(flow) => {
                 engine.run.arrived[flow as usize] = now;

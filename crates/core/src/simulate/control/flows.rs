@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use crate::interrupt;
 use crate::plan::{Hop, Plan};
 use crate::simulate::SimulationError;
 use crate::units::Bytes;
@@ -117,6 +118,7 @@ impl Flows {
         let mut held: Vec<Segments> = vec![Segments::default(); ranks];
         let mut pairs = Pairs::default();
         for step in 0..plan.schedule.steps() {
+            interrupt::check();
             let transfers = plan.schedule.step(step);
             let hops: Vec<(Hop, usize)> = transfers
                 .clone()
@@ -125,6 +127,7 @@ impl Flows {
             let flow_of = flows.add(plan, size, &hops)?;
             let (mut joins, mut relayed) = (FxHashMap::default(), FxHashMap::default());
             for (place, &(_, transfer)) in hops.iter().enumerate() {
+                interrupt::check();
                 let join = match place.checked_sub(1) {
                     Some(before) if hops[before].1 == transfer => {
                         let before = flow_of[before];
@@ -163,6 +166,7 @@ impl Flows {
         order.sort_by_key(|&place| hops[place].0);
         let mut flow_of = vec![0; hops.len()];
         for together in order.chunk_by(|&one, &other| hops[one].0 == hops[other].0) {
+            interrupt::check();
             let (hop, transfer) = hops[together[0]];
             let mut bytes = Bytes::new(0);
             for &place in together {
@@ -230,6 +234,7 @@ impl Flows {
     /// Puts the flows of each transmitter in order, and marks those whose circuit the next one uses.
     pub(super) fn keep_circuits(&mut self) {
         for (index, flow) in self.flows.iter().enumerate() {
+            interrupt::check();
             self.of_transmitter[flow.transmitter() as usize].push(index as u32);
         }
         for own in &mut self.of_transmitter {

@@ -10,6 +10,7 @@ use super::ledger::{Ledger, bytes_per_ps};
 use super::queue::Queue;
 use super::shares::Shares;
 use super::{FluidError, Weights};
+use crate::interrupt;
 use crate::network::{Network, Sharing};
 
 /// Classes without flows are kept, for the next flow of the same pair of ranks, up to this many.
@@ -196,6 +197,7 @@ impl<'a> Classes<'a> {
     /// Forgets the classes without flows, so that ever new pairs of ranks do not pile up.
     fn forget_idle(&mut self) {
         for class in 0..self.classes.len() as u32 {
+            interrupt::check();
             let state = &mut self.classes[class as usize];
             if state.common && state.users == 0 {
                 state.common = false;
@@ -280,6 +282,7 @@ impl<'a> Classes<'a> {
         self.ends.take_until(limit, &mut ending);
         ending.sort_unstable();
         for &class in &ending {
+            interrupt::check();
             let pace = &mut self.paces[class as usize];
             let state = &mut self.classes[class as usize];
             pace.serve(now);
@@ -335,6 +338,7 @@ impl<'a> Classes<'a> {
         changed.clear();
         self.shares.settle(&mut changed);
         for &class in &changed {
+            interrupt::check();
             self.paces[class as usize].stale = false;
         }
         for class in self.stale.drain(..) {
@@ -343,6 +347,7 @@ impl<'a> Classes<'a> {
             }
         }
         for &class in &changed {
+            interrupt::check();
             self.update(class, now, ledger);
         }
         self.changed = changed;

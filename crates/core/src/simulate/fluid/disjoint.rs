@@ -42,12 +42,22 @@
 //! earlier. A step that came again adds its duration at once, and sums over flows (busy times, the profile)
 //! are added in another order.
 
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
+
 use super::flow_log::Replayed;
 use super::ledger::{Ledger, bytes_per_ps, to_time};
 use super::steps::{StepFlow, Steps, check_count};
 use super::{FluidError, Options, StartRule};
+use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::outcome::NONE;
+
+/// Where flows are recorded, steps that come again and again after so many others at most are left to
+/// [`super::engine`] under the rule `step`: it replays them, and the record of a replay costs nothing for each flow.
+const CYCLE: usize = 8;
 
 /// What all flows of a place in the steps have in common, and what they have done so far.
 pub(super) struct Way {
@@ -112,8 +122,8 @@ struct Disjoint<'a> {
     shift: f64,
 }
 
-/// Runs flows in steps, to their number and that of the steps that came again; none where flows meet,
-/// and then the ledger means nothing.
+/// Runs flows in steps, to their number and that of the steps that came again; none where flows meet or
+/// steps come again in a [`CYCLE`], and then the ledger means nothing.
 ///
 /// # Errors
 /// As [`super::simulate_steps`].
@@ -126,7 +136,9 @@ pub(super) fn run(
 ) -> Result<Option<(u64, u64)>, FluidError> {
     let mut disjoint = Disjoint::new(network, rule, ledger.records_flows());
     let (mut flows, mut first, mut repeated) = (Vec::new(), 0, 0);
+    let (mut recent, mut again) = (VecDeque::with_capacity(CYCLE), 0);
     for step in 0..steps.steps() {
+        interrupt::check();
         flows.clear();
         steps.step(step, &mut flows)?;
         check_count(flows.len(), first)?;
@@ -141,6 +153,15 @@ pub(super) fn run(
                 }
             }
         } else {
+            if rule == StartRule::Step && ledger.records_flows() {
+                let hash = FxBuildHasher.hash_one(&flows);
+                again += usize::from(recent.contains(&hash) && !flows.is_empty());
+                if again > CYCLE {
+                    return Ok(None);
+                }
+                recent.truncate(CYCLE - 1);
+                recent.push_front(hash);
+            }
             disjoint.catch_up();
             if !disjoint.are_known(&flows) {
                 disjoint.write_down(ledger);
@@ -204,6 +225,7 @@ impl<'a> Disjoint<'a> {
         self.ways.clear();
         self.links.clear();
         for (index, flow) in flows.iter().enumerate() {
+            interrupt::check();
             let ends = (flow.source, flow.destination);
             let ranks = self.network.ranks();
             super::check_ends(first as usize + index, ends.0, ends.1, ranks)?;
@@ -227,6 +249,7 @@ impl<'a> Disjoint<'a> {
         self.spans.clear();
         self.uses.clear();
         for (flow, way) in self.flows.iter().zip(&mut self.ways) {
+            interrupt::check();
             let source = self.free[flow.source as usize];
             let start = match self.rule {
                 StartRule::Rendezvous => source.max(self.free[flow.destination as usize]),
@@ -312,6 +335,7 @@ impl<'a> Disjoint<'a> {
             .zip(&self.spans)
             .zip(first..)
         {
+            interrupt::check();
             ledger.start(index, start, self.waited_for(flow, latest))?;
             if flow.bytes > 0 && way.rate.is_finite() {
                 ledger.rate(index, way.rate, way.bottleneck);
@@ -319,6 +343,7 @@ impl<'a> Disjoint<'a> {
             ledger.note_end(index, end)?;
         }
         for ((flow, &(_, end)), index) in self.flows.iter().zip(&self.spans).zip(first..) {
+            interrupt::check();
             note_last(&mut self.last, flow, index, end);
         }
         self.first = first;
@@ -342,6 +367,7 @@ impl<'a> Disjoint<'a> {
             waited_for: flows.map(|flow| self.waited_for(flow, latest)).collect(),
         })?;
         for ((flow, after), index) in self.flows.iter().zip(&self.ends).zip(first..) {
+            interrupt::check();
             note_last(&mut self.last, flow, index, self.begin + after);
         }
         Ok(())

@@ -8,6 +8,7 @@ use super::endpoint::Endpoints;
 use super::ledger::{Ledger, bytes_per_ps, to_time};
 use super::meter::Meter;
 use super::{FluidError, Options};
+use crate::interrupt;
 use crate::network::Network;
 
 /// Instants that near to one another are one instant (see [`super`]).
@@ -140,10 +141,12 @@ impl<'a> Engine<'a> {
         let mut now = 0.0;
         let (mut ready, mut events, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         loop {
+            interrupt::check();
             let quiet = self.active == 0;
             now = program.advance(now, &events, quiet, &mut ready, &mut self.ledger)?;
             events.clear();
             for message in ready.drain(..) {
+                interrupt::check();
                 self.begin(message, now)?;
             }
             if self.events.is_empty() {
@@ -323,8 +326,10 @@ impl<'a> Engine<'a> {
             return;
         }
         for &class in self.classes.changed() {
+            interrupt::check();
             let (rate, bottleneck) = self.classes.rate(class);
             for place in self.classes.members(class) {
+                interrupt::check();
                 if let Some(under_way) = self.under_way.get(place as usize) {
                     let flow = under_way.message.flow;
                     self.ledger.rate(flow, rate, bottleneck);

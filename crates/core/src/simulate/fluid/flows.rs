@@ -3,6 +3,7 @@
 use super::FluidError;
 use super::engine::{Event, Message, Program};
 use super::ledger::{Ledger, bytes_per_ps};
+use crate::interrupt;
 use crate::outcome::NONE;
 use crate::units::{Bytes, Rate, Time};
 
@@ -93,6 +94,7 @@ impl<'a> Dependencies<'a> {
         let mut starts = vec![0; flows.len() + 1];
         let mut waits = Vec::with_capacity(flows.len());
         for (index, flow) in flows.flows.iter().enumerate() {
+            interrupt::check();
             super::check_ends(index, flow.source, flow.destination, ranks)?;
             waits.push(flows.after(index).len() as u32);
             for &before in flows.after(index) {
@@ -112,6 +114,7 @@ impl<'a> Dependencies<'a> {
         let mut next = starts.clone();
         let mut dependents = vec![0; flows.after.len()];
         for index in 0..flows.len() {
+            interrupt::check();
             for &before in flows.after(index) {
                 dependents[next[before as usize]] = index as u32;
                 next[before as usize] += 1;
@@ -137,6 +140,7 @@ impl<'a> Dependencies<'a> {
             .map(|(flow, _)| flow)
             .collect();
         while let Some(flow) = free.pop() {
+            interrupt::check();
             for &dependent in self.dependents(flow) {
                 waits[dependent as usize] -= 1;
                 if waits[dependent as usize] == 0 {
@@ -187,6 +191,7 @@ impl Program for Dependencies<'_> {
     ) -> Result<f64, FluidError> {
         if !std::mem::replace(&mut self.begun, true) {
             for index in 0..self.flows.len() as u32 {
+                interrupt::check();
                 if self.waits[index as usize] == 0 {
                     let message = self.message(index, now);
                     ledger.start(index, message.start, NONE)?;

@@ -3,6 +3,7 @@
 use super::FluidError;
 use super::flow_log::{FlowLog, Replayed};
 use super::meter::Meter;
+use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::outcome::{Critical, LinkColumns, LinkUse, NONE, Profile, RankColumns};
 use crate::units::{Rate, Time, UnitError};
@@ -154,6 +155,7 @@ impl Ledger {
     /// From one instant to another this rate is in use, added up over links (bytes per ps).
     pub(super) fn flow_over(&mut self, from: f64, to: f64, rate: f64) {
         while to > self.bin_ps * BINS as f64 {
+            interrupt::check();
             for bin in 0..self.bins.len().div_ceil(2) {
                 let second = self.bins.get(2 * bin + 1).copied().unwrap_or(0.0);
                 self.bins[bin] = self.bins[2 * bin] + second;
@@ -249,6 +251,7 @@ impl Ledger {
     pub(super) fn replay_flowing(&mut self, stretch: &Stretch, now: f64, end: f64) {
         self.written = end;
         for &(from, to, rate) in &stretch.flowing {
+            interrupt::check();
             self.flow_over(now + from, now + to, rate);
         }
     }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use super::flow_log::FlowLog;
 use super::schedule::Messages;
 use super::{Options, StartRule, log_schedule};
+use crate::interrupt;
+use crate::memory;
 use crate::network::Network;
 use crate::outcome::{Critical, Flowing, NONE, Outcome, SlotColumns};
 use crate::plan::Plan;
@@ -26,6 +28,12 @@ pub fn simulate_plan(
     options: &Options,
 ) -> Result<Outcome, SimulationError> {
     let network = needed_network(&plan.fabric, "fluid")?;
+    let schedule = &plan.schedule;
+    let most = (0..schedule.steps())
+        .map(|step| schedule.step(step).len())
+        .max();
+    let bytes = most.unwrap_or(0) as u64 * BYTES_PER_FLOW;
+    memory::take("simulating the flows of a step of this plan", bytes);
     let options = Options {
         record_flows: options.record_flows && plan.len() <= MOST_RECORDED,
         ..options.clone()
@@ -70,6 +78,9 @@ pub fn simulate_plan(
     })
 }
 
+/// What a flow takes that is under way: its route, its share of each link, and what is written down of it.
+const BYTES_PER_FLOW: u64 = 480;
+
 /// Steps with their first start and last end, if flows were recorded; and the first transfer of each
 /// of the flows asked for.
 fn by_step(schedule: &Schedule, flows: &FlowLog, wanted: Vec<usize>) -> (SlotColumns, Vec<usize>) {
@@ -85,8 +96,10 @@ fn by_step(schedule: &Schedule, flows: &FlowLog, wanted: Vec<usize>) -> (SlotCol
         schedule.steps()
     };
     for step in 0..steps {
+        interrupt::check();
         let first = flow;
         for transfer in Messages::firsts(schedule, step) {
+            interrupt::check();
             while let Some(place) = order.next_if(|&place| wanted[place] == flow) {
                 transfers[place] = transfer;
             }

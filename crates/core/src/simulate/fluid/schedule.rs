@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::steps::{StepFlow, Steps};
+use crate::interrupt;
 use crate::schedule::{Action, Schedule, StepColumns};
 use crate::units::{Bytes, UnitError};
 
@@ -65,6 +66,7 @@ impl Steps for ScheduledSteps<'_> {
         let mut messages = Messages::of(self.schedule, step);
         let before = flows.len();
         for (place, transfer) in self.schedule.columns(step).transfers().enumerate() {
+            interrupt::check();
             let bytes = self.range_bytes(transfer.chunk, transfer.count)?;
             if let Some(message) = messages.earlier(place) {
                 let whole: &mut u64 = &mut flows[before + message].bytes;

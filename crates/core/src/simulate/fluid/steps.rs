@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::engine::{Event, Message, Program};
 use super::ledger::Ledger;
 use super::{FluidError, StartRule};
+use crate::interrupt;
 use crate::outcome::NONE;
 use crate::units::UnitError;
 
@@ -160,8 +161,10 @@ impl<'a> Stepped<'a> {
     /// Writes down what was replayed; the number of flows and of replayed steps.
     pub(super) fn close(self, ledger: &mut Ledger) -> (u64, u64) {
         for replay in self.replays.iter().filter(|replay| replay.times > 0) {
+            interrupt::check();
             ledger.replay_links(&replay.stretch, replay.times);
             for (flow, end) in replay.flows.iter().zip(&replay.ends) {
+                interrupt::check();
                 let ends = (flow.source, flow.destination);
                 let finish = replay.last_begin + end;
                 ledger.replay_ranks(ends, flow.bytes.into(), replay.times, finish);
@@ -179,6 +182,7 @@ impl<'a> Stepped<'a> {
     ) -> Result<f64, FluidError> {
         self.write_down(now, ledger);
         while self.next_step < self.steps.steps() {
+            interrupt::check();
             self.fill_buffer()?;
             let known = if self.may_replay { self.find() } else { None };
             if let Some(replay) = known {
@@ -213,6 +217,7 @@ impl<'a> Stepped<'a> {
         let step = self.next_step;
         self.next_step += 1;
         for at in 0..self.buffer.len() {
+            interrupt::check();
             let flow = self.buffer[at];
             let index = self.next_flow;
             super::check_ends(index as usize, flow.source, flow.destination, self.ranks)?;
@@ -333,6 +338,7 @@ impl<'a> Stepped<'a> {
         self.groups[group as usize].pending -= 1;
         // The rank goes on past every group of which all flows have ended.
         loop {
+            interrupt::check();
             let current = self.current[rank as usize];
             if current == NONE || self.groups[current as usize].pending > 0 {
                 break;

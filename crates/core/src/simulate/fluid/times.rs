@@ -2,6 +2,7 @@
 
 use super::schedule::Messages;
 use super::{Options, StartRule, simulate_schedule};
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::simulate::{SimulationError, needed_network};
 use crate::units::{Bytes, Time};
@@ -36,6 +37,7 @@ pub fn message_times(
     let mut times = Vec::with_capacity(flows.start.len());
     for step in 0..plan.schedule.steps() {
         for transfer in Messages::firsts(&plan.schedule, step) {
+            interrupt::check();
             let flow = times.len();
             times.push(MessageTime {
                 transfer,

@@ -35,6 +35,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::interrupt;
+
 use super::channel::Chunk;
 
 /// No time.
@@ -211,6 +213,7 @@ impl Border {
 
 /// Waits a little, longer after more rounds: a part that waits leaves its core to others.
 pub(super) fn wait(rounds: u32) {
+    interrupt::check();
     if rounds < 256 {
         std::hint::spin_loop();
     } else {

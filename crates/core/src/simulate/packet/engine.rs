@@ -20,6 +20,7 @@ use super::steps::{Order, Steps};
 use super::terminal::{Message, Nic};
 use super::traffic::Stream;
 use super::{Arbitration, RouterDelay};
+use crate::interrupt;
 use crate::outcome::packets::{Class, Distribution, Meter};
 
 /// So often a part mails and shows its clock, at least, in the time in which others may go on without it.
@@ -245,6 +246,7 @@ impl<R: Routes> Engine<R> {
         let own = |terminal: &u32| part_of[*terminal as usize] == self.part;
         for stream in 0..self.streams.len() {
             for terminal in (0..terminals).filter(own) {
+                interrupt::check();
                 let time = self.streams[stream].first(terminal);
                 let traffic = self.streams[stream].traffic();
                 if traffic.messages == Some(0) || !traffic.sends_at(time) {
@@ -256,6 +258,7 @@ impl<R: Routes> Engine<R> {
         }
         if let Some(steps) = &self.steps {
             for rank in (0..terminals).filter(|&rank| own(&steps.terminal(rank))) {
+                interrupt::check();
                 self.agenda.push(self.setup.begin, Kind::Begin, rank);
             }
         }
@@ -265,6 +268,7 @@ impl<R: Routes> Engine<R> {
     fn work(&mut self) {
         loop {
             while let Some(event) = self.agenda.pop(self.limit) {
+                interrupt::check();
                 self.now = event.time();
                 self.measured.events += 1;
                 match event.kind() {

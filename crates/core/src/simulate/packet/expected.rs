@@ -2,6 +2,7 @@
 
 use super::{Collective, Options, PacketError, Routing, Work};
 use crate::fabric::Fabric;
+use crate::interrupt;
 use crate::network::Network;
 use crate::units::Bytes;
 
@@ -42,6 +43,7 @@ pub fn expected(
         let every = (transfers / SAMPLES).max(1);
         let (mut sampled, mut routers) = (0u64, 0u64);
         for index in 0..collective.schedule.len() {
+            interrupt::check();
             let bytes = bytes_of(collective, index)?;
             sum.messages += 1;
             sum.chunks = sum.chunks.saturating_add(chunks_of(bytes, options));
@@ -66,6 +68,7 @@ pub fn expected(
                 (source, (source + offset) % ranks)
             });
             for (source, destination) in pairs.filter(|(source, other)| source != other) {
+                interrupt::check();
                 sampled += 1;
                 routers += ways.routers(source, destination);
             }

@@ -20,6 +20,7 @@ use super::machine::{Machine, port};
 use super::pool::NONE;
 use super::routes::Routes;
 use super::{Options, PacketError};
+use crate::interrupt;
 use crate::network::Network;
 use crate::outcome::packets::Class;
 use crate::units::Bytes;
@@ -146,6 +147,7 @@ impl PathRoutes<'_> {
         let mut next: Vec<Vec<u32>> = vec![Vec::new(); links as usize];
         let mut route = Vec::new();
         for (source, destination) in all_pairs(ranks) {
+            interrupt::check();
             route.clear();
             self.network.route(source, destination, &mut route);
             self.check_route(source, destination, &route)?;
@@ -159,6 +161,7 @@ impl PathRoutes<'_> {
         self.breaks = back_edges(&next);
         let mut needed = 1;
         for (source, destination) in all_pairs(ranks) {
+            interrupt::check();
             route.clear();
             self.network.route(source, destination, &mut route);
             let breaks = route.windows(2).filter(|hop| self.is_break(hop[0], hop[1]));
@@ -217,11 +220,13 @@ fn back_edges(next: &[Vec<u32>]) -> Vec<(u32, u32)> {
     let mut back = Vec::new();
     let mut way: Vec<(u32, usize)> = Vec::new();
     for start in 0..next.len() as u32 {
+        interrupt::check();
         if state[start as usize] == State::New {
             state[start as usize] = State::Open;
             way.push((start, 0));
         }
         while let Some((vertex, edge)) = way.last_mut() {
+            interrupt::check();
             let Some(&to) = next[*vertex as usize].get(*edge) else {
                 state[*vertex as usize] = State::Done;
                 way.pop();

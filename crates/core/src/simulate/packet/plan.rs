@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::settings::Settings;
 use super::{Collective, PacketError, PacketOutcome, Progress, Work, simulate_watched};
 use crate::fabric::Fabric;
+use crate::interrupt;
 use crate::network::Network;
 use crate::outcome::{Flowing, LinkColumns, Outcome, Profile, RankColumns, Setting, SlotColumns};
 use crate::plan::Plan;
@@ -129,6 +130,7 @@ fn ranks(
     let ranks = schedule.collective.ranks() as usize;
     let (mut sent, mut received) = (vec![0u64; ranks], vec![0u64; ranks]);
     for transfer in schedule.transfers() {
+        interrupt::check();
         let collective = &schedule.collective;
         let bytes = collective.range_bytes(size, transfer.chunk, transfer.count)?;
         for (column, rank) in [

@@ -7,6 +7,7 @@ use super::border::{Border, NEVER};
 use super::engine::Engine;
 use super::routes::Routes;
 use super::{PacketError, Progress, stuck};
+use crate::interrupt::{self, Part};
 
 /// Events from one report of progress to the next.
 const REPORT: u64 = 1 << 20;
@@ -30,6 +31,7 @@ pub(super) fn run<R: Routes + Send>(
         turns: TURNS,
     };
     loop {
+        interrupt::check();
         let next = next_times(parts).into_iter().min().unwrap_or(NEVER);
         let end = border.ended().map_or(NEVER, |time| time + 1);
         if end != NEVER && next >= end {
@@ -136,12 +138,12 @@ fn side_by_side<R: Routes + Send>(parts: &mut [Engine<R>], border: &Border, unti
         return;
     };
     thread::scope(|scope| {
-        for part in others {
-            scope.spawn(move || {
-                part.run(until, true);
-            });
-        }
+        let others: Vec<_> = others
+            .iter_mut()
+            .map(|part| interrupt::spawn(scope, move || part.run(until, true)))
+            .collect();
         first.run(until, true);
+        others.into_iter().for_each(Part::join);
     });
 }
 
@@ -156,6 +158,7 @@ fn in_turns<R: Routes>(parts: &mut [Engine<R>], border: &Border, until: u64) {
         part.waits = 0;
     }
     loop {
+        interrupt::check();
         let next = next_times(parts);
         let until = border.ended().map_or(until, |time| until.min(time + 1));
         let Some((turn, &time)) = next.iter().enumerate().min_by_key(|(_, time)| **time) else {

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use super::{Issue, PacketError};
+use crate::interrupt;
 use crate::outcome::packets::StepColumns;
 use crate::schedule::{Schedule, Transfer};
 use crate::units::{Bytes, Time, UnitError};
@@ -103,6 +104,7 @@ impl Steps {
             columns.destination.reserve_exact(schedule.len());
         }
         for step in 0..steps {
+            interrupt::check();
             let row = &mut expected[step * ranks..][..ranks];
             columns.add_step(schedule, size, step, row)?;
         }
@@ -134,6 +136,7 @@ impl Steps {
                 .collect();
             let mut place_among_own = vec![0; columns.ranks];
             for (place, &rank) in (0..).zip(&own) {
+                interrupt::check();
                 place_among_own[rank] = place;
             }
             let mut expected = Vec::with_capacity(columns.steps * own.len());
@@ -234,9 +237,11 @@ impl Steps {
         let columns = &*self.columns;
         let mut progress = self.progress[rank];
         while progress.step < columns.steps {
+            interrupt::check();
             let cell = progress.step * columns.ranks + rank;
             let end = columns.first[cell + 1];
             while progress.next < end {
+                interrupt::check();
                 let message = progress.next as usize;
                 let time = progress.ready + columns.overhead;
                 let first = &mut self.times[progress.step].0;
@@ -280,6 +285,7 @@ impl Columns {
         let mut last = (usize::MAX, 0, 0);
         for step in 0..schedule.steps() {
             for moved in schedule.columns(step).transfers() {
+                interrupt::check();
                 let ends = (step, moved.source, moved.destination);
                 if moved.count != 1 || ends <= last && last.0 == step {
                     return None;
@@ -305,6 +311,7 @@ impl Columns {
         // (source, first transfer, destination, bytes) of each message
         let mut messages: Vec<(u32, usize, u32, u64)> = Vec::new();
         for (index, moved) in transfers {
+            interrupt::check();
             let (source, destination) = (moved.source, moved.destination);
             let bytes = schedule
                 .collective

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::kind;
+use crate::interrupt;
 use crate::workload::error::TraceError;
 use crate::workload::program::{Call, NONE};
 use crate::workload::trace::Trace;
@@ -18,6 +19,7 @@ pub(super) fn agree(trace: &Trace) -> Result<Entered, TraceError> {
     for rank in 0..trace.ranks.len() as u32 {
         let mut count: FxHashMap<u32, usize> = FxHashMap::default();
         for (index, event) in trace.ranks[rank as usize].iter().enumerate() {
+            interrupt::check();
             if kind(event.call).is_none() {
                 continue;
             }

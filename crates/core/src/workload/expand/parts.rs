@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::collective::Collective;
+use crate::interrupt;
 use crate::schedule::{Action, Schedule};
 use crate::units::Bytes;
 
@@ -33,6 +34,7 @@ pub(super) fn by_member(schedule: &Schedule, ports: u32) -> Parts {
     for step in 0..schedule.steps() {
         let mut messages = Messages::new();
         for index in schedule.step(step) {
+            interrupt::check();
             let transfer = schedule.transfer(index);
             let ends = (transfer.source, transfer.destination, transfer.action);
             let chunks = messages.entry(ends).or_default();
@@ -66,6 +68,7 @@ pub(super) fn by_member(schedule: &Schedule, ports: u32) -> Parts {
 fn cut(messages: Messages, ranks: usize, ports: usize) -> Vec<Messages> {
     let mut parts: Vec<(Messages, Vec<BTreeSet<u32>>)> = Vec::new();
     for (ends, chunks) in messages {
+        interrupt::check();
         let (source, destination) = (ends.0 as usize, ends.1 as usize);
         let has_port = |partners: &[BTreeSet<u32>]| {
             let fits = |own: usize, other: u32| {

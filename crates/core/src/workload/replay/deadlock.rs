@@ -1,6 +1,7 @@
 //! Who waits for whom when nothing goes on.
 
 use super::engine::{Engine, Phase};
+use crate::interrupt;
 use crate::workload::carrier::Carrier;
 use crate::workload::error::{Place, TraceError};
 use crate::workload::program::{FOLLOWS, NONE};
@@ -10,6 +11,7 @@ impl<C: Carrier> Engine<'_, C> {
     pub(super) fn deadlock(&self) -> TraceError {
         let mut awaited = vec![NONE; self.program.len()];
         for node in 0..self.program.len() as u32 {
+            interrupt::check();
             if self.phase[node as usize] == Phase::Ended {
                 continue;
             }

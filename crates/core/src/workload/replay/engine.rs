@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::{Replayed, ReplayedRanks, Sent, Settings, Timeline};
+use crate::interrupt;
 use crate::units::{Bytes, Time, UnitError};
 use crate::workload::carrier::{Carrier, Happening};
 use crate::workload::cost::Message;
@@ -98,6 +99,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
         let (nodes, in_order) = (&program.nodes, is_sequence(program));
         let mut processor_starts = vec![0u32];
         for rank in 0..ranks as u32 {
+            interrupt::check();
             let rank_nodes = program.rank_nodes(rank).iter();
             let highest = rank_nodes.map(|node| node.processor).max().unwrap_or(0);
             let last = *processor_starts.last().expect("never empty");
@@ -142,6 +144,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
         self.present.extend(free.map(|node| READY | node as u64));
         loop {
             while let Some(key) = self.present.pop_front() {
+                interrupt::check();
                 self.carry_out(key)?;
             }
             if self.ended == self.program.len() || !self.go_on()? {

@@ -393,3 +393,23 @@ fn steps_without_flows_are_passed_over() {
         }
     }
 }
+
+/// Under the rule `step` any step that comes again takes as long as before, whatever came between. Steps that
+/// alternate must be replayed, since only then does their record not grow with the number of flows.
+#[test]
+fn steps_that_alternate_are_replayed() {
+    let fabric = Fabric::parse("crossbar:ranks=8,latency=1us").unwrap();
+    let exchange = |first: u32| -> Vec<StepFlow> {
+        let to = |rank: u32| StepFlow {
+            source: rank,
+            destination: (((rank + first) ^ 1) + 8 - first) % 8,
+            bytes: 1000,
+        };
+        (0..8).map(to).collect()
+    };
+    let steps = Listed((0..60).map(|step| exchange(step % 2)).collect());
+    let network = fabric.network().unwrap();
+    let got = agree(network, &steps, StartRule::Step, "alternating");
+    // The first two of each kind are simulated.
+    assert_eq!(got.replayed_steps, 56);
+}

@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Job;
+use crate::interrupt;
 use crate::simulate::burst::BurstError;
 use crate::units::{Bytes, Rate, Time};
 
@@ -61,6 +62,7 @@ impl Message {
 impl Phase {
     fn add(&mut self, round: Round) {
         for message in &round {
+            interrupt::check();
             let (up, down) = self.paths.entry(message.pair()).or_default();
             match message.from < message.to {
                 true => *up = true,
@@ -102,6 +104,7 @@ impl Phase {
 fn degree(pairs: impl IntoIterator<Item = Pair>) -> u32 {
     let mut met: BTreeMap<u32, u32> = BTreeMap::new();
     for (low, high) in pairs {
+        interrupt::check();
         *met.entry(low).or_default() += 1;
         *met.entry(high).or_default() += 1;
     }
@@ -115,6 +118,7 @@ pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
     for step in 0..schedule.steps() {
         let mut messages: BTreeMap<(u32, u32), Message> = BTreeMap::new();
         for index in schedule.step(step) {
+            interrupt::check();
             let transfer = schedule.transfer(index);
             let place = |rank: u32| {
                 let place = job.places.get(rank as usize);
@@ -185,6 +189,7 @@ fn cut(round: Round, limits: Limits) -> Vec<Round> {
     }
     let mut parts = vec![Round::new(); met.len()];
     for message in round {
+        interrupt::check();
         parts[part_of[&message.pair()]].push(message);
     }
     parts

@@ -8,6 +8,7 @@ use super::outcome::{Delivered, Failure, JobRun, Run};
 use super::path::Held;
 use super::phases::{Limits, Phase, Round, group};
 use super::settings::{Congestion, Policy};
+use crate::interrupt;
 use crate::simulate::burst::engine::Engine;
 use crate::simulate::burst::settings::Settings;
 use crate::simulate::burst::{BurstError, BurstNetwork, Work};
@@ -74,6 +75,7 @@ pub(super) fn run(
     };
     (0..jobs.len()).for_each(|job| driver.begin_phase(job));
     while let Some(Reverse((at, _, job, event))) = driver.agenda.pop() {
+        interrupt::check();
         if driver.jobs[job].over {
             continue;
         }

@@ -16,6 +16,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{Link, Origin, Presence, Shares};
+use crate::interrupt;
 
 /// Levels nearer than this, relatively, are one level: rounding errors start no cascade.
 const SAME_LEVEL: f64 = 1.0 / (1u64 << 40) as f64;
@@ -73,6 +74,7 @@ impl Shares {
         while !self.unsettled.next.is_empty() {
             self.queue_round();
             while let Some(index) = self.unsettled.pop() {
+                interrupt::check();
                 let link = &mut self.links[index as usize];
                 link.queued = false;
                 if link.times == 0 {
@@ -268,6 +270,7 @@ fn solve(capacity: f64, guess: f64, bounds: &[(f64, f64)]) -> f64 {
     let mut passed = f64::INFINITY;
     let mut from_zero = false;
     loop {
+        interrupt::check();
         let (mut below, mut above) = (0.0, 0.0);
         for &(bound, weight) in bounds {
             if bound > level {

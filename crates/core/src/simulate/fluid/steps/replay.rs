@@ -15,6 +15,7 @@ use super::super::FluidError;
 use super::super::flow_log::Replayed;
 use super::super::ledger::{Ledger, Stretch};
 use super::{StepFlow, Stepped};
+use crate::interrupt;
 
 /// Flows of written-down steps, at most.
 const REPLAY_FLOWS: usize = 1 << 20;
@@ -95,6 +96,7 @@ impl Stepped<'_> {
                 waited_for: before,
             })?;
             for (at, (flow, flow_end)) in (first..).zip(replay.flows.iter().zip(&replay.ends)) {
+                interrupt::check();
                 let end = now + flow_end;
                 for rank in [flow.source, flow.destination] {
                     let last = &mut self.last[rank as usize];

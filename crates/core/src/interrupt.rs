@@ -1,0 +1,116 @@
+//! Stops long work from outside: Ctrl-C in a terminal or a notebook.
+//!
+//! Long loops call [`check`]. Whoever starts work that may be stopped does so by [`interruptible`];
+//! [`interrupt`] then stops all of it, on every thread, at the next [`check`]. The stack is unwound as by a
+//! panic, but nothing is printed, so that functions that cannot fail need no error for it. Nothing that
+//! was under way is returned; what it borrowed is as it was left.
+//!
+//! ```
+//! use opticoll::interrupt::{check, interrupt, interruptible};
+//!
+//! let sum = interruptible(|| (0..1000u32).inspect(|_| check()).sum::<u32>());
+//! assert_eq!(sum.ok(), Some(499_500));
+//! let stopped = interruptible(|| {
+//!     interrupt(); // from another thread, as a rule
+//!     loop {
+//!         check();
+//!     }
+//! });
+//! assert!(stopped.is_err());
+//! ```
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+
+use crate::memory::TooMuch;
+
+/// How often [`interrupt`] was called.
+static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
+
+/// Work that nothing stops.
+const NEVER: u64 = u64::MAX;
+
+thread_local! {
+    /// How often [`interrupt`] had been called when the work of this thread began.
+    static BEGUN: Cell<u64> = const { Cell::new(NEVER) };
+}
+
+/// Why work was stopped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// By [`interrupt`].
+    #[error("interrupted")]
+    Interrupted,
+    /// By [`memory::take`](crate::memory::take).
+    #[error(transparent)]
+    TooMuch(#[from] TooMuch),
+}
+
+/// Stops all work that [`interruptible`] has started so far.
+pub fn interrupt() {
+    INTERRUPTS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Stops here if the work on this thread is to stop: for loops that may take longer than a few milliseconds.
+#[inline]
+pub fn check() {
+    let interrupts = INTERRUPTS.load(Ordering::Relaxed);
+    if interrupts > 0 {
+        stop_if_begun_before(interrupts);
+    }
+}
+
+#[cold]
+fn stop_if_begun_before(interrupts: u64) {
+    if BEGUN.get() < interrupts {
+        resume_unwind(Box::new(Stopped::Interrupted))
+    }
+}
+
+/// Does work that [`interrupt`] stops, or a forecast of its memory.
+///
+/// # Errors
+/// The work was stopped.
+pub fn interruptible<T>(work: impl FnOnce() -> T) -> Result<T, Stopped> {
+    let before = BEGUN.replace(INTERRUPTS.load(Ordering::Relaxed));
+    let done = catch_unwind(AssertUnwindSafe(work));
+    BEGUN.set(before);
+    done.map_err(stopped)
+}
+
+/// Why work was stopped, from what it left behind; a panic goes on.
+fn stopped(left: Box<dyn Any + Send>) -> Stopped {
+    let left = match left.downcast::<TooMuch>() {
+        Ok(much) => return Stopped::TooMuch(*much),
+        Err(left) => left,
+    };
+    match left.downcast::<Stopped>() {
+        Ok(stopped) => *stopped,
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+/// Starts a part of this thread's work on another thread; it stops when the whole does.
+pub fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Part<'scope, T> {
+    let begun = BEGUN.get();
+    Part(scope.spawn(move || {
+        BEGUN.set(begun);
+        work()
+    }))
+}
+
+/// A part of some work on a thread of its own.
+pub struct Part<'scope, T>(ScopedJoinHandle<'scope, T>);
+
+impl<T> Part<'_, T> {
+    /// Waits for the result; stops or panics if the part did.
+    pub fn join(self) -> T {
+        self.0.join().unwrap_or_else(|left| resume_unwind(left))
+    }
+}

@@ -1,0 +1,74 @@
+//! Memory is forecast before it is taken.
+//!
+//! What makes large tables calls [`take`] first. Where a forecast exceeds the limit, the work stops as one that is
+//! interrupted does (see [`crate::interrupt`]), with [`TooMuch`] in place of the result: nothing has been taken,
+//! and functions that cannot fail need no error for it. The limit is none at first; a program sets it, as a
+//! rule to the memory that the machine has left.
+//!
+//! ```
+//! use opticoll::interrupt::{Stopped, interruptible};
+//! use opticoll::memory::{self, TooMuch};
+//!
+//! memory::set_limit(1 << 20);
+//! let stopped = interruptible(|| memory::take("a table of prices", 1 << 30)).unwrap_err();
+//! assert_eq!(
+//!     stopped.to_string(),
+//!     "a table of prices needs about 1.07 GB of memory, and the limit is 1.05 MB"
+//! );
+//! assert!(matches!(stopped, Stopped::TooMuch(TooMuch { bytes: 0x4000_0000, .. })));
+//! ```
+
+use std::fmt;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The most bytes that a forecast may come to.
+static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// A forecast above the limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} needs about {} of memory, and the limit is {}", Amount(*.bytes), Amount(*.limit))]
+pub struct TooMuch {
+    /// What was to be made.
+    pub what: String,
+    /// The forecast.
+    pub bytes: u64,
+    /// The limit.
+    pub limit: u64,
+}
+
+/// Sets the limit in bytes, for all work of the process.
+pub fn set_limit(bytes: u64) {
+    LIMIT.store(bytes, Ordering::Relaxed);
+}
+
+/// The limit in bytes; 2^64 - 1 for none.
+pub fn limit() -> u64 {
+    LIMIT.load(Ordering::Relaxed)
+}
+
+/// Stops the work where so many bytes exceed the limit.
+#[inline]
+pub fn take(what: &str, bytes: u64) {
+    let limit = limit();
+    if bytes > limit {
+        let what = what.to_owned();
+        resume_unwind(Box::new(TooMuch { what, bytes, limit }));
+    }
+}
+
+/// Bytes with three digits and a decimal unit.
+struct Amount(u64);
+
+impl fmt::Display for Amount {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+        let power = (self.0.max(1).ilog10() / 3) as usize;
+        let scale = 1000u64.pow(power as u32);
+        let (whole, hundredths) = (self.0 / scale, self.0 % scale / (scale / 100).max(1));
+        match (power, whole) {
+            (0, _) | (_, 100..) => write!(formatter, "{whole} {}", UNITS[power]),
+            _ => write!(formatter, "{whole}.{hundredths:02} {}", UNITS[power]),
+        }
+    }
+}

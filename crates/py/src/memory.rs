@@ -1,0 +1,71 @@
+//! The limit of memory: as set, or what the machine has left.
+
+use std::fs;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use opticoll::memory;
+use opticoll::units::Bytes;
+use pyo3::prelude::*;
+
+use crate::error::IntoPyErr;
+
+/// How long what the machine has left is taken for true.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// As set; none: what the machine has left.
+static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
+
+/// When the machine was last asked, and its answer.
+static AVAILABLE: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+
+/// Sets the limit on forecasts of memory, such as `4GiB`; none: what the machine has left.
+#[pyfunction]
+#[pyo3(signature = (limit))]
+pub(crate) fn set_memory_limit(limit: Option<&str>) -> PyResult<()> {
+    let bytes = limit.map(str::parse::<Bytes>).transpose();
+    let bytes = bytes.map_err(IntoPyErr::into_py_err)?.map(Bytes::get);
+    *LIMIT.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+    Ok(())
+}
+
+/// Tells the core the limit.
+pub(crate) fn set_limit() {
+    let given = *LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
+    memory::set_limit(given.unwrap_or_else(available));
+}
+
+fn available() -> u64 {
+    let mut last = AVAILABLE.lock().unwrap_or_else(PoisonError::into_inner);
+    match *last {
+        Some((asked, bytes)) if asked.elapsed() < FRESH => bytes,
+        _ => {
+            let bytes = [of_machine(), of_group()]
+                .into_iter()
+                .flatten()
+                .min()
+                .unwrap_or(u64::MAX);
+            *last = Some((Instant::now(), bytes));
+            bytes
+        }
+    }
+}
+
+/// What Linux says is available without swapping.
+fn of_machine() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+/// What a control group, such as a container, leaves.
+fn of_group() -> Option<u64> {
+    let number = |name: &str| -> Option<u64> {
+        let text = fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?;
+        text.trim().parse().ok()
+    };
+    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+}

@@ -1,0 +1,101 @@
+"""Limits and options that every command has: memory, help in full, rates that are rounded."""
+
+from __future__ import annotations
+
+import pytest
+
+import opticoll
+from conftest import RING, Run
+from test_cli import run_json
+
+MILLION = "wdm_ring:ranks=1000000,wavelengths=64"
+
+
+@pytest.fixture(autouse=True)
+def _no_limit_of_another_test() -> None:
+    opticoll.set_memory_limit(None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        # (10^6 - 1) / 128 steps and as many ranks, 4 bytes each: 31.25 GB.
+        (("plan", "all_gather", "--fabric", MILLION, "--algorithm", "auto"), "31.25 GB"),
+        (("plan", "all_reduce", "--fabric", MILLION, "--algorithm", "relay_tree"), "31.25 GB"),
+        (
+            ("plan", "all_to_all", "--fabric", "crossbar:ranks=8000", "--algorithm", "direct"),
+            "2.81 GB",
+        ),
+        (
+            ("simulate", "all_to_all", "--fabric", "crossbar:ranks=1800", "--algorithm", "direct"),
+            "1.55 GB",
+        ),
+    ],
+)
+def test_memory_is_refused_with_forecast_and_limit(
+    run: Run, arguments: tuple[str, ...], what: str
+) -> None:
+    finished = run(*arguments, "--memory-limit", "1GB")
+    assert (finished.code, finished.out) == (2, "")
+    error, hint = finished.err.splitlines()
+    assert what in error
+    assert "the limit is 1.00 GB" in error
+    assert "--memory-limit" in hint
+
+
+def test_a_limit_holds_for_one_command(run: Run) -> None:
+    asked = ("plan", "all_gather", "--fabric", RING, "--algorithm", "ring")
+    assert run(*asked, "--memory-limit=1kB").code == 2
+    assert run(*asked).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--memory-limit",), "needs a size"),
+        (("--memory-limit", "4G"), "4GB or 4GiB"),
+        (("--memory-limit", "4GB", "--memory-limit=5GB"), "given twice"),
+    ],
+)
+def test_what_is_no_limit_is_refused(run: Run, words: tuple[str, ...], why: str) -> None:
+    finished = run("plan", "all_gather", "--fabric", RING, *words)
+    assert (finished.code, finished.out) == (2, "")
+    assert why in finished.err
+
+
+def test_the_limit_holds_for_the_library() -> None:
+    opticoll.set_memory_limit("1kB")
+    with pytest.raises(opticoll.errors.MemoryLimitError, match="the limit is"):
+        opticoll.plan("all_gather", RING, "ring")
+
+
+@pytest.mark.parametrize("command", ["plan", "simulate", "compare", "train", "replay"])
+def test_help_in_full_shows_the_settings_of_packets(
+    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    short, full = run(command, "--help").out, run(command, "--help-all").out
+    for option in ("--router-delay", "--buffers", "--credit-delay"):
+        assert option in full
+        assert option not in short
+    assert set(short.split()) <= set(full.split())
+    assert "--help-all" in short
+
+
+def test_a_rounded_rate_is_said_and_printed(run: Run) -> None:
+    # 4.7 * 2^33 = 40372692582.4
+    finished = run("plan", "all_gather", "--fabric", f"{RING},rate=4.7GiB/s")
+    assert finished.code == 0
+    assert finished.err == "opticoll: the rate 4.7GiB/s is rounded to 40.372692582Gb/s\n"
+    row = run_json(run, "plan", "plan", "all_gather", "--fabric", f"{RING},rate=4.7GiB/s")
+    assert "rate=40.372692582Gb/s" in row["fabric"]
+
+
+def test_numbers_of_ranks_need_none_in_the_fabric(run: Run) -> None:
+    asked = ("compare", "compare", "all_gather", "--algorithms", "ring", "--ranks", "8,16")
+    rows = run_json(run, *asked, "--fabric", "wdm_ring:wavelengths=2")
+    assert rows == run_json(run, *asked, "--fabric", "wdm_ring:ranks=4,wavelengths=2")
+    assert [row["ranks"] for row in rows] == [8, 16]
+    refused = run(*asked[1:-2], "--fabric", "wdm_ring:wavelengths=2")
+    assert refused.code == 2
+    assert "needs ranks=" in refused.err
