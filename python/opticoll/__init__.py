@@ -14,7 +14,7 @@ command line has the same name. Importing this package loads the compiled core a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -83,6 +83,7 @@ def plan(
     size: str | int | None = None,
     root: int = 0,
     wavelength: str = "auto",
+    watch: Callable[[str], object] | None = None,
     **settings: Unpack[Settings],
 ) -> Plan:
     """Build a schedule and give every transfer its route, wavelength and slot.
@@ -103,6 +104,8 @@ def plan(
         The root rank of broadcast, reduce, gather and scatter.
     wavelength
         How wavelengths are assigned, such as `first_fit:order=longest`.
+    watch
+        Called by `auto` with the name of each candidate before it is made.
     settings
         How plans are timed, such as `policy="free"` or `start="step"` (see `opticoll list
         settings`); only `auto` looks at it, and at the size.
@@ -128,6 +131,7 @@ def plan(
             root=root,
             wavelength=wavelength,
             size_bytes=size_bytes,
+            watch=watch,
             **settings,
         )
     if isinstance(algorithm, str):

@@ -728,11 +728,13 @@ def plan(
     root: int = 0,
     wavelength: str = "auto",
     size_bytes: int | None = None,
+    watch: Callable[[str], object] | None = None,
     **settings: Unpack[Settings],
 ) -> Plan:
     """build_schedule and make_plan in one, or a plan by the planner (relay_tree, auto).
 
-    The planner plans for a size (4 MiB if none is given) and for settings.
+    The planner plans for a size (4 MiB if none is given) and for settings; `auto` calls `watch`
+    with the name of each candidate before it is made.
     """
 
 def replan(

@@ -19,7 +19,7 @@
 //! ```
 
 use std::fmt;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The most bytes that a forecast may come to.
@@ -55,6 +55,23 @@ pub fn take(what: &str, bytes: u64) {
         let what = what.to_owned();
         resume_unwind(Box::new(TooMuch { what, bytes, limit }));
     }
+}
+
+/// Does work for which something else can be done where it needs too much memory.
+///
+/// # Errors
+/// A forecast above the limit.
+pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, TooMuch> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    done.map_err(|left| match left.downcast::<TooMuch>() {
+        Ok(much) => *much,
+        Err(other) => resume_unwind(other),
+    })
+}
+
+/// Stops the work as [`take`] does.
+pub fn refuse(much: TooMuch) -> ! {
+    resume_unwind(Box::new(much))
 }
 
 /// Bytes with three digits and a decimal unit.

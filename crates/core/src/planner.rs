@@ -60,6 +60,7 @@ use crate::bound;
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::{Direction, Fabric, NotARing, WdmRing};
 use crate::interrupt;
+use crate::memory::TooMuch;
 use crate::plan::{AnyPlan, CONVERTED, Circuit, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::simulate::SimulationError;
@@ -151,6 +152,9 @@ pub enum PlannerError {
     /// The schedule does not fit the grid of light paths.
     #[error(transparent)]
     Ports(#[from] PortError),
+    /// More memory than the limit.
+    #[error(transparent)]
+    Memory(#[from] TooMuch),
 }
 
 /// The most transfers or orbits of a plan: what fits into 16 GiB, with some 25 bytes for each.

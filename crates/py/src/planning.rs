@@ -12,6 +12,7 @@ use opticoll::wavelength::wss_grid::assign_on_grid;
 use opticoll::wavelength::{self, Assignment};
 use opticoll::{fabric, schedule};
 use pyo3::prelude::*;
+use std::sync::Mutex;
 
 use crate::collective::Collective;
 use crate::error::{AlgorithmError, IntoPyErr, WavelengthError};
@@ -56,7 +57,8 @@ pub(crate) fn make_plan(
 #[pyfunction]
 #[pyo3(name = "plan")]
 #[pyo3(signature = (
-    kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None, **settings
+    kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None, watch = None,
+    **settings
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn plan_collective(
@@ -67,17 +69,27 @@ pub(crate) fn plan_collective(
     root: u32,
     wavelength: &str,
     size_bytes: Option<u64>,
+    watch: Option<Py<PyAny>>,
     settings: Option<Settings>,
 ) -> PyResult<Plan> {
     let method = method(settings)?;
-    interrupt::run(py, || {
+    let problem = Mutex::new(None);
+    let tell = |candidate: &str| {
+        let Some(watch) = &watch else { return };
+        let told = Python::attach(|py| watch.call1(py, (candidate,)).map(drop));
+        if let (Err(error), Ok(mut problem)) = (told, problem.lock()) {
+            problem.get_or_insert(error);
+        }
+    };
+    let plan = interrupt::run(py, || {
         let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
         let collective = collective::Collective::new(kind, fabric.fabric.ranks())
             .and_then(|collective| collective.with_root(root))
             .map_err(IntoPyErr::into_py_err)?;
         let spec: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
         planner::names::check(kind, spec.name()).map_err(IntoPyErr::into_py_err)?;
-        if planner::find(kind, spec.name()).is_some() {
+        let by_planner = planner::find(kind, spec.name()).is_some();
+        if by_planner || wavelength == "auto" {
             if wavelength != "auto" {
                 let name = spec.name();
                 Assignment::parse(wavelength).map_err(IntoPyErr::into_py_err)?;
@@ -93,10 +105,17 @@ pub(crate) fn plan_collective(
                 ));
             }
             let size = Bytes::new(size_bytes.unwrap_or(DEFAULT_SIZE));
-            let planned = planner::plan(&spec, &fabric.fabric, collective, size, &method);
-            return planned
-                .map(|planned| Plan::from_planned(planned, algorithm))
-                .map_err(IntoPyErr::into_py_err);
+            let planned =
+                planner::plan_watched(&spec, &fabric.fabric, collective, size, &method, &tell);
+            let mut planned = planned.map_err(IntoPyErr::into_py_err)?;
+            if !by_planner {
+                planned.plan.kept_mut().size = size_bytes.map(Bytes::new);
+            }
+            let asked = match by_planner {
+                true => algorithm.to_owned(),
+                false => planned.plan.kept().algorithm.clone(),
+            };
+            return Ok(Plan::from_planned(planned, &asked));
         }
         let schedule = build(collective, &fabric.fabric, algorithm)?;
         lay_out(
@@ -106,7 +125,11 @@ pub(crate) fn plan_collective(
             wavelength,
             size_bytes,
         )
-    })?
+    })??;
+    match problem.into_inner() {
+        Ok(Some(error)) => Err(error),
+        _ => Ok(plan),
+    }
 }
 
 /// What the planner plans for where no size is given: 4 MiB.

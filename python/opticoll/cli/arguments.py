@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from opticoll._core import Fabric, Plan
     from opticoll.cli.options import ComparisonOptions
+    from opticoll.cli.waiting import Waiting
     from opticoll.config import Scenario
     from opticoll.settings import Settings
 
@@ -56,6 +57,7 @@ def build(
     root: int | None,
     size: str | None,
     settings: Settings,
+    waiting: Waiting,
 ) -> Plan:
     """The plan that a collective and options ask for, for its size and settings."""
     import opticoll
@@ -72,6 +74,7 @@ def build(
             size=DEFAULT_SIZE if size is None else size,
             root=0 if root is None else root,
             wavelength="auto" if wavelength is None else wavelength,
+            watch=lambda candidate: waiting.update(f"trying {candidate}", 0, 0),
             **settings,
         )
 
@@ -84,6 +87,7 @@ def obtain(
     root: int | None,
     size: str | None,
     settings: Settings,
+    waiting: Waiting,
 ) -> Plan:
     """The plan in a file, or the one that a collective and options ask for."""
     import opticoll
@@ -94,7 +98,7 @@ def obtain(
             kind = _core.collective_kind(source)
         except errors.CollectiveError as error:
             raise errors.CollectiveError(f"{error}; nor is there such a plan file") from error
-        return build(kind, fabric, algorithm, wavelength, root, size, settings)
+        return build(kind, fabric, algorithm, wavelength, root, size, settings, waiting)
     given = {"--algorithm": algorithm, "--wavelength": wavelength, "--root": root}
     for option, value in given.items():
         if value is not None:

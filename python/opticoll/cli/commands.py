@@ -126,7 +126,7 @@ def plan(
     check_files(output=output)
     settings = given(vars(method))
     with Waiting("planning") as waiting:
-        made = build(collective, fabric, algorithm, wavelength, root, size, settings)
+        made = build(collective, fabric, algorithm, wavelength, root, size, settings, waiting)
         size_bytes = size_of(made, size)
         violations = made.verify()
         outcome = watched(waiting, made, size_bytes, settings)
@@ -180,8 +180,8 @@ def verify(
     """Prove a plan: data, order, links and wavelengths, claims. Exit code 1 if it is violated."""
     settings = given(vars(method))
     check_planned(source, size, settings)
-    with Waiting("verifying"):
-        made = obtain(source, fabric, algorithm, wavelength, root, size, settings)
+    with Waiting("verifying") as waiting:
+        made = obtain(source, fabric, algorithm, wavelength, root, size, settings, waiting)
         violations = made.verify()
     return proof(made, violations, as_json)
 
@@ -251,7 +251,7 @@ def simulate(
     check_files(figure=figure)
     code, notes = 0, []
     with Waiting("simulating") as waiting:
-        made = obtain(source, fabric, algorithm, wavelength, root, size, settings)
+        made = obtain(source, fabric, algorithm, wavelength, root, size, settings, waiting)
         size_bytes = size_of(made, size)
         if figure is not None:
             settings = to_be_drawn(made.fabric, settings)
@@ -346,8 +346,8 @@ def show(
     settings = given(vars(method))
     if settings:
         check_planned(source, None, settings)
-    with Waiting("drawing"):
-        made = obtain(source, fabric, algorithm, wavelength, root, size, settings)
+    with Waiting("drawing") as waiting:
+        made = obtain(source, fabric, algorithm, wavelength, root, size, settings, waiting)
         shape = check_view(made, view, size if made.asked == made.algorithm else None)
         if slot is not None and not 0 <= slot < made.slots:
             raise errors.UsageError(

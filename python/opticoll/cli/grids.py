@@ -60,8 +60,8 @@ def replan(
 
     check_files(output=output)
     settings = given(vars(method))
-    with Waiting("planning"):
-        before = obtain(source, fabric, algorithm, None, root, size, settings)
+    with Waiting("planning") as waiting:
+        before = obtain(source, fabric, algorithm, None, root, size, settings, waiting)
         size_bytes = size_of(before, size)
         anew = grids.replan(before, failed, instead, size=size_bytes, settings=settings)
         outcome = anew.plan.simulate(size_bytes, **settings)

@@ -8,6 +8,7 @@
 //! one that comes first.
 
 use super::PlannerError;
+use crate::memory;
 use crate::plan::AnyPlan;
 use crate::simulate::fluid::FluidError;
 use crate::simulate::packet::PacketError;
@@ -48,6 +49,13 @@ pub(super) struct Contender<'a> {
 pub(super) enum Made {
     Plan(AnyPlan),
     /// Nothing: it cannot go below this time.
+    AtLeast(Time),
+}
+
+/// What came of making and timing one.
+enum Tried {
+    /// Its time; none where that is past the limit.
+    Plan((AnyPlan, Option<Time>)),
     AtLeast(Time),
 }
 
@@ -115,18 +123,16 @@ impl Contest<'_> {
                 _ => {
                     (self.watch)(&candidate.name);
                     work = work.saturating_add(contender.transfers);
-                    let tried = match (contender.make)(limit) {
-                        Ok(Made::Plan(plan)) => self.time(plan, limit),
-                        Ok(Made::AtLeast(least)) => {
+                    let tried = memory::attempt(|| match (contender.make)(limit)? {
+                        Made::Plan(plan) => self.time(plan, limit).map(Tried::Plan),
+                        Made::AtLeast(least) => Ok(Tried::AtLeast(least)),
+                    });
+                    match tried.unwrap_or_else(|much| Err(much.into())) {
+                        Ok(Tried::AtLeast(least)) => {
                             candidate.time = least;
                             candidate.left_out = SLOWER.into();
-                            candidates.push(candidate);
-                            continue;
                         }
-                        Err(error) => Err(error),
-                    };
-                    match tried {
-                        Ok((plan, Some(time))) => {
+                        Ok(Tried::Plan((plan, Some(time)))) => {
                             candidate.made = true;
                             candidate.time = time;
                             candidate.slots = plan.slots().into();
@@ -139,7 +145,7 @@ impl Contest<'_> {
                                 best = Some((plan, time));
                             }
                         }
-                        Ok((plan, None)) => {
+                        Ok(Tried::Plan((plan, None))) => {
                             candidate.slots = plan.slots().into();
                             candidate.time = limit.unwrap_or_default();
                             candidate.left_out = "takes longer than the plan chosen".into();
@@ -159,6 +165,7 @@ impl Contest<'_> {
             None | Some(PlannerError::TooLarge { .. }) => PlannerError::NothingFits {
                 most: self.most_transfers,
             },
+            Some(PlannerError::Memory(much)) => memory::refuse(much),
             Some(other) => other,
         });
         Ok(Outcome {
@@ -205,6 +212,7 @@ pub(super) fn is_of_one(error: &PlannerError) -> bool {
             | PlannerError::Unit(_)
             | PlannerError::Spec(_)
             | PlannerError::CollectiveSize(_)
+            | PlannerError::Memory(_)
             | PlannerError::Simulation(
                 SimulationError::Unit(_)
                     | SimulationError::TooLarge { .. }
