@@ -30,7 +30,7 @@ def test_a_figure_that_fails_leaves_table_and_answer(
     assert "optree" in finished.out
     assert [line.split(":")[0] for line in finished.err.splitlines()] == ["opticoll"] * 2
     assert "opticoll: error: there is no ink" in finished.err
-    assert len(table.read_text().splitlines()) == 3
+    assert len(table.read_text().splitlines()) == 4  # the heading, two algorithms and auto
 
 
 @pytest.mark.parametrize(

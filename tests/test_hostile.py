@@ -244,7 +244,7 @@ GRAPHS: Files = {
 PLAN_HEAD = "opticoll plan 1\ncollective all_gather ranks=2 root=0 pieces=1\nfabric {}\n"
 
 PLANS: Files = {
-    "an escape in a word": ("p.plan", f"opticoll plan 1\n{ESCAPE} x\n", ("line 2", "\\u001b[2K")),
+    "an escape in a word": ("p.plan", f"opticoll plan 1\n{ESCAPE} x\n", ("line 2", "\\u{1b}")),
     "a fabric that turns the line": (
         "p.plan",
         PLAN_HEAD.format(f"custom:ranks=2,links=0-1,names=a{RIGHT_TO_LEFT}+b"),
@@ -308,28 +308,26 @@ def shown(run: Run) -> Run:
 def test_what_an_algorithm_line_holds_cannot_fake_a_verdict(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "p.plan"
     opticoll.write_plan(opticoll.plan("all_gather", RING, "ring"), path)
-    faked = f"algorithm ring{ESCAPE}{RIGHT_TO_LEFT}\x85\x9b2K"
-    text = path.read_text().replace("algorithm ring", faked)
-    # A plan that sends a chunk too few.
-    path.write_text(text.replace("chunk+1 rank+1", "chunk+1 rank+2", 1))
-    for command in (["verify"], ["simulate"], ["show"], ["verify", "--json"]):
-        finished = run(command[0], path, *command[1:])
-        assert "\\u001b[2K" in finished.out, command
-        assert "\\u202e\\u0085\\u009b2K" in finished.out, command
-        assert all(line.isprintable() for line in finished.out.split("\n")), command
-    assert finished.code == 1
-    assert json.loads(finished.out)["algorithm"] == faked.removeprefix("algorithm ")
+    whole = path.read_text()
+    for character in (ESCAPE, RIGHT_TO_LEFT, "\x85", "\x9b2K"):
+        path.write_text(whole.replace("algorithm ring", f"algorithm ring{character}"))
+        for command in ("verify", "simulate", "show"):
+            finished = run(command, path)
+            # The reader refuses control characters; what turns the line is shown escaped.
+            assert finished.code == (0 if character == RIGHT_TO_LEFT else 2)
+            assert ("\\u202e" in finished.out) == (character == RIGHT_TO_LEFT)
+            assert ("line 4" in finished.err) == (character != RIGHT_TO_LEFT)
+            lines = (finished.out + finished.err).splitlines()
+            assert all(line.isprintable() for line in lines)
 
 
-@pytest.mark.parametrize(
-    "name", ["ring$\\frac$x", f"ring{ESCAPE}\x85{RIGHT_TO_LEFT}x", "ring" * 10**5]
-)
+@pytest.mark.parametrize("name", ["ring$\\frac$x", "ring" * 10**5])
 @pytest.mark.parametrize("suffix", ["svg", "pdf"])
 def test_a_figure_shows_names_as_they_are(run: Run, tmp_path: Path, suffix: str, name: str) -> None:
     path, figure = tmp_path / "p.plan", tmp_path / f"f.{suffix}"
     opticoll.write_plan(opticoll.plan("all_gather", RING, "ring"), path)
     path.write_text(path.read_text().replace("algorithm ring", f"algorithm {name}"))
-    finished = run("show", path, "--output", figure)
+    finished = run("show", path, "--figure", figure)
     assert (finished.code, finished.err) == (0, f"opticoll: wrote {figure}\n")
     if suffix == "svg":
         ElementTree.parse(figure)
@@ -346,7 +344,7 @@ def test_names_of_files_stay_in_their_line(run: Run, tmp_path: Path) -> None:
     assert hostile.out.count("\n") == plain.out.count("\n")
     assert "a\\u000a\\u001b[2K\\u000dverified: yes.csv" in hostile.out
     figure = tmp_path / "f\nverified: yes.svg"
-    finished = run("show", "all_gather", "--fabric", RING, "--output", figure)
+    finished = run("show", "all_gather", "--fabric", RING, "--figure", figure)
     assert finished.err.count("\n") == 1
     assert "f\\u000averified" in finished.err
 

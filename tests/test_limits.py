@@ -95,7 +95,7 @@ def test_numbers_of_ranks_need_none_in_the_fabric(run: Run) -> None:
     asked = ("compare", "compare", "all_gather", "--algorithms", "ring", "--ranks", "8,16")
     rows = run_json(run, *asked, "--fabric", "wdm_ring:wavelengths=2")
     assert rows == run_json(run, *asked, "--fabric", "wdm_ring:ranks=4,wavelengths=2")
-    assert [row["ranks"] for row in rows] == [8, 16]
+    assert [row["ranks"] for row in rows if row["algorithm"] == "ring"] == [8, 16]
     refused = run(*asked[1:-2], "--fabric", "wdm_ring:wavelengths=2")
     assert refused.code == 2
     assert "needs ranks=" in refused.err

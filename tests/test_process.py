@@ -75,7 +75,7 @@ def without_reader(arguments: list[str]) -> tuple[int, str]:
     return process.returncode, process.stderr
 
 
-FIGURE = ("show", "all_gather", "--fabric", RING, "--output")
+FIGURE = ("show", "all_gather", "--fabric", RING, "--figure")
 
 ENVIRONMENTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "a backend that is none": ({"MPLBACKEND": "bogus"}, (*FIGURE, "f.svg")),

@@ -259,9 +259,10 @@ def compare(
 ) -> Comparison:
     """Plan, verify and simulate each algorithm for every size on every fabric.
 
-    `auto` is always taken. Without `algorithms` so are all of the collective, and those that do not
-    run on a fabric are among the refusals; an algorithm that is named must run, and runs once if it
-    is named twice. Of several fabrics each has the settings that its simulator knows.
+    `auto` is always taken. Without `algorithms` so are all of the collective, on a ring of
+    wavelengths also striped over the wavelengths that they leave unused, and those that do not run
+    on a fabric are among the refusals; an algorithm that is named must run, and runs once if it is
+    named twice. Of several fabrics each has the settings that its simulator knows.
     `progress` is called with the name of what comes next, the number of plans done, and of all;
     while packets are simulated, with the messages delivered, and of all. `finished` is called with
     each row as soon as it is there.
@@ -287,23 +288,30 @@ def compare(
     ]
     result = Comparison()
     refused: set[tuple[str, str]] = set()
-    for done, (machine, algorithm, place, sizes_bytes) in enumerate(cases):
+    done = 0
+    while done < len(cases):
+        machine, algorithm, place, sizes_bytes = cases[done]
+        done += 1
         name = algorithm if isinstance(algorithm, str) else user_algorithm.name_of(algorithm)
         if (name, machine.spec) in refused:
             continue
         if progress is not None:
             sized = "" if len(sizes_bytes) > 1 else f", {format_size(sizes_bytes[0])}"
-            progress(f"{name} on {machine.ranks} ranks{sized}", done, len(cases))
+            progress(f"{name} on {machine.ranks} ranks{sized}", done - 1, len(cases))
         try:
             for row in _rows(scenario, machine, algorithm, sizes_bytes, progress):
                 result.rows.append(row)
                 if finished is not None:
                     finished(row)
+            if scenario.algorithms is None and _leaves_wavelengths(scenario, result.rows[-1]):
+                cases.insert(done, (machine, f"{name}{STRIPED}", None, sizes_bytes))
         except OpticollError as error:
             # Of several fabrics a named algorithm must run on one.
             several = len(scenario.fabrics) > 1 and _is_known(scenario.collective, algorithm)
             optional = scenario.algorithms is None or place is None or several
             if optional and isinstance(error, AlgorithmError | SimulationError):
+                if name.endswith(STRIPED):
+                    continue
                 result.refusals.append(Refusal(name, machine.spec, str(error)))
                 refused.add((name, machine.spec))
                 continue
@@ -316,6 +324,17 @@ def compare(
             f"no algorithm of {scenario.collective} runs here: {result.refusals[0].reason}"
         )
     return result
+
+
+STRIPED = ":stripes=all"
+
+
+def _leaves_wavelengths(scenario: Scenario, row: Row) -> bool:
+    """Whether a plan by default options leaves half of a ring's wavelengths or more."""
+    if row["wavelengths"] is None or row["wavelengths_used"] is None or ":" in row["algorithm"]:
+        return False
+    free = 2 * row["wavelengths_used"] <= row["wavelengths"]
+    return free and scenario.wavelength == "auto" and Fabric(row["fabric"]).ring
 
 
 def _check_ran(kind: str, algorithm: str | UserAlgorithm, result: Comparison) -> None:
