@@ -91,7 +91,9 @@ impl Question<'_> {
 /// # Errors
 /// Settings that no simulator knows, ranks that nothing joins, or no plan at all.
 pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
+    let least = least::of_collective(question.collective, question.size, question)?;
     let contest = Contest {
+        least,
         size: question.size,
         method: question.method,
         most_transfers: question.most_transfers,
@@ -116,7 +118,10 @@ pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
 }
 
 /// Schedules of no more transfers are made at once, to see what they cannot go below.
-const QUICKLY_MADE: u64 = 1 << 21;
+const QUICKLY_MADE: u64 = 1 << 23;
+
+/// The most messages that start at once on links that they share: some 4 GB while they are simulated.
+const MOST_AT_ONCE: u64 = 1 << 22;
 
 type Refused = Vec<(Candidate, PlannerError)>;
 
@@ -213,6 +218,14 @@ fn make_named(
         let least = least::of_schedule(&schedule, question)?;
         if limit.is_some_and(|limit| least >= limit) {
             return Ok(Made::AtLeast(least));
+        }
+    }
+    if question.fabric.network().is_some() {
+        let at_once = (0..schedule.steps()).map(|step| schedule.step(step).len() as u64);
+        let transfers = at_once.max().unwrap_or(0);
+        if transfers > MOST_AT_ONCE {
+            let most = MOST_AT_ONCE;
+            return Err(PlannerError::TooLarge { transfers, most });
         }
     }
     let plan = named::lay_out(schedule, question.fabric, spec.to_string())?;

@@ -70,7 +70,7 @@ pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a
     let fastest = prospects.first().map_or(0, |prospect| prospect.time);
     prospects.retain(|prospect| prospect.time / 3 <= fastest / 2);
     prospects.truncate(MOST_MADE);
-    let least = least::of_any(question, ring)?;
+    let least = least::of_collective(question.collective, question.size, question)?;
     let ranks = u64::from(ring.ranks);
     Ok(prospects
         .into_iter()

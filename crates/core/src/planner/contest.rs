@@ -61,6 +61,8 @@ enum Tried {
 
 /// For what the contenders are made, and how long may be spent on it.
 pub(super) struct Contest<'a> {
+    /// No plan of the collective takes less.
+    pub(super) least: Time,
     pub(super) size: Bytes,
     pub(super) method: &'a Method,
     /// The most transfers of a plan.
@@ -112,7 +114,7 @@ impl Contest<'_> {
                 left_out: String::new(),
             };
             match limit {
-                Some(limit) if contender.least >= limit => {
+                Some(limit) if contender.least.max(self.least) >= limit => {
                     candidate.left_out = SLOWER.into();
                 }
                 Some(_) if work.saturating_add(contender.transfers) > self.most_work => {

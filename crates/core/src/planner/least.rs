@@ -21,10 +21,11 @@ use super::PlannerError;
 use super::auto::Question;
 use crate::algorithm::{self, Record, formula};
 use crate::bound;
-use crate::collective::CollectiveKind;
+use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Direction, WdmRing};
 use crate::route;
 use crate::schedule::Schedule;
+use crate::simulate::packet::Placement;
 use crate::simulate::{self, Policy, fluid};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time};
@@ -180,8 +181,25 @@ fn by_loads(
     )
 }
 
-/// The greatest lower bound on a collective's time on a ring.
-pub(super) fn of_any(question: &Question<'_>, ring: &WdmRing) -> Result<Time, PlannerError> {
-    let (collective, charge) = (&question.collective, question.policy().into());
-    Ok(bound::time::best(ring, collective, question.size, charge)?.time)
+/// A time that no plan of a collective goes below on the question's fabric; zero where nothing is known.
+/// Ranks sit at their natural places.
+pub(super) fn of_collective(
+    collective: Collective,
+    size: Bytes,
+    question: &Question<'_>,
+) -> Result<Time, PlannerError> {
+    if let Some(ring) = question.fabric.ring() {
+        let charge = question.policy().into();
+        return Ok(bound::time::best(ring, &collective, size, charge)?.time);
+    }
+    let placed = question.method.packet.placement != Placement::default();
+    let Some(network) = question.fabric.network().filter(|_| !placed) else {
+        return Ok(Time::ZERO);
+    };
+    let best = bound::electrical::best(network, &collective, size)?;
+    // Simulated times are rounded.
+    let rounded = |time: Time| time.ps() as f64 * (1.0 - 1e-9) - 1.0;
+    Ok(best.map_or(Time::ZERO, |best| {
+        Time::from_ps(rounded(best.time).max(0.0) as u64)
+    }))
 }

@@ -80,7 +80,11 @@ pub(super) fn named(
 ) -> Result<AnyPlan, PlannerError> {
     let ring = fabric.needed_ring("levels")?;
     if ring.ranks < 2 {
-        return super::named::plan(&Spec::new("ring"), fabric, Collective::new(kind, ring.ranks)?);
+        return super::named::plan(
+            &Spec::new("ring"),
+            fabric,
+            Collective::new(kind, ring.ranks)?,
+        );
     }
     if !ring.broken.is_empty() || capability::has_few_ports(ring) {
         let reason = "it needs a ring without broken links, with a port for every channel".into();

@@ -72,7 +72,7 @@ fn along_trees<'a>(
         let policy = question.policy();
         let bytes = (block / u64::from(pieces)).saturating_mul(slots);
         let least = match policy {
-            Policy::PerPort => least::of_any(question, ring)?,
+            Policy::PerPort => least::of_collective(question.collective, question.size, question)?,
             _ => least::of_slots(ring, policy, slots, bytes, 1)?,
         };
         // A port waits for nearly every change of a setting, for all of them are busy.
@@ -183,7 +183,7 @@ fn light_trees<'a>(
         if transfers > question.most_transfers || u64::from(pieces) > size {
             continue;
         }
-        let least = least::of_any(question, ring)?;
+        let least = least::of_collective(question.collective, question.size, question)?;
         let (fabric, collective) = (question.fabric, question.collective);
         let spec = Spec::new("light_tree").with("pieces", pieces);
         contenders.push(Contender {

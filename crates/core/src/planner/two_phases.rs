@@ -26,18 +26,35 @@ fn halves(kind: CollectiveKind) -> Option<(CollectiveKind, CollectiveKind)> {
     }
 }
 
+/// The question for one half: an N-th of the size, but for a reduce_scatter, which has all of it.
+fn half<'a>(kind: CollectiveKind, question: &Question<'a>) -> Result<Question<'a>, PlannerError> {
+    let whole = question.collective;
+    let part = Bytes::new(question.size.get().div_ceil(u64::from(whole.ranks())));
+    Ok(Question {
+        collective: Collective::new(kind, whole.ranks())?.with_root(whole.root())?,
+        size: match kind {
+            CollectiveKind::ReduceScatter => question.size,
+            _ => part,
+        },
+        ..*question
+    })
+}
+
 /// A plan of the fastest halves as a contender, made last of all.
 ///
 /// # Errors
 /// A time beyond 64 bits.
 pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    if halves(question.collective.kind()).is_none() || question.collective.ranks() < 2 {
+    let Some((first, second)) = halves(question.collective.kind()) else {
+        return Ok(Vec::new());
+    };
+    if question.collective.ranks() < 2 {
         return Ok(Vec::new());
     }
-    let least = match question.fabric.ring() {
-        Some(ring) => least::of_any(question, ring)?,
-        None => Time::ZERO,
-    };
+    // The second phase may begin while the first one ends, but most of it comes afterwards.
+    let (first, second) = (half(first, question)?, half(second, question)?);
+    let of = |half: &Question<'_>| least::of_collective(half.collective, half.size, half);
+    let least = Time::from_ps(of(&first)?.plus(of(&second)?)?.ps() / 3 * 2);
     let question = Question {
         most_work: question.most_work / 2,
         ..*question
@@ -48,7 +65,15 @@ pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a
         least,
         estimate: Time::from_ps(u64::MAX),
         transfers: u64::from(question.collective.ranks()),
-        make: Box::new(move |_| plan(&Spec::new("two_phases"), &question).map(Made::Plan)),
+        make: Box::new(move |limit| {
+            // Two searches are not worth a thousandth.
+            let fewest = least::of_collective(question.collective, question.size, &question)?;
+            let nearly = fewest.plus(Time::from_ps(fewest.ps() / 1000))?;
+            if limit.is_some_and(|limit| limit <= nearly) {
+                return Ok(Made::AtLeast(fewest));
+            }
+            plan(&Spec::new("two_phases"), &question).map(Made::Plan)
+        }),
     }])
 }
 
@@ -65,16 +90,8 @@ pub(super) fn plan(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, Plan
             hint: "two phases are an all_reduce, a broadcast or a reduce",
         });
     };
-    let half = |key: &'static str, kind: CollectiveKind| {
-        let part = Bytes::new(question.size.get().div_ceil(u64::from(collective.ranks())));
-        let half = Question {
-            collective: Collective::new(kind, collective.ranks())?.with_root(collective.root())?,
-            size: match kind {
-                CollectiveKind::ReduceScatter => question.size,
-                _ => part,
-            },
-            ..*question
-        };
+    let planned = |key: &'static str, kind: CollectiveKind| {
+        let half = half(kind, question)?;
         let planned: Planned = match spec.option(key) {
             Some(text) => request::answer(&nested(text)?, &half)?,
             None => auto::choose(&half)?,
@@ -87,8 +104,8 @@ pub(super) fn plan(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, Plan
             .collect();
         Ok::<_, PlannerError>((half, planned.plan, next))
     };
-    let (of_first, fastest, firsts) = half("first", first)?;
-    let (of_second, fastest_second, seconds) = half("second", second)?;
+    let (of_first, fastest, firsts) = planned("first", first)?;
+    let (of_second, fastest_second, seconds) = planned("second", second)?;
     let mut refused = None;
     for first in std::iter::once(None).chain(firsts.iter().map(Some)) {
         for second in std::iter::once(None).chain(seconds.iter().map(Some)) {

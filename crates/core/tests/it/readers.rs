@@ -127,7 +127,7 @@ fn bytes_that_once_broke_a_rule_are_refused_in_one_line() {
         (
             "plan_text",
             b"opticoll plan 1\n\x1b[2K\rx 1",
-            "`\\u001b[2K`",
+            "the character \\u{1b} has no place in a plan",
         ),
         (
             "event_table",
