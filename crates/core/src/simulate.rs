@@ -84,6 +84,12 @@ pub enum SimulationError {
         /// The most allowed.
         most: u64,
     },
+    /// The run was to be given up at a time that it has reached.
+    #[error("the plan takes longer than {limit}")]
+    TooLong {
+        /// [`Method::limit`].
+        limit: Time,
+    },
     /// Flows that wait for one another: the plan was not verified.
     #[error(
         "{flows} flows never arrive: they wait for data that never comes; verify the plan first"
@@ -439,7 +445,7 @@ pub fn run_watched<'a>(
             policy: policy.name(),
             reason: "lasers are tuned flow by flow; use two_tier, or the circuit simulator",
         }),
-        "control" => control::simulate(kept, size),
+        "control" => control::simulate_within(kept, size, method.limit),
         _ if kept.fabric.light_path_grid().is_some() => {
             circuit::light_paths::simulate(kept, size, policy, method.paths.unwrap_or_default())
         }
@@ -453,6 +459,7 @@ pub fn run_watched<'a>(
 /// Traffic that the fabric cannot have.
 pub fn fluid_options(fabric: &Fabric, method: &Method) -> Result<fluid::Options, SimulationError> {
     let mut options = method.fluid.clone();
+    options.limit = method.limit;
     for traffic in &method.background {
         options.background.extend(traffic.flows(fabric)?);
     }

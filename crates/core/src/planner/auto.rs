@@ -163,10 +163,12 @@ fn named_contenders<'a>(
                     Err(error) => return Err(error),
                 }
             }
-            // Large ones, of which less is known, come when a good time is known.
-            let estimate = match quickly || on_ring {
-                true => least,
-                false => Time::from_ps(u64::MAX - 1),
+            // Large ones, of which less is known, come when a good time is known; on grids those of few slots
+            // come first.
+            let estimate = match (quickly || on_ring, question.fabric.network()) {
+                (true, Some(_)) => least,
+                (true, None) => least.max(Time::from_ps(slots)),
+                (false, _) => Time::from_ps(u64::MAX - 1),
             };
             let question = *question;
             contenders.push(Contender {

@@ -184,7 +184,7 @@ impl Contest<'_> {
     ) -> Result<(AnyPlan, Option<Time>), PlannerError> {
         let mut method = self.method.clone();
         method.fluid.record_flows = false;
-        method.fluid.limit = limit;
+        method.limit = limit;
         let in_time = |time_ps: u64| limit.is_none_or(|limit| time_ps <= limit.ps());
         let outcome = simulate::run_watched(&plan, self.size, &method, &mut |progress| {
             in_time(progress.time_ps)
@@ -192,7 +192,8 @@ impl Contest<'_> {
         match outcome {
             Ok(outcome) => Ok((plan, Some(outcome.time))),
             Err(
-                SimulationError::Fluid(FluidError::TooLong { .. })
+                SimulationError::TooLong { .. }
+                | SimulationError::Fluid(FluidError::TooLong { .. })
                 | SimulationError::Packet(PacketError::BrokenOff { .. }),
             ) => Ok((plan, None)),
             Err(error) => Err(error.into()),

@@ -192,6 +192,14 @@ pub(super) fn of_collective(
         let charge = question.policy().into();
         return Ok(bound::time::best(ring, &collective, size, charge)?.time);
     }
+    let policy = question.policy();
+    if let Some(grid) = question.fabric.wss_grid() {
+        return Ok(bound::wss_grid::best(grid, &collective, size, policy.into())?.time);
+    }
+    if let Some(grid) = question.fabric.light_path_grid() {
+        let set_ups = (policy, question.method.paths.unwrap_or_default()).into();
+        return Ok(bound::light_path_grid::best(grid, &collective, size, set_ups)?.time);
+    }
     let placed = question.method.packet.placement != Placement::default();
     let Some(network) = question.fabric.network().filter(|_| !placed) else {
         return Ok(Time::ZERO);

@@ -54,6 +54,18 @@ pub use tasks::{Admission, Task, tasks};
 /// # Errors
 /// Another fabric, a plan whose transfers leave it (it was not verified), or a time beyond 64 bits.
 pub fn simulate(plan: &Plan, size: Bytes) -> Result<Outcome, SimulationError> {
+    simulate_within(plan, size, None)
+}
+
+/// The same, given up past a limit.
+///
+/// # Errors
+/// Those of [`simulate`], and [`SimulationError::TooLong`].
+pub fn simulate_within(
+    plan: &Plan,
+    size: Bytes,
+    limit: Option<Time>,
+) -> Result<Outcome, SimulationError> {
     let grid = plan.fabric.wss_grid().ok_or(SimulationError::WrongFabric {
         simulator: "control",
         family: plan.fabric.family(),
@@ -61,7 +73,7 @@ pub fn simulate(plan: &Plan, size: Bytes) -> Result<Outcome, SimulationError> {
     })?;
     super::check_grid(plan, grid)?;
     let flows = Flows::of(plan, size)?;
-    let run = engine::run(&flows, grid)?;
+    let run = engine::run(&flows, grid, limit)?;
     let (links, ranks) = ledger(plan, &flows, &run)?;
     let (critical_path, on_path) = critical_path(&flows, &run);
     let slots = slots(plan, &flows, &run)?;

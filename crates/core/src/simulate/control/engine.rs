@@ -67,7 +67,14 @@ struct Engine<'a> {
 }
 
 /// Runs all flows.
-pub(super) fn run(flows: &Flows, grid: &WssGrid) -> Result<Run, SimulationError> {
+///
+/// # Errors
+/// A time past the limit or beyond 64 bits, flows that wait for one another.
+pub(super) fn run(
+    flows: &Flows,
+    grid: &WssGrid,
+    limit: Option<Time>,
+) -> Result<Run, SimulationError> {
     let count = flows.flows.len();
     let mut engine = Engine {
         flows,
@@ -93,6 +100,9 @@ pub(super) fn run(flows: &Flows, grid: &WssGrid) -> Result<Run, SimulationError>
     engine.enter(Time::ZERO, Cause::None, &mut then)?;
     while let Some(Reverse((now, _, _, happening))) = engine.queue.pop() {
         interrupt::check();
+        if let Some(limit) = limit.filter(|limit| now > *limit) {
+            return Err(SimulationError::TooLong { limit });
+        }
         let cause = match happening {
             Happening::Arrived(flow) => {
                 engine.run.arrived[flow as usize] = now;
