@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::ledger::{Ledger, bytes_per_ps};
 use super::queue::Queue;
+use super::quotient::Quotient;
 use super::shares::Shares;
 use super::{FluidError, Weights};
 use crate::network::{Network, Sharing};
@@ -31,7 +32,7 @@ struct Pace {
     target: f64,
     first: u32,
     members: u32,
-    /// Links that it shares.
+    /// Links that it shares; of a colour of flows, those of all its flows.
     shared: u32,
     /// Whether its rate must be looked at again.
     stale: bool,
@@ -59,6 +60,8 @@ struct Class {
 /// All classes, and the links that they share.
 pub(super) struct Classes<'a> {
     network: &'a dyn Network,
+    /// Where each flow stands for a colour of flows.
+    quotient: Option<&'a Quotient>,
     weights: Weights,
     shares: Shares,
     paces: Vec<Pace>,
@@ -69,13 +72,20 @@ pub(super) struct Classes<'a> {
     stale: Vec<u32>,
     changed: Vec<u32>,
     route: Vec<u32>,
+    /// How often a class counts on each link of its route; empty where that is once.
+    times: Vec<f64>,
 }
 
 impl<'a> Classes<'a> {
-    pub(super) fn new(network: &'a dyn Network, weights: Weights) -> Classes<'a> {
+    pub(super) fn new(
+        network: &'a dyn Network,
+        quotient: Option<&'a Quotient>,
+        weights: Weights,
+    ) -> Classes<'a> {
         let capacities = network.links().iter().map(|link| bytes_per_ps(link.rate));
         Classes {
             network,
+            quotient,
             weights,
             shares: Shares::new(capacities),
             paces: Vec::new(),
@@ -86,6 +96,7 @@ impl<'a> Classes<'a> {
             stale: Vec::new(),
             changed: Vec::new(),
             route: Vec::new(),
+            times: Vec::new(),
         }
     }
 
@@ -147,7 +158,13 @@ impl<'a> Classes<'a> {
             } else {
                 f64::INFINITY
             };
-        let index = self.shares.add_class(&self.route, own_link);
+        let mut shared = self.route.len() as u32;
+        if let Some(quotient) = self.quotient {
+            shared *= quotient.flows_alike(pair.0);
+            quotient.find_times(pair.0, &mut self.route, &mut self.times);
+        }
+        let (route, times) = (&self.route, &self.times);
+        let index = self.shares.add_class(route, times, own_link);
         let pace = Pace {
             served: 0.0,
             since: 0.0,
@@ -160,7 +177,7 @@ impl<'a> Classes<'a> {
             target: f64::INFINITY,
             first: u32::MAX,
             members: 0,
-            shared: self.route.len() as u32,
+            shared,
             stale: false,
         };
         let class = Class {

@@ -365,7 +365,7 @@ impl<'a> Disjoint<'a> {
 }
 
 /// Takes down at its ranks that a flow has ended, if none ended there later.
-fn note_last(last: &mut [(u32, f64)], flow: &StepFlow, index: u32, end: f64) {
+pub(super) fn note_last(last: &mut [(u32, f64)], flow: &StepFlow, index: u32, end: f64) {
     for rank in [flow.source, flow.destination] {
         let last = &mut last[rank as usize];
         if end >= last.1 {

@@ -64,6 +64,8 @@ pub(super) struct Shares {
     /// By hop of a class: the link, and the place of the class among those on the link.
     hop_links: Vec<u32>,
     hop_places: Vec<u32>,
+    /// By hop of a class: how often its weight counts on the link. Empty where that is once everywhere.
+    hop_times: Vec<f64>,
     free_classes: Vec<u32>,
     free_private_links: Vec<u32>,
     /// Freed stretches of hops, by the power of two that is their length.
@@ -85,6 +87,7 @@ impl Shares {
             origins: Vec::new(),
             hop_links: Vec::new(),
             hop_places: Vec::new(),
+            hop_times: Vec::new(),
             free_classes: Vec::new(),
             free_private_links: Vec::new(),
             free_hops: vec![Vec::new(); 33],
@@ -94,8 +97,9 @@ impl Shares {
     }
 
     /// A class of flows over a route, without flows so far. A finite `cap` (bytes per ps) is a
-    /// private link that all its flows share.
-    pub(super) fn add_class(&mut self, route: &[u32], cap: f64) -> u32 {
+    /// private link that all its flows share. On each link of the route the class's weight counts so many
+    /// times, as that of a colour of flows does in a quotient; without times, once.
+    pub(super) fn add_class(&mut self, route: &[u32], times: &[f64], cap: f64) -> u32 {
         let private_link = if cap.is_finite() {
             self.add_private_link(cap)
         } else {
@@ -107,10 +111,17 @@ impl Shares {
             .iter()
             .copied()
             .chain((private_link != NONE).then_some(private_link));
+        if !times.is_empty() {
+            self.hop_times.resize(self.hop_links.len(), 1.0);
+        }
         let mut slowest = (f64::INFINITY, NONE);
         for (at, link) in all.enumerate() {
-            self.hop_links[first_hop as usize + at] = link;
-            let capacity = self.links[link as usize].capacity;
+            let hop = first_hop as usize + at;
+            self.hop_links[hop] = link;
+            if let Some(own) = self.hop_times.get_mut(hop) {
+                *own = times.get(at).copied().unwrap_or(1.0);
+            }
+            let capacity = self.links[link as usize].capacity / self.times(hop);
             if capacity < slowest.0 {
                 slowest = (capacity, link);
             }
@@ -208,9 +219,9 @@ impl Shares {
             }
         }
         if first.1 == NONE {
-            for &index in route {
+            for (&index, hop) in route.iter().zip(range.clone()) {
                 let link = &self.links[index as usize];
-                let free = (link.capacity - link.load).max(0.0) / weight;
+                let free = (link.capacity - link.load).max(0.0) / (weight * self.times(hop));
                 if free < first.0 {
                     first = (free, index);
                 }
@@ -226,7 +237,7 @@ impl Shares {
                 class: index,
                 hop: at as u32,
             });
-            self.load(link, weight * first.0);
+            self.load(link, weight * self.times(at) * first.0);
         }
         if first.1 != NONE {
             self.unsettle(first.1);
@@ -248,7 +259,7 @@ impl Shares {
                 self.levels[link as usize] = f64::INFINITY;
                 self.links[link as usize].load = 0.0;
             } else {
-                self.load(link, -weight * level);
+                self.load(link, -weight * self.times(at) * level);
             }
         }
     }
@@ -258,8 +269,14 @@ impl Shares {
         let (level, range) = (class.level, class.range());
         for at in range {
             let link = self.hop_links[at];
-            self.load(link, change * level);
+            self.load(link, change * self.times(at) * level);
         }
+    }
+
+    /// How often the weight of a hop's class counts on its link.
+    #[inline]
+    fn times(&self, hop: usize) -> f64 {
+        self.hop_times.get(hop).copied().unwrap_or(1.0)
     }
 
     fn take_hops(&mut self, count: usize) -> u32 {
@@ -268,6 +285,9 @@ impl Shares {
             let first = self.hop_links.len();
             self.hop_links.resize(first + (1 << size), NONE);
             self.hop_places.resize(first + (1 << size), NONE);
+            if !self.hop_times.is_empty() {
+                self.hop_times.resize(first + (1 << size), 1.0);
+            }
             first as u32
         })
     }
