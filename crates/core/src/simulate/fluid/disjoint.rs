@@ -390,8 +390,9 @@ impl Way {
         let (mut latency, mut shared) = (0.0, 0.0);
         // Of links equally slow, one that is shared is named.
         let (mut slowest, mut bottleneck) = ((f64::INFINITY, true), None);
+        let known = network.links();
         for &index in &links[from..] {
-            let Some(link) = network.links().get(index as usize) else {
+            let Some(link) = known.get(index as usize) else {
                 return Err(FluidError::Link {
                     link: index,
                     source_rank: ends.0,
