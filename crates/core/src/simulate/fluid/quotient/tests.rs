@@ -2,17 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::super::schedule::ScheduledSteps;
 use super::super::{FluidOutcome, Options, StartRule, Weights, log_each_flow, outcome, with_flows};
-use super::{Partition, StepFlows, Worth, run};
-use crate::collective::{Collective, CollectiveKind};
+use super::{Partition, StepFlow, StepFlows, Steps, UnitError, Worth, run};
 use crate::fabric::Fabric;
 use crate::network::Network;
 use crate::outcome::NONE;
-use crate::planner;
-use crate::schedule::Schedule;
-use crate::simulate::Method;
-use crate::units::{Bytes, Time};
+use crate::units::Time;
 
 /// However few flows there are and however little alike.
 const ANY: Worth = Worth {
@@ -37,41 +32,119 @@ const FABRICS: &[&str] = &[
     "dragonfly:terminals_per_router=2,routers_per_group=2,groups=4,global_per_router=2",
 ];
 
-const ALGORITHMS: &[(CollectiveKind, &str)] = &[
-    (CollectiveKind::AllToAll, "direct"),
-    (CollectiveKind::AllToAll, "pairwise"),
-    (CollectiveKind::AllToAll, "bruck"),
-    (CollectiveKind::AllReduce, "direct"),
-    (CollectiveKind::AllReduce, "halving_doubling"),
-    (CollectiveKind::AllGather, "bruck"),
-    (CollectiveKind::ReduceScatter, "direct"),
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pattern {
+    /// Each rank sends to all others in one step.
+    Direct,
+    /// The same twice, as a reduction and a collection.
+    DirectTwice,
+    /// In step s, rank r sends to r + s.
+    Pairwise,
+    /// In step k, rank r sends to r + 2^k what still has that far to go.
+    Bruck,
+    /// In step k, rank r exchanges the half of what it has with the rank that differs in bit k.
+    HalvingDoubling,
+    /// Bruck's steps and each rank's neighbours besides, with sizes of their own at both ends of the ranks.
+    Uneven,
+}
+
+const PATTERNS: [Pattern; 6] = [
+    Pattern::Direct,
+    Pattern::DirectTwice,
+    Pattern::Pairwise,
+    Pattern::Bruck,
+    Pattern::HalvingDoubling,
+    Pattern::Uneven,
 ];
 
-fn schedule(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Option<Schedule> {
-    let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let spec = algorithm.parse().unwrap();
-    let method = Method::default();
-    let planned = planner::plan(&spec, fabric, collective, Bytes::new(1 << 20), &method);
-    // Some algorithms ask for a number of ranks that is a power of two.
-    Some(planned.ok()?.plan.unfold().schedule)
+/// Flows by step.
+#[derive(Default)]
+struct Listed(Vec<Vec<StepFlow>>);
+
+impl Steps for Listed {
+    fn steps(&self) -> usize {
+        self.0.len()
+    }
+
+    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
+        flows.extend(&self.0[step]);
+        Ok(())
+    }
+}
+
+impl Pattern {
+    /// The flows among so many ranks, with so many bytes for each pair of them.
+    fn steps(self, ranks: u32, bytes: u64) -> Listed {
+        let mut listed = Listed::default();
+        let shifted = |shift: u32, bytes: u64| {
+            let flow = move |source| StepFlow {
+                source,
+                destination: (source + shift) % ranks,
+                bytes,
+            };
+            (0..ranks).map(flow)
+        };
+        let rounds = || {
+            (0..)
+                .map(|round| 1u32 << round)
+                .take_while(|&far| far < ranks)
+        };
+        match self {
+            Pattern::Direct | Pattern::DirectTwice => {
+                let all: Vec<StepFlow> =
+                    (1..ranks).flat_map(|shift| shifted(shift, bytes)).collect();
+                let times = if self == Pattern::Direct { 1 } else { 2 };
+                listed.0 = vec![all; times];
+            }
+            Pattern::Pairwise => {
+                listed.0 = (1..ranks)
+                    .map(|shift| shifted(shift, bytes).collect())
+                    .collect();
+            }
+            Pattern::Bruck | Pattern::Uneven => {
+                for far in rounds() {
+                    let blocks = (1..ranks).filter(|block| block & far != 0).count() as u64;
+                    listed.0.push(shifted(far, bytes * blocks).collect());
+                }
+            }
+            Pattern::HalvingDoubling => {
+                for far in rounds() {
+                    let exchange = |source: u32| StepFlow {
+                        source,
+                        destination: source ^ far,
+                        bytes: bytes * u64::from(ranks / 2 / far),
+                    };
+                    let inside = |flow: &StepFlow| flow.destination < ranks;
+                    listed
+                        .0
+                        .push((0..ranks).map(exchange).filter(inside).collect());
+                }
+            }
+        }
+        if self == Pattern::Uneven {
+            for step in &mut listed.0 {
+                step.extend(shifted(1, bytes).take(ranks as usize / 2));
+                step[0].bytes += 1;
+            }
+        }
+        listed
+    }
 }
 
 fn near(one: Time, other: Time) -> bool {
     one.ps().abs_diff(other.ps()) as f64 <= 1.0 + 1e-12 * other.ps() as f64
 }
 
-/// The same schedule by its quotient and flow by flow.
+/// The same steps by their quotient and flow by flow.
 fn both(
     network: &dyn Network,
-    schedule: &Schedule,
-    size: Bytes,
+    steps: &Listed,
     rule: StartRule,
     options: &Options,
 ) -> [FluidOutcome; 2] {
-    let steps = ScheduledSteps::new(schedule, size).unwrap();
-    let (ledger, flows) = run(network, &steps, rule, options, &ANY).unwrap().unwrap();
+    let (ledger, flows) = run(network, steps, rule, options, &ANY).unwrap().unwrap();
     let by_quotient = outcome(network, options, rule.name(), ledger, (flows, 0));
-    let flow_by_flow = log_each_flow(network, &steps, rule, options);
+    let flow_by_flow = log_each_flow(network, steps, rule, options);
     [by_quotient, flow_by_flow].map(|outcome| with_flows(outcome.unwrap()))
 }
 
@@ -81,22 +154,20 @@ proptest! {
     #[test]
     fn a_quotient_does_what_its_flows_do(
         fabric in prop::sample::select(FABRICS),
-        (kind, algorithm) in prop::sample::select(ALGORITHMS),
+        pattern in prop::sample::select(&PATTERNS[..]),
         rule in prop::sample::select(&StartRule::ALL[..]),
-        size in prop_oneof![Just(1u64), 1u64..5000, 1u64 << 16..1 << 30],
+        bytes in prop_oneof![Just(1u64), 1u64..5000, 1u64 << 16..1 << 30],
         latency in prop::sample::select(&["0s", "100ns", "3us"][..]),
         by_latency in any::<bool>(),
     ) {
         let fabric = Fabric::parse(&format!("{fabric},latency={latency}")).unwrap();
-        let Some(schedule) = schedule(kind, algorithm, &fabric) else {
-            return Ok(());
-        };
         let options = Options {
             weights: if by_latency { Weights::InverseLatency } else { Weights::Equal },
             ..Options::default()
         };
         let network = fabric.network().unwrap();
-        let [found, expected] = both(network, &schedule, Bytes::new(size), rule, &options);
+        let steps = pattern.steps(network.ranks(), bytes);
+        let [found, expected] = both(network, &steps, rule, &options);
         prop_assert!(near(found.time, expected.time), "{} and {}", found.time, expected.time);
         prop_assert_eq!(found.flow_count, expected.flow_count);
         prop_assert_eq!(&found.links.bytes, &expected.links.bytes);
@@ -127,10 +198,8 @@ proptest! {
         }
         prop_assert_eq!(found.critical_path.last().unwrap().end, found.time);
         prop_assert_eq!(found.critical_path[0].start, Time::ZERO);
-        let steps = ScheduledSteps::new(&schedule, Bytes::new(size)).unwrap();
-        let flows = StepFlows::collect(&steps, &ANY).unwrap().unwrap();
         let bottlenecks = found.flows.bottleneck.iter().zip(&expected.flows.bottleneck);
-        for (flow, (&found, &expected)) in flows.flows.iter().zip(bottlenecks) {
+        for (flow, (&found, &expected)) in steps.0.iter().flatten().zip(bottlenecks) {
             prop_assert_eq!(found == NONE, expected == NONE);
             let mut route = Vec::new();
             network.route(flow.source, flow.destination, &mut route);
@@ -141,15 +210,22 @@ proptest! {
 
 #[test]
 fn what_bounds_alike_flows_is_full() {
-    // Flows between neighbours start at once and keep their rates, which links on their way set.
-    let fabric = Fabric::parse("torus:dims=6x6,latency=0s").unwrap();
+    // A host has 15 flows on its cable. The two cables between a pod and the tops have 4 x 12 flows, so a
+    // 24th of a cable for each; the other 3 flows of a host have a sixth of a cable each.
+    let fabric = Fabric::parse("fat_tree:down=4x4,up=1x2,rate=8Gb/s,latency=0s").unwrap();
     let network = fabric.network().unwrap();
-    let schedule = schedule(CollectiveKind::AllToAll, "direct", &fabric).unwrap();
-    let size = Bytes::new(36 << 20);
-    let options = Options::default();
-    let [found, _] = both(network, &schedule, size, StartRule::Rendezvous, &options);
-    for link in found.flows.bottleneck {
-        assert_eq!(found.links.busy[link as usize], found.time);
+    let steps = Pattern::Direct.steps(16, 1_000_000);
+    let [found, _] = both(network, &steps, StartRule::Rendezvous, &Options::default());
+    for (flow, place) in steps.0[0].iter().zip(0..) {
+        let in_one_pod = flow.source / 4 == flow.destination / 4;
+        let ends = network.ends(found.flows.bottleneck[place]).unwrap();
+        let is_of_a_host = ends.0.min(ends.1) < network.ranks();
+        assert_eq!(is_of_a_host, in_one_pod, "{flow:?}");
+        let end = if in_one_pod { 6 } else { 24 };
+        assert!(near(
+            found.flows.end[place],
+            Time::from_ps(end * 1_000_000_000)
+        ));
     }
 }
 
@@ -165,12 +241,8 @@ fn colours_are_as_few_as_the_symmetry_allows() {
         ("electrical_ring:ranks=9", 4, 1),
     ] {
         let fabric = Fabric::parse(fabric).unwrap();
-        let schedule = schedule(CollectiveKind::AllToAll, "direct", &fabric).unwrap();
-        // All messages are of one size.
-        let size = Bytes::new(u64::from(fabric.ranks()).pow(2) * 1000);
-        let steps = ScheduledSteps::new(&schedule, size).unwrap();
-        let all = StepFlows::collect(&steps, &ANY).unwrap().unwrap();
         let network = fabric.network().unwrap();
+        let all = all_to_all(network.ranks());
         let partition = Partition::refine(network, &all, all.flows.len()).unwrap();
         let colours = |colours: &[u32]| colours.iter().max().unwrap() + 1;
         assert_eq!(colours(&partition.flows), flows, "{fabric}");
@@ -182,24 +254,34 @@ fn colours_are_as_few_as_the_symmetry_allows() {
 
 #[test]
 fn colours_that_are_not_even_are_refused() {
-    let fabric = Fabric::parse("torus:dims=4x4").unwrap();
+    // An even ring, on which the farthest go upwards: cables upwards carry more.
+    let fabric = Fabric::parse("electrical_ring:ranks=6").unwrap();
     let network = fabric.network().unwrap();
-    let schedule = schedule(CollectiveKind::AllToAll, "direct", &fabric).unwrap();
-    let steps = ScheduledSteps::new(&schedule, Bytes::new(1 << 20)).unwrap();
-    let flows = StepFlows::collect(&steps, &ANY).unwrap().unwrap();
+    let flows = all_to_all(6);
     let good = || Partition::refine(network, &flows, flows.flows.len()).unwrap();
     assert!(good().quotient(network, &flows).is_some());
-    // Two colours of flows as one, two of links as one, and a rank of a colour of its own.
     let mut flows_merged = good();
-    flows_merged
-        .flows
-        .iter_mut()
-        .for_each(|colour| *colour = colour.saturating_sub(1));
+    for colour in &mut flows_merged.flows {
+        *colour = colour.saturating_sub(1);
+    }
     let mut links_merged = good();
     links_merged.links.fill(0);
     let mut rank_apart = good();
-    rank_apart.ranks[15] = 1;
+    rank_apart.ranks[5] = 1;
     for wrong in [flows_merged, links_merged, rank_apart] {
         assert!(wrong.quotient(network, &flows).is_none());
     }
+}
+
+#[test]
+fn few_or_small_steps_are_left_to_the_plain_engine() {
+    let collect = |steps: &Listed| StepFlows::collect(steps, &Worth::USUAL).unwrap();
+    assert!(collect(&Pattern::Direct.steps(128, 1)).is_none());
+    assert!(collect(&Pattern::Direct.steps(130, 1)).is_some());
+    assert!(collect(&Pattern::Pairwise.steps(130, 1)).is_none());
+}
+
+fn all_to_all(ranks: u32) -> StepFlows {
+    let steps = Pattern::Direct.steps(ranks, 1000);
+    StepFlows::collect(&steps, &ANY).unwrap().unwrap()
 }
