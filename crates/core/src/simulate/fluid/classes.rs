@@ -44,15 +44,16 @@ struct Class {
     limit: f64,
     latency: f64,
     /// Links of which each flow has the whole rate.
-    unshared: Vec<u32>,
+    unshared: Box<[u32]>,
     /// Whether the limit is a link of its own.
     has_own_link: bool,
     /// Whether every flow of the pair joins it.
     common: bool,
     /// Bytes of its flows that the links do not know of yet.
     bytes: u64,
-    /// All flows but the first to end, by the value of `served` at which they end.
-    later: BinaryHeap<Reverse<(u64, u32)>>,
+    /// All flows but the first to end, by the value of `served` at which they end. None until there is a
+    /// second flow: most classes never have one.
+    later: Option<Box<BinaryHeap<Reverse<(u64, u32)>>>>,
     /// Messages launched and not received, and background flows.
     users: u32,
 }
@@ -184,11 +185,11 @@ impl<'a> Classes<'a> {
             pair,
             limit,
             latency,
-            unshared,
+            unshared: unshared.into(),
             has_own_link: own_link.is_finite(),
             common: false,
             bytes: 0,
-            later: BinaryHeap::new(),
+            later: None,
             users: 1,
         };
         if index as usize == self.classes.len() {
@@ -253,10 +254,12 @@ impl<'a> Classes<'a> {
         } else if (target, place) < (pace.target, pace.first) {
             state
                 .later
+                .get_or_insert_default()
                 .push(Reverse((pace.target.to_bits(), pace.first)));
             (pace.target, pace.first) = (target, place);
         } else {
-            state.later.push(Reverse((target.to_bits(), place)));
+            let later = state.later.get_or_insert_default();
+            later.push(Reverse((target.to_bits(), place)));
         }
         pace.members += 1;
         if pace.members == 1 {
@@ -304,7 +307,8 @@ impl<'a> Classes<'a> {
             loop {
                 places.push(pace.first);
                 pace.members -= 1;
-                let Some(Reverse((target, place))) = state.later.pop() else {
+                let later = state.later.as_mut().and_then(|later| later.pop());
+                let Some(Reverse((target, place))) = later else {
                     break;
                 };
                 (pace.target, pace.first) = (f64::from_bits(target), place);
@@ -418,6 +422,7 @@ impl<'a> Classes<'a> {
     pub(super) fn members(&self, class: u32) -> impl Iterator<Item = u32> + '_ {
         let pace = &self.paces[class as usize];
         let later = self.classes[class as usize].later.iter();
+        let later = later.flat_map(|later| later.iter());
         let first = (pace.members > 0).then_some(pace.first);
         first
             .into_iter()

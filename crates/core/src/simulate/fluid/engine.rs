@@ -169,6 +169,8 @@ impl<'a> Engine<'a> {
             for message in ready.drain(..) {
                 self.begin(message, now)?;
             }
+            // A step may have had a million at once.
+            ready.shrink_to(1 << 12);
             if self.events.is_empty() {
                 if self.active == 0 {
                     self.end_all_background(now);

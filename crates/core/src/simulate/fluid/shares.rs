@@ -68,7 +68,7 @@ pub(super) struct Shares {
     hop_times: Vec<f64>,
     free_classes: Vec<u32>,
     free_private_links: Vec<u32>,
-    /// Freed stretches of hops, by the power of two that is their length.
+    /// Freed stretches of hops, by their length: routes have few lengths.
     free_hops: Vec<Vec<u32>>,
     unsettled: Unsettled,
     /// Of the link that is being relaxed, by class: what its other links let it have, and its weight.
@@ -90,7 +90,7 @@ impl Shares {
             hop_times: Vec::new(),
             free_classes: Vec::new(),
             free_private_links: Vec::new(),
-            free_hops: vec![Vec::new(); 33],
+            free_hops: Vec::new(),
             unsettled: Unsettled::default(),
             bounds: Vec::new(),
         }
@@ -167,7 +167,11 @@ impl Shares {
         if private_link != NONE {
             self.free_private_links.push(private_link);
         }
-        self.free_hops[size_class(gone.hops as usize)].push(gone.first_hop);
+        let hops = gone.hops as usize;
+        if self.free_hops.len() <= hops {
+            self.free_hops.resize(hops + 1, Vec::new());
+        }
+        self.free_hops[hops].push(gone.first_hop);
         self.free_classes.push(class);
     }
 
@@ -280,13 +284,13 @@ impl Shares {
     }
 
     fn take_hops(&mut self, count: usize) -> u32 {
-        let size = size_class(count);
-        self.free_hops[size].pop().unwrap_or_else(|| {
+        let free = self.free_hops.get_mut(count).and_then(Vec::pop);
+        free.unwrap_or_else(|| {
             let first = self.hop_links.len();
-            self.hop_links.resize(first + (1 << size), NONE);
-            self.hop_places.resize(first + (1 << size), NONE);
+            self.hop_links.resize(first + count, NONE);
+            self.hop_places.resize(first + count, NONE);
             if !self.hop_times.is_empty() {
-                self.hop_times.resize(first + (1 << size), 1.0);
+                self.hop_times.resize(first + count, 1.0);
             }
             first as u32
         })
@@ -310,11 +314,6 @@ impl Class {
     fn range(&self) -> std::ops::Range<usize> {
         self.first_hop as usize..(self.first_hop + self.hops) as usize
     }
-}
-
-/// The power of two that holds `count` hops.
-fn size_class(count: usize) -> usize {
-    count.next_power_of_two().trailing_zeros() as usize
 }
 
 #[cfg(test)]
