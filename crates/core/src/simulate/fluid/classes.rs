@@ -38,6 +38,9 @@ struct Pace {
     stale: bool,
 }
 
+/// Flows by the value of `served` at which they end, the least first.
+type Later = BinaryHeap<Reverse<(u64, u32)>>;
+
 struct Class {
     pair: (u32, u32),
     /// The least rate that is private to each flow: its cap, links that it does not share.
@@ -51,9 +54,8 @@ struct Class {
     common: bool,
     /// Bytes of its flows that the links do not know of yet.
     bytes: u64,
-    /// All flows but the first to end, by the value of `served` at which they end. None until there is a
-    /// second flow: most classes never have one.
-    later: Option<Box<BinaryHeap<Reverse<(u64, u32)>>>>,
+    /// All flows but the first to end. None until there is a second flow: most classes never have one.
+    later: Option<Box<Later>>,
     /// Messages launched and not received, and background flows.
     users: u32,
 }

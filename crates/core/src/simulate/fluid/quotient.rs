@@ -287,7 +287,7 @@ impl Network for Quotient {
         &self.links
     }
 
-    fn route(&self, colour: u32, _colour: u32, links: &mut Vec<u32>) {
+    fn route(&self, colour: u32, _same: u32, links: &mut Vec<u32>) {
         links.extend_from_slice(self.route_of(colour as usize));
     }
 
