@@ -255,32 +255,35 @@ impl Grid {
 
     /// Appends the hops from one node to the same coordinate as another in one dimension; returns
     /// the node reached.
-    fn travel(&self, dimension: &Dimension, mut from: u32, to: u32, links: &mut Vec<u32>) -> u32 {
+    fn travel(&self, dimension: &Dimension, from: u32, to: u32, links: &mut Vec<u32>) -> u32 {
         let Dimension { nodes, stride, .. } = *dimension;
-        let coordinate = |node: u32| node / stride % nodes;
-        let target = coordinate(to);
+        // Nodes of one line differ in this coordinate only; so do the cables between them.
+        let (block, low) = (from / (stride * nodes), from % stride);
+        let first_cable = dimension.first_cable + block * (stride * dimension.cables) + low;
+        let mut here = from / stride % nodes;
+        let first_node = from - here * stride;
+        let target = to / stride % nodes;
         let upwards = match self.shape.wraps() {
-            true => (target + nodes - coordinate(from)) % nodes <= nodes / 2,
-            false => target > coordinate(from),
+            true => (target + nodes - here) % nodes <= nodes / 2,
+            false => target > here,
         };
-        while coordinate(from) != target {
-            let here = coordinate(from);
-            let next = if upwards { here + 1 } else { here + nodes - 1 } % nodes;
-            let reached = from - here * stride + next * stride;
+        while here != target {
+            let next = match upwards {
+                true if here + 1 == nodes => 0,
+                true => here + 1,
+                false if here == 0 => nodes - 1,
+                false => here - 1,
+            };
             // A cable belongs to the lower end of its step upwards. The only cable between two nodes
             // is followed backwards from the second to the first.
-            let forth = upwards && here < dimension.cables;
-            let owner = if forth { from } else { reached };
-            let cable = dimension.first_cable
-                + owner / (stride * nodes) * (stride * dimension.cables)
-                + owner % (stride * nodes);
-            links.push(match forth {
-                true => self.wiring.forth(cable),
-                false => self.wiring.back(cable),
+            links.push(if upwards && here < dimension.cables {
+                self.wiring.forth(first_cable + here * stride)
+            } else {
+                self.wiring.back(first_cable + next * stride)
             });
-            from = reached;
+            here = next;
         }
-        from
+        first_node + target * stride
     }
 }
 

@@ -233,14 +233,14 @@ fn make_named(
     let plan = named::lay_out(schedule, question.fabric, spec.to_string())?;
     let stripes = striped::most(&plan);
     if stripes == 1 {
-        return Ok(Made::Plan(AnyPlan::Full(plan)));
+        return Ok(AnyPlan::Full(plan).into());
     }
     let mut plan = match striped::plan(plan.clone(), stripes) {
         Ok(striped) if striped.kept().len() as u64 <= question.most_transfers => striped,
-        _ => return Ok(Made::Plan(AnyPlan::Full(plan))),
+        _ => return Ok(AnyPlan::Full(plan).into()),
     };
     plan.kept_mut().algorithm = spec.clone().with(named::STRIPES, stripes).to_string();
-    Ok(Made::Plan(plan))
+    Ok(plan.into())
 }
 
 /// About how many transfers a named algorithm takes, so as not to make a plan in vain.

@@ -2,7 +2,7 @@
 //! made; and the same by name.
 
 use super::auto::{Aim, Question};
-use super::contest::{Contender, Made};
+use super::contest::Contender;
 use super::grouped::search::{Kind, layouts};
 use super::grouped::{self, Core, Layout};
 use super::light::block;
@@ -82,7 +82,7 @@ pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a
             transfers: prospect.recipe.transfers(ranks),
             make: Box::new(move |_| {
                 let plan = make(fabric, collective, aim, &prospect.recipe)?;
-                Ok(Made::Plan(AnyPlan::Full(plan)))
+                Ok(AnyPlan::Full(plan).into())
             }),
         })
         .collect())

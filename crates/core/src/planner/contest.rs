@@ -47,15 +47,21 @@ pub(super) struct Contender<'a> {
 
 /// What came of a contender.
 pub(super) enum Made {
-    Plan(AnyPlan),
+    Plan(Box<AnyPlan>),
     /// Nothing: it cannot go below this time.
     AtLeast(Time),
+}
+
+impl From<AnyPlan> for Made {
+    fn from(plan: AnyPlan) -> Made {
+        Made::Plan(Box::new(plan))
+    }
 }
 
 /// What came of making and timing one.
 enum Tried {
     /// Its time; none where that is past the limit.
-    Plan((AnyPlan, Option<Time>)),
+    Plan(Box<AnyPlan>, Option<Time>),
     AtLeast(Time),
 }
 
@@ -126,7 +132,10 @@ impl Contest<'_> {
                     (self.watch)(&candidate.name);
                     work = work.saturating_add(contender.transfers);
                     let tried = memory::attempt(|| match (contender.make)(limit)? {
-                        Made::Plan(plan) => self.time(plan, limit).map(Tried::Plan),
+                        Made::Plan(plan) => {
+                            let time = self.time(&plan, limit)?;
+                            Ok(Tried::Plan(plan, time))
+                        }
                         Made::AtLeast(least) => Ok(Tried::AtLeast(least)),
                     });
                     match tried.unwrap_or_else(|much| Err(much.into())) {
@@ -134,7 +143,7 @@ impl Contest<'_> {
                             candidate.time = least;
                             candidate.left_out = SLOWER.into();
                         }
-                        Ok(Tried::Plan((plan, Some(time)))) => {
+                        Ok(Tried::Plan(plan, Some(time))) => {
                             candidate.made = true;
                             candidate.time = time;
                             candidate.slots = plan.slots().into();
@@ -144,10 +153,10 @@ impl Contest<'_> {
                                 .as_ref()
                                 .is_none_or(|(least, time)| order < (*time, least.slots()))
                             {
-                                best = Some((plan, time));
+                                best = Some((*plan, time));
                             }
                         }
-                        Ok(Tried::Plan((plan, None))) => {
+                        Ok(Tried::Plan(plan, None)) => {
                             candidate.slots = plan.slots().into();
                             candidate.time = limit.unwrap_or_default();
                             candidate.left_out = "takes longer than the plan chosen".into();
@@ -176,26 +185,22 @@ impl Contest<'_> {
         })
     }
 
-    /// A plan with its time; none where that is past the limit.
-    fn time(
-        &self,
-        plan: AnyPlan,
-        limit: Option<Time>,
-    ) -> Result<(AnyPlan, Option<Time>), PlannerError> {
+    /// The time of a plan; none where that is past the limit.
+    fn time(&self, plan: &AnyPlan, limit: Option<Time>) -> Result<Option<Time>, PlannerError> {
         let mut method = self.method.clone();
         method.fluid.record_flows = false;
         method.limit = limit;
         let in_time = |time_ps: u64| limit.is_none_or(|limit| time_ps <= limit.ps());
-        let outcome = simulate::run_watched(&plan, self.size, &method, &mut |progress| {
+        let outcome = simulate::run_watched(plan, self.size, &method, &mut |progress| {
             in_time(progress.time_ps)
         });
         match outcome {
-            Ok(outcome) => Ok((plan, Some(outcome.time))),
+            Ok(outcome) => Ok(Some(outcome.time)),
             Err(
                 SimulationError::TooLong { .. }
                 | SimulationError::Fluid(FluidError::TooLong { .. })
-                | SimulationError::Packet(PacketError::BrokenOff { .. }),
-            ) => Ok((plan, None)),
+                | SimulationError::Packet(PacketError::BrokenOff),
+            ) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

@@ -157,7 +157,7 @@ fn contender<'a>(
             if !plan.kept().algorithm.starts_with("levels") {
                 plan.kept_mut().algorithm = spelled;
             }
-            Ok(Made::Plan(plan))
+            Ok(plan.into())
         }),
     }
 }
@@ -192,7 +192,7 @@ fn light_trees<'a>(
             least,
             estimate: least,
             transfers,
-            make: Box::new(move |_| light_tree(&spec, fabric, collective).map(Made::Plan)),
+            make: Box::new(move |_| light_tree(&spec, fabric, collective).map(Made::from)),
         });
     }
     Ok(contenders)

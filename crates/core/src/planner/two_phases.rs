@@ -72,7 +72,7 @@ pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a
             if limit.is_some_and(|limit| limit <= nearly) {
                 return Ok(Made::AtLeast(fewest));
             }
-            plan(&Spec::new("two_phases"), &question).map(Made::Plan)
+            plan(&Spec::new("two_phases"), &question).map(Made::from)
         }),
     }])
 }

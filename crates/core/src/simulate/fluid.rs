@@ -100,6 +100,7 @@ mod ledger;
 mod meter;
 mod plan;
 mod queue;
+mod quotient;
 mod schedule;
 mod shares;
 mod steps;
@@ -126,6 +127,7 @@ pub use least::least_schedule;
 use ledger::Ledger;
 pub use meter::LinkBin;
 pub use plan::simulate_plan;
+use quotient::Worth;
 use schedule::ScheduledSteps;
 use steps::Stepped;
 pub use steps::{StepFlow, Steps};
@@ -345,6 +347,12 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Whether there is nothing but flows and links, and no use of links over time is kept: then not
+    /// every flow need be simulated by itself.
+    fn is_plain(&self) -> bool {
+        self.endpoint.is_none() && self.background.is_empty() && self.link_bin.is_none()
+    }
+
     /// Refuses an instant (ps) that is past the limit, by more than what rounding does.
     fn check_limit(&self, now: f64) -> Result<(), FluidError> {
         match self.limit {
@@ -444,12 +452,7 @@ fn log_steps(
     options: &Options,
 ) -> Result<(FluidOutcome, FlowLog), FluidError> {
     check_background(network, options)?;
-    let eager = options
-        .endpoint
-        .map(|endpoint| endpoint.eager_threshold.get());
-    let plain = options.endpoint.is_none() && options.background.is_empty();
-    let may_replay = plain && options.link_bin.is_none();
-    if may_replay {
+    if options.is_plain() {
         let mut ledger = Ledger::new(network, options.record_flows, None);
         if let Some(counts) = disjoint::run(network, steps, rule, options, &mut ledger)? {
             let (found, log) = outcome(network, options, rule.name(), ledger, counts)?;
@@ -459,7 +462,25 @@ fn log_steps(
             };
             return Ok((found, log));
         }
+        let worth = Worth::USUAL;
+        if let Some((ledger, flows)) = quotient::run(network, steps, rule, options, &worth)? {
+            return outcome(network, options, rule.name(), ledger, (flows, 0));
+        }
     }
+    log_each_flow(network, steps, rule, options)
+}
+
+/// As [`log_steps`], with each flow simulated by itself.
+fn log_each_flow(
+    network: &dyn Network,
+    steps: &dyn Steps,
+    rule: StartRule,
+    options: &Options,
+) -> Result<(FluidOutcome, FlowLog), FluidError> {
+    let eager = options
+        .endpoint
+        .map(|endpoint| endpoint.eager_threshold.get());
+    let may_replay = options.is_plain();
     let mut program = Stepped::new(steps, network.ranks(), rule, eager, may_replay);
     let mut engine = Engine::new(network, options)?;
     engine.run(&mut program)?;

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::ledger::{Ledger, bytes_per_ps};
 use super::queue::Queue;
+use super::quotient::Quotient;
 use super::shares::Shares;
 use super::{FluidError, Weights};
 use crate::interrupt;
@@ -32,11 +33,14 @@ struct Pace {
     target: f64,
     first: u32,
     members: u32,
-    /// Links that it shares.
+    /// Links that it shares; of a colour of flows, those of all its flows.
     shared: u32,
     /// Whether its rate must be looked at again.
     stale: bool,
 }
+
+/// Flows by the value of `served` at which they end, the least first.
+type Later = BinaryHeap<Reverse<(u64, u32)>>;
 
 struct Class {
     pair: (u32, u32),
@@ -44,15 +48,15 @@ struct Class {
     limit: f64,
     latency: f64,
     /// Links of which each flow has the whole rate.
-    unshared: Vec<u32>,
+    unshared: Box<[u32]>,
     /// Whether the limit is a link of its own.
     has_own_link: bool,
     /// Whether every flow of the pair joins it.
     common: bool,
     /// Bytes of its flows that the links do not know of yet.
     bytes: u128,
-    /// All flows but the first to end, by the value of `served` at which they end.
-    later: BinaryHeap<Reverse<(u64, u32)>>,
+    /// All flows but the first to end. None until there is a second flow: most classes never have one.
+    later: Option<Box<Later>>,
     /// Messages launched and not received, and background flows.
     users: u32,
 }
@@ -60,6 +64,8 @@ struct Class {
 /// All classes, and the links that they share.
 pub(super) struct Classes<'a> {
     network: &'a dyn Network,
+    /// Where each flow stands for a colour of flows.
+    quotient: Option<&'a Quotient>,
     weights: Weights,
     shares: Shares,
     paces: Vec<Pace>,
@@ -70,13 +76,20 @@ pub(super) struct Classes<'a> {
     stale: Vec<u32>,
     changed: Vec<u32>,
     route: Vec<u32>,
+    /// How often a class counts on each link of its route; empty where that is once.
+    times: Vec<f64>,
 }
 
 impl<'a> Classes<'a> {
-    pub(super) fn new(network: &'a dyn Network, weights: Weights) -> Classes<'a> {
+    pub(super) fn new(
+        network: &'a dyn Network,
+        quotient: Option<&'a Quotient>,
+        weights: Weights,
+    ) -> Classes<'a> {
         let capacities = network.links().iter().map(|link| bytes_per_ps(link.rate));
         Classes {
             network,
+            quotient,
             weights,
             shares: Shares::new(capacities),
             paces: Vec::new(),
@@ -87,6 +100,7 @@ impl<'a> Classes<'a> {
             stale: Vec::new(),
             changed: Vec::new(),
             route: Vec::new(),
+            times: Vec::new(),
         }
     }
 
@@ -148,7 +162,13 @@ impl<'a> Classes<'a> {
             } else {
                 f64::INFINITY
             };
-        let index = self.shares.add_class(&self.route, own_link);
+        let mut shared = self.route.len() as u32;
+        if let Some(quotient) = self.quotient {
+            shared *= quotient.flows_alike(pair.0);
+            quotient.find_times(pair.0, &mut self.route, &mut self.times);
+        }
+        let (route, times) = (&self.route, &self.times);
+        let index = self.shares.add_class(route, times, own_link);
         let pace = Pace {
             served: 0.0,
             since: 0.0,
@@ -161,18 +181,18 @@ impl<'a> Classes<'a> {
             target: f64::INFINITY,
             first: u32::MAX,
             members: 0,
-            shared: self.route.len() as u32,
+            shared,
             stale: false,
         };
         let class = Class {
             pair,
             limit,
             latency,
-            unshared,
+            unshared: unshared.into(),
             has_own_link: own_link.is_finite(),
             common: false,
             bytes: 0,
-            later: BinaryHeap::new(),
+            later: None,
             users: 1,
         };
         if index as usize == self.classes.len() {
@@ -238,10 +258,12 @@ impl<'a> Classes<'a> {
         } else if (target, place) < (pace.target, pace.first) {
             state
                 .later
+                .get_or_insert_default()
                 .push(Reverse((pace.target.to_bits(), pace.first)));
             (pace.target, pace.first) = (target, place);
         } else {
-            state.later.push(Reverse((target.to_bits(), place)));
+            let later = state.later.get_or_insert_default();
+            later.push(Reverse((target.to_bits(), place)));
         }
         pace.members += 1;
         if pace.members == 1 {
@@ -290,7 +312,8 @@ impl<'a> Classes<'a> {
             loop {
                 places.push(pace.first);
                 pace.members -= 1;
-                let Some(Reverse((target, place))) = state.later.pop() else {
+                let later = state.later.as_mut().and_then(|later| later.pop());
+                let Some(Reverse((target, place))) = later else {
                     break;
                 };
                 (pace.target, pace.first) = (f64::from_bits(target), place);
@@ -406,6 +429,7 @@ impl<'a> Classes<'a> {
     pub(super) fn members(&self, class: u32) -> impl Iterator<Item = u32> + '_ {
         let pace = &self.paces[class as usize];
         let later = self.classes[class as usize].later.iter();
+        let later = later.flat_map(|later| later.iter());
         let first = (pace.members > 0).then_some(pace.first);
         first
             .into_iter()

@@ -391,7 +391,7 @@ impl<'a> Disjoint<'a> {
 }
 
 /// Takes down at its ranks that a flow has ended, if none ended there later.
-fn note_last(last: &mut [(u32, f64)], flow: &StepFlow, index: u32, end: f64) {
+pub(super) fn note_last(last: &mut [(u32, f64)], flow: &StepFlow, index: u32, end: f64) {
     for rank in [flow.source, flow.destination] {
         let last = &mut last[rank as usize];
         if end >= last.1 {
@@ -416,8 +416,9 @@ impl Way {
         let (mut latency, mut shared) = (0.0, 0.0);
         // Of links equally slow, one that is shared is named.
         let (mut slowest, mut bottleneck) = ((f64::INFINITY, true), None);
+        let known = network.links();
         for &index in &links[from..] {
-            let Some(link) = network.links().get(index as usize) else {
+            let Some(link) = known.get(index as usize) else {
                 return Err(FluidError::Link {
                     link: index,
                     source_rank: ends.0,

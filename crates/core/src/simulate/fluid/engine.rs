@@ -7,6 +7,7 @@ use super::classes::Classes;
 use super::endpoint::Endpoints;
 use super::ledger::{Ledger, bytes_per_ps, to_time};
 use super::meter::Meter;
+use super::quotient::Quotient;
 use super::{FluidError, Options};
 use crate::interrupt;
 use crate::network::Network;
@@ -74,6 +75,8 @@ enum Alarm {
 /// An engine between two instants.
 pub(super) struct Engine<'a> {
     options: &'a Options,
+    /// Whether each flow has a route of its own, whatever its ends.
+    routes_by_flow: bool,
     classes: Classes<'a>,
     under_way: Vec<UnderWay>,
     free_places: Vec<u32>,
@@ -94,11 +97,31 @@ impl<'a> Engine<'a> {
         network: &'a dyn Network,
         options: &'a Options,
     ) -> Result<Engine<'a>, FluidError> {
+        Engine::over(network, None, options)
+    }
+
+    /// An engine whose flows are colours of flows.
+    ///
+    /// # Errors
+    /// A bin without length.
+    pub(super) fn of_quotient(
+        quotient: &'a Quotient,
+        options: &'a Options,
+    ) -> Result<Engine<'a>, FluidError> {
+        Engine::over(quotient, Some(quotient), options)
+    }
+
+    fn over(
+        network: &'a dyn Network,
+        quotient: Option<&'a Quotient>,
+        options: &'a Options,
+    ) -> Result<Engine<'a>, FluidError> {
         let links = network.links().len();
         let meter = options.link_bin.map(|bin| Meter::new(links, bin));
         Ok(Engine {
             options,
-            classes: Classes::new(network, options.weights),
+            routes_by_flow: quotient.is_some(),
+            classes: Classes::new(network, quotient, options.weights),
             under_way: Vec::new(),
             free_places: Vec::new(),
             active: 0,
@@ -149,6 +172,8 @@ impl<'a> Engine<'a> {
                 interrupt::check();
                 self.begin(message, now)?;
             }
+            // A step may have had a million at once.
+            ready.shrink_to(1 << 12);
             if self.events.is_empty() {
                 if self.active == 0 {
                     self.end_all_background(now);
@@ -254,7 +279,10 @@ impl<'a> Engine<'a> {
         if let Some(endpoints) = &self.endpoints {
             cap = cap.min(endpoints.rate());
         }
-        let pair = (message.source, message.destination);
+        let pair = match self.routes_by_flow {
+            true => (message.flow, message.flow),
+            false => (message.source, message.destination),
+        };
         let class = self.classes.enter(pair, cap)?;
         self.under_way[place as usize].class = class;
         let latency = self.classes.latency(class);

@@ -56,7 +56,7 @@ struct Step {
 }
 
 /// A flow as written down (see [`FlowColumns`]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Logged {
     pub(super) start: Time,
     pub(super) end: Time,

@@ -92,6 +92,7 @@ fn least_steps(
     options: &Options,
 ) -> Result<f64, FluidError> {
     let links = network.links();
+    let capacities: Vec<f64> = links.iter().map(|link| bytes_per_ps(link.rate)).collect();
     let unused = Load {
         bytes: 0,
         latency: f64::INFINITY,
@@ -143,7 +144,7 @@ fn least_steps(
                     continue;
                 };
                 if links[link].sharing == Sharing::Shared {
-                    let capacity = bytes_per_ps(links[link].rate);
+                    let capacity = capacities[link];
                     let of = (rank, step as u32 + 1);
                     ends.push((rank, cables[link].add(of, join, flow.bytes, capacity)));
                 }

@@ -92,6 +92,34 @@ impl Ledger {
         }
     }
 
+    /// The ledger of a run, from that of its quotient and the colours of all links and ranks, with the
+    /// bytes on a link of each colour; and the log of the colours of flows. What single flows carried is
+    /// still to be written: [`Ledger::replay_ranks`], [`Ledger::note_end`].
+    pub(super) fn unfold(
+        self,
+        links: &[u32],
+        bytes: &[u64],
+        ranks: &[u32],
+        record_flows: bool,
+    ) -> (Ledger, FlowLog) {
+        let link = |&colour: &u32| LinkTotals {
+            bytes: bytes[colour as usize].into(),
+            ..self.links[colour as usize].clone()
+        };
+        let finish = |&colour: &u32| self.finish[colour as usize];
+        let log = self.flows.unwrap_or_default();
+        let unfolded = Ledger {
+            links: links.iter().map(link).collect(),
+            sent: vec![0; ranks.len()],
+            received: vec![0; ranks.len()],
+            finish: ranks.iter().map(finish).collect(),
+            flows: record_flows.then(FlowLog::default),
+            last_flow: NONE,
+            ..self
+        };
+        (unfolded, log)
+    }
+
     /// From here on no flow is recorded by itself.
     pub(super) fn record_no_flows(&mut self) {
         self.flows = None;

@@ -92,20 +92,23 @@ impl Steps for ScheduledSteps<'_> {
 /// takes the place of the first of them.
 pub(super) struct Messages<'a> {
     step: StepColumns<'a>,
-    /// The number of each message by source, destination and action; none where no rank sends twice.
+    /// The number of each message by source, destination and action; none where no rank sends twice, or
+    /// none twice to another.
     numbers: Option<FxHashMap<(u32, u32, Action), usize>>,
     count: usize,
 }
 
 impl<'a> Messages<'a> {
     pub(super) fn of(schedule: &'a Schedule, step: usize) -> Messages<'a> {
-        let mut sends = vec![false; schedule.collective.ranks() as usize];
+        let ranks = schedule.collective.ranks() as usize;
         let step = schedule.columns(step);
+        let mut sends = vec![false; ranks];
         let again = |&rank: &u32| {
             let sends = sends.get_mut(rank as usize);
             sends.is_some_and(|sends| std::mem::replace(sends, true))
         };
-        let numbers = step.source().iter().any(again).then(FxHashMap::default);
+        let repeats = step.source().iter().any(again) && !has_no_pair_twice(step, ranks);
+        let numbers = repeats.then(FxHashMap::default);
         Messages {
             step,
             numbers,
@@ -141,4 +144,23 @@ impl<'a> Messages<'a> {
         self.count += 1;
         None
     }
+}
+
+/// Whether no two transfers of a step have the same ends; where pairs of ranks are far more than transfers
+/// that is not looked at.
+fn has_no_pair_twice(step: StepColumns<'_>, ranks: usize) -> bool {
+    let pairs = ranks * ranks;
+    if pairs / 64 > step.len() {
+        return false;
+    }
+    let mut seen = vec![0u64; pairs.div_ceil(64)];
+    step.source()
+        .iter()
+        .zip(step.destination())
+        .all(|(&source, &destination)| {
+            let pair = source as usize * ranks + destination as usize;
+            let bit = 1 << (pair % 64);
+            let word = seen.get_mut(pair / 64);
+            word.is_some_and(|word| std::mem::replace(word, *word | bit) & bit == 0)
+        })
 }

@@ -64,9 +64,11 @@ pub(super) struct Shares {
     /// By hop of a class: the link, and the place of the class among those on the link.
     hop_links: Vec<u32>,
     hop_places: Vec<u32>,
+    /// By hop of a class: how often its weight counts on the link. Empty where that is once everywhere.
+    hop_times: Vec<f64>,
     free_classes: Vec<u32>,
     free_private_links: Vec<u32>,
-    /// Freed stretches of hops, by the power of two that is their length.
+    /// Freed stretches of hops, by their length: routes have few lengths.
     free_hops: Vec<Vec<u32>>,
     unsettled: Unsettled,
     /// Of the link that is being relaxed, by class: what its other links let it have, and its weight.
@@ -85,17 +87,19 @@ impl Shares {
             origins: Vec::new(),
             hop_links: Vec::new(),
             hop_places: Vec::new(),
+            hop_times: Vec::new(),
             free_classes: Vec::new(),
             free_private_links: Vec::new(),
-            free_hops: vec![Vec::new(); 33],
+            free_hops: Vec::new(),
             unsettled: Unsettled::default(),
             bounds: Vec::new(),
         }
     }
 
     /// A class of flows over a route, without flows so far. A finite `cap` (bytes per ps) is a
-    /// private link that all its flows share.
-    pub(super) fn add_class(&mut self, route: &[u32], cap: f64) -> u32 {
+    /// private link that all its flows share. On each link of the route the class's weight counts so many
+    /// times, as that of a colour of flows does in a quotient; without times, once.
+    pub(super) fn add_class(&mut self, route: &[u32], times: &[f64], cap: f64) -> u32 {
         let private_link = if cap.is_finite() {
             self.add_private_link(cap)
         } else {
@@ -107,10 +111,17 @@ impl Shares {
             .iter()
             .copied()
             .chain((private_link != NONE).then_some(private_link));
+        if !times.is_empty() {
+            self.hop_times.resize(self.hop_links.len(), 1.0);
+        }
         let mut slowest = (f64::INFINITY, NONE);
         for (at, link) in all.enumerate() {
-            self.hop_links[first_hop as usize + at] = link;
-            let capacity = self.links[link as usize].capacity;
+            let hop = first_hop as usize + at;
+            self.hop_links[hop] = link;
+            if let Some(own) = self.hop_times.get_mut(hop) {
+                *own = times.get(at).copied().unwrap_or(1.0);
+            }
+            let capacity = self.links[link as usize].capacity / self.times(hop);
             if capacity < slowest.0 {
                 slowest = (capacity, link);
             }
@@ -156,7 +167,11 @@ impl Shares {
         if private_link != NONE {
             self.free_private_links.push(private_link);
         }
-        self.free_hops[size_class(gone.hops as usize)].push(gone.first_hop);
+        let hops = gone.hops as usize;
+        if self.free_hops.len() <= hops {
+            self.free_hops.resize(hops + 1, Vec::new());
+        }
+        self.free_hops[hops].push(gone.first_hop);
         self.free_classes.push(class);
     }
 
@@ -208,9 +223,9 @@ impl Shares {
             }
         }
         if first.1 == NONE {
-            for &index in route {
+            for (&index, hop) in route.iter().zip(range.clone()) {
                 let link = &self.links[index as usize];
-                let free = (link.capacity - link.load).max(0.0) / weight;
+                let free = (link.capacity - link.load).max(0.0) / (weight * self.times(hop));
                 if free < first.0 {
                     first = (free, index);
                 }
@@ -226,7 +241,7 @@ impl Shares {
                 class: index,
                 hop: at as u32,
             });
-            self.load(link, weight * first.0);
+            self.load(link, weight * self.times(at) * first.0);
         }
         if first.1 != NONE {
             self.unsettle(first.1);
@@ -248,7 +263,7 @@ impl Shares {
                 self.levels[link as usize] = f64::INFINITY;
                 self.links[link as usize].load = 0.0;
             } else {
-                self.load(link, -weight * level);
+                self.load(link, -weight * self.times(at) * level);
             }
         }
     }
@@ -258,16 +273,25 @@ impl Shares {
         let (level, range) = (class.level, class.range());
         for at in range {
             let link = self.hop_links[at];
-            self.load(link, change * level);
+            self.load(link, change * self.times(at) * level);
         }
     }
 
+    /// How often the weight of a hop's class counts on its link.
+    #[inline]
+    fn times(&self, hop: usize) -> f64 {
+        self.hop_times.get(hop).copied().unwrap_or(1.0)
+    }
+
     fn take_hops(&mut self, count: usize) -> u32 {
-        let size = size_class(count);
-        self.free_hops[size].pop().unwrap_or_else(|| {
+        let free = self.free_hops.get_mut(count).and_then(Vec::pop);
+        free.unwrap_or_else(|| {
             let first = self.hop_links.len();
-            self.hop_links.resize(first + (1 << size), NONE);
-            self.hop_places.resize(first + (1 << size), NONE);
+            self.hop_links.resize(first + count, NONE);
+            self.hop_places.resize(first + count, NONE);
+            if !self.hop_times.is_empty() {
+                self.hop_times.resize(first + count, 1.0);
+            }
             first as u32
         })
     }
@@ -290,11 +314,6 @@ impl Class {
     fn range(&self) -> std::ops::Range<usize> {
         self.first_hop as usize..(self.first_hop + self.hops) as usize
     }
-}
-
-/// The power of two that holds `count` hops.
-fn size_class(count: usize) -> usize {
-    count.next_power_of_two().trailing_zeros() as usize
 }
 
 #[cfg(test)]

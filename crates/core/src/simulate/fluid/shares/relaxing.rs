@@ -141,8 +141,9 @@ impl Shares {
             return false;
         };
         let class = &self.classes[alone.class as usize];
+        let load = class.weight * self.times(alone.hop as usize) * class.level;
         let link = &mut self.links[index as usize];
-        (link.load, link.changes) = (class.weight * class.level, 0);
+        (link.load, link.changes) = (load, 0);
         let bounds = class.bottleneck == index || self.levels[index as usize].is_finite();
         !bounds && link.load <= link.limit
     }
@@ -166,15 +167,21 @@ impl Shares {
                 });
                 (least, class.weight)
             }));
+        if !self.hop_times.is_empty() {
+            for (presence, bound) in self.on[link as usize].iter().zip(&mut self.bounds) {
+                bound.1 *= self.hop_times[presence.hop as usize];
+            }
+        }
     }
 
     /// Brings the classes on a link up to date with its level.
     fn bound_classes(&mut self, by: u32, changed: &mut Vec<u32>) {
         // Borrowed one by one, which spares the innermost loop many loads.
         let (levels, hop_links) = (&self.levels[..], &self.hop_links[..]);
+        let times = &self.hop_times[..];
         let (links, classes) = (&mut self.links[..], &mut self.classes[..]);
         let level = levels[by as usize];
-        for (presence, &(elsewhere, weight)) in self.on[by as usize].iter().zip(&self.bounds) {
+        for (presence, &(elsewhere, _)) in self.on[by as usize].iter().zip(&self.bounds) {
             let class = &mut classes[presence.class as usize];
             let hops = &hop_links[class.range()];
             let mut to = level;
@@ -192,14 +199,21 @@ impl Shares {
             if to == class.level {
                 continue;
             }
-            let change = weight * (to - class.level);
+            let change = class.weight * (to - class.level);
             class.level = to;
             if !std::mem::replace(&mut class.told, true) {
                 changed.push(presence.class);
             }
-            for &hop in hops {
+            for (at, &hop) in hops.iter().enumerate() {
                 let (link, level) = (&mut links[hop as usize], levels[hop as usize]);
-                if link.queued || hop == by || link.stays_settled(level, change) {
+                if link.queued || hop == by {
+                    continue;
+                }
+                let change = match times {
+                    [] => change,
+                    times => change * times[class.first_hop as usize + at],
+                };
+                if link.stays_settled(level, change) {
                     continue;
                 }
                 if level.is_infinite() && is_free(hop, &self.on[hop as usize], &self.origins) {

@@ -125,7 +125,18 @@ fn rates_are_max_min_fair_after_every_change() {
                         0 => random.random_range(0.001..0.03),
                         _ => f64::INFINITY,
                     };
-                    let class = shares.add_class(&route, cap);
+                    // A link several times on the route is the same as a weight that counts several times.
+                    let times: Vec<f64> = match seed % 4 {
+                        2 | 3 => route
+                            .iter()
+                            .map(|_| random.random_range(1..5).into())
+                            .collect(),
+                        _ => Vec::new(),
+                    };
+                    let class = shares.add_class(&route, &times, cap);
+                    let again = |(&link, &times): (&u32, &f64)| vec![link; times as usize - 1];
+                    let more: Vec<u32> = route.iter().zip(&times).flat_map(again).collect();
+                    route.extend(more);
                     shares.set_weight(class, weight);
                     classes.push(Kept {
                         class,
@@ -173,8 +184,8 @@ fn changes_of_a_link_that_bounds_nothing_are_not_counted_on() {
     // The fast link's only class is bounded by the slow one, which others enter and leave.
     let mut shares = Shares::new([2.0, 1.0].into_iter());
     let (class, other) = (
-        shares.add_class(&[0, 1], f64::INFINITY),
-        shares.add_class(&[1], f64::INFINITY),
+        shares.add_class(&[0, 1], &[], f64::INFINITY),
+        shares.add_class(&[1], &[], f64::INFINITY),
     );
     shares.set_weight(class, 1.0);
     for _ in 0..40_000 {
@@ -202,7 +213,7 @@ fn weights_of_any_size_leave_no_link_over_its_capacity() {
                         (0..30).filter(|_| random.random_range(0..6) == 0).collect();
                     route.push(random.random_range(0..30));
                     let weight = f64::powf(10.0, random.random_range(-12.0..12.0));
-                    let class = shares.add_class(&route, f64::INFINITY);
+                    let class = shares.add_class(&route, &[], f64::INFINITY);
                     shares.set_weight(class, weight);
                     classes.push((class, route, weight));
                 } else {
@@ -239,7 +250,7 @@ fn equal_hosts_fill_their_trunk_without_a_loss() {
         let mut shares = Shares::new(capacities);
         let classes: Vec<u32> = (0..hosts)
             .map(|host| {
-                let class = shares.add_class(&[host, hosts], f64::INFINITY);
+                let class = shares.add_class(&[host, hosts], &[], f64::INFINITY);
                 shares.set_weight(class, 1.0);
                 class
             })
