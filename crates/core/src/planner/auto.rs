@@ -117,6 +117,14 @@ pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
     })
 }
 
+/// The work of making and timing so many transfers: on a grid of tunable circuits each is a chain of events.
+pub(super) fn work(fabric: &Fabric, transfers: u64) -> u64 {
+    match fabric.wss_grid() {
+        Some(_) => transfers.saturating_mul(32),
+        None => transfers,
+    }
+}
+
 /// Schedules of no more transfers are made at once, to see what they cannot go below.
 const QUICKLY_MADE: u64 = 1 << 23;
 
@@ -142,7 +150,7 @@ fn named_contenders<'a>(
             if pointless(&spec, question.size) {
                 continue;
             }
-            let transfers = transfers_of(&spec, transfers, question.fabric.ranks());
+            let mut transfers = transfers_of(&spec, transfers, question.fabric.ranks());
             let (mut least, slots) = least::by_formulas(record, &spec, question)?;
             if transfers > question.most_transfers {
                 let most = question.most_transfers;
@@ -153,7 +161,10 @@ fn named_contenders<'a>(
             let quickly = !on_ring && transfers <= QUICKLY_MADE;
             if quickly {
                 match least::of_spec(&spec, question) {
-                    Ok(known) => least = least.max(known),
+                    Ok((known, length)) => {
+                        least = least.max(known);
+                        transfers = length;
+                    }
                     // It is not for fabrics of this family.
                     Err(PlannerError::Algorithm(AlgorithmError::NotARing(_))) => continue,
                     Err(error) if is_of_one(&error) => {
@@ -163,13 +174,14 @@ fn named_contenders<'a>(
                     Err(error) => return Err(error),
                 }
             }
-            // Large ones, of which less is known, come when a good time is known; on grids those of few slots
-            // come first.
+            // Large ones, of which less is known, come when a good time is known; on grids those of few
+            // transfers come first.
             let estimate = match (quickly || on_ring, question.fabric.network()) {
                 (true, Some(_)) => least,
-                (true, None) => least.max(Time::from_ps(slots)),
+                (true, None) => least.max(Time::from_ps(if on_ring { slots } else { transfers })),
                 (false, _) => Time::from_ps(u64::MAX - 1),
             };
+            let transfers = work(question.fabric, transfers);
             let question = *question;
             contenders.push(Contender {
                 name: spec.to_string(),

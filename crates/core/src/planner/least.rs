@@ -93,10 +93,10 @@ fn unit(kind: CollectiveKind, size: Bytes, ranks: u32) -> u64 {
     }
 }
 
-/// The same for the schedule that a spec names.
-pub(super) fn of_spec(spec: &Spec, question: &Question<'_>) -> Result<Time, PlannerError> {
+/// The same for the schedule that a spec names, with its number of transfers.
+pub(super) fn of_spec(spec: &Spec, question: &Question<'_>) -> Result<(Time, u64), PlannerError> {
     let schedule = algorithm::build(spec, question.collective, question.fabric)?;
-    of_schedule(&schedule, question)
+    Ok((of_schedule(&schedule, question)?, schedule.len() as u64))
 }
 
 /// A time that the plan of a schedule cannot go below; zero where nothing is known.

@@ -51,10 +51,15 @@ pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a
     if question.collective.ranks() < 2 {
         return Ok(Vec::new());
     }
-    // The second phase may begin while the first one ends, but most of it comes afterwards.
-    let (first, second) = (half(first, question)?, half(second, question)?);
     let of = |half: &Question<'_>| least::of_collective(half.collective, half.size, half);
-    let least = Time::from_ps(of(&first)?.plus(of(&second)?)?.ps() / 3 * 2);
+    let mut least = of(question)?;
+    if question.fabric.network().is_some() {
+        // Messages of the second phase may start while the first one ends, but most start afterwards.
+        let (first, second) = (half(first, question)?, half(second, question)?);
+        least = Time::from_ps(of(&first)?.plus(of(&second)?)?.ps() / 3 * 2);
+    }
+    let ranks = u64::from(question.collective.ranks());
+    let transfers = auto::work(question.fabric, ranks * ranks);
     let question = Question {
         most_work: question.most_work / 2,
         ..*question
@@ -64,7 +69,7 @@ pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a
         slots: 0,
         least,
         estimate: Time::from_ps(u64::MAX),
-        transfers: u64::from(question.collective.ranks()),
+        transfers,
         make: Box::new(move |limit| {
             // Two searches are not worth a thousandth.
             let fewest = least::of_collective(question.collective, question.size, &question)?;
