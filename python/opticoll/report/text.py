@@ -186,8 +186,8 @@ def candidate_table(candidates: Sequence[CandidateRow]) -> str:
     rows = [
         [
             one["name"],
-            f"{'' if one['simulated'] else '>= '}{one['steps']}",
-            human_time(round(one["time_s"] * PICOSECONDS)),
+            _at_least(str(one["steps"]), one, one["steps"]),
+            _at_least(human_time(round(one["time_s"] * PICOSECONDS)), one, one["time_s"]),
             one["left_out"] or "simulated",
         ]
         for one in shown
@@ -195,6 +195,13 @@ def candidate_table(candidates: Sequence[CandidateRow]) -> str:
     table = align(rows, ["candidate", "steps", "time", ""], right={1, 2})
     rest = len(candidates) - len(shown)
     return f"{table}\nand {rest} more (all of them with --json)" if rest else table
+
+
+def _at_least(said: str, candidate: CandidateRow, number: float) -> str:
+    """A number of a candidate; where it was not simulated, the least that it may be, if known."""
+    if candidate["simulated"]:
+        return said
+    return f">= {said}" if number else "-"
 
 
 def verdict(violations: Sequence[ViolationRow], *, electrical: bool = False) -> str:

@@ -56,6 +56,7 @@ impl Question {
         let mut names: Vec<String> = of_kind
             .filter(|record| (record.accepts)(self.fabric.ranks()).is_ok())
             .flat_map(|record| record.variants())
+            .filter(|spec| !self.cuts_bytes(spec))
             .map(|spec| spec.to_string())
             .collect();
         if let Some(ring) = self.fabric.ring() {
@@ -71,6 +72,12 @@ impl Question {
         let planners = planners.filter(|record| record.collectives.contains(&kind));
         names.extend(planners.map(|record| record.name.to_owned()));
         names
+    }
+
+    /// Whether a pipeline has at least twice as many pieces as there are bytes: half as many do the same.
+    fn cuts_bytes(&self, spec: &Spec) -> bool {
+        let segments = spec.option("segments").map(|value| value.parse::<u64>());
+        segments.is_some_and(|segments| segments.unwrap() / 2 >= self.size.get())
     }
 
     fn described(&self) -> String {
