@@ -82,7 +82,8 @@ impl fmt::Display for Amount {
         const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
         let power = (self.0.max(1).ilog10() / 3) as usize;
         let scale = 1000u64.pow(power as u32);
-        let (whole, hundredths) = (self.0 / scale, self.0 % scale / (scale / 100).max(1));
+        let rounded = (u128::from(self.0) * 100 + u128::from(scale / 2)) / u128::from(scale);
+        let (whole, hundredths) = (rounded / 100, rounded % 100);
         match (power, whole) {
             (0, _) | (_, 100..) => write!(formatter, "{whole} {}", UNITS[power]),
             _ => write!(formatter, "{whole}.{hundredths:02} {}", UNITS[power]),
