@@ -53,7 +53,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     // On a grid of tunable circuits the ring takes another order, and the root's neighbour may have more.
     let plain = request.fabric.wss_grid().is_none() && request.spec.options().next().is_none();
     schedule.claims = Claims {
-        schedule_steps: Some((scattering.steps() + gathering.steps()) as u32),
+        // A step that brings nobody anything new is left out.
+        schedule_steps: Some(schedule.steps() as u32),
         // The root sends N - 1 parts in either phase: its neighbour on the ring has one only.
         chunks_sent_per_rank: plain.then_some(2 * u64::from(ranks - 1)),
         ..Claims::default()

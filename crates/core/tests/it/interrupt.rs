@@ -61,6 +61,6 @@ fn a_forecast_is_said_with_the_limit() {
     );
     assert_eq!(
         say(u64::MAX, 123_456_789),
-        "a table needs about 18.44 EB of memory, and the limit is 123 MB"
+        "a table needs about 18.45 EB of memory, and the limit is 123 MB"
     );
 }
