@@ -4,8 +4,8 @@
 //! most promising is made and timed first. One that cannot be faster than the fastest so far is left out, and
 //! a simulation that passes that time is given up; so neither changes the winner. What is made is counted in
 //! work, transfers made or timed, at a pace that is the same on every machine: where the budget is spent, what
-//! is left is left out, and said to be. Of plans that take the same time the one of fewer slots wins, then the
-//! one that comes first.
+//! is left is left out, and said to be. A contender may also say of itself that it is not worth its making. Of plans
+//! made that take the same time the one of fewer slots wins, then the one that comes first.
 
 use super::PlannerError;
 use crate::memory;
@@ -50,6 +50,8 @@ pub(super) enum Made {
     Plan(Box<AnyPlan>),
     /// Nothing: it cannot go below this time.
     AtLeast(Time),
+    /// Nothing, for this reason.
+    NotWorth(&'static str),
 }
 
 impl From<AnyPlan> for Made {
@@ -63,6 +65,7 @@ enum Tried {
     /// Its time; none where that is past the limit.
     Plan(Box<AnyPlan>, Option<Time>),
     AtLeast(Time),
+    NotWorth(&'static str),
 }
 
 /// For what the contenders are made, and how long may be spent on it.
@@ -137,12 +140,14 @@ impl Contest<'_> {
                             Ok(Tried::Plan(plan, time))
                         }
                         Made::AtLeast(least) => Ok(Tried::AtLeast(least)),
+                        Made::NotWorth(reason) => Ok(Tried::NotWorth(reason)),
                     });
                     match tried.unwrap_or_else(|much| Err(much.into())) {
                         Ok(Tried::AtLeast(least)) => {
                             candidate.time = least;
                             candidate.left_out = SLOWER.into();
                         }
+                        Ok(Tried::NotWorth(reason)) => candidate.left_out = reason.into(),
                         Ok(Tried::Plan(plan, Some(time))) => {
                             candidate.made = true;
                             candidate.time = time;

@@ -61,6 +61,8 @@ fn along_trees<'a>(
     let (block, times) = match kind {
         CollectiveKind::AllGather => (question.size.get(), 1),
         CollectiveKind::ReduceScatter => (question.size.get() / ranks, 1),
+        // The way back may take light trees, which the way there cannot.
+        _ if ring.multicast => (question.size.get() / ranks, 1),
         _ => (question.size.get() / ranks, 2),
     };
     let there = match kind {

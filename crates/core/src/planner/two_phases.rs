@@ -52,11 +52,14 @@ pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a
         return Ok(Vec::new());
     }
     let of = |half: &Question<'_>| least::of_collective(half.collective, half.size, half);
-    let mut least = of(question)?;
+    let least = of(question)?;
+    // Two searches are not worth a thousandth. On links messages of the second phase may start while the first one
+    // ends, but most start afterwards: less than two thirds of both bounds together is not to be expected.
+    let mut expected = least.plus(Time::from_ps(least.ps() / 1000))?;
     if question.fabric.network().is_some() {
-        // Messages of the second phase may start while the first one ends, but most start afterwards.
         let (first, second) = (half(first, question)?, half(second, question)?);
-        least = Time::from_ps(of(&first)?.plus(of(&second)?)?.ps() / 3 * 2);
+        let both = of(&first)?.plus(of(&second)?)?;
+        expected = expected.max(Time::from_ps(both.ps() / 3 * 2));
     }
     let ranks = u64::from(question.collective.ranks());
     let transfers = auto::work(question.fabric, ranks * ranks);
@@ -71,11 +74,10 @@ pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a
         estimate: Time::from_ps(u64::MAX),
         transfers,
         make: Box::new(move |limit| {
-            // Two searches are not worth a thousandth.
-            let fewest = least::of_collective(question.collective, question.size, &question)?;
-            let nearly = fewest.plus(Time::from_ps(fewest.ps() / 1000))?;
-            if limit.is_some_and(|limit| limit <= nearly) {
-                return Ok(Made::AtLeast(fewest));
+            if limit.is_some_and(|limit| limit <= expected) {
+                return Ok(Made::NotWorth(
+                    "its two phases are not expected to be faster",
+                ));
             }
             plan(&Spec::new("two_phases"), &question).map(Made::from)
         }),

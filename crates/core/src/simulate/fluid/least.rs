@@ -11,7 +11,7 @@
 //!   least latency of the flows over it.
 //!
 //! Messages that are sent eagerly do not wait for their receivers, and end at their senders before they
-//! arrive: with an eager limit only the loads hold.
+//! arrive: where a message is that small only the loads hold.
 
 use super::disjoint::Way;
 use super::ledger::{bytes_per_ps, to_time};
@@ -103,6 +103,7 @@ fn least_steps(
     // By rank: when its flows of earlier steps can have ended at the earliest.
     let mut free = vec![0.0f64; network.ranks() as usize];
     let mut all_free = 0.0f64;
+    let mut smallest = u64::MAX;
     let (mut flows, mut before) = (Vec::new(), Vec::new());
     let (mut routes, mut ways): (Vec<u32>, Vec<Way>) = (Vec::new(), Vec::new());
     // Ranks of the step with instants before which they are not free again.
@@ -116,6 +117,7 @@ fn least_steps(
         }
         ends.clear();
         for (flow, way) in flows.iter().zip(&ways) {
+            smallest = smallest.min(flow.bytes);
             let (source, destination) = (flow.source, flow.destination);
             let start = match rule {
                 StartRule::Rendezvous => free[source as usize].max(free[destination as usize]),
@@ -158,7 +160,7 @@ fn least_steps(
         first += flows.len();
         std::mem::swap(&mut flows, &mut before);
     }
-    let eager = |endpoint: &Endpoint| endpoint.eager_threshold.get() > 0;
+    let eager = |endpoint: &Endpoint| smallest <= endpoint.eager_threshold.get();
     let mut least = match options.endpoint.as_ref().is_some_and(eager) {
         true => 0.0,
         false => all_free,
