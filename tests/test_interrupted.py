@@ -66,6 +66,11 @@ def simulate_circuits() -> None:
     often(lambda: plan.simulate("1MiB", policy="per_port"))
 
 
+def simulate_flows() -> None:
+    plan = planned("all_to_all", "fat_tree:down=32x32,up=1x8", "direct")
+    often(lambda: plan.simulate("1MB"))
+
+
 def simulate_packets_in_parts() -> None:
     plan = planned("all_to_all", DRAGONFLY, "direct")
     plan.simulate("4MiB", simulator="packet", cores="2")
@@ -101,7 +106,7 @@ WORK: dict[str, Callable[[], object]] = {
     ),
     "verifying": verify_many_transfers,
     "circuits": simulate_circuits,
-    "flows": lambda: planned("all_to_all", "fat_tree:down=32x32,up=1x8", "direct").simulate("1MB"),
+    "flows": simulate_flows,
     "packets on threads": simulate_packets_in_parts,
     "bursts on threads": simulate_bursts_on_threads,
     "collectives among bursts": collectives_among_bursts,
