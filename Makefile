@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildc
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check bench fuzz validate figures clean
+.PHONY: demo test check bench fuzz validate golden figures clean
 
 demo: $(VENV)/built
 	mkdir -p out
@@ -46,6 +46,10 @@ fuzz: $(VENV)/built
 
 validate: $(VENV)/built
 	$(if $(wildcard validation/*.py),pytest -n 2 validation,@echo 'nothing to validate yet')
+
+# What every command prints on some hundred cases, compared with what it printed before.
+golden: $(VENV)/built
+	python validation/golden/golden.py
 
 # Draws; `python docs/figures/make.py --anew` computes the numbers anew first.
 figures: $(VENV)/built
