@@ -1,9 +1,9 @@
-"""What every command prints and writes on some hundred cases, compared with what it printed before.
+"""What every command prints and writes on some 250 cases, compared with what it printed before.
 
-    python validation/golden/golden.py               compare all cases, print what differs, exit code 1
-    python validation/golden/golden.py plan show     only those of these commands
-    python validation/golden/golden.py --accept      take what is printed now as expected
-    python validation/golden/golden.py --show plan   print whole differences
+    python validation/golden/golden.py            compare all cases; exit code 1 if some differ
+    python validation/golden/golden.py plan show  only those of these commands
+    python validation/golden/golden.py --accept   take what is printed now as expected
+    python validation/golden/golden.py --show     print whole differences
 
 It holds behaviour while code is moved: it says that something changed, not what is right. That is
 what the tests are for, none of which takes a value from here. A difference that is wanted is
