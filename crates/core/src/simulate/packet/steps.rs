@@ -65,7 +65,8 @@ struct Progress {
     step: usize,
     /// The next message to send.
     next: u32,
-    /// Messages given to the network that have not left.
+    /// Messages given to the network that have not left; one more until it has begun, so that what
+    /// arrives in the same instant does not take it on before.
     leaving: u32,
     /// When the last of what it waited for came, in picoseconds.
     ready: u64,
@@ -111,6 +112,7 @@ impl Steps {
         columns.first.push(columns.destination.len() as u32);
         let progress = |rank| Progress {
             next: columns.first.get(rank).copied().unwrap_or(0),
+            leaving: 1,
             ..Progress::default()
         };
         Ok(Steps {
@@ -202,7 +204,9 @@ impl Steps {
 
     /// A rank begins at a time.
     pub(super) fn begin(&mut self, rank: u32, time: u64, orders: &mut Vec<Order>) {
-        self.progress[rank as usize].ready = time;
+        let progress = &mut self.progress[rank as usize];
+        progress.leaving -= 1;
+        progress.ready = time;
         self.advance(rank as usize, orders);
     }
 

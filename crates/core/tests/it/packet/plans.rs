@@ -248,3 +248,20 @@ fn a_watcher_breaks_a_simulation_off() {
     });
     assert_eq!((error, calls), (Err(packet::PacketError::BrokenOff), 2));
 }
+
+#[test]
+fn a_rank_reached_in_the_instant_in_which_it_begins_still_sends() {
+    // One message of 1 B, one of none; without delays that takes twice 100 ps, over two links, and nothing.
+    let fabric = Fabric::parse("crossbar:ranks=2,rate=10GB/s").unwrap();
+    let plan = planned(CollectiveKind::AllToAll, "direct", &fabric);
+    for issue in ["sequential", "together"] {
+        let settings = [
+            ("router_delay", "0ns"),
+            ("credit_delay", "0ns"),
+            ("small_delays", "none"),
+            ("issue", issue),
+        ];
+        let outcome = simulate::run(&plan, Bytes::new(1), &method(&settings)).unwrap();
+        assert_eq!(outcome.time.ps(), 200, "{issue}");
+    }
+}
