@@ -439,7 +439,10 @@ pub fn run_watched<'a>(
             let settings = packet_settings(&kept.fabric, method)?;
             packet::simulate_plan(kept, size, &settings, watch)
         }
-        "closed_form" => closed_form::simulate(plan, size, policy),
+        "closed_form" => Ok(Outcome {
+            utilisation: circuit::utilisation(plan),
+            ..closed_form::simulate(plan, size, policy)?
+        }),
         "control" if policy != Policy::TwoTier => Err(SimulationError::Policy {
             simulator,
             policy: policy.name(),

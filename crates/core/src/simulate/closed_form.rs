@@ -24,11 +24,10 @@ pub fn simulate<'a>(
     size: Bytes,
     policy: Policy,
 ) -> Result<Outcome, SimulationError> {
-    let given = plan.into();
-    let plan = given.kept();
+    let plan = plan.into().kept();
     if let Some(grid) = plan.fabric.light_path_grid() {
         let (time, set_ups) = over_light_paths(plan, grid, size, policy)?;
-        return Ok(outcome(policy, time, set_ups, 0.0));
+        return Ok(outcome(policy, time, set_ups));
     }
     let ring = super::needed_ring(&plan.fabric, "closed_form")?;
     let claims = &plan.schedule.claims;
@@ -61,18 +60,17 @@ pub fn simulate<'a>(
         Policy::EveryStep => steps,
         _ => 0,
     };
-    let utilisation = super::circuit::utilisation(given);
-    Ok(outcome(policy, step.times(steps)?, charged, utilisation))
+    Ok(outcome(policy, step.times(steps)?, charged))
 }
 
-/// What a formula gives: no columns.
-fn outcome(policy: Policy, time: Time, reconfigurations: u64, utilisation: f64) -> Outcome {
+/// What a formula gives: no columns and no utilisation.
+fn outcome(policy: Policy, time: Time, reconfigurations: u64) -> Outcome {
     Outcome {
         simulator: "closed_form",
         policy: Some(policy.name()),
         time,
         reconfigurations,
-        utilisation,
+        utilisation: 0.0,
         slots: SlotColumns::default(),
         links: LinkColumns::default(),
         ranks: RankColumns::default(),

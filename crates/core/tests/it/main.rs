@@ -28,7 +28,6 @@ mod properties;
 mod readers;
 mod schedule;
 mod simulate;
-mod tidy;
 mod training;
 mod units;
 mod verify;
