@@ -133,6 +133,19 @@ impl Spec {
         }
     }
 
+    /// The value of an option, if it was given.
+    ///
+    /// # Errors
+    /// A text that is no such value.
+    pub fn value<T: FromStr>(&self, key: &str) -> Result<Option<T>, SpecError>
+    where
+        T::Err: fmt::Display,
+    {
+        let text = self.option(key);
+        text.map(|text| text.parse().map_err(|problem| self.refuse(key, problem)))
+            .transpose()
+    }
+
     /// The whole number given for an option, within `least..=most`; `None` where it was not given.
     pub fn count(&self, key: &str, least: u32, most: u32) -> Result<Option<u32>, SpecError> {
         let Some(value) = self.option(key) else {

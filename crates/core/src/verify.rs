@@ -63,6 +63,7 @@ mod claims;
 mod combining;
 mod copying;
 mod data;
+mod delivery;
 mod folded;
 mod form;
 mod holdings;

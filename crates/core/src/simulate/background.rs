@@ -9,7 +9,6 @@
 
 use super::SimulationError;
 use super::fluid;
-use super::method::value;
 use super::packet;
 use super::pattern::Pattern;
 use crate::fabric::Fabric;
@@ -128,12 +127,12 @@ fn parse_one(text: &str) -> Result<Background, SimulationError> {
     Ok(Background {
         partners,
         seed: spec.count("seed", 0, u32::MAX)?.unwrap_or(1).into(),
-        rate: value(&spec, "rate")?,
-        bytes: value(&spec, "bytes")?,
-        period: value(&spec, "period")?,
+        rate: spec.value("rate")?,
+        bytes: spec.value("bytes")?,
+        period: spec.value("period")?,
         messages: spec.count("messages", 1, u32::MAX)?,
-        start: value(&spec, "start")?.unwrap_or(Time::ZERO),
-        end: value(&spec, "end")?,
+        start: spec.value("start")?.unwrap_or(Time::ZERO),
+        end: spec.value("end")?,
     })
 }
 

@@ -95,10 +95,12 @@ mod endpoint;
 mod engine;
 mod flow_log;
 mod flows;
+mod instant;
 mod least;
 mod ledger;
 mod meter;
 mod plan;
+mod program;
 mod queue;
 mod quotient;
 mod schedule;
@@ -127,10 +129,10 @@ pub use least::least_schedule;
 use ledger::Ledger;
 pub use meter::LinkBin;
 pub use plan::simulate_plan;
+pub use program::{StepFlow, Steps};
 use quotient::Worth;
 use schedule::ScheduledSteps;
 use steps::Stepped;
-pub use steps::{StepFlow, Steps};
 pub use times::{MessageTime, message_times};
 
 /// Why flows were refused.

@@ -3,14 +3,13 @@
 //! Each setting is declared by one [`SettingRecord`]: the command line, scenario files and Python take
 //! the settings that are recorded here, and a simulator refuses those that are not its own.
 
-use std::str::FromStr;
 use std::sync::LazyLock;
 
 use super::background::{self, Background};
 use super::fluid::{self, Endpoint, LinkBin, StartRule, Weights};
 use super::packet;
 use super::{Paths, Policy, SIMULATORS, SimulationError};
-use crate::spec::{Spec, SpecError};
+use crate::spec::Spec;
 use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, Rate, Time};
 
@@ -340,23 +339,13 @@ fn endpoint(text: &str) -> Result<Option<Endpoint>, SimulationError> {
         "rate",
         "eager",
     ])?;
-    let overhead = value(&spec, "overhead")?.unwrap_or(Time::ZERO);
+    let overhead = spec.value("overhead")?.unwrap_or(Time::ZERO);
     Ok(Some(Endpoint {
-        latency: value(&spec, "latency")?.unwrap_or(Time::ZERO),
-        send_overhead: value(&spec, "send_overhead")?.unwrap_or(overhead),
-        receive_overhead: value(&spec, "receive_overhead")?.unwrap_or(overhead),
-        gap: value(&spec, "gap")?.unwrap_or(Time::ZERO),
-        rate: value::<Rate>(&spec, "rate")?,
-        eager_threshold: value(&spec, "eager")?.unwrap_or(Bytes::new(u64::MAX)),
+        latency: spec.value("latency")?.unwrap_or(Time::ZERO),
+        send_overhead: spec.value("send_overhead")?.unwrap_or(overhead),
+        receive_overhead: spec.value("receive_overhead")?.unwrap_or(overhead),
+        gap: spec.value("gap")?.unwrap_or(Time::ZERO),
+        rate: spec.value::<Rate>("rate")?,
+        eager_threshold: spec.value("eager")?.unwrap_or(Bytes::new(u64::MAX)),
     }))
-}
-
-/// The value of an option with a unit, if it was given.
-pub(super) fn value<T: FromStr>(spec: &Spec, key: &str) -> Result<Option<T>, SpecError>
-where
-    T::Err: std::fmt::Display,
-{
-    let text = spec.option(key);
-    text.map(|text| text.parse().map_err(|problem| spec.refuse(key, problem)))
-        .transpose()
 }

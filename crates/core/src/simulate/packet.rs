@@ -75,13 +75,13 @@ mod machine;
 mod paths;
 mod plan;
 mod pool;
+mod port;
 mod result;
 mod routes;
 mod run;
 mod settings;
 mod steps;
 mod stuck;
-mod terminal;
 mod traffic;
 
 use thiserror::Error;
@@ -94,7 +94,7 @@ pub use super::pattern::Pattern;
 pub use crate::outcome::packets::{
     ChannelColumns, Class, Distribution, PacketOutcome, StepColumns, Timeline,
 };
-pub use driven::{Driven, Report};
+pub use driven::Driven;
 pub use expected::{Expected, expected};
 pub use plan::{simulate_plan, work_of};
 pub use settings::{Placement, SETTINGS, Setting, Settings};
@@ -405,6 +405,17 @@ pub struct Work<'a> {
     pub collective: Option<Collective<'a>>,
     /// Traffic beside it, or alone.
     pub traffic: Vec<Traffic>,
+}
+
+/// What has happened to a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// Its number.
+    pub message: u32,
+    /// Whether it has arrived; otherwise its last chunk has left its terminal.
+    pub arrived: bool,
+    /// When: now, or, where it left, a little later.
+    pub time: Time,
 }
 
 /// How far a simulation is.

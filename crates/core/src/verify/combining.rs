@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::data::{Delivery, Rule, report_idle};
+use super::delivery::{Delivery, Rule, report_idle};
 use super::report::{Report, counted, named};
 use super::{Violation, ViolationKind};
 use crate::collective::Holders;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::data::{Delivery, Rule, report_idle};
+use super::delivery::{Delivery, Rule, report_idle};
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
 use crate::collective::Holders;

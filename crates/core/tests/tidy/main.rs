@@ -120,33 +120,6 @@ const CIRCLES: &[&[&str]] = &[
         "planner::request",
         "planner::two_phases",
     ],
-    &["simulate::background", "simulate::method"],
-    &[
-        "simulate::fluid::classes",
-        "simulate::fluid::disjoint",
-        "simulate::fluid::endpoint",
-        "simulate::fluid::engine",
-        "simulate::fluid::quotient",
-        "simulate::fluid::steps",
-    ],
-    &[
-        "simulate::fluid::flow_log",
-        "simulate::fluid::ledger",
-        "simulate::fluid::meter",
-    ],
-    &[
-        "simulate::packet::delays",
-        "simulate::packet::division",
-        "simulate::packet::driven",
-        "simulate::packet::engine",
-        "simulate::packet::machine",
-        "simulate::packet::paths",
-        "simulate::packet::result",
-        "simulate::packet::run",
-        "simulate::packet::stuck",
-        "simulate::packet::terminal",
-    ],
-    &["verify::combining", "verify::copying", "verify::data"],
     &["verify::light", "verify::resources"],
 ];
 

@@ -348,7 +348,7 @@ impl Reader<'_> {
                 }
                 word if is_name(word) => {
                     // `self` in braces is the path before them.
-                    if !(word == "self" && !before.is_empty()) {
+                    if word != "self" || before.is_empty() {
                         path.push(word.to_owned());
                     }
                     self.at += 1;

@@ -6,9 +6,10 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::ledger::{Ledger, bytes_per_ps};
+use super::instant::bytes_per_ps;
+use super::ledger::Ledger;
 use super::queue::Queue;
-use super::quotient::Quotient;
+use super::quotient::network::Quotient;
 use super::shares::Shares;
 use super::{FluidError, Weights};
 use crate::interrupt;

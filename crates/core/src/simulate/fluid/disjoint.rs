@@ -48,8 +48,9 @@ use std::hash::BuildHasher;
 use rustc_hash::FxBuildHasher;
 
 use super::flow_log::Replayed;
-use super::ledger::{Ledger, bytes_per_ps, to_time};
-use super::steps::{StepFlow, Steps, check_count};
+use super::instant::{bytes_per_ps, to_time};
+use super::ledger::Ledger;
+use super::program::{StepFlow, Steps, check_count};
 use super::{FluidError, Options, StartRule};
 use crate::interrupt;
 use crate::network::{Network, Sharing};

@@ -21,8 +21,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::engine::{Engine, Message};
-use super::ledger::to_time;
+use super::engine::Engine;
+use super::instant::to_time;
+use super::program::Message;
 use super::{FluidError, Options, check_background, check_ends, outcome, with_flows};
 use crate::network::Network;
 use crate::outcome::FluidOutcome;

@@ -15,8 +15,8 @@
 //! On an unloaded network with links that are no bottleneck, and up to the threshold, that is
 //! o + L + k G + o. (LogGP counts k - 1 bytes, since its first one is in o.)
 
-use super::engine::Message;
-use super::ledger::bytes_per_ps;
+use super::instant::bytes_per_ps;
+use super::program::Message;
 use crate::units::{Bytes, Rate, Time};
 
 /// The costs of a message at its ends.

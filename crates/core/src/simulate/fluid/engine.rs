@@ -5,9 +5,11 @@ use std::collections::BinaryHeap;
 
 use super::classes::Classes;
 use super::endpoint::Endpoints;
-use super::ledger::{Ledger, bytes_per_ps, to_time};
+use super::instant::{bytes_per_ps, to_time};
+use super::ledger::Ledger;
 use super::meter::Meter;
-use super::quotient::Quotient;
+use super::program::{Event, Message, Program};
+use super::quotient::network::Quotient;
 use super::{FluidError, Options};
 use crate::interrupt;
 use crate::network::Network;
@@ -15,42 +17,6 @@ use crate::network::Network;
 /// Instants that near to one another are one instant (see [`super`]).
 fn window(instant: f64) -> f64 {
     1.0 / 1024.0 + instant / (1u64 << 40) as f64
-}
-
-/// A flow that may start.
-#[derive(Clone, Copy)]
-pub(super) struct Message {
-    pub(super) flow: u32,
-    pub(super) source: u32,
-    pub(super) destination: u32,
-    pub(super) bytes: u64,
-    /// Bytes per ps, or infinite.
-    pub(super) cap: f64,
-    /// The instant from which it may start (ps).
-    pub(super) start: f64,
-}
-
-/// An end of a message at its sender, its receiver or both.
-#[derive(Clone, Copy)]
-pub(super) struct Event {
-    pub(super) flow: u32,
-    pub(super) sent: bool,
-    pub(super) received: bool,
-}
-
-/// What decides when messages start.
-pub(super) trait Program {
-    /// Takes the events of an instant and gives the messages that may start now (or later, by
-    /// their `start`). `quiet`: nothing is under way. Returns the instant, which it may move on
-    /// only when all is quiet.
-    fn advance(
-        &mut self,
-        now: f64,
-        events: &[Event],
-        quiet: bool,
-        ready: &mut Vec<Message>,
-        ledger: &mut Ledger,
-    ) -> Result<f64, FluidError>;
 }
 
 struct UnderWay {

@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 
 use super::FluidError;
-use super::ledger::to_time;
+use super::instant::to_time;
 use crate::outcome::{FlowColumns, NONE};
 use crate::units::Time;
 

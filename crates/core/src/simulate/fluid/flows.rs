@@ -1,8 +1,9 @@
 //! Flows that wait for one another.
 
 use super::FluidError;
-use super::engine::{Event, Message, Program};
-use super::ledger::{Ledger, bytes_per_ps};
+use super::instant::bytes_per_ps;
+use super::ledger::Ledger;
+use super::program::{Event, Message, Program};
 use crate::interrupt;
 use crate::outcome::NONE;
 use crate::units::{Bytes, Rate, Time};

@@ -14,9 +14,9 @@
 //! arrive: where a message is that small only the loads hold.
 
 use super::disjoint::Way;
-use super::ledger::{bytes_per_ps, to_time};
+use super::instant::{bytes_per_ps, to_time};
+use super::program::{StepFlow, Steps};
 use super::schedule::ScheduledSteps;
-use super::steps::{StepFlow, Steps};
 use super::{Endpoint, FluidError, Options, StartRule};
 use crate::network::{Network, Sharing};
 use crate::outcome::NONE;

@@ -2,31 +2,15 @@
 
 use super::FluidError;
 use super::flow_log::{FlowLog, Replayed};
+use super::instant::{bytes_per_ps, to_time};
 use super::meter::Meter;
 use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::outcome::{Critical, LinkColumns, LinkUse, NONE, Profile, RankColumns};
-use crate::units::{Rate, Time, UnitError};
+use crate::units::{Time, UnitError};
 
 /// Bins of a [`Profile`], at most.
 const BINS: usize = 256;
-
-/// The instant as the interface counts it: the nearest whole picosecond.
-pub(super) fn to_time(instant: f64) -> Result<Time, FluidError> {
-    // 2^64 itself is the first number that does not fit.
-    if instant >= u64::MAX as f64 {
-        return Err(FluidError::Unit(UnitError::Overflow {
-            what: "the time of the simulation".into(),
-            smallest: "picoseconds",
-        }));
-    }
-    Ok(Time::from_ps(instant.round() as u64))
-}
-
-/// Bytes per picosecond.
-pub(super) fn bytes_per_ps(rate: Rate) -> f64 {
-    rate.bits_per_second() as f64 / 8e12
-}
 
 #[derive(Clone, Default)]
 struct LinkTotals {

@@ -4,7 +4,7 @@
 //! over the stretches in it. A link is looked at only when its rate changes.
 
 use super::FluidError;
-use super::ledger::to_time;
+use super::instant::to_time;
 use crate::outcome::LinkUse;
 use crate::units::Time;
 

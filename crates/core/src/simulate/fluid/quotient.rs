@@ -42,6 +42,7 @@
 //! results are those of the plain engine but for rounding, since sums are added in another order, and but
 //! for the choice of a flow's bottleneck among several.
 
+pub(super) mod network;
 mod partition;
 #[cfg(test)]
 mod tests;
@@ -52,11 +53,11 @@ use super::disjoint::note_last;
 use super::engine::Engine;
 use super::flow_log::FlowLog;
 use super::ledger::Ledger;
-use super::steps::{StepFlow, Stepped, Steps, check_count};
+use super::program::{StepFlow, Steps, check_count};
+use super::steps::Stepped;
 use super::{FluidError, Options, StartRule};
-use crate::network::{Link, Network};
+use crate::network::Network;
 use crate::outcome::NONE;
-use crate::units::UnitError;
 
 /// When a partition is looked for, and which one is worth it.
 pub(super) struct Worth {
@@ -87,30 +88,6 @@ struct StepFlows {
     flows: Vec<StepFlow>,
     /// By step: its first flow; and their number.
     firsts: Vec<usize>,
-}
-
-/// Colours of flows, links and ranks as flows, links and ranks.
-pub(super) struct Quotient {
-    ranks: u32,
-    links: Vec<Link>,
-    /// By step: its first colour of flows; and their number.
-    firsts: Vec<usize>,
-    colours: Vec<Colour>,
-    /// The routes of all colours.
-    hops: Vec<u32>,
-    /// By colour: the colours of links on its route, each once, with the flows of the colour on each
-    /// such link.
-    loads: Vec<(u32, u32)>,
-}
-
-/// A colour of flows.
-struct Colour {
-    /// With colours of ranks as its ends.
-    flow: StepFlow,
-    /// Flows that have it.
-    flows: u32,
-    first_hop: usize,
-    first_load: usize,
 }
 
 /// Runs flows in steps by their quotient, to the ledger and the number of flows; none where no
@@ -217,81 +194,5 @@ impl StepFlows {
         }
         ledger.last_end = last_end;
         Ok(())
-    }
-}
-
-impl Quotient {
-    /// How many flows have a colour.
-    pub(super) fn flows_alike(&self, colour: u32) -> u32 {
-        self.colours[colour as usize].flows
-    }
-
-    /// Leaves each of the links once in the route of a colour of flows, and finds how many flows of the
-    /// colour each such link carries.
-    pub(super) fn find_times(&self, colour: u32, route: &mut Vec<u32>, times: &mut Vec<f64>) {
-        let on = std::mem::take(route);
-        times.clear();
-        for &(link, flows) in self.loads(colour as usize) {
-            if on.contains(&link) {
-                route.push(link);
-                times.push(f64::from(flows));
-            }
-        }
-    }
-
-    fn loads(&self, colour: usize) -> &[(u32, u32)] {
-        let end = self.colours.get(colour + 1);
-        let end = end.map_or(self.loads.len(), |next| next.first_load);
-        &self.loads[self.colours[colour].first_load..end]
-    }
-
-    fn route_of(&self, colour: usize) -> &[u32] {
-        let end = self.colours.get(colour + 1);
-        let end = end.map_or(self.hops.len(), |next| next.first_hop);
-        &self.hops[self.colours[colour].first_hop..end]
-    }
-
-    /// By colour of links: the bytes on each such link. None beyond 64 bits.
-    fn link_bytes(&self) -> Option<Vec<u64>> {
-        let mut bytes = vec![0u64; self.links.len()];
-        for (index, colour) in self.colours.iter().enumerate() {
-            for &(link, flows) in self.loads(index) {
-                let carried = colour.flow.bytes.checked_mul(u64::from(flows))?;
-                let whole = &mut bytes[link as usize];
-                *whole = whole.checked_add(carried)?;
-            }
-        }
-        Some(bytes)
-    }
-}
-
-impl Steps for Quotient {
-    fn steps(&self) -> usize {
-        self.firsts.len() - 1
-    }
-
-    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
-        let colours = &self.colours[self.firsts[step]..self.firsts[step + 1]];
-        flows.extend(colours.iter().map(|colour| colour.flow));
-        Ok(())
-    }
-}
-
-/// Routes are those of colours of flows: both ends are to be the colour.
-impl Network for Quotient {
-    fn ranks(&self) -> u32 {
-        self.ranks
-    }
-
-    fn links(&self) -> &[Link] {
-        &self.links
-    }
-
-    fn route(&self, colour: u32, _same: u32, links: &mut Vec<u32>) {
-        links.extend_from_slice(self.route_of(colour as usize));
-    }
-
-    fn link_name(&self, link: u32) -> String {
-        format!("links of colour {link}")
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::steps::{StepFlow, Steps};
+use super::program::{StepFlow, Steps};
 use crate::interrupt;
 use crate::schedule::{Action, Schedule, StepColumns};
 use crate::units::{Bytes, UnitError};

@@ -10,65 +10,13 @@ use std::collections::VecDeque;
 use replay::{Replay, Watched};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::engine::{Event, Message, Program};
 use super::ledger::Ledger;
-use super::quotient::Quotient;
+use super::program::{Event, Message, Program, StepFlow, Steps, check_count};
+use super::quotient::network::Quotient;
 use super::{FluidError, StartRule};
 use crate::interrupt;
 use crate::network::Network;
 use crate::outcome::NONE;
-use crate::units::UnitError;
-
-/// Bytes from one rank to another in a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct StepFlow {
-    /// The sending rank.
-    pub source: u32,
-    /// The receiving rank, another one.
-    pub destination: u32,
-    /// Its size.
-    pub bytes: u64,
-}
-
-/// Flows in steps, made step by step, so that they need not be in memory all at once.
-pub trait Steps {
-    /// The number of steps.
-    fn steps(&self) -> usize;
-
-    /// Appends the flows of a step.
-    ///
-    /// # Errors
-    /// A size beyond 64 bits.
-    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError>;
-}
-
-/// Whether so many more flows can be numbered after the first ones.
-pub(super) fn check_count(more: usize, flows: u32) -> Result<(), FluidError> {
-    if more >= (NONE - flows) as usize {
-        return Err(FluidError::TooMany);
-    }
-    Ok(())
-}
-
-impl StartRule {
-    /// The flow whose end let one start: of those that ended last at its two ends, with the times,
-    /// and of all. An eager flow does not wait for its receiver.
-    pub(super) fn waited_for(
-        self,
-        (source, destination): ((u32, f64), (u32, f64)),
-        eager: bool,
-        latest: u32,
-    ) -> u32 {
-        let by_destination = source.0 == NONE || destination.1 > source.1;
-        match self {
-            StartRule::Step => latest,
-            StartRule::Rendezvous if destination.0 != NONE && !eager && by_destination => {
-                destination.0
-            }
-            StartRule::Sender | StartRule::Rendezvous => source.0,
-        }
-    }
-}
 
 /// A flow in memory.
 struct Loaded {

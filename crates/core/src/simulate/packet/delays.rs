@@ -1,7 +1,7 @@
 //! The small delays of terminals and routers: fixed, or drawn. Each link that chunks leave over has draws
 //! of its own, so that what happens elsewhere does not change them.
 
-use super::engine::Port;
+use super::port::Port;
 use super::{Overheads, Spread};
 use crate::hash::hash;
 

@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::delays::Delays;
-use super::engine::Port;
+use super::port::Port;
 
 /// Which part of a network things are in.
 #[derive(Clone)]

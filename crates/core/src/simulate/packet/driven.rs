@@ -21,27 +21,16 @@
 
 use super::agenda::LATEST_PS;
 use super::engine::Engine;
+use super::engine::terminal::FIRST_STREAM;
 use super::machine::{Built, build, named, network_of};
 use super::routes::Routes;
 use super::settings::Settings;
 use super::steps::Order;
 use super::stuck;
-use super::terminal::FIRST_STREAM;
-use super::{Options, PacketError, PacketOutcome, Work};
+use super::{Options, PacketError, PacketOutcome, Report, Work};
 use crate::fabric::Fabric;
 use crate::network::Network;
 use crate::units::{Bytes, Time};
-
-/// What has happened to a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Report {
-    /// Its number.
-    pub message: u32,
-    /// Whether it has arrived; otherwise its last chunk has left its terminal.
-    pub arrived: bool,
-    /// When: now, or, where it left, a little later.
-    pub time: Time,
-}
 
 /// The terminals and routers of a fabric, with messages under way.
 pub struct Driven<'a> {

@@ -2,77 +2,30 @@
 //! not divided, all of it is one part, which waits for nobody.
 
 mod occupancy;
+pub(super) mod terminal;
 mod together;
 
 use std::sync::Arc;
 
 use occupancy::Doubt;
+use terminal::{Message, Nic};
 
 use super::agenda::{Agenda, Kind, LATEST_PS};
 use super::border::{Border, Mail, NEVER};
 use super::channel::{Channels, Chunk, Held, Wake};
 use super::delays::Delays;
 use super::division::Division;
-use super::driven::Report;
 use super::pool::Pool;
+use super::port::Port;
 use super::routes::Routes;
 use super::steps::{Order, Steps};
-use super::terminal::{Message, Nic};
 use super::traffic::Stream;
-use super::{Arbitration, RouterDelay};
+use super::{Arbitration, Report, RouterDelay};
 use crate::interrupt;
 use crate::outcome::packets::{Class, Distribution, Meter};
 
 /// So often a part mails and shows its clock, at least, in the time in which others may go on without it.
 const SHOWS: u64 = 16;
-
-/// A link as its sender sees it. One line of the cache.
-#[derive(Clone)]
-#[repr(align(64))]
-pub(super) struct Port {
-    /// When it can send next, in picoseconds.
-    pub(super) free: u64,
-    /// How long it was sending.
-    pub(super) busy: u64,
-    pub(super) full_wire: u64,
-    pub(super) latency: u64,
-    /// The router or terminal that it leads to, and the part of the network which that is in.
-    pub(super) target: u32,
-    pub(super) part: u8,
-    /// When it was decided last which chunk goes, where that is done ahead, and that chunk's time on
-    /// the link.
-    decided: u64,
-    recent_wire: u64,
-    /// Accepted chunks that wait.
-    queued: u32,
-    pub(super) class: Class,
-    /// Whether a send is on the agenda.
-    pending: bool,
-    /// The channel after the one served last.
-    turn: u8,
-    /// Small delays drawn so far.
-    pub(super) draws: u32,
-}
-
-impl Port {
-    pub(super) fn new(class: Class, target: u32, full_wire: u64, latency: u64) -> Port {
-        Port {
-            free: 0,
-            busy: 0,
-            full_wire,
-            latency,
-            target,
-            part: 0,
-            decided: 0,
-            recent_wire: 0,
-            queued: 0,
-            class,
-            pending: false,
-            turn: 0,
-            draws: 0,
-        }
-    }
-}
 
 /// How long chunks stood before a channel's full buffer.
 #[derive(Clone, Copy, Default)]

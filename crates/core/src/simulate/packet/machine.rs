@@ -9,35 +9,25 @@ use super::channel::Channels;
 use super::delays::Delays;
 use super::division::Division;
 use super::dragonfly::DragonflyRoutes;
-use super::driven::Report;
-use super::engine::{Engine, Measured, Port, Setup};
+use super::engine::{Engine, Measured, Setup};
 use super::pool::NONE;
+use super::port::{Port, check_time, port};
 use super::result::outcome;
-use super::routes::Routes;
+use super::routes::{Machine, Routes};
 use super::steps::{Order, Steps};
 use super::traffic::Stream;
-use super::{Collective, Options, PacketError, Progress, Routing, Traffic, Work, paths, run};
+use super::{
+    Collective, Options, PacketError, Progress, Report, Routing, Traffic, Work, paths, run,
+};
 use crate::fabric::{Dragonfly, Fabric};
-use crate::network::{Network, Sharing};
+use crate::network::Network;
 use crate::outcome::packets::{Class, PacketOutcome};
 use crate::simulate::pattern::Pattern;
 use crate::units::{Bytes, Time};
 
-/// No delay, period or latency may be longer: 13 days, where simulated time ends.
-const LONGEST: Time = Time::from_ps(LATEST_PS);
 const LARGEST_CHUNK: u64 = 1 << 20;
 /// Parts are numbered with 8 bits.
 const MOST_PARTS: u32 = 255;
-
-/// Ports with what goes with them: routes, the port of each terminal, the rate of each port, and the parts
-/// that they are in.
-pub(super) struct Machine<R> {
-    pub(super) routes: R,
-    pub(super) ports: Vec<Port>,
-    pub(super) injection: Vec<u32>,
-    pub(super) rates: Vec<u64>,
-    pub(super) division: Division,
-}
 
 /// An engine in parts, whatever its rule of routing.
 pub(super) trait Running {
@@ -254,36 +244,6 @@ fn shortest_chunk(bytes: u64, options: &Options) -> u64 {
         (_, 0) => last_of(packet),
         (_, rest) => last_of(packet).min(last_of(rest)),
     }
-}
-
-pub(super) fn port(
-    network: &dyn Network,
-    link: u32,
-    class: Class,
-    target: u32,
-    options: &Options,
-) -> Result<Port, PacketError> {
-    let wire = network.links()[link as usize];
-    if wire.sharing != Sharing::Shared {
-        return Err(PacketError::Link {
-            link: network.link_name(link),
-            problem: "packets share links; a rate per flow has no meaning for them",
-        });
-    }
-    check_time("latency", wire.latency)?;
-    let full_wire = wire.rate.transmission(options.chunk)?;
-    check_time("the time of a chunk on a link", full_wire)?;
-    Ok(Port::new(class, target, full_wire.ps(), wire.latency.ps()))
-}
-
-fn check_time(option: &'static str, time: Time) -> Result<(), PacketError> {
-    if time > LONGEST {
-        return Err(PacketError::Option {
-            option,
-            problem: format!("is {time}; at most 13 days are accepted"),
-        });
-    }
-    Ok(())
 }
 
 fn check_options(options: &Options) -> Result<(), PacketError> {

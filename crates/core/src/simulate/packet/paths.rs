@@ -15,10 +15,9 @@
 
 use super::channel::{Channels, Chunk};
 use super::division::Division;
-use super::engine::Port;
-use super::machine::{Machine, port};
 use super::pool::NONE;
-use super::routes::Routes;
+use super::port::{Port, port};
+use super::routes::{Machine, Routes};
 use super::{Options, PacketError};
 use crate::interrupt;
 use crate::network::Network;

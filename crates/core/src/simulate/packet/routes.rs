@@ -1,6 +1,8 @@
-//! Which link and virtual channel a chunk takes next.
+//! Which link and virtual channel a chunk takes next, and the ports that a rule of routing runs over.
 
 use super::channel::{Channels, Chunk};
+use super::division::Division;
+use super::port::Port;
 
 /// A rule of routing.
 pub(super) trait Routes {
@@ -22,4 +24,14 @@ pub(super) trait Routes {
 
     /// Virtual channels that the rule uses on a link.
     fn channels(&self) -> u32;
+}
+
+/// Ports with what goes with them: routes, the port of each terminal, the rate of each port, and the parts
+/// that they are in.
+pub(super) struct Machine<R> {
+    pub(super) routes: R,
+    pub(super) ports: Vec<Port>,
+    pub(super) injection: Vec<u32>,
+    pub(super) rates: Vec<u64>,
+    pub(super) division: Division,
 }

@@ -4,7 +4,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
-use super::{Colour, Quotient, StepFlows};
+use super::StepFlows;
+use super::network::{Colour, Quotient};
 use crate::hash::hash;
 use crate::interrupt;
 use crate::network::Network;

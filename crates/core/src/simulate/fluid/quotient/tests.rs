@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 
 use super::super::{FluidOutcome, Options, StartRule, Weights, log_each_flow, outcome, with_flows};
-use super::{Partition, StepFlow, StepFlows, Steps, UnitError, Worth, run};
+use super::{Partition, StepFlow, StepFlows, Steps, Worth, run};
 use crate::fabric::Fabric;
 use crate::network::Network;
 use crate::outcome::NONE;
 use crate::units::Time;
+use crate::units::UnitError;
 
 /// However few flows there are and however little alike.
 const ANY: Worth = Worth {

@@ -5,8 +5,8 @@ use super::super::border::{Begun, NEVER, wait};
 use super::super::division::Division;
 use super::super::pool::NONE;
 use super::super::routes::Routes;
-use super::super::terminal::Message;
 use super::Engine;
+use super::terminal::Message;
 
 /// Parts whose next events are further away than so many steps of their clocks stop, to be told of it.
 const FAR_STEPS: u64 = 1 << 9;

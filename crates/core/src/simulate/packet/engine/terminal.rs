@@ -1,23 +1,23 @@
 //! Terminals: messages are cut into packets and chunks, chunks are put on the link, and messages
 //! arrive.
 
-use super::agenda::{Kind, LATEST_PS};
-use super::border::Begun;
-use super::channel::Chunk;
-use super::driven::Report;
-use super::engine::Engine;
-use super::pool::{Linked, List, NONE};
-use super::routes::Routes;
-use super::steps::{Order, Steps};
+use super::super::Report;
+use super::super::agenda::{Kind, LATEST_PS};
+use super::super::border::Begun;
+use super::super::channel::Chunk;
+use super::super::pool::{Linked, List, NONE};
+use super::super::routes::Routes;
+use super::super::steps::{Order, Steps};
+use super::Engine;
 use crate::units::Time;
 
 /// Streams' tags stand above the steps'.
-pub(super) const FIRST_STREAM: u32 = 1 << 31;
+pub(in super::super) const FIRST_STREAM: u32 = 1 << 31;
 
 /// A message in the network. Where it goes to another part of that, each of both parts has one: the one
 /// cuts it, the other receives it.
 #[derive(Clone, Copy)]
-pub(super) struct Message {
+pub(in super::super) struct Message {
     next: u32,
     destination: u32,
     tag: u32,
@@ -27,7 +27,7 @@ pub(super) struct Message {
     /// Bytes that are in no packet yet.
     to_cut: u64,
     /// Chunks that have not arrived.
-    pub(super) chunks: u64,
+    pub(in super::super) chunks: u64,
     /// When it was sent, and when its terminal may cut it.
     sent: u64,
     ready: u64,
@@ -35,7 +35,7 @@ pub(super) struct Message {
 
 impl Message {
     /// The half of a message that its destination's part keeps.
-    pub(super) fn received(begun: &Begun) -> Message {
+    pub(in super::super) fn received(begun: &Begun) -> Message {
         Message {
             next: NONE,
             destination: begun.destination,
@@ -60,12 +60,12 @@ impl Linked for Message {
 }
 
 /// A terminal.
-pub(super) struct Nic {
-    pub(super) link: u32,
+pub(in super::super) struct Nic {
+    pub(in super::super) link: u32,
     /// Messages to be cut, in order.
-    pub(super) messages: List,
+    pub(in super::super) messages: List,
     /// Chunks to be sent, in order.
-    pub(super) queue: List,
+    pub(in super::super) queue: List,
     queued: u32,
     /// When it can take the next message, and when the next packet may be cut.
     sequenced: u64,
@@ -81,7 +81,7 @@ pub(super) struct Nic {
 
 impl Nic {
     /// One without messages, that sends over a link.
-    pub(super) fn new(link: u32) -> Nic {
+    pub(in super::super) fn new(link: u32) -> Nic {
         Nic {
             link,
             messages: List::EMPTY,
@@ -99,7 +99,7 @@ impl Nic {
 
 impl<R: Routes> Engine<R> {
     /// A message is handed to its terminal.
-    pub(super) fn submit(&mut self, order: Order) {
+    pub(in super::super) fn submit(&mut self, order: Order) {
         let chunks_of = |bytes: u64| bytes.div_ceil(self.setup.chunk);
         let (whole, rest) = (
             order.bytes / self.setup.packet,
@@ -147,7 +147,7 @@ impl<R: Routes> Engine<R> {
     }
 
     /// A terminal cuts the next packet of its first message into chunks.
-    pub(super) fn generate(&mut self, terminal: u32) {
+    pub(in super::super) fn generate(&mut self, terminal: u32) {
         let nic = &mut self.nics[terminal as usize];
         let number = nic.messages.head;
         let message = &mut self.messages[number];
@@ -209,7 +209,7 @@ impl<R: Routes> Engine<R> {
     }
 
     /// A terminal puts its next chunk on its link, if the router has room.
-    pub(super) fn inject(&mut self, terminal: u32) {
+    pub(in super::super) fn inject(&mut self, terminal: u32) {
         let nic = &mut self.nics[terminal as usize];
         let link = nic.link;
         let into = self.channels.number(link, 0);
@@ -266,7 +266,7 @@ impl<R: Routes> Engine<R> {
     }
 
     /// The receiver has a message.
-    pub(super) fn deliver(&mut self, number: u32) {
+    pub(in super::super) fn deliver(&mut self, number: u32) {
         let message = self.messages[number];
         self.messages.remove(number);
         if message.home != self.part {
@@ -310,7 +310,7 @@ impl<R: Routes> Engine<R> {
     }
 
     /// A rank begins.
-    pub(super) fn begin(&mut self, rank: u32) {
+    pub(in super::super) fn begin(&mut self, rank: u32) {
         let Some(steps) = &mut self.steps else {
             return;
         };
@@ -319,7 +319,7 @@ impl<R: Routes> Engine<R> {
     }
 
     /// A terminal sends the next message of a stream.
-    pub(super) fn timer(&mut self, timer: u32) {
+    pub(in super::super) fn timer(&mut self, timer: u32) {
         let terminals = self.nics.len() as u32;
         let (number, terminal) = (timer / terminals, timer % terminals);
         let stream = &mut self.streams[number as usize];

@@ -1,0 +1,93 @@
+//! What asks the engine for flows, and what it hears of them.
+
+use super::ledger::Ledger;
+use super::{FluidError, StartRule};
+use crate::outcome::NONE;
+use crate::units::UnitError;
+
+/// A flow that may start.
+#[derive(Clone, Copy)]
+pub(super) struct Message {
+    pub(super) flow: u32,
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) bytes: u64,
+    /// Bytes per ps, or infinite.
+    pub(super) cap: f64,
+    /// The instant from which it may start (ps).
+    pub(super) start: f64,
+}
+
+/// An end of a message at its sender, its receiver or both.
+#[derive(Clone, Copy)]
+pub(super) struct Event {
+    pub(super) flow: u32,
+    pub(super) sent: bool,
+    pub(super) received: bool,
+}
+
+/// What decides when messages start.
+pub(super) trait Program {
+    /// Takes the events of an instant and gives the messages that may start now (or later, by
+    /// their `start`). `quiet`: nothing is under way. Returns the instant, which it may move on
+    /// only when all is quiet.
+    fn advance(
+        &mut self,
+        now: f64,
+        events: &[Event],
+        quiet: bool,
+        ready: &mut Vec<Message>,
+        ledger: &mut Ledger,
+    ) -> Result<f64, FluidError>;
+}
+
+/// Bytes from one rank to another in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StepFlow {
+    /// The sending rank.
+    pub source: u32,
+    /// The receiving rank, another one.
+    pub destination: u32,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Flows in steps, made step by step, so that they need not be in memory all at once.
+pub trait Steps {
+    /// The number of steps.
+    fn steps(&self) -> usize;
+
+    /// Appends the flows of a step.
+    ///
+    /// # Errors
+    /// A size beyond 64 bits.
+    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError>;
+}
+
+/// Whether so many more flows can be numbered after the first ones.
+pub(super) fn check_count(more: usize, flows: u32) -> Result<(), FluidError> {
+    if more >= (NONE - flows) as usize {
+        return Err(FluidError::TooMany);
+    }
+    Ok(())
+}
+
+impl StartRule {
+    /// The flow whose end let one start: of those that ended last at its two ends, with the times,
+    /// and of all. An eager flow does not wait for its receiver.
+    pub(super) fn waited_for(
+        self,
+        (source, destination): ((u32, f64), (u32, f64)),
+        eager: bool,
+        latest: u32,
+    ) -> u32 {
+        let by_destination = source.0 == NONE || destination.1 > source.1;
+        match self {
+            StartRule::Step => latest,
+            StartRule::Rendezvous if destination.0 != NONE && !eager && by_destination => {
+                destination.0
+            }
+            StartRule::Sender | StartRule::Rendezvous => source.0,
+        }
+    }
+}
