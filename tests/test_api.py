@@ -413,3 +413,48 @@ def test_time_bounds_beside_a_broken_link_are_those_of_the_root(kind: str) -> No
     ends, middle = (bound for bound in bounds if bound is not None)
     # 7 blocks over one channel at an end of the line, over two in the middle.
     assert ends == 2 * middle
+
+
+def test_measure_gives_the_row_of_compare() -> None:
+    fabric = "optree_paper:ranks=16,wavelengths=2"
+    plan = opticoll.plan("all_gather", fabric, "ring")
+    compared = opticoll.compare("all_gather", fabric, "ring", sizes="1MiB", policy="free").rows
+    assert opticoll.measure(plan, "1MiB", policy="free") == compared[0]
+
+
+def test_a_trace_is_read_from_its_content_as_from_its_file(tmp_path: Path) -> None:
+    import zstandard
+
+    content = (
+        b"# app=hello ranks=2\nrank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns\n"
+        b"0,Send,1,8,0,7,0,,100\n1,Recv,0,0,8,7,0,,40\n"
+    )
+    (tmp_path / "hello.csv").write_bytes(content)
+    sources = (tmp_path / "hello.csv", content, zstandard.ZstdCompressor().compress(content))
+    times = {opticoll.replay(opticoll.read_trace(one)).row["time_ps"] for one in sources}
+    # Rank 1 waits from 40 ns on for a message that is sent at 100 ns.
+    assert times == {100_000}
+
+
+def test_traffic_bursts_and_congestion_are_those_of_the_command_line() -> None:
+    # 72 terminals, 10 messages of 2 KiB each.
+    dragonfly = "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2"
+    done = opticoll.traffic(dragonfly, "uniform", size="2KiB", period="1us", messages=10)
+    assert done.row["bytes_delivered"] == 72 * 10 * 2048 == done.packets.counts["bytes_delivered"]
+    ladder = "ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s"
+    lost = opticoll.bursts(ladder, {"bursts": "1e4", "warm_up": "0"})
+    assert (lost.row["bursts"], lost.row["lost"], lost.outcome.lost) == (10_000, 0, 0)
+    ring = opticoll.congestion(
+        "all_gather",
+        "ladder:columns=5,wavelengths=4,rate=10Gb/s,latency=0s",
+        "ring",
+        size="1MB",
+        settings={"ports": "2", "replications": "1"},
+    )
+    # 9 steps, each with set-up, 1 MB at 10 Gb/s and release.
+    assert (ring.row["verified"], ring.row["time_s"], len(ring.runs)) == (True, 0.0181, 1)
+
+
+def test_records_are_those_that_list_prints() -> None:
+    names = {record["name"] for record in opticoll.records("fabrics")}
+    assert {"wdm_ring", "dragonfly", "wss_grid"} <= names

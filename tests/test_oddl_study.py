@@ -11,11 +11,11 @@ import pytest
 
 import opticoll
 from opticoll import plot
+from opticoll.papers import oddl
+from opticoll.papers.kit import Results
+from opticoll.papers.oddl import four_nodes, scaling
 from opticoll.plot import PlotError
 from opticoll.report.text import study_text
-from opticoll.study import oddl
-from opticoll.study.oddl import four_nodes, scaling
-from opticoll.study.results import Results
 
 RESNET50_BITS = 25_557_032 * 32
 VGG19_BITS = 143_667_240 * 32

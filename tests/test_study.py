@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 from opticoll import _core
+from opticoll.papers import optree, wrht
+from opticoll.papers.kit import Results, compared, construct, fabric, step_time_ps
+from opticoll.papers.optree.cases import paper_steps
+from opticoll.papers.optree.reductions import PUBLISHED, case_sets
+from opticoll.papers.optree.table_one import printed_wrht_formula
+from opticoll.papers.optree.theorems import equation_three_steps, theorem_three_proof_steps
 from opticoll.report.text import study_text
-from opticoll.study import optree, wrht
-from opticoll.study.constructed import construct, fabric, step_time_ps
-from opticoll.study.findings import compared
-from opticoll.study.optree.cases import paper_steps
-from opticoll.study.optree.reductions import PUBLISHED, case_sets
-from opticoll.study.optree.table_one import printed_wrht_formula
-from opticoll.study.optree.theorems import equation_three_steps, theorem_three_proof_steps
-from opticoll.study.results import Results
 
 VERDICTS = {"reproduced", "refuted", "conditional", "not_reproducible"}
 
@@ -353,9 +351,9 @@ def test_where_claims_hold_the_circuit_time_is_steps_times_one_step(
 ) -> None:
     result = construct("all_gather", 16, 2, algorithm, sizes=(size,))
     assert result.verified
-    assert result.claimed_steps == result.steps
     assert result.times_ps[size] == result.steps * step_time_ps(size)
     plan = _core.plan("all_gather", fabric(16, 2), algorithm)
+    assert plan.claimed_steps == result.steps
     closed = plan.simulate(size, simulator="closed_form").time_ps
     assert closed == result.times_ps[size]
 

@@ -11,9 +11,9 @@ import pytest
 
 from conftest import Run
 from opticoll import _core
-from opticoll.study import dragonfly
-from opticoll.study.dragonfly import cases as known
-from opticoll.study.dragonfly.cases import (
+from opticoll.papers import dragonfly
+from opticoll.papers.dragonfly import cases as known
+from opticoll.papers.dragonfly.cases import (
     FULL,
     GATHER_CUT,
     QUICK,
@@ -28,11 +28,10 @@ from opticoll.study.dragonfly.cases import (
     gather,
     scatter,
 )
-from opticoll.study.dragonfly.fluid import errors
-from opticoll.study.dragonfly.runs import Row, delays
-from opticoll.study.dragonfly.runs import run as simulate
-from opticoll.study.kept import Kept
-from opticoll.study.results import Results
+from opticoll.papers.dragonfly.fluid import errors
+from opticoll.papers.dragonfly.runs import Row, delays
+from opticoll.papers.dragonfly.runs import run as simulate
+from opticoll.papers.kit import Results, Unfinished
 
 GIB = 2**30
 
@@ -271,7 +270,8 @@ def test_a_study_that_was_stopped_goes_on_from_there(
 ) -> None:
     cases = [gather(2, "TAR", 64), gather(2, "RING", 64), flows(gather(2, "TAR", 64))]
     whole = simulate(cases)
-    assert simulate(cases[:2], kept=Kept(tmp_path)) == {case: whole[case] for case in cases[:2]}
+    first = simulate(cases[:2], kept=Unfinished(tmp_path))
+    assert first == {case: whole[case] for case in cases[:2]}
     file = tmp_path / "unfinished.jsonl"
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line]
     # A run of another build, and one that was killed in the middle of a line.
@@ -279,11 +279,11 @@ def test_a_study_that_was_stopped_goes_on_from_there(
     other[0] = "of another build"
     file.write_text(f"{json.dumps(other)}\n{lines[1]}\n{lines[0][:100]}", encoding="utf-8")
     begun: list[str] = []
-    kept = Kept(tmp_path)
+    kept = Unfinished(tmp_path)
     assert len(kept) == 1
     assert simulate(cases, 1, lambda words, *_: begun.append(words), kept) == whole
     assert len(begun) == 2
-    assert len(Kept(tmp_path)) == 3
+    assert len(Unfinished(tmp_path)) == 3
     monkeypatch.setattr(dragonfly, "all_cases", lambda _: all_cases(SMALL)[:0])
     monkeypatch.setattr(dragonfly, "conclude", lambda results, *_: results)
     dragonfly.reproduce(tmp_path)

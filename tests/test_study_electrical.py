@@ -15,11 +15,11 @@ from typing import TypedDict
 import pytest
 
 from conftest import Run
-from opticoll.study import wrht
-from opticoll.study.results import Results
-from opticoll.study.wrht import electrical
-from opticoll.study.wrht.cases import MODELS, wrht_claimed_s
-from opticoll.study.wrht.claims import CLAIMED
+from opticoll.papers import wrht
+from opticoll.papers.kit import Results
+from opticoll.papers.wrht import electrical
+from opticoll.papers.wrht.cases import MODELS, wrht_claimed_s
+from opticoll.papers.wrht.claims import CLAIMED
 
 LATENCY_S = 500e-9
 
@@ -62,7 +62,7 @@ def test_times_on_a_switch_are_those_of_theory(study: Results) -> None:
         ):
             expected = theory(name, row["ranks"], row["size_bytes"], rate)
             # Blocks are whole numbers of bytes: up to one more each, of 100 kB and more.
-            assert row[column] == pytest.approx(expected, rel=1e-5)  # type: ignore[literal-required]
+            assert row[column] == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_tapered_tree_slows_only_what_leaves_its_leaves(study: Results) -> None:

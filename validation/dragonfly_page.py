@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
-from opticoll.study import dragonfly
-from opticoll.study.dragonfly.cases import (
+from opticoll.papers import dragonfly
+from opticoll.papers.dragonfly.cases import (
     COMPARED,
     FULL,
     RULES,
@@ -40,9 +40,8 @@ from opticoll.study.dragonfly.cases import (
     gather,
     scatter,
 )
-from opticoll.study.dragonfly.runs import Row
-from opticoll.study.findings import Finding
-from opticoll.study.results import Results, Table
+from opticoll.papers.dragonfly.runs import Row
+from opticoll.papers.kit import Finding, Results, Table
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "dragonfly.md"

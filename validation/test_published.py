@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from opticoll import study
+from opticoll.study.reproduction import reproduce
 
 PERCENTAGE_POINTS = 0.05
 
 
 @pytest.mark.parametrize("paper", ["optree", "wrht"])
 def test_reproduced_numbers_are_within_their_tolerance(paper: str, tmp_path: Path) -> None:
-    findings = study.reproduce(paper, tmp_path, quick=False).findings
+    findings = reproduce(paper, tmp_path, quick=False).findings
     compared = 0
     for finding in findings:
         printed, computed = finding["paper"], finding["computed"]

@@ -14,7 +14,7 @@ command line has the same name. Importing this package loads the compiled core a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -24,12 +24,16 @@ from opticoll._core import (
     Fabric,
     OpticollError,
     Outcome,
+    Packets,
     Plan,
+    Replay,
     Schedule,
     Trace,
+    TrainingModel,
     Violation,
     format_size,
     format_time,
+    interrupt_all,
     parse_size,
     parse_time,
     set_memory_limit,
@@ -38,8 +42,12 @@ from opticoll._core import (
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from opticoll.registry import ListedRecord
     from opticoll.settings import Settings
-    from opticoll.study.comparison import Comparison
+    from opticoll.study import bursts as burst_study
+    from opticoll.study import congestion as congestion_study
+    from opticoll.study import traffic as traffic_study
+    from opticoll.study.comparison import Comparison, Row
     from opticoll.study.grids import Replanned, TaskRow
     from opticoll.study.replay import Done as Replayed
     from opticoll.study.training import TrainingRow
@@ -53,24 +61,35 @@ __all__ = [
     "Fabric",
     "OpticollError",
     "Outcome",
+    "Packets",
     "Plan",
+    "Replay",
     "Schedule",
     "Trace",
+    "TrainingModel",
     "Violation",
     "__version__",
+    "bursts",
     "compare",
+    "congestion",
     "errors",
     "format_size",
     "format_time",
+    "interrupt_all",
+    "measure",
     "parse_size",
     "parse_time",
     "plan",
     "read_plan",
+    "read_trace",
+    "records",
     "replan",
     "replay",
     "set_memory_limit",
     "tasks",
+    "traffic",
     "train",
+    "write_csv",
     "write_plan",
 ]
 
@@ -178,6 +197,48 @@ def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
     plan_file.write(plan, path)
 
 
+def write_csv(rows: Sequence[Mapping[str, object]], path: str | PathLike[str]) -> None:
+    """Write rows as CSV under a heading of their keys; the file appears when it is complete.
+
+    Raises
+    ------
+    FileError
+        The file cannot be written.
+    """
+    from opticoll.formats import table
+
+    table.write_csv(rows, path)
+
+
+def records(kind: str) -> list[ListedRecord]:
+    """Records of what has a name, such as `algorithms` or `fabrics` (see `opticoll list`).
+
+    Raises
+    ------
+    UsageError
+        There is no such kind.
+    """
+    from opticoll import registry
+
+    return registry.records(kind)
+
+
+def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> Row:
+    """Verify and simulate a plan: its row of numbers, as `compare` has one for each plan.
+
+    Raises
+    ------
+    OpticollError
+        A size that is none, or settings that this fabric does not know.
+    """
+    from opticoll import config
+    from opticoll.study import comparison
+
+    size_bytes = config.to_bytes(size)
+    outcome = plan.simulate(size_bytes, **settings)
+    return comparison.measure(plan, plan.verify(), outcome, size_bytes)
+
+
 def compare(
     collective: str,
     fabric: Fabric | str | Iterable[Fabric | str],
@@ -270,6 +331,37 @@ def tasks(fabric: Fabric | str, tasks: Iterable[Task]) -> list[TaskRow]:
     return grids.run_tasks(fabric, list(tasks))
 
 
+def read_trace(
+    source: str | PathLike[str] | bytes,
+    form: str | None = None,
+    *,
+    operations_per_second: int | None = None,
+) -> Trace:
+    """Read the trace of an MPI program.
+
+    Parameters
+    ----------
+    source
+        A file, the folder of an OTF2 archive, or the content of a file; compressed with zstd or
+        not.
+    form
+        A form of traces, such as `goal` (see `opticoll.formats.trace_file`); what the content shows
+        if not given.
+    operations_per_second
+        Rate of floating-point operations, for traces that count them in place of time.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read or decompressed.
+    TraceError
+        The trace is malformed; the message names the line, the byte, or rank and event.
+    """
+    from opticoll.formats import trace_file
+
+    return trace_file.read(source, form, operations_per_second)
+
+
 def replay(
     trace: str | PathLike[str] | Trace,
     fabric: Fabric | str = "zero",
@@ -311,6 +403,127 @@ def replay(
             bursts=bursts,
         )
     )
+
+
+def traffic(
+    fabric: Fabric | str,
+    pattern: str,
+    *,
+    size: str,
+    period: str,
+    messages: int,
+    timeline: bool = False,
+    **settings: Unpack[Settings],
+) -> traffic_study.Done:
+    """Simulate traffic alone, packet by packet; the result has a `row` and the `packets`.
+
+    Parameters
+    ----------
+    pattern
+        Who sends to whom, such as `uniform`.
+    size, period
+        Bytes of a message and the time between two messages of a rank, as text with a unit.
+    messages
+        Number of messages of each rank.
+    timeline
+        Whether to keep what links and buffers hold over time.
+
+    Raises
+    ------
+    OpticollError
+        An unknown fabric, pattern or setting, or a deadlock.
+    """
+    from opticoll import config
+    from opticoll.settings import given
+    from opticoll.study import traffic as study
+
+    fabric = config.to_fabric(fabric)
+    case = study.Case(fabric, pattern, size, period, messages, given(settings))
+    (done,) = study.run([case], timeline=timeline)
+    return done
+
+
+def bursts(
+    fabric: str, settings: Mapping[str, str] | None = None, *, threads: int = 1
+) -> burst_study.Done:
+    """Simulate a burst-switched network; the result has a `row` and the `outcome`.
+
+    Parameters
+    ----------
+    fabric
+        The network with its wavelengths, such as
+        `ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s`.
+    settings
+        Settings by name, such as `{"intensity": "0.9", "converters": "full"}`.
+    threads
+        Number of threads that share the replications; the result does not depend on it.
+
+    Raises
+    ------
+    FabricError, SimulationError
+        An unknown network or setting.
+    """
+    from opticoll.study import bursts as study
+
+    (done,) = study.run([study.Case(fabric, dict(settings or {}))], threads)
+    return done
+
+
+def congestion(
+    collective: str,
+    fabric: str,
+    algorithm: str | None = None,
+    *,
+    size: str | int,
+    ranks: int | None = None,
+    copies: int = 1,
+    root: int = 0,
+    placement: str = "natural",
+    intensity: float = 0.0,
+    settings: Mapping[str, str] | None = None,
+    threads: int = 1,
+) -> congestion_study.Done:
+    """Run collectives over light paths that bursts may block; the result has a `row` and `runs`.
+
+    Parameters
+    ----------
+    fabric
+        The network with its wavelengths, as for `bursts`.
+    ranks
+        Number of ranks of each collective (default: as many as there are hosts for).
+    copies
+        Number of collectives that run at the same time, each on its own hosts.
+    placement
+        Where ranks sit: `natural`, `spread` or `best`.
+    intensity
+        Offered load of bursts of each host, in Erlang; 0 stands for no bursts.
+    settings
+        Settings of light paths and of bursts by name, such as `{"ports": "2"}`.
+    threads
+        Number of threads that share the replications; the result does not depend on it.
+
+    Raises
+    ------
+    OpticollError
+        An unknown name or setting, or ranks that do not fit the network.
+    """
+    from opticoll import config, registry
+    from opticoll.study import congestion as study
+
+    case = study.Case(
+        fabric,
+        collective,
+        registry.DEFAULT_ALGORITHM if algorithm is None else algorithm,
+        config.to_bytes(size),
+        ranks=ranks,
+        copies=copies,
+        root=root,
+        placement=placement,
+        intensity=intensity,
+        settings=dict(settings or {}),
+    )
+    (done,) = study.run([case], threads)
+    return done
 
 
 def train(

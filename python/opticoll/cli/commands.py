@@ -416,15 +416,15 @@ def reproduce(
     as_json: JsonOption = False,
 ) -> Answer:
     """Compute a paper's tables and figures anew, with a verdict on each number."""
-    from opticoll import study
     from opticoll.report import text
+    from opticoll.study import reproduction
 
-    name = study.paper_name(name)
+    name = reproduction.paper_name(name)
     folder = Path("reproduced", name) if output is None else output
     if long and quick:
         raise errors.UsageError("--quick and --long are both given; give one of them")
     with Waiting(f"reproducing {name}") as waiting:
-        results = study.reproduce(name, folder, quick, waiting.update, long=long, jobs=jobs)
+        results = reproduction.reproduce(name, folder, quick, waiting.update, long=long, jobs=jobs)
     notes = [f"wrote to {folder}: {', '.join(results.files)}"]
     if as_json:
         answer = {

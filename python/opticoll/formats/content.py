@@ -14,7 +14,7 @@ from pathlib import Path
 
 from opticoll.errors import FileError
 
-__all__ = ["begins_with", "read_content"]
+__all__ = ["begins_with", "decompressed", "read_content"]
 
 MOST_BYTES = 4 * 2**30
 """Decompressed bytes beyond which a file is taken for damaged or hostile."""
@@ -33,8 +33,7 @@ def read_content(path: str | os.PathLike[str]) -> bytes:
     FileError
         The file cannot be read or decompressed.
     """
-    content = _read_bytes(path)
-    return _decompress(path, content) if content.startswith(_MAGIC) else content
+    return decompressed(_read_bytes(path), path)
 
 
 def begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
@@ -55,7 +54,16 @@ def _read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
 
 
-def _decompress(path: str | os.PathLike[str], content: bytes) -> bytes:
+def decompressed(content: bytes, path: str | os.PathLike[str] = "content") -> bytes:
+    """The content, decompressed where it is compressed; `path` names it in messages.
+
+    Raises
+    ------
+    FileError
+        It cannot be decompressed.
+    """
+    if not content.startswith(_MAGIC):
+        return content
     import zstandard
 
     text = bytearray()

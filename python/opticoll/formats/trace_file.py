@@ -22,7 +22,7 @@ from pathlib import Path
 
 from opticoll._core import Trace, TraceError, read_goal_file, read_trace
 from opticoll.errors import UsageError
-from opticoll.formats.content import begins_with, read_content
+from opticoll.formats.content import begins_with, decompressed, read_content
 
 __all__ = ["DEFAULT_OPERATIONS", "FORMS", "read"]
 
@@ -38,9 +38,13 @@ _ACTION = re.compile(rb"\s*(#[^\n]*\n\s*)*\d+\s+[a-z_]+(\s|$)")
 
 
 def read(
-    path: str | os.PathLike[str], form: str | None = None, operations_per_second: int | None = None
+    source: str | os.PathLike[str] | bytes,
+    form: str | None = None,
+    operations_per_second: int | None = None,
 ) -> Trace:
     """The trace in a file or folder, of a form of `FORMS` or the one that its content shows.
+
+    A source may also be the content of a file.
 
     Raises
     ------
@@ -51,7 +55,11 @@ def read(
     UsageError
         A package is missing that reads this form.
     """
-    if os.path.isdir(path):
+    path = "trace" if isinstance(source, bytes) else source
+    if isinstance(source, bytes):
+        content = decompressed(source)
+        found = _form(content)
+    elif os.path.isdir(path):
         content, found = b"", "otf2"
     elif form in (None, "goal_binary") and begins_with(path, _GOAL_BINARY):
         content, found = b"", "goal_binary_file"

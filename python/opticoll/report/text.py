@@ -24,10 +24,9 @@ from opticoll.report.layout import (
 
 if TYPE_CHECKING:
     from opticoll._core import Fabric, Plan
+    from opticoll.papers.kit import Finding, Results
     from opticoll.registry import ListedRecord
     from opticoll.study.comparison import CandidateRow, Refusal, Row, ViolationRow
-    from opticoll.study.findings import Finding
-    from opticoll.study.results import Results
 
 __all__ = [
     "algorithm_name",

@@ -1,0 +1,35 @@
+"""Published papers computed anew: their tables and figures, with a verdict on each number.
+
+Papers are users of opticoll: they take what `import opticoll` offers to everybody, and nothing else
+of the package imports them but the command `reproduce`. What they share is in `kit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["PAPERS", "Paper"]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper that is computed anew in the module of its name, by the function `reproduce` there.
+
+    `long`: with cases that take many minutes. `parallel`: simulations run side by side.
+    """
+
+    title: str
+    long: bool = False
+    parallel: bool = False
+
+
+PAPERS = {
+    "dragonfly": Paper(
+        "Cherièvre and Dorier, topology-aware scatter and all-gather on dragonflies", parallel=True
+    ),
+    "optree": Paper("Dai et al., OpTree: all-gather on optical interconnects"),
+    "wrht": Paper("Dai et al., WRHT: all-reduce on optical interconnects", long=True),
+    "oddl": Paper("Li et al., ODDL: training on a fast reconfigurable optical network"),
+    "obs_grid": Paper("Matsuoka et al., MPI collective communication over an OBS grid", long=True),
+}
+"""Papers that can be reproduced, by the names of their modules."""

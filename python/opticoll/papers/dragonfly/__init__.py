@@ -1,0 +1,53 @@
+"""The Dragonfly poster computed anew: all_gather and scatter, packet by packet.
+
+Cherièvre and Dorier, Design and Evaluation of Topology-aware Scatter and AllGather Algorithms for
+Dragonfly Networks, SC 2016. The poster's figures are pictures without numbers; what it claims in
+words is judged here, under both rules by which its simulator has charged the delay of a router.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opticoll.papers.dragonfly import fluid, gathers, scatters
+from opticoll.papers.dragonfly.cases import FULL, QUICK, Scale, all_cases
+from opticoll.papers.dragonfly.runs import Rows, run
+from opticoll.papers.kit import Results, Unfinished
+
+if TYPE_CHECKING:
+    from opticoll.papers.kit import Progress
+
+__all__ = ["conclude", "reproduce"]
+
+
+def reproduce(
+    output: Path, quick: bool = False, progress: Progress | None = None, jobs: int = 1
+) -> Results:
+    """Simulate both comparisons; write findings, cases and figures into `output`.
+
+    The folder is created where it does not exist. `quick` gathers on 1056 terminals in place of
+    5256, and has background traffic beside scatters on 72. `jobs` simulations run side by side.
+    Simulations that have ended stay in the folder until the last one has: a study that was stopped
+    goes on from there. Raises FileError where files cannot be written.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    scale = QUICK if quick else FULL
+    kept = Unfinished(output)
+    results = conclude(Results(output), run(all_cases(scale), jobs, progress, kept), scale)
+    kept.drop()
+    return results
+
+
+def conclude(results: Results, rows: Rows, scale: Scale) -> Results:
+    """Findings, tables, CSV and figures from the rows of a scale's cases."""
+    results.write("cases", list(rows.values()))
+    results.findings += gathers.conclude(results, rows, scale)
+    results.findings += scatters.conclude(results, rows, scale)
+    fluid.conclude(results, rows, scale)
+    gathers.draw(results, rows, scale)
+    gathers.draw_loads(results, scale)
+    scatters.draw(results, rows, scale)
+    fluid.draw(results, rows, scale)
+    results.write("findings", results.findings)
+    return results

@@ -1,0 +1,311 @@
+"""What the Dragonfly poster's study simulates: networks, settings, and how far each scale goes.
+
+The poster names its network (5256 terminals, 4.7 and 5.25 GiB/s) but neither packets, chunks,
+buffers, routing nor the sizes of blocks: those here are a shipped configuration of its simulator
+(CODES) from that spring, minimal routes, and blocks as far as packets reach.
+
+>>> from opticoll.papers.dragonfly.cases import FULL, fabric
+>>> fabric(FULL.gather).ranks, FULL.gather_sizes("pipelined", background=False)["TAR"]
+(5256, (16, 64, 1024, 4096))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from opticoll import Fabric, format_size
+
+__all__ = [
+    "ALGORITHMS",
+    "BUFFERS",
+    "FULL",
+    "PACKETS",
+    "QUICK",
+    "RULES",
+    "Buffers",
+    "Case",
+    "Cut",
+    "Delays",
+    "Rule",
+    "Scale",
+    "Sizes",
+    "all_cases",
+    "fabric",
+]
+
+Rule = Literal["pipelined", "occupies_port"]
+RULES: tuple[Rule, ...] = ("pipelined", "occupies_port")
+"""Whether the time of a chunk through a router keeps its output port busy."""
+
+Sizes = Mapping[str, tuple[int, ...]]
+"""For each algorithm the blocks in bytes."""
+
+GLOBAL_RATE = "40372692582b/s"  # 4.7 GiB/s, to a whole number of bits
+
+ALGORITHMS: Mapping[str, tuple[str, str | None]] = {
+    "RING": ("ring", None),
+    "TAR": ("tar", None),
+    "BRUCK": ("bruck", None),
+    "RING shuffled": ("ring", "shuffled-1"),
+    "BRUCK shuffled": ("bruck", "shuffled-1"),
+    "LIN": ("lin", None),
+    "TREE": ("binomial", None),
+    "GLF": ("glf", None),
+    "LLF": ("llf", None),
+    "LIN shuffled": ("lin", "shuffled-1"),
+}
+"""The poster's names: the algorithm, and where its ranks are placed if not in natural order."""
+
+SCATTERS = ("LIN", "TREE", "GLF", "LLF")
+SCATTER_BYTES = 1024  # the poster's
+
+BACKGROUND = "uniform:bytes=2KiB,period=2us"
+"""18 % of what a terminal can inject; the poster gives no rate."""
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Latencies of the links to terminals, within and between groups, in picoseconds."""
+
+    terminal_ps: int
+    local_ps: int
+    global_ps: int
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How messages are cut, in bytes, and the buffers of local, global and terminal channels."""
+
+    packet_bytes: int
+    chunk_bytes: int
+    buffers: str = "16KiB,32KiB,16KiB"
+
+
+GATHER_CUT = Cut(512, 512)
+SCATTER_CUT = Cut(512, 256)
+LARGE_CUT = Cut(4096, 4096, "64KiB,64KiB,64KiB")
+
+Buffers = tuple[int, int, int]
+"""Of local, global and terminal channels in KiB."""
+
+BUFFERS: tuple[Buffers, ...] = (
+    (1, 2, 1),
+    (2, 4, 2),
+    (4, 8, 4),
+    (8, 16, 8),
+    (16, 32, 16),
+    (32, 64, 32),
+    (64, 128, 64),
+)
+"""From four chunks of 256 B upwards."""
+
+PACKETS = "packet"
+FLUID = "fluid"
+FLUID_DELAYED = "fluid, delays"
+"""Flows that wait for routers and for whole chunks as latencies of their links, sent eagerly: a
+sender is free when its message has left."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One simulation; `network` counts the terminals of a router in a balanced dragonfly."""
+
+    network: int
+    collective: str
+    algorithm: str
+    size_bytes: int
+    cut: Cut
+    rule: Rule = "pipelined"
+    background: bool = False
+    simulator: str = PACKETS
+
+    @property
+    def words(self) -> str:
+        """The case for whoever waits."""
+        beside = ", background" if self.background else ""
+        size = format_size(self.size_bytes)
+        ranks = fabric(self.network).ranks
+        simulator = "" if self.simulator == PACKETS else f", {self.simulator}"
+        return f"{self.algorithm} {size} on {ranks}, {self.rule}{beside}{simulator}"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How far a study goes: networks as in `Case`, and blocks of all_gather.
+
+    `alone` and `beside` (background traffic, on networks of their own) give blocks by rule; `flows`
+    are blocks of the largest network that are left to the fluid simulator, `buffers` those of
+    scatters; `compared` are networks and blocks on which that is held against packets.
+    """
+
+    gather: int
+    alone: Mapping[Rule, Sizes]
+    gather_beside: int
+    beside: Mapping[Rule, Sizes]
+    flows: tuple[int, ...]
+    scatter: int
+    scatter_beside: int
+    buffers: tuple[Buffers, ...]
+    compared: Mapping[int, Mapping[Cut, Sizes]]
+
+    def gather_sizes(self, rule: Rule, *, background: bool) -> Sizes:
+        """Blocks in bytes of each algorithm of all_gather."""
+        return (self.beside if background else self.alone).get(rule, {})
+
+
+@lru_cache
+def fabric(network: int, delays: Delays | None = None) -> Fabric:
+    """A balanced dragonfly with the poster's rates: 2 p routers a group, p global links each.
+
+    `network` is p, the terminals of a router: 2, 4 and 6 make 72, 1056 and 5256 terminals.
+    """
+    spelling = (
+        f"dragonfly:terminals_per_router={network},routers_per_group={2 * network},"
+        f"global_per_router={network},rate=5.25GiB/s,global_rate={GLOBAL_RATE}"
+    )
+    if delays is None:
+        return Fabric(f"{spelling},latency=0ns")
+    return Fabric(
+        f"{spelling},terminal_latency={delays.terminal_ps}ps,"
+        f"local_latency={delays.local_ps}ps,global_latency={delays.global_ps}ps"
+    )
+
+
+def _same(sizes: tuple[int, ...], *algorithms: str) -> dict[str, tuple[int, ...]]:
+    return dict.fromkeys(algorithms, sizes)
+
+
+RINGS = ("RING", "TAR")
+BRUCKS = ("BRUCK", "BRUCK shuffled")
+COMPARED = (*RINGS, "BRUCK")
+
+FULL = Scale(
+    gather=6,
+    alone={
+        "pipelined": _same((16, 64, 1024, 4096), *RINGS)
+        | {"BRUCK": (16, 64), "BRUCK shuffled": (16, 64, 1024)},
+        "occupies_port": _same((64, 1024), *RINGS) | _same((64,), *BRUCKS),
+    },
+    gather_beside=6,
+    beside={
+        "pipelined": _same((64,), *RINGS, *BRUCKS),
+        "occupies_port": _same((64,), *RINGS, "BRUCK shuffled"),
+    },
+    flows=(4096, 65536),
+    scatter=6,
+    scatter_beside=6,
+    buffers=BUFFERS,
+    compared={
+        2: {GATHER_CUT: _same((64, 256, 1024, 4096, 16384, 65536), *COMPARED)},
+        4: {
+            GATHER_CUT: _same((64, 256, 1024, 4096), *COMPARED),
+            LARGE_CUT: _same((16384, 65536), *RINGS) | {"BRUCK": (16384,)},
+        },
+    },
+)
+"""The poster's network. Beyond 4 KiB a ring there has a thousand million chunks."""
+
+QUICK = Scale(
+    gather=4,
+    alone={
+        "pipelined": _same((16, 64, 1024), *RINGS)
+        | {"BRUCK": (16, 64), "BRUCK shuffled": (16, 64, 1024)},
+        "occupies_port": _same((64, 1024), *RINGS) | _same((64,), *BRUCKS),
+    },
+    gather_beside=4,
+    beside={
+        "pipelined": _same((64,), *RINGS, *BRUCKS),
+        "occupies_port": _same((64,), *RINGS, "BRUCK shuffled"),
+    },
+    flows=(65536,),
+    scatter=6,
+    scatter_beside=2,
+    buffers=BUFFERS[::2],
+    compared={
+        2: {GATHER_CUT: _same((64, 1024, 4096, 16384), *COMPARED)},
+        4: {LARGE_CUT: _same((4096,), *RINGS)},
+    },
+)
+"""Scatters are small enough for the poster's network, without background traffic."""
+
+
+def all_cases(scale: Scale) -> list[Case]:
+    """Every simulation of a scale, each once."""
+    return list(dict.fromkeys([*_gathers(scale), *_scatters(scale), *_compared(scale)]))
+
+
+def _gathers(scale: Scale) -> Iterator[Case]:
+    for rule in RULES:
+        for algorithm, sizes in scale.gather_sizes(rule, background=False).items():
+            for size in sizes:
+                yield gather(scale.gather, algorithm, size, rule=rule)
+        for algorithm, sizes in scale.gather_sizes(rule, background=True).items():
+            for size in sizes:
+                for background in (False, True):
+                    network = scale.gather_beside
+                    yield gather(network, algorithm, size, rule=rule, background=background)
+    # What placing the ranks by the network saves on global links.
+    yield gather(min(scale.gather, 4), "RING shuffled", 64)
+    for algorithm in RINGS:
+        yield gather(min(scale.gather, 4), algorithm, 64)
+    for algorithm in COMPARED:
+        for size in scale.flows:
+            yield flows(gather(scale.gather, algorithm, size))
+
+
+def _scatters(scale: Scale) -> Iterator[Case]:
+    for rule in RULES:
+        for algorithm in (*SCATTERS, "LIN shuffled"):
+            yield scatter(scale.scatter, algorithm, rule)
+        for algorithm in SCATTERS:
+            yield scatter(scale.scatter_beside, algorithm, rule)
+            yield scatter(scale.scatter_beside, algorithm, rule, background=True)
+            for buffers in scale.buffers:
+                yield scatter(scale.scatter, algorithm, rule, buffers=buffers)
+
+
+def _compared(scale: Scale) -> Iterator[Case]:
+    for network, cuts in scale.compared.items():
+        for cut, algorithms in cuts.items():
+            for algorithm, sizes in algorithms.items():
+                for size in sizes:
+                    case = gather(network, algorithm, size, cut=cut)
+                    yield case
+                    yield flows(case)
+                    yield flows(case, delayed=True)
+
+
+def gather(
+    network: int,
+    algorithm: str,
+    size_bytes: int,
+    *,
+    cut: Cut = GATHER_CUT,
+    rule: Rule = "pipelined",
+    background: bool = False,
+) -> Case:
+    """An all_gather packet by packet."""
+    return Case(network, "all_gather", algorithm, size_bytes, cut, rule, background)
+
+
+def flows(case: Case, *, delayed: bool = False) -> Case:
+    """The same by flows, plain or with the delays of chunks."""
+    return replace(case, simulator=FLUID_DELAYED if delayed else FLUID)
+
+
+def scatter(
+    network: int,
+    algorithm: str,
+    rule: Rule,
+    *,
+    background: bool = False,
+    buffers: Buffers | None = None,
+) -> Case:
+    """A scatter of the poster's size; buffers in KiB."""
+    cut = SCATTER_CUT
+    if buffers is not None:
+        cut = replace(cut, buffers=",".join(f"{kib}KiB" for kib in buffers))
+    return Case(network, "scatter", algorithm, SCATTER_BYTES, cut, rule, background)

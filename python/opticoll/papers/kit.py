@@ -1,0 +1,424 @@
+"""What the papers share: findings with a verdict, results in a folder, plans, unfinished studies.
+
+>>> compared("table.ring", 1023, 1023, "steps", "N - 1 steps.")["verdict"]
+'reproduced'
+>>> compared("table.one_stage", 128, 2048, "steps", "The formula gives 2048.")["verdict"]
+'refuted'
+>>> result = construct("all_gather", 16, 2, "optree:radices=4x4", sizes=(4096,))
+>>> result.steps, result.verified, result.times_ps[4096]
+(12, True, 309830400)
+>>> (row,) = own_rows("Table I", "all_gather", 64, 8, "relay_tree", [4096])
+>>> row["steps"], row["bound_steps"], row["bound_name"], row["verified"]
+(7, 7, 'relay_tree', True)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Literal, TypedDict, cast
+
+import opticoll
+from opticoll import Fabric, format_size
+from opticoll.errors import FileError
+
+__all__ = [
+    "POLICY",
+    "Construct",
+    "Constructed",
+    "Finding",
+    "OwnRow",
+    "Part",
+    "Progress",
+    "Results",
+    "Table",
+    "Unfinished",
+    "Value",
+    "Verdict",
+    "compared",
+    "construct",
+    "fabric",
+    "finding",
+    "judged",
+    "own_rows",
+    "proof",
+    "show_times",
+    "step_time_ps",
+]
+
+Verdict = Literal["reproduced", "refuted", "conditional", "not_reproducible"]
+"""`reproduced`: the paper's value comes out. `refuted`: another value comes out. `conditional`: it
+comes out under a reading that the paper does not state, or in part. `not_reproducible`: the paper
+does not say enough to compute it."""
+
+Value = int | float | str | None
+
+Progress = Callable[[str, int, int], None]
+"""Called with what comes next, the number of parts that have ended, and of all."""
+
+
+class Finding(TypedDict):
+    """One claim of a paper; `paper` and `computed` are counted in `unit`."""
+
+    id: str
+    paper: Value
+    computed: Value
+    unit: str
+    verdict: Verdict
+    note: str
+
+
+Part = Callable[[], Sequence[Finding]]
+"""A part of a study: it computes, adds tables and files to the results, and gives its findings."""
+
+
+def finding(
+    id: str, paper: Value, computed: Value, unit: str, verdict: Verdict | bool, note: str
+) -> Finding:
+    """A finding with a verdict that was reasoned out elsewhere; the note says why.
+
+    A verdict may be whether the value is reproduced; if not, it is refuted.
+    """
+    if isinstance(verdict, bool):
+        verdict = "reproduced" if verdict else "refuted"
+    return Finding(id=id, paper=paper, computed=computed, unit=unit, verdict=verdict, note=note)
+
+
+def compared(
+    id: str,
+    paper: int | float,
+    computed: int | float,
+    unit: str,
+    note: str,
+    *,
+    tolerance: float = 0.0,
+) -> Finding:
+    """A finding that is reproduced where the values differ by at most `tolerance`, else refuted."""
+    return finding(id, paper, computed, unit, judged(paper, computed, tolerance), note)
+
+
+def judged(paper: int | float, computed: int | float, tolerance: float = 0.0) -> Verdict:
+    """`reproduced` where the values differ by at most `tolerance`, else `refuted`."""
+    # Printed decimals are no binary fractions: a difference may exceed the tolerance by rounding.
+    return "reproduced" if abs(computed - paper) <= tolerance + 1e-9 else "refuted"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people: cells are text, the columns with an index in `right` are numbers."""
+
+    title: str
+    heading: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: frozenset[int]
+
+
+@dataclass
+class Results:
+    """The results of a study, as they come; `files` are names in `folder`, in order of writing.
+
+    `ours` are plans of opticoll beside the paper's numbers, kept apart from the findings;
+    `electrical` are times on electrical fabrics beside those on light, of WRHT only. The folder is
+    created where it does not exist.
+    """
+
+    folder: Path
+    findings: list[Finding] = field(default_factory=list)
+    ours: Sequence[OwnRow] = ()
+    electrical: Sequence[Mapping[str, Any]] = ()
+    tables: list[Table] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def compute(self, parts: Mapping[str, Part], progress: Progress | None) -> Results:
+        """Run the parts in order, collect their findings and write them to findings.csv.
+
+        Raises FileError where files cannot be written.
+        """
+        for number, (name, part) in enumerate(parts.items()):
+            if progress is not None:
+                progress(name, number, len(parts))
+            self.findings += part()
+        self.write("findings", self.findings)
+        return self
+
+    def write(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """Write rows as `name`.csv; raises FileError where that fails."""
+        opticoll.write_csv(rows, self.folder / f"{name}.csv")
+        self.files.append(f"{name}.csv")
+
+    def write_ours(self, rows: Iterable[OwnRow]) -> None:
+        """Keep opticoll's own rows for machines, and write them to ours.csv."""
+        self.ours = list(rows)
+        self.write("ours", self.ours)
+
+    def draw(self, name: str, figure: Callable[[Path], object]) -> None:
+        """Draw a figure as `name`.svg and `name`.png; raises FileError where that fails."""
+        for suffix in ("svg", "png"):
+            figure(self.folder / f"{name}.{suffix}")
+            self.files.append(f"{name}.{suffix}")
+
+    def show(
+        self,
+        title: str,
+        heading: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        *,
+        left: Iterable[int] = (0,),
+    ) -> None:
+        """Add a table for people; columns with an index in `left` are words."""
+        cells = [[_cell(cell) for cell in row] for row in rows]
+        right = frozenset(range(len(heading))) - set(left)
+        self.tables.append(Table(title, heading, cells, right))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    return "-" if value is None else str(value)
+
+
+POLICY = "every_step"
+"""The papers of OpTree and WRHT charge the reconfiguration at every step."""
+
+
+def fabric(ranks: int, wavelengths: int) -> Fabric:
+    """Their ring: one fibre per direction, 40 Gb/s per wavelength, 25 us reconfiguration."""
+    return Fabric(f"optree_paper:ranks={ranks},wavelengths={wavelengths}")
+
+
+@dataclass(frozen=True)
+class Constructed:
+    """A plan that was built, verified and simulated, reduced to what a study needs of it.
+
+    `steps` is the number of time slots really needed; `times_ps` are the times of the circuit
+    simulator in picoseconds, by size in bytes.
+    """
+
+    steps: int
+    step_slots: tuple[int, ...]
+    verified: bool
+    times_ps: dict[int, int]
+
+    @property
+    def proof(self) -> str:
+        """How far the plan is to be trusted, for a note."""
+        return proof(self.verified)
+
+
+def proof(verified: bool) -> str:
+    """How far a constructed plan is to be trusted, for a note."""
+    return "constructed and verified" if verified else "constructed, but fails verification"
+
+
+Construct = Callable[[int, int, str], Constructed]
+"""A plan of a study's collective and sizes: from ranks, wavelengths and algorithm."""
+
+
+def construct(
+    collective: str,
+    ranks: int,
+    wavelengths: int,
+    algorithm: str,
+    *,
+    sizes: tuple[int, ...] = (),
+) -> Constructed:
+    """Build, verify and simulate one plan; sizes in bytes, by the collective's convention.
+
+    Raises OpticollError where the algorithm does not run there.
+    """
+    plan = opticoll.plan(collective, fabric(ranks, wavelengths), algorithm)
+    return Constructed(
+        steps=plan.slots,
+        step_slots=tuple(plan.step_slots),
+        verified=not plan.verify(),
+        times_ps={size: plan.simulate(size, policy=POLICY).time_ps for size in sizes},
+    )
+
+
+@lru_cache
+def step_time_ps(size_bytes: int) -> int:
+    """The time of one step that carries `size_bytes` on one wavelength, d/B + a, in picoseconds.
+
+    It is the simulated time of the smallest plan that has one step: two ranks exchange a block.
+    """
+    plan = opticoll.plan("all_gather", fabric(2, 1), "ring")
+    assert plan.slots == 1
+    return plan.simulate(size_bytes, policy=POLICY).time_ps
+
+
+class OwnRow(TypedDict):
+    """A plan of opticoll on one of the paper's rings, the bounds, and the paper's own number.
+
+    It is no part of the paper, and marked as such. `beside` says what of the paper it stands
+    beside. `bound_steps` holds for one chunk per lightpath of this plan's number of pieces (or,
+    where it has more, for any number); `paper_steps` and `paper_time_s` are those of
+    `paper_algorithm` by the paper's formula, None where nothing is compared.
+    """
+
+    source: str
+    beside: str
+    collective: str
+    algorithm: str
+    chosen: str
+    ranks: int
+    wavelengths: int
+    size_bytes: int
+    steps: int
+    bound_steps: int | None
+    bound_name: str | None
+    time_s: float
+    bound_time_s: float
+    bound_time_name: str
+    paper_algorithm: str
+    paper_steps: int | None
+    paper_time_s: float | None
+    verified: bool
+
+
+def own_rows(
+    beside: str,
+    collective: str,
+    ranks: int,
+    wavelengths: int,
+    algorithm: str,
+    sizes: Iterable[int],
+) -> list[OwnRow]:
+    """A plan for each size in bytes under the papers' policy."""
+    rows = []
+    for size in sizes:
+        ring = fabric(ranks, wavelengths)
+        plan = opticoll.plan(collective, ring, algorithm, size=size, policy=POLICY)
+        row = opticoll.measure(plan, size, policy=POLICY)
+        rows.append(
+            OwnRow(
+                source="opticoll, not the paper",
+                beside=beside,
+                collective=collective,
+                algorithm=algorithm,
+                chosen=row["chosen"],
+                ranks=ranks,
+                wavelengths=wavelengths,
+                size_bytes=size,
+                steps=row["steps"],
+                bound_steps=row["bound_steps"],
+                bound_name=row["bound_name"],
+                time_s=row["time_s"],
+                # A ring of wavelengths has a bound.
+                bound_time_s=cast(float, row["bound_time_s"]),
+                bound_time_name=cast(str, row["bound_time_name"]),
+                paper_algorithm="",
+                paper_steps=None,
+                paper_time_s=None,
+                verified=row["verified"],
+            )
+        )
+    return rows
+
+
+def show_times(
+    results: Results, title: str, rows: Iterable[OwnRow], names: Sequence[str] | None = None
+) -> None:
+    """A table of times in ms, apart from the paper's; `names` stand before the rows."""
+    cells: list[list[object]] = [
+        [
+            row["ranks"],
+            row["wavelengths"],
+            format_size(row["size_bytes"]),
+            row["chosen"],
+            row["steps"],
+            f"{1e3 * row['time_s']:.4g}",
+            f"{1e3 * row['bound_time_s']:.4g}",
+            f"{row['time_s'] / row['bound_time_s'] - 1:.1%}",
+            None if row["paper_time_s"] is None else f"{1e3 * row['paper_time_s']:.4g}",
+            row["verified"],
+        ]
+        for row in rows
+    ]
+    heading = ["N", "w", "size", "plan", "steps", "time", "bound", "gap", "paper", "verified"]
+    left = [3, 9]
+    if names is not None:
+        heading = ["network", *heading]
+        cells = [[name, *line] for name, line in zip(names, cells, strict=True)]
+        left = [0, 4, 10]
+    results.show(title, heading, cells, left=left)
+
+
+class Unfinished:
+    """Rows by case in `unfinished.jsonl` of a folder, a line each, written as they come.
+
+    A long study that was stopped goes on from there. Cases and rows are mappings of what JSON can
+    say. Rows of another build of opticoll are not found: its numbers might be others. A last line
+    that was cut off counts as not written.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> Unfinished(folder).add({"ranks": 8}, {"time_s": 0.5})
+    >>> Unfinished(folder).find({"ranks": 8})
+    {'time_s': 0.5}
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "unfinished.jsonl"
+        self._lock = threading.Lock()
+        self._rows: dict[str, dict[str, Any]] = {}
+        try:
+            lines = self._path.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return
+        except (OSError, UnicodeDecodeError) as error:
+            raise FileError(f"cannot read `{self._path}`: {error}; remove it") from error
+        for line in lines:
+            try:
+                build, case, row = json.loads(line)
+            except ValueError:
+                continue
+            if build == _build():
+                self._rows[_key(case)] = row
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def find(self, case: Mapping[str, object]) -> dict[str, Any] | None:
+        """The row of a case, None where it has not ended yet."""
+        return self._rows.get(_key(case))
+
+    def add(self, case: Mapping[str, object], row: Mapping[str, object]) -> None:
+        """Keep the row of a case; raises FileError where it cannot be written."""
+        line = json.dumps([_build(), case, row])
+        with self._lock:
+            try:
+                with self._path.open("a", encoding="utf-8") as file:
+                    # Whatever a stopped run left of a line must not swallow this one.
+                    file.write(f"{line}\n" if file.tell() == 0 else f"\n{line}\n")
+            except OSError as error:
+                reason = error.strerror or error
+                raise FileError(f"cannot write `{self._path}`: {reason}") from error
+            self._rows[_key(case)] = dict(row)
+
+    def drop(self) -> None:
+        """Remove the file: the study has ended."""
+        self._path.unlink(missing_ok=True)
+
+
+def _key(case: Mapping[str, object]) -> str:
+    return json.dumps(case, sort_keys=True)
+
+
+@cache
+def _build() -> str:
+    """A digest of the package as it is installed, compiled core included."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[1]
+    for path in sorted(package.rglob("*")):
+        if path.suffix in {".py", ".so", ".pyd"}:
+            digest.update(str(path.relative_to(package)).encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
