@@ -1,6 +1,6 @@
 //! Named algorithms: each turns a collective into a schedule, and nothing else.
 //!
-//! Every algorithm is one file and one [`Record`] here. From the records come the command line's
+//! Every algorithm is one file and one [`Algorithm`] here. From the records come the command line's
 //! lists, the docs' tables and the conformance tests. An algorithm is deterministic, knows no
 //! clock, and chooses no route and no wavelength.
 //!
@@ -36,6 +36,7 @@ mod grid;
 mod grid_core;
 pub mod halving_doubling;
 pub mod hypercube;
+pub mod light_path;
 pub mod linear;
 pub mod llf;
 pub mod neighbour_exchange;
@@ -58,8 +59,9 @@ use thiserror::Error;
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::{Dragonfly, Fabric, NotARing, WdmRing};
 use crate::schedule::{Schedule, Transfer};
-use crate::spec::{Spec, SpecError};
+use crate::spec::{OptionRecord, Role, Spec, SpecError};
 use crate::spelling::{same_name, shown, suggest};
+use light_path::PathFormula;
 
 /// Why no schedule was made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -189,24 +191,6 @@ pub struct Costs {
     pub received: Option<&'static str>,
 }
 
-impl Record {
-    /// Its name with every choice among the values that its options have for the planner to try; the plain
-    /// name first.
-    pub fn variants(&self) -> Vec<Spec> {
-        let mut specs = vec![Spec::new(self.name)];
-        for option in self.options {
-            let plain = specs.clone();
-            for value in option.tries {
-                let chosen = plain
-                    .iter()
-                    .map(|spec| spec.clone().with(option.name, value));
-                specs.extend(chosen);
-            }
-        }
-        specs
-    }
-}
-
 impl Costs {
     /// Costs that depend on options and fabric.
     pub const VARIOUS: Costs = Costs {
@@ -234,38 +218,13 @@ impl Costs {
     }
 }
 
-/// An option of an algorithm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AlgorithmOption {
-    /// As typed.
-    pub name: &'static str,
-    /// What its values mean, and the default.
-    pub meaning: &'static str,
-    /// The values that the planner tries beside the default.
-    pub tries: &'static [&'static str],
-}
-
-impl AlgorithmOption {
-    /// An option of which the planner takes the default.
-    pub const fn new(name: &'static str, meaning: &'static str) -> AlgorithmOption {
-        AlgorithmOption {
-            name,
-            meaning,
-            tries: &[],
-        }
-    }
-
-    /// The same with values that the planner tries.
-    pub const fn tries(self, tries: &'static [&'static str]) -> AlgorithmOption {
-        AlgorithmOption { tries, ..self }
-    }
-}
-
 /// The declaration of an algorithm.
 #[derive(Clone, Copy)]
-pub struct Record {
+pub struct Algorithm {
     /// As typed, such as `optree`.
     pub name: &'static str,
+    /// Other names, as papers and libraries have them.
+    pub aliases: &'static [&'static str],
     /// As printed in figures, such as `OpTree`.
     pub label: &'static str,
     /// What it carries out.
@@ -275,15 +234,98 @@ pub struct Record {
     /// Where it comes from.
     pub citation: &'static str,
     /// Its options.
-    pub options: &'static [AlgorithmOption],
+    pub options: &'static [OptionRecord],
+    /// The only fabric family that it is made for; `None` for any.
+    pub family: Option<&'static str>,
     /// Steps and volumes by theory, with the defaults of all options.
     pub costs: Costs,
+    /// The paper's time over lightpaths that are set up and released.
+    pub formula: Option<PathFormula>,
+    /// A number of slots that it is not below on a ring whose ranks all reach each other, by the loads of its
+    /// links; `None` where another algorithm is as good.
+    pub least_slots: fn(&WdmRing) -> Option<u64>,
+    /// About how many transfers it has among so many ranks.
+    pub transfers: fn(u32) -> u64,
+    /// The collectives for which libraries run it where messages are short.
+    pub short_messages: &'static [CollectiveKind],
     /// Whether it runs on so many ranks; if not, why.
     pub accepts: fn(u32) -> Result<(), String>,
     /// Makes the schedule.
     pub build: fn(&Request<'_>) -> Result<Schedule, AlgorithmError>,
     /// The collective whose schedule `build` makes, to be run backwards for this one.
     pub reversed_from: Option<CollectiveKind>,
+}
+
+impl Algorithm {
+    /// An algorithm for any fabric and any number of ranks, without options, of which nothing else is known.
+    pub(crate) const fn new(
+        name: &'static str,
+        label: &'static str,
+        collective: CollectiveKind,
+        build: fn(&Request<'_>) -> Result<Schedule, AlgorithmError>,
+    ) -> Algorithm {
+        use CollectiveKind::{AllGather, AllToAll, ReduceScatter};
+        Algorithm {
+            name,
+            aliases: &[],
+            label,
+            collective,
+            summary: "",
+            citation: "",
+            options: &[],
+            family: None,
+            costs: Costs::VARIOUS,
+            formula: None,
+            least_slots: |_| None,
+            transfers: match collective {
+                AllGather | ReduceScatter | AllToAll => all_pairs,
+                _ => a_round_each,
+            },
+            short_messages: &[],
+            accepts: |_| Ok(()),
+            build,
+            reversed_from: None,
+        }
+    }
+
+    /// Whether a name is one of its names.
+    pub fn is_named(&self, name: &str) -> bool {
+        let mut names = self.aliases.iter().chain([&self.name]);
+        names.any(|own| same_name(own, name))
+    }
+
+    /// Its name with every choice among the values that its options have for the planner to try; the plain
+    /// name first.
+    pub fn variants(&self) -> Vec<Spec> {
+        let mut specs = vec![Spec::new(self.name)];
+        for option in self.options {
+            let plain = specs.clone();
+            for value in option.tries {
+                let chosen = plain
+                    .iter()
+                    .map(|spec| spec.clone().with(option.name, value));
+                specs.extend(chosen);
+            }
+        }
+        specs
+    }
+
+    /// Into how many pieces the vector is cut, where an option says it.
+    pub(crate) fn pieces(&self, spec: &Spec) -> Option<u64> {
+        let mut options = self.options.iter();
+        let option = options.find(|option| option.role == Role::Pieces)?;
+        spec.option(option.name)?.parse().ok()
+    }
+}
+
+/// For [`Algorithm::transfers`]: from every rank to every other.
+pub(crate) fn all_pairs(ranks: u32) -> u64 {
+    u64::from(ranks).pow(2)
+}
+
+/// For [`Algorithm::transfers`]: log2 N for each rank.
+pub(crate) fn a_round_each(ranks: u32) -> u64 {
+    u64::from(ranks) * u64::from(ranks.max(2).ilog2())
 }
 
 /// The most transfers that a schedule is built for: some 7 GB with routes and wavelengths.
@@ -330,12 +372,13 @@ pub(crate) fn choice<T: Copy>(spec: &Spec, key: &str, known: &[(&str, T)]) -> Re
 pub(crate) const DEFAULT_SEGMENTS: u32 = 8;
 
 /// The option `segments` of a pipeline; the number is [`DEFAULT_SEGMENTS`].
-pub(crate) const SEGMENTS: &[AlgorithmOption] =
-    &[
-        AlgorithmOption::new("segments", "pieces that follow one another; default 8").tries(&[
-            "1", "2", "4", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096",
-        ]),
-    ];
+pub(crate) const SEGMENTS: &[OptionRecord] = &[OptionRecord {
+    role: Role::Pieces,
+    tries: &[
+        "1", "2", "4", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096",
+    ],
+    ..OptionRecord::new("segments", "pieces that follow one another; default 8")
+}];
 
 /// The segments asked for.
 pub(crate) fn segments(spec: &Spec) -> Result<u32, SpecError> {
@@ -364,13 +407,8 @@ pub(crate) fn push_cyclic(
     }
 }
 
-/// For [`Record::accepts`]: any number of ranks.
-pub(crate) fn any_ranks(_ranks: u32) -> Result<(), String> {
-    Ok(())
-}
-
-/// The algorithms that are written down for any fabric; the reversed ones are derived from them.
-const WRITTEN: &[&[Record]] = &[
+/// The algorithms as they are written down; the reversed ones are derived from them.
+const WRITTEN: &[&[Algorithm]] = &[
     optree::RECORDS,
     one_stage::RECORDS,
     ring::RECORDS,
@@ -393,13 +431,10 @@ const WRITTEN: &[&[Record]] = &[
     gather_broadcast::RECORDS,
     recursive_halving::RECORDS,
     hypercube::RECORDS,
+    tar::RECORDS,
+    glf::RECORDS,
+    llf::RECORDS,
 ];
-
-/// Those that are written down for dragonflies.
-const FOR_DRAGONFLIES: &[&[Record]] = &[tar::RECORDS, glf::RECORDS, llf::RECORDS];
-
-/// Other names of algorithms, as papers and libraries have them.
-const ALIASES: &[(&str, &str)] = &[("lin", "linear")];
 
 /// Which collective becomes which when it runs backwards.
 const REVERSED: [(CollectiveKind, CollectiveKind); 3] = [
@@ -408,19 +443,15 @@ const REVERSED: [(CollectiveKind, CollectiveKind); 3] = [
     (CollectiveKind::Scatter, CollectiveKind::Gather),
 ];
 
-static RECORDS: LazyLock<Vec<Record>> = LazyLock::new(|| with_reversed(WRITTEN));
-static DRAGONFLY_RECORDS: LazyLock<Vec<Record>> = LazyLock::new(|| with_reversed(FOR_DRAGONFLIES));
-
-/// Records, by collective, with those that are others backwards.
-fn with_reversed(written: &[&[Record]]) -> Vec<Record> {
-    let written = || written.iter().copied().flatten().copied();
+static RECORDS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
+    let written = || WRITTEN.iter().copied().flatten().copied();
     let forwards = written().filter(|record| record.reversed_from.is_none());
-    let mut records: Vec<Record> = forwards.collect();
+    let mut records: Vec<Algorithm> = forwards.collect();
     for (forward, backward) in REVERSED {
         records.extend(
             written()
                 .filter(|record| record.collective == forward)
-                .map(|record| Record {
+                .map(|record| Algorithm {
                     collective: backward,
                     reversed_from: Some(forward),
                     costs: record.costs.reversed(),
@@ -430,41 +461,31 @@ fn with_reversed(written: &[&[Record]]) -> Vec<Record> {
     }
     // Those declared under a name that is known backwards only.
     records.extend(written().filter(|record| record.reversed_from.is_some()));
-    records.sort_by_key(|record| record.collective);
+    records.sort_by_key(|record| (record.collective, record.family.is_some()));
     records
-}
+});
 
-/// All algorithms for any fabric, by collective; the first of a collective is its default.
-pub fn records() -> &'static [Record] {
+/// All algorithms, by collective: those for any fabric, whose first is the default, then those for one family.
+pub fn records() -> &'static [Algorithm] {
     &RECORDS
 }
 
-/// All algorithms for dragonflies, by collective.
-pub fn dragonfly_records() -> &'static [Record] {
-    &DRAGONFLY_RECORDS
-}
-
 /// All algorithms that are made for a fabric: those for any, and those for its family.
-pub fn records_for(fabric: &Fabric) -> impl Iterator<Item = &'static Record> {
-    let special = match fabric {
-        Fabric::Dragonfly(_) => dragonfly_records(),
-        _ => &[],
-    };
-    records().iter().chain(special)
+pub fn records_for(fabric: &Fabric) -> impl Iterator<Item = &'static Algorithm> + use<> {
+    let family = fabric.family();
+    let suits = move |record: &&Algorithm| record.family.is_none_or(|own| own == family);
+    records().iter().filter(suits)
 }
 
 /// The record of an algorithm of a collective, whatever fabric it is for.
-pub fn find(collective: CollectiveKind, name: &str) -> Result<&'static Record, AlgorithmError> {
+pub fn find(collective: CollectiveKind, name: &str) -> Result<&'static Algorithm, AlgorithmError> {
     let of_collective = || {
         records()
             .iter()
-            .chain(dragonfly_records())
             .filter(|record| record.collective == collective)
     };
-    let alias = ALIASES.iter().find(|(alias, _)| same_name(alias, name));
-    let meant = alias.map_or(name, |(_, meant)| meant);
     of_collective()
-        .find(|record| same_name(record.name, meant))
+        .find(|record| record.is_named(name))
         .ok_or_else(|| AlgorithmError::Unknown {
             name: name.into(),
             collective,
@@ -503,8 +524,7 @@ pub fn build_ranges(
     fabric: &Fabric,
 ) -> Result<Schedule, AlgorithmError> {
     let record = find(collective.kind(), spec.name())?;
-    let known: Vec<&str> = record.options.iter().map(|option| option.name).collect();
-    spec.only(&known)?;
+    spec.only_declared(record.options)?;
     let ranks = collective.ranks();
     if ranks != fabric.ranks() {
         return Err(AlgorithmError::Ranks {

@@ -222,7 +222,7 @@ fn relay_tree_within(
             .map(|found| found.plan(ring, collective))
             .ok_or(PlannerError::NotFound { pieces });
     }
-    let (name, at_least) = named::fewest_slots(ring);
+    let (name, at_least) = named::fewest_slots(ring).ok_or(PlannerError::NotFound { pieces })?;
     if let Some(found) = search(ring, 1, &menus, least, at_least) {
         return Ok(found.plan(ring, collective));
     }

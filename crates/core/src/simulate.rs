@@ -154,7 +154,7 @@ pub enum SimulationError {
     Fluid(#[from] FluidError),
     /// The formulas of light paths do not say.
     #[error(transparent)]
-    LightPath(#[from] closed_form::light_path::LightPathError),
+    LightPath(#[from] crate::algorithm::light_path::LightPathError),
     /// The packets of a plan were refused, or stand still.
     #[error(transparent)]
     Packet(#[from] packet::PacketError),

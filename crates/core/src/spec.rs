@@ -57,6 +57,45 @@ pub enum SpecError {
     },
 }
 
+/// The declaration of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionRecord {
+    /// As typed.
+    pub name: &'static str,
+    /// What its values mean, and the default.
+    pub meaning: &'static str,
+    /// What it decides, where other code asks for it.
+    pub role: Role,
+    /// The values that the planner tries beside the default.
+    pub tries: &'static [&'static str],
+}
+
+/// What an option decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Something that only its owner asks for.
+    Own,
+    /// Into how many pieces a vector is cut.
+    Pieces,
+}
+
+impl OptionRecord {
+    /// An option of which the planner takes the default.
+    pub const fn new(name: &'static str, meaning: &'static str) -> OptionRecord {
+        OptionRecord {
+            name,
+            meaning,
+            role: Role::Own,
+            tries: &[],
+        }
+    }
+
+    /// The same with values that the planner tries.
+    pub const fn tries(self, tries: &'static [&'static str]) -> OptionRecord {
+        OptionRecord { tries, ..self }
+    }
+}
+
 /// A name with options, in the order given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spec {
@@ -121,6 +160,12 @@ impl Spec {
                 },
             }),
         }
+    }
+
+    /// Refuses options that have no record.
+    pub fn only_declared(&self, options: &[OptionRecord]) -> Result<(), SpecError> {
+        let names: Vec<&str> = options.iter().map(|option| option.name).collect();
+        self.only(&names)
     }
 
     /// The error for an option whose value does not fit.

@@ -4,9 +4,9 @@
 //! named algorithms ([`expand`]). The program that results ([`program`]), or one read from GOAL
 //! ([`goal_text`], [`goal_binary`]), is replayed ([`replay`]) over a model of what messages cost ([`cost`]), or
 //! together with a simulator of the network ([`carrier`], [`bursts`]); [`network`] puts these together.
-//! Beside them stand the formulas of collectives over light paths that are set up and released
-//! ([`light_path`]), and training by data parallelism, whose gradients are all_reduced ([`training`]). What is wrong with a trace is found before anything runs, with rank, event
-//! and line ([`error`]); a deadlock is found by replaying.
+//! Beside them stands training by data parallelism, whose gradients are all_reduced ([`training`]). What is
+//! wrong with a trace is found before anything runs, with rank, event and line ([`error`]); a deadlock is found
+//! by replaying.
 //!
 //! ```
 //! use opticoll::workload::cost::Zero;
@@ -40,5 +40,3 @@ pub mod replay;
 pub mod time_independent;
 pub mod trace;
 pub mod training;
-
-pub use crate::simulate::closed_form::light_path;

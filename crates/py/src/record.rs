@@ -1,6 +1,7 @@
 //! The records of everything that has a name, as dictionaries.
 
 use opticoll::collective::CollectiveKind;
+use opticoll::spec::OptionRecord;
 use opticoll::workload::training::{device, models as training_models};
 use opticoll::{algorithm, fabric, planner, simulate, wavelength};
 use pyo3::prelude::*;
@@ -36,19 +37,15 @@ impl Record {
 /// All algorithms, by collective, the default of each first.
 #[pyfunction]
 pub(crate) fn algorithms() -> Vec<Record> {
-    let option = |one: &algorithm::AlgorithmOption| (one.name, one.meaning);
-    let record = |one: &algorithm::Record| Record {
+    let option = |one: &OptionRecord| (one.name, one.meaning);
+    let record = |one: &algorithm::Algorithm| Record {
         label: one.label,
         options: one.options.iter().map(option).collect(),
         collective: Some(one.collective.name()),
+        family: one.family,
         ..Record::new(one.name, one.summary, one.citation)
     };
     let mut records: Vec<Record> = algorithm::records().iter().map(record).collect();
-    let for_dragonflies = algorithm::dragonfly_records().iter();
-    records.extend(for_dragonflies.map(|one| Record {
-        family: Some("dragonfly"),
-        ..record(one)
-    }));
     for one in planner::RECORDS {
         records.extend(one.collectives.iter().map(|collective| Record {
             label: one.label,

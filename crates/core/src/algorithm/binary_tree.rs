@@ -1,21 +1,15 @@
 //! Binary tree: reduce to rank 0 along a binomial tree, then broadcast along the same tree.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, binomial};
+use super::{Algorithm, AlgorithmError, Costs, Request, binomial};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule};
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "binary_tree",
-    label: "BT",
-    collective: CollectiveKind::AllReduce,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Reduce whole vectors to rank 0 along a tree, then broadcast along the same tree",
     citation: "Thakur, Rabenseifner and Gropp, IJHPCA 2005; a baseline of the WRHT paper",
-    options: &[],
     costs: Costs::new("2 ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),
-    accepts: any_ranks,
-    build,
-    reversed_from: None,
+    ..Algorithm::new("binary_tree", "BT", CollectiveKind::AllReduce, build)
 }];
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

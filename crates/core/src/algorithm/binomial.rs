@@ -4,38 +4,48 @@
 //! distance v without its lowest set bit. The subtree of v with lowest set bit D covers the ranks
 //! at distances v .. v + D, so that scatter hands on whole ranges.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, push_cyclic};
+use super::light_path::{self, PathFormula};
+use super::{Algorithm, AlgorithmError, Costs, Request, push_cyclic};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005";
 
+/// Holders of the vector double with every step.
+const FORMULA: PathFormula = PathFormula {
+    collectives: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
+    messages: |ranks, bytes| Ok(vec![(light_path::rounds(ranks).into(), bytes)]),
+    parts: light_path::whole,
+    set_ups: |ranks, ports| light_path::rounds(ranks).div_ceil(ports).into(),
+};
+
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
-    Record {
-        name: "binomial",
-        label: "Binomial tree",
-        collective: CollectiveKind::Broadcast,
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
         summary: "Every rank that holds the vector sends it on, at distance N/2, N/4, ..., 1",
         citation: CITATION,
-        options: &[],
         costs: Costs::new("ceil(log2 N)", "ceil(log2 N)", "1"),
-        accepts: any_ranks,
-        build: broadcast,
-        reversed_from: None,
+        formula: Some(FORMULA),
+        short_messages: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
+        ..Algorithm::new(
+            "binomial",
+            "Binomial tree",
+            CollectiveKind::Broadcast,
+            broadcast,
+        )
     },
-    Record {
-        name: "binomial",
-        label: "Binomial tree",
-        collective: CollectiveKind::Scatter,
+    Algorithm {
         summary: "Every rank that holds blocks hands on half of them, at distance N/2, N/4, ..., 1",
         citation: CITATION,
-        options: &[],
         costs: Costs::new("ceil(log2 N)", "N - 1", "max(N - H, H / 2)"),
-        accepts: any_ranks,
-        build: scatter,
-        reversed_from: None,
+        short_messages: &[CollectiveKind::Scatter, CollectiveKind::Gather],
+        ..Algorithm::new(
+            "binomial",
+            "Binomial tree",
+            CollectiveKind::Scatter,
+            scatter,
+        )
     },
 ];
 

@@ -7,7 +7,7 @@
 //! of o is set, it moves on by 2^i, from rank r + (o mod 2^i). A rank sends, in step i, one block
 //! for every o < N with bit i set: about N/2 of them.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room_for, push_cyclic};
+use super::{Algorithm, AlgorithmError, Costs, Request, all_pairs, make_room_for, push_cyclic};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -15,34 +15,23 @@ const CITATION: &str = "Bruck et al., Efficient Algorithms for All-to-All Commun
      Message-Passing Systems, TPDS 1997";
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
-    Record {
-        name: "bruck",
-        label: "Bruck",
-        collective: CollectiveKind::AllGather,
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
         summary: "Send all blocks held to the rank 1, 2, 4, ... places before",
         citation: CITATION,
-        options: &[],
         costs: Costs::new("ceil(log2 N)", "N - 1", "N - 1"),
-        accepts: any_ranks,
-        build: all_gather,
-        reversed_from: None,
+        ..Algorithm::new("bruck", "Bruck", CollectiveKind::AllGather, all_gather)
     },
-    Record {
-        name: "bruck",
-        label: "Bruck",
-        collective: CollectiveKind::AllToAll,
+    Algorithm {
         summary: "Blocks travel by the bits of their distance, to the rank 1, 2, 4, ... places after",
         citation: CITATION,
-        options: &[],
         costs: Costs::new(
             "ceil(log2 N)",
             "<= N / 2 ceil(log2 N)",
             "<= N / 2 ceil(log2 N)",
         ),
-        accepts: any_ranks,
-        build: all_to_all,
-        reversed_from: None,
+        transfers: |ranks| all_pairs(ranks) * u64::from(ranks.max(2).ilog2()) / 2,
+        ..Algorithm::new("bruck", "Bruck", CollectiveKind::AllToAll, all_to_all)
     },
 ];
 

@@ -4,23 +4,18 @@
 //! last sends one piece in each step once the pipeline is full: N - 2 + K steps of M / K for K
 //! segments of a vector M.
 
-use super::{AlgorithmError, Costs, Record, Request, SEGMENTS, any_ranks, make_room_for, segments};
+use super::{Algorithm, AlgorithmError, Costs, Request, SEGMENTS, make_room_for, segments};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "chain",
-    label: "Chain",
-    collective: CollectiveKind::Broadcast,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Pass the pieces of the vector from each rank to the next, one after the other",
     citation: "Folklore; pipelined chains of MPI, as in Pješivac-Grbović et al., Cluster \
                Computing 2007",
     options: SEGMENTS,
     costs: Costs::new("N - 2 + K", "1", "1"),
-    accepts: any_ranks,
-    build,
-    reversed_from: None,
+    ..Algorithm::new("chain", "Chain", CollectiveKind::Broadcast, build)
 }];
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -7,8 +7,8 @@
 
 use super::pairwise::{self, Order};
 use super::{
-    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, make_room,
-    make_room_for,
+    Algorithm, AlgorithmError, Costs, OptionRecord, Request, a_round_each, all_pairs, choice,
+    make_room, make_room_for,
 };
 use crate::collective::{Collective, CollectiveKind, Holders};
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -18,33 +18,37 @@ const CITATION: &str = "Folklore; linear algorithms of MPI";
 const fn record(
     collective: CollectiveKind,
     summary: &'static str,
-    options: &'static [AlgorithmOption],
+    options: &'static [OptionRecord],
     costs: Costs,
-) -> Record {
-    Record {
-        name: "direct",
-        label: "Direct",
-        collective,
+) -> Algorithm {
+    Algorithm {
         summary,
         citation: CITATION,
         options,
         costs,
-        accepts: any_ranks,
-        build: match collective {
-            CollectiveKind::AllGather => spread_out,
-            CollectiveKind::AllReduce => all_reduce,
-            _ => at_once,
+        transfers: match collective {
+            CollectiveKind::Scatter => a_round_each,
+            _ => all_pairs,
         },
-        reversed_from: None,
+        ..Algorithm::new(
+            "direct",
+            "Direct",
+            collective,
+            match collective {
+                CollectiveKind::AllGather => spread_out,
+                CollectiveKind::AllReduce => all_reduce,
+                _ => at_once,
+            },
+        )
     }
 }
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
+pub const RECORDS: &[Algorithm] = &[
     record(
         CollectiveKind::AllGather,
         "Every rank sends its block straight to rank r + 1, r + 2, ...",
-        &[AlgorithmOption::new(
+        &[OptionRecord::new(
             "order",
             "shift: one rank in each step, or at_once: all in one step, as one_stage; default shift",
         )

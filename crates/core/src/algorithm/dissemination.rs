@@ -1,23 +1,22 @@
 //! Dissemination: in round k every rank signals to the one 2^k places after it. After ceil(log2 N)
 //! rounds each has heard, directly or not, from every other, for any N.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks};
+use super::{Algorithm, AlgorithmError, Costs, Request};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "dissemination",
-    label: "Dissemination",
-    collective: CollectiveKind::Barrier,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Signal to the rank 1, 2, 4, ... places after",
     citation: "Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization, \
                International Journal of Parallel Programming 1988",
-    options: &[],
     costs: Costs::new("ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),
-    accepts: any_ranks,
-    build,
-    reversed_from: None,
+    ..Algorithm::new(
+        "dissemination",
+        "Dissemination",
+        CollectiveKind::Barrier,
+        build,
+    )
 }];
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -15,7 +15,7 @@
 
 mod trees;
 
-use super::{AlgorithmError, Costs, Record, Request, SEGMENTS, any_ranks, make_room_for, segments};
+use super::{Algorithm, AlgorithmError, Costs, Request, SEGMENTS, make_room_for, segments};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 use trees::Edge;
@@ -24,11 +24,8 @@ const CITATION: &str = "Sanders, Speck and Träff, Two-tree Algorithms for Full 
      Scan, Parallel Computing 2009";
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
-    Record {
-        name: "double_binary_tree",
-        label: "Double binary tree",
-        collective: CollectiveKind::AllReduce,
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
         summary: "Combine each half of the vector up a tree of its own and pass it down again",
         citation: CITATION,
         options: SEGMENTS,
@@ -37,21 +34,24 @@ pub const RECORDS: &[Record] = &[
             "min(2, N / 2)",
             "min(2, N / 2)",
         ),
-        accepts: any_ranks,
-        build: all_reduce,
-        reversed_from: None,
+        ..Algorithm::new(
+            "double_binary_tree",
+            "Double binary tree",
+            CollectiveKind::AllReduce,
+            all_reduce,
+        )
     },
-    Record {
-        name: "double_tree",
-        label: "Double tree",
-        collective: CollectiveKind::Broadcast,
+    Algorithm {
         summary: "Pass each half of the vector, in pieces, down a tree of its own",
         citation: CITATION,
         options: SEGMENTS,
         costs: Costs::new("<= K + 2 floor(log2(N - 1))", "1", "1"),
-        accepts: any_ranks,
-        build: broadcast,
-        reversed_from: None,
+        ..Algorithm::new(
+            "double_tree",
+            "Double tree",
+            CollectiveKind::Broadcast,
+            broadcast,
+        )
     },
 ];
 

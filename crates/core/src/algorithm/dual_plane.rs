@@ -13,22 +13,20 @@
 
 use super::grid::Grid;
 use super::grid_core::{Core, Part, Phases};
-use super::{AlgorithmError, Costs, Record, Request, any_ranks};
+use super::{Algorithm, AlgorithmError, Request};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "dual_plane_halving_doubling",
-    label: "Dual-plane halving-doubling",
-    collective: CollectiveKind::AllReduce,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Halving and doubling of two parts of the vector, rows first and columns first, at once",
     citation: "opticoll; halving and doubling after Rabenseifner, ICCS 2004",
-    options: &[],
-    costs: Costs::VARIOUS,
-    accepts: any_ranks,
-    build,
-    reversed_from: None,
+    ..Algorithm::new(
+        "dual_plane_halving_doubling",
+        "Dual-plane halving-doubling",
+        CollectiveKind::AllReduce,
+        build,
+    )
 }];
 
 /// The largest denominator of the share of a part.

@@ -4,22 +4,21 @@
 //!
 //! 2 ceil(log2 N) steps, in which rank 0 sends N ceil(log2 N) - (N - 1) blocks: far more than others.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, binomial, push_cyclic};
+use super::{Algorithm, AlgorithmError, Costs, Request, binomial, push_cyclic};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule};
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "gather_broadcast",
-    label: "Gather and broadcast",
-    collective: CollectiveKind::AllGather,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Gather at rank 0 along a binomial tree, then broadcast along the same tree",
     citation: "Folklore; the basic linear and tree all_gathers of MPI libraries",
-    options: &[],
     costs: Costs::new("2 ceil(log2 N)", "N ceil(log2 N) - (N - 1)", "N - 1"),
-    accepts: any_ranks,
-    build,
-    reversed_from: None,
+    ..Algorithm::new(
+        "gather_broadcast",
+        "Gather and broadcast",
+        CollectiveKind::AllGather,
+        build,
+    )
 }];
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -13,37 +13,27 @@
 //! Cherièvre and Dorier, who give it for scatter; leaders and lists are ours where they are silent.
 
 use super::scatter_tree::{Member, Phases, Shape, depth};
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, tar};
+use super::{Algorithm, AlgorithmError, Costs, Request, tar};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule};
 
 const STEPS: &str = "ceil(log2 G) + ceil(log2 A) + ceil(log2 T)";
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
-    Record {
-        name: "glf",
-        label: "Global link first",
-        collective: CollectiveKind::Broadcast,
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
         summary: "Down trees among groups, then routers, then ranks",
         citation: tar::CITATION,
-        options: &[],
         costs: Costs::new(STEPS, STEPS, "1"),
-        accepts: any_ranks,
-        build,
-        reversed_from: None,
+        family: tar::FAMILY,
+        ..Algorithm::new("glf", "Global link first", CollectiveKind::Broadcast, build)
     },
-    Record {
-        name: "glf",
-        label: "Global link first",
-        collective: CollectiveKind::Scatter,
+    Algorithm {
         summary: "Blocks go down trees among groups, then routers, then ranks",
         citation: tar::CITATION,
-        options: &[],
         costs: Costs::new(STEPS, "N - 1", "<= A T max(G - B, B / 2)"),
-        accepts: any_ranks,
-        build,
-        reversed_from: None,
+        family: tar::FAMILY,
+        ..Algorithm::new("glf", "Global link first", CollectiveKind::Scatter, build)
     },
 ];
 

@@ -9,28 +9,26 @@
 //! tunable circuits every exchange stays in a row or a column (see [`super::dual_plane`]).
 
 use super::fold::Fold;
-use super::{
-    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, dual_plane,
-};
+use super::{Algorithm, AlgorithmError, Costs, OptionRecord, Request, choice, dual_plane};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "halving_doubling",
-    label: "Halving-doubling",
-    collective: CollectiveKind::AllReduce,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Exchange halves, quarters, ... of the vector and combine, then collect the results",
     citation: "Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004",
-    options: &[AlgorithmOption::new(
+    options: &[OptionRecord::new(
         "order",
         "near: partner at distance 1 first, or far: at N/2 first; default near",
     )
     .tries(&["far"])],
     costs: Costs::new("2 log2 P + 2 F", "2 (P - 1) / P + F", "2 (P - 1) / P + F"),
-    accepts: any_ranks,
-    build,
-    reversed_from: None,
+    ..Algorithm::new(
+        "halving_doubling",
+        "Halving-doubling",
+        CollectiveKind::AllReduce,
+        build,
+    )
 }];
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -4,23 +4,23 @@
 //! targets differ from r in bit i. So the block from rank o to rank t is, before step i, at the rank
 //! with the low i bits of t and the other bits of o.
 
-use super::{AlgorithmError, Costs, Record, Request, make_room_for};
+use super::{Algorithm, AlgorithmError, Costs, Request, make_room_for};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The record of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "recursive_doubling",
-    label: "RD",
-    collective: CollectiveKind::AllToAll,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Exchange with the partner at distance 1, 2, 4, ... all blocks for its half: store and forward",
     citation: "Johnsson and Ho, Optimum Broadcasting and Personalized Communication in Hypercubes, \
                IEEE Trans. Computers 1989",
-    options: &[],
     costs: Costs::new("log2 N", "N / 2 log2 N", "N / 2 log2 N"),
     accepts: powers_of_two,
-    build: all_to_all,
-    reversed_from: None,
+    ..Algorithm::new(
+        "recursive_doubling",
+        "RD",
+        CollectiveKind::AllToAll,
+        all_to_all,
+    )
 }];
 
 fn powers_of_two(ranks: u32) -> Result<(), String> {

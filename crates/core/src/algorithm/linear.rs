@@ -1,26 +1,36 @@
 //! Linear: the root serves one rank after the other, N-1 steps.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks};
+use super::light_path::{self, PathFormula};
+use super::{Algorithm, AlgorithmError, Costs, Request};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
 
-const fn record(collective: CollectiveKind, summary: &'static str) -> Record {
-    Record {
-        name: "linear",
-        label: "Linear",
-        collective,
+const fn record(collective: CollectiveKind, summary: &'static str) -> Algorithm {
+    Algorithm {
         summary,
         citation: "Folklore; linear algorithms of MPI",
-        options: &[],
         costs: Costs::new("N - 1", "N - 1", "1"),
-        accepts: any_ranks,
-        build,
-        reversed_from: None,
+        aliases: &["lin"],
+        formula: Some(FORMULA),
+        ..Algorithm::new("linear", "Linear", collective, build)
     }
 }
 
+/// The root sends the vector to each other rank in turn.
+const FORMULA: PathFormula = PathFormula {
+    collectives: &[
+        CollectiveKind::Broadcast,
+        CollectiveKind::Reduce,
+        CollectiveKind::Scatter,
+        CollectiveKind::Gather,
+    ],
+    messages: |ranks, bytes| Ok(vec![(u64::from(ranks - 1), bytes)]),
+    parts: light_path::whole,
+    set_ups: |ranks, ports| (ranks - 1).div_ceil(ports).into(),
+};
+
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
+pub const RECORDS: &[Algorithm] = &[
     record(
         CollectiveKind::Broadcast,
         "The vector goes straight from the root to one rank after the other",

@@ -16,14 +16,14 @@
 //! Cherièvre and Dorier, who give it for scatter; leaders and lists are ours where they are silent.
 
 use super::scatter_tree::{Member, Phases, Shape, depth};
-use super::{AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, tar};
+use super::{Algorithm, AlgorithmError, Costs, OptionRecord, Request, choice, tar};
 use crate::collective::CollectiveKind;
 use crate::fabric::Dragonfly;
 use crate::schedule::{Claims, Schedule};
 
 const STEPS: &str =
     "(1 + min(1, G - 1)) ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)";
-const OPTIONS: &[AlgorithmOption] = &[AlgorithmOption::new(
+const OPTIONS: &[OptionRecord] = &[OptionRecord::new(
     "groups",
     "tree: the groups of a router are reached down a tree, or flat: straight from the router; \
      default tree",
@@ -31,11 +31,8 @@ const OPTIONS: &[AlgorithmOption] = &[AlgorithmOption::new(
 .tries(&["flat"])];
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
-    Record {
-        name: "llf",
-        label: "Local link first",
-        collective: CollectiveKind::Broadcast,
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
         summary: "Down trees among the routers of the root's group, then groups, routers and ranks",
         citation: tar::CITATION,
         options: OPTIONS,
@@ -44,14 +41,10 @@ pub const RECORDS: &[Record] = &[
             "<= ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)",
             "1",
         ),
-        accepts: any_ranks,
-        build,
-        reversed_from: None,
+        family: tar::FAMILY,
+        ..Algorithm::new("llf", "Local link first", CollectiveKind::Broadcast, build)
     },
-    Record {
-        name: "llf",
-        label: "Local link first",
-        collective: CollectiveKind::Scatter,
+    Algorithm {
         summary: "Blocks go down trees among the routers of the root's group, then groups, routers \
                   and ranks",
         citation: tar::CITATION,
@@ -61,9 +54,8 @@ pub const RECORDS: &[Record] = &[
             sent: Some("N - 1"),
             received: None,
         },
-        accepts: any_ranks,
-        build,
-        reversed_from: None,
+        family: tar::FAMILY,
+        ..Algorithm::new("llf", "Local link first", CollectiveKind::Scatter, build)
     },
 ];
 

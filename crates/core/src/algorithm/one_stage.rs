@@ -1,21 +1,17 @@
 //! One-stage: every rank sends its block straight to every other, in one step.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room};
+use super::{Algorithm, AlgorithmError, Costs, Request, make_room};
 use crate::collective::CollectiveKind;
+use crate::fabric::WdmRing;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "one_stage",
-    label: "One-stage",
-    collective: CollectiveKind::AllGather,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Every rank sends its block straight to every other rank",
     citation: "Dai et al., OpTree, section III.B, Lemma 1; after Liang and Shen, ToN 2006",
-    options: &[],
     costs: Costs::new("1", "N - 1", "N - 1"),
-    accepts: any_ranks,
-    build,
-    reversed_from: None,
+    least_slots,
+    ..Algorithm::new("one_stage", "One-stage", CollectiveKind::AllGather, build)
 }];
 
 /// Wavelengths for a one-stage all-to-all on a line of `ranks` ranks: floor(n^2 / 4), the load of
@@ -35,6 +31,11 @@ pub fn ring_wavelengths(ranks: u32) -> u64 {
 pub fn paper_ring_wavelengths(ranks: u32) -> u64 {
     let ranks = u64::from(ranks);
     (ranks * ranks).div_ceil(8)
+}
+
+pub(super) fn least_slots(ring: &WdmRing) -> Option<u64> {
+    let slots = ring_wavelengths(ring.ranks).div_ceil(ring.channels().into());
+    (ring.longest() >= ring.ranks / 2).then_some(slots)
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -16,36 +16,30 @@
 
 pub mod tree;
 
-use super::{
-    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, one_stage,
-};
+use super::{Algorithm, AlgorithmError, OptionRecord, Request, make_room, one_stage};
 use crate::collective::CollectiveKind;
+use crate::fabric::WdmRing;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "optree",
-    label: "OpTree",
-    collective: CollectiveKind::AllGather,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Exchange among the same positions of sibling groups, down an m-ary tree",
     citation: "Dai et al., OpTree: An Efficient Algorithm for All-gather Operation in Optical \
                Interconnect Systems",
     options: &[
-        AlgorithmOption::new(
+        OptionRecord::new(
             "depth",
             "auto (the best real tree), paper (Eq. 2), or the number of stages; default auto",
         )
         .tries(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]),
-        AlgorithmOption::new("k", "the same as depth"),
-        AlgorithmOption::new(
+        OptionRecord::new("k", "the same as depth"),
+        OptionRecord::new(
             "radices",
             "children per group, stage by stage, such as 4x4x4; instead of depth",
         ),
     ],
-    costs: Costs::VARIOUS,
-    accepts: any_ranks,
-    build,
-    reversed_from: None,
+    least_slots,
+    ..Algorithm::new("optree", "OpTree", CollectiveKind::AllGather, build)
 }];
 
 /// How the continuous optimum of Eq. 2 becomes a whole number of stages.
@@ -132,6 +126,19 @@ fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), Algorit
             Ok((tree::uniform_radices(ranks, depth), Some(depth)))
         }
     }
+}
+
+/// With one stage, or where more save no slots, `one_stage` is as good.
+fn least_slots(ring: &WdmRing) -> Option<u64> {
+    let channels = ring.channels();
+    let loads = tree::stage_loads(ring.ranks, &tree::best_radices(ring.ranks, channels));
+    let slots = loads
+        .iter()
+        .map(|load| load.div_ceil(channels.into()))
+        .sum();
+    one_stage::least_slots(ring)
+        .filter(|one_stage| slots < *one_stage)
+        .map(|_| slots)
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

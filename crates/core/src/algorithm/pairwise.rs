@@ -4,15 +4,13 @@
 //! With order `shift`, rank r sends to r + s + 1 in step s and receives from r - s - 1. With order
 //! `xor`, for powers of two, the partner of both is r xor (s + 1).
 
-use super::{
-    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, choice, make_room,
-};
+use super::{Algorithm, AlgorithmError, Costs, OptionRecord, Request, choice, make_room};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
 
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005";
-const SHIFT_OR_XOR: &[AlgorithmOption] = &[AlgorithmOption::new(
+const SHIFT_OR_XOR: &[OptionRecord] = &[OptionRecord::new(
     "order",
     "shift: to rank r + s + 1 in step s, or xor: with rank r xor (s + 1), for powers of two; \
      default xor where it can be",
@@ -20,30 +18,22 @@ const SHIFT_OR_XOR: &[AlgorithmOption] = &[AlgorithmOption::new(
 .tries(&["shift"])];
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
-    Record {
-        name: "pairwise",
-        label: "Pairwise",
-        collective: CollectiveKind::AllToAll,
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
         summary: "Exchange blocks with one rank after the other",
         citation: CITATION,
         options: SHIFT_OR_XOR,
         costs: Costs::new("N - 1", "N - 1", "N - 1"),
-        accepts: any_ranks,
-        build,
-        reversed_from: None,
+        short_messages: &[CollectiveKind::AllToAll],
+        ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::AllToAll, build)
     },
-    Record {
-        name: "pairwise",
-        label: "Pairwise",
-        collective: CollectiveKind::ReduceScatter,
+    Algorithm {
         summary: "Send one rank after the other its block straight, to be combined there",
         citation: CITATION,
         options: SHIFT_OR_XOR,
         costs: Costs::new("N - 1", "N - 1", "N - 1"),
-        accepts: any_ranks,
-        build,
         reversed_from: Some(CollectiveKind::AllGather),
+        ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::ReduceScatter, build)
     },
 ];
 

@@ -4,50 +4,70 @@
 //! `fold.rs`).
 
 use super::fold::Fold;
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, push_cyclic};
+use super::light_path::{self, LightPathError, PathFormula};
+use super::{Algorithm, AlgorithmError, Costs, Request, push_cyclic};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
+use crate::units::Bytes;
 
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005";
 
+/// Blocks double with every exchange.
+const FORMULA: PathFormula = PathFormula {
+    collectives: &[CollectiveKind::AllGather],
+    messages: |ranks, bytes| {
+        if !ranks.is_power_of_two() {
+            return Err(LightPathError::NoPower { ranks });
+        }
+        let block = light_path::block(ranks, bytes)?;
+        let rounds = 0..light_path::rounds(ranks);
+        Ok(rounds
+            .map(|round| (1, Bytes::new(block << round)))
+            .collect())
+    },
+    parts: light_path::whole,
+    set_ups: |ranks, ports| light_path::rounds(ranks).div_ceil(ports).into(),
+};
+
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
-    Record {
-        name: "recursive_doubling",
-        label: "RD",
-        collective: CollectiveKind::AllGather,
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
         summary: "Exchange all blocks held with the partner at distance 1, 2, 4, ...",
         citation: CITATION,
-        options: &[],
         costs: Costs::new("log2 P + 2 F", "<= N - 1 + 2 F (P - 1)", "N - 1"),
-        accepts: any_ranks,
-        build: all_gather,
-        reversed_from: None,
+        formula: Some(FORMULA),
+        short_messages: &[CollectiveKind::AllGather],
+        ..Algorithm::new(
+            "recursive_doubling",
+            "RD",
+            CollectiveKind::AllGather,
+            all_gather,
+        )
     },
-    Record {
-        name: "recursive_doubling",
-        label: "RD",
-        collective: CollectiveKind::AllReduce,
+    Algorithm {
         summary: "Exchange and combine whole vectors with the partner at distance 1, 2, 4, ...",
         citation: CITATION,
-        options: &[],
         costs: Costs::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
-        accepts: any_ranks,
-        build: all_reduce,
-        reversed_from: None,
+        short_messages: &[CollectiveKind::AllReduce],
+        ..Algorithm::new(
+            "recursive_doubling",
+            "RD",
+            CollectiveKind::AllReduce,
+            all_reduce,
+        )
     },
-    Record {
-        name: "recursive_doubling",
-        label: "RD",
-        collective: CollectiveKind::Barrier,
+    Algorithm {
         summary: "Exchange signals with the partner at distance 1, 2, 4, ...",
         citation: CITATION,
-        options: &[],
         costs: Costs::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
-        accepts: any_ranks,
-        build: all_reduce,
-        reversed_from: None,
+        short_messages: &[CollectiveKind::Barrier],
+        ..Algorithm::new(
+            "recursive_doubling",
+            "RD",
+            CollectiveKind::Barrier,
+            all_reduce,
+        )
     },
 ];
 

@@ -3,23 +3,24 @@
 //! In each step a rank hands its partner at distance N/2, N/4, ..., 1 the sums of the half of its
 //! blocks that are due on the partner's side.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, recursive_doubling};
+use super::{Algorithm, AlgorithmError, Costs, Request, recursive_doubling};
 use crate::collective::CollectiveKind;
 use crate::schedule::Schedule;
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "recursive_halving",
-    label: "RH",
-    collective: CollectiveKind::ReduceScatter,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Send the sums of the partner's half of the blocks to distance N/2, N/4, ..., 1",
     citation: "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations \
                in MPICH, IJHPCA 2005",
-    options: &[],
     costs: Costs::new("log2 P + 2 F", "N - 1", "<= N - 1 + 2 F (P - 1)"),
-    accepts: any_ranks,
-    build,
     reversed_from: Some(CollectiveKind::AllGather),
+    short_messages: &[CollectiveKind::ReduceScatter],
+    ..Algorithm::new(
+        "recursive_halving",
+        "RH",
+        CollectiveKind::ReduceScatter,
+        build,
+    )
 }];
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -8,53 +8,71 @@
 //! in step s of an all_gather the block of the rank at place i - s.
 
 use super::grid::Grid;
+use super::light_path::{self, PathFormula};
 use super::{
-    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, make_room_for,
+    Algorithm, AlgorithmError, Costs, OptionRecord, Request, all_pairs, make_room, make_room_for,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::hash::shuffled;
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::spec::SpecError;
+use crate::units::Bytes;
 
 const CITATION: &str = "Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters \
                         of Workstations, JPDC 2009";
 
-const OPTIONS: &[AlgorithmOption] = &[
-    AlgorithmOption::new(
+const OPTIONS: &[OptionRecord] = &[
+    OptionRecord::new(
         "order",
         "of the ranks along the ring: natural, shuffled, or all ranks joined by -, such as 0-3-1-2; \
          default natural, on a wss_grid one hop from each to the next",
     ),
-    AlgorithmOption::new("seed", "of shuffled; default 1"),
+    OptionRecord::new("seed", "of shuffled; default 1"),
 ];
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
-    Record {
-        name: "ring",
-        label: "Ring",
-        collective: CollectiveKind::AllGather,
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
         summary: "Pass the block received last to the clockwise neighbour, N-1 times",
         citation: CITATION,
         options: OPTIONS,
         costs: GATHERING,
-        accepts: any_ranks,
-        build: all_gather,
-        reversed_from: None,
+        formula: Some(FORMULA),
+        ..Algorithm::new("ring", "Ring", CollectiveKind::AllGather, all_gather)
     },
-    Record {
-        name: "ring",
-        label: "Ring",
-        collective: CollectiveKind::AllReduce,
+    Algorithm {
         summary: "Ring reduce_scatter, then ring all_gather, on N-th parts of the vector",
         citation: CITATION,
         options: OPTIONS,
         costs: REDUCING,
-        accepts: any_ranks,
-        build: all_reduce,
-        reversed_from: None,
+        transfers: all_pairs,
+        ..Algorithm::new("ring", "Ring", CollectiveKind::AllReduce, all_reduce)
     },
 ];
+
+/// Blocks go around the ring.
+const FORMULA: PathFormula = PathFormula {
+    collectives: &[CollectiveKind::AllGather],
+    messages: |ranks, bytes| {
+        let block = Bytes::new(light_path::block(ranks, bytes)?);
+        Ok(vec![(u64::from(ranks - 1), block)])
+    },
+    parts,
+    // Every part of every step has paths of its own.
+    set_ups: |ranks, ports| match ports {
+        1 if ranks > 2 => u64::from(ranks - 1) * parts(ranks, ports),
+        _ => (ranks - 1).min(1).into(),
+    },
+};
+
+/// H: into how many matchings the edges of a ring fall, where ranks have one port.
+fn parts(ranks: u32, ports: u32) -> u64 {
+    match (ranks, ports) {
+        (0..=2, _) | (_, 2..) => 1,
+        _ if ranks % 2 == 0 => 2,
+        _ => 3,
+    }
+}
 
 /// What a ring all_gather costs, in whatever order.
 pub(super) const GATHERING: Costs = Costs::new("N - 1", "N - 1", "N - 1");

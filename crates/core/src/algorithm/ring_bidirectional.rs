@@ -1,21 +1,21 @@
 //! Bidirectional ring: the ring algorithm on both directions at once, half the blocks each way.
 
-use super::{AlgorithmError, Costs, Record, Request, any_ranks, make_room};
+use super::{Algorithm, AlgorithmError, Costs, Request, make_room};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "ring_bidirectional",
-    label: "Bidirectional ring",
-    collective: CollectiveKind::AllGather,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Pass blocks to both neighbours at once, ceil((N-1)/2) times",
     citation: "Folklore; the two-way form of Patarasuk and Yuan's ring, JPDC 2009",
-    options: &[],
     costs: Costs::new("floor(N / 2)", "N - 1", "N - 1"),
-    accepts: any_ranks,
-    build,
-    reversed_from: None,
+    least_slots: |ring| Some(u64::from(ring.ranks.saturating_sub(1).div_ceil(2))),
+    ..Algorithm::new(
+        "ring_bidirectional",
+        "Bidirectional ring",
+        CollectiveKind::AllGather,
+        build,
+    )
 }];
 
 /// In step s, rank r sends the block of rank r - s clockwise and that of rank r + s

@@ -6,27 +6,24 @@
 //! the root has all.
 
 use super::{
-    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, build_ranges, make_room,
+    Algorithm, AlgorithmError, Costs, OptionRecord, Request, all_pairs, build_ranges, make_room,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::spec::Spec;
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[Record {
-    name: "scatter_all_gather",
-    label: "Scatter and all_gather",
-    collective: CollectiveKind::Broadcast,
+pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Scatter the vector's parts along a binomial tree, then collect them around a ring",
     citation: "Barnett, Gupta, Payne, Shuler, van de Geijn and Watts, Interprocessor Collective \
                Communication Library, SHPCC 1994",
     options: &[
-        AlgorithmOption::new(
+        OptionRecord::new(
             "scatter",
             "the algorithm that scatters, without options; default binomial",
         )
         .tries(&["direct"]),
-        AlgorithmOption::new(
+        OptionRecord::new(
             "all_gather",
             "the algorithm that collects, without options; default ring",
         )
@@ -38,9 +35,13 @@ pub const RECORDS: &[Record] = &[Record {
         ]),
     ],
     costs: Costs::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
-    accepts: any_ranks,
-    build,
-    reversed_from: None,
+    transfers: all_pairs,
+    ..Algorithm::new(
+        "scatter_all_gather",
+        "Scatter and all_gather",
+        CollectiveKind::Broadcast,
+        build,
+    )
 }];
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

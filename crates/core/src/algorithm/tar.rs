@@ -10,40 +10,44 @@
 //!
 //! Cherièvre and Dorier name the aim; the order of the routers in between is ours.
 
-use super::{AlgorithmError, Record, Request, any_ranks, ring};
+use super::{Algorithm, AlgorithmError, Request, all_pairs, ring};
 use crate::collective::CollectiveKind;
-use crate::fabric::Dragonfly;
+use crate::fabric::{Dragonfly, dragonfly};
 use crate::schedule::Schedule;
 
 pub(super) const CITATION: &str = "Cherièvre and Dorier, Design and Evaluation of Topology-aware \
                                    Scatter and AllGather Algorithms for Dragonfly Networks, SC 2016";
 
+/// They go by the groups and routers of a dragonfly.
+pub(super) const FAMILY: Option<&str> = Some(dragonfly::RECORD.name);
+
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
-    Record {
-        name: "tar",
-        label: "Topology-aware ring",
-        collective: CollectiveKind::AllGather,
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
         summary: "A ring that enters and leaves groups where their cables are",
         citation: CITATION,
-        options: &[],
         costs: ring::GATHERING,
-        accepts: any_ranks,
-        build: all_gather,
-        reversed_from: None,
+        family: FAMILY,
+        ..Algorithm::new(
+            "tar",
+            "Topology-aware ring",
+            CollectiveKind::AllGather,
+            all_gather,
+        )
     },
-    Record {
-        name: "tar",
-        label: "Topology-aware ring",
-        collective: CollectiveKind::AllReduce,
+    Algorithm {
         summary: "Reduce_scatter, then all_gather, around a ring that enters and leaves groups \
                   where their cables are",
         citation: CITATION,
-        options: &[],
         costs: ring::REDUCING,
-        accepts: any_ranks,
-        build: all_reduce,
-        reversed_from: None,
+        family: FAMILY,
+        transfers: all_pairs,
+        ..Algorithm::new(
+            "tar",
+            "Topology-aware ring",
+            CollectiveKind::AllReduce,
+            all_reduce,
+        )
     },
 ];
 

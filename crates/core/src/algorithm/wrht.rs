@@ -10,50 +10,35 @@
 //! *Striping* (all_reduce): a group of m uses floor(m / 2) of the w wavelengths per direction, so
 //! the vector may be cut into floor(w / floor(m / 2)) pieces on wavelengths of their own.
 
-use super::{
-    AlgorithmError, AlgorithmOption, Costs, Record, Request, any_ranks, make_room, one_stage,
-};
+use super::{Algorithm, AlgorithmError, OptionRecord, Request, make_room, one_stage};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
-const GROUP_SIZE: AlgorithmOption =
-    AlgorithmOption::new("group_size", "ranks per group; default 2w+1")
-        .tries(&["3", "5", "9", "17", "33", "65"]);
+const GROUP_SIZE: OptionRecord = OptionRecord::new("group_size", "ranks per group; default 2w+1")
+    .tries(&["3", "5", "9", "17", "33", "65"]);
 
 /// The records of this file.
-pub const RECORDS: &[Record] = &[
-    Record {
-        name: "wrht",
-        label: "WRHT",
-        collective: CollectiveKind::AllGather,
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
         summary: "Collect blocks group by group, exchange among the last representatives, hand out",
         citation: "Dai et al., OpTree, section III.D and Table I; after the WRHT poster, PPoPP 2023",
         options: &[GROUP_SIZE],
-        costs: Costs::VARIOUS,
-        accepts: any_ranks,
-        build: all_gather,
-        reversed_from: None,
+        ..Algorithm::new("wrht", "WRHT", CollectiveKind::AllGather, all_gather)
     },
-    Record {
-        name: "wrht",
-        label: "WRHT",
-        collective: CollectiveKind::AllReduce,
+    Algorithm {
         summary: "Reduce whole vectors group by group, exchange among the last representatives, \
                   hand back",
         citation: "Dai et al., POSTER: Efficient All-reduce for Distributed DNN Training in \
                    Optical Interconnect Systems, PPoPP 2023",
         options: &[
             GROUP_SIZE,
-            AlgorithmOption::new(
+            OptionRecord::new(
                 "striping",
                 "true: cut the vector over the wavelengths a group leaves; default false",
             )
             .tries(&["true"]),
         ],
-        costs: Costs::VARIOUS,
-        accepts: any_ranks,
-        build: all_reduce,
-        reversed_from: None,
+        ..Algorithm::new("wrht", "WRHT", CollectiveKind::AllReduce, all_reduce)
     },
 ];
 

@@ -12,7 +12,7 @@ use super::{PlannerError, least, light, named, striped, two_phases};
 use crate::algorithm::{self, AlgorithmError};
 use crate::bound::light_path_grid::SetUps;
 use crate::bound::time::{self, Charge};
-use crate::collective::{Collective, CollectiveKind};
+use crate::collective::Collective;
 use crate::fabric::Fabric;
 use crate::plan::AnyPlan;
 use crate::simulate::{Method, Paths, Policy, default_policy};
@@ -142,15 +142,18 @@ fn named_contenders<'a>(
     let kind = question.collective.kind();
     let on_ring = question.fabric.ring().is_some();
     for record in algorithm::records_for(question.fabric).filter(|one| one.collective == kind) {
-        let transfers = about(record, question.fabric.ranks());
+        let ranks = question.fabric.ranks();
+        let about = (record.transfers)(ranks);
         if (record.accepts)(question.fabric.ranks()).is_err() {
             continue;
         }
         for spec in record.variants() {
-            if pointless(&spec, question.size) {
+            let pieces = record.pieces(&spec);
+            // Half as many pieces would do.
+            if pieces.is_some_and(|pieces| pieces / 2 >= question.size.get().max(1)) {
                 continue;
             }
-            let mut transfers = transfers_of(&spec, transfers, question.fabric.ranks());
+            let mut transfers = pieces.map_or(about, |pieces| pieces.saturating_mul(ranks.into()));
             let (mut least, slots) = least::by_formulas(record, &spec, question)?;
             if transfers > question.most_transfers {
                 let most = question.most_transfers;
@@ -206,20 +209,6 @@ fn left_out(spec: &Spec, least: Time, error: &PlannerError) -> Candidate {
     }
 }
 
-/// Whether a pipeline would cut a vector into more pieces than it has bytes, and half as many would do.
-fn pointless(spec: &Spec, size: Bytes) -> bool {
-    segments(spec).is_some_and(|segments| segments / 2 >= size.get().max(1))
-}
-
-fn segments(spec: &Spec) -> Option<u64> {
-    spec.option("segments")?.parse().ok()
-}
-
-/// The transfers of a variant with so many segments.
-fn transfers_of(spec: &Spec, transfers: u64, ranks: u32) -> u64 {
-    segments(spec).map_or(transfers, |segments| segments.saturating_mul(ranks.into()))
-}
-
 /// The plan of a named algorithm, or a time that it cannot go below where that is past the limit. On a ring
 /// of wavelengths it is striped as far as there is room.
 fn make_named(
@@ -253,23 +242,6 @@ fn make_named(
     };
     plan.kept_mut().algorithm = spec.clone().with(named::STRIPES, stripes).to_string();
     Ok(plan.into())
-}
-
-/// About how many transfers a named algorithm takes, so as not to make a plan in vain.
-pub(super) fn about(record: &algorithm::Record, ranks: u32) -> u64 {
-    let count = u64::from(ranks);
-    let rounds = u64::from(ranks.max(2).ilog2());
-    match record.collective {
-        CollectiveKind::AllToAll if record.name == "bruck" => count.pow(2) * rounds / 2,
-        CollectiveKind::AllGather | CollectiveKind::ReduceScatter | CollectiveKind::AllToAll => {
-            count.pow(2)
-        }
-        CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => {
-            let blocks = ["ring", "direct", "tar", "scatter_all_gather"].contains(&record.name);
-            if blocks { count.pow(2) } else { count * rounds }
-        }
-        _ => count * rounds,
-    }
 }
 
 /// Why the first candidate was taken.

@@ -19,7 +19,7 @@
 
 use super::PlannerError;
 use super::auto::Question;
-use crate::algorithm::{self, Record, formula};
+use crate::algorithm::{self, Algorithm, formula};
 use crate::bound;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Direction, WdmRing};
@@ -62,7 +62,7 @@ pub(super) fn of_slots(
 /// A time that the plan of an algorithm cannot go below, with the fewest slots it may take, as far as its
 /// record says; zero where it says nothing.
 pub(super) fn by_formulas(
-    record: &Record,
+    record: &Algorithm,
     spec: &Spec,
     question: &Question<'_>,
 ) -> Result<(Time, u64), PlannerError> {

@@ -1,9 +1,8 @@
 //! The named all_gather algorithms, as what a planner must not fall behind.
 
 use super::{PlannerError, striped};
-use crate::algorithm::optree::tree;
-use crate::algorithm::{self};
-use crate::collective::Collective;
+use crate::algorithm;
+use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, WdmRing};
 use crate::plan::{AnyPlan, Plan};
 use crate::route;
@@ -13,37 +12,17 @@ use crate::wavelength::light_path_grid::assign_ports;
 use crate::wavelength::wss_grid::assign_on_grid;
 use crate::wavelength::{Assignment, assign};
 
-/// The named algorithms that may be the best somewhere, each with a number of slots that it is not
-/// below (by its loads, which no assignment of wavelengths can beat) and one of settings of circuits.
+/// The all_gather algorithm of the fewest slots by its loads, and the slots that it is not below.
 ///
 /// Bruck's and recursive doubling's lightpaths are at least as long as those of one stage, and WRHT's
 /// all_gather sends every block to half of a group over single channels; none is ever the first.
-pub(super) fn estimates(ring: &WdmRing) -> Vec<(&'static str, u64, u64)> {
-    let (ranks, channels) = (u64::from(ring.ranks), u64::from(ring.channels()));
-    if ranks < 2 {
-        return vec![("ring", 0, 0)];
-    }
-    let hop_by_hop = ("ring_bidirectional", (ranks - 1).div_ceil(2), 1);
-    if ring.longest() < ring.ranks / 2 {
-        return vec![hop_by_hop];
-    }
-    let one_stage = (ranks * ranks / 4).div_ceil(2).div_ceil(channels);
-    let radices = tree::best_radices(ring.ranks, ring.channels());
-    let loads = tree::stage_loads(ring.ranks, &radices);
-    let optree = loads.iter().map(|load| load.div_ceil(channels)).sum();
-    vec![
-        ("one_stage", one_stage, one_stage),
-        ("optree", optree, loads.len() as u64),
-        hop_by_hop,
-    ]
-}
-
-/// The named algorithm with the fewest slots, and a number that these are not below.
-pub(super) fn fewest_slots(ring: &WdmRing) -> (&'static str, u32) {
-    let estimates = estimates(ring);
-    let fewest = estimates.into_iter().min_by_key(|(_, slots, _)| *slots);
-    let (name, slots, _) = fewest.unwrap_or(("ring", 0, 0));
-    (name, u32::try_from(slots).unwrap_or(u32::MAX))
+pub(super) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
+    let gathering = algorithm::records()
+        .iter()
+        .filter(|record| record.collective == CollectiveKind::AllGather);
+    let slots = gathering.filter_map(|record| Some((record, (record.least_slots)(ring)?)));
+    let (record, slots) = slots.min_by_key(|(_, slots)| *slots)?;
+    Some((record.name, u32::try_from(slots).unwrap_or(u32::MAX)))
 }
 
 /// The option of every named algorithm on a ring of wavelengths: [`striped`].

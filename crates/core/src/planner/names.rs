@@ -9,7 +9,6 @@ use crate::spelling::suggest;
 /// All names of a collective, in the order in which they are listed.
 pub fn known(kind: CollectiveKind) -> Vec<&'static str> {
     let schedules = algorithm::records().iter();
-    let schedules = schedules.chain(algorithm::dragonfly_records());
     let schedules = schedules.filter(|record| record.collective == kind);
     let planners = RECORDS
         .iter()

@@ -2,18 +2,17 @@
 //! paper charges to a step, B the rate of one wavelength and a the reconfiguration and O/E/O delay
 //! (OpTree, Theorem 3). Propagation is not part of it.
 //!
-//! On a grid of light paths: the formulas of [`light_path`], with k ports under `establish_release` and the
-//! ideal ones under `free`. The naive way is a grid with one port.
-
-pub mod light_path;
+//! On a grid of light paths: the algorithm's [`algorithm::light_path::PathFormula`], with k ports under `establish_release` and all
+//! paths there under `free`. The paper's naive management is a grid with one port.
 
 use super::{Policy, SimulationError};
+use crate::algorithm::{self, light_path::PathCost};
 use crate::collective::CollectiveKind;
 use crate::fabric::LightPathGrid;
 use crate::outcome::{LinkColumns, Outcome, RankColumns, SlotColumns};
 use crate::plan::{Plan, PlanRef};
+use crate::spec::Spec;
 use crate::units::{Bytes, Time, UnitError};
-use light_path::{Algorithm, PathCost, Paths};
 
 /// The time that the paper's formula gives for the plan's algorithm, whatever the plan needs.
 ///
@@ -88,10 +87,9 @@ fn over_light_paths(
     size: Bytes,
     policy: Policy,
 ) -> Result<(Time, u64), SimulationError> {
-    use CollectiveKind::{AllGather, Broadcast, Gather, Reduce, Scatter};
-    let paths = match policy {
-        Policy::EstablishRelease => Paths::Ports(grid.ports),
-        Policy::Free => Paths::Ideal,
+    let ports = match policy {
+        Policy::EstablishRelease => Some(grid.ports),
+        Policy::Free => None,
         _ => {
             return Err(SimulationError::Policy {
                 simulator: "closed_form",
@@ -101,22 +99,18 @@ fn over_light_paths(
             });
         }
     };
-    let name = plan.algorithm.split(':').next().unwrap_or_default();
     let kind = plan.schedule.collective.kind();
-    let algorithm = match (name, kind) {
-        ("linear", Broadcast | Reduce | Scatter | Gather) => Algorithm::Linear,
-        ("binomial", Broadcast | Reduce) => Algorithm::BinomialTree,
-        ("ring", AllGather) => Algorithm::Ring,
-        ("recursive_doubling", AllGather) => Algorithm::RecursiveDoubling,
-        _ => {
-            return Err(SimulationError::NoClaim {
-                algorithm: plan.algorithm.clone(),
-            });
-        }
-    };
+    let spec: Option<Spec> = plan.algorithm.parse().ok();
+    let record = spec.and_then(|spec| algorithm::find(kind, spec.name()).ok());
+    let formula = record.and_then(|record| record.formula);
+    let formula = formula
+        .filter(|formula| formula.collectives.contains(&kind))
+        .ok_or_else(|| SimulationError::NoClaim {
+            algorithm: plan.algorithm.clone(),
+        })?;
     // The formulas count what an all_gather brings to every rank, we the block of one.
     let bytes = match kind {
-        AllGather => size.get().checked_mul(grid.ranks.into()),
+        CollectiveKind::AllGather => size.get().checked_mul(grid.ranks.into()),
         _ => Some(size.get()),
     };
     let bytes = bytes.map(Bytes::new).ok_or_else(|| UnitError::Overflow {
@@ -128,10 +122,7 @@ fn over_light_paths(
         rate: grid.rate,
         set_up: grid.establish.plus(grid.release)?,
     };
-    let time = light_path::collective_time(algorithm, grid.ranks, bytes, cost, paths)?;
-    let set_ups = match paths {
-        Paths::Ideal => 0,
-        _ => light_path::set_ups(algorithm, grid.ranks, grid.ports),
-    };
+    let time = formula.time(grid.ranks, bytes, cost, ports)?;
+    let set_ups = ports.map_or(0, |ports| (formula.set_ups)(grid.ranks, ports));
     Ok((time, set_ups))
 }

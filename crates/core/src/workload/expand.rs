@@ -23,6 +23,7 @@ use rustc_hash::FxHashMap;
 use super::error::{Place, TraceError};
 use super::program::{Call, FOLLOWS, NONE, Node, NodeKind, Program, ProgramBuilder};
 use super::trace::{Event, Trace};
+use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::interrupt;
@@ -44,17 +45,12 @@ impl Default for Algorithms {
     /// What message passing libraries run for short messages: recursive doubling, binomial trees, and
     /// the pairwise exchange for an all_to_all.
     fn default() -> Algorithms {
-        let default = |kind: CollectiveKind| match kind {
-            CollectiveKind::AllReduce | CollectiveKind::Barrier | CollectiveKind::AllGather => {
-                "recursive_doubling"
-            }
-            CollectiveKind::ReduceScatter => "recursive_halving",
-            CollectiveKind::AllToAll => "pairwise",
-            _ => "binomial",
-        };
-        let chosen = CollectiveKind::ALL.map(|kind| (kind.name(), Spec::new(default(kind))));
+        let of_short = algorithm::records()
+            .iter()
+            .filter(|record| record.short_messages.contains(&record.collective));
+        let chosen = of_short.map(|record| (record.collective.name(), Spec::new(record.name)));
         Algorithms {
-            chosen: chosen.into(),
+            chosen: chosen.collect(),
         }
     }
 }

@@ -351,7 +351,7 @@ fn no_named_algorithm_takes_fewer_slots_on_such_a_ring() {
         "ranks=16,wavelengths=2,fibres=2,converters=full,ports=2,broken=2-3",
     ] {
         let (ours, _) = gathered(options, 1);
-        for record in opticoll::algorithm::records() {
+        for record in crate::general_algorithms() {
             if record.collective != CollectiveKind::AllGather {
                 continue;
             }

@@ -1,7 +1,6 @@
 //! Plans of few slots with several chunks per lightpath: proved by the verifier, never above a named
 //! algorithm, never below a bound, and in the slots that their mathematics gives.
 
-use opticoll::algorithm;
 use opticoll::bound::{self, time};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
@@ -329,8 +328,7 @@ fn auto_is_never_above_a_named_algorithm_from_1_kib_to_1_gib() {
     let (ranks, wavelengths) = (128, 16);
     let fabric = on(ranks, wavelengths);
     for kind in CollectiveKind::ALL {
-        let names = algorithm::records()
-            .iter()
+        let names = crate::general_algorithms()
             .filter(|record| record.collective == kind && (record.accepts)(ranks).is_ok())
             .map(|record| record.name);
         let variants = VARIANTS.iter().filter(|variant| variant.0 == kind);

@@ -1,7 +1,6 @@
 //! Folded plans: what is proved and simulated from rank 0's lightpaths must be what is proved and
 //! simulated from all lightpaths.
 
-use opticoll::algorithm::records;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Direction, Fabric};
 use opticoll::outcome::Outcome;
@@ -117,7 +116,7 @@ fn larger_plans_are_proved_both_ways() {
 #[test]
 fn a_plan_is_folded_only_if_it_is_its_own_rotation() {
     let (mut folded, mut not) = (0, 0);
-    for record in records() {
+    for record in crate::general_algorithms() {
         for (ranks, wavelengths) in [(1, 1), (2, 1), (8, 2), (9, 4), (12, 3), (16, 40)] {
             if (record.accepts)(ranks).is_err() {
                 continue;

@@ -38,8 +38,7 @@ pub(crate) fn proved(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Pla
 
 /// The algorithms that need no wavelengths, with their collectives, where they run on so many ranks.
 fn algorithms(ranks: u32) -> impl Iterator<Item = (CollectiveKind, &'static str)> {
-    algorithm::records()
-        .iter()
+    crate::general_algorithms()
         .filter(move |record| (record.accepts)(ranks).is_ok())
         .filter(|record| !["optree", "wrht", "one_stage"].contains(&record.name))
         .map(|record| (record.collective, record.name))

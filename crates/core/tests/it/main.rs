@@ -40,7 +40,16 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::{Plan, text};
 use opticoll::wavelength::Assignment;
-use opticoll::{algorithm, route, wavelength};
+use opticoll::{
+    algorithm::{self, Algorithm},
+    route, wavelength,
+};
+
+/// The algorithms that are made for any fabric.
+fn general_algorithms() -> impl Iterator<Item = &'static Algorithm> {
+    let records = algorithm::records().iter();
+    records.filter(|record| record.family.is_none())
+}
 
 /// A plan by the named algorithm and assignment, on a ring of `ranks` and `wavelengths`.
 fn plan_with(

@@ -1,6 +1,5 @@
 //! The text form of plans: read back exactly, refused with the place of whatever is wrong.
 
-use opticoll::algorithm::records;
 use opticoll::collective::CollectiveKind::{AllGather, AllReduce};
 use opticoll::plan::{Lightpath, Plan, text};
 
@@ -29,7 +28,7 @@ fn check_round_trip(plan: &Plan) {
 
 #[test]
 fn every_algorithm_is_read_back_exactly() {
-    for record in records() {
+    for record in crate::general_algorithms() {
         for (ranks, wavelengths) in [(1, 1), (2, 1), (8, 2), (12, 3), (13, 2)] {
             if (record.accepts)(ranks).is_ok() {
                 check_round_trip(&verified(

@@ -93,7 +93,7 @@ fn no_named_algorithm_takes_fewer_slots() {
         for wavelengths in [1, 2, 3, 5, 8, 20, 70, 600] {
             let fabric = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
             let ours = planned(&fabric).slots();
-            for record in opticoll::algorithm::records() {
+            for record in crate::general_algorithms() {
                 if record.collective != CollectiveKind::AllGather
                     || (record.accepts)(ranks).is_err()
                 {
@@ -195,7 +195,7 @@ fn the_automatic_choice_lies_between_the_bound_and_every_named_algorithm() {
             for size in ["1KiB", "100KiB", "10MiB"] {
                 let choice = choose(ranks, wavelengths, size, policy);
                 assert!(choice.time >= choice.bound, "{fabric} {size}");
-                for record in opticoll::algorithm::records() {
+                for record in crate::general_algorithms() {
                     if record.collective != CollectiveKind::AllGather
                         || (record.accepts)(ranks).is_err()
                     {
@@ -333,7 +333,7 @@ fn auto_is_never_slower_than_a_named_algorithm() {
                         .unwrap()
                         .time
                 };
-                for record in opticoll::algorithm::records() {
+                for record in crate::general_algorithms() {
                     if record.collective == kind && (record.accepts)(24).is_ok() {
                         let named = plan_with(kind, record.name, fabric, "auto").unwrap();
                         let name = record.name;
@@ -352,7 +352,7 @@ fn auto_is_never_slower_than_a_named_algorithm() {
 fn no_named_algorithm_is_below_its_bound() {
     for (ranks, wavelengths) in [(2, 1), (7, 2), (16, 2), (24, 4), (30, 64)] {
         let fabric = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
-        for record in opticoll::algorithm::records() {
+        for record in crate::general_algorithms() {
             if (record.accepts)(ranks).is_ok() {
                 let plan = crate::verified(record.collective, record.name, ranks, wavelengths);
                 let ring = plan.fabric.ring().unwrap();

@@ -1,6 +1,5 @@
 //! Properties that hold for any number of ranks, wavelengths and tree.
 
-use opticoll::algorithm::records;
 use opticoll::collective::CollectiveKind;
 use opticoll::simulate::{Policy, simulate};
 use opticoll::units::{Bytes, Time};
@@ -18,7 +17,7 @@ proptest! {
 
     #[test]
     fn every_algorithm_is_correct_on_any_ring(ranks in 1u32..65, wavelengths in 1u32..10) {
-        for record in records() {
+        for record in crate::general_algorithms() {
             if (record.accepts)(ranks).is_ok() && (record.collective != CollectiveKind::AllToAll || ranks < 33) {
                 verified(record.collective, record.name, ranks, wavelengths);
             }

@@ -25,6 +25,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "spelling",
             "spec",
+            "units",
             "hash",
             "fabric",
             "collective",
@@ -54,6 +55,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "fabric",
             "collective",
             "schedule",
+            "algorithm",
             "plan",
             "outcome",
         ],

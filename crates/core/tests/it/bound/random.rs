@@ -1,6 +1,5 @@
 //! No plan on any small ring is below its bounds: rings whole and broken, plans, pieces, sizes drawn at random.
 
-use opticoll::algorithm::records;
 use opticoll::bound::{self, time};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
@@ -55,7 +54,7 @@ proptest! {
             return Ok(());
         };
         let ring = fabric.ring().unwrap();
-        let named = records().iter().map(|record| (record.collective, record.name));
+        let named = crate::general_algorithms().map(|record| (record.collective, record.name));
         let planned = planner::RECORDS.iter();
         let planned = planned.flat_map(|record| record.collectives.iter().map(|kind| (*kind, record.name)));
         let names: Vec<(CollectiveKind, &str)> = named.chain(planned).collect();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use opticoll::algorithm::{Record, dragonfly_records, records};
+use opticoll::algorithm::{Algorithm, records};
 use opticoll::collective::CollectiveKind;
 
 const BEGIN: &str =
@@ -18,16 +18,17 @@ fn tables() -> String {
             "\n## {kind}\n\n| name | what it does | steps | sent | received | source |\n\
              |---|---|---|---|---|---|\n"
         );
-        for (list, place) in [(records(), ""), (dragonfly_records(), " On a dragonfly.")] {
-            for record in list.iter().filter(|record| record.collective == kind) {
-                text += &row(record, place);
-            }
+        for record in records().iter().filter(|record| record.collective == kind) {
+            text += &row(record);
         }
     }
     text + "\n"
 }
 
-fn row(record: &Record, place: &str) -> String {
+fn row(record: &Algorithm) -> String {
+    let place = record
+        .family
+        .map_or(String::new(), |family| format!(" On a {family}."));
     let formula = |formula: Option<&str>| match formula {
         Some(formula) => formula.replace("<=", "≤"),
         None => "depends on its options".into(),

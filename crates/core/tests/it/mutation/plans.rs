@@ -317,7 +317,7 @@ pub(super) fn plans_by_algorithm() -> Vec<Plan> {
     ] {
         let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},{options}")).unwrap();
         let ring = fabric.ring().unwrap();
-        for record in algorithm::records() {
+        for record in crate::general_algorithms() {
             if (record.accepts)(ranks).is_err() {
                 continue;
             }

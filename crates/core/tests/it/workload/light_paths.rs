@@ -3,8 +3,19 @@
 
 use std::collections::BTreeSet;
 
+use opticoll::algorithm;
+use opticoll::algorithm::light_path::{LightPathError, PathCost};
+use opticoll::collective::CollectiveKind;
 use opticoll::units::{Bytes, Rate, Time};
-use opticoll::workload::light_path::{Algorithm, LightPathError, PathCost, Paths, collective_time};
+
+/// The algorithms that have a formula.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Algorithm {
+    Linear,
+    Ring,
+    RecursiveDoubling,
+    BinomialTree,
+}
 
 const ALL: [Algorithm; 4] = [
     Algorithm::Linear,
@@ -20,6 +31,23 @@ fn cost() -> PathCost {
         rate: Rate::from_bits_per_second(1_000_000_000).unwrap(),
         set_up: Time::from_ps(10_000_000_000),
     }
+}
+
+/// The time by the formula of an algorithm's record.
+fn collective_time(
+    algorithm: Algorithm,
+    ranks: u32,
+    bytes: u64,
+    ports: Option<u32>,
+) -> Result<Time, LightPathError> {
+    let (kind, name) = match algorithm {
+        Algorithm::Linear => (CollectiveKind::Broadcast, "linear"),
+        Algorithm::Ring => (CollectiveKind::AllGather, "ring"),
+        Algorithm::RecursiveDoubling => (CollectiveKind::AllGather, "recursive_doubling"),
+        Algorithm::BinomialTree => (CollectiveKind::Broadcast, "binomial"),
+    };
+    let formula = algorithm::find(kind, name).unwrap().formula.unwrap();
+    formula.time(ranks, Bytes::new(bytes), cost(), ports)
 }
 
 /// A message from one rank to another, so many bytes.
@@ -136,13 +164,7 @@ fn formulas_are_the_time_of_setting_up_using_and_releasing() {
         let bytes = u64::from(ranks) * 1000;
         for algorithm in ALL {
             for ports in 1..=6 {
-                let found = collective_time(
-                    algorithm,
-                    ranks,
-                    Bytes::new(bytes),
-                    cost(),
-                    Paths::Ports(ports),
-                );
+                let found = collective_time(algorithm, ranks, bytes, Some(ports));
                 let case = format!("{algorithm:?}, {ranks} ranks, {ports} ports");
                 if algorithm == Algorithm::RecursiveDoubling && !ranks.is_power_of_two() {
                     assert_eq!(found, Err(LightPathError::NoPower { ranks }), "{case}");
@@ -274,24 +296,18 @@ fn formulas_give_the_worked_values() {
             ],
         ),
     ];
-    let management = [
-        Paths::Ideal,
-        Paths::Naive,
-        Paths::Ports(2),
-        Paths::Ports(3),
-        Paths::Ports(4),
-    ];
+    let management = [None, Some(1), Some(2), Some(3), Some(4)];
     for (algorithm, bytes, expected) in cases {
-        for (paths, microseconds) in management.into_iter().zip(expected) {
+        for (ports, microseconds) in management.into_iter().zip(expected) {
             let Some(microseconds) = microseconds else {
                 continue;
             };
-            let found = collective_time(algorithm, 64, Bytes::new(bytes), cost(), paths);
+            let found = collective_time(algorithm, 64, bytes, ports);
             let expected = Time::from_ps(microseconds * 1_000_000);
             assert_eq!(
                 found,
                 Ok(expected),
-                "{algorithm:?}, {bytes} bytes, {paths:?}"
+                "{algorithm:?}, {bytes} bytes, {ports:?}"
             );
         }
     }
@@ -299,19 +315,16 @@ fn formulas_give_the_worked_values() {
 
 #[test]
 fn what_has_no_formula_is_refused() {
-    let time = |algorithm, ranks, bytes, paths| {
-        collective_time(algorithm, ranks, Bytes::new(bytes), cost(), paths).map(Time::ps)
+    let time = |algorithm, ranks, bytes, ports| {
+        collective_time(algorithm, ranks, bytes, ports).map(Time::ps)
     };
     let nothing = |ranks, ports| Err(LightPathError::Nothing { ranks, ports });
-    assert_eq!(time(Algorithm::Linear, 0, 8, Paths::Naive), nothing(0, 1));
-    assert_eq!(
-        time(Algorithm::Linear, 4, 8, Paths::Ports(0)),
-        nothing(4, 0)
-    );
-    assert_eq!(time(Algorithm::Linear, 1, 8, Paths::Naive), Ok(0));
+    assert_eq!(time(Algorithm::Linear, 0, 8, Some(1)), nothing(0, 1));
+    assert_eq!(time(Algorithm::Linear, 4, 8, Some(0)), nothing(4, 0));
+    assert_eq!(time(Algorithm::Linear, 1, 8, Some(1)), Ok(0));
     let blocks = Err(LightPathError::Blocks {
         bytes: Bytes::new(9),
         ranks: 4,
     });
-    assert_eq!(time(Algorithm::Ring, 4, 9, Paths::Naive), blocks);
+    assert_eq!(time(Algorithm::Ring, 4, 9, Some(1)), blocks);
 }

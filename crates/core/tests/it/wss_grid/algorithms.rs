@@ -1,6 +1,6 @@
 //! Schedules on grids: hops, slots and wavelengths by theory.
 
-use opticoll::algorithm::{records, records_for};
+use opticoll::algorithm::records_for;
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::wss_grid::{Configuration, Setting};
 use opticoll::fabric::{Fabric, Plane, WssGrid};
@@ -243,8 +243,7 @@ fn what_is_left_of_a_grid_is_planned_around_what_is_not() {
             ] {
                 let parsed = Fabric::parse(&fabric).unwrap();
                 assert_eq!(Fabric::parse(&parsed.to_string()), Ok(parsed.clone()));
-                let accepts = records()
-                    .iter()
+                let accepts = crate::general_algorithms()
                     .find(|one| one.name == algorithm && one.collective == kind);
                 if (accepts.unwrap().accepts)(parsed.ranks()).is_ok() {
                     // Where a wound cuts a node off, it is refused as such; elsewhere it is proved.
