@@ -78,8 +78,8 @@ impl Report {
             "{name}: {seconds:.2} s, {:.2} M events ({:.1} M/s), {:.2} M forwards ({:.1} M/s)",
             outcome.events as f64 / 1e6,
             outcome.events as f64 / 1e6 / seconds,
-            outcome.forwards as f64 / 1e6,
-            outcome.forwards as f64 / 1e6 / seconds,
+            outcome.router_forwards as f64 / 1e6,
+            outcome.router_forwards as f64 / 1e6 / seconds,
         );
         outcome
     }
@@ -207,12 +207,12 @@ fn traffic(report: &Report) {
         let outcome = report.run(&name, &fabric, &work, &options);
         let ours = [
             us(outcome.time),
-            us(outcome.mean_finish()),
+            us(outcome.mean_finish),
             us(outcome.message_latency.mean()),
             us(outcome.message_latency.max()),
             us(outcome.chunk_latency.mean()),
             us(outcome.chunk_latency.max()),
-            outcome.mean_routers(),
+            outcome.mean_hops,
         ];
         let names = [
             "last delivery us",
@@ -262,7 +262,7 @@ fn traffic(report: &Report) {
             peer[1],
         );
         line("max message us", us(outcome.message_latency.max()), peer[2]);
-        line("routers per chunk", outcome.mean_routers(), peer[3]);
+        line("routers per chunk", outcome.mean_hops, peer[3]);
     }
 }
 
@@ -289,14 +289,14 @@ fn rings(report: &Report) {
         };
         let outcome = report.run(&name, &fabric, &work, &options(4096, 4096, [64, 64, 64]));
         line("finish us", us(outcome.time), peer[0]);
-        line("mean finish us", us(outcome.mean_finish()), peer[1]);
+        line("mean finish us", us(outcome.mean_finish), peer[1]);
         line(
             "mean message us",
             us(outcome.message_latency.mean()),
             peer[2],
         );
         line("max message us", us(outcome.message_latency.max()), peer[3]);
-        line("routers per chunk", outcome.mean_routers(), peer[4]);
+        line("routers per chunk", outcome.mean_hops, peer[4]);
     }
     if report.wanted("W3 5256") {
         let fabric = dragonfly(6);

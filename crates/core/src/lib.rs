@@ -34,6 +34,8 @@ pub mod bound;
 
 pub mod verify;
 
+pub mod table;
+
 pub mod outcome;
 
 pub mod simulate;

@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use crate::error::{FabricError, IntoPyErr};
 use crate::interrupt;
 use crate::method::{Settings, Size, method};
-use crate::outcome::Outcome;
 use crate::plan::Plan;
+use crate::table::Outcome;
 use crate::violation::Violation;
 
 /// The plan anew on what is left after failures, and picoseconds before and after.

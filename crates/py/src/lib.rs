@@ -18,13 +18,13 @@ mod grid;
 mod interrupt;
 mod memory;
 mod method;
-mod outcome;
 mod packets;
 mod plan;
 mod planning;
 mod record;
 mod replay;
 mod schedule;
+mod table;
 mod training;
 mod violation;
 
@@ -68,9 +68,7 @@ mod _core {
     #[pymodule_export]
     use crate::method::check_settings;
     #[pymodule_export]
-    use crate::outcome::Outcome;
-    #[pymodule_export]
-    use crate::packets::{Packets, expected_traffic, simulate_traffic, traffic_patterns};
+    use crate::packets::{expected_traffic, simulate_traffic, traffic_patterns};
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
@@ -87,6 +85,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::schedule::Schedule;
+    #[pymodule_export]
+    use crate::table::{Outcome, Table};
     #[pymodule_export]
     use crate::training::{
         Iteration, TimedModel, TrainingModel, check_buckets, collective_cost, device_memory,

@@ -20,8 +20,8 @@ use crate::error::{IntoPyErr, ScheduleError, UnitError};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::method::{Settings, Size, method};
-use crate::outcome::Outcome;
 use crate::packets::{expected_tuple, watching};
+use crate::table::Outcome;
 use crate::violation::Violation;
 
 /// A schedule with a route, a wavelength and a slot for every transfer.

@@ -275,7 +275,7 @@ pub(crate) fn collective_cost(
         control_ps: cost.control.ps(),
         simulator: outcome.simulator,
         policy: outcome.policy,
-        start: outcome.flowing.map(|flowing| flowing.start_rule),
+        start: outcome.start,
     })
     .map_err(IntoPyErr::into_py_err)
 }

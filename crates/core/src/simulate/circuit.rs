@@ -85,9 +85,7 @@ fn run(
         links,
         ranks,
         critical_path: timing.critical_path,
-        flowing: None,
-        packets: None,
-        tuned: None,
+        ..Outcome::default()
     })
 }
 
@@ -356,6 +354,7 @@ impl<'a> Ledger<'a> {
         };
         let busy = sum("busy time", self.busy)?;
         let links = LinkColumns {
+            shape: vec![("direction", 2), ("rank", ranks)],
             busy: busy.into_iter().map(Time::from_ps).collect(),
             bytes: sum("traffic", self.crossed)?,
         };

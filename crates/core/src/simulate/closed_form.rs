@@ -9,7 +9,7 @@ use super::{Policy, SimulationError};
 use crate::algorithm::{self, light_path::PathCost};
 use crate::collective::CollectiveKind;
 use crate::fabric::LightPathGrid;
-use crate::outcome::{LinkColumns, Outcome, RankColumns, SlotColumns};
+use crate::outcome::Outcome;
 use crate::plan::{Plan, PlanRef};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time, UnitError};
@@ -69,14 +69,7 @@ fn outcome(policy: Policy, time: Time, reconfigurations: u64) -> Outcome {
         policy: Some(policy.name()),
         time,
         reconfigurations,
-        utilisation: 0.0,
-        slots: SlotColumns::default(),
-        links: LinkColumns::default(),
-        ranks: RankColumns::default(),
-        critical_path: Vec::new(),
-        flowing: None,
-        packets: None,
-        tuned: None,
+        ..Outcome::default()
     }
 }
 

@@ -42,8 +42,11 @@ mod tasks;
 
 use super::SimulationError;
 use crate::interrupt;
-use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns, Tuned, TunedFlows};
+use crate::outcome::{
+    ControlColumns, Critical, LinkColumns, Outcome, RankColumns, SlotColumns, Tuned, TunedFlows,
+};
 use crate::plan::Plan;
+use crate::table::Details;
 use crate::units::{Bytes, Time};
 use engine::{Cause, Run};
 use flows::Flows;
@@ -89,15 +92,18 @@ pub fn simulate_within(
         links,
         ranks,
         critical_path,
-        flowing: None,
-        packets: None,
-        tuned: Some(Tuned {
+        details: Details::default().with(Tuned {
             flows: columns(flows, &run),
-            messages: run.messages,
+            control_messages: run.messages.iter().map(|&count| u64::from(count)).sum(),
+            control_messages_per_rank: run.messages.iter().copied().max().unwrap_or(0),
+            ranks: ControlColumns {
+                control_messages: run.messages,
+            },
             revocations: run.revocations,
             slow_switch: grid.slow_switch,
             ..on_path
         }),
+        ..Outcome::default()
     })
 }
 
@@ -124,6 +130,7 @@ fn ledger(
 ) -> Result<(LinkColumns, RankColumns), SimulationError> {
     let count = plan.fabric.ranks() as usize;
     let mut links = LinkColumns {
+        shape: vec![("plane", 2), ("rank", count)],
         busy: vec![Time::ZERO; 2 * count],
         bytes: vec![0; 2 * count],
     };

@@ -257,7 +257,7 @@ impl<'a> OnFabric<'a> {
         let links = match self.simulated {
             Simulated::Ring(ring) => return Ok(Found::LightPaths(ring.used())),
             Simulated::Fluid(flows) => flows.close()?.links.bytes,
-            Simulated::Packet(packets) => packets.close(time)?.link_bytes(),
+            Simulated::Packet(packets) => packets.close(time)?.links.bytes,
         };
         let network = fabric.network().into_iter();
         let rates = network.flat_map(|network| network.links());

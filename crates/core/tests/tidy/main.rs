@@ -43,7 +43,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("bound", &["units", "network", "fabric", "collective"]),
     ("verify", &["fabric", "collective", "schedule", "plan"]),
-    ("outcome", &["units"]),
+    ("table", &["units"]),
+    ("outcome", &["units", "table"]),
     (
         "simulate",
         &[
@@ -57,6 +58,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "schedule",
             "algorithm",
             "plan",
+            "table",
             "outcome",
         ],
     ),
@@ -75,6 +77,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wavelength",
             "bound",
             "verify",
+            "table",
             "outcome",
             "simulate",
         ],
@@ -91,6 +94,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "algorithm",
             "plan",
             "verify",
+            "table",
             "outcome",
             "simulate",
             "planner",

@@ -98,7 +98,7 @@ fn spread(outcome: &mut Outcome, ring: &WdmRing, period: u32) -> Result<(), Unit
         *lightpaths *= (ranks / period) as u64;
     }
     let add = |one: &u64, other: &u64| Bytes::new(*one).plus(Bytes::new(*other)).map(Bytes::get);
-    let LinkColumns { busy, bytes } = &mut outcome.links;
+    let LinkColumns { busy, bytes, .. } = &mut outcome.links;
     for direction in [0..ranks, ranks..2 * ranks] {
         repeat(&mut busy[direction.clone()], period, |one, other| {
             one.plus(*other)

@@ -15,6 +15,7 @@ use crate::interrupt;
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns, Tuned};
 use crate::plan::{Hop, Plan};
 use crate::simulate::{Policy, SimulationError, check_grid};
+use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 /// The time of a plan under a policy.
@@ -37,6 +38,7 @@ pub(super) fn simulate(
     check_grid(plan, grid)?;
     let ranks = plan.fabric.ranks() as usize;
     let mut links = LinkColumns {
+        shape: vec![("plane", 2), ("rank", ranks)],
         busy: vec![Time::ZERO; 2 * ranks],
         bytes: vec![0; 2 * ranks],
     };
@@ -109,12 +111,11 @@ pub(super) fn simulate(
         links,
         ranks: columns,
         critical_path,
-        flowing: None,
-        packets: None,
-        tuned: Some(Tuned {
+        details: Details::default().with(Tuned {
             slow_switch: grid.slow_switch,
             ..Tuned::default()
         }),
+        ..Outcome::default()
     })
 }
 

@@ -76,9 +76,7 @@ pub(in crate::simulate) fn simulate(
         links,
         ranks,
         critical_path,
-        flowing: None,
-        packets: None,
-        tuned: None,
+        ..Outcome::default()
     })
 }
 
@@ -273,6 +271,7 @@ impl Ledger {
         let ports = ranks * grid.ports as usize;
         Ledger {
             links: LinkColumns {
+                shape: vec![("port", grid.ports as usize), ("rank", ranks)],
                 busy: vec![Time::ZERO; ports],
                 bytes: vec![0; ports],
             },

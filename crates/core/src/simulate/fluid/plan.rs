@@ -8,10 +8,11 @@ use super::{Options, StartRule, log_schedule};
 use crate::interrupt;
 use crate::memory;
 use crate::network::Network;
-use crate::outcome::{Critical, Flowing, NONE, Outcome, SlotColumns};
+use crate::outcome::{Critical, Flowing, LinkShares, NONE, Outcome, PathColumns, SlotColumns};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 use crate::simulate::{SimulationError, needed_network};
+use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 /// The most transfers of a plan whose flows are recorded: some 500 MB.
@@ -55,26 +56,27 @@ pub fn simulate_plan(
         .collect();
     Ok(Outcome {
         simulator: "fluid",
-        policy: None,
+        start: Some(fluid.start_rule),
         time: fluid.time,
-        reconfigurations: 0,
         utilisation: mean_utilisation(network, &fluid.utilisation),
         slots,
         links: fluid.links,
         ranks: fluid.ranks,
-        tuned: None,
-        flowing: Some(Flowing {
-            start_rule: fluid.start_rule,
+        settings: fluid.settings,
+        details: Details::default().with(Flowing {
             bottleneck: bottleneck(&critical_path, &path_bottlenecks),
-            path_bottlenecks,
+            critical_path: PathColumns {
+                bottleneck: path_bottlenecks,
+            },
             most_loaded_link: fluid.most_loaded_link,
-            link_utilisation: fluid.utilisation,
-            settings: fluid.settings,
+            links: LinkShares {
+                utilisation: fluid.utilisation,
+            },
             profile: fluid.profile,
             link_use: fluid.link_use,
         }),
         critical_path,
-        packets: None,
+        ..Outcome::default()
     })
 }
 

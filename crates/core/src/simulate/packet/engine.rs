@@ -22,7 +22,8 @@ use super::steps::{Order, Steps};
 use super::traffic::Stream;
 use super::{Arbitration, Report, RouterDelay};
 use crate::interrupt;
-use crate::outcome::packets::{Class, Distribution, Meter};
+use crate::outcome::meter::Meter;
+use crate::outcome::packets::{Class, Distribution};
 
 /// So often a part mails and shows its clock, at least, in the time in which others may go on without it.
 const SHOWS: u64 = 16;

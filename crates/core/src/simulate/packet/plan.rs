@@ -1,16 +1,17 @@
 //! A plan on an electrical fabric, packet by packet.
 
-use std::sync::Arc;
-
 use super::settings::Settings;
 use super::{Collective, PacketError, PacketOutcome, Progress, Work, simulate_watched};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::network::Network;
-use crate::outcome::{Flowing, LinkColumns, Outcome, Profile, RankColumns, Setting, SlotColumns};
+use crate::outcome::{
+    Flowing, LinkColumns, LinkShares, Outcome, RankColumns, Setting, SlotColumns,
+};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 use crate::simulate::SimulationError;
+use crate::table::{Details, Shape};
 use crate::units::{Bytes, Time, UnitError};
 
 /// The work that a schedule is on a fabric.
@@ -60,9 +61,8 @@ pub fn simulate_plan(
     let steps = &packets.steps;
     Ok(Outcome {
         simulator: "packet",
-        policy: None,
+        start: Some(settings.issue.name()),
         time: packets.time,
-        reconfigurations: 0,
         utilisation: mean_utilisation(network, &utilisation),
         slots: SlotColumns {
             start: steps.start.clone(),
@@ -71,23 +71,21 @@ pub fn simulate_plan(
             lightpaths: steps.messages.clone(),
         },
         links: LinkColumns {
-            busy: packets.busy.clone(),
-            bytes: packets.link_bytes(),
+            busy: packets.links.busy.clone(),
+            shape: Shape::new(),
+            bytes: packets.links.bytes.clone(),
         },
         ranks: ranks(&plan.schedule, size, &packets)?,
-        critical_path: Vec::new(),
-        flowing: Some(Flowing {
-            start_rule: settings.issue.name(),
-            bottleneck: packets.bottleneck().map(|(link, _)| link),
-            path_bottlenecks: Vec::new(),
-            most_loaded_link: most_loaded,
-            link_utilisation: utilisation,
-            settings: changed(settings),
-            profile: Profile::default(),
-            link_use: None,
-        }),
-        tuned: None,
-        packets: Some(Arc::new(packets)),
+        settings: changed(settings),
+        details: Details::default()
+            .with(Flowing {
+                bottleneck: packets.bottleneck,
+                most_loaded_link: most_loaded,
+                links: LinkShares { utilisation },
+                ..Flowing::default()
+            })
+            .with(packets),
+        ..Outcome::default()
     })
 }
 
@@ -149,16 +147,16 @@ fn ranks(
     Ok(RankColumns {
         sent,
         received,
-        finish: packets.finish.clone(),
+        finish: packets.ranks.finish.clone(),
     })
 }
 
 /// Per link: bytes over what its rate would have carried in the whole time.
 fn utilisation(network: &dyn Network, packets: &PacketOutcome) -> Vec<f64> {
     let seconds = packets.time.seconds();
-    let shares = packets.link_bytes().into_iter().zip(network.links());
+    let shares = packets.links.bytes.iter().zip(network.links());
     shares
-        .map(|(bytes, link)| {
+        .map(|(&bytes, link)| {
             let carried = link.rate.bits_per_second() as f64 * seconds;
             if carried > 0.0 {
                 bytes as f64 * 8.0 / carried

@@ -4,7 +4,10 @@ use super::PacketError;
 use super::engine::{Engine, Measured};
 use super::routes::Routes;
 use super::steps::Steps;
-use crate::outcome::packets::{ChannelColumns, PacketOutcome, StepColumns, timeline};
+use crate::outcome::meter::timeline;
+use crate::outcome::packets::{
+    ChannelColumns, FinishColumns, Latency, PacketLinks, PacketOutcome, StepColumns,
+};
 use crate::units::{Time, UnitError};
 
 impl Measured {
@@ -79,9 +82,26 @@ pub(super) fn outcome<R: Routes>(
         what: "all messages' bytes".into(),
         smallest: "bytes",
     })?;
+    let (timeline_bin, timeline) = timeline(measured.occupancy, measured.stalled, chunk)?;
+    let links = PacketLinks::new(busy, classes, &columns);
+    let bottleneck = links.bottleneck();
+    let ranks = FinishColumns {
+        finish: placement.iter().map(finish).collect(),
+    };
+    let finished: u128 = ranks.finish.iter().map(|time| u128::from(time.ps())).sum();
+    let chunks = (measured.minimal_chunks + measured.detoured_chunks).max(1);
     Ok(PacketOutcome {
         time: Time::from_ps(time),
-        finish: placement.iter().map(finish).collect(),
+        mean_finish: Time::from_ps((finished / ranks.finish.len().max(1) as u128) as u64),
+        mean_hops: measured.routers_passed as f64 / chunks as f64,
+        bottleneck: bottleneck.map(|(link, _)| link),
+        bottleneck_busy: bottleneck.map_or(Time::ZERO, |(_, busy)| busy),
+        latencies: vec![
+            Latency::new("message", &measured.message_latency),
+            Latency::new("background", &measured.background_latency),
+            Latency::new("chunk", &measured.chunk_latency),
+        ],
+        ranks,
         message_latency: measured.message_latency,
         background_latency: measured.background_latency,
         chunk_latency: measured.chunk_latency,
@@ -91,11 +111,12 @@ pub(super) fn outcome<R: Routes>(
         bytes_sent,
         bytes_delivered: measured.bytes_delivered,
         channels: columns,
-        classes,
-        busy,
-        timeline: timeline(measured.occupancy, measured.stalled, chunk)?,
+        classes: links.by_class(),
+        links,
+        timeline_bin,
+        timeline,
         steps: steps.map_or_else(StepColumns::default, Steps::columns),
-        forwards: measured.forwards,
+        router_forwards: measured.forwards,
         events: measured.events,
     })
 }

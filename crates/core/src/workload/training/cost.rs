@@ -8,7 +8,7 @@
 
 use super::Cost;
 use crate::fabric::Fabric;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Tuned};
 use crate::plan::{AnyPlan, PlanRef};
 use crate::simulate::{self, Method, Policy, SimulationError};
 use crate::units::{Bytes, Time};
@@ -41,7 +41,7 @@ fn split(
     outcome: &Outcome,
 ) -> Result<(Time, Time), SimulationError> {
     let fabric = &plan.kept().fabric;
-    if let (Some(tuned), "control") = (&outcome.tuned, outcome.simulator) {
+    if let (Some(tuned), "control") = (outcome.details.get::<Tuned>(), outcome.simulator) {
         let control = tuned.path_control.plus(tuned.path_waiting)?;
         return Ok((tuned.path_tuning, control));
     }

@@ -2,6 +2,7 @@
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::outcome::Flowing;
 use opticoll::plan::Plan;
 use opticoll::planner;
 use opticoll::simulate::fluid::{Options, StartRule, Weights};
@@ -181,7 +182,7 @@ fn a_simulation_says_what_bounds_the_plan() {
     let fabric = fabric.unwrap();
     let plan = proved(CollectiveKind::AllGather, "direct", &fabric);
     let outcome = simulate::run(&plan, Bytes::new(1_000_000), &Method::default()).unwrap();
-    let flowing = outcome.flowing.as_ref().unwrap();
+    let flowing = outcome.details.get::<Flowing>().unwrap();
     // Two blocks of 1 MB at 4 Gb/s.
     assert_eq!(outcome.time, "4ms".parse::<Time>().unwrap());
     assert_eq!(outcome.policy, None);
@@ -200,8 +201,18 @@ fn a_simulation_says_what_bounds_the_plan() {
     let half: Time = "2ms".parse().unwrap();
     assert_eq!(outcome.slots.start, [Time::ZERO, half]);
     assert_eq!(outcome.slots.end, [half, outcome.time]);
-    assert!(flowing.settings.is_empty());
-    assert!((flowing.link_utilisation.iter().cloned().fold(0.0, f64::max) - 1.0).abs() < 1e-9);
+    assert!(outcome.settings.is_empty());
+    assert!(
+        (flowing
+            .links
+            .utilisation
+            .iter()
+            .cloned()
+            .fold(0.0, f64::max)
+            - 1.0)
+            .abs()
+            < 1e-9
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
+use opticoll::outcome::Flowing;
 use opticoll::simulate::fluid::{MessageTime, Options, StartRule, message_times};
 use opticoll::simulate::{self, Method};
 use opticoll::units::Bytes;
@@ -50,10 +51,10 @@ fn steps_and_path_of_a_plan_are_those_of_its_messages() {
                 let times = (message.start, message.end);
                 assert_eq!((one.start, one.end), times, "{case}");
             }
-            let flowing = outcome.flowing.unwrap();
-            assert_eq!(flowing.path_bottlenecks.len(), path.len(), "{case}");
+            let flowing = outcome.details.get::<Flowing>().unwrap();
+            assert_eq!(flowing.critical_path.bottleneck.len(), path.len(), "{case}");
             // What bounds a message is on its way.
-            for (one, link) in path.iter().zip(&flowing.path_bottlenecks) {
+            for (one, link) in path.iter().zip(&flowing.critical_path.bottleneck) {
                 let (source, destination) = plan.schedule.ends(one.transfer);
                 let network = fabric.network().unwrap();
                 let mut route = Vec::new();

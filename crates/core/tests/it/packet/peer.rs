@@ -125,7 +125,7 @@ fn uniform_traffic_meets_codes() {
         };
         close(&name, us(outcome.message_latency.mean()), message, percent);
         close(&name, us(outcome.chunk_latency.mean()), chunk, percent);
-        close(&name, outcome.mean_routers(), routers, 0.5);
+        close(&name, outcome.mean_hops, routers, 0.5);
         close(&name, us(outcome.time), last, 1.0);
         if minimal > 0 {
             close(&name, outcome.minimal_chunks as f64, minimal as f64, 1.0);
@@ -144,9 +144,9 @@ fn adversarial_traffic_meets_codes() {
     close("last", us(outcome.time), 653.3, 1.0);
     close("mean", us(outcome.message_latency.mean()), 304.3, 1.0);
     close("max", us(outcome.message_latency.max()), 603.6, 1.0);
-    close("routers", outcome.mean_routers(), 3.750, 0.1);
+    close("routers", outcome.mean_hops, 3.750, 0.1);
     // One global link per group carries all: 32 x 50 x 2048 B at 4.7 GiB/s.
-    let (link, busy) = outcome.bottleneck().unwrap();
+    let (link, busy) = (outcome.bottleneck.unwrap(), outcome.bottleneck_busy);
     close("bound", us(busy), 649.3, 0.1);
     let name = fabric.network().unwrap().link_name(link);
     assert!(name.matches("group").count() == 2, "{name}");
@@ -163,7 +163,7 @@ fn adversarial_traffic_meets_codes() {
         28.5,
         5.0,
     );
-    close("non-minimal routers", outcome.mean_routers(), 5.680, 0.5);
+    close("non-minimal routers", outcome.mean_hops, 5.680, 0.5);
 }
 
 #[test]
@@ -185,10 +185,10 @@ fn long_rings_meet_codes() {
     ] {
         let outcome = collective(&fabric, &schedule, 64 << 10, &options);
         close(name, us(outcome.time), finish, 0.1);
-        close(name, us(outcome.mean_finish()), mean, 0.1);
+        close(name, us(outcome.mean_finish), mean, 0.1);
         close(name, us(outcome.message_latency.mean()), message, 0.1);
         close(name, us(outcome.message_latency.max()), longest, 0.5);
-        close(name, outcome.mean_routers(), routers, 0.1);
+        close(name, outcome.mean_hops, routers, 0.1);
     }
 }
 

@@ -3,6 +3,7 @@
 use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::outcome::packets::PacketOutcome;
 use opticoll::plan::Plan;
 use opticoll::simulate::packet::{self, Draws, Work};
 use opticoll::simulate::{self, Method, background};
@@ -45,7 +46,7 @@ fn every_plan_arrives_on_every_fabric() {
             let plan = planned(record.collective, record.name, &fabric);
             let name = format!("{} {} on {spelling}", record.collective, record.name);
             let outcome = simulate::run(&plan, Bytes::new(3000), &method(&[])).unwrap();
-            let packets = outcome.packets.as_ref().unwrap();
+            let packets = outcome.details.get::<PacketOutcome>().unwrap();
             check_laws(&name, &fabric, packets);
             let sent: u64 = outcome.ranks.sent.iter().sum();
             assert_eq!(packets.bytes_delivered, sent, "{name}");
@@ -102,8 +103,8 @@ fn settings_as_text_are_the_options_they_name() {
         ..cut(512, 512)
     };
     let expected = packet::simulate(&fabric, &work, &options).unwrap();
-    assert_eq!(**outcome.packets.as_ref().unwrap(), expected);
-    let changed = outcome.flowing.unwrap().settings;
+    assert_eq!(*outcome.details.get::<PacketOutcome>().unwrap(), expected);
+    let changed = outcome.settings;
     let names: Vec<&str> = changed.iter().map(|one| one.name).collect();
     // Those that are as by default are not among them; `chunk` and `buffers` are.
     let order = [
@@ -227,7 +228,7 @@ fn the_work_expected_is_the_work_done() {
             "{spelling}"
         );
         assert_eq!(expected.chunks, outcome.chunk_latency.count(), "{spelling}");
-        assert_eq!(expected.forwards, outcome.forwards, "{spelling}");
+        assert_eq!(expected.forwards, outcome.router_forwards, "{spelling}");
     }
 }
 

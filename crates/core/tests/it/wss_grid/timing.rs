@@ -2,6 +2,7 @@
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::outcome::Tuned;
 use opticoll::simulate::{self, Method, Policy, control};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
@@ -97,7 +98,7 @@ proptest! {
             "wss_grid:rows={rows},columns={columns},control={control}ps,lock=50ns,latency=20ns"
         );
         let outcome = simulated(&fabric, algorithm, bytes, "control");
-        let tuned = outcome.tuned.unwrap();
+        let tuned = outcome.details.get::<Tuned>().unwrap();
         let parts = [
             tuned.path_transmission, tuned.path_tuning, tuned.path_control, tuned.path_latency,
             tuned.path_waiting,
@@ -109,7 +110,7 @@ proptest! {
         prop_assert!(path.first().is_none_or(|first| first.start == Time::ZERO));
         // Every flow costs three messages at most, but for circuits taken back.
         let flows: u64 = outcome.slots.lightpaths.iter().sum();
-        let messages: u64 = tuned.messages.iter().map(|&count| u64::from(count)).sum();
+        let messages: u64 = tuned.ranks.control_messages.iter().map(|&count| u64::from(count)).sum();
         prop_assert!(messages <= 3 * flows + 2 * tuned.revocations);
     }
 }
@@ -122,9 +123,12 @@ fn control_messages_of_a_node_do_not_grow_with_the_number_of_nodes() {
         let fabric = format!("wss_grid:rows={side},columns={side},control=1us");
         let outcome = simulated(&fabric, "halving_doubling:order=far", 1 << 20, "control");
         let circuits = 2 * ranks.ilog2() - 1;
-        let tuned = outcome.tuned.unwrap();
+        let tuned = outcome.details.get::<Tuned>().unwrap();
         assert_eq!(tuned.revocations, 0);
-        assert_eq!(tuned.messages, vec![3 * circuits; ranks as usize]);
+        assert_eq!(
+            tuned.ranks.control_messages,
+            vec![3 * circuits; ranks as usize]
+        );
     }
 }
 
@@ -222,5 +226,13 @@ fn four_thousand_ranks_take_what_theory_says() {
         outcome.time.ps(),
         theory(4096, 10, 1_000_000, 100_000, 20_000)
     );
-    assert_eq!(outcome.tuned.unwrap().messages, vec![3 * 23; 4096]);
+    assert_eq!(
+        outcome
+            .details
+            .get::<Tuned>()
+            .unwrap()
+            .ranks
+            .control_messages,
+        vec![3 * 23; 4096]
+    );
 }

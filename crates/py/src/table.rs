@@ -1,0 +1,275 @@
+//! `Outcome` and `Table`: results of all simulators, which describe themselves.
+
+use std::sync::Arc;
+
+use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods};
+use opticoll::table::{self, Described, Description, Value, Values};
+use pyo3::exceptions::{PyAttributeError, PyKeyError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+/// The result of a simulation: totals, and tables of columns.
+///
+/// Both are attributes, too: `outcome.time_ps`, `outcome.slots["start_ps"]`.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct Outcome {
+    result: Arc<dyn Described>,
+}
+
+impl Outcome {
+    pub(crate) fn from_core(result: impl Described) -> Outcome {
+        Outcome {
+            result: Arc::new(result),
+        }
+    }
+
+    /// The result itself, where it is of a type.
+    pub(crate) fn get<T: Described>(&self) -> Option<&T> {
+        (*self.result).as_any().downcast_ref()
+    }
+
+    fn table(&self, name: &str) -> Table {
+        Table {
+            result: Arc::clone(&self.result),
+            name: name.to_owned(),
+        }
+    }
+}
+
+#[pymethods]
+impl Outcome {
+    /// The totals by name; None where one does not apply.
+    #[getter]
+    fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let totals = PyDict::new(py);
+        for total in Description::of(&*self.result).totals {
+            totals.set_item(total.name, to_python(py, total.value)?)?;
+        }
+        Ok(totals)
+    }
+
+    /// The tables by name.
+    #[getter]
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tables = PyDict::new(py);
+        for table in Description::of(&*self.result).tables {
+            tables.set_item(table.name, self.table(table.name))?;
+        }
+        Ok(tables)
+    }
+
+    /// Name, unit and meaning of each total.
+    fn describe(&self) -> Vec<FieldRecord> {
+        let totals = Description::of(&*self.result).totals.into_iter();
+        totals
+            .map(|one| FieldRecord::new(one.name, one.unit, one.meaning))
+            .collect()
+    }
+
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let Description { totals, tables } = Description::of(&*self.result);
+        if let Some(total) = totals.iter().find(|one| one.name == name) {
+            return to_python(py, total.value);
+        }
+        if tables.iter().any(|one| one.name == name) {
+            return Ok(Bound::new(py, self.table(name))?.into_any());
+        }
+        let there = totals.iter().map(|one| one.name.as_str());
+        let there: Vec<&str> = there.chain(tables.iter().map(|one| one.name)).collect();
+        Err(PyAttributeError::new_err(format!(
+            "there is no `{name}` in this outcome; it has {}",
+            there.join(", ")
+        )))
+    }
+
+    fn __dir__(&self) -> Vec<String> {
+        let Description { totals, tables } = Description::of(&*self.result);
+        let own = ["totals", "tables", "describe"].map(str::to_owned);
+        let tables = tables.into_iter().map(|one| one.name.to_owned());
+        let totals = totals.into_iter().map(|one| one.name);
+        own.into_iter().chain(totals).chain(tables).collect()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("<Outcome {}>", self.totals(py)?.repr()?))
+    }
+}
+
+/// Name, unit and meaning of a total or column.
+#[derive(IntoPyObject)]
+pub(crate) struct FieldRecord {
+    name: String,
+    unit: &'static str,
+    meaning: String,
+}
+
+impl FieldRecord {
+    fn new(name: String, unit: &'static str, meaning: String) -> FieldRecord {
+        FieldRecord {
+            name,
+            unit,
+            meaning,
+        }
+    }
+}
+
+/// A table: columns by name, each an array of the table's shape, or a list where values may be texts or None.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct Table {
+    result: Arc<dyn Described>,
+    name: String,
+}
+
+impl Table {
+    /// Reads the table's description, which is there as long as the result.
+    fn read<T>(&self, read: impl FnOnce(&table::Table<'_>) -> T) -> PyResult<T> {
+        let description = Description::of(&*self.result);
+        let table = description.tables.iter().find(|one| one.name == self.name);
+        table
+            .map(read)
+            .ok_or_else(|| PyKeyError::new_err(self.name.clone()))
+    }
+}
+
+#[pymethods]
+impl Table {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What a row is.
+    #[getter]
+    fn row(&self) -> PyResult<String> {
+        self.read(|table| table.row.clone())
+    }
+
+    /// The lengths of the axes.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.read(|table| PyTuple::new(py, lengths(table)))?
+    }
+
+    /// The names of the axes.
+    #[getter]
+    fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.read(|table| PyTuple::new(py, table.shape.iter().map(|(axis, _)| axis)))?
+    }
+
+    /// Name, unit and meaning of each column.
+    fn describe(&self) -> PyResult<Vec<FieldRecord>> {
+        self.read(|table| {
+            let columns = table.columns.iter();
+            columns
+                .map(|one| FieldRecord::new(one.name.clone(), one.unit, one.meaning.clone()))
+                .collect()
+        })
+    }
+
+    /// All columns by name.
+    #[getter]
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.read(|table| {
+            let columns = PyDict::new(py);
+            for one in &table.columns {
+                columns.set_item(&one.name, column(py, table, one)?)?;
+            }
+            Ok(columns)
+        })?
+    }
+
+    /// One dictionary of plain values for each row; without NumPy.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.read(|table| {
+            let rows = PyList::empty(py);
+            for row in 0..table.rows() {
+                let values = PyDict::new(py);
+                for one in &table.columns {
+                    values.set_item(&one.name, to_python(py, one.value(row))?)?;
+                }
+                rows.append(values)?;
+            }
+            Ok(rows)
+        })?
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.read(|table| {
+            let found = table.columns.iter().find(|one| one.name == name);
+            let found = found.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+            column(py, table, found)
+        })?
+    }
+
+    fn __contains__(&self, name: &str) -> PyResult<bool> {
+        self.read(|table| table.columns.iter().any(|one| one.name == name))
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.rows(py)?.try_iter()?.into_any())
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.read(|table| table.rows())
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        self.read(|table| {
+            let columns: Vec<&str> = table.columns.iter().map(|one| one.name.as_str()).collect();
+            let shape = lengths(table);
+            format!("<Table {} {shape:?}: {}>", self.name, columns.join(", "))
+        })
+    }
+}
+
+fn lengths(table: &table::Table<'_>) -> Vec<usize> {
+    table.shape.iter().map(|(_, length)| *length).collect()
+}
+
+fn to_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Absent => py.None().into_bound(py),
+        Value::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
+        Value::Whole(number) => number.into_pyobject(py)?.into_any(),
+        Value::Real(number) => number.into_pyobject(py)?.into_any(),
+        Value::Text(text) => text.into_pyobject(py)?.into_any(),
+    })
+}
+
+/// A column as an array of the table's shape, or as a list.
+fn column<'py>(
+    py: Python<'py>,
+    table: &table::Table<'_>,
+    column: &table::Column<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    fn shaped<'py, T: Element>(
+        array: Bound<'py, PyArray1<T>>,
+        table: &table::Table<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match table.shape.len() {
+            1 => array.into_any(),
+            _ => array.reshape(lengths(table))?.into_any(),
+        })
+    }
+    let rows = 0..table.rows();
+    match &column.values {
+        Values::U8(cells) => shaped(PyArray1::from_slice(py, cells), table),
+        Values::U16(cells) => shaped(PyArray1::from_slice(py, cells), table),
+        Values::U32(cells) => shaped(PyArray1::from_slice(py, cells), table),
+        Values::U64(cells) => shaped(PyArray1::from_slice(py, cells), table),
+        Values::F64(cells) => shaped(PyArray1::from_slice(py, cells), table),
+        Values::Time(times) => {
+            let times: Vec<u64> = times.iter().map(|time| time.ps()).collect();
+            shaped(times.into_pyarray(py), table)
+        }
+        Values::Whole(read) => shaped(rows.map(read).collect::<Vec<u64>>().into_pyarray(py), table),
+        Values::Real(read) => shaped(rows.map(read).collect::<Vec<f64>>().into_pyarray(py), table),
+        Values::Listed(read) => {
+            let list = PyList::empty(py);
+            for row in rows {
+                list.append(to_python(py, read(row))?)?;
+            }
+            Ok(list.into_any())
+        }
+    }
+}
