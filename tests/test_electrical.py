@@ -258,8 +258,10 @@ def test_the_lists_name_start_rules_and_the_simulator(run: Run) -> None:
 def test_weights_are_a_setting_that_is_named() -> None:
     plan = opticoll.plan("all_gather", f"{TREE},latency=1us", "ring")
     outcome = plan.simulate("1MiB", weights="inverse_latency")
-    assert outcome.settings == [("weights", "1/route latency", "equal")]
-    assert plan.simulate("1MiB").settings == []
+    assert outcome.settings.rows() == [
+        {"name": "weights", "value": "1/route latency", "plain": "equal"}
+    ]
+    assert len(plan.simulate("1MiB").settings) == 0
     with pytest.raises(errors.SimulationError, match="did you mean `equal`"):
         plan.simulate("1MiB", weights="eqal")
 
@@ -277,25 +279,22 @@ def test_what_links_carry_over_time_is_kept_when_asked(run: Run) -> None:
     table = run(*asked, "--link-bin", "1ms", "--per", "time").out.split("\n\n")[-1]
     assert len(table.rstrip().splitlines()) == 1 + 7 * 16
     plan = opticoll.plan("all_gather", SWITCH, "ring")
-    used = plan.simulate(10**6, link_bin="2ms").link_use
-    assert used is not None
-    assert (used[0], used[1].shape) == (2 * 10**9, (16, 4))
-    assert used[1].sum(axis=1) == pytest.approx([7e6] * 16)
-    assert plan.simulate(10**6).link_use is None
+    outcome = plan.simulate(10**6, link_bin="2ms")
+    assert (outcome.link_use_bin_ps, outcome.link_use.shape) == (2 * 10**9, (16, 4))
+    assert outcome.link_use["bytes"].sum(axis=1) == pytest.approx([7e6] * 16)
+    assert "link_use" not in plan.simulate(10**6).tables
 
 
 def test_bins_too_short_for_memory_are_made_longer_and_say_so() -> None:
     """8192 links may have 2^24 / 8192 = 2048 bins; 12 ms in bins of 1 ns would be 12 million."""
     plan = opticoll.plan("broadcast", "crossbar:ranks=4096,rate=8Gb/s,latency=1us", "binomial")
     assert plan.verify() == []
-    fine = plan.simulate(10**6, link_bin="1ns").link_use
-    assert fine is not None
-    bin_ps, carried = fine
+    fine = plan.simulate(10**6, link_bin="1ns")
+    bin_ps, carried = fine.link_use_bin_ps, fine.link_use["bytes"]
     assert bin_ps == 1000 * 2**13  # the first doubling at which 12.024 ms are 2048 bins at most
     assert carried.shape == (8192, 1468)
-    asked = plan.simulate(10**6, link_bin=f"{bin_ps}ps").link_use
-    assert asked is not None
-    np.testing.assert_allclose(carried, asked[1], rtol=1e-12)
+    asked = plan.simulate(10**6, link_bin=f"{bin_ps}ps")
+    np.testing.assert_allclose(carried, asked.link_use["bytes"], rtol=1e-12)
     np.testing.assert_allclose(carried.sum(), 4095 * 2 * 10**6, rtol=1e-12)
 
 

@@ -117,7 +117,7 @@ def test_the_figure_shows_the_links_of_the_critical_path(
     fabric = f"custom:ranks=64,switches=1,links={cables}"
     plan = opticoll.plan("all_to_all", fabric, "direct")
     outcome = plan.simulate("1MB", link_bin="fitted")
-    named = {link for link in outcome.path_bottlenecks if link is not None}
+    named = {link for link in outcome.critical_path["bottleneck"] if link is not None}
     shown: list[str | None] = []
     module = sys.modules["opticoll.plot.link_use"]
     draw = module._draw

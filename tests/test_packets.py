@@ -251,7 +251,7 @@ def test_a_watcher_is_called_and_may_stop_it() -> None:
     packets = simulate_traffic(fabric, spec, watch=lambda *progress: seen.append(progress))
     assert seen
     assert seen == sorted(seen)
-    assert packets.counts["router_forwards"] == pytest.approx(forwards, rel=0.1)
+    assert packets.router_forwards == pytest.approx(forwards, rel=0.1)
 
     def stop(*_: int) -> None:
         raise KeyError("enough")
@@ -267,10 +267,9 @@ def test_a_case_that_fails_stops_the_others() -> None:
     with pytest.raises(errors.SimulationError, match="packet"):
         run_cases([good, bad, good], jobs=2)
     (alone,) = run_cases([good], timeline=True)
-    timeline = alone.packets.timeline
-    assert timeline is not None
     # Bytes times time in buffers: at least the time on the wire of all chunks on their first link.
-    held = sum(int(mean) for mean in timeline["mean_bytes"]["injection"]) * timeline["bin_ps"]
+    in_buffers = alone.packets.timeline["mean_bytes"][0]  # by injection links
+    held = sum(int(mean) for mean in in_buffers) * alone.packets.timeline_bin_ps
     wire_ps = 512 * 10**12 / (5.25 * 2**30)
     assert held >= 72 * 10 * 4 * 512 * wire_ps
 
@@ -281,12 +280,11 @@ def test_figures_of_packets_are_the_same_each_time(tmp_path: Path) -> None:
     fabric = Fabric(SMALL)
     spec = "group_shift:bytes=2KiB,period=1us,messages=20"
     packets = simulate_traffic(fabric, spec, timeline=True)
-    latency = packets.message_latency
     paths = [tmp_path / name for name in ("all1.svg", "all2.svg", "cases1.svg", "cases2.svg")]
     for path in paths[:2]:
         plot.packets(packets, fabric, path, "group shift")
     for path in paths[2:]:
-        plot.latencies({"one": latency, "two": latency}, path)
+        plot.latencies({"one": packets, "two": packets}, path)
     first, second, third, fourth = (path.read_bytes() for path in paths)
     assert first == second != third == fourth
 
@@ -294,12 +292,12 @@ def test_figures_of_packets_are_the_same_each_time(tmp_path: Path) -> None:
 def test_python_takes_the_same_settings() -> None:
     plan = opticoll.plan("scatter", SMALL, "lin", size="1KiB")
     outcome = plan.simulate(simulator="packet", chunk="256B", packet="512B")
-    assert outcome.packets is not None
-    assert outcome.packets.time_ps == outcome.time_ps
+    assert "latencies" in outcome.tables
     assert outcome.simulator == "packet"
-    assert outcome.settings == [("chunk", "256B", "512B"), ("packet", "512B", "2048B")]
+    settings = [tuple(one.values()) for one in outcome.settings]
+    assert settings == [("chunk", "256B", "512B"), ("packet", "512B", "2048B")]
     fluid = plan.simulate()
-    assert fluid.packets is None
+    assert "latencies" not in fluid.tables
     with pytest.raises(errors.SimulationError, match="routing"):
         plan.simulate(routing="valiant")
 

@@ -240,11 +240,10 @@ def test_the_busiest_links_are_drawn_under_their_names(drawn: list[Figure]) -> N
     assert shares.shape[0] == 40
     assert shares.max() <= 100 + 1e-6
     labels = [label.get_text() for label in drawn[-1].axes[1].get_yticklabels()]
-    assert outcome.link_use is not None
-    total = outcome.link_use[1].sum(axis=1)
+    total = outcome.link_use["bytes"].sum(axis=1)
     named = [plan.fabric.link_names.index(label) for label in labels]
     # Links of the critical path are shown in any case.
-    others = [link for link in named if link not in outcome.path_bottlenecks]
+    others = [link for link in named if link not in outcome.critical_path["bottleneck"]]
     assert others
     assert min(total[others]) >= max(np.delete(total, named))
 
@@ -295,9 +294,8 @@ def test_flows_are_simulated_once_to_be_drawn(
         asked = ("all_gather", "--fabric", "crossbar:ranks=4", *options)
         done = run("simulate", *asked, "--figure", target)
         assert done.code == 0
-        used = simulated.pop().link_use
-        assert used is not None
-        bin_ps, carried = used
+        outcome = simulated.pop()
+        bin_ps, carried = outcome.link_use_bin_ps, outcome.link_use["bytes"]
         if options[-1:] == ("20us",):
             assert bin_ps == 20_000_000
         else:

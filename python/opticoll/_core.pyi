@@ -1,6 +1,6 @@
 """The compiled core. Everything numeric happens there; see the modules of this package for use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -246,7 +246,7 @@ class Plan:
 
         On rings: circuit under the policy every_step, if nothing else is said. On electrical
         fabrics: fluid. The packet simulator calls `watch(events, messages_delivered, time_ps)` now
-        and then, and measures `Packets.timeline` if asked.
+        and then, and measures the table `timeline` if asked.
         Raises SimulationError, with the attribute `setting` where one is at fault.
         """
     def expected_packets(
@@ -258,133 +258,48 @@ class Plan:
     ) -> list[tuple[int, int, int]]:
         """(first transfer, start_ps, end_ps) of each message as plain flows, electrical fabrics."""
 
+class FieldRecord(TypedDict):
+    """A total of an outcome, or a column of a table."""
+
+    name: str
+    unit: str
+    meaning: str
+
+class Table:
+    """Columns by name, each an array of the table's shape, or a list of texts or of None.
+
+    Iteration gives one dictionary of plain values for each row.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def row(self) -> str: ...  # what a row is
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def axes(self) -> tuple[str, ...]: ...
+    @property
+    def columns(self) -> dict[str, Any]: ...
+    def describe(self) -> list[FieldRecord]: ...
+    def rows(self) -> list[dict[str, Any]]: ...
+    def __getitem__(self, name: str) -> Any: ...
+    def __contains__(self, name: str) -> bool: ...
+    def __iter__(self) -> Iterator[dict[str, Any]]: ...
+    def __len__(self) -> int: ...  # rows
+
 class Outcome:
-    @property
-    def time_ps(self) -> int: ...
-    @property
-    def simulator(self) -> str: ...
-    @property
-    def policy(self) -> str | None: ...  # None on electrical fabrics
-    @property
-    def start(self) -> str | None: ...  # the start rule of flows
-    @property
-    def bottleneck(self) -> int | None:
-        """The link that bounds the flows of the critical path for the longest time."""
-    @property
-    def most_loaded_link(self) -> int | None: ...
-    @property
-    def path_bottlenecks(self) -> list[int | None]: ...  # of each flow of the critical path
-    @property
-    def settings(self) -> list[tuple[str, str, str]]:
-        """Every setting that differs from the plain model of flows: name, value, plain value."""
-    @property
-    def reconfigurations(self) -> int:
-        """Slots to which a reconfiguration was charged."""
-    @property
-    def utilisation(self) -> float: ...  # of link-wavelength-slots, or of all links' capacity
-    @property
-    def slots(self) -> dict[str, UInt64]:
-        """One entry a slot: start_ps, end_ps, reconfiguration_ps, lightpaths.
+    """The result of a simulation: totals, and tables of columns.
 
-        Empty for closed_form, as are links and ranks. On electrical fabrics a step is a slot and
-        `lightpaths` counts messages.
-        """
-    @property
-    def links(self) -> dict[str, NDArray[Any]]:
-        """busy_ps, bytes: arrays (2, ranks), direction x starting rank; light paths: port x rank.
+    Both are attributes, too: `outcome.time_ps`, `outcome.slots["start_ps"]`.
+    """
 
-        On electrical fabrics one entry a link, and utilisation.
-        """
     @property
-    def link_use(self) -> tuple[int, Float64] | None:
-        """What each link carried over time, where link_bin is set: bin_ps, and bytes (links, bins).
-
-        Bytes over the length of a bin are the mean rate in it.
-        """
+    def totals(self) -> dict[str, Any]: ...
     @property
-    def ranks(self) -> dict[str, UInt64]:
-        """One entry a rank: sent_bytes, received_bytes, finish_ps."""
-    @property
-    def tuned(self) -> dict[str, Any] | None:
-        """On a grid of tunable circuits, what tuning and control cost.
-
-        messages (a rank each), revocations, slow_switch_ps (not part of the time), and along the
-        critical path, adding up to the time: path_transmission_ps, path_tuning_ps, path_control_ps,
-        path_latency_ps, path_waiting_ps. Messages and path are those of the control simulator.
-        """
-    @property
-    def tuned_flows(self) -> dict[str, NDArray[Any]] | None:
-        """On a grid, under control: a flow each.
-
-        source, destination, fibre (0 row, 1 column), wavelength, begin_ps (asked for), start_ps
-        (first bit sent), sent_ps (last bit sent), end_ps (last bit there).
-        """
-    @property
-    def critical_path(self) -> list[tuple[int, int, int]]:
-        """(transfer, start_ps, end_ps), each waiting for the one before."""
-    @property
-    def packets(self) -> Packets | None: ...  # what the packet simulator says beyond all that
-
-class Distribution(TypedDict):
-    """Times: exact number, mean and maximum; percentiles and bins within 1/64."""
-
-    count: int
-    mean_ps: int
-    max_ps: int
-    percentiles_ps: dict[str, int]
-    first_ps: list[int]  # of each bin that is not empty: its first and last time, and how many
-    last_ps: list[int]
-    counts: list[int]
-
-class LinkClass(TypedDict):
-    """Links of one class."""
-
-    links: int
-    bytes: int
-    stall_ps: int
-
-class Timeline(TypedDict):
-    """Per class of link and bin: the mean number of bytes in buffers, the time channels stalled."""
-
-    bin_ps: int
-    mean_bytes: dict[str, UInt64]
-    stalled_ps: dict[str, UInt64]
-
-class Packets:
-    @property
-    def time_ps(self) -> int: ...  # of the last delivery
-    @property
-    def finish_ps(self) -> UInt64: ...  # per rank
-    @property
-    def mean_finish_ps(self) -> int: ...
-    @property
-    def message_latency(self) -> Distribution: ...
-    @property
-    def background_latency(self) -> Distribution: ...  # of traffic beside a plan
-    @property
-    def chunk_latency(self) -> Distribution: ...
-    @property
-    def mean_hops(self) -> float: ...  # routers that a chunk passed
-    @property
-    def counts(self) -> dict[str, int]:
-        """minimal_chunks, detoured_chunks, bytes_sent, bytes_delivered, router_forwards, events."""
-    @property
-    def channels(self) -> dict[str, NDArray[Any]]:
-        """One entry a virtual channel.
-
-        link, channel, bytes, chunks, stall_ps, peak_chunks, capacity_chunks.
-        """
-    @property
-    def links(self) -> dict[str, Any]:
-        """One entry a link: busy_ps, bytes, stall_ps; and class, a list of names."""
-    @property
-    def classes(self) -> dict[str, LinkClass]: ...  # injection, ejection, local, global
-    @property
-    def bottleneck(self) -> int | None: ...  # the link that was sending longest
-    @property
-    def bottleneck_busy_ps(self) -> int: ...  # and for how long; 0 without links
-    @property
-    def timeline(self) -> Timeline | None: ...  # where it was asked for
+    def tables(self) -> dict[str, Table]: ...
+    def describe(self) -> list[FieldRecord]: ...
+    def __getattr__(self, name: str) -> Any: ...
 
 def simulate_traffic(
     fabric: Fabric,
@@ -393,7 +308,7 @@ def simulate_traffic(
     watch: Callable[[int, int, int], None] | None = None,
     timeline: bool = False,
     **settings: Unpack[Settings],
-) -> Packets:
+) -> Outcome:
     """Traffic alone, such as `uniform:bytes=2KiB,period=1us,messages=100`, packet by packet.
 
     Raises SimulationError.

@@ -23,11 +23,6 @@ impl Outcome {
         }
     }
 
-    /// The result itself, where it is of a type.
-    pub(crate) fn get<T: Described>(&self) -> Option<&T> {
-        (*self.result).as_any().downcast_ref()
-    }
-
     fn table(&self, name: &str) -> Table {
         Table {
             result: Arc::clone(&self.result),
@@ -113,7 +108,9 @@ impl FieldRecord {
     }
 }
 
-/// A table: columns by name, each an array of the table's shape, or a list where values may be texts or None.
+/// Columns by name, each an array of the table's shape, or a list of texts or of None.
+///
+/// Iteration gives one dictionary of plain values for each row.
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Table {
     result: Arc<dyn Described>,

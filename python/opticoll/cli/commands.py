@@ -158,8 +158,8 @@ def drawn(made: Plan, size_bytes: int, outcome: Outcome, figure: Path) -> None:
     from opticoll._core import format_size
 
     title = f"{made.algorithm}: {made.collective.kind}, {format_size(size_bytes)}"
-    if outcome.packets is not None:
-        figures.packets(outcome.packets, made.fabric, figure, title)
+    if "latencies" in outcome.tables:
+        figures.packets(outcome, made.fabric, figure, title)
     else:
         figures.link_use(made, outcome, figure, title)
 

@@ -183,7 +183,7 @@ def _draw(done: list[Done], path: Path) -> None:
         (one,) = done
         plot.packets(one.packets, one.case.fabric, path, _name(one, done))
         return
-    named = {_name(one, done): one.packets.message_latency for one in done}
+    named = {_name(one, done): one.packets for one in done}
     first = done[0].row
     plot.latencies(
         named, path, f"{first['terminals']} terminals, {first['messages']} messages each"

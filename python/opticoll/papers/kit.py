@@ -251,7 +251,7 @@ def step_time_ps(size_bytes: int) -> int:
     """
     plan = opticoll.plan("all_gather", fabric(2, 1), "ring")
     assert plan.slots == 1
-    return plan.simulate(size_bytes, policy=POLICY).time_ps
+    return int(plan.simulate(size_bytes, policy=POLICY).time_ps)
 
 
 class OwnRow(TypedDict):

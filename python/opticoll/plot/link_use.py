@@ -33,9 +33,9 @@ def link_use(
     from matplotlib.figure import Figure
 
     target = check_path(path)
-    if outcome.link_use is None:
+    if "link_use" not in outcome.tables:
         raise PlotError("the outcome has no bins of time: simulate by flows, with `link_bin`")
-    bin_ps, carried = outcome.link_use
+    bin_ps, carried = outcome.link_use_bin_ps, outcome.link_use["bytes"]
     total = carried.sum(axis=1)
     used = np.flatnonzero(total)
     if len(used) == 0:
@@ -43,7 +43,7 @@ def link_use(
     edges = np.minimum(np.arange(carried.shape[1] + 1) * bin_ps, outcome.time_ps)
     capacity = np.outer(np.array(plan.fabric.link_rates)[used] / 8e12, np.diff(edges))
     shares = np.divide(carried[used], capacity, out=np.zeros_like(capacity), where=capacity > 0)
-    shown = _shown(used, total, outcome.path_bottlenecks)
+    shown = _shown(used, total, outcome.critical_path["bottleneck"])
     with style.applied():
         height = 3.2 + 0.15 * len(shown)
         figure = Figure(figsize=(10.0, height), layout="constrained")

@@ -16,19 +16,19 @@ from opticoll.plot.output import PlotError, check_path, save
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from opticoll._core import Distribution, Fabric, Packets, Timeline
+    from opticoll._core import Fabric, Outcome
 
 CLASS_COLOURS = {"injection": 0, "local": 2, "global": 1, "ejection": 4}
 """Places in the common order of colours."""
 BESIDE: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 8}
 """Where a legend hides no line."""
 
-PERCENTILES = ("50", "99", "99.9")
+PERCENTILES = {"50": "p50_ps", "99": "p99_ps", "99.9": "p99_9_ps"}
 TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"))
 
 
 def packets(
-    measured: "Packets", fabric: "Fabric", path: str | os.PathLike[str], title: str = ""
+    measured: "Outcome", fabric: "Fabric", path: str | os.PathLike[str], title: str = ""
 ) -> None:
     """Draw the latencies of messages; buffers and stalls over time; a dragonfly's load map.
 
@@ -37,12 +37,10 @@ def packets(
     from matplotlib.figure import Figure
 
     target = check_path(path)
-    latency = measured.message_latency
-    if latency["count"] == 0:
+    if len(measured.message_latency) == 0:
         raise PlotError("there is nothing to draw: no message was delivered")
-    timeline = measured.timeline
     mapped = fabric.dragonfly_shape is not None and fabric.link_ends is not None
-    lines = 1 if timeline is None else 3
+    lines = 1 if measured.timeline_bin_ps is None else 3
     with style.applied():
         width, height = (12.5 if mapped else 8.0), 1.2 + 2.6 * max(lines, 2 if mapped else 1)
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -51,16 +49,16 @@ def packets(
             left, right = figure.subfigures(1, 2, width_ratios=(1, 1.05), squeeze=False).flat
             _load_map(left, measured, fabric)
         panels = right.subplots(lines, 1, squeeze=False)
-        _histogram(panels[0, 0], latency)
-        if timeline is not None:
-            _over_time(panels[1, 0], panels[2, 0], timeline, measured.time_ps)
+        _histogram(panels[0, 0], measured)
+        if measured.timeline_bin_ps is not None:
+            _over_time(panels[1, 0], panels[2, 0], measured)
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         save(figure, target)
 
 
 def latencies(
-    measured: Mapping[str, "Distribution"], path: str | os.PathLike[str], title: str = ""
+    measured: Mapping[str, "Outcome"], path: str | os.PathLike[str], title: str = ""
 ) -> None:
     """Draw, for several cases by name, the share of messages that take longer than a time.
 
@@ -69,20 +67,21 @@ def latencies(
     from matplotlib.figure import Figure
 
     target = check_path(path)
-    if not measured or any(one["count"] == 0 for one in measured.values()):
+    if not measured or any(len(one.message_latency) == 0 for one in measured.values()):
         raise PlotError("there is nothing to draw: a case delivered no message")
-    factor, unit = _unit(max(one["max_ps"] for one in measured.values()))
+    factor, unit = _unit(max(_messages(one)["max_ps"] for one in measured.values()))
     with style.applied():
         figure = Figure(figsize=(7.5, 4.6), layout="constrained")
         axes = figure.subplots()
         for number, (name, one) in enumerate(measured.items()):
-            times, shares = [int(one["first_ps"][0]) / factor], [100.0]
-            above = one["count"]
-            for last, count in zip(one["last_ps"], one["counts"], strict=True):
-                above -= int(count)
+            whole, bins = _messages(one), one.message_latency.rows()
+            times, shares = [bins[0]["first_ps"] / factor], [100.0]
+            above = whole["count"]
+            for row in bins:
+                above -= row["count"]
                 if above > 0:
-                    times.append(min(int(last), one["max_ps"]) / factor)
-                    shares.append(100 * above / one["count"])
+                    times.append(min(row["last_ps"], whole["max_ps"]) / factor)
+                    shares.append(100 * above / whole["count"])
             look = style.series(number) | {"marker": "", "linewidth": 1.6}
             axes.plot(times, shares, label=name, drawstyle="steps-post", **look)
         axes.set_xlabel(f"latency of a message ({unit})")
@@ -96,16 +95,23 @@ def latencies(
         save(figure, target)
 
 
-def _histogram(axes: "Axes", latency: "Distribution") -> None:
+def _messages(measured: "Outcome") -> dict[str, Any]:
+    """The latency of messages in brief."""
+    return next(row for row in measured.latencies if row["of"] == "message")
+
+
+def _histogram(axes: "Axes", measured: "Outcome") -> None:
     """Bins that grow with the time, so that the bars are even on a logarithmic axis."""
+    latency, bins = _messages(measured), measured.message_latency.rows()
     factor, unit = _unit(latency["max_ps"])
-    low, high = max(int(latency["first_ps"][0]), 1), latency["max_ps"] + 1
+    low, high = max(bins[0]["first_ps"], 1), latency["max_ps"] + 1
     count = 60
     edges = [low * (high / low) ** (place / count) for place in range(count + 1)]
     heights = [0.0] * count
-    for first, number in zip(latency["first_ps"], latency["counts"], strict=True):
-        ratio = math.log(max(int(first), low) / low) / math.log(high / low) if high > low else 0
-        heights[min(int(ratio * count), count - 1)] += 100 * int(number) / latency["count"]
+    for row in bins:
+        first = max(row["first_ps"], low)
+        ratio = math.log(first / low) / math.log(high / low) if high > low else 0
+        heights[min(int(ratio * count), count - 1)] += 100 * row["count"] / latency["count"]
     scaled = [edge / factor for edge in edges]
     widths = [right - left for left, right in pairwise(scaled)]
     axes.bar(scaled[:-1], heights, widths, align="edge", color=style.COLOURS[0], linewidth=0)
@@ -118,7 +124,7 @@ def _histogram(axes: "Axes", latency: "Distribution") -> None:
     axes.set_title("Latency of messages")
     marks = {
         "mean": latency["mean_ps"],
-        **{f"{percent} %": latency["percentiles_ps"][percent] for percent in PERCENTILES},
+        **{f"{percent} %": latency[name] for percent, name in PERCENTILES.items()},
         "max": latency["max_ps"],
     }
     for number, (name, time) in enumerate(marks.items()):
@@ -129,23 +135,27 @@ def _histogram(axes: "Axes", latency: "Distribution") -> None:
     axes.legend(**BESIDE)
 
 
-def _over_time(held: "Axes", stalled: "Axes", timeline: "Timeline", time_ps: int) -> None:
+def _over_time(held: "Axes", stalled: "Axes", measured: "Outcome") -> None:
+    time_ps, bin_ps = measured.time_ps, measured.timeline_bin_ps
     factor, unit = _unit(time_ps)
-    most = max(int(max(column, default=0)) for column in timeline["mean_bytes"].values())
+    names = ("injection", "ejection", "local", "global")
+    in_buffers = dict(zip(names, measured.timeline["mean_bytes"], strict=True))
+    standing = dict(zip(names, measured.timeline["stalled_ps"], strict=True))
+    most = int(measured.timeline["mean_bytes"].max(initial=0))
     size, size_unit = next(
         (one for one in ((2**20, "MiB"), (2**10, "KiB")) if most >= one[0]), (1, "B")
     )
-    bins = -(-time_ps // timeline["bin_ps"])
+    bins = -(-time_ps // bin_ps)
     merged = max(1, bins // 300)
     # A torus has no groups, hence no links between them.
-    used = [name for name in CLASS_COLOURS if any(timeline["mean_bytes"][name])]
+    used = [name for name in CLASS_COLOURS if any(in_buffers[name])]
     for name in used:
         colour = style.COLOURS[CLASS_COLOURS[name]]
-        times, means = _merged(timeline["mean_bytes"][name], merged, bins)
-        shown = [time * timeline["bin_ps"] / factor for time in times]
+        times, means = _merged(in_buffers[name], merged, bins)
+        shown = [time * bin_ps / factor for time in times]
         held.plot(shown, [mean / size for mean in means], color=colour, label=name, linewidth=1.2)
-        times, means = _merged(timeline["stalled_ps"][name], merged, bins)
-        channels = [mean / timeline["bin_ps"] for mean in means]
+        times, means = _merged(standing[name], merged, bins)
+        channels = [mean / bin_ps for mean in means]
         stalled.plot(shown, channels, color=colour, label=name, linewidth=1.2)
     held.set_title("Bytes that hold buffers, by class of link")
     held.set_ylabel(f"buffers ({size_unit})")
@@ -167,7 +177,7 @@ def _merged(column: Any, together: int, bins: int) -> tuple[list[float], list[fl
     return middles, [sum(group) / len(group) for group in groups]
 
 
-def _load_map(figure: Any, measured: "Packets", fabric: "Fabric") -> None:
+def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
     """Groups as blocks on a circle, cables between them as arcs, by the share of time in use."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
@@ -208,7 +218,7 @@ def _load_map(figure: Any, measured: "Packets", fabric: "Fabric") -> None:
 
 
 def _loads(
-    measured: "Packets", fabric: "Fabric"
+    measured: "Outcome", fabric: "Fabric"
 ) -> tuple[dict[tuple[int, int], float], list[float]]:
     """Per pair of groups and per group: the greatest share of the time that a link was sending."""
     assert fabric.dragonfly_shape is not None

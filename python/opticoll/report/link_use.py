@@ -22,9 +22,9 @@ class LinkUseRow(TypedDict):
 
 def link_use_rows(plan: Plan, outcome: Outcome) -> list[LinkUseRow]:
     """All bins in the order of time, in each the links in the order of the fabric."""
-    if outcome.link_use is None:
+    if "link_use" not in outcome.tables:
         return []
-    bin_ps, carried = outcome.link_use
+    bin_ps, carried = outcome.link_use_bin_ps, outcome.link_use["bytes"]
     names = plan.fabric.link_names
     rows = []
     for number, link in zip(*carried.T.nonzero(), strict=True):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opticoll.report.layout import align, human_time, labelled, plural
 from opticoll.report.link_use import link_use_rows
 from opticoll.report.values import ways_out
 
 if TYPE_CHECKING:
-    from opticoll._core import Outcome, Packets, Plan
+    from opticoll._core import Outcome, Plan
 
 
 __all__ = ["outcome_summary", "outcome_table"]
@@ -100,7 +100,7 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
     """Where the time of a simulation goes."""
     if outcome.simulator == "closed_form":
         return "A formula gives the total only; `--simulator circuit` says where the time goes."
-    path = outcome.critical_path
+    path = outcome.critical_path.rows()
     facts = [
         ["reconfigurations", f"{outcome.reconfigurations} of {plural(plan.slots, 'slot')} waited"],
         ["utilisation", f"{outcome.utilisation:.1%} of link-wavelength-slots carry light"],
@@ -110,24 +110,22 @@ def outcome_summary(plan: Plan, outcome: Outcome) -> str:
         facts = [*_path_facts(plan, outcome), facts[2]]
     if outcome.start is not None:
         facts = [*_flow_facts(plan, outcome), facts[2]]
-    if outcome.packets is not None:
-        facts = [*_flow_facts(plan, outcome), *_packet_facts(outcome.packets)]
-    if outcome.tuned is not None:
-        facts = [*_tuned_facts(outcome, outcome.tuned), facts[2]]
+    if "latencies" in outcome.tables:
+        facts = [*_flow_facts(plan, outcome), *_packet_facts(outcome)]
+    if "slow_switch_ps" in outcome.totals:
+        facts = [*_tuned_facts(outcome), facts[2]]
     lines = [align(facts)]
     if path:
-        links = outcome.path_bottlenecks
-        bounding = dict(zip((transfer for transfer, *_ in path), links, strict=False))
         shown = path if len(path) <= MOST_PATH else [*path[: MOST_PATH - 1], path[-1]]
         rows = [
             [
-                f"  transfer {transfer}",
-                "{} > {}".format(*plan.ends(transfer)),
-                f"from {human_time(start)}",
-                f"to {human_time(end)}",
-                *([] if outcome.start is None else [_bounded(plan, bounding[transfer])]),
+                f"  transfer {one['transfer']}",
+                "{} > {}".format(*plan.ends(one["transfer"])),
+                f"from {human_time(one['start_ps'])}",
+                f"to {human_time(one['end_ps'])}",
+                *([] if outcome.start is None else [_bounded(plan, one["bottleneck"])]),
             ]
-            for transfer, start, end in shown
+            for one in shown
         ]
         lines.append(align(rows))
         if len(path) > MOST_PATH:
@@ -144,19 +142,22 @@ def _path_facts(plan: Plan, outcome: Outcome) -> list[list[str]]:
     ]
 
 
-def _tuned_facts(outcome: Outcome, tuned: dict[str, Any]) -> list[list[str]]:
+def _tuned_facts(outcome: Outcome) -> list[list[str]]:
     """What tuning and control cost on a grid of tunable circuits."""
     facts = [
         ["lasers tuned", f"{outcome.reconfigurations} times in all"],
         ["utilisation", f"{outcome.utilisation:.1%} of the time transmitters send"],
-        ["slow switches", f"{human_time(tuned['slow_switch_ps'])} once, not part of the time"],
+        ["slow switches", f"{human_time(outcome.slow_switch_ps)} once, not part of the time"],
     ]
-    messages = tuned["messages"]
-    if len(messages):
+    if len(outcome.flows):
         spent = ("transmission", "tuning", "control", "latency", "waiting")
-        times = [f"{what} {human_time(tuned[f'path_{what}_ps'])}" for what in spent]
+        times = [f"{what} {human_time(outcome.totals[f'path_{what}_ps'])}" for what in spent]
         facts += [
-            ["control", f"{int(messages.sum())} messages, {int(messages.max())} of a rank at most"],
+            [
+                "control",
+                f"{outcome.control_messages} messages, "
+                f"{outcome.control_messages_per_rank} of a rank at most",
+            ],
             ["time goes to", ", ".join(times)],
         ]
     return facts
@@ -169,30 +170,28 @@ def _flow_facts(plan: Plan, outcome: Outcome) -> list[list[str]]:
     if loaded is not None:
         share = outcome.links["utilisation"][loaded]
         facts.append(["most loaded link", f"{plan.fabric.link_name(loaded)}, {share:.1%} in use"])
-    settings = [f"{name} {value} (plain: {plain})" for name, value, plain in outcome.settings]
+    settings = [f"{one['name']} {one['value']} (plain: {one['plain']})" for one in outcome.settings]
     return [*facts, *labelled("settings", settings or ["plain"])]
 
 
-def _packet_facts(packets: Packets) -> list[list[str]]:
+def _packet_facts(outcome: Outcome) -> list[list[str]]:
     """What packets say beyond times of steps, links and ranks."""
-    message, chunk, counts = packets.message_latency, packets.chunk_latency, packets.counts
-    percentiles = message["percentiles_ps"]
-    ways = f"{counts['minimal_chunks']} chunks minimal, {counts['detoured_chunks']} by way of "
-    stalls = [f"{name} {human_time(one['stall_ps'])}" for name, one in packets.classes.items()]
+    message, background, chunk = outcome.latencies.rows()
+    ways = f"{outcome.minimal_chunks} chunks minimal, {outcome.detoured_chunks} by way of "
+    stalls = [f"{one['class']} {human_time(one['stall_ps'])}" for one in outcome.classes]
     facts = [
         [
             "message latency",
-            f"mean {human_time(message['mean_ps'])}, 99 % {human_time(percentiles['99'])}, "
+            f"mean {human_time(message['mean_ps'])}, 99 % {human_time(message['p99_ps'])}, "
             f"max {human_time(message['max_ps'])}; {message['count']} messages",
         ],
         [
             "chunk latency",
             f"mean {human_time(chunk['mean_ps'])}, max {human_time(chunk['max_ps'])}",
         ],
-        ["ways", f"{ways}another group; {packets.mean_hops:.3f} routers a chunk"],
+        ["ways", f"{ways}another group; {outcome.mean_hops:.3f} routers a chunk"],
         ["stalls", f"{', '.join(stalls)}, summed over channels"],
     ]
-    background = packets.background_latency
     if background["count"]:
         mean = human_time(background["mean_ps"])
         facts.append(["background", f"{background['count']} messages, mean latency {mean}"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from opticoll.report.link_use import link_use_rows
 
 if TYPE_CHECKING:
-    from opticoll._core import Distribution, Fabric, Outcome, Packets, Plan
+    from opticoll._core import Fabric, Outcome, Plan
     from opticoll.study.comparison import Row
 
 __all__ = ["LightpathRow", "SlotRow", "outcome_values", "slot_values", "ways_out"]
@@ -22,6 +22,14 @@ __all__ = ["LightpathRow", "SlotRow", "outcome_values", "slot_values", "ways_out
 DIRECTIONS = ("cw", "ccw")
 PLANES = ("row", "column")
 ACTIONS = ("copy", "reduce")
+TUNED = (
+    *("control_messages", "control_messages_per_rank", "revocations", "slow_switch_ps"),
+    *(f"path_{what}_ps" for what in ("transmission", "tuning", "control", "latency", "waiting")),
+)
+PACKET_COUNTS = (
+    *("minimal_chunks", "detoured_chunks", "bytes_sent", "bytes_delivered"),
+    *("router_forwards", "events"),
+)
 
 
 class LightpathRow(TypedDict):
@@ -112,63 +120,38 @@ def outcome_values(plan: Plan, row: Row, outcome: Outcome, per: str | None) -> d
         "reconfigurations": None if formula else outcome.reconfigurations,
         "utilisation": None if formula else outcome.utilisation,
         "critical_path": [
-            {"transfer": transfer, "start_ps": start, "end_ps": end}
-            for transfer, start, end in outcome.critical_path
+            {name: row[name] for name in ("transfer", "start_ps", "end_ps")}
+            for row in outcome.critical_path
         ],
     }
     if outcome.start is not None:
         values |= flow_values(plan, outcome)
-    values["packets"] = None if outcome.packets is None else packet_values(outcome.packets)
-    if outcome.tuned is not None:
-        values |= tuned_values(outcome.tuned)
+    values["packets"] = packet_values(outcome) if "latencies" in outcome.tables else None
+    values |= {name: outcome.totals[name] for name in TUNED if name in outcome.totals}
     if per == "step":
-        columns = outcome.slots
-        values["per_step"] = [
-            {"slot": slot, **{name: int(column[slot]) for name, column in columns.items()}}
-            for slot in range(len(columns["start_ps"]))
-        ]
+        values["per_step"] = [{"slot": slot, **row} for slot, row in enumerate(outcome.slots)]
     elif per == "link" and outcome.start is not None:
-        columns = outcome.links
+        shown = ("busy_ps", "bytes", "utilisation")
         values["per_link"] = [
-            {
-                "link": name,
-                "busy_ps": int(columns["busy_ps"][link]),
-                "bytes": int(columns["bytes"][link]),
-                "utilisation": float(columns["utilisation"][link]),
-            }
-            for link, name in enumerate(plan.fabric.link_names)
+            {"link": name, **{column: row[column] for column in shown}}
+            for name, row in zip(plan.fabric.link_names, outcome.links, strict=True)
         ]
     elif per == "link":
-        columns = outcome.links
-        ways = ways_out(plan.fabric)
+        rows = iter(outcome.links)
         values["per_link"] = [
-            {
-                "rank": rank,
-                "direction": direction,
-                **{name: int(column[way, rank]) for name, column in columns.items()},
-            }
-            for way, direction in enumerate(ways)
-            for rank in range(columns["bytes"].shape[1])
+            {"rank": rank, "direction": direction, **next(rows)}
+            for direction in ways_out(plan.fabric)
+            for rank in range(outcome.links.shape[-1])
         ]
     elif per == "time":
         values["per_time"] = link_use_rows(plan, outcome)
     elif per == "rank":
-        columns = outcome.ranks
+        shown = ("sent_bytes", "received_bytes", "finish_ps")
         values["per_rank"] = [
-            {"rank": rank, **{name: int(column[rank]) for name, column in columns.items()}}
-            for rank in range(len(columns["finish_ps"]))
+            {"rank": rank, **{column: row[column] for column in shown}}
+            for rank, row in enumerate(outcome.ranks)
         ]
     return values
-
-
-def tuned_values(tuned: dict[str, Any]) -> dict[str, object]:
-    """What tuning and control cost on a grid of tunable circuits, control messages in all."""
-    messages = tuned["messages"]
-    return {
-        "control_messages": int(messages.sum()),
-        "control_messages_per_rank": int(messages.max()) if len(messages) else 0,
-        **{name: value for name, value in tuned.items() if name != "messages"},
-    }
 
 
 def flow_values(plan: Plan, outcome: Outcome) -> dict[str, object]:
@@ -177,35 +160,31 @@ def flow_values(plan: Plan, outcome: Outcome) -> dict[str, object]:
     def name(link: int | None) -> str | None:
         return None if link is None else plan.fabric.link_name(link)
 
-    links = outcome.path_bottlenecks
-    path = zip(outcome.critical_path, links, strict=not outcome.packets)
     return {
         "reconfigurations": None,
         "critical_path": [
-            {"transfer": transfer, "start_ps": start, "end_ps": end, "bottleneck": name(link)}
-            for (transfer, start, end), link in path
+            {**row, "bottleneck": name(row["bottleneck"])} for row in outcome.critical_path
         ],
         "most_loaded_link": name(outcome.most_loaded_link),
     }
 
 
-def packet_values(packets: Packets) -> dict[str, object]:
+def packet_values(outcome: Outcome) -> dict[str, object]:
     """What packets say beyond times of steps, links and ranks."""
     return {
-        "message_latency": latency_values(packets.message_latency),
-        "background_latency": latency_values(packets.background_latency),
-        "chunk_latency": latency_values(packets.chunk_latency),
-        "mean_hops": packets.mean_hops,
-        "classes": packets.classes,
-        **packets.counts,
+        **{f"{row['of']}_latency": latency_values(row) for row in outcome.latencies},
+        "mean_hops": outcome.mean_hops,
+        "classes": {row.pop("class"): row for row in outcome.classes},
+        **{name: outcome.totals[name] for name in PACKET_COUNTS},
     }
 
 
-def latency_values(latency: Distribution) -> dict[str, object]:
-    """A distribution without its bins."""
+def latency_values(row: dict[str, Any]) -> dict[str, object]:
+    """A distribution of times; percentiles by their number."""
+    percentiles = (name for name in row if name.startswith("p"))
     return {
-        "count": latency["count"],
-        "mean_ps": latency["mean_ps"],
-        "max_ps": latency["max_ps"],
-        "percentiles_ps": latency["percentiles_ps"],
+        **{name: row[name] for name in ("count", "mean_ps", "max_ps")},
+        "percentiles_ps": {
+            name[1:].removesuffix("_ps").replace("_", "."): row[name] for name in percentiles
+        },
     }

@@ -167,7 +167,8 @@ def measure(plan: Plan, violations: list[Violation], outcome: Outcome, size_byte
     """The row of a plan that was verified and simulated."""
     steps, name, assumption = plan.bound or (None, None, None)
     kind, root = plan.collective.kind, plan.collective.root
-    given = {name: value for name, value, _ in outcome.settings}
+    settings = outcome.settings.rows()
+    given = {one["name"]: one["value"] for one in settings}
     least_ps, time_name, time_assumption = _time_bound(
         kind,
         plan.fabric.spec,
@@ -180,7 +181,7 @@ def measure(plan: Plan, violations: list[Violation], outcome: Outcome, size_byte
     )
     fabric = plan.fabric
     lit = fabric.has_wavelengths
-    link = outcome.bottleneck
+    link = outcome.totals.get("bottleneck")
     return Row(
         collective=plan.collective.kind,
         algorithm=plan.asked,
@@ -196,8 +197,7 @@ def measure(plan: Plan, violations: list[Violation], outcome: Outcome, size_byte
         simulator=outcome.simulator,
         start=outcome.start,
         settings=[
-            SettingRow(name=name, value=value, plain=plain)
-            for name, value, plain in outcome.settings
+            SettingRow(name=one["name"], value=one["value"], plain=one["plain"]) for one in settings
         ],
         steps=plan.slots,
         claimed_steps=plan.claimed_steps,

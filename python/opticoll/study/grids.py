@@ -165,7 +165,6 @@ def run_tasks(
         problems = made.verify()
         for other in beside:
             problems += task_conflicts([plans[min(index, other)], plans[max(index, other)]])
-        tuned = outcome.tuned
         rows.append(
             TaskRow(
                 name=_name(task),
@@ -187,7 +186,7 @@ def run_tasks(
                 ports=ports,
                 settings=settings,
                 arbiter_messages=arbiter,
-                control_messages_per_rank=0 if tuned is None else int(max(tuned["messages"])),
+                control_messages_per_rank=outcome.totals.get("control_messages_per_rank", 0),
                 beside=[_name(tasks[other]) for other in beside],
                 verified=not problems,
                 violations=[problem.sentence for problem in problems],

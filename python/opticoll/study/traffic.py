@@ -18,7 +18,7 @@ from typing import TypedDict
 
 from opticoll._core import (
     Fabric,
-    Packets,
+    Outcome,
     expected_traffic,
     interrupt_all,
     parse_size,
@@ -103,7 +103,7 @@ class Done:
     """A case that was simulated."""
 
     case: Case
-    packets: Packets
+    packets: Outcome
     row: TrafficRow
 
 
@@ -178,16 +178,17 @@ def run(
             raise
 
 
-def _row(case: Case, packets: Packets) -> TrafficRow:
-    message, chunk = packets.message_latency, packets.chunk_latency
-    percentiles = message["percentiles_ps"]
-    counts, classes, link = packets.counts, packets.classes, packets.bottleneck
+def _row(case: Case, packets: Outcome) -> TrafficRow:
+    message, _, chunk = packets.latencies.rows()
+    classes = {one["class"]: one for one in packets.classes}
+    link = packets.bottleneck
+    none = {"bytes": 0, "stall_ps": 0}
 
     def bytes_of(name: str) -> int:
-        return classes[name]["bytes"] if name in classes else 0
+        return int(classes.get(name, none)["bytes"])
 
     def stall_of(name: str) -> float:
-        return classes[name]["stall_ps"] / PICOSECONDS if name in classes else 0.0
+        return int(classes.get(name, none)["stall_ps"]) / PICOSECONDS
 
     settings = {name: value for name, value in case.settings.items() if name != "simulator"}
     return TrafficRow(
@@ -203,18 +204,18 @@ def _row(case: Case, packets: Packets) -> TrafficRow:
         last_delivery_s=packets.time_ps / PICOSECONDS,
         mean_last_delivery_s=packets.mean_finish_ps / PICOSECONDS,
         messages_delivered=message["count"],
-        bytes_delivered=counts["bytes_delivered"],
+        bytes_delivered=packets.bytes_delivered,
         mean_message_latency_s=message["mean_ps"] / PICOSECONDS,
-        p50_message_latency_s=percentiles["50"] / PICOSECONDS,
-        p90_message_latency_s=percentiles["90"] / PICOSECONDS,
-        p99_message_latency_s=percentiles["99"] / PICOSECONDS,
-        p999_message_latency_s=percentiles["99.9"] / PICOSECONDS,
+        p50_message_latency_s=message["p50_ps"] / PICOSECONDS,
+        p90_message_latency_s=message["p90_ps"] / PICOSECONDS,
+        p99_message_latency_s=message["p99_ps"] / PICOSECONDS,
+        p999_message_latency_s=message["p99_9_ps"] / PICOSECONDS,
         max_message_latency_s=message["max_ps"] / PICOSECONDS,
         mean_chunk_latency_s=chunk["mean_ps"] / PICOSECONDS,
         max_chunk_latency_s=chunk["max_ps"] / PICOSECONDS,
         mean_hops=packets.mean_hops,
-        minimal_chunks=counts["minimal_chunks"],
-        detoured_chunks=counts["detoured_chunks"],
+        minimal_chunks=packets.minimal_chunks,
+        detoured_chunks=packets.detoured_chunks,
         bottleneck=None if link is None else case.fabric.link_name(link),
         bottleneck_busy_s=packets.bottleneck_busy_ps / PICOSECONDS,
         injection_bytes=bytes_of("injection"),
@@ -225,6 +226,6 @@ def _row(case: Case, packets: Packets) -> TrafficRow:
         global_stall_s=stall_of("global"),
         ejection_bytes=bytes_of("ejection"),
         ejection_stall_s=stall_of("ejection"),
-        router_forwards=counts["router_forwards"],
-        events=counts["events"],
+        router_forwards=packets.router_forwards,
+        events=packets.events,
     )

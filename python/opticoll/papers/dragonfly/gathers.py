@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 import opticoll
-from opticoll import Packets, format_size, plot
+from opticoll import Outcome, format_size, plot
 from opticoll.papers.dragonfly.cases import (
     BRUCKS,
     COMPARED,
@@ -360,11 +360,10 @@ def draw_loads(results: Results, scale: Scale) -> None:
     assert not plan.verify()
     for name in BRUCKS:
         case = gather(network, name, 64)
-        measured = plan.simulate(case.size_bytes, timeline=True, **settings(case)).packets
-        assert measured is not None
+        measured = plan.simulate(case.size_bytes, timeline=True, **settings(case))
         title = f"{name}: all_gather of {format_size(64)} blocks, {plan.fabric.ranks} ranks"
 
-        def loads(path: Path, measured: Packets = measured, title: str = title) -> None:
+        def loads(path: Path, measured: Outcome = measured, title: str = title) -> None:
             plot.packets(measured, plan.fabric, path, title)
 
         results.draw(f"loads_{name.lower().replace(' ', '_')}", loads)

@@ -240,8 +240,6 @@ def delays(chunk_bytes: int, cut: Cut) -> Delays:
 
 
 def _row(case: Case, plan: Plan, outcome: Outcome, verified: bool) -> Row:
-    packets = outcome.packets
-    classes = {} if packets is None else packets.classes
     row = Row(
         collective=case.collective,
         algorithm=case.algorithm,
@@ -265,17 +263,18 @@ def _row(case: Case, plan: Plan, outcome: Outcome, verified: bool) -> Row:
         full_channels=None,
         verified=verified,
     )
-    if packets is None:
+    if "latencies" not in outcome.tables:
         return row
+    classes = {one["class"]: one for one in outcome.classes}
 
     def total(what: Literal["bytes", "stall_ps"], *names: str) -> int:
         return sum(classes[name][what] for name in names if name in classes)
 
-    channels = packets.channels
+    channels = outcome.channels
     full = channels["peak_chunks"] >= channels["capacity_chunks"]
-    of_routers = [name != "injection" for name in packets.links["class"]]
-    row["mean_message_latency_s"] = packets.message_latency["mean_ps"] / 1e12
-    row["mean_hops"] = packets.mean_hops
+    of_routers = [name != "injection" for name in outcome.links["class"]]
+    row["mean_message_latency_s"] = outcome.latencies.rows()[0]["mean_ps"] / 1e12
+    row["mean_hops"] = outcome.mean_hops
     row["injected_bytes"] = total("bytes", "injection")
     row["local_bytes"] = total("bytes", "local")
     row["global_bytes"] = total("bytes", "global")

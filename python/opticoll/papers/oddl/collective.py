@@ -209,19 +209,16 @@ def timeline(results: Results) -> list[Finding]:
 
 
 def _flows(outcome: Outcome) -> list[plot.Flow]:
-    columns = outcome.tuned_flows
-    assert columns is not None
-    lists = {name: column.tolist() for name, column in columns.items()}
     return [
         plot.Flow(
-            source=lists["source"][index],
-            fibre=lists["fibre"][index],
-            wavelength=lists["wavelength"][index],
-            asked_s=lists["begin_ps"][index] / 1e12,
-            start_s=lists["start_ps"][index] / 1e12,
-            sent_s=lists["sent_ps"][index] / 1e12,
+            source=flow["source"],
+            fibre=flow["fibre"],
+            wavelength=flow["wavelength"],
+            asked_s=flow["begin_ps"] / 1e12,
+            start_s=flow["start_ps"] / 1e12,
+            sent_s=flow["sent_ps"] / 1e12,
         )
-        for index in range(len(lists["source"]))
+        for flow in outcome.flows
     ]
 
 
@@ -232,9 +229,7 @@ def control(*, quick: bool) -> list[Finding]:
     for nodes in (small, large):
         plan, _ = proved(grid(nodes, ",control=500ns,lock=100ns,latency=500ns"))
         outcome = plan.simulate(0)
-        tuned = outcome.tuned
-        assert tuned is not None
-        messages[nodes] = int(tuned["messages"].max())
+        messages[nodes] = outcome.control_messages_per_rank
         waits[nodes] = outcome.time_ps / plan.slots / 1e6
     growth = messages[large] / messages[small]
     return [

@@ -128,7 +128,7 @@ def time_s(
 ) -> float:
     """The time of an electrical all_reduce as flows, start rule rendezvous, in seconds."""
     plan = _plan(fabric, ranks, algorithm, rate, latency_ps)
-    return plan.simulate(size_bytes, start="rendezvous").time_ps / 1e12
+    return float(plan.simulate(size_bytes, start="rendezvous").time_ps / 1e12)
 
 
 def rows(fabric: str, ranks: int) -> list[ElectricalRow]:
