@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -16,7 +16,9 @@ import opticoll
 from conftest import Run
 from opticoll import Outcome, Plan, plot
 from opticoll.errors import OpticollError
-from opticoll.plot.fabric_layout import places, wrapping
+
+if TYPE_CHECKING:
+    from opticoll._core import Drawing
 
 FABRICS = [
     "crossbar:ranks=8",
@@ -51,6 +53,12 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     return figures
 
 
+def drawing(machine: opticoll.Fabric) -> Drawing:
+    found = machine.drawing
+    assert found is not None
+    return found
+
+
 def lines(figure: Figure) -> list[LineCollection]:
     return [one for one in figure.axes[0].collections if isinstance(one, LineCollection)]
 
@@ -59,7 +67,7 @@ def lines(figure: Figure) -> list[LineCollection]:
 def test_every_vertex_has_a_place_of_its_own(spelled: str) -> None:
     machine = opticoll.Fabric(spelled)
     assert machine.link_ends is not None
-    at = places(machine)
+    at = drawing(machine)["places"]
     vertices = 1 + max(vertex for pair in machine.link_ends for vertex in pair)
     assert at.shape == (vertices, 2)
     apart = np.sqrt(((at[:, None] - at[None]) ** 2).sum(axis=2))
@@ -77,7 +85,7 @@ def test_every_link_is_drawn_once_or_as_two_stubs(
         plot.fabric(plan, tmp_path / "x.svg", slot=slot, size=1 << 20)
     for figure in drawn:
         segments = sum(len(one.get_segments()) for one in lines(figure))
-        around = int(wrapping(plan.fabric).sum())
+        around = len(drawing(plan.fabric)["around"])
         assert segments == plan.fabric.link_count + around
     idle, busy = lines(drawn[1])
     # Of the ring's first step: a message from each rank to the next, over its route.
@@ -85,7 +93,7 @@ def test_every_link_is_drawn_once_or_as_two_stubs(
     ranks = plan.fabric.ranks
     for rank in range(ranks):
         count[plan.fabric.route(rank, (rank + 1) % ranks)] += 1
-    doubled = np.repeat(count, np.where(wrapping(plan.fabric), 2, 1))
+    doubled = np.append(count, count[drawing(plan.fabric)["around"]])
     shown = busy.get_array()
     assert shown is not None
     assert sorted(shown) == sorted(doubled[doubled > 0])
@@ -94,9 +102,11 @@ def test_every_link_is_drawn_once_or_as_two_stubs(
 
 def test_links_around_a_torus_are_those_between_its_sides() -> None:
     # 4 x 3 nodes: a cable around each of 3 rows and 4 columns, each way.
-    assert int(wrapping(opticoll.Fabric("torus:dims=4x3")).sum()) == 2 * (3 + 4)
-    assert not wrapping(opticoll.Fabric("mesh:dims=4x3")).any()
-    assert not wrapping(opticoll.Fabric("torus:dims=6")).any()
+    around = {
+        spelled: len(drawing(opticoll.Fabric(spelled))["around"])
+        for spelled in ("torus:dims=4x3", "mesh:dims=4x3", "torus:dims=6")
+    }
+    assert list(around.values()) == [2 * (3 + 4), 0, 0]
 
 
 def test_routes_are_chains_of_links() -> None:

@@ -48,6 +48,12 @@ class Record(TypedDict):
     by_size: bool  # whether an algorithm's plans depend on the size and the policy
     family: str | None  # the only family of fabrics that an algorithm is for; None is any
 
+class Drawing(TypedDict):
+    """How a fabric is drawn, as its family usually is, or by the distances of its links."""
+
+    places: NDArray[np.float64]  # a row a vertex, ranks first: x to the right, y upwards
+    around: NDArray[np.uint32]  # links that lead from one side of the picture to the other
+
 class Fabric:
     def __init__(self, spec: str, /, **options: str | int) -> None:
         """Options replace or complete those of the spec."""
@@ -69,6 +75,8 @@ class Fabric:
     @property
     def link_ends(self) -> list[tuple[int, int]] | None:
         """From and to of each link, ranks first and then routers; None where they are not known."""
+    @property
+    def drawing(self) -> Drawing | None: ...  # of an electrical fabric
     @property
     def dragonfly_shape(self) -> tuple[int, int, int] | None:
         """Groups, routers per group and ranks per router of a dragonfly."""

@@ -8,6 +8,7 @@
 
 mod spelling;
 
+pub mod drawing;
 pub mod hash;
 pub mod interrupt;
 pub mod memory;

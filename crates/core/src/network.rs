@@ -14,6 +14,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::drawing::{self, Drawing};
 use crate::units::{Rate, Time};
 
 /// How flows get along on a link.
@@ -55,6 +56,15 @@ pub trait Network: Sync {
     /// both ways. `None` where the network knows its links only.
     fn ends(&self, _link: u32) -> Option<(u32, u32)> {
         None
+    }
+
+    /// Where its vertices are drawn; by the distances of its links where a family says nothing else.
+    fn drawing(&self) -> Drawing {
+        let links = 0..self.links().len() as u32;
+        let ends: Vec<(u32, u32)> = links.filter_map(|link| self.ends(link)).collect();
+        let last = ends.iter().map(|ends| ends.0.max(ends.1)).max();
+        let vertices = last.map_or(0, |last| last + 1).max(self.ranks());
+        Drawing::of(drawing::by_distance(vertices as usize, &ends))
     }
 
     /// Whether a link is half-duplex, as far as is known.

@@ -1,6 +1,8 @@
 //! `Fabric`.
 
+use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
 use opticoll::fabric::{self, Plane, WdmRing};
+use opticoll::network::Network;
 use opticoll::simulate;
 use opticoll::spec::Spec;
 use pyo3::prelude::*;
@@ -231,6 +233,20 @@ impl Fabric {
         let network = self.fabric.network()?;
         let links = 0..network.links().len() as u32;
         links.map(|link| network.ends(link)).collect()
+    }
+
+    /// How an electrical fabric is drawn: `places` of its vertices, ranks first, and links that lead `around`.
+    #[getter]
+    fn drawing<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let network = self.fabric.network();
+        let Some(drawing) = interrupt::run(py, || network.map(Network::drawing))? else {
+            return Ok(None);
+        };
+        let columns = PyDict::new(py);
+        let places = drawing.places.into_flattened().into_pyarray(py);
+        columns.set_item("places", places.reshape([places.len() / 2, 2])?)?;
+        columns.set_item("around", drawing.around.into_pyarray(py))?;
+        Ok(Some(columns))
     }
 
     /// Groups, routers per group and ranks per router of a dragonfly.

@@ -8,13 +8,18 @@ from numpy.typing import NDArray
 
 from opticoll._core import Fabric, Plan
 from opticoll.plot import style
-from opticoll.plot.fabric_layout import Places, places, wrapping
 from opticoll.plot.output import PlotError, check_path, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from opticoll._core import Drawing
+
+Places = NDArray[np.float64]
+"""One row a vertex, ranks first: x to the right, y upwards."""
+
+_MOST_VERTICES = 6000
 _MOST_LABELS = 72
 _MOST_MARKED = 300
 _SHADES = ("#CFE3F2", "#7DB5DC", "#2A7AB8", "#B0436E", "#5A0F3C")
@@ -37,13 +42,30 @@ def fabric(
         raise PlotError("a ring of wavelengths is drawn by `ring`, with its lightpaths")
     if slot is not None and not 0 <= slot < plan.slots:
         raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
-    at = places(plan.fabric)
+    drawing = _drawing(plan.fabric)
     if slot is None:
         load, what, more = _use(plan, size)
     else:
         load, what, more = _messages(plan, slot)
     with style.applied():
-        save(_figure(plan, at, load, what, more), target)
+        save(_figure(plan, drawing, load, what, more), target)
+
+
+def _drawing(machine: Fabric) -> "Drawing":
+    """How a fabric is drawn, if its vertices can be told apart."""
+    vertices = max(machine.ranks, *(1 + max(pair) for pair in machine.link_ends or [(0, 0)]))
+    if vertices > _MOST_VERTICES:
+        raise PlotError(
+            f"{vertices} ranks and switches are too many for one picture (at most {_MOST_VERTICES})"
+        )
+    drawing = machine.drawing
+    assert drawing is not None
+    if not len(drawing["places"]):
+        raise PlotError(
+            f"{vertices} ranks and switches of a {machine.family} are too many to be laid out by "
+            "their links"
+        )
+    return drawing
 
 
 def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
@@ -72,9 +94,12 @@ def _messages(plan: Plan, slot: int) -> tuple[NDArray[np.float64], str, str]:
     return count, "Messages that share the link", more
 
 
-def _figure(plan: Plan, at: Places, load: NDArray[np.float64], what: str, more: str) -> "Figure":
+def _figure(
+    plan: Plan, drawing: "Drawing", load: NDArray[np.float64], what: str, more: str
+) -> "Figure":
     from matplotlib.figure import Figure
 
+    at = drawing["places"]
     span = at.max(axis=0) - at.min(axis=0) + 0.8
     wide = float(np.clip(9.0 * (span[0] / span[1]) ** 0.5, 6.5, 13.0))
     tall = float(np.clip(0.88 * wide * span[1] / span[0], 2.2, 9.0))
@@ -82,7 +107,7 @@ def _figure(plan: Plan, at: Places, load: NDArray[np.float64], what: str, more: 
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.axis("off")
-    image = _draw_links(axes, plan.fabric, at, load)
+    image = _draw_links(axes, plan.fabric, drawing, load)
     _draw_vertices(axes, plan.fabric, at)
     low, high = at.min(axis=0), at.max(axis=0)
     axes.set(xlim=(low[0] - 0.5, high[0] + 0.5), ylim=(low[1] - 0.5, high[1] + 0.5))
@@ -109,13 +134,15 @@ def _whole_numbers() -> Any:
     return MaxNLocator(nbins=6, integer=True)
 
 
-def _draw_links(axes: "Axes", machine: Fabric, at: Places, load: NDArray[np.float64]) -> Any:
+def _draw_links(
+    axes: "Axes", machine: Fabric, drawing: "Drawing", load: NDArray[np.float64]
+) -> Any:
     """Links as arcs that bow to their right; those that lead around a grid as two stubs."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
     ends = np.array(machine.link_ends or [], dtype=np.int64).reshape(-1, 2)
-    curves, link = _curves(ends, at, wrapping(machine))
+    curves, link = _curves(ends, drawing)
     drawn = load[link]
     crowd = float(np.clip(600 / max(len(ends), 1), 0.25, 1.0))
     idle = np.flatnonzero(drawn <= 0)
@@ -143,9 +170,10 @@ def _draw_links(axes: "Axes", machine: Fabric, at: Places, load: NDArray[np.floa
 
 
 def _curves(
-    ends: NDArray[np.int64], at: Places, around: NDArray[np.bool_]
+    ends: NDArray[np.int64], drawing: "Drawing"
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.int64]]:
     """The lines to draw, and of which link each is a part."""
+    at, around = drawing["places"], set(drawing["around"].tolist())
     start, end = at[ends[:, 0]], at[ends[:, 1]]
     along = end - start
     length = np.maximum(np.sqrt((along**2).sum(axis=1)), 1e-9)[:, None]
@@ -161,7 +189,7 @@ def _curves(
     arcs = start[:, None] + t * along[:, None] + 4 * t * (1 - t) * (right * bow)[:, None]
     curves, link = [], []
     for index in range(len(ends)):
-        if not around[index]:
+        if index not in around:
             curves.append(arcs[index])
             link.append(index)
             continue

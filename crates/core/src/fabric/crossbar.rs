@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::wiring::{self, MOST_RANKS, Wire, Wiring};
 use super::{Fabric, FabricError, FamilyRecord};
+use crate::drawing::{self, Drawing};
 use crate::network::{Link, Network};
 use crate::spec::Spec;
 
@@ -84,6 +85,12 @@ impl Network for Crossbar {
 
     fn ends(&self, link: u32) -> Option<(u32, u32)> {
         self.wiring.ends(link)
+    }
+
+    fn drawing(&self) -> Drawing {
+        let mut places = drawing::circle(self.ranks);
+        places.push([0.0, 0.0]);
+        Drawing::of(places)
     }
 
     fn leads_both_ways(&self, _link: u32) -> bool {

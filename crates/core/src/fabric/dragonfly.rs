@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring, pair_number};
 use super::{Fabric, FabricError, FamilyRecord};
+use crate::drawing::{self, Drawing};
 use crate::interrupt;
 use crate::network::{Link, Network};
 use crate::spec::Spec;
@@ -396,6 +397,15 @@ impl Network for Dragonfly {
 
     fn ends(&self, link: u32) -> Option<(u32, u32)> {
         self.wiring.ends(link)
+    }
+
+    fn drawing(&self) -> Drawing {
+        let (groups, routers) = (self.groups(), self.routers_per_group());
+        Drawing::of(drawing::groups(
+            groups,
+            routers,
+            self.terminals_per_router(),
+        ))
     }
 
     fn leads_both_ways(&self, _link: u32) -> bool {

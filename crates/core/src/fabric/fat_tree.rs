@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, SHARING, Wire, Wiring};
 use super::{Fabric, FabricError, FamilyRecord};
+use crate::drawing::{self, Drawing};
 use crate::interrupt;
 use crate::network::{Link, Network};
 use crate::spec::Spec;
@@ -326,6 +327,11 @@ impl Network for FatTree {
 
     fn ends(&self, link: u32) -> Option<(u32, u32)> {
         self.wiring.ends(link)
+    }
+
+    fn drawing(&self) -> Drawing {
+        let counts: Vec<u32> = self.levels.iter().map(|level| level.vertices).collect();
+        Drawing::of(drawing::levels(&counts))
     }
 
     fn leads_both_ways(&self, _link: u32) -> bool {

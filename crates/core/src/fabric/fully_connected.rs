@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::wiring::{self, MOST_RANKS, Wire, Wiring, pair_number};
 use super::{Fabric, FabricError, FamilyRecord};
+use crate::drawing::{self, Drawing};
 use crate::network::{Link, Network};
 use crate::spec::Spec;
 
@@ -84,6 +85,10 @@ impl Network for FullyConnected {
 
     fn ends(&self, link: u32) -> Option<(u32, u32)> {
         self.wiring.ends(link)
+    }
+
+    fn drawing(&self) -> Drawing {
+        Drawing::of(drawing::circle(self.ranks))
     }
 
     fn leads_both_ways(&self, _link: u32) -> bool {

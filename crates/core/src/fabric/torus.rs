@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring};
 use super::{Fabric, FabricError, FamilyRecord};
+use crate::drawing::{self, Drawing};
 use crate::interrupt;
 use crate::network::{Link, Network};
 use crate::spec::Spec;
@@ -228,6 +229,27 @@ impl Grid {
         }
     }
 
+    /// The links from the last node of a line to the first, where the picture is a grid.
+    fn around(&self) -> Vec<u32> {
+        if !self.shape.wraps() || self.dimensions.len() == 1 {
+            return Vec::new();
+        }
+        let first = self.vertex(0);
+        let leads_around = |&link: &u32| {
+            let Some((one, other)) = self.wiring.ends(link) else {
+                return false;
+            };
+            one.min(other) >= first
+                && self.dimensions.iter().any(|dimension| {
+                    let at = |vertex: u32| (vertex - first) / dimension.stride % dimension.nodes;
+                    at(one).abs_diff(at(other)) > 1
+                })
+        };
+        (0..self.links().len() as u32)
+            .filter(leads_around)
+            .collect()
+    }
+
     fn wired(&self) -> Wiring {
         let mut wiring = Wiring::new(self.wire.duplex);
         for dimension in &self.dimensions {
@@ -356,6 +378,29 @@ impl Network for Grid {
 
     fn ends(&self, link: u32) -> Option<(u32, u32)> {
         self.wiring.ends(link)
+    }
+
+    fn drawing(&self) -> Drawing {
+        let sizes: Vec<u32> = self.dimensions.iter().map(|one| one.nodes).collect();
+        let nodes = match (self.shape.wraps(), sizes.len()) {
+            (true, 1) => drawing::circle(self.nodes),
+            (_, ..=3) => drawing::grid(&sizes),
+            _ => {
+                let links = 0..self.links().len() as u32;
+                let ends: Vec<_> = links.filter_map(|link| self.wiring.ends(link)).collect();
+                let routers = if self.terminals.is_some() {
+                    self.nodes
+                } else {
+                    0
+                };
+                let vertices = self.ranks() + routers;
+                return Drawing::of(drawing::by_distance(vertices as usize, &ends));
+            }
+        };
+        Drawing {
+            places: drawing::with_ranks(nodes, self.terminals),
+            around: self.around(),
+        }
     }
 
     fn leads_both_ways(&self, _link: u32) -> bool {

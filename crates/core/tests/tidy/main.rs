@@ -16,8 +16,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("hash", &[]),
     ("interrupt", &[]),
     ("memory", &[]),
-    ("network", &["units"]),
-    ("fabric", &["spelling", "spec", "units", "network"]),
+    ("drawing", &[]),
+    ("network", &["units", "drawing"]),
+    (
+        "fabric",
+        &["spelling", "spec", "units", "drawing", "network"],
+    ),
     ("collective", &["spelling", "units"]),
     ("schedule", &["collective"]),
     (
