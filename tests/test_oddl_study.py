@@ -188,7 +188,7 @@ def test_larger_systems_send_as_long_as_theory_says(results: Results) -> None:
 def test_the_timeline_shows_no_port_busy_twice(results: Results) -> None:
     flows: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for row in rows(results, "timeline"):
-        port = (row["algorithm"], row["source"], row["fibre"])
+        port = (row["algorithm"], row["source"], row["plane"])
         flows.setdefault(port, []).append((float(row["start_s"]), float(row["sent_s"])))
     # Both ports of 16 ranks, by both algorithms.
     assert len(flows) == 2 * 16 * 2

@@ -49,7 +49,7 @@ def test_a_slot_has_an_arc_for_each_hop_from_node_to_node(
                 row, column = divmod(plan.fabric.grid_nodes[hops[rank][index]], columns)
                 assert np.hypot(end[0] - column, end[1] - row) < 0.3
             # Light of a row bulges away from the row, of a column from the column.
-            straight = line[:, 1] if hops["fibre"][index] == 0 else line[:, 0]
+            straight = line[:, 1] if hops["plane"][index] == 0 else line[:, 0]
             assert abs(straight[len(line) // 2] - round(straight[0])) > 0.15
         # One colour for each wavelength.
         colours = np.unique(np.asarray(arcs.get_color()), axis=0)
@@ -65,7 +65,7 @@ def test_ports_and_slots_show_every_hop(drawn: list[Figure], tmp_path: Path) -> 
     )
     hops = plan.hop_columns()
     expected = np.full((16, plan.slots), -1.0)
-    expected[hops["fibre"] * 8 + hops["source"], hops["slot"]] = hops["wavelength"]
+    expected[hops["plane"] * 8 + hops["source"], hops["slot"]] = hops["wavelength"]
     assert np.array_equal(shown, expected)
     # Three exchanges and back, of which two in columns; the other port is dark.
     assert (expected >= 0).sum() == 8 * 6

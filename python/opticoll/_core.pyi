@@ -99,6 +99,8 @@ class Fabric:
     @property
     def path_times_ps(self) -> tuple[int, int, int] | None: ...  # latency, to set up, to release
     @property
+    def light_fields(self) -> list[tuple[str, str, list[str]]]: ...  # name, meaning, named values
+    @property
     def has_wavelengths(self) -> bool: ...  # whether plans say which wavelength carries what
 
     # What follows is refused for electrical fabrics.
@@ -226,9 +228,9 @@ class Plan:
     def columns(self) -> dict[str, NDArray[Any]]:
         """One entry a transfer, in the order of the schedule.
 
-        chunk, count, source, destination, action (0 copy, 1 reduce), direction (0 cw, 1 ccw),
-        fibre, wavelength (CONVERTED: converted on the way), slot; on electrical fabrics without
-        direction, fibre and wavelength.
+        chunk, count, source, destination, action (0 copy, 1 reduce), the fields of light that
+        `Fabric.light_fields` names, slot. On a ring, direction (0 cw, 1 ccw), fibre and
+        wavelength (CONVERTED: converted on the way); on electrical fabrics no light.
         Raises ScheduleError for a folded plan of more than 2^26 transfers.
         """
     def slot_columns(self, slot: int) -> dict[str, NDArray[Any]]:
@@ -236,8 +238,7 @@ class Plan:
     def hop_columns(self, slot: int | None = None) -> dict[str, NDArray[Any]]:
         """On a grid, the hops of one slot, or of all.
 
-        transfer, source, destination, fibre, slot, wavelength. Fibre 0 leads to the
-        row's switch, fibre 1 to the column's.
+        transfer, source, destination, slot, plane (0 row, 1 column), wavelength.
         """
     def ends(self, transfer: int) -> tuple[int, int]: ...  # source and destination
     def verify(self) -> list[Violation]:

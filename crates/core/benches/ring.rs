@@ -37,10 +37,9 @@ fn all_gather(ranks: u32, algorithm: &str, assignment: &str) -> Time {
     let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
     let spec = algorithm.parse().unwrap();
     let schedule = algorithm::build(&spec, collective, &fabric).unwrap();
-    let directions = route::shortest_arcs(&schedule, ring);
+    let light = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::parse(assignment).unwrap();
-    let plan =
-        wavelength::assign(schedule, directions, &fabric, assignment, algorithm.into()).unwrap();
+    let plan = wavelength::assign(schedule, light, &fabric, assignment, algorithm.into()).unwrap();
     assert!(verify::verify(&plan).is_empty());
     let size = "4MiB".parse().unwrap();
     simulate(&plan, size, Policy::EveryStep, "circuit")

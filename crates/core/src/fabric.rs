@@ -18,6 +18,7 @@ pub mod dragonfly;
 pub mod fat_tree;
 pub mod fully_connected;
 mod injection;
+pub mod light;
 pub mod light_path_grid;
 pub mod torus;
 pub mod wdm_ring;
@@ -36,10 +37,11 @@ pub use custom::Custom;
 pub use dragonfly::Dragonfly;
 pub use fat_tree::FatTree;
 pub use fully_connected::FullyConnected;
-pub use light_path_grid::LightPathGrid;
+pub use light::{Hop, Light, LightKind, Rotation};
+pub use light_path_grid::{LightPathGrid, PortsLight};
 pub use torus::Grid;
-pub use wdm_ring::{Direction, WdmRing};
-pub use wss_grid::{Plane, WssGrid};
+pub use wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
+pub use wss_grid::{Plane, TunedLight, WssGrid};
 
 /// Why a fabric was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -262,10 +264,26 @@ impl Fabric {
         }
     }
 
-    /// Whether data moves as light: on a ring of wavelengths, a grid of tunable circuits or one of light
-    /// paths.
+    /// What the light of a plan says; `None` on an electrical fabric, where there is none.
+    pub fn light(&self) -> Option<&'static LightKind> {
+        match self {
+            Fabric::WdmRing(_) => Some(&wdm_ring::LIGHT),
+            Fabric::WssGrid(_) => Some(&wss_grid::LIGHT),
+            Fabric::LightPathGrid(_) => Some(&light_path_grid::LIGHT),
+            _ => None,
+        }
+    }
+
+    /// Whether data moves as light.
     pub fn has_light(&self) -> bool {
-        self.network().is_none()
+        self.light().is_some()
+    }
+
+    /// What a rotation of the ranks does to light, where the fabric looks the same from every rank: plans
+    /// fold on such fabrics only.
+    pub fn rotation(&self) -> Option<&dyn Rotation> {
+        let ring = self.ring().filter(|ring| ring.is_even())?;
+        Some(ring)
     }
 
     /// The optical ring; `what` says who needs one.

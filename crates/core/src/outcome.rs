@@ -121,7 +121,7 @@ crate::columns! {
         /// The rank that receives.
         pub destination: u32,
         /// The plane: 0 row, 1 column.
-        pub fibre: u8,
+        pub plane: u8,
         /// The wavelength.
         pub wavelength: u16,
         /// When it was asked for; on a cached circuit, when it began to be sent.

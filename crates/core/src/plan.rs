@@ -6,17 +6,13 @@
 //! over several slots. Every transfer is one lightpath: one wavelength of one fibre, along its
 //! direction from source to destination.
 //!
-//! On a grid of tunable circuits a lightpath leaves its source by fibre 0, to the switch of its row, or
-//! fibre 1, to that of its column, and goes no way around anything: the column of directions is empty.
-//! A transfer between ranks that share no switch is received and sent on by [`Relay`]s.
+//! Which light carries a transfer is one word, [`Light`], whose fields the fabric's kind of circuit names
+//! ([`Fabric::light`]); families have typed views of them, such as [`crate::fabric::WdmLight`].
+//! On a grid of tunable circuits a transfer between ranks that share no switch is received and sent on
+//! by [`Relay`]s. On a grid of light paths transfers over one path in one slot and direction are one message.
 //!
-//! On a grid of light paths a lightpath leaves its source by the port that stands as its fibre and comes to
-//! its destination by the port that stands as its wavelength: (source, fibre) and (destination, wavelength)
-//! are the two ends of a path that serves both ways. Transfers over one path in one slot and direction are
-//! one message.
-//!
-//! A plan on an electrical fabric has no light: its columns of directions, fibres and wavelengths are
-//! empty, its slots are the steps of the schedule, and a transfer may carry a range of chunks.
+//! A plan on an electrical fabric has no light: that column is empty, its slots are the steps of the
+//! schedule, and a transfer may carry a range of chunks.
 
 mod any;
 pub mod folded;
@@ -25,42 +21,19 @@ pub mod text;
 
 use std::ops::Range;
 
-use crate::fabric::{Direction, Fabric};
+use crate::fabric::{Fabric, Hop, Light};
 use crate::schedule::{Schedule, Transfer};
 use crate::units::Bytes;
 pub use any::{AnyPlan, PlanRef};
 pub use folded::{FoldedPlan, fold};
 
-/// The wavelength of a lightpath that converters may change at every rank.
-pub const CONVERTED: u16 = u16::MAX;
-
-/// The circuit that carries a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Circuit {
-    /// The way around the ring.
-    pub direction: Direction,
-    /// The fibre of that direction, 0..fibres.
-    pub fibre: u8,
-    /// The wavelength on that fibre, 0..wavelengths, or [`CONVERTED`].
-    pub wavelength: u16,
-}
-
-impl Circuit {
-    /// What stands for a circuit where there is no light.
-    pub const NONE: Circuit = Circuit {
-        direction: Direction::Clockwise,
-        fibre: 0,
-        wavelength: 0,
-    };
-}
-
-/// A transfer with its circuit and slot.
+/// A transfer with its light and slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lightpath {
     /// The time slot, 0..slots.
     pub slot: u32,
-    /// The circuit.
-    pub circuit: Circuit,
+    /// The light; [`Light::NONE`] on an electrical fabric.
+    pub light: Light,
     /// What it carries, from where to where.
     pub transfer: Transfer,
 }
@@ -76,12 +49,8 @@ pub struct Plan {
     pub algorithm: String,
     /// The size it was made for, as a default for simulations.
     pub size: Option<Bytes>,
-    /// The way around the ring, per transfer. Empty where there is no ring.
-    pub direction: Vec<Direction>,
-    /// The fibre, per transfer. Empty on an electrical fabric, like the next.
-    pub fibre: Vec<u8>,
-    /// The wavelength, per transfer.
-    pub wavelength: Vec<u16>,
+    /// The light, per transfer. Empty on an electrical fabric.
+    pub light: Vec<Light>,
     /// The slot, per transfer.
     pub slot: Vec<u32>,
     /// For each step of the schedule, its first slot and the one after its last.
@@ -99,28 +68,14 @@ pub struct Relay {
     pub transfer: u32,
     /// The rank that sends it on.
     pub rank: u32,
-    /// The fibre by which it does.
-    pub fibre: u8,
-    /// The wavelength on that fibre.
-    pub wavelength: u16,
+    /// The light with which it does.
+    pub light: Light,
     /// The slot, later than that in which the transfer came to it.
     pub slot: u32,
 }
 
-/// One light of a transfer's way: from a rank to the next, in a slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Hop {
-    /// The rank that sends.
-    pub from: u32,
-    /// The rank that receives.
-    pub to: u32,
-    /// The fibre by which the light leaves its sender.
-    pub fibre: u8,
-    /// The wavelength.
-    pub wavelength: u16,
-    /// The slot.
-    pub slot: u32,
-}
+// A plan of 10^8 transfers fits into memory because a transfer takes eight bytes beside its schedule.
+const _: () = assert!(size_of::<Light>() + size_of::<u32>() == 8 && size_of::<Relay>() == 16);
 
 impl Plan {
     /// A schedule as it runs on an electrical fabric: a slot for each step, and no light.
@@ -131,9 +86,7 @@ impl Plan {
             fabric: fabric.clone(),
             algorithm,
             size: None,
-            direction: Vec::new(),
-            fibre: Vec::new(),
-            wavelength: Vec::new(),
+            light: Vec::new(),
             slot: slot.collect(),
             step_slots: (0..steps as u32).map(|slot| slot..slot + 1).collect(),
             relays: Vec::new(),
@@ -141,14 +94,9 @@ impl Plan {
         }
     }
 
-    /// Whether its transfers are lightpaths, with a fibre and a wavelength each.
+    /// Whether its transfers have light each.
     pub fn has_light(&self) -> bool {
         self.fabric.has_light()
-    }
-
-    /// Whether its lightpaths go one way or the other around a ring.
-    pub fn has_directions(&self) -> bool {
-        self.fabric.ring().is_some()
     }
 
     /// The relays of a transfer, in the order of its way.
@@ -163,22 +111,20 @@ impl Plan {
     pub fn way(&self, transfer: usize) -> impl Iterator<Item = Hop> + '_ {
         let relays = self.relays_of(transfer);
         let (source, destination) = self.schedule.ends(transfer);
-        let circuit = self.circuit(transfer);
+        let light = self.light_of(transfer);
         (0..=relays.len()).map(move |place| {
             let to = relays.get(place).map_or(destination, |relay| relay.rank);
             match place.checked_sub(1).map(|before| relays[before]) {
                 None => Hop {
                     from: source,
                     to,
-                    fibre: circuit.fibre,
-                    wavelength: circuit.wavelength,
+                    light,
                     slot: self.slot[transfer],
                 },
                 Some(relay) => Hop {
                     from: relay.rank,
                     to,
-                    fibre: relay.fibre,
-                    wavelength: relay.wavelength,
+                    light: relay.light,
                     slot: relay.slot,
                 },
             }
@@ -209,9 +155,7 @@ impl Plan {
             schedule,
             algorithm: self.algorithm.clone(),
             size: self.size,
-            direction: Vec::new(),
-            fibre: Vec::new(),
-            wavelength: Vec::new(),
+            light: Vec::new(),
             slot: Vec::new(),
             step_slots: self.step_slots.clone(),
             relays: Vec::new(),
@@ -222,41 +166,25 @@ impl Plan {
     pub fn reserve(&mut self, lightpaths: usize) {
         self.schedule.reserve(lightpaths);
         self.slot.reserve_exact(lightpaths);
-        if self.has_directions() {
-            self.direction.reserve_exact(lightpaths);
-        }
         if self.has_light() {
-            self.fibre.reserve_exact(lightpaths);
-            self.wavelength.reserve_exact(lightpaths);
+            self.light.reserve_exact(lightpaths);
         }
     }
 
-    /// Adds a lightpath to the open step of the schedule; on an electrical fabric without its circuit.
+    /// Adds a lightpath to the open step of the schedule; on an electrical fabric without its light.
     pub fn push(&mut self, lightpath: Lightpath) {
         self.schedule.push(lightpath.transfer);
         self.slot.push(lightpath.slot);
-        if self.has_directions() {
-            self.direction.push(lightpath.circuit.direction);
-        }
         if self.has_light() {
-            self.fibre.push(lightpath.circuit.fibre);
-            self.wavelength.push(lightpath.circuit.wavelength);
+            self.light.push(lightpath.light);
         }
     }
 
-    /// The circuit of a transfer; [`Circuit::NONE`] on an electrical fabric.
-    pub fn circuit(&self, index: usize) -> Circuit {
-        if !self.has_light() {
-            return Circuit::NONE;
-        }
-        let direction = match self.has_directions() {
-            true => self.direction[index],
-            false => Circuit::NONE.direction,
-        };
-        Circuit {
-            direction,
-            fibre: self.fibre[index],
-            wavelength: self.wavelength[index],
+    /// The light of a transfer; [`Light::NONE`] on an electrical fabric.
+    pub fn light_of(&self, index: usize) -> Light {
+        match self.has_light() {
+            true => self.light[index],
+            false => Light::NONE,
         }
     }
 
@@ -264,7 +192,7 @@ impl Plan {
     pub fn lightpath(&self, index: usize) -> Lightpath {
         Lightpath {
             slot: self.slot[index],
-            circuit: self.circuit(index),
+            light: self.light_of(index),
             transfer: self.schedule.transfer(index),
         }
     }

@@ -58,10 +58,10 @@ use thiserror::Error;
 use crate::algorithm::AlgorithmError;
 use crate::bound;
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
-use crate::fabric::{Direction, Fabric, NotARing, WdmRing};
+use crate::fabric::{CONVERTED, Direction, Fabric, Light, NotARing, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::memory::TooMuch;
-use crate::plan::{AnyPlan, CONVERTED, Circuit, FoldedPlan, Lightpath, Plan};
+use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::simulate::SimulationError;
 use crate::spec::{Spec, SpecError};
@@ -419,7 +419,11 @@ impl Found {
                         let channel = first + source % edge.length;
                         let mut path = lightpath(ring, collective, edge, origin, step, channel);
                         if ring.ranks % edge.length != 0 {
-                            path.circuit.wavelength = CONVERTED;
+                            let light = WdmLight::from(path.light);
+                            path.light = Light::from(WdmLight {
+                                wavelength: CONVERTED,
+                                ..light
+                            });
                         }
                         plan.push(path);
                     }
@@ -452,9 +456,7 @@ fn empty_plan(fabric: &Fabric, collective: Collective, algorithm: String, steps:
         schedule,
         algorithm,
         size: None,
-        direction: Vec::new(),
-        fibre: Vec::new(),
-        wavelength: Vec::new(),
+        light: Vec::new(),
         slot: Vec::new(),
         step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
         relays: Vec::new(),
@@ -474,7 +476,7 @@ fn lightpath(
     let (fibre, wavelength) = ring.channel(channel);
     Lightpath {
         slot,
-        circuit: Circuit {
+        light: Light::from(WdmLight {
             direction: if edge.clockwise {
                 Direction::Clockwise
             } else {
@@ -482,7 +484,7 @@ fn lightpath(
             },
             fibre,
             wavelength,
-        },
+        }),
         transfer: Transfer::copy(
             origin * collective.pieces() + edge.piece,
             (origin + edge.parent) % ring.ranks,

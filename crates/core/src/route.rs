@@ -23,7 +23,7 @@ pub(crate) mod wss_grid;
 
 use std::cmp::Ordering;
 
-use crate::fabric::{Direction, WdmRing};
+use crate::fabric::{Direction, Light, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::schedule::{Schedule, StepColumns};
 
@@ -96,17 +96,18 @@ pub fn shorter_way(source: u32, destination: u32, ranks: u32) -> Option<Directio
     }
 }
 
-/// A direction for every transfer of the schedule: the shorter arc, antipodal couples balanced.
-/// A transfer to or from no rank of the ring goes clockwise; the assignment refuses it.
-pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
-    let mut directions = Vec::with_capacity(schedule.len());
-    let mut antipodal = Vec::new();
+/// Light that has a direction for every transfer of the schedule, and no channel yet: the shorter arc,
+/// antipodal couples balanced. A transfer to or from no rank of the ring goes clockwise; the assignment
+/// refuses it.
+pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Light> {
+    let mut light = Vec::with_capacity(schedule.len());
+    let (mut directions, mut antipodal) = (Vec::new(), Vec::new());
     for step in 0..schedule.steps() {
         interrupt::check();
+        directions.clear();
         antipodal.clear();
         let columns = schedule.columns(step);
-        let range = schedule.step(step);
-        for (index, (source, destination)) in range.clone().zip(columns.ends()) {
+        for (index, (source, destination)) in columns.ends().enumerate() {
             interrupt::check();
             let way = if source.max(destination) < ring.ranks {
                 shorter_way(source, destination, ring.ranks)
@@ -118,15 +119,16 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Direction> {
                 antipodal.push(index);
             }
         }
-        balance(&mut antipodal, schedule, &mut directions);
+        balance(&mut antipodal, columns, &mut directions);
         if ring.broken.is_empty() && ring.longest() + 1 >= ring.ranks {
-            relieve(columns, ring, &mut directions[range.clone()]);
+            relieve(columns, ring, &mut directions);
         }
         if !ring.broken.is_empty() {
-            avoid(columns, ring, &mut directions[range]);
+            avoid(columns, ring, &mut directions);
         }
+        light.extend(directions.iter().copied().map(WdmLight::towards));
     }
-    directions
+    light
 }
 
 /// Turns the transfers that would cross a broken link, where the other way is whole.
@@ -186,9 +188,9 @@ fn greatest_load(step: StepColumns<'_>, ring: &WdmRing, directions: &[Direction]
 }
 
 /// Sends the couples among the antipodal transfers of one step alternately both ways.
-fn balance(antipodal: &mut [usize], schedule: &Schedule, directions: &mut [Direction]) {
-    let source = |index: usize| schedule.ends(index).0;
-    let lower = |index: usize| source(index).min(schedule.ends(index).1);
+fn balance(antipodal: &mut [usize], step: StepColumns<'_>, directions: &mut [Direction]) {
+    let source = |index: usize| step.source()[index];
+    let lower = |index: usize| source(index).min(step.destination()[index]);
     antipodal.sort_by_key(|&index| (lower(index), source(index)));
     let mut couples = 0;
     for pair in antipodal.chunk_by(|&one, &other| lower(one) == lower(other)) {

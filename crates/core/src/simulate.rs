@@ -20,10 +20,10 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::fabric::{Fabric, LightPathGrid, WdmRing, WssGrid};
+use crate::fabric::{Fabric, Hop, LightPathGrid, TunedLight, WdmRing, WssGrid};
 use crate::network::Network;
 use crate::outcome::Outcome;
-use crate::plan::{Hop, Plan, PlanRef};
+use crate::plan::{Plan, PlanRef};
 use crate::spec::SpecError;
 use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Bytes, Time, UnitError};
@@ -539,10 +539,11 @@ fn check_grid(plan: &Plan, grid: &WssGrid) -> Result<(), SimulationError> {
     for transfer in 0..plan.len() {
         let moved = plan.schedule.transfer(transfer);
         let sound = |hop: Hop| {
+            let light = TunedLight::from(hop.light);
             hop.from < ranks
                 && hop.to < ranks
-                && hop.fibre < 2
-                && u32::from(hop.wavelength) < grid.wavelengths
+                && light.plane < 2
+                && u32::from(light.wavelength) < grid.wavelengths
                 && hop.slot < plan.slots()
         };
         let increasing = plan

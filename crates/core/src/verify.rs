@@ -32,7 +32,7 @@
 //!
 //! ```
 //! use opticoll::collective::{Collective, CollectiveKind};
-//! use opticoll::fabric::{Direction, Fabric};
+//! use opticoll::fabric::{Direction, Fabric, Light, WdmLight};
 //! use opticoll::plan::Plan;
 //! use opticoll::schedule::{Action, Schedule, Transfer};
 //! use opticoll::verify::{ViolationKind, verify};
@@ -40,21 +40,21 @@
 //! let mut schedule = Schedule::new(Collective::new(CollectiveKind::AllGather, 2)?);
 //! schedule.push(Transfer { chunk: 0, count: 1, source: 0, destination: 1, action: Action::Copy });
 //! schedule.push(Transfer { chunk: 1, count: 1, source: 1, destination: 0, action: Action::Copy });
+//! let light = WdmLight { direction: Direction::Clockwise, fibre: 0, wavelength: 0 };
 //! let mut plan = Plan {
 //!     fabric: Fabric::parse("wdm_ring:ranks=2,wavelengths=1")?,
 //!     schedule,
 //!     algorithm: "by hand".into(),
 //!     size: None,
-//!     direction: vec![Direction::Clockwise; 2],
-//!     fibre: vec![0; 2],
-//!     wavelength: vec![0; 2],
+//!     light: vec![Light::from(light); 2],
 //!     slot: vec![0; 2],
 //!     step_slots: vec![0..1],
 //!     relays: Vec::new(),
 //! };
 //! assert!(verify(&plan).is_empty());
 //!
-//! plan.wavelength[1] = 1; // the fabric has wavelength 0 only
+//! // The fabric has wavelength 0 only.
+//! plan.light[1] = Light::from(WdmLight { wavelength: 1, ..light });
 //! assert_eq!(verify(&plan)[0].kind, ViolationKind::WavelengthRange);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

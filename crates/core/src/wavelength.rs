@@ -33,9 +33,9 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
 
-use crate::fabric::{Direction, Fabric, NotARing, WdmRing};
+use crate::fabric::{Fabric, Light, NotARing, TunedLight, WdmLight, WdmRing};
 use crate::interrupt;
-use crate::plan::{CONVERTED, FoldedPlan, Lightpath, Plan, PlanRef};
+use crate::plan::{FoldedPlan, Plan, PlanRef};
 use crate::route::{Arc, loads};
 use crate::schedule::Schedule;
 use crate::spec::{Spec, SpecError};
@@ -243,14 +243,15 @@ impl Assignment {
     }
 }
 
-/// Assigns fibres, wavelengths and slots, and so makes a schedule with directions into a plan.
+/// Assigns fibres, wavelengths and slots, and so makes a schedule whose light has directions
+/// ([`crate::route::shortest_arcs`]) into a plan.
 ///
 /// # Errors
 /// A transfer to its own source or to no rank, over a broken fibre or farther than light reaches, or
 /// [`Rule::Optimal`] on other steps than one-stage all-to-alls.
 pub fn assign(
     schedule: Schedule,
-    directions: Vec<Direction>,
+    mut light: Vec<Light>,
     fabric: &Fabric,
     assignment: Assignment,
     algorithm: String,
@@ -267,23 +268,14 @@ pub fn assign(
         }),
     };
     let transfers = schedule.len();
-    let (mut fibre, mut wavelength) = (vec![0; transfers], vec![0; transfers]);
     let mut slot = vec![0; transfers];
     let mut step_slots = Vec::with_capacity(schedule.steps());
     let mut first_slot = 0;
     for step in 0..schedule.steps() {
         interrupt::check();
-        let put = |index: usize, slot_of_step: u32, channel: u32| {
+        let slots = steps.assign(step, &mut light, |index, slot_of_step| {
             slot[index] = first_slot + slot_of_step;
-            let (on_fibre, on_wavelength) = ring.channel(channel);
-            fibre[index] = on_fibre;
-            wavelength[index] = if ring.converters {
-                CONVERTED
-            } else {
-                on_wavelength
-            };
-        };
-        let slots = steps.assign(step, &directions, put)?;
+        })?;
         step_slots.push(first_slot..first_slot + slots);
         first_slot += slots;
     }
@@ -292,9 +284,7 @@ pub fn assign(
         schedule,
         algorithm,
         size: None,
-        direction: directions,
-        fibre,
-        wavelength,
+        light,
         slot,
         step_slots,
         relays: Vec::new(),
@@ -311,13 +301,13 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// Assigns one step: calls `put(transfer, slot of the step, channel)` for each transfer and
-    /// returns how many slots they take.
+    /// Assigns one step: gives light its channels, calls `put(transfer, slot of the step)` for each
+    /// transfer and returns how many slots they take.
     fn assign(
         &mut self,
         step: usize,
-        directions: &[Direction],
-        mut put: impl FnMut(usize, u32, u32),
+        light: &mut [Light],
+        mut put: impl FnMut(usize, u32),
     ) -> Result<u32, WavelengthError> {
         let Assignment { rule, order } = self.assignment;
         let (schedule, ring) = (self.schedule, self.ring);
@@ -330,13 +320,14 @@ impl Steps<'_> {
             .enumerate()
             .map(|(offset, index)| {
                 let (source, destination) = ends(offset);
-                let arc = Arc::new(ring, source, destination, directions[index]).ok_or(
+                let direction = WdmLight::from(light[index]).direction;
+                let arc = Arc::new(ring, source, destination, direction).ok_or(
                     WavelengthError::NoPath {
                         index,
                         rank: source,
                     },
                 )?;
-                if !ring.is_whole(source, destination, directions[index]) {
+                if !ring.is_whole(source, destination, direction) {
                     return Err(WavelengthError::Broken {
                         index,
                         source_rank: source,
@@ -355,11 +346,16 @@ impl Steps<'_> {
                 Ok(arc)
             })
             .collect::<Result<Vec<Arc>, _>>()?;
+        let first = range.start;
+        let mut put = |offset: usize, slot: u32, channel: u32| {
+            light[first + offset] = ring.light(arcs[offset].direction, channel);
+            put(first + offset, slot);
+        };
         if ring.ports.is_none() && matches!(rule, Rule::Auto | Rule::Optimal) {
             if let Some(channels) = optimal::channels(columns, &arcs, ring) {
-                for (index, channel) in range.zip(&channels) {
+                for (offset, channel) in channels.iter().enumerate() {
                     interrupt::check();
-                    put(index, channel / ring.channels(), channel % ring.channels());
+                    put(offset, channel / ring.channels(), channel % ring.channels());
                 }
                 return Ok(channels
                     .iter()
@@ -371,8 +367,6 @@ impl Steps<'_> {
             return Err(WavelengthError::NotAllToAll { step });
         }
         let order = order::order(order, &arcs, ring.ranks);
-        let first = range.start;
-        let put = |offset: usize, slot, channel| put(first + offset, slot, channel);
         if ring.converters {
             return Ok(converted::place(ring, &arcs, &order, ends, put));
         }
@@ -435,23 +429,24 @@ pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
         if !plan.kept().has_light() {
             return 0;
         }
-        let own = plan.kept().wavelength.iter().copied();
-        let relayed = plan.kept().relays.iter().map(|relay| relay.wavelength);
-        return own.chain(relayed).collect::<BTreeSet<u16>>().len() as u32;
+        let own = plan.kept().light.iter().copied();
+        let all = own.chain(plan.kept().relays.iter().map(|relay| relay.light));
+        let wavelengths = all.map(|light| TunedLight::from(light).wavelength);
+        return wavelengths.collect::<BTreeSet<u16>>().len() as u32;
     };
     match plan {
         PlanRef::Full(plan) if ring.converters => return greatest_load(plan, ring),
-        PlanRef::Folded(plan) if ring.converters => return greatest_folded_load(plan),
+        PlanRef::Folded(plan) if ring.converters => return greatest_folded_load(plan, ring),
         _ => {}
     }
+    let wavelength = |light: Light| usize::from(WdmLight::from(light).wavelength);
     let mut lit = vec![false; usize::from(u16::MAX) + 1];
     for index in 0..plan.kept().len() {
         interrupt::check();
         match plan {
-            PlanRef::Full(plan) => lit[usize::from(plan.wavelength[index])] = true,
-            PlanRef::Folded(plan) => (0..plan.links(index))
-                .map(|source| plan.copy(index, source).circuit.wavelength)
-                .for_each(|wavelength| lit[usize::from(wavelength)] = true),
+            PlanRef::Full(plan) => lit[wavelength(plan.light[index])] = true,
+            PlanRef::Folded(plan) => (0..plan.span(index))
+                .for_each(|source| lit[wavelength(plan.copy(index, source).light)] = true),
         }
     }
     lit.iter().filter(|&&lit| lit).count() as u32
@@ -459,15 +454,16 @@ pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
 
 /// The same for a folded plan: every link is crossed by as many copies of an orbit as it has links,
 /// those that leave the ranks below that number among them, as far as fibres go.
-fn greatest_folded_load(plan: &FoldedPlan) -> u32 {
+fn greatest_folded_load(plan: &FoldedPlan, ring: &WdmRing) -> u32 {
     let mut loads = BTreeMap::new();
     for orbit in 0..plan.orbits.len() {
         interrupt::check();
-        for source in 0..plan.links(orbit) {
-            let Lightpath { slot, circuit, .. } = plan.copy(orbit, source);
-            *loads
-                .entry((slot, circuit.fibre, circuit.direction))
-                .or_insert(0) += 1;
+        let transfer = plan.orbits.schedule.transfer(orbit);
+        let direction = WdmLight::from(plan.orbits.light[orbit]).direction;
+        for source in 0..ring.hops(transfer.source, transfer.destination, direction) {
+            let lightpath = plan.copy(orbit, source);
+            let fibre = WdmLight::from(lightpath.light).fibre;
+            *loads.entry((lightpath.slot, fibre, direction)).or_insert(0) += 1;
         }
     }
     loads.into_values().max().unwrap_or(0)
@@ -476,14 +472,14 @@ fn greatest_folded_load(plan: &FoldedPlan) -> u32 {
 /// The greatest number of lightpaths on one fibre of one link in one slot.
 fn greatest_load(plan: &Plan, ring: &WdmRing) -> u32 {
     let place = |index: &usize| {
-        let circuit = plan.circuit(*index);
-        (plan.slot[*index], circuit.fibre, circuit.direction)
+        let light = WdmLight::from(plan.light[*index]);
+        (plan.slot[*index], light.fibre, light.direction)
     };
     let mut indices: Vec<usize> = (0..plan.len()).collect();
     indices.sort_unstable_by_key(place);
     let mut greatest = 0;
     for together in indices.chunk_by(|one, other| place(one) == place(other)) {
-        let direction = plan.direction[together[0]];
+        let direction = WdmLight::from(plan.light[together[0]]).direction;
         let arcs: Vec<Arc> = together
             .iter()
             .filter_map(|&index| {

@@ -1,6 +1,7 @@
 //! `Fabric`.
 
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
+use opticoll::fabric::light::Field;
 use opticoll::fabric::{self, Plane, WdmRing};
 use opticoll::network::Network;
 use opticoll::simulate;
@@ -127,6 +128,14 @@ impl Fabric {
     fn path_times_ps(&self) -> Option<(u64, u64, u64)> {
         let grid = self.fabric.light_path_grid()?;
         Some((grid.latency.ps(), grid.establish.ps(), grid.release.ps()))
+    }
+
+    /// The fields of light in plans: name, meaning, and the names of its values where it has such.
+    #[getter]
+    fn light_fields(&self) -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
+        let fields = self.fabric.light().map_or(&[][..], |kind| kind.fields);
+        let described = |field: &Field| (field.name, field.meaning, field.names.to_vec());
+        fields.iter().map(described).collect()
     }
 
     /// Whether plans say which wavelength carries what.

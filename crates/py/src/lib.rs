@@ -98,7 +98,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("CONVERTED", opticoll::plan::CONVERTED)?;
+        module.add("CONVERTED", opticoll::fabric::CONVERTED)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use opticoll::bound;
+use opticoll::fabric::{Hop, Light, LightKind};
 use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
 use opticoll::planner;
 use opticoll::schedule::Transfer;
@@ -261,7 +262,7 @@ impl Plan {
     /// The hops of a slot, or of all, on a grid of tunable circuits.
     #[pyo3(signature = (slot = None))]
     fn hop_columns<'py>(&self, py: Python<'py>, slot: Option<u32>) -> PyResult<Bound<'py, PyDict>> {
-        let hops: Vec<(u64, plan::Hop)> = interrupt::run(py, || {
+        let hops: Vec<(u64, Hop)> = interrupt::run(py, || {
             let kept = self.kept();
             let transfers = (0..kept.len()).filter(|_| kept.fabric.wss_grid().is_some());
             let hops = transfers
@@ -269,20 +270,16 @@ impl Plan {
             hops.filter(|(_, hop)| slot.is_none_or(|slot| hop.slot == slot))
                 .collect()
         })?;
-        let of = |part: fn(&plan::Hop) -> u32| -> Vec<u32> {
-            hops.iter().map(|(_, hop)| part(hop)).collect()
-        };
+        let of =
+            |part: fn(&Hop) -> u32| -> Vec<u32> { hops.iter().map(|(_, hop)| part(hop)).collect() };
         let transfers: Vec<u64> = hops.iter().map(|(transfer, _)| *transfer).collect();
         let columns = PyDict::new(py);
         columns.set_item("transfer", transfers.into_pyarray(py))?;
         columns.set_item("source", of(|hop| hop.from).into_pyarray(py))?;
         columns.set_item("destination", of(|hop| hop.to).into_pyarray(py))?;
-        columns.set_item("fibre", of(|hop| hop.fibre.into()).into_pyarray(py))?;
         columns.set_item("slot", of(|hop| hop.slot).into_pyarray(py))?;
-        columns.set_item(
-            "wavelength",
-            of(|hop| hop.wavelength.into()).into_pyarray(py),
-        )?;
+        let light = hops.iter().map(|(_, hop)| hop.light);
+        set_light(py, self.kept().fabric.light(), light, &columns)?;
         Ok(columns)
     }
 
@@ -388,20 +385,48 @@ fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, Py
         schedule.transfers().map(|moved| part(&moved)).collect()
     };
     let actions: Vec<u8> = schedule.transfers().map(|one| one.action as u8).collect();
-    let directions: Vec<u8> = plan.direction.iter().map(|way| *way as u8).collect();
     let columns = PyDict::new(py);
     columns.set_item("chunk", of(|one| one.chunk).into_pyarray(py))?;
     columns.set_item("count", of(|one| one.count).into_pyarray(py))?;
     columns.set_item("source", of(|one| one.source).into_pyarray(py))?;
     columns.set_item("destination", of(|one| one.destination).into_pyarray(py))?;
     columns.set_item("action", actions.into_pyarray(py))?;
-    if plan.has_directions() {
-        columns.set_item("direction", directions.into_pyarray(py))?;
-    }
-    if plan.has_light() {
-        columns.set_item("fibre", PyArray1::from_slice(py, &plan.fibre))?;
-        columns.set_item("wavelength", PyArray1::from_slice(py, &plan.wavelength))?;
-    }
+    set_light(
+        py,
+        plan.fabric.light(),
+        plan.light.iter().copied(),
+        &columns,
+    )?;
     columns.set_item("slot", PyArray1::from_slice(py, &plan.slot))?;
     Ok(columns)
+}
+
+/// A column for each field of light, of the smallest type that holds it.
+fn set_light(
+    py: Python<'_>,
+    kind: Option<&LightKind>,
+    light: impl Iterator<Item = Light> + Clone,
+    columns: &Bound<'_, PyDict>,
+) -> PyResult<()> {
+    let Some(kind) = kind else {
+        return Ok(());
+    };
+    for (index, field) in kind.fields.iter().enumerate() {
+        let values = light.clone().map(|light| kind.value(light, index));
+        let column = match field.bits {
+            0..=8 => values
+                .map(|value| value as u8)
+                .collect::<Vec<_>>()
+                .into_pyarray(py)
+                .into_any(),
+            9..=16 => values
+                .map(|value| value as u16)
+                .collect::<Vec<_>>()
+                .into_pyarray(py)
+                .into_any(),
+            _ => values.collect::<Vec<_>>().into_pyarray(py).into_any(),
+        };
+        columns.set_item(field.name, column)?;
+    }
+    Ok(())
 }

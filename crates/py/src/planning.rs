@@ -179,8 +179,8 @@ fn lay_out(
         plan.size = size_bytes.map(Bytes::new);
         return Ok(Plan::from_core(AnyPlan::Full(plan)));
     };
-    let directions = route::shortest_arcs(&schedule, ring);
-    let mut plan = wavelength::assign(schedule, directions, fabric, assignment, algorithm)
+    let light = route::shortest_arcs(&schedule, ring);
+    let mut plan = wavelength::assign(schedule, light, fabric, assignment, algorithm)
         .map_err(IntoPyErr::into_py_err)?;
     plan.size = size_bytes.map(Bytes::new);
     Ok(Plan::from_core(AnyPlan::Full(plan)))

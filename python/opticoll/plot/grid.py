@@ -29,7 +29,7 @@ class _Hops:
 
     source: NDArray[np.int64]
     destination: NDArray[np.int64]
-    fibre: NDArray[np.int64]
+    plane: NDArray[np.int64]
     wavelength: NDArray[np.int64]
     slot: NDArray[np.int64]
 
@@ -39,7 +39,7 @@ class _Hops:
 
 def _hops(plan: Plan, slot: int | None = None) -> _Hops:
     columns = plan.hop_columns(slot)
-    names = ("source", "destination", "fibre", "wavelength", "slot")
+    names = ("source", "destination", "plane", "wavelength", "slot")
     return _Hops(*(columns[name].astype(np.int64) for name in names))
 
 
@@ -199,7 +199,7 @@ def _space_time_figure(plan: Plan) -> "Figure":
     lit, lanes = np.unique(hops.wavelength, return_inverse=True)
     colours = style.wavelength_colours(max(len(lit), 1))
     sent = np.full((2 * ranks, plan.slots), np.nan)
-    sent[hops.fibre * ranks + hops.source, hops.slot] = lanes
+    sent[hops.plane * ranks + hops.source, hops.slot] = lanes
     wide = float(np.clip(0.32 * plan.slots, 5.0, 10.0))
     high = float(np.clip(0.16 * 2 * ranks, 2.2, 7.0))
     figure = Figure(figsize=(wide + 1.6, high + 1.5), layout="constrained")

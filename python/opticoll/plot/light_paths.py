@@ -89,9 +89,9 @@ def groups(plan: "Plan") -> list[Group]:
         peers: dict[tuple[int, int], int] = {}
         for source, port, destination, other in zip(
             columns["source"].tolist(),
-            columns["fibre"].tolist(),
+            columns["source_port"].tolist(),
             columns["destination"].tolist(),
-            columns["wavelength"].tolist(),
+            columns["destination_port"].tolist(),
             strict=True,
         ):
             peers |= {(source, port): destination, (destination, other): source}
@@ -129,15 +129,13 @@ def _draw(
         begin = up if slot == group.first else int(slots["start_ps"][slot])
         finish = down if slot == group.last else int(slots["end_ps"][slot])
         busy = {
-            **dict(zip(_ends(columns, "source", "fibre"), columns["destination"], strict=True)),
-            **dict(
-                zip(_ends(columns, "destination", "wavelength"), columns["source"], strict=True)
-            ),
+            **dict(zip(_ends(columns, "source"), columns["destination"], strict=True)),
+            **dict(zip(_ends(columns, "destination"), columns["source"], strict=True)),
         }
         for (rank, port), peer in busy.items():
             width = (finish - begin) / scale
             axes.barh(rank * ports + port, width, 0.8, begin / scale, color=colours(int(peer)))
 
 
-def _ends(columns: dict[str, Any], rank: str, port: str) -> list[tuple[int, int]]:
-    return list(zip(columns[rank].tolist(), columns[port].tolist(), strict=True))
+def _ends(columns: dict[str, Any], rank: str) -> list[tuple[int, int]]:
+    return list(zip(columns[rank].tolist(), columns[f"{rank}_port"].tolist(), strict=True))

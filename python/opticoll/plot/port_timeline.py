@@ -17,10 +17,10 @@ PLANES = ("row", "column")
 
 @dataclass(frozen=True)
 class Flow:
-    """What a port sends; fibre 0 leads to the row's switch, 1 to the column's; times in seconds."""
+    """What a port sends; plane 0 is the row's switch, 1 the column's; times in seconds."""
 
     source: int
-    fibre: int
+    plane: int
     wavelength: int
     asked_s: float
     start_s: float
@@ -80,7 +80,7 @@ def port_timeline(
 
 def _draw(axes: "Axes", panel: PortPanel, scale: float, colours: object) -> None:
     for flow in panel.flows:
-        row = flow.fibre * panel.ranks + flow.source
+        row = flow.plane * panel.ranks + flow.source
         if flow.start_s > flow.asked_s:
             width = (flow.start_s - flow.asked_s) / scale
             axes.barh(row, width, 0.8, flow.asked_s / scale, color=style.GREY)

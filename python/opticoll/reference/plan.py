@@ -128,8 +128,10 @@ class Lightpath:
     source: int
     destination: int
     way: str  # cw: towards higher ranks; ccw: towards lower; on a grid row or column; or nothing
-    fibre: int  # on a grid of light paths the port of the source
-    wavelength: int | None  # on a grid of light paths the port of the destination
+    fibre: int
+    wavelength: int | None
+    ports: tuple[int, int] = (0, 0)
+    """On a grid of light paths: those of source and destination."""
     relays: tuple[tuple[int, str, int, int], ...] = ()
     """On a grid: ranks that receive and send on, each with plane, wavelength and slot."""
 

@@ -232,8 +232,7 @@ def crossed_ports(plan: Plan, sound: Lightpaths) -> Iterator[Problem]:
         return
     others: dict[tuple[int, int, int], set[tuple[int, int]]] = defaultdict(set)
     for path in sound.values():
-        source = path.source, path.fibre
-        destination = path.destination, path.wavelength or 0
+        source, destination = zip((path.source, path.destination), path.ports, strict=True)
         others[path.slot, *source].add(destination)
         others[path.slot, *destination].add(source)
     for (slot, rank, port), ends in sorted(others.items()):

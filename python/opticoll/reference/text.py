@@ -130,10 +130,13 @@ def read_lightpaths(
     """One line: a lightpath, and its repetitions, which are no more than there is room for."""
     chunks, ends, *others = words
     relays: tuple[tuple[int, str, int, int], ...] = ()
+    ports = (0, 0)
     if plan.fabric.grid is not None:
-        ends, relays, light, repetitions = read_way(ends, others)
+        ends, relays, light, repetitions = read_way(plan, ends, others)
     elif plan.fabric.path_ports is not None:
-        light, repetitions = ["", others[0]], others[1:]
+        source_port, _, destination_port = others[0].partition(".")
+        ports = whole(source_port, 2**8 - 1), whole(destination_port, 2**16 - 1)
+        light, repetitions = [], others[1:]
     else:
         light, repetitions = ([], others) if plan.fabric.electrical else (others[:2], others[2:])
     way, channel = light if light else ("", "0.0")
@@ -155,8 +158,9 @@ def read_lightpaths(
         way=way,
         fibre=whole(fibre, 2**8 - 1),
         wavelength=CONVERTED
-        if wavelength == "*" and directed and not plan.fabric.grid
-        else channel_of(wavelength, 2**16 - (2 if directed else 1)),
+        if wavelength == "*" and plan.fabric.grid is None
+        else channel_of(wavelength, plan),
+        ports=ports,
         relays=relays,
     )
     ranks = range(plan.collective.ranks)
@@ -177,7 +181,7 @@ def read_lightpaths(
 
 
 def read_way(
-    ends: str, words: list[str]
+    plan: Plan, ends: str, words: list[str]
 ) -> tuple[str, tuple[tuple[int, str, int, int], ...], list[str], list[str]]:
     """On a grid `0>4>7 row.3 column.0@2`: ends without relays, relays, light, repetitions."""
     source, *over, destination = ends.split(">")
@@ -187,7 +191,7 @@ def read_way(
         light, _, slot = word.partition("@")
         plane, _, wavelength = light.partition(".")
         expect(plane in ("row", "column"), "expected row or column")
-        relays.append((whole(rank), plane, channel_of(wavelength), whole(slot)))
+        relays.append((whole(rank), plane, channel_of(wavelength, plan), whole(slot)))
     expect(len(relays) == len(over), "the light of a relay is missing")
     plane, _, wavelength = first.partition(".")
     light_of_first = [plane, f"0.{wavelength}"]
@@ -208,7 +212,7 @@ def repeat(
         expect(fibre < 2**8, "no such fibre")
         if by["wavelength"] > 0:
             expect(wavelength is not CONVERTED, "a converted lightpath has no wavelength to shift")
-            wavelength = channel_of(str((wavelength or 0) + copy * by["wavelength"]))
+            wavelength = channel_of(str((wavelength or 0) + copy * by["wavelength"]), plan)
         shifted = replace(
             lightpath,
             chunk=(lightpath.chunk + copy * by["chunk"]) % chunks,
@@ -220,6 +224,6 @@ def repeat(
         yield from repeat(plan, shifted, inner)
 
 
-def channel_of(word: str, most: int = 2**16 - 2) -> int:
-    """A wavelength; they are numbered with 16 bits, the last of which stands for a conversion."""
-    return whole(word, most)
+def channel_of(word: str, plan: Plan) -> int:
+    """A wavelength of 16 bits; on a ring the last number stands for a conversion."""
+    return whole(word, 2**16 - (2 if plan.fabric.grid is None else 1))

@@ -395,14 +395,16 @@ def lightpath_lines(plan: Plan, slot: int) -> str:
             [
                 f"transfer {hops['transfer'][index]}",
                 f"{hops['source'][index]} > {hops['destination'][index]}",
-                ("row", "column")[hops["fibre"][index]],
+                ("row", "column")[hops["plane"][index]],
                 f"wavelength {hops['wavelength'][index]}",
             ]
             for index in range(min(here, MOST_LIGHTPATHS))
         ]
     if plan.fabric.path_ports is not None:
         for index, row in enumerate(rows):
-            row.append(f"port {columns['fibre'][index]} > port {columns['wavelength'][index]}")
+            row.append(
+                f"port {columns['source_port'][index]} > port {columns['destination_port'][index]}"
+            )
     what = "transfer" if plan.fabric.electrical else "lightpath"
     lines = [f"slot {slot}: {plural(here, what)}"]
     if rows:

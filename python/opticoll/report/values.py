@@ -33,9 +33,9 @@ PACKET_COUNTS = (
 
 
 class LightpathRow(TypedDict):
-    """A lightpath: `chunks` holds the first chunk and how many there are.
+    """A transfer: `chunks` holds the first chunk and how many there are.
 
-    `ports` are those of source and destination, on a grid of light paths.
+    Fields of light, as the fabric names them, stand beside these.
     """
 
     transfer: int
@@ -43,10 +43,6 @@ class LightpathRow(TypedDict):
     chunks: list[int]
     source: int
     destination: int
-    direction: str | None
-    fibre: int | None
-    wavelength: int | None
-    ports: list[int] | None
 
 
 class SlotRow(TypedDict):
@@ -62,7 +58,7 @@ class SlotRow(TypedDict):
     step_slots: list[int]
     transfers: int
     slot: int
-    lightpaths: list[LightpathRow]
+    lightpaths: list[dict[str, Any]]
 
 
 def ways_out(fabric: Fabric) -> tuple[str, ...]:
@@ -75,7 +71,8 @@ def ways_out(fabric: Fabric) -> tuple[str, ...]:
 def slot_values(plan: Plan, slot: int) -> SlotRow:
     """The head of a plan and the lightpaths of a slot, in the order of the schedule."""
     columns = plan.slot_columns(slot)
-    lit, light_paths = plan.fabric.has_wavelengths, plan.fabric.path_ports is not None
+    lit = plan.fabric.has_wavelengths
+    light = [name for name, _, _ in plan.fabric.light_fields]
     return SlotRow(
         collective=plan.collective.kind,
         algorithm=plan.asked,
@@ -88,22 +85,28 @@ def slot_values(plan: Plan, slot: int) -> SlotRow:
         transfers=len(plan),
         slot=slot,
         lightpaths=[
-            LightpathRow(
-                transfer=int(transfer),
-                action=ACTIONS[columns["action"][index]],
-                chunks=[int(columns["chunk"][index]), int(columns["count"][index])],
-                source=int(columns["source"][index]),
-                destination=int(columns["destination"][index]),
-                direction=DIRECTIONS[columns["direction"][index]] if plan.fabric.ring else None,
-                fibre=int(columns["fibre"][index]) if lit else None,
-                wavelength=int(columns["wavelength"][index]) if lit else None,
-                ports=[int(columns["fibre"][index]), int(columns["wavelength"][index])]
-                if light_paths
-                else None,
-            )
+            {
+                **LightpathRow(
+                    transfer=int(transfer),
+                    action=ACTIONS[columns["action"][index]],
+                    chunks=[int(columns["chunk"][index]), int(columns["count"][index])],
+                    source=int(columns["source"][index]),
+                    destination=int(columns["destination"][index]),
+                ),
+                **light_values(plan.fabric, {name: columns[name][index] for name in light}),
+            }
             for index, transfer in enumerate(columns["transfer"])
         ],
     )
+
+
+def light_values(fabric: Fabric, fields: dict[str, int]) -> dict[str, int | str]:
+    """Fields of light in words where their values have names, else as numbers."""
+    names = {name: values for name, _, values in fabric.light_fields}
+    return {
+        name: names[name][value] if value < len(names[name]) else int(value)
+        for name, value in fields.items()
+    }
 
 
 def outcome_values(plan: Plan, row: Row, outcome: Outcome, per: str | None) -> dict[str, object]:

@@ -6,6 +6,7 @@
 //! paths at one instant takes one time, releasing them another. The network between is not modelled: every
 //! path can be had.
 
+use super::light::{Field, Light, LightKind};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::spec::Spec;
 use crate::units::{Rate, Time};
@@ -25,6 +26,55 @@ pub struct LightPathGrid {
     pub establish: Time,
     /// To release any number of paths at one instant; with `establish` gamma.
     pub release: Time,
+}
+
+/// The ports of a light path's two ends.
+pub const LIGHT: LightKind = LightKind {
+    form: "{source_port}.{destination_port}",
+    example: "0.1",
+    relays: false,
+    fields: &[
+        Field {
+            name: "source_port",
+            bits: 8,
+            names: &[],
+            star: false,
+            shifts: false,
+            meaning: "the port of the rank that sends",
+        },
+        Field {
+            name: "destination_port",
+            bits: 16,
+            names: &[],
+            star: false,
+            shifts: false,
+            meaning: "the port of the rank that receives",
+        },
+    ],
+};
+
+/// The light of a message: the ports that its path joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortsLight {
+    /// The port of the rank that sends, 0..ports.
+    pub source_port: u8,
+    /// The port of the rank that receives, 0..ports.
+    pub destination_port: u16,
+}
+
+impl From<Light> for PortsLight {
+    fn from(Light(word): Light) -> PortsLight {
+        PortsLight {
+            source_port: (word >> 16) as u8,
+            destination_port: word as u16,
+        }
+    }
+}
+
+impl From<PortsLight> for Light {
+    fn from(light: PortsLight) -> Light {
+        Light(u32::from(light.source_port) << 16 | u32::from(light.destination_port))
+    }
 }
 
 const MOST_RANKS: u32 = 1 << 20;

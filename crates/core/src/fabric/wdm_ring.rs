@@ -9,12 +9,14 @@
 //! counter-clockwise i -> i-1.
 
 mod faults;
+mod light;
 mod loss;
 
 use super::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::spec::Spec;
 use crate::units::{Rate, Time};
 pub use faults::{BrokenLink, DeadChannel};
+pub use light::{CONVERTED, LIGHT, WdmLight};
 pub use loss::{Decibels, LossBudget};
 
 /// The way around the ring.

@@ -12,6 +12,7 @@
 
 mod configuration;
 mod failures;
+mod light;
 mod places;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use super::{Fabric, FabricError, FamilyRecord};
 use crate::spec::Spec;
 use crate::units::{Rate, Time};
 pub use configuration::{Configuration, Setting};
+pub use light::{LIGHT, TunedLight};
 pub use places::{DeadTransceiver, Port};
 
 /// One of the two transceivers of a node, and the switches that they lead to.
@@ -52,9 +54,9 @@ impl Plane {
         }
     }
 
-    /// The plane that a column of fibres counts as 0 or 1.
-    pub const fn of_fibre(fibre: u8) -> Option<Plane> {
-        match fibre {
+    /// The plane with a number, 0 or 1.
+    pub const fn numbered(number: u8) -> Option<Plane> {
+        match number {
             0 => Some(Plane::Row),
             1 => Some(Plane::Column),
             _ => None,

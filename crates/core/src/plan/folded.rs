@@ -2,17 +2,17 @@
 //!
 //! A rotation by r takes rank v to v + r mod N and chunk c to c + r C / N mod C, where C is the number
 //! of chunks: block b becomes block b + r. An *orbit* is a lightpath that leaves rank 0, with its N
-//! rotations, all in one slot. With l links, l dividing N, it takes l channels of its direction,
-//! side by side from a first one on: the copy that leaves rank s is on channel `first + s mod l`.
-//! Those on one channel leave ranks that are congruent modulo l, and so follow one another around
-//! the ring without a gap. Channels are numbered fibre by fibre, `fibre * wavelengths + wavelength`,
-//! and the channels of an orbit may go on from one fibre to the next. A converted lightpath is
-//! converted in all rotations, on the same fibre. Rings with broken links, dead wavelengths or light trees
-//! have no folded plans.
+//! rotations, all in one slot. What a rotation does to light, the fabric says
+//! ([`Rotation`](crate::fabric::Rotation)): the copies take l channels side by side from a first one on, and
+//! the copy that leaves rank s is on channel `first + s mod l`. Around a ring, l is the number of links, and
+//! divides N: those on one channel leave ranks that are congruent modulo l, and so follow one another around
+//! the ring without a gap. The channels of an orbit may go on from one fibre to the next. A converted
+//! lightpath is converted in all rotations, on the same fibre. Rings with broken links, dead wavelengths or
+//! light trees have no folded plans.
 
-use super::{CONVERTED, Circuit, Lightpath, Plan};
+use super::{Lightpath, Plan};
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::WdmRing;
+use crate::fabric::{Hop, Rotation};
 use crate::interrupt;
 use crate::schedule::Transfer;
 
@@ -40,10 +40,12 @@ impl FoldedPlan {
         self.orbits.len() as u64 * u64::from(self.orbits.fabric.ranks())
     }
 
-    /// The links that each lightpath of an orbit takes.
-    pub fn links(&self, orbit: usize) -> u32 {
-        self.ring()
-            .map_or(1, |ring| links(ring, &self.orbits.lightpath(orbit)))
+    /// On how many channels side by side the lightpaths of an orbit are.
+    pub fn span(&self, orbit: usize) -> u32 {
+        let rotation = self.orbits.fabric.rotation();
+        rotation.map_or(1, |rotation| {
+            rotation.span(&hop(&self.orbits.lightpath(orbit)))
+        })
     }
 
     /// The copy of an orbit that leaves rank `source`. What is out of range on rank 0 is so in every
@@ -75,35 +77,41 @@ impl FoldedPlan {
         self.copies(self.orbits.fabric.ranks())
     }
 
-    fn ring(&self) -> Option<&WdmRing> {
-        self.orbits.fabric.ring()
-    }
-
     fn rotate(&self, lightpath: Lightpath, by: u32) -> Lightpath {
-        let Some(ring) = self.ring() else {
-            return lightpath;
-        };
         let collective = self.orbits.schedule.collective;
-        let Lightpath {
-            slot,
-            circuit,
-            transfer,
-        } = lightpath;
         let chunks = chunks_per_rank(&collective).unwrap_or(0);
+        let ranks = self.orbits.fabric.ranks();
+        let Lightpath {
+            light, transfer, ..
+        } = lightpath;
+        let light = match self.orbits.fabric.rotation() {
+            Some(rotation) => rotation.turn(light, by % rotation.span(&hop(&lightpath))),
+            None => light,
+        };
         Lightpath {
-            slot,
-            circuit: beside(ring, circuit, by % links(ring, &lightpath)),
+            light,
             transfer: Transfer {
                 chunk: turned(
                     transfer.chunk,
                     u64::from(by) * u64::from(chunks),
                     collective.chunks(),
                 ),
-                source: turned(transfer.source, by.into(), ring.ranks),
-                destination: turned(transfer.destination, by.into(), ring.ranks),
+                source: turned(transfer.source, by.into(), ranks),
+                destination: turned(transfer.destination, by.into(), ranks),
                 ..transfer
             },
+            ..lightpath
         }
+    }
+}
+
+/// A lightpath as its light goes.
+fn hop(lightpath: &Lightpath) -> Hop {
+    Hop {
+        from: lightpath.transfer.source,
+        to: lightpath.transfer.destination,
+        light: lightpath.light,
+        slot: lightpath.slot,
     }
 }
 
@@ -112,26 +120,21 @@ impl FoldedPlan {
 /// Each lightpath is turned back to rank 0, with the channel that its orbit would then have. The plan
 /// is the unfolding of what rank 0 sends if and only if every rank sends the same then, step by step.
 pub fn fold(plan: &Plan) -> Option<FoldedPlan> {
-    let ring = plan.fabric.ring()?;
+    let rotation = plan.fabric.rotation()?;
     let collective = plan.schedule.collective;
     let chunks = chunks_per_rank(&collective)?;
-    let ranks = ring.ranks as usize;
-    let columns = [
-        plan.direction.len(),
-        plan.fibre.len(),
-        plan.wavelength.len(),
-        plan.slot.len(),
-    ];
-    if !ring.is_even() || collective.ranks() != ring.ranks || columns != [plan.len(); 4] {
+    let ranks = plan.fabric.ranks();
+    let columns = [plan.light.len(), plan.slot.len()];
+    if collective.ranks() != ranks || columns != [plan.len(); 2] {
         return None;
     }
     // What each rank sends, turned back to rank 0, with its step.
-    let mut sent: Vec<Vec<(usize, Lightpath)>> = vec![Vec::new(); ranks];
+    let mut sent: Vec<Vec<(usize, Lightpath)>> = vec![Vec::new(); ranks as usize];
     for step in 0..plan.schedule.steps() {
         for index in plan.schedule.step(step) {
             interrupt::check();
             let lightpath = plan.lightpath(index);
-            let back = turned_back(ring, collective, chunks, lightpath)?;
+            let back = turned_back(rotation, collective, chunks, lightpath)?;
             sent[lightpath.transfer.source as usize].push((step, back));
         }
     }
@@ -148,39 +151,23 @@ pub fn fold(plan: &Plan) -> Option<FoldedPlan> {
 
 /// The copy at rank 0 of a lightpath's orbit; `None` where it can be in none.
 fn turned_back(
-    ring: &WdmRing,
+    rotation: &dyn Rotation,
     collective: Collective,
     chunks: u32,
     lightpath: Lightpath,
 ) -> Option<Lightpath> {
-    let Lightpath {
-        slot,
-        circuit,
-        transfer,
-    } = lightpath;
-    let by = transfer.source;
-    if by >= ring.ranks || transfer.destination >= ring.ranks {
+    let transfer = lightpath.transfer;
+    let (by, ranks) = (transfer.source, collective.ranks());
+    if by >= ranks || transfer.destination >= ranks {
         return None;
     }
-    let length = links(ring, &lightpath);
-    let circuit = if circuit.wavelength == CONVERTED {
-        circuit
-    } else {
-        let exists = u32::from(circuit.fibre) < ring.fibres
-            && u32::from(circuit.wavelength) < ring.wavelengths;
-        if !exists || ring.ranks % length != 0 {
-            return None;
-        }
-        let first = channel(ring, circuit).checked_sub(by % length)?;
-        if first + length > ring.channels() {
-            return None;
-        }
-        at(ring, circuit, first)
-    };
-    let back = u64::from(ring.ranks - by);
+    let span = rotation.span(&hop(&lightpath));
+    if ranks % span != 0 {
+        return None;
+    }
+    let back = u64::from(ranks - by);
     Some(Lightpath {
-        slot,
-        circuit,
+        light: rotation.turn_back(lightpath.light, span, by % span)?,
         transfer: Transfer {
             chunk: turned(
                 transfer.chunk,
@@ -188,9 +175,10 @@ fn turned_back(
                 collective.chunks(),
             ),
             source: 0,
-            destination: turned(transfer.destination, back, ring.ranks),
+            destination: turned(transfer.destination, back, ranks),
             ..transfer
         },
+        ..lightpath
     })
 }
 
@@ -200,38 +188,4 @@ fn turned(number: u32, by: u64, modulus: u32) -> u32 {
         return number;
     }
     ((u64::from(number) + by) % u64::from(modulus)) as u32
-}
-
-/// The links of a lightpath, at least one.
-fn links(ring: &WdmRing, lightpath: &Lightpath) -> u32 {
-    let [source, destination] =
-        [lightpath.transfer.source, lightpath.transfer.destination].map(|rank| rank % ring.ranks);
-    ring.hops(source, destination, lightpath.circuit.direction)
-        .max(1)
-}
-
-fn channel(ring: &WdmRing, circuit: Circuit) -> u32 {
-    u32::from(circuit.fibre) * ring.wavelengths + u32::from(circuit.wavelength)
-}
-
-/// A circuit on the channel with a number; beyond the last one on wavelengths that do not exist.
-fn at(ring: &WdmRing, circuit: Circuit, channel: u32) -> Circuit {
-    let fibre = (channel / ring.wavelengths).min(ring.fibres - 1);
-    let wavelength = channel - fibre * ring.wavelengths;
-    Circuit {
-        fibre: fibre as u8,
-        wavelength: wavelength.min(u32::from(CONVERTED) - 1) as u16,
-        ..circuit
-    }
-}
-
-/// The circuit `channels` further; one that has no channel stays.
-fn beside(ring: &WdmRing, circuit: Circuit, channels: u32) -> Circuit {
-    let exists =
-        u32::from(circuit.fibre) < ring.fibres && u32::from(circuit.wavelength) < ring.wavelengths;
-    if exists && circuit.wavelength != CONVERTED {
-        at(ring, circuit, channel(ring, circuit) + channels)
-    } else {
-        circuit
-    }
 }

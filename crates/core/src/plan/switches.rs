@@ -1,8 +1,8 @@
 //! How the slow switches of a grid are set for a plan.
 
 use super::Plan;
-use crate::fabric::Plane;
 use crate::fabric::wss_grid::{Configuration, Setting};
+use crate::fabric::{Plane, TunedLight};
 
 impl Plan {
     /// The settings that the hops of the plan need, for each input port and wavelength one output
@@ -14,14 +14,15 @@ impl Plan {
         };
         let hops = (0..self.len()).flat_map(|transfer| self.way(transfer));
         let settings = hops.filter_map(|hop| {
-            let plane = Plane::of_fibre(hop.fibre)?;
+            let light = TunedLight::from(hop.light);
+            let plane = Plane::numbered(light.plane)?;
             let (switch, input) = grid.port(hop.from, plane);
             let (_, output) = grid.port(hop.to, plane);
             Some(Setting {
                 plane,
                 switch,
                 input,
-                wavelength: hop.wavelength.into(),
+                wavelength: light.wavelength.into(),
                 output,
             })
         });

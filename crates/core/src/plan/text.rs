@@ -25,8 +25,8 @@ use std::fmt::Write;
 
 use thiserror::Error;
 
-use super::{CONVERTED, FoldedPlan, Lightpath, Plan, PlanRef, Relay};
-use crate::fabric::{Fabric, Plane};
+use super::{FoldedPlan, Lightpath, Plan, PlanRef, Relay};
+use crate::fabric::LightKind;
 use crate::interrupt;
 use crate::schedule::{Action, Claims, Transfer};
 use compress::{Block, Modulus};
@@ -62,13 +62,7 @@ pub fn write<'a>(plan: impl Into<PlanRef<'a>>) -> String {
 }
 
 fn write_slots(plan: &Plan, text: &mut String) {
-    let light = Light::of(&plan.fabric);
-    let modulus = Modulus {
-        ranks: plan.fabric.ranks(),
-        chunks: plan.schedule.collective.chunks(),
-        fibres_count: light == Light::Ring,
-        wavelengths_count: matches!(light, Light::Ring | Light::Grid),
-    };
+    let (kind, modulus) = (plan.fabric.light(), Modulus::of(plan));
     for (slot, indices) in by_slot(plan) {
         let _ = writeln!(text, "slot {slot}");
         let (straight, relayed): (Vec<usize>, Vec<usize>) = indices
@@ -76,72 +70,44 @@ fn write_slots(plan: &Plan, text: &mut String) {
             .partition(|&index| plan.relays_of(index).is_empty());
         let lightpaths = straight.iter().map(|&index| plan.lightpath(index));
         for block in compress::compress(lightpaths.collect(), modulus) {
-            write_block(&block, light, text);
+            write_block(&block, kind, text);
         }
         let mut relayed: Vec<(Lightpath, &[Relay])> = relayed
             .into_iter()
             .map(|index| (plan.lightpath(index), plan.relays_of(index)))
             .collect();
         relayed.sort_by_key(|(lightpath, relays)| {
-            let key = |relay: &Relay| (relay.rank, relay.fibre, relay.wavelength, relay.slot);
+            let key = |relay: &Relay| (relay.rank, relay.light, relay.slot);
             (*lightpath, relays.iter().map(key).collect::<Vec<_>>())
         });
         for (lightpath, relays) in relayed {
             interrupt::check();
-            write_relayed(&lightpath, relays, text);
+            write_relayed(&lightpath, relays, kind, text);
         }
     }
-}
-
-/// How the light of a statement is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Light {
-    /// `cw 0.12`: a way around the ring, a fibre and a wavelength.
-    Ring,
-    /// `row.12`: the plane and a wavelength.
-    Grid,
-    /// `0.1`: the port of the source and that of the destination.
-    Ports,
-    /// Not at all.
-    None,
-}
-
-impl Light {
-    fn of(fabric: &Fabric) -> Light {
-        match fabric {
-            Fabric::WdmRing(_) => Light::Ring,
-            Fabric::WssGrid(_) => Light::Grid,
-            Fabric::LightPathGrid(_) => Light::Ports,
-            _ => Light::None,
-        }
-    }
-}
-
-/// `row`, `column`, or the number of a fibre that no rank has.
-fn plane(fibre: u8) -> String {
-    Plane::of_fibre(fibre).map_or(fibre.to_string(), |plane| plane.name().into())
 }
 
 /// `copy 5 0>4>7 row.3 column.0@2`: a transfer with the ranks that relay it, and for each of these its
 /// light and slot.
-fn write_relayed(lightpath: &Lightpath, relays: &[Relay], text: &mut String) {
-    let Lightpath {
-        circuit, transfer, ..
-    } = lightpath;
-    write_data(transfer, text);
+fn write_relayed(
+    lightpath: &Lightpath,
+    relays: &[Relay],
+    kind: Option<&LightKind>,
+    text: &mut String,
+) {
+    write_data(&lightpath.transfer, text);
     for relay in relays {
         let _ = write!(text, ">{}", relay.rank);
     }
-    let _ = write!(text, ">{}", transfer.destination);
-    let _ = write!(text, " {}.{}", plane(circuit.fibre), circuit.wavelength);
-    for relay in relays {
-        let Relay {
-            fibre,
-            wavelength,
-            slot,
-            ..
-        } = relay;
-        let _ = write!(text, " {}.{wavelength}@{slot}", plane(*fibre));
+    let _ = write!(text, ">{}", lightpath.transfer.destination);
+    if let Some(kind) = kind {
+        text.push(' ');
+        kind.write(lightpath.light, text);
+        for relay in relays {
+            text.push(' ');
+            kind.write(relay.light, text);
+            let _ = write!(text, "@{}", relay.slot);
+        }
     }
     text.push('\n');
 }
@@ -165,7 +131,7 @@ fn write_orbits(plan: &FoldedPlan, text: &mut String) {
         for orbit in orbits {
             interrupt::check();
             for block in folded::statements(plan, orbit) {
-                write_block(&block, Light::Ring, text);
+                write_block(&block, plan.orbits.fabric.light(), text);
             }
         }
     }
@@ -236,26 +202,15 @@ fn write_head(plan: &Plan, text: &mut String) {
     text.push('\n');
 }
 
-fn write_block(block: &Block, light: Light, text: &mut String) {
+fn write_block(block: &Block, kind: Option<&LightKind>, text: &mut String) {
     let Lightpath {
-        circuit, transfer, ..
+        light, transfer, ..
     } = block.base;
     write_data(&transfer, text);
     let _ = write!(text, ">{}", transfer.destination);
-    if light == Light::Grid {
-        let _ = write!(text, " {}.{}", plane(circuit.fibre), circuit.wavelength);
-    }
-    if light == Light::Ports {
-        let _ = write!(text, " {}.{}", circuit.fibre, circuit.wavelength);
-    }
-    if light == Light::Ring {
-        let _ = write!(text, " {} {}.", circuit.direction.name(), circuit.fibre);
-        match circuit.wavelength {
-            CONVERTED => text.push('*'),
-            wavelength => {
-                let _ = write!(text, "{wavelength}");
-            }
-        }
+    if let Some(kind) = kind {
+        text.push(' ');
+        kind.write(light, text);
     }
     for repetition in &block.repetitions {
         interrupt::check();
@@ -266,14 +221,15 @@ fn write_block(block: &Block, light: Light, text: &mut String) {
         } else {
             (0, shift.source, shift.destination)
         };
-        for (name, by) in [
+        let data = [
             ("chunk", shift.chunk),
             ("rank", rank),
             ("source", source),
             ("destination", destination),
-            ("fibre", shift.fibre),
-            ("wavelength", shift.wavelength),
-        ] {
+        ];
+        let fields = kind.iter().flat_map(|kind| kind.fields);
+        let light = fields.map(|field| field.name).zip(shift.light);
+        for (name, by) in data.into_iter().chain(light) {
             if by > 0 {
                 let _ = write!(text, " {name}+{by}");
             }

@@ -8,9 +8,9 @@
 
 use super::PlannerError;
 use crate::collective::Collective;
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::{CONVERTED, Direction, Fabric, WdmLight, WdmRing};
 use crate::interrupt;
-use crate::plan::{CONVERTED, Plan};
+use crate::plan::Plan;
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::wavelength::{Assignment, assign};
 
@@ -43,9 +43,7 @@ impl Assembly {
                 schedule: Schedule::new(collective),
                 algorithm: String::new(),
                 size: None,
-                direction: Vec::new(),
-                fibre: Vec::new(),
-                wavelength: Vec::new(),
+                light: Vec::new(),
                 slot: Vec::new(),
                 step_slots: Vec::new(),
                 relays: Vec::new(),
@@ -65,11 +63,13 @@ impl Assembly {
         for (transfer, _) in moves {
             schedule.push(*transfer);
         }
-        let directions = moves.iter().map(|(_, direction)| *direction).collect();
+        let light = moves
+            .iter()
+            .map(|(_, direction)| WdmLight::towards(*direction));
         let fabric = &self.plan.fabric;
         let placed = assign(
             schedule,
-            directions,
+            light.collect(),
             fabric,
             Assignment::AUTO,
             String::new(),
@@ -99,9 +99,7 @@ impl Assembly {
                 });
             }
         }
-        plan.direction.extend_from_slice(&part.direction);
-        plan.fibre.extend_from_slice(&part.fibre);
-        plan.wavelength.extend_from_slice(&part.wavelength);
+        plan.light.extend_from_slice(&part.light);
         plan.slot.extend(part.slot.iter().map(|slot| before + slot));
         let ranges = part.step_slots.iter();
         plan.step_slots
@@ -127,9 +125,9 @@ impl Assembly {
 
     fn lay(&mut self, inner: &Plan, index: usize, place: &Place, before: u32) {
         let transfer = inner.schedule.transfer(index);
-        let circuit = inner.circuit(index);
+        let light = WdmLight::from(inner.light[index]);
         // A smaller ring has one fibre.
-        let channel = place.first_channel + u32::from(circuit.wavelength);
+        let channel = place.first_channel + u32::from(light.wavelength);
         let first = place.edges[transfer.chunk as usize];
         let end = place.edges[(transfer.chunk + transfer.count) as usize];
         self.plan.schedule.push(Transfer {
@@ -139,14 +137,9 @@ impl Assembly {
             destination: place.members[transfer.destination as usize],
             action: transfer.action,
         });
-        self.plan.direction.push(circuit.direction);
-        let (fibre, wavelength) = self.ring.channel(channel);
-        self.plan.fibre.push(fibre);
-        self.plan.wavelength.push(if self.ring.converters {
-            CONVERTED
-        } else {
-            wavelength
-        });
+        self.plan
+            .light
+            .push(self.ring.light(light.direction, channel));
         self.plan.slot.push(before + inner.slot[index]);
     }
 

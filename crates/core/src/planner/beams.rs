@@ -9,7 +9,7 @@
 use crate::collective::Collective;
 use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::interrupt;
-use crate::plan::{CONVERTED, Plan};
+use crate::plan::Plan;
 use crate::route::Arc;
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::wavelength::grid::Grid;
@@ -159,9 +159,7 @@ pub(super) fn plan(
         schedule: Schedule::new(collective),
         algorithm: algorithm.into(),
         size: None,
-        direction: Vec::new(),
-        fibre: Vec::new(),
-        wavelength: Vec::new(),
+        light: Vec::new(),
         slot: Vec::new(),
         step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
         relays: Vec::new(),
@@ -179,17 +177,11 @@ pub(super) fn plan(
         plan.schedule.begin_step();
         for &index in indices {
             let beam = beams[index as usize];
-            let (fibre, wavelength) = ring.channel(placed[index as usize].channel);
+            let light = ring.light(beam.direction, placed[index as usize].channel);
             for drop in beam.drops(ring.ranks) {
                 let sent = Transfer::copy(beam.chunk, beam.source, drop);
                 plan.schedule.push(sent);
-                plan.direction.push(beam.direction);
-                plan.fibre.push(fibre);
-                plan.wavelength.push(if ring.converters {
-                    CONVERTED
-                } else {
-                    wavelength
-                });
+                plan.light.push(light);
                 plan.slot.push(slot as u32);
             }
         }

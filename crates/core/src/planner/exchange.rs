@@ -23,7 +23,7 @@ use super::assembly::{Assembly, cut};
 use super::pace::{Pace, spread};
 use super::unfold::reaches;
 use crate::collective::Collective;
-use crate::fabric::{Fabric, WdmRing};
+use crate::fabric::{Fabric, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::route;
@@ -117,7 +117,8 @@ pub(super) fn plan(
             }
             parts_of_all.extend(parts);
         }
-        let directions = route::shortest_arcs(&schedule, ring);
+        let light = route::shortest_arcs(&schedule, ring).into_iter();
+        let directions = light.map(|light| WdmLight::from(light).direction);
         let moves: Vec<_> = schedule.transfers().zip(directions).collect();
         assembly.step(&moves)?;
         for (own, new) in sources.iter_mut().zip(received) {

@@ -289,9 +289,9 @@ fn all_pairs(
             }
         }
     }
-    let directions = route::shortest_arcs(&schedule, ring);
+    let light = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::AUTO;
-    let plan = assign(schedule, directions, fabric, assignment, String::new())?;
+    let plan = assign(schedule, light, fabric, assignment, String::new())?;
     Ok(plan)
 }
 

@@ -22,7 +22,7 @@ use super::auto::Question;
 use crate::algorithm::{self, Algorithm, formula};
 use crate::bound;
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Direction, WdmRing};
+use crate::fabric::{Direction, WdmLight, WdmRing};
 use crate::route;
 use crate::schedule::Schedule;
 use crate::simulate::packet::Placement;
@@ -130,7 +130,7 @@ fn by_loads(
     {
         return Ok(Time::ZERO);
     }
-    let directions = route::shortest_arcs(schedule, ring);
+    let light = route::shortest_arcs(schedule, ring);
     let ranks = ring.ranks as usize;
     let channels = u64::from(ring.channels()).max(1);
     let (mut slots, mut chunks) = (0, 0u64);
@@ -142,7 +142,7 @@ fn by_loads(
         for index in schedule.step(step) {
             let (source, destination) = schedule.ends(index);
             let count = i64::from(schedule.transfer(index).count);
-            let direction = directions[index];
+            let direction = WdmLight::from(light[index]).direction;
             // The links that light passes clockwise from `from` to `to`, or the other way around.
             let (from, to) = match direction {
                 Direction::Clockwise => (source, destination),

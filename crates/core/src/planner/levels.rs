@@ -12,9 +12,9 @@
 use super::{Kept, MOST_KEPT, PlannerError, capability, empty_plan};
 use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::{Direction, Fabric, Light, WdmLight, WdmRing};
 use crate::interrupt;
-use crate::plan::{AnyPlan, Circuit as Channel, FoldedPlan, Lightpath, Plan};
+use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Schedule, Transfer};
 use crate::spec::Spec;
 use crate::wavelength::{Assignment, assign};
@@ -292,7 +292,7 @@ fn over(
                 interrupt::check();
                 // Both ways together reach radix - 1 strides.
                 let strides = round * level.reach + circuit.distance;
-                let farthest = match circuit.direction {
+                let farthest = match circuit.light.direction {
                     Direction::Clockwise => level.radix / 2,
                     Direction::CounterClockwise => (level.radix - 1) / 2,
                 };
@@ -300,18 +300,14 @@ fn over(
                     continue;
                 }
                 let behind = u64::from(round * level.reach) * u64::from(stride);
-                let origin = match circuit.direction {
+                let origin = match circuit.light.direction {
                     Direction::Clockwise => u64::from(circuit.block) + ranks - behind % ranks,
                     Direction::CounterClockwise => u64::from(circuit.block) + behind,
                 };
                 let chunk = (origin % ranks) as u32 * layout.pieces + circuit.piece;
                 plan.push(Lightpath {
                     slot,
-                    circuit: Channel {
-                        direction: circuit.direction,
-                        fibre: circuit.fibre,
-                        wavelength: circuit.wavelength,
-                    },
+                    light: Light::from(circuit.light),
                     transfer: Transfer::copy(chunk, circuit.source, circuit.destination),
                 });
             }
@@ -326,9 +322,7 @@ struct Circuit {
     source: u32,
     destination: u32,
     distance: u32,
-    direction: Direction,
-    fibre: u8,
-    wavelength: u16,
+    light: WdmLight,
     block: u32,
     piece: u32,
 }
@@ -356,9 +350,11 @@ fn rank_0_circuits(
                             Direction::CounterClockwise => ring.ranks - hops,
                         },
                         distance,
-                        direction,
-                        fibre: (channel / ring.wavelengths) as u8,
-                        wavelength: (channel % ring.wavelengths) as u16,
+                        light: WdmLight {
+                            direction,
+                            fibre: (channel / ring.wavelengths) as u8,
+                            wavelength: (channel % ring.wavelengths) as u16,
+                        },
                         block,
                         piece,
                     });
@@ -382,7 +378,7 @@ fn circuits(
     let ranks = fabric.ranks();
     let pieces = collective.pieces();
     let mut schedule = Schedule::new(collective);
-    let mut directions = Vec::new();
+    let mut light = Vec::new();
     let mut distances = Vec::new();
     for distance in 1..=level.reach {
         for direction in Direction::BOTH {
@@ -397,21 +393,14 @@ fn circuits(
                     let block = (source + multiple * held) % ranks;
                     for piece in 0..pieces {
                         schedule.push(Transfer::copy(block * pieces + piece, source, destination));
-                        directions.push(direction);
+                        light.push(WdmLight::towards(direction));
                         distances.push(distance);
                     }
                 }
             }
         }
     }
-    let assigned = assign(
-        schedule,
-        directions,
-        fabric,
-        Assignment::AUTO,
-        String::new(),
-    )
-    .ok()?;
+    let assigned = assign(schedule, light, fabric, Assignment::AUTO, String::new()).ok()?;
     if assigned.slots() > 1 {
         return None;
     }
@@ -420,9 +409,7 @@ fn circuits(
         source: lightpath.transfer.source,
         destination: lightpath.transfer.destination,
         distance,
-        direction: lightpath.circuit.direction,
-        fibre: lightpath.circuit.fibre,
-        wavelength: lightpath.circuit.wavelength,
+        light: WdmLight::from(lightpath.light),
         block: lightpath.transfer.chunk / pieces,
         piece: lightpath.transfer.chunk % pieces,
     });

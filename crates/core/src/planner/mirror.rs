@@ -13,7 +13,7 @@
 
 use super::PlannerError;
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::Direction;
+use crate::fabric::{Direction, Light, WdmLight};
 use crate::interrupt;
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -44,10 +44,11 @@ fn put_off(gather: &AnyPlan) -> Option<AnyPlan> {
     let plan = gather.kept();
     let slots = plan.slots();
     let one_each = plan.step_slots.len() == slots as usize;
+    let way = |light: Light| WdmLight::from(light).direction;
     let rests = Direction::BOTH.map(|direction| {
-        let own = plan.slot.iter().zip(&plan.direction);
+        let own = plan.slot.iter().zip(&plan.light);
         let last = own
-            .filter(|(_, own)| **own == direction)
+            .filter(|(_, own)| way(**own) == direction)
             .map(|(slot, _)| slot);
         last.max().map_or(0, |last| slots - 1 - last)
     });
@@ -57,7 +58,7 @@ fn put_off(gather: &AnyPlan) -> Option<AnyPlan> {
     let mut of_slot: Vec<Vec<usize>> = vec![Vec::new(); slots as usize];
     for (index, slot) in plan.slot.iter().enumerate() {
         interrupt::check();
-        of_slot[(slot + rests[plan.direction[index] as usize]) as usize].push(index);
+        of_slot[(slot + rests[way(plan.light[index]) as usize]) as usize].push(index);
     }
     let mut late = plan.without_lightpaths();
     late.reserve(plan.len());
@@ -114,9 +115,7 @@ fn appended(mut there: Plan, back: &Plan, whole: Collective) -> Plan {
         ..Claims::default()
     };
     there.schedule = schedule;
-    there.direction.extend_from_slice(&back.direction);
-    there.fibre.extend_from_slice(&back.fibre);
-    there.wavelength.extend_from_slice(&back.wavelength);
+    there.light.extend_from_slice(&back.light);
     there.slot.extend(back.slot.iter().map(|slot| turn + slot));
     let slots = back.step_slots.iter();
     there
@@ -139,14 +138,9 @@ pub(super) fn backwards(forward: &Plan, reversed: Collective) -> Plan {
         schedule: forward.schedule.reversed(reversed),
         algorithm: forward.algorithm.clone(),
         size: None,
-        direction: order
+        light: order
             .iter()
-            .map(|&index| forward.direction[index].opposite())
-            .collect(),
-        fibre: order.iter().map(|&index| forward.fibre[index]).collect(),
-        wavelength: order
-            .iter()
-            .map(|&index| forward.wavelength[index])
+            .map(|&index| Light::from(WdmLight::from(forward.light[index]).opposite()))
             .collect(),
         slot: order
             .iter()

@@ -70,7 +70,7 @@ pub(super) fn lay_out(
     let Some(ring) = fabric.ring() else {
         return Ok(Plan::without_light(fabric, schedule, algorithm));
     };
-    let directions = route::shortest_arcs(&schedule, ring);
+    let light = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::AUTO;
-    Ok(assign(schedule, directions, fabric, assignment, algorithm)?)
+    Ok(assign(schedule, light, fabric, assignment, algorithm)?)
 }

@@ -360,9 +360,7 @@ fn without(
     let collective = collective.with_pieces(collective.pieces().saturating_mul(factor))?;
     let mut rest = Plan {
         schedule: crate::schedule::Schedule::new(collective),
-        direction: Vec::new(),
-        fibre: Vec::new(),
-        wavelength: Vec::new(),
+        light: Vec::new(),
         slot: Vec::new(),
         ..plan.clone()
     };
@@ -388,9 +386,7 @@ fn without(
             transfer.chunk = chunks.start;
             transfer.count = chunks.end - chunks.start;
             rest.schedule.push(transfer);
-            rest.direction.push(plan.direction[index]);
-            rest.fibre.push(plan.fibre[index]);
-            rest.wavelength.push(plan.wavelength[index]);
+            rest.light.push(plan.light[index]);
             rest.slot.push(plan.slot[index]);
         }
     }

@@ -7,8 +7,8 @@
 
 use super::PlannerError;
 use crate::algorithm::AlgorithmError;
-use crate::fabric::WdmRing;
-use crate::plan::{AnyPlan, CONVERTED, Circuit, FoldedPlan, Lightpath, Plan, fold};
+use crate::fabric::{CONVERTED, Light, WdmLight, WdmRing};
+use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan, fold};
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The most lightpaths that are written out one by one.
@@ -18,15 +18,16 @@ const MOST_FULL: u64 = 1 << 27;
 fn used(plan: &Plan) -> Option<u32> {
     let ring = plan.fabric.ring()?;
     let single = plan.schedule.is_in_single_chunks();
-    if !single || !ring.is_even() || ring.ports.is_some() || plan.wavelength.contains(&CONVERTED) {
+    let light = plan.light.iter().map(|light| WdmLight::from(*light));
+    let converted = light.clone().any(|light| light.wavelength == CONVERTED);
+    if !single || !ring.is_even() || ring.ports.is_some() || converted {
         return None;
     }
-    let circuits = (0..plan.len()).map(|index| plan.circuit(index));
-    circuits.map(|circuit| channel(ring, circuit) + 1).max()
+    light.map(|light| channel(ring, light) + 1).max()
 }
 
-fn channel(ring: &WdmRing, circuit: Circuit) -> u32 {
-    u32::from(circuit.fibre) * ring.wavelengths + u32::from(circuit.wavelength)
+fn channel(ring: &WdmRing, light: WdmLight) -> u32 {
+    u32::from(light.fibre) * ring.wavelengths + u32::from(light.wavelength)
 }
 
 /// The most stripes that a plan leaves room for, at least 1.
@@ -89,15 +90,16 @@ fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
         striped.schedule.begin_step();
         for index in plan.schedule.step(step) {
             let whole = plan.lightpath(index);
+            let light = WdmLight::from(whole.light);
             for stripe in 0..stripes {
-                let beside = channel(ring, whole.circuit) + stripe * used;
+                let beside = channel(ring, light) + stripe * used;
                 let (fibre, wavelength) = ring.channel(beside);
                 striped.push(Lightpath {
-                    circuit: Circuit {
+                    light: Light::from(WdmLight {
                         fibre,
                         wavelength,
-                        ..whole.circuit
-                    },
+                        ..light
+                    }),
                     transfer: Transfer {
                         chunk: whole.transfer.chunk * stripes + stripe,
                         ..whole.transfer

@@ -14,7 +14,7 @@ mod settings;
 mod trees;
 
 use super::{Paths, Policy, SimulationError};
-use crate::fabric::{Direction, WdmRing};
+use crate::fabric::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns};
 use crate::plan::{Plan, PlanRef};
@@ -123,11 +123,14 @@ pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
         return 0.0;
     }
     let trees = Trees::of(plan, ring, &Slots::of(plan));
-    let lightpaths = plan.schedule.transfers().zip(&plan.direction);
+    let lightpaths = plan.schedule.transfers().zip(&plan.light);
     let hops: u64 = (0u32..)
         .zip(lightpaths)
         .filter(|(index, _)| trees.leads(*index))
-        .map(|(_, (moved, way))| ring.hops(moved.source, moved.destination, *way))
+        .map(|(_, (moved, light))| {
+            let direction = WdmLight::from(*light).direction;
+            ring.hops(moved.source, moved.destination, direction)
+        })
         .map(u64::from)
         .sum();
     (hops * copies) as f64 / capacity
@@ -178,10 +181,9 @@ fn check(plan: &Plan, ring: &WdmRing) -> Result<(), SimulationError> {
     let chunks = u64::from(plan.schedule.collective.chunks());
     for (index, transfer) in plan.schedule.transfers().enumerate() {
         interrupt::check();
-        let circuit = plan.circuit(index);
+        let circuit = WdmLight::from(plan.light[index]);
         let fits_wavelength = if ring.converters {
-            circuit.wavelength == crate::plan::CONVERTED
-                || u32::from(circuit.wavelength) < ring.wavelengths
+            circuit.wavelength == CONVERTED || u32::from(circuit.wavelength) < ring.wavelengths
         } else {
             u32::from(circuit.wavelength) < ring.wavelengths
         };
@@ -284,7 +286,7 @@ impl<'a> Ledger<'a> {
             true => moved.destination,
             false => self.plan.schedule.ends(leader).1,
         };
-        let direction = self.plan.direction[index];
+        let direction = WdmLight::from(self.plan.light[index]).direction;
         let hops = self.ring.hops(source, destination, direction);
         let flight = self.ring.propagation.times(hops.into())?;
         let duration = self.ring.conversion.plus(flight)?.plus(transmission)?;

@@ -113,8 +113,8 @@ fn columns(flows: Flows, run: &Run) -> TunedFlows {
     TunedFlows {
         source: flows.iter().map(|flow| flow.source).collect(),
         destination: flows.iter().map(|flow| flow.destination).collect(),
-        fibre: flows.iter().map(|flow| flow.fibre).collect(),
-        wavelength: flows.iter().map(|flow| flow.wavelength).collect(),
+        plane: flows.iter().map(|flow| flow.light.plane).collect(),
+        wavelength: flows.iter().map(|flow| flow.light.wavelength).collect(),
         begin: run.begun.clone(),
         start: run.start.clone(),
         sent: run.sent.clone(),
@@ -142,7 +142,7 @@ fn ledger(
     for (index, flow) in flows.flows.iter().enumerate() {
         interrupt::check();
         let (from, to) = (flow.source as usize, flow.destination as usize);
-        let link = usize::from(flow.fibre) * count + from;
+        let link = usize::from(flow.light.plane) * count + from;
         links.busy[link] = links.busy[link].plus(run.sending(index))?;
         for (column, place) in [
             (&mut links.bytes, link),

@@ -24,9 +24,9 @@ use super::order::Order;
 use super::report::{Report, named};
 use super::{Link, Violation, ViolationKind, claims, data};
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Direction, WdmRing};
+use crate::fabric::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
-use crate::plan::{CONVERTED, FoldedPlan, Plan};
+use crate::plan::{FoldedPlan, Plan};
 
 /// Everything that is wrong with a folded plan.
 pub(super) fn verify(plan: &FoldedPlan) -> Vec<Violation> {
@@ -171,7 +171,8 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
     let mut converted = Vec::new();
     for &orbit in slot.iter().filter(|&&orbit| admitted.is_lit(orbit)) {
         interrupt::check();
-        let (direction, fibre) = (orbits.direction[orbit], u64::from(orbits.fibre[orbit]));
+        let light = WdmLight::from(orbits.light[orbit]);
+        let (direction, fibre) = (light.direction, u64::from(light.fibre));
         let links = links(orbits, ring, orbit);
         if links > u64::from(ring.longest()) {
             let problem = format!(
@@ -180,11 +181,11 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
             );
             fault(orbits, ViolationKind::Reach, vec![orbit], &problem, report);
         }
-        if orbits.wavelength[orbit] == CONVERTED {
+        if light.wavelength == CONVERTED {
             converted.push((direction, fibre, links, orbit));
             continue;
         }
-        let first = fibre * wavelengths + u64::from(orbits.wavelength[orbit]);
+        let first = fibre * wavelengths + u64::from(light.wavelength);
         let group = Group {
             direction,
             first,
@@ -290,7 +291,7 @@ fn fault(
 /// The links of an orbit's lightpaths, at least one.
 fn links(orbits: &Plan, ring: &WdmRing, orbit: usize) -> u64 {
     let transfer = orbits.schedule.transfer(orbit);
-    let (from, to) = match orbits.direction[orbit] {
+    let (from, to) = match WdmLight::from(orbits.light[orbit]).direction {
         Direction::Clockwise => (transfer.source, transfer.destination),
         Direction::CounterClockwise => (transfer.destination, transfer.source),
     };

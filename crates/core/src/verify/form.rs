@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
-use crate::fabric::{WdmRing, WssGrid};
+use crate::fabric::{CONVERTED, Light, TunedLight, WdmLight, WdmRing, WssGrid};
 use crate::interrupt;
-use crate::plan::{CONVERTED, Circuit, Lightpath, Plan};
+use crate::plan::{Lightpath, Plan};
 use crate::schedule::{Action, Transfer};
 
 /// The most transfers, and the most steps, that are numbered: with 32 bits and some to spare.
@@ -114,31 +114,17 @@ pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
 }
 
 /// Compares the lengths of the columns; transfers without an entry everywhere are passed over. Where
-/// there is no light, its columns must be empty.
+/// there is no light, its column must be empty.
 fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
     let transfers = plan.schedule.len();
-    let of_light = [
-        ("direction", plan.direction.len()),
-        ("fibre", plan.fibre.len()),
-        ("wavelength", plan.wavelength.len()),
-    ];
     let mut lengths = vec![("slot", plan.slot.len())];
-    let needed = match (plan.fabric.ring(), plan.fabric.has_light()) {
-        (Some(_), _) => 0,
-        (None, true) => 1,
-        (None, false) => of_light.len(),
-    };
-    lengths.extend(&of_light[needed..]);
-    let lacks = match plan.fabric.has_light() {
-        true => "ring to go around",
-        false => "light",
-    };
-    let unneeded = of_light[..needed].iter();
-    for (column, length) in unneeded.filter(|(_, length)| *length > 0) {
+    if plan.fabric.has_light() {
+        lengths.push(("light", plan.light.len()));
+    } else if !plan.light.is_empty() {
         report.add(ViolationKind::Columns, || {
             let sentence = format!(
-                "the plan has {length} entries in the column {column}, but its fabric {} has no \
-                 {lacks}",
+                "the plan has {} entries in the column light, but its fabric {} has no light",
+                plan.light.len(),
                 plan.fabric.family()
             );
             Violation::new(ViolationKind::Columns, sentence)
@@ -226,13 +212,8 @@ impl Ranges<'_> {
             .cloned()
             .unwrap_or(0..u32::MAX);
         let columns = schedule.columns(step).transfers();
-        let (fibres, wavelengths) = self.light();
-        let light = (self.ring.is_some() || self.grid.is_some()).then(|| {
-            (
-                &self.plan.fibre[start..end],
-                &self.plan.wavelength[start..end],
-            )
-        });
+        let light =
+            (self.ring.is_some() || self.grid.is_some()).then(|| &self.plan.light[start..end]);
         let slot = &self.plan.slot[start..end];
         for (index, moved) in (0..end - start).zip(columns) {
             interrupt::check();
@@ -243,13 +224,9 @@ impl Ranges<'_> {
                 && moved.count <= self.chunks
                 && moved.chunk <= self.chunks - moved.count;
             let slot_sound = slot[index] < self.slots && own_slots.contains(&slot[index]);
-            let circuit_sound = light.is_none_or(|(fibre, wavelength)| {
-                u32::from(fibre[index]) < fibres
-                    && u32::from(wavelength[index]) < wavelengths
-                    && wavelength[index] != CONVERTED
-            });
+            let light_sound = light.is_none_or(|light| self.is_sound(light[index]));
             let action_sound = self.combines || moved.action == Action::Copy;
-            if !(rank_sound && chunk_sound && slot_sound && circuit_sound && action_sound) {
+            if !(rank_sound && chunk_sound && slot_sound && light_sound && action_sound) {
                 self.examine(start + index, step, admitted, report);
             }
         }
@@ -259,11 +236,11 @@ impl Ranges<'_> {
     fn examine(&self, index: usize, step: usize, admitted: &mut Admitted, report: &mut Report) {
         let Lightpath {
             transfer,
-            circuit,
+            light,
             slot,
         } = self.plan.lightpath(index);
         let unusable = [self.wrong_data(transfer), self.wrong_slot(slot)].concat();
-        let unlit = self.wrong_circuit(circuit);
+        let unlit = self.wrong_light(light);
         let length = admitted.transfers;
         mark(!unusable.is_empty(), index, &mut admitted.malformed, length);
         mark(!unlit.is_empty(), index, &mut admitted.dark, length);
@@ -273,7 +250,7 @@ impl Ranges<'_> {
             report.add(kind, || Violation {
                 transfers: vec![index],
                 slot: Some(slot),
-                wavelength: (kind == ViolationKind::WavelengthRange).then_some(circuit.wavelength),
+                wavelength: (kind == ViolationKind::WavelengthRange).then(|| self.numbers(light).1),
                 chunk: (kind == ViolationKind::ChunkRange).then_some(transfer.chunk),
                 ..Violation::new(kind, format!("slot {slot}: transfer {name} {problem}"))
             });
@@ -329,7 +306,13 @@ impl Ranges<'_> {
         }
     }
 
-    /// Fibres that leave a rank each way, or by each transceiver, and wavelengths on them.
+    /// Whether light is on a fibre or plane and on a wavelength that exist, without conversion.
+    fn is_sound(&self, light: Light) -> bool {
+        let ((fibres, wavelengths), (fibre, wavelength)) = (self.light(), self.numbers(light));
+        u32::from(fibre) < fibres && u32::from(wavelength) < wavelengths && wavelength != CONVERTED
+    }
+
+    /// Fibres that leave a rank each way, or its planes, and wavelengths on them.
     fn light(&self) -> (u32, u32) {
         match (self.ring, self.grid) {
             (Some(ring), _) => (ring.fibres, ring.wavelengths),
@@ -338,20 +321,32 @@ impl Ranges<'_> {
         }
     }
 
-    /// A fibre or wavelength that does not exist, or a conversion that cannot be.
-    fn wrong_circuit(&self, circuit: Circuit) -> Vec<Fault> {
+    /// The fibre or plane, and the wavelength.
+    fn numbers(&self, light: Light) -> (u8, u16) {
+        if self.ring.is_some() {
+            let light = WdmLight::from(light);
+            return (light.fibre, light.wavelength);
+        }
+        let light = TunedLight::from(light);
+        (light.plane, light.wavelength)
+    }
+
+    /// A fibre, plane or wavelength that does not exist, or a conversion that cannot be.
+    fn wrong_light(&self, light: Light) -> Vec<Fault> {
         let mut faults = Vec::new();
         if self.ring.is_none() && self.grid.is_none() {
             return faults;
         }
-        let (fibres, wavelengths) = self.light();
-        if u32::from(circuit.fibre) >= fibres {
-            let (fibre, fibres) = (circuit.fibre, up_to(fibres));
-            let problem = format!("is on fibre {fibre}, but fibres are {fibres}");
+        let ((fibres, wavelengths), (fibre, wavelength)) = (self.light(), self.numbers(light));
+        if u32::from(fibre) >= fibres {
+            let fibres = up_to(fibres);
+            let problem = match self.ring {
+                Some(_) => format!("is on fibre {fibre}, but fibres are {fibres}"),
+                None => format!("is in plane {fibre}, but planes are {fibres}"),
+            };
             faults.push((ViolationKind::FibreRange, problem));
         }
-        let wavelength = circuit.wavelength;
-        if wavelength == CONVERTED {
+        if wavelength == CONVERTED && self.ring.is_some() {
             if !self.ring.is_some_and(|ring| ring.converters) {
                 let problem = "changes its wavelength, but the fabric has no converters".into();
                 faults.push((ViolationKind::Conversion, problem));

@@ -12,7 +12,7 @@ use super::report::{Report, named};
 use super::resources::{Arc, link_at, spelled};
 use super::{Violation, ViolationKind};
 use crate::fabric::wdm_ring::LossBudget;
-use crate::fabric::{Direction, WdmRing};
+use crate::fabric::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Action;
@@ -64,7 +64,7 @@ pub(super) fn check(
 
 /// Reports the first broken link that a lightpath crosses.
 fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
-    let direction = plan.direction[transfer];
+    let direction = WdmLight::from(plan.light[transfer]).direction;
     let arc = Arc::new(plan, ring.ranks, transfer);
     let crossed = ring.broken.iter().find_map(|link| {
         let start = match direction {
@@ -96,7 +96,9 @@ fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
 
 /// Reports a lightpath on a channel that cannot be used.
 fn dead(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
-    let (fibre, wavelength) = (plan.fibre[transfer], plan.wavelength[transfer]);
+    let WdmLight {
+        fibre, wavelength, ..
+    } = WdmLight::from(plan.light[transfer]);
     let is_dead = ring
         .dead
         .iter()
@@ -133,8 +135,8 @@ fn trees(
         let sent = plan.schedule.transfer(transfer);
         // A reduction shares with nothing, not even with another of the same chunks.
         let alone = (sent.action == Action::Reduce).then_some(transfer);
-        let circuit = plan.circuit(transfer);
-        (circuit, sent.source, sent.chunk, sent.count, alone)
+        let light = plan.light[transfer];
+        (light, sent.source, sent.chunk, sent.count, alone)
     };
     transfers.sort_by_cached_key(|&transfer| (tree(transfer), links(transfer), transfer));
     for together in transfers.chunk_by(|&one, &other| tree(one) == tree(other)) {

@@ -1,7 +1,7 @@
 //! Does every port of a grid of light paths hold one path at a time?
 //!
 //! A path joins a port of a rank with a port of another, and serves both ways. Every transfer names the
-//! port of its source (its fibre) and that of its destination (its wavelength). A rank has the ports 0..k,
+//! port of its source and that of its destination. A rank has the ports 0..k,
 //! and in a slot all transfers that use a port, out or in, use the same path. Hence a rank holds paths to at
 //! most k others at once: k ports with one path each, and a path has one other end. That holds from slot to
 //! slot too, whichever paths stay up in between: a port holds at most the path of its last slot.
@@ -12,6 +12,7 @@ use super::form::Admitted;
 use super::order::Order;
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
+use crate::fabric::PortsLight;
 use crate::interrupt;
 use crate::plan::Plan;
 
@@ -37,8 +38,9 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mu
                 continue;
             }
             let (from, to) = plan.schedule.ends(transfer);
-            let source = (from, u32::from(plan.fibre[transfer]));
-            let destination = (to, u32::from(plan.wavelength[transfer]));
+            let light = PortsLight::from(plan.light[transfer]);
+            let source = (from, u32::from(light.source_port));
+            let destination = (to, u32::from(light.destination_port));
             for (end, other) in [(source, destination), (destination, source)] {
                 if end.1 >= grid.ports {
                     no_such_port(plan, transfer, end, grid.ports, report);

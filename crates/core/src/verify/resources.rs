@@ -13,9 +13,9 @@ use super::light::Riders;
 use super::order::Order;
 use super::report::{Report, named};
 use super::{Link, Violation, ViolationKind};
-use crate::fabric::{Direction, WdmRing};
+use crate::fabric::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
-use crate::plan::{CONVERTED, Plan};
+use crate::plan::Plan;
 
 /// Checks channels and ports, slot by slot.
 pub(super) fn check(
@@ -71,7 +71,7 @@ impl Arc {
                 ranks - (from - to)
             }
         };
-        let (first, links) = match plan.direction[transfer] {
+        let (first, links) = match WdmLight::from(plan.light[transfer]).direction {
             Direction::Clockwise => (source, apart(source, destination)),
             Direction::CounterClockwise => {
                 let above = destination + 1;
@@ -136,11 +136,11 @@ struct Channels<'a> {
 
 impl<'a> Channels<'a> {
     fn new(plan: &'a Plan, ring: &WdmRing, admitted: &Admitted) -> Channels<'a> {
-        let all = 0..admitted.transfers;
-        let most_fibre = plan.fibre[all.clone()]
-            .iter()
+        let fibres = plan.light[0..admitted.transfers].iter();
+        let most_fibre = fibres
+            .map(|light| u32::from(WdmLight::from(*light).fibre))
             .max()
-            .map_or(0, |&most| u32::from(most));
+            .unwrap_or(0);
         // A converted lightpath has no wavelength, and one that does not exist is not gathered.
         let wavelengths = ring.wavelengths.min(u32::from(u16::MAX));
         let fibres = ring.fibres.min(most_fibre + 1);
@@ -166,14 +166,13 @@ impl<'a> Channels<'a> {
         for transfer in transfers {
             interrupt::check();
             let arc = Arc::new(self.plan, self.ranks, transfer);
-            let wavelength = self.plan.wavelength[transfer];
-            if wavelength == CONVERTED {
+            let light = WdmLight::from(self.plan.light[transfer]);
+            if light.wavelength == CONVERTED {
                 converted.push(arc);
                 continue;
             }
-            let direction = self.plan.direction[transfer] as u32;
-            let fibre = direction * self.fibres + u32::from(self.plan.fibre[transfer]);
-            let channel = fibre * self.wavelengths + u32::from(wavelength);
+            let fibre = light.direction as u32 * self.fibres + u32::from(light.fibre);
+            let channel = fibre * self.wavelengths + u32::from(light.wavelength);
             let count = &mut self.next[channel as usize];
             if *count == 0 {
                 self.used.push(channel);
@@ -269,7 +268,8 @@ fn pairs(plan: &Plan, ranks: u32, earlier: &[Arc], arc: &Arc, report: &mut Repor
         report.add(kind, || {
             let (one, two) = (other.transfer as usize, arc.transfer as usize);
             let link = link_at(plan, two, shared);
-            let (slot, wavelength) = (plan.slot[two], plan.wavelength[two]);
+            let slot = plan.slot[two];
+            let wavelength = WdmLight::from(plan.light[two]).wavelength;
             let sentence = format!(
                 "slot {slot}: transfers {} and {} share wavelength {wavelength} on the {}",
                 named(plan, one),
@@ -289,10 +289,13 @@ fn pairs(plan: &Plan, ranks: u32, earlier: &[Arc], arc: &Arc, report: &mut Repor
 
 /// The link of a transfer's fibre that starts at a rank.
 pub(super) fn link_at(plan: &Plan, transfer: usize, rank: u32) -> Link {
+    let WdmLight {
+        direction, fibre, ..
+    } = WdmLight::from(plan.light[transfer]);
     Link {
         rank,
-        direction: plan.direction[transfer],
-        fibre: plan.fibre[transfer],
+        direction,
+        fibre,
     }
 }
 
@@ -328,8 +331,8 @@ pub(super) fn spelled(link: Link, ranks: u32) -> String {
 /// without a collision.
 fn overload(plan: &Plan, ring: &WdmRing, converted: &[Arc], fixed: &[Arc], report: &mut Report) {
     let fibre_of = |arc: &Arc| {
-        let transfer = arc.transfer as usize;
-        (plan.direction[transfer], plan.fibre[transfer])
+        let light = WdmLight::from(plan.light[arc.transfer as usize]);
+        (light.direction, light.fibre)
     };
     let mut fibres: Vec<(Direction, u8)> = converted.iter().map(fibre_of).collect();
     fibres.sort_unstable();

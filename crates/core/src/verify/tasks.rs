@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::wss_grid::{plane, port_of};
 use super::{Violation, ViolationKind};
-use crate::fabric::WssGrid;
+use crate::fabric::{TunedLight, WssGrid};
 use crate::plan::Plan;
 
 /// What is wrong with running plans side by side on one grid, each on the ports that its hops use. Each
@@ -30,11 +30,11 @@ pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
             violations.push(Violation::new(kind, sentence));
             continue;
         }
-        for ((fibre, switch, port), rank) in ports(plan, grid) {
-            let other = *owner.entry((fibre, switch, port)).or_insert(task);
+        for ((number, switch, port), rank) in ports(plan, grid) {
+            let other = *owner.entry((number, switch, port)).or_insert(task);
             if other != task {
                 let node = grid.nodes[rank as usize];
-                let plane = plane(fibre);
+                let plane = plane(number);
                 let sentence = format!(
                     "port {port} of the switch of {plane} {switch}, that of node {node}, is used by \
                      the tasks {other} and {task}"
@@ -52,15 +52,18 @@ pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
 /// The ports that the hops of a plan use, by plane, switch and port, each with its rank. Hops of ranks
 /// that do not exist use none, nor do transfers without light.
 fn ports(plan: &Plan, grid: &WssGrid) -> BTreeMap<(u8, u32, u32), u32> {
-    let columns = [plan.slot.len(), plan.fibre.len(), plan.wavelength.len()];
+    let columns = [plan.slot.len(), plan.light.len()];
     let lit = columns.into_iter().fold(plan.len(), usize::min);
     let hops = (0..lit).flat_map(|transfer| plan.way(transfer));
-    let ends = hops.flat_map(|hop| [(hop.from, hop.fibre), (hop.to, hop.fibre)]);
+    let ends = hops.flat_map(|hop| {
+        let plane = TunedLight::from(hop.light).plane;
+        [(hop.from, plane), (hop.to, plane)]
+    });
     let sound = ends.filter(|&(rank, _)| (rank as usize) < grid.nodes.len());
     sound
-        .map(|(rank, fibre)| {
-            let (switch, port) = port_of(grid, rank, fibre);
-            ((fibre, switch, port), rank)
+        .map(|(rank, plane)| {
+            let (switch, port) = port_of(grid, rank, plane);
+            ((plane, switch, port), rank)
         })
         .collect()
 }

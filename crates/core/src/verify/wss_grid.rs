@@ -19,12 +19,12 @@ use rustc_hash::FxHashMap;
 use super::form::Admitted;
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
-use crate::fabric::WssGrid;
 use crate::fabric::wss_grid::WavelengthPlan;
+use crate::fabric::{Hop, TunedLight, WssGrid};
 use crate::interrupt;
-use crate::plan::{Hop, Plan};
+use crate::plan::Plan;
 
-/// A transceiver of a rank: the rank and the fibre.
+/// A transceiver of a rank: the rank and the plane.
 type Transceiver = (u32, u8);
 /// A switch by its plane and number, one of its ports, and a wavelength.
 type Channel = (u8, u32, u32, u16);
@@ -96,6 +96,7 @@ fn is_sound(
     report: &mut Report,
 ) -> bool {
     let ranks = grid.nodes.len() as u32;
+    let light = TunedLight::from(hop.light);
     let mut problem = None;
     if hop.from >= ranks || hop.to >= ranks {
         let rank = hop.from.max(hop.to);
@@ -104,13 +105,13 @@ fn is_sound(
     } else if hop.from == hop.to {
         let text = format!("is relayed from rank {} to itself", hop.from);
         problem = Some((ViolationKind::SelfTransfer, text));
-    } else if hop.fibre >= 2 {
-        let text = format!("is relayed by fibre {}, but a rank has two", hop.fibre);
+    } else if light.plane >= 2 {
+        let text = format!("is relayed in plane {}, but there are two", light.plane);
         problem = Some((ViolationKind::FibreRange, text));
-    } else if u32::from(hop.wavelength) >= grid.wavelengths {
+    } else if u32::from(light.wavelength) >= grid.wavelengths {
         let text = format!(
             "is relayed on wavelength {}, but a laser has {}",
-            hop.wavelength, grid.wavelengths
+            light.wavelength, grid.wavelengths
         );
         problem = Some((ViolationKind::WavelengthRange, text));
     } else if before.is_some_and(|before| hop.slot <= before) {
@@ -145,16 +146,16 @@ fn of_hop(plan: &Plan, kind: ViolationKind, transfer: usize, hop: Hop, text: &st
     Violation {
         transfers: vec![transfer],
         slot: Some(hop.slot),
-        wavelength: Some(hop.wavelength),
+        wavelength: Some(TunedLight::from(hop.light).wavelength),
         ..Violation::new(kind, sentence)
     }
 }
 
-/// The switch at which a rank's fibre ends, and the port.
-pub(super) fn port_of(grid: &WssGrid, rank: u32, fibre: u8) -> (u32, u32) {
+/// The switch of a plane to which a rank is joined, and the port.
+pub(super) fn port_of(grid: &WssGrid, rank: u32, plane: u8) -> (u32, u32) {
     let node = grid.nodes[rank as usize];
     let (row, column) = (node / grid.columns, node % grid.columns);
-    if fibre == 0 {
+    if plane == 0 {
         (row, column)
     } else {
         (column, row)
@@ -162,8 +163,8 @@ pub(super) fn port_of(grid: &WssGrid, rank: u32, fibre: u8) -> (u32, u32) {
 }
 
 /// `row` or `column`.
-pub(super) fn plane(fibre: u8) -> &'static str {
-    if fibre == 0 { "row" } else { "column" }
+pub(super) fn plane(number: u8) -> &'static str {
+    if number == 0 { "row" } else { "column" }
 }
 
 /// Whether a hop's ends are ports of one switch that its wavelength joins, and both work.
@@ -174,9 +175,10 @@ fn leads_there(
     hop: Hop,
     report: &mut Report,
 ) -> bool {
-    let (switch, input) = port_of(grid, hop.from, hop.fibre);
-    let (other_switch, output) = port_of(grid, hop.to, hop.fibre);
-    let plane = plane(hop.fibre);
+    let light = TunedLight::from(hop.light);
+    let (switch, input) = port_of(grid, hop.from, light.plane);
+    let (other_switch, output) = port_of(grid, hop.to, light.plane);
+    let plane = plane(light.plane);
     let kind = ViolationKind::Path;
     if switch != other_switch {
         report.add(kind, || {
@@ -188,12 +190,12 @@ fn leads_there(
         });
         return false;
     }
-    let ports = if hop.fibre == 0 {
+    let ports = if light.plane == 0 {
         grid.columns
     } else {
         grid.rows
     };
-    let wavelength = u32::from(hop.wavelength);
+    let wavelength = u32::from(light.wavelength);
     let leads = match grid.plan {
         WavelengthPlan::Xor => (wavelength < 31)
             .then(|| input ^ (1 << wavelength))
@@ -219,9 +221,9 @@ fn leads_there(
         let dead_transceiver = grid
             .dead_transceivers
             .iter()
-            .any(|dead| dead.node == node && dead.plane as u8 == hop.fibre);
+            .any(|dead| dead.node == node && dead.plane as u8 == light.plane);
         let dead_port = grid.dead_ports.iter().any(|dead| {
-            dead.plane as u8 == hop.fibre && dead.switch == switch && dead.port == port
+            dead.plane as u8 == light.plane && dead.switch == switch && dead.port == port
         });
         if dead_transceiver || dead_port {
             let kind = ViolationKind::DeadPort;
@@ -268,12 +270,16 @@ impl Use {
         let Hop {
             from,
             to,
-            fibre,
-            wavelength,
+            light,
             slot,
         } = hop;
-        let (switch, input) = port_of(grid, from, fibre);
-        let (_, output) = port_of(grid, to, fibre);
+        let TunedLight {
+            plane: number,
+            wavelength,
+        } = TunedLight::from(light);
+        let plane = plane(number);
+        let (switch, input) = port_of(grid, from, number);
+        let (_, output) = port_of(grid, to, number);
         let mut against = |kind, other: usize, what: &dyn Fn() -> String| {
             report.add(kind, || {
                 let (one, two) = (named(plan, other), named(plan, transfer));
@@ -287,29 +293,27 @@ impl Use {
                 }
             });
         };
-        let channel = (fibre, switch, input, wavelength);
+        let channel = (number, switch, input, wavelength);
         let &mut (leaves, other) = self.leaves_at.entry(channel).or_insert((output, transfer));
         if leaves != output {
             against(ViolationKind::SwitchSetting, other, &|| {
                 format!(
-                    "need wavelength {wavelength} to lead from port {input} of the switch of {} \
-                     {switch} to port {leaves} and to port {output}",
-                    plane(fibre)
+                    "need wavelength {wavelength} to lead from port {input} of the switch of {plane} \
+                     {switch} to port {leaves} and to port {output}"
                 )
             });
         }
-        let channel = (fibre, switch, output, wavelength);
+        let channel = (number, switch, output, wavelength);
         let &mut (enters, other) = self.enters_at.entry(channel).or_insert((input, transfer));
         if enters != input {
             against(ViolationKind::Collision, other, &|| {
                 format!(
                     "put wavelength {wavelength} of ports {enters} and {input} onto output port \
-                     {output} of the switch of {} {switch}",
-                    plane(fibre)
+                     {output} of the switch of {plane} {switch}"
                 )
             });
         }
-        let transmitter = (slot, (from, fibre));
+        let transmitter = (slot, (from, number));
         let &mut (tuned, other) = self
             .tuned
             .entry(transmitter)
@@ -317,19 +321,17 @@ impl Use {
         if tuned != wavelength {
             against(ViolationKind::Tuning, other, &|| {
                 format!(
-                    "need the {} transmitter of rank {from} on wavelengths {tuned} and {wavelength} \
-                     at once",
-                    plane(fibre)
+                    "need the {plane} transmitter of rank {from} on wavelengths {tuned} and {wavelength} \
+                     at once"
                 )
             });
         }
-        let receiver = (slot, (to, fibre));
+        let receiver = (slot, (to, number));
         let &mut (heard, other) = self.heard.entry(receiver).or_insert((from, transfer));
         if heard != from {
             against(ViolationKind::Receiver, other, &|| {
                 format!(
-                    "come to the {} receiver of rank {to} at once, from ranks {heard} and {from}",
-                    plane(fibre)
+                    "come to the {plane} receiver of rank {to} at once, from ranks {heard} and {from}"
                 )
             });
         }

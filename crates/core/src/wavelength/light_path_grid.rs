@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use crate::fabric::{Fabric, LightPathGrid};
+use crate::fabric::{Fabric, Light, LightPathGrid, PortsLight};
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
@@ -63,8 +63,7 @@ pub fn assign_ports(
     check(&schedule, grid)?;
     let (slot_of, step_slots) = place(&schedule, grid);
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
-    plan.fibre = vec![0; plan.len()];
-    plan.wavelength = vec![0; plan.len()];
+    plan.light = vec![Light::NONE; plan.len()];
     let mut ports = Ports::new(grid);
     for step in 0..plan.schedule.steps() {
         let mut slots: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
@@ -81,8 +80,10 @@ pub fn assign_ports(
                 interrupt::check();
                 let (source, destination) = ends(&plan.schedule, transfer);
                 let (own, other) = ports.of_path(source, destination);
-                plan.fibre[transfer] = own as u8;
-                plan.wavelength[transfer] = other as u16;
+                plan.light[transfer] = Light::from(PortsLight {
+                    source_port: own as u8,
+                    destination_port: other as u16,
+                });
             }
         }
     }

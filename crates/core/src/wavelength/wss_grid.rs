@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use thiserror::Error;
 
 use crate::fabric::wss_grid::WavelengthPlan;
-use crate::fabric::{Fabric, Plane, WssGrid};
+use crate::fabric::{Fabric, Light, Plane, TunedLight, WssGrid};
 use crate::interrupt;
 use crate::memory;
 use crate::plan::{Plan, Relay};
@@ -111,17 +111,18 @@ pub fn assign_on_grid(
     for (transfer, &(first, hops)) in bursts_of.iter().enumerate() {
         interrupt::check();
         for (place, burst) in bursts[first..first + hops].iter().enumerate() {
-            let wavelength = wavelengths.of_burst(grid, burst) as u16;
+            let light = Light::from(TunedLight {
+                plane: burst.plane as u8,
+                wavelength: wavelengths.of_burst(grid, burst) as u16,
+            });
             if place == 0 {
                 plan.slot[transfer] = burst.slot;
-                plan.fibre.push(burst.plane as u8);
-                plan.wavelength.push(wavelength);
+                plan.light.push(light);
             } else {
                 plan.relays.push(Relay {
                     transfer: transfer as u32,
                     rank: burst.from,
-                    fibre: burst.plane as u8,
-                    wavelength,
+                    light,
                     slot: burst.slot,
                 });
             }

@@ -134,10 +134,10 @@ fn roots_are_respected() {
                 .unwrap();
             let schedule =
                 opticoll::algorithm::build(&name.parse().unwrap(), collective, &fabric).unwrap();
-            let directions = opticoll::route::shortest_arcs(&schedule, ring);
+            let light = opticoll::route::shortest_arcs(&schedule, ring);
             let plan = opticoll::wavelength::assign(
                 schedule,
-                directions,
+                light,
                 &fabric,
                 opticoll::wavelength::Assignment::AUTO,
                 name.into(),

@@ -32,9 +32,9 @@ fn ranges_from(kind: CollectiveKind, spec: &str, ranks: u32, root: u32) -> Sched
     let schedule = algorithm::build_ranges(&spec, collective, &fabric)
         .unwrap_or_else(|error| panic!("{kind} {spec} on {ranks}: {error}"));
     let ring = fabric.ring().unwrap();
-    let directions = opticoll::route::shortest_arcs(&schedule, ring);
+    let light = opticoll::route::shortest_arcs(&schedule, ring);
     let name = spec.to_string();
-    let plan = assign(schedule, directions, &fabric, Assignment::AUTO, name).unwrap();
+    let plan = assign(schedule, light, &fabric, Assignment::AUTO, name).unwrap();
     assert_eq!(verify(&plan), [], "{kind} {spec} on {ranks} from {root}");
     plan.schedule
 }

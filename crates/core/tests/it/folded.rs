@@ -2,9 +2,9 @@
 //! simulated from all lightpaths.
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Direction, Fabric};
+use opticoll::fabric::{CONVERTED, Fabric, WdmLight};
 use opticoll::outcome::Outcome;
-use opticoll::plan::{AnyPlan, CONVERTED, FoldedPlan, Lightpath, Plan, PlanRef, fold, text};
+use opticoll::plan::{AnyPlan, FoldedPlan, Lightpath, Plan, PlanRef, fold, text};
 use opticoll::planner;
 use opticoll::schedule::Action;
 use opticoll::simulate::{self, Policy, circuit};
@@ -13,7 +13,7 @@ use opticoll::verify::{ViolationKind, verify};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::plan_with;
+use crate::{change_light, plan_with};
 
 /// Fabrics and pieces for which relay trees have lengths that divide N.
 const CASES: &[(&str, u32)] = &[
@@ -67,7 +67,9 @@ fn all_folded_plans() -> Vec<FoldedPlan> {
 fn all_converted(plan: &FoldedPlan) -> Option<FoldedPlan> {
     let ring = plan.orbits.fabric.ring().unwrap();
     let mut plan = plan.clone();
-    plan.orbits.wavelength.fill(CONVERTED);
+    for light in &mut plan.orbits.light {
+        change_light(light, |light: &mut WdmLight| light.wavelength = CONVERTED);
+    }
     (ring.converters && ring.fibres == 1).then_some(plan)
 }
 
@@ -143,8 +145,12 @@ fn one_lightpath_changed_anywhere_and_a_plan_does_not_fold() {
             let mut changed = whole.clone();
             let at = random.random_range(0..changed.len());
             match random.random_range(0..3) {
-                0 => changed.wavelength[at] = (changed.wavelength[at] + 1) % 3,
-                1 => changed.direction[at] = changed.direction[at].opposite(),
+                0 => change_light(&mut changed.light[at], |light: &mut WdmLight| {
+                    light.wavelength = (light.wavelength + 1) % 3
+                }),
+                1 => change_light(&mut changed.light[at], |light: &mut WdmLight| {
+                    light.direction = light.direction.opposite()
+                }),
                 _ => changed.slot[at] = (changed.slot[at] + 1) % changed.slots(),
             }
             if changed != whole {
@@ -392,9 +398,15 @@ fn mutate(orbits: &Plan, random: &mut Pcg64Mcg) -> Plan {
             steps[step].push(again);
         }
         2 => lightpath.transfer.destination = random.random_range(0..ring.ranks + 1),
-        3 => lightpath.circuit.wavelength = random.random_range(0..ring.wavelengths as u16 + 1),
-        4 => lightpath.circuit.fibre = random.random_range(0..ring.fibres as u8 + 1),
-        5 => lightpath.circuit.direction = lightpath.circuit.direction.opposite(),
+        3 => change_light(&mut lightpath.light, |light: &mut WdmLight| {
+            light.wavelength = random.random_range(0..ring.wavelengths as u16 + 1);
+        }),
+        4 => change_light(&mut lightpath.light, |light: &mut WdmLight| {
+            light.fibre = random.random_range(0..ring.fibres as u8 + 1);
+        }),
+        5 => change_light(&mut lightpath.light, |light: &mut WdmLight| {
+            *light = light.opposite();
+        }),
         6 => lightpath.transfer.chunk = random.random_range(0..chunks + 1),
         7 => lightpath.transfer.count = random.random_range(0..4),
         8 => {
@@ -403,7 +415,9 @@ fn mutate(orbits: &Plan, random: &mut Pcg64Mcg) -> Plan {
                 Action::Reduce => Action::Copy,
             }
         }
-        9 => lightpath.circuit.wavelength = CONVERTED,
+        9 => change_light(&mut lightpath.light, |light: &mut WdmLight| {
+            light.wavelength = CONVERTED;
+        }),
         10 => lightpath.slot = random.random_range(0..orbits.slots() + 1),
         11 | 12 => {
             // To another step, and the first slot of it.
@@ -414,17 +428,16 @@ fn mutate(orbits: &Plan, random: &mut Pcg64Mcg) -> Plan {
         }
         13 => {
             // The other way around: the same data, other links.
-            lightpath.circuit.direction = match lightpath.circuit.direction {
-                Direction::Clockwise => Direction::CounterClockwise,
-                Direction::CounterClockwise => Direction::Clockwise,
-            };
-            lightpath.circuit.wavelength = random.random_range(0..ring.wavelengths as u16);
+            change_light(&mut lightpath.light, |light: &mut WdmLight| {
+                light.direction = light.direction.opposite();
+                light.wavelength = random.random_range(0..ring.wavelengths as u16);
+            });
         }
         _ => {
             let other = random.random_range(0..steps[step].len());
-            let circuit = steps[step][other].circuit;
-            let old = std::mem::replace(&mut steps[step][at].circuit, circuit);
-            steps[step][other].circuit = old;
+            let other_light = steps[step][other].light;
+            let old = std::mem::replace(&mut steps[step][at].light, other_light);
+            steps[step][other].light = old;
         }
     }
     let mut mutant = orbits.without_lightpaths();

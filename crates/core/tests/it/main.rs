@@ -15,6 +15,7 @@ mod few_slots;
 mod fluid;
 mod folded;
 mod interrupt;
+mod light;
 mod light_path_grid;
 mod long_transfers;
 mod method;
@@ -37,7 +38,7 @@ mod wrht;
 mod wss_grid;
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::Fabric;
+use opticoll::fabric::{Fabric, Light};
 use opticoll::plan::{Plan, text};
 use opticoll::wavelength::Assignment;
 use opticoll::{
@@ -64,10 +65,21 @@ fn plan_with(
     let spec = algorithm.parse().map_err(|error| format!("{error}"))?;
     let schedule =
         algorithm::build(&spec, collective, &fabric).map_err(|error| error.to_string())?;
-    let directions = route::shortest_arcs(&schedule, ring);
+    let light = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::parse(assignment).map_err(|error| error.to_string())?;
-    wavelength::assign(schedule, directions, &fabric, assignment, algorithm.into())
+    wavelength::assign(schedule, light, &fabric, assignment, algorithm.into())
         .map_err(|error| error.to_string())
+}
+
+/// Changes light through a view of its fields.
+fn change_light<View>(light: &mut Light, change: impl FnOnce(&mut View))
+where
+    View: From<Light>,
+    Light: From<View>,
+{
+    let mut view = View::from(*light);
+    change(&mut view);
+    *light = Light::from(view);
 }
 
 /// A verified plan with default wavelength assignment; panics with the violations otherwise.

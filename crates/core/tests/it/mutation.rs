@@ -5,14 +5,15 @@ mod naive;
 mod plans;
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::Fabric;
-use opticoll::plan::{CONVERTED, Lightpath, Plan};
+use opticoll::fabric::{CONVERTED, Fabric, WdmLight};
+use opticoll::plan::{Lightpath, Plan};
 use opticoll::planner;
 use opticoll::schedule::Action;
 use opticoll::verify::verify;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::change_light;
 use naive::{is_right, walk};
 use plans::{Draft, plans_by_algorithm, plans_by_hand};
 
@@ -81,21 +82,24 @@ const OTHER: &[(&str, Mutation)] = &[
     }),
     ("wavelength", |draft, random| {
         let wavelengths = draft.ring().wavelengths as u16;
-        any(draft, random).circuit.wavelength = random.random_range(0..wavelengths + 1);
+        any_light(draft, random, |light, random| {
+            light.wavelength = random.random_range(0..wavelengths + 1);
+        });
         true
     }),
     ("conversion", |draft, random| {
-        any(draft, random).circuit.wavelength = CONVERTED;
+        any_light(draft, random, |light, _| light.wavelength = CONVERTED);
         true
     }),
     ("fibre", |draft, random| {
         let fibres = draft.ring().fibres as u8;
-        any(draft, random).circuit.fibre = random.random_range(0..fibres + 1);
+        any_light(draft, random, |light, random| {
+            light.fibre = random.random_range(0..fibres + 1);
+        });
         true
     }),
     ("direction", |draft, random| {
-        let circuit = &mut any(draft, random).circuit;
-        circuit.direction = circuit.direction.opposite();
+        any_light(draft, random, |light, _| *light = light.opposite());
         true
     }),
     ("chunk", |draft, random| {
@@ -122,7 +126,7 @@ const OTHER: &[(&str, Mutation)] = &[
     }),
     ("swap two places", |draft, random| {
         swap(draft, random, |one, two| {
-            std::mem::swap(&mut one.circuit, &mut two.circuit)
+            std::mem::swap(&mut one.light, &mut two.light)
         })
     }),
     ("swap two transfers", |draft, random| {
@@ -159,6 +163,16 @@ const OTHER: &[(&str, Mutation)] = &[
 fn any<'a>(draft: &'a mut Draft, random: &mut Pcg64Mcg) -> &'a mut Lightpath {
     let index = random.random_range(0..draft.lightpaths.len());
     &mut draft.lightpaths[index].1
+}
+
+/// Changes the light of one.
+fn any_light(
+    draft: &mut Draft,
+    random: &mut Pcg64Mcg,
+    change: impl FnOnce(&mut WdmLight, &mut Pcg64Mcg),
+) {
+    let light = &mut any(draft, random).light;
+    change_light(light, |light| change(light, random));
 }
 
 fn swap(
@@ -201,6 +215,7 @@ fn share(draft: &mut Draft, random: &mut Pcg64Mcg) -> bool {
     let ranks = draft.ring().ranks;
     let one = draft.lightpaths[random.random_range(0..draft.lightpaths.len())].1;
     let links = walk(&one, ranks);
+    let light = WdmLight::from(one.light);
     let meeting = draft
         .lightpaths
         .iter_mut()
@@ -208,11 +223,11 @@ fn share(draft: &mut Draft, random: &mut Pcg64Mcg) -> bool {
         .find(|other| {
             other.transfer != one.transfer
                 && other.slot == one.slot
-                && other.circuit.direction == one.circuit.direction
-                && other.circuit.wavelength != CONVERTED
+                && WdmLight::from(other.light).direction == light.direction
+                && WdmLight::from(other.light).wavelength != CONVERTED
                 && walk(other, ranks).iter().any(|link| links.contains(link))
         });
-    meeting.map(|other| other.circuit = one.circuit).is_some()
+    meeting.map(|other| other.light = one.light).is_some()
 }
 
 // The tests.

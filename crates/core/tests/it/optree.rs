@@ -5,6 +5,7 @@ use opticoll::algorithm::optree::{DepthRounding, paper_depth, paper_steps};
 use opticoll::collective::CollectiveKind::AllGather;
 
 use crate::{plan_with, verified, verified_with};
+use opticoll::fabric::{Direction, WdmLight};
 
 #[test]
 fn theorem_1_for_64_wavelengths() {
@@ -233,7 +234,7 @@ fn later_stages_stay_on_their_segment() {
                 ..=transfer.source.max(transfer.destination))
                 .all(|rank| group(rank) == group(transfer.source));
             let upwards = transfer.destination > transfer.source;
-            let clockwise = lightpath.circuit.direction == opticoll::fabric::Direction::Clockwise;
+            let clockwise = WdmLight::from(lightpath.light).direction == Direction::Clockwise;
             assert!(
                 inside && upwards == clockwise,
                 "{ranks} {radices}: {lightpath:?}"

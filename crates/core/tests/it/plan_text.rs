@@ -1,6 +1,7 @@
 //! The text form of plans: read back exactly, refused with the place of whatever is wrong.
 
 use opticoll::collective::CollectiveKind::{AllGather, AllReduce};
+use opticoll::fabric::WdmLight;
 use opticoll::plan::{Lightpath, Plan, text};
 
 use crate::{verified, verified_with};
@@ -120,7 +121,7 @@ fn repetitions_nest_from_the_inside_out() {
             (
                 path.transfer.source,
                 path.transfer.destination,
-                path.circuit.wavelength,
+                WdmLight::from(path.light).wavelength,
             )
         })
         .collect();
@@ -202,8 +203,20 @@ fn what_is_wrong_is_named_with_its_place() {
         ("copy 0 0>1", "copy +1 0>1", 9, 6, "no number that fits"),
         ("0>1 cw 0.0", "0>1 up 0.0", 9, 12, "expected cw or ccw"),
         ("0>1 cw 0.0", "0>1 cw 0", 9, 15, "FIBRE.WAVELENGTH"),
-        ("0>1 cw 0.0", "0>1 cw 0.99999", 9, 15, "no number that fits"),
-        ("0>1 cw 0.0", "0>1 cw 0.65535", 9, 15, "so many wavelengths"),
+        (
+            "0>1 cw 0.0",
+            "0>1 cw 0.99999",
+            9,
+            15,
+            "no wavelength beyond 65534",
+        ),
+        (
+            "0>1 cw 0.0",
+            "0>1 cw 0.65535",
+            9,
+            15,
+            "no wavelength beyond 65534",
+        ),
         (
             "cw 0.0 x4",
             "cw 0.0 x4294967295",

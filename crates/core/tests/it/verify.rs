@@ -7,7 +7,7 @@ mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use opticoll::fabric::Direction;
+use opticoll::fabric::{Direction, Light, WdmLight};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Transfer};
 use opticoll::verify::{Link, Violation, ViolationKind, verify};
@@ -174,18 +174,14 @@ const CHANGES: &[Change] = &[
         "columns missing",
     ),
     (
-        "fibres are as long as the schedule",
-        |plan| plan.fibre.truncate(3),
+        "light is as long as the schedule",
+        |plan| plan.light.truncate(3),
         "columns missing",
     ),
+    ("there is light", |plan| plan.light.clear(), NOTHING_LEFT),
     (
-        "directions are as long as the schedule",
-        |plan| plan.direction.clear(),
-        NOTHING_LEFT,
-    ),
-    (
-        "wavelengths are as long as the schedule",
-        |plan| plan.wavelength.push(0),
+        "light is for nothing beyond the schedule",
+        |plan| plan.light.push(Light::NONE),
         "columns",
     ),
     (
@@ -251,9 +247,7 @@ fn a_transfer_to_no_neighbour_breaks_the_claim() {
         action: Action::Copy,
     });
     plan.slot.push(1);
-    plan.direction.push(Direction::Clockwise);
-    plan.fibre.push(0);
-    plan.wavelength.push(0);
+    plan.light.push(WdmLight::towards(Direction::Clockwise));
     plan.step_slots = slots_of_steps(&plan);
     assert_eq!(kinds(&plan), "");
     plan.schedule.claims.neighbours_only = true;

@@ -105,7 +105,7 @@ fn random_assignment_depends_on_its_seed_only() {
         )
     };
     assert_eq!(make(3), make(3));
-    assert_ne!(make(3).wavelength, make(4).wavelength);
+    assert_ne!(make(3).light, make(4).light);
 }
 
 #[test]
@@ -186,15 +186,8 @@ fn what_only_looks_like_an_all_to_all_is_not_coloured_as_one() {
     for (source, destination) in [(7, 5), (9, 5), (1, 2), (2, 1)] {
         schedule.push(Transfer::copy(source, source, destination));
     }
-    let directions = opticoll::route::shortest_arcs(&schedule, ring);
-    let plan = assign(
-        schedule,
-        directions,
-        &fabric,
-        Assignment::AUTO,
-        "by hand".into(),
-    )
-    .unwrap();
+    let light = opticoll::route::shortest_arcs(&schedule, ring);
+    let plan = assign(schedule, light, &fabric, Assignment::AUTO, "by hand".into()).unwrap();
     let collides =
         |violation: &opticoll::verify::Violation| violation.kind == ViolationKind::Collision;
     assert!(!verify(&plan).iter().any(collides));
@@ -229,14 +222,8 @@ fn a_transfer_to_nowhere_is_refused() {
             destination,
             action: Action::Copy,
         });
-        let directions = opticoll::route::shortest_arcs(&schedule, ring);
-        let made = assign(
-            schedule,
-            directions,
-            &fabric,
-            Assignment::AUTO,
-            "by hand".into(),
-        );
+        let light = opticoll::route::shortest_arcs(&schedule, ring);
+        let made = assign(schedule, light, &fabric, Assignment::AUTO, "by hand".into());
         let error = made.unwrap_err().to_string();
         assert!(error.contains("transfer 0"), "{error}");
     }

@@ -212,7 +212,7 @@ def _flows(outcome: Outcome) -> list[plot.Flow]:
     return [
         plot.Flow(
             source=flow["source"],
-            fibre=flow["fibre"],
+            plane=flow["plane"],
             wavelength=flow["wavelength"],
             asked_s=flow["begin_ps"] / 1e12,
             start_s=flow["start_ps"] / 1e12,

@@ -6,18 +6,34 @@
 //! destination, equal hops. The orders are gone through for long runs first, then for short ones,
 //! until nothing is gained.
 
+use crate::fabric::light::{LightKind, MOST_FIELDS};
 use crate::interrupt;
-use crate::plan::Lightpath;
+use crate::plan::{Lightpath, Plan};
 
-/// What ranks and chunks are counted modulo.
-#[derive(Debug, Clone, Copy)]
+/// What ranks and chunks are counted modulo, and in which fields light counts on.
+#[derive(Clone, Copy)]
 pub(super) struct Modulus {
-    pub(super) ranks: u32,
-    pub(super) chunks: u32,
-    /// Whether fibres count on; planes and ports do not.
-    pub(super) fibres_count: bool,
-    /// Whether wavelengths count on; ports do not.
-    pub(super) wavelengths_count: bool,
+    ranks: u32,
+    chunks: u32,
+    kind: Option<&'static LightKind>,
+    /// The bits of light that are written in words before the last.
+    leading: u32,
+    /// The bits of the fields in which the copies of a repetition are alike.
+    alike: u32,
+}
+
+impl Modulus {
+    /// That of the statements of a plan.
+    pub(super) fn of(plan: &Plan) -> Modulus {
+        let kind = plan.fabric.light();
+        Modulus {
+            ranks: plan.fabric.ranks(),
+            chunks: plan.schedule.collective.chunks(),
+            kind,
+            leading: kind.map_or(0, LightKind::leading),
+            alike: kind.map_or(0, |kind| kind.mask(|field| !field.shifts)),
+        }
+    }
 }
 
 /// By how much each copy differs from the one before.
@@ -26,8 +42,8 @@ pub(super) struct Shift {
     pub(super) chunk: u32,
     pub(super) source: u32,
     pub(super) destination: u32,
-    pub(super) fibre: u32,
-    pub(super) wavelength: u32,
+    /// By how much each field of light counts on.
+    pub(super) light: [u32; MOST_FIELDS],
 }
 
 /// So many copies, the first included.
@@ -59,33 +75,29 @@ const SHORTEST_RUNS: [usize; 2] = [8, 3];
 /// The orders in which runs are looked for.
 #[derive(Clone, Copy)]
 enum Order {
-    Circuit,
+    Light,
     Source,
     Destination,
     Hops,
 }
 
 impl Order {
-    const ALL: [Order; 4] = [
-        Order::Circuit,
-        Order::Source,
-        Order::Destination,
-        Order::Hops,
-    ];
+    const ALL: [Order; 4] = [Order::Light, Order::Source, Order::Destination, Order::Hops];
 
-    fn key(self, lightpath: &Lightpath, ranks: u32) -> [u32; 6] {
+    fn key(self, lightpath: &Lightpath, modulus: &Modulus) -> [u32; 6] {
         let Lightpath {
-            circuit, transfer, ..
+            light, transfer, ..
         } = *lightpath;
+        let ranks = modulus.ranks;
         let hops = (transfer.destination + ranks - transfer.source) % ranks;
-        let way = (transfer.action as u32) << 1 | circuit.direction as u32;
-        let (fibre, wavelength) = (circuit.fibre.into(), circuit.wavelength.into());
+        let (action, way) = (transfer.action as u32, light.0 & modulus.leading);
+        let light = light.0 & !modulus.leading;
         let (source, destination, chunk) = (transfer.source, transfer.destination, transfer.chunk);
         match self {
-            Order::Circuit => [way, fibre, wavelength, hops, source, chunk],
-            Order::Source => [way, source, fibre, wavelength, destination, chunk],
-            Order::Destination => [way, destination, fibre, wavelength, source, chunk],
-            Order::Hops => [way, hops, fibre, wavelength, source, chunk],
+            Order::Light => [action, way, light, hops, source, chunk],
+            Order::Source => [action, way, source, light, destination, chunk],
+            Order::Destination => [action, way, destination, light, source, chunk],
+            Order::Hops => [action, way, hops, light, source, chunk],
         }
     }
 }
@@ -105,7 +117,7 @@ pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<
             let before = blocks.len();
             for order in Order::ALL {
                 interrupt::check();
-                sort(&mut blocks, order, modulus.ranks);
+                sort(&mut blocks, order, &modulus);
                 blocks = merge_runs(blocks, shortest, modulus);
             }
             if blocks.len() == before {
@@ -113,16 +125,16 @@ pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<
             }
         }
     }
-    sort(&mut blocks, Order::Circuit, modulus.ranks);
+    sort(&mut blocks, Order::Light, &modulus);
     blocks
 }
 
-fn sort(blocks: &mut [Block], order: Order, ranks: u32) {
+fn sort(blocks: &mut [Block], order: Order, modulus: &Modulus) {
     blocks.sort_by(|one, other| {
         one.repetitions.cmp(&other.repetitions).then_with(|| {
             order
-                .key(&one.base, ranks)
-                .cmp(&order.key(&other.base, ranks))
+                .key(&one.base, modulus)
+                .cmp(&order.key(&other.base, modulus))
         })
     });
 }
@@ -171,11 +183,16 @@ fn shift(one: &Block, other: &Block, modulus: Modulus) -> Option<Shift> {
     let alike = one.repetitions == other.repetitions
         && from.transfer.action == to.transfer.action
         && from.transfer.count == to.transfer.count
-        && from.circuit.direction == to.circuit.direction
-        && (modulus.fibres_count || from.circuit.fibre == to.circuit.fibre)
-        && (modulus.wavelengths_count || from.circuit.wavelength == to.circuit.wavelength);
+        && (from.light.0 ^ to.light.0) & modulus.alike == 0;
     if !alike {
         return None;
+    }
+    let mut light = [0; MOST_FIELDS];
+    if let Some(kind) = modulus.kind {
+        for (field, by) in light[..kind.fields.len()].iter_mut().enumerate() {
+            let [from, to] = [from.light, to.light].map(|light| kind.value(light, field));
+            *by = to.checked_sub(from)?;
+        }
     }
     Some(Shift {
         chunk: ahead(from.transfer.chunk, to.transfer.chunk, modulus.chunks),
@@ -185,11 +202,6 @@ fn shift(one: &Block, other: &Block, modulus: Modulus) -> Option<Shift> {
             to.transfer.destination,
             modulus.ranks,
         ),
-        fibre: to.circuit.fibre.checked_sub(from.circuit.fibre)?.into(),
-        wavelength: to
-            .circuit
-            .wavelength
-            .checked_sub(from.circuit.wavelength)?
-            .into(),
+        light,
     })
 }

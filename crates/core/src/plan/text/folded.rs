@@ -1,38 +1,46 @@
 //! Orbits of folded plans as statements, and back.
 
 use super::compress::{Block, Repetition, Shift};
+use crate::fabric::light::{LightKind, MOST_FIELDS};
 use crate::interrupt;
 use crate::plan::folded::chunks_per_rank;
-use crate::plan::{CONVERTED, FoldedPlan, Plan};
+use crate::plan::{FoldedPlan, Plan};
 
 /// The statements that stand for an orbit with all rotations.
 ///
 /// Those on one channel leave every l-th rank; the ranks in between are on the channels beside it, as
-/// far as its fibre goes. An orbit that does not close, for l does not divide N, is written out.
+/// far as these are one further in the last field of light that counts on: on one fibre. An orbit that does not close, for l does not divide N, is written out.
 pub(super) fn statements(plan: &FoldedPlan, orbit: usize) -> Vec<Block> {
     let ranks = plan.orbits.fabric.ranks();
-    let converted = plan.orbits.wavelength[orbit] == CONVERTED;
-    let links = if converted { 1 } else { plan.links(orbit) };
-    if ranks % links != 0 {
+    let span = plan.span(orbit);
+    if ranks % span != 0 {
         let alone = |source| Block {
             base: plan.copy(orbit, source),
             repetitions: Vec::new(),
         };
         return (0..ranks).map(alone).collect();
     }
+    let last = last_shift(plan);
     let mut blocks: Vec<Block> = Vec::new();
-    for source in 0..links {
+    let mut next = None;
+    for source in 0..span {
         interrupt::check();
         let base = plan.copy(orbit, source);
         match blocks.last_mut() {
-            Some(block) if block.base.circuit.fibre == base.circuit.fibre => {
-                block.repetitions[1].count += 1;
-            }
+            Some(block) if next == Some(base.light) => block.repetitions[1].count += 1,
             _ => blocks.push(Block {
                 base,
-                repetitions: vec![turns(plan, ranks / links, links, 0), turns(plan, 1, 1, 1)],
+                repetitions: vec![turns(plan, ranks / span, span, 0), turns(plan, 1, 1, 1)],
             }),
         }
+        next = last.map(|(kind, field)| {
+            let value = kind.value(base.light, field);
+            kind.with(
+                base.light,
+                field,
+                (value + 1).min(kind.fields[field].most()),
+            )
+        });
     }
     for block in &mut blocks {
         block.repetitions.retain(|repetition| repetition.count > 1);
@@ -40,18 +48,28 @@ pub(super) fn statements(plan: &FoldedPlan, orbit: usize) -> Vec<Block> {
     blocks
 }
 
-/// So many rotations, each by so many ranks and wavelengths.
-fn turns(plan: &FoldedPlan, count: u32, ranks: u32, wavelength: u32) -> Repetition {
+/// The last field of light that counts on.
+fn last_shift(plan: &FoldedPlan) -> Option<(&'static LightKind, usize)> {
+    let kind = plan.orbits.fabric.light()?;
+    let field = kind.fields.iter().rposition(|field| field.shifts)?;
+    Some((kind, field))
+}
+
+/// So many rotations, each by so many ranks and channels.
+fn turns(plan: &FoldedPlan, count: u32, ranks: u32, channels: u32) -> Repetition {
     let collective = plan.orbits.schedule.collective;
     let chunks = chunks_per_rank(&collective).unwrap_or(0);
+    let mut light = [0; MOST_FIELDS];
+    if let Some((_, field)) = last_shift(plan) {
+        light[field] = channels;
+    }
     Repetition {
         count,
         shift: Shift {
             chunk: chunks * ranks,
             source: ranks,
             destination: ranks,
-            fibre: 0,
-            wavelength,
+            light,
         },
     }
 }
@@ -68,11 +86,9 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// A folded plan with this head, if its ring and its collective look the same from every rank.
+    /// A folded plan with this head, if its fabric and its collective look the same from every rank.
     pub(super) fn new(orbits: Plan) -> Option<Gathering> {
-        if !orbits.fabric.ring()?.is_even() {
-            return None;
-        }
+        orbits.fabric.rotation()?;
         chunks_per_rank(&orbits.schedule.collective)?;
         Some(Gathering {
             plan: FoldedPlan { orbits },
@@ -105,8 +121,7 @@ impl Gathering {
     fn may_begin(&self, orbit: usize) -> bool {
         let orbits = &self.plan.orbits;
         let transfer = orbits.schedule.transfer(orbit);
-        let closes = orbits.fabric.ranks() % self.plan.links(orbit) == 0;
-        let converted = orbits.wavelength[orbit] == CONVERTED;
-        transfer.source == 0 && transfer.destination != 0 && (closes || converted)
+        let closes = orbits.fabric.ranks() % self.plan.span(orbit) == 0;
+        transfer.source == 0 && transfer.destination != 0 && closes
     }
 }

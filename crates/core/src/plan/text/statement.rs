@@ -1,38 +1,31 @@
-//! One statement of a plan file: `copy|reduce CHUNKS SOURCE>DESTINATION WAY FIBRE.WAVELENGTH`, with
-//! repetitions; on an electrical fabric without way and channel. On a grid of tunable circuits the
-//! channel is `PLANE.WAVELENGTH`, and a transfer may be relayed: `SOURCE>RELAY>DESTINATION`, with a second
-//! channel `PLANE.WAVELENGTH@SLOT`, and so on. On a grid of light paths it is the two ports,
-//! `SOURCE_PORT.DESTINATION_PORT`.
+//! One statement of a plan file: `copy|reduce CHUNKS SOURCE>DESTINATION LIGHT`, with repetitions; on an
+//! electrical fabric without light. How light is written, its kind says
+//! ([`LightKind::form`](crate::fabric::LightKind)). Where transfers may be relayed:
+//! `SOURCE>RELAY>DESTINATION`, with a second light `LIGHT@SLOT`, and so on.
+
+use std::fmt;
 
 use super::PlanTextError;
 use super::compress::{Block, Repetition, Shift};
 use super::words::{Word, Words};
 use crate::collective::Collective;
-use crate::fabric::{Direction, Fabric, Plane};
+use crate::fabric::light::{Field, Light, LightKind, MOST_FIELDS};
 use crate::interrupt;
-use crate::plan::{CONVERTED, Circuit, Lightpath, Plan, Relay};
+use crate::plan::{Lightpath, Plan, Relay};
 use crate::schedule::{Action, Transfer};
 
 /// The most repetitions of a lightpath: more than 2^27 lightpaths can use.
 const MOST_REPETITIONS: usize = 32;
 
-/// What a repetition may shift; `rank` is both ends. Fibres shift on rings, wavelengths on grids of
-/// tunable circuits too.
-const SHIFTED: [&str; 6] = [
-    "chunk",
-    "rank",
-    "source",
-    "destination",
-    "wavelength",
-    "fibre",
-];
+/// What a repetition may shift beside fields of light; `rank` is both ends.
+const SHIFTED: [&str; 4] = ["chunk", "rank", "source", "destination"];
 
 /// A statement that was read.
 pub(super) struct Statement<'a> {
     /// What it stands for.
     pub(super) block: Block,
-    /// Where its channel is written; on an electrical fabric, its ranks.
-    channel: Word<'a>,
+    /// The last word of its light; on an electrical fabric, its ranks.
+    light: Word<'a>,
     /// Ranks that relay it; their transfer is this one.
     relays: Vec<Relay>,
 }
@@ -47,15 +40,15 @@ impl<'a> Statement<'a> {
         words: &mut Words<'a>,
         (room, most): (u64, u64),
     ) -> Result<Statement<'a>, PlanTextError> {
-        let (base, channel, relays) = read_lightpath(plan, slot, action, words)?;
+        let (base, light, relays) = read_lightpath(plan, slot, action, words)?;
         let repetitions = read_repetitions(plan, words, (room, most))?;
         if !(relays.is_empty() || repetitions.is_empty()) {
-            return Err(channel.wrong("a relayed transfer is not repeated: write a line for each"));
+            return Err(light.wrong("a relayed transfer is not repeated: write a line for each"));
         }
         let block = Block { base, repetitions };
         Ok(Statement {
             block,
-            channel,
+            light,
             relays,
         })
     }
@@ -66,16 +59,11 @@ impl<'a> Statement<'a> {
         let relays = self.relays.iter();
         plan.relays
             .extend(relays.map(|relay| Relay { transfer, ..*relay }));
-        expand(
-            self.block.base,
-            &self.block.repetitions,
-            &self.channel,
-            plan,
-        )
+        expand(self.block.base, &self.block.repetitions, &self.light, plan)
     }
 }
 
-/// The lightpath of a statement, the word that says its channel, and its relays.
+/// The lightpath of a statement, the last word of its light, and its relays.
 fn read_lightpath<'a>(
     plan: &Plan,
     slot: u32,
@@ -98,26 +86,30 @@ fn read_lightpath<'a>(
         .split_once('>')
         .ok_or_else(|| ranks.wrong("expected SOURCE>DESTINATION, such as 2>7"))?;
     let source = ranks.part(source)?;
-    let grid = plan.fabric.wss_grid().is_some();
+    let kind = plan.fabric.light();
     let (over, destination) = match destination.rsplit_once('>') {
-        Some((over, destination)) if grid => (over, destination),
+        Some((over, destination)) if kind.is_some_and(|kind| kind.relays) => (over, destination),
         _ => ("", destination),
     };
     let destination = ranks.part(destination)?;
-    let (circuit, channel) = if grid {
-        read_tuned(words)?
-    } else if plan.fabric.light_path_grid().is_some() {
-        read_ports(words)?
-    } else if plan.has_light() {
-        read_circuit(words)?
-    } else {
-        (Circuit::NONE, ranks)
-    };
     let mut relays = Vec::new();
-    for rank in over.split('>').filter(|_| !over.is_empty()) {
-        let rank = ranks.part(rank)?;
-        relays.push(read_relay(rank, words)?);
-    }
+    let (light, word) = match kind {
+        None => (Light::NONE, ranks),
+        Some(kind) => {
+            let (light, _, word) = read_light(kind, words, false)?;
+            for rank in over.split('>').filter(|_| !over.is_empty()) {
+                let rank = ranks.part(rank)?;
+                let (light, slot, _) = read_light(kind, words, true)?;
+                relays.push(Relay {
+                    transfer: 0,
+                    rank,
+                    light,
+                    slot,
+                });
+            }
+            (light, word)
+        }
+    };
     let transfer = Transfer {
         chunk,
         count,
@@ -127,92 +119,93 @@ fn read_lightpath<'a>(
     };
     let base = Lightpath {
         slot,
-        circuit,
+        light,
         transfer,
     };
     check_range(&base, plan.schedule.collective, &chunks, &ranks)?;
-    Ok((base, channel, relays))
+    Ok((base, word, relays))
 }
 
-/// The circuit of a lightpath on a grid, `PLANE.WAVELENGTH`, and the word that says it.
-fn read_tuned<'a>(words: &mut Words<'a>) -> Result<(Circuit, Word<'a>), PlanTextError> {
-    let channel = words.next("PLANE.WAVELENGTH")?;
-    let (fibre, wavelength) = read_plane(&channel, channel.text)?;
-    let circuit = Circuit {
-        fibre,
-        wavelength,
-        ..Circuit::NONE
-    };
-    Ok((circuit, channel))
+/// Light as its kind writes it, of a relay with `@SLOT` behind; also its last word.
+fn read_light<'a>(
+    kind: &'static LightKind,
+    words: &mut Words<'a>,
+    relayed: bool,
+) -> Result<(Light, u32, Word<'a>), PlanTextError> {
+    let (mut light, mut slot) = (Light::NONE, 0);
+    let mut fields = 0..kind.fields.len();
+    let mut forms = kind.form.split(' ').zip(kind.example.split(' '));
+    loop {
+        let (form, example) = forms.next().unwrap_or_default();
+        let last = form.matches('{').count() == fields.len();
+        let expected = Expected {
+            form,
+            example,
+            names: kind.fields[fields.start].names,
+            slot: relayed && last,
+        };
+        let word = words.next(&expected)?;
+        let wrong = || word.wrong(format_args!("expected {expected}"));
+        let mut text = word.text;
+        if expected.slot {
+            let (before, after) = text.split_once('@').ok_or_else(wrong)?;
+            (text, slot) = (before, word.part(after)?);
+        }
+        let count = form.split('.').count();
+        let mut parts = text.splitn(count, '.');
+        for field in fields.by_ref().take(count) {
+            let part = parts.next().ok_or_else(wrong)?;
+            let value = read_field(&kind.fields[field], part, &word)?.ok_or_else(wrong)?;
+            light = kind.with(light, field, value);
+        }
+        if last {
+            return Ok((light, slot, word));
+        }
+    }
 }
 
-/// The ports of a light path, `SOURCE_PORT.DESTINATION_PORT`, and the word that says them.
-fn read_ports<'a>(words: &mut Words<'a>) -> Result<(Circuit, Word<'a>), PlanTextError> {
-    let ports = words.next("SOURCE_PORT.DESTINATION_PORT")?;
-    let (own, other) = ports
-        .text
-        .split_once('.')
-        .ok_or_else(|| ports.wrong("expected the ports of source and destination, such as 0.1"))?;
-    let circuit = Circuit {
-        fibre: ports.part(own)?,
-        wavelength: ports.part(other)?,
-        ..Circuit::NONE
-    };
-    Ok((circuit, ports))
+/// A word of light that is expected, such as `FIBRE.WAVELENGTH, such as 0.12`.
+struct Expected {
+    form: &'static str,
+    example: &'static str,
+    /// The names of its first field.
+    names: &'static [&'static str],
+    /// Whether a slot stands behind it.
+    slot: bool,
 }
 
-/// The light and slot with which a rank sends on what it relays.
-fn read_relay(rank: u32, words: &mut Words<'_>) -> Result<Relay, PlanTextError> {
-    let channel = words.next("PLANE.WAVELENGTH@SLOT for each rank that relays")?;
-    let (light, slot) = channel
-        .text
-        .split_once('@')
-        .ok_or_else(|| channel.wrong("expected PLANE.WAVELENGTH@SLOT, such as column.3@7"))?;
-    let (fibre, wavelength) = read_plane(&channel, light)?;
-    Ok(Relay {
-        transfer: 0,
-        rank,
-        fibre,
-        wavelength,
-        slot: channel.part(slot)?,
-    })
+impl fmt::Display for Expected {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.form.contains('.') && !self.names.is_empty() {
+            return formatter.write_str(&self.names.join(" or "));
+        }
+        let form = self.form.replace(['{', '}'], "").to_uppercase();
+        match self.slot {
+            true => write!(
+                formatter,
+                "{form}@SLOT, such as {}@7, for each rank that relays",
+                self.example
+            ),
+            false => write!(formatter, "{form}, such as {}", self.example),
+        }
+    }
 }
 
-/// The fibre and wavelength of `PLANE.WAVELENGTH`.
-fn read_plane(word: &Word<'_>, text: &str) -> Result<(u8, u16), PlanTextError> {
-    let expected = || word.wrong("expected PLANE.WAVELENGTH, such as row.3 or column.0");
-    let (plane, wavelength) = text.split_once('.').ok_or_else(expected)?;
-    let plane = Plane::BOTH.into_iter().find(|one| one.name() == plane);
-    let wavelength = Some(word.part(wavelength)?)
-        .filter(|wavelength| *wavelength != CONVERTED)
-        .ok_or_else(|| word.wrong("no laser has so many wavelengths"))?;
-    Ok((plane.ok_or_else(expected)? as u8, wavelength))
-}
-
-/// The circuit of a lightpath and the word that says its channel.
-fn read_circuit<'a>(words: &mut Words<'a>) -> Result<(Circuit, Word<'a>), PlanTextError> {
-    let way = words.next("cw or ccw")?;
-    let direction = Direction::BOTH
-        .into_iter()
-        .find(|direction| direction.name() == way.text)
-        .ok_or_else(|| way.wrong("expected cw or ccw"))?;
-    let channel = words.next("FIBRE.WAVELENGTH")?;
-    let (fibre, wavelength) = channel
-        .text
-        .split_once('.')
-        .ok_or_else(|| channel.wrong("expected FIBRE.WAVELENGTH, such as 0.12 or 0.*"))?;
-    let wavelength = match wavelength {
-        "*" => CONVERTED,
-        number => Some(channel.part(number)?)
-            .filter(|wavelength| *wavelength != CONVERTED)
-            .ok_or_else(|| channel.wrong("no fabric has so many wavelengths"))?,
-    };
-    let circuit = Circuit {
-        direction,
-        fibre: channel.part(fibre)?,
-        wavelength,
-    };
-    Ok((circuit, channel))
+/// The value of a field; `None` where it is none of its names.
+fn read_field(field: &Field, text: &str, word: &Word<'_>) -> Result<Option<u32>, PlanTextError> {
+    if !field.names.is_empty() {
+        let value = field.names.iter().position(|name| *name == text);
+        return Ok(value.map(|value| value as u32));
+    }
+    if field.star && text == "*" {
+        return Ok(Some(field.most()));
+    }
+    let value: u32 = word.part(text)?;
+    if value > field.most_number() {
+        let (name, most) = (field.name, field.most_number());
+        return Err(word.wrong(format!("no {name} beyond {most} fits here")));
+    }
+    Ok(Some(value))
 }
 
 fn read_repetitions(
@@ -249,31 +242,36 @@ fn read_repetitions(
 
 fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<Shift, PlanTextError> {
     let collective = plan.schedule.collective;
-    let known = match plan.fabric {
-        Fabric::WdmRing(_) => &SHIFTED[..],
-        Fabric::WssGrid(_) => &SHIFTED[..5],
-        _ => &SHIFTED[..4],
-    };
-    let mut shifts = [0u32; SHIFTED.len()];
+    let fields = plan.fabric.light().map_or(&[][..], |kind| kind.fields);
+    let mut data = [0u32; SHIFTED.len()];
+    let mut light = [0u32; MOST_FIELDS];
     while let Some(word) = words.optional_if(|text| !text.starts_with('x')) {
         let (name, by) = word
             .text
             .split_once('+')
             .ok_or_else(|| word.wrong("expected a shift, such as rank+1"))?;
-        let index = known
-            .iter()
-            .position(|known| *known == name)
-            .ok_or_else(|| word.wrong(format!("what shifts is one of {}", known.join(", "))))?;
-        shifts[index] = word.part(by)?;
+        let of_light = |field: &Field| field.shifts && field.name == name;
+        let shift = match SHIFTED.iter().position(|known| *known == name) {
+            Some(index) => &mut data[index],
+            None => match fields.iter().position(of_light) {
+                Some(field) => &mut light[field],
+                None => {
+                    let of_light = fields.iter().rev().filter(|field| field.shifts);
+                    let known = SHIFTED.into_iter().chain(of_light.map(|field| field.name));
+                    let known: Vec<&str> = known.collect();
+                    return Err(word.wrong(format!("what shifts is one of {}", known.join(", "))));
+                }
+            },
+        };
+        *shift = word.part(by)?;
     }
-    let [chunk, rank, source, destination, wavelength, fibre] = shifts;
+    let [chunk, rank, source, destination] = data;
     let both = |own: u32| turned(rank, 1, own, collective.ranks());
     Ok(Shift {
         chunk: chunk % collective.chunks(),
         source: both(source),
         destination: both(destination),
-        fibre,
-        wavelength,
+        light,
     })
 }
 
@@ -312,7 +310,7 @@ fn check_range(
 fn expand(
     base: Lightpath,
     repetitions: &[Repetition],
-    channel: &Word<'_>,
+    word: &Word<'_>,
     plan: &mut Plan,
 ) -> Result<(), PlanTextError> {
     let Some((outermost, inner)) = repetitions.split_last() else {
@@ -320,9 +318,6 @@ fn expand(
         return Ok(());
     };
     let collective = plan.schedule.collective;
-    let added = |number: u32, copy: u32, by: u32| {
-        u32::try_from(u64::from(number) + u64::from(copy) * u64::from(by)).ok()
-    };
     let shift = outermost.shift;
     for copy in 0..outermost.count {
         interrupt::check();
@@ -335,19 +330,23 @@ fn expand(
         ] {
             *rank = turned(*rank, copy, by, collective.ranks());
         }
-        shifted.circuit.fibre = added(base.circuit.fibre.into(), copy, shift.fibre)
-            .and_then(|fibre| fibre.try_into().ok())
-            .ok_or_else(|| channel.wrong("the repetition leaves the range of fibres"))?;
-        if shift.wavelength > 0 {
-            shifted.circuit.wavelength =
-                added(base.circuit.wavelength.into(), copy, shift.wavelength)
-                    .and_then(|wavelength| wavelength.try_into().ok())
-                    .filter(|wavelength| *wavelength != CONVERTED)
-                    .ok_or_else(|| {
-                        channel.wrong("the repetition leaves the range of wavelengths")
-                    })?;
+        if let Some(kind) = plan.fabric.light() {
+            for (index, field) in kind
+                .fields
+                .iter()
+                .enumerate()
+                .filter(|(_, field)| field.shifts)
+            {
+                let by = u64::from(copy) * u64::from(shift.light[index]);
+                let value = u64::from(kind.value(base.light, index)) + by;
+                if shift.light[index] > 0 && value > field.most_number().into() {
+                    let problem = format!("the repetition leaves the range of its {}", field.name);
+                    return Err(word.wrong(problem));
+                }
+                shifted.light = kind.with(shifted.light, index, value as u32);
+            }
         }
-        expand(shifted, inner, channel, plan)?;
+        expand(shifted, inner, word, plan)?;
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Lines and words of a plan file, with their places.
 
+use std::fmt;
+
 use super::PlanTextError;
 use crate::spelling::shown;
 
@@ -93,7 +95,7 @@ pub(super) struct Word<'a> {
 }
 
 impl Word<'_> {
-    pub(super) fn wrong(&self, problem: impl std::fmt::Display) -> PlanTextError {
+    pub(super) fn wrong(&self, problem: impl fmt::Display) -> PlanTextError {
         PlanTextError {
             line: self.line.number,
             column: self.line.text[..self.start].chars().count() + 1,
@@ -145,7 +147,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    pub(super) fn next(&mut self, expected: &str) -> Result<Word<'a>, PlanTextError> {
+    pub(super) fn next(&mut self, expected: impl fmt::Display) -> Result<Word<'a>, PlanTextError> {
         self.optional().ok_or_else(|| PlanTextError {
             line: self.line.number,
             column: self.line.text.chars().count() + 1,

@@ -24,7 +24,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{Ledger, Slots, Timing};
-use crate::fabric::{Direction, WdmRing};
+use crate::fabric::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::outcome::{Critical, SlotColumns};
 use crate::plan::Plan;
@@ -223,7 +223,7 @@ impl<'a> Network<'a> {
             destination,
             ..
         } = self.plan.schedule.transfer(index);
-        let circuit = self.plan.circuit(index);
+        let circuit = WdmLight::from(self.plan.light[index]);
         let channels = channels_in_all(self.ring);
         let channel = circuit.direction as u32 * channels
             + u32::from(circuit.fibre) * self.ring.wavelengths

@@ -18,11 +18,11 @@
 //! otherwise times, and in any case bytes and busy times, are those of chunks cut a byte too large.
 
 use super::{Sizes, run, utilisation};
-use crate::fabric::WdmRing;
+use crate::fabric::{CONVERTED, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::outcome::{LinkColumns, Outcome, RankColumns};
+use crate::plan::FoldedPlan;
 use crate::plan::folded::chunks_per_rank;
-use crate::plan::{CONVERTED, FoldedPlan};
 use crate::simulate::{Policy, SimulationError};
 use crate::units::{Bytes, Time, UnitError};
 
@@ -64,11 +64,11 @@ fn period(plan: &FoldedPlan, ring: &WdmRing) -> Result<u32, SimulationError> {
     let mut period = 1;
     for transfer in 0..plan.orbits.len() {
         interrupt::check();
-        let circuit = plan.orbits.circuit(transfer);
+        let circuit = WdmLight::from(plan.orbits.light[transfer]);
         if circuit.wavelength == CONVERTED {
             continue;
         }
-        let links = plan.links(transfer);
+        let links = plan.span(transfer);
         let first = u32::from(circuit.fibre) * ring.wavelengths + u32::from(circuit.wavelength);
         let refused = |problem| Err(SimulationError::Transfer { transfer, problem });
         if ring.ranks % links != 0 {

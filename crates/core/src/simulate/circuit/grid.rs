@@ -10,10 +10,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::fabric::WssGrid;
+use crate::fabric::{Hop, TunedLight, WssGrid};
 use crate::interrupt;
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns, Tuned};
-use crate::plan::{Hop, Plan};
+use crate::plan::Plan;
 use crate::simulate::{Policy, SimulationError, check_grid};
 use crate::table::Details;
 use crate::units::{Bytes, Time};
@@ -58,9 +58,10 @@ pub(super) fn simulate(
         let (mut longest, mut charged) = (Time::ZERO, Time::ZERO);
         let mut slowest = None;
         for (hop, bytes, transfer) in &bursts {
-            let link = usize::from(hop.fibre) * ranks + hop.from as usize;
-            let before = last[link].replace((hop.to, hop.wavelength, hop.slot + 1));
-            let kept = before == Some((hop.to, hop.wavelength, hop.slot));
+            let light = TunedLight::from(hop.light);
+            let link = usize::from(light.plane) * ranks + hop.from as usize;
+            let before = last[link].replace((hop.to, light.wavelength, hop.slot + 1));
+            let kept = before == Some((hop.to, light.wavelength, hop.slot));
             let charge = match policy {
                 Policy::Free => Time::ZERO,
                 Policy::TwoTier if kept => Time::ZERO,

@@ -17,10 +17,10 @@
 use rustc_hash::FxHashMap;
 
 use super::grid::{Burst, bursts};
-use crate::fabric::LightPathGrid;
+use crate::fabric::{Hop, LightPathGrid, PortsLight};
 use crate::interrupt;
 use crate::outcome::{Critical, LinkColumns, Outcome, RankColumns, SlotColumns};
-use crate::plan::{Hop, Plan};
+use crate::plan::Plan;
 use crate::simulate::{Paths, Policy, SimulationError};
 use crate::units::{Bytes, Time};
 
@@ -106,8 +106,9 @@ fn check(plan: &Plan, grid: &LightPathGrid) -> Result<(), SimulationError> {
         interrupt::check();
         let moved = plan.schedule.transfer(transfer);
         let slot = plan.slot[transfer];
-        let source = (moved.source, u32::from(plan.fibre[transfer]));
-        let destination = (moved.destination, u32::from(plan.wavelength[transfer]));
+        let light = PortsLight::from(plan.light[transfer]);
+        let source = (moved.source, u32::from(light.source_port));
+        let destination = (moved.destination, u32::from(light.destination_port));
         let exists = |(rank, port): Port| rank < grid.ranks && port < grid.ports;
         let mut holds = |end, other| *ends.entry((slot, end)).or_insert(other) == other;
         let problem = if u64::from(moved.chunk) + u64::from(moved.count) > chunks {
@@ -152,9 +153,10 @@ struct Changes<'a> {
 
 /// Both ends of the path that carries a message.
 fn ends(hop: &Hop) -> (Port, Port) {
+    let light = PortsLight::from(hop.light);
     (
-        (hop.from, hop.fibre.into()),
-        (hop.to, hop.wavelength.into()),
+        (hop.from, light.source_port.into()),
+        (hop.to, light.destination_port.into()),
     )
 }
 
@@ -304,7 +306,7 @@ impl Ledger {
             if slowest.is_none_or(|(latest, _)| end > latest) {
                 slowest = Some((end, *transfer));
             }
-            let port = usize::from(hop.fibre) * grid.ranks as usize + hop.from as usize;
+            let port = ends(hop).0.1 as usize * grid.ranks as usize + hop.from as usize;
             let busy = &mut self.links.busy[port];
             *busy = busy.plus(stream)?;
             for (column, at) in [

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::fabric::WdmLight;
 use crate::plan::Plan;
 
 /// The setting in force: the circuits that were set up last.
@@ -42,16 +43,15 @@ impl<'a> Settings<'a> {
         })
     }
 
-    /// Source, destination, direction, fibre and wavelength in one word (20 + 20 + 1 + 7 + 16
-    /// bits).
+    /// Source, destination and light in one word (20 + 20 + 24 bits, of which fibres leave one unused).
     fn circuit(&self, transfer: u32) -> u64 {
         let index = transfer as usize;
-        let circuit = self.plan.circuit(index);
+        let light = WdmLight::from(self.plan.light[index]);
         let (source, destination) = self.plan.schedule.ends(index);
         let ends = u64::from(source) << 20 | u64::from(destination);
-        let channel = (circuit.direction as u64) << 23
-            | u64::from(circuit.fibre) << 16
-            | u64::from(circuit.wavelength);
+        let channel = (light.direction as u64) << 23
+            | u64::from(light.fibre) << 16
+            | u64::from(light.wavelength);
         ends << 24 | channel
     }
 }

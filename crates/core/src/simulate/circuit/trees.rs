@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Slots;
-use crate::fabric::WdmRing;
+use crate::fabric::{WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Action;
@@ -30,13 +30,13 @@ impl Trees {
         trees.leader = (0..plan.len() as u32).collect();
         let hops = |transfer: u32| {
             let moved = plan.schedule.transfer(transfer as usize);
-            let direction = plan.direction[transfer as usize];
+            let direction = WdmLight::from(plan.light[transfer as usize]).direction;
             ring.hops(moved.source, moved.destination, direction)
         };
         let light = |transfer: u32| {
             let moved = plan.schedule.transfer(transfer as usize);
-            let circuit = plan.circuit(transfer as usize);
-            (circuit, moved.source, moved.chunk, moved.count)
+            let light = plan.light[transfer as usize];
+            (light, moved.source, moved.chunk, moved.count)
         };
         for slot in 0..plan.slots() {
             interrupt::check();

@@ -11,8 +11,9 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use crate::fabric::{Hop, TunedLight};
 use crate::interrupt;
-use crate::plan::{Hop, Plan};
+use crate::plan::Plan;
 use crate::simulate::SimulationError;
 use crate::units::Bytes;
 
@@ -21,8 +22,7 @@ use crate::units::Bytes;
 pub(super) struct Flow {
     pub(super) source: u32,
     pub(super) destination: u32,
-    pub(super) fibre: u8,
-    pub(super) wavelength: u16,
+    pub(super) light: TunedLight,
     pub(super) slot: u32,
     pub(super) bytes: Bytes,
     /// The first of its transfers.
@@ -32,14 +32,14 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// The transceiver that sends, 2 rank + fibre.
+    /// The transceiver that sends, 2 rank + plane.
     pub(super) fn transmitter(&self) -> u32 {
-        2 * self.source + u32::from(self.fibre)
+        2 * self.source + u32::from(self.light.plane)
     }
 
     /// The transceiver that receives.
     pub(super) fn receiver(&self) -> u32 {
-        2 * self.destination + u32::from(self.fibre)
+        2 * self.destination + u32::from(self.light.plane)
     }
 }
 
@@ -177,8 +177,7 @@ impl Flows {
             self.flows.push(Flow {
                 source: hop.from,
                 destination: hop.to,
-                fibre: hop.fibre,
-                wavelength: hop.wavelength,
+                light: TunedLight::from(hop.light),
                 slot: hop.slot,
                 bytes,
                 transfer: transfer as u32,
@@ -243,7 +242,7 @@ impl Flows {
                 let (one, next) = (self.flows[pair[0] as usize], self.flows[pair[1] as usize]);
                 self.flows[pair[0] as usize].keeps = one.slot + 1 == next.slot
                     && one.destination == next.destination
-                    && one.wavelength == next.wavelength;
+                    && one.light.wavelength == next.light.wavelength;
             }
         }
     }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::flows::{Flow, Flows, Lists};
 use super::protocol::{Consequence, Happening, State};
+use crate::fabric::TunedLight;
 use crate::units::Bytes;
 
 /// Flows of single-fibre ranks: source, destination, slot, and the flows that must have arrived.
@@ -23,8 +24,10 @@ fn flows(case: Case) -> Flows {
         flows.flows.push(Flow {
             source,
             destination,
-            fibre: 0,
-            wavelength: destination as u16,
+            light: TunedLight {
+                plane: 0,
+                wavelength: destination as u16,
+            },
             slot,
             bytes: Bytes::new(1),
             transfer: index as u32,

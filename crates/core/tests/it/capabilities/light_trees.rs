@@ -7,6 +7,7 @@ use opticoll::simulate::{self, Policy};
 use opticoll::units::{Bytes, Time};
 
 use super::{fabric, gathered, planned, proved};
+use opticoll::fabric::{Direction, WdmLight};
 
 #[test]
 fn light_trees_gather_in_half_as_many_slots_as_ranks_per_channel() {
@@ -71,15 +72,13 @@ fn two_trees(options: &str) -> Plan {
     schedule.push(Transfer::copy(0, 0, 2));
     schedule.begin_step();
     schedule.push(Transfer::copy(0, 3, 4));
-    let clockwise = opticoll::fabric::Direction::Clockwise;
+    let clockwise = WdmLight::towards(Direction::Clockwise);
     Plan {
         fabric,
         schedule,
         algorithm: "by hand".into(),
         size: None,
-        direction: vec![clockwise; 4],
-        fibre: vec![0; 4],
-        wavelength: vec![0; 4],
+        light: vec![clockwise; 4],
         slot: vec![0, 0, 0, 1],
         step_slots: vec![0..1, 1..2],
         relays: Vec::new(),

@@ -19,7 +19,7 @@ fn every_algorithm_that_needs_no_light_is_proved_on_every_fabric_and_read_back()
                 continue;
             }
             let plan = proved(record.collective, record.name, &fabric);
-            assert!(plan.direction.is_empty() && plan.wavelength.is_empty());
+            assert!(plan.light.is_empty());
             assert_eq!(plan.slots() as usize, plan.schedule.steps());
             assert_eq!(fold(&plan), None);
             let written = text::write(&plan);

@@ -1,7 +1,7 @@
 //! What is wrong with a plan, or does not fit an electrical fabric, is refused.
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::Fabric;
+use opticoll::fabric::{Fabric, Light};
 use opticoll::plan::{Plan, text};
 use opticoll::planner;
 use opticoll::simulate::fluid::StartRule;
@@ -18,12 +18,9 @@ fn a_mutant_is_refused_for_the_right_reason() {
     type Mutation = fn(&mut Plan);
     let mutations: &[(ViolationKind, Mutation)] = &[
         (ViolationKind::Columns, |plan| {
-            plan.fibre = vec![0; plan.len()]
+            plan.light = vec![Light::NONE; plan.len()]
         }),
-        (ViolationKind::Columns, |plan| plan.wavelength.push(0)),
-        (ViolationKind::Columns, |plan| {
-            plan.direction.push(opticoll::fabric::Direction::Clockwise);
-        }),
+        (ViolationKind::Columns, |plan| plan.light.push(Light::NONE)),
         (ViolationKind::Columns, |plan| {
             plan.slot.pop();
         }),

@@ -3,7 +3,7 @@
 
 use opticoll::bound::light_path_grid::{SetUps, best, least_slots};
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::Fabric;
+use opticoll::fabric::{Fabric, Light, PortsLight};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::{self, Method, Paths, Policy};
@@ -181,8 +181,14 @@ fn paths_side_by_side_are_not_below_the_bound() {
         schedule.push(Transfer::copy(chunk, source, 1 - source));
     }
     let plan = Plan {
-        fibre: vec![0, 1, 0, 1],
-        wavelength: vec![0, 1, 0, 1],
+        light: [0, 1, 0, 1]
+            .map(|port| {
+                Light::from(PortsLight {
+                    source_port: port,
+                    destination_port: port.into(),
+                })
+            })
+            .to_vec(),
         slot: vec![0; 4],
         step_slots: std::iter::once(0..1).collect(),
         ..Plan::without_light(&fabric, schedule, "by hand".into())

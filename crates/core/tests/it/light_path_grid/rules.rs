@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use opticoll::collective::CollectiveKind;
-use opticoll::fabric::Fabric;
+use opticoll::fabric::{Fabric, PortsLight};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::verify::{ViolationKind, verify};
@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::{algorithms, proved};
-use crate::by_hand;
+use crate::{by_hand, change_light};
 
 /// Whether some rank holds paths to too many others in a slot, or one port does not lead to one port.
 fn breaks_the_rule(plan: &Plan) -> bool {
@@ -22,8 +22,9 @@ fn breaks_the_rule(plan: &Plan) -> bool {
         let mut paths = BTreeSet::new();
         for index in (0..plan.len()).filter(|&index| plan.slot[index] == slot) {
             let moved = plan.schedule.transfer(index);
-            let source = (moved.source, u32::from(plan.fibre[index]));
-            let destination = (moved.destination, u32::from(plan.wavelength[index]));
+            let light = PortsLight::from(plan.light[index]);
+            let source = (moved.source, u32::from(light.source_port));
+            let destination = (moved.destination, u32::from(light.destination_port));
             paths.extend([(source, destination), (destination, source)]);
         }
         for (end, other) in &paths {
@@ -158,13 +159,16 @@ fn mutants_are_seen_as_a_naive_checker_sees_them() {
                     let mut mutant = plan.clone();
                     let index = random.random_range(0..mutant.len());
                     match random.random_range(0..4) {
-                        0 => mutant.fibre[index] = random.random_range(0..=ports as u8),
-                        1 => mutant.wavelength[index] = random.random_range(0..=ports as u16),
+                        0 => change_light(&mut mutant.light[index], |light: &mut PortsLight| {
+                            light.source_port = random.random_range(0..=ports as u8);
+                        }),
+                        1 => change_light(&mut mutant.light[index], |light: &mut PortsLight| {
+                            light.destination_port = random.random_range(0..=ports as u16);
+                        }),
                         2 => mutant.slot[index] = random.random_range(0..mutant.slots()),
                         _ => {
                             let other = random.random_range(0..mutant.len());
-                            mutant.fibre.swap(index, other);
-                            mutant.wavelength.swap(index, other);
+                            mutant.light.swap(index, other);
                         }
                     }
                     let violations = verify(&mutant);

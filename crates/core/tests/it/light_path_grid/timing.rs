@@ -2,7 +2,7 @@
 //! picoseconds, for every number of ranks from 2 to 64 and 1 to 6 ports.
 
 use opticoll::collective::CollectiveKind;
-use opticoll::fabric::Fabric;
+use opticoll::fabric::{Fabric, Light};
 use opticoll::plan::Relay;
 use opticoll::simulate::{self, Method, SimulationError};
 use opticoll::units::Bytes;
@@ -309,8 +309,7 @@ fn a_plan_with_relays_is_refused() {
     plan.relays.push(Relay {
         transfer: 0,
         rank: 2,
-        fibre: 0,
-        wavelength: 0,
+        light: Light::NONE,
         slot: 1,
     });
     assert_ne!(verify(&plan), []);

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use opticoll::collective::{CollectiveKind, Holders};
-use opticoll::fabric::{Direction, WdmRing};
-use opticoll::plan::{CONVERTED, Circuit, Lightpath, Plan};
+use opticoll::fabric::{CONVERTED, Direction, Light, WdmLight, WdmRing};
+use opticoll::plan::{Lightpath, Plan};
 use opticoll::schedule::{Action, Transfer};
 
 /// Whether a plan is right, by the rules of the plan file and of the collective.
@@ -37,10 +37,11 @@ fn entries_exist(plan: &Plan) -> bool {
                 index,
                 Lightpath {
                     slot,
-                    circuit,
+                    light,
                     transfer,
                 },
             )| {
+                let light = WdmLight::from(light);
                 transfer.source != transfer.destination
                     && transfer.source < ring.ranks
                     && transfer.destination < ring.ranks
@@ -48,11 +49,11 @@ fn entries_exist(plan: &Plan) -> bool {
                     && u64::from(transfer.chunk) + u64::from(transfer.count)
                         <= u64::from(collective.chunks())
                     && plan.step_slots[step_of(index)].contains(&slot)
-                    && u32::from(circuit.fibre) < ring.fibres
-                    && if circuit.wavelength == CONVERTED {
+                    && u32::from(light.fibre) < ring.fibres
+                    && if light.wavelength == CONVERTED {
                         ring.converters
                     } else {
-                        u32::from(circuit.wavelength) < ring.wavelengths
+                        u32::from(light.wavelength) < ring.wavelengths
                     }
                     && (collective.combines() || transfer.action == Action::Copy)
             },
@@ -64,7 +65,7 @@ pub(super) fn walk(lightpath: &Lightpath, ranks: u32) -> Vec<(u32, u32)> {
     let mut links = Vec::new();
     let mut here = lightpath.transfer.source;
     while here != lightpath.transfer.destination {
-        let next = match lightpath.circuit.direction {
+        let next = match WdmLight::from(lightpath.light).direction {
             Direction::Clockwise => (here + 1) % ranks,
             Direction::CounterClockwise => (here + ranks - 1) % ranks,
         };
@@ -74,15 +75,15 @@ pub(super) fn walk(lightpath: &Lightpath, ranks: u32) -> Vec<(u32, u32)> {
     links
 }
 
-/// The number of a transfer that has its own light; of others the slot, circuit, source and chunks.
-type Light = (usize, Option<(u32, Circuit, u32, u32, u32)>);
+/// The number of a transfer that has its own light; of others the slot, light, source and chunks.
+type Carrier = (usize, Option<(u32, Light, u32, u32, u32)>);
 
 /// The light that carries a transfer: its own, or that of a tree of copies of the same chunks.
-fn light(plan: &Plan, index: usize) -> Light {
+fn carrier(plan: &Plan, index: usize) -> Carrier {
     let ring = plan.fabric.ring().unwrap();
     let Lightpath {
         slot,
-        circuit,
+        light,
         transfer,
     } = plan.lightpath(index);
     if ring.multicast && transfer.action == Action::Copy {
@@ -92,7 +93,7 @@ fn light(plan: &Plan, index: usize) -> Light {
             count,
             ..
         } = transfer;
-        (0, Some((slot, circuit, source, chunk, count)))
+        (0, Some((slot, light, source, chunk, count)))
     } else {
         (index, None)
     }
@@ -107,15 +108,15 @@ pub(super) fn light_fits(plan: &Plan) -> bool {
     for (index, lightpath) in plan.lightpaths().enumerate() {
         let Lightpath {
             slot,
-            circuit,
+            light,
             transfer,
         } = lightpath;
-        let Circuit {
+        let WdmLight {
             direction,
             fibre,
             wavelength,
-        } = circuit;
-        let light = light(plan, index);
+        } = WdmLight::from(light);
+        let light = carrier(plan, index);
         for link in walk(&lightpath, ring.ranks) {
             let place = (slot, direction, fibre, link);
             loads.entry(place).or_default().insert(light);
@@ -152,23 +153,25 @@ fn usable(ring: &WdmRing, fibre: u8) -> u32 {
 /// Whether light goes all the way, and is strong enough there.
 fn arrives(plan: &Plan, ring: &WdmRing, index: usize) -> bool {
     let path = plan.lightpath(index);
+    let on = WdmLight::from(path.light);
     let links = walk(&path, ring.ranks);
     let cut = links.iter().any(|&(from, to)| {
         ring.broken.iter().any(|broken| {
             let next = (broken.position + 1) % ring.ranks;
-            broken.direction == path.circuit.direction
+            broken.direction == on.direction
                 && match broken.direction {
                     Direction::Clockwise => (from, to) == (broken.position, next),
                     Direction::CounterClockwise => (from, to) == (next, broken.position),
                 }
         })
     });
-    let dead = ring.dead.iter().any(|dead| {
-        (dead.fibre, dead.wavelength) == (path.circuit.fibre.into(), path.circuit.wavelength.into())
-    });
-    let own = light(plan, index);
+    let dead = ring
+        .dead
+        .iter()
+        .any(|dead| (dead.fibre, dead.wavelength) == (on.fibre.into(), on.wavelength.into()));
+    let own = carrier(plan, index);
     let nearer: BTreeSet<usize> = (0..plan.len())
-        .filter(|&other| light(plan, other) == own)
+        .filter(|&other| carrier(plan, other) == own)
         .map(|other| walk(&plan.lightpath(other), ring.ranks).len())
         .filter(|&other| other < links.len())
         .collect();

@@ -1,8 +1,8 @@
 //! Valid plans to mutate: some made by hand, and one by each algorithm.
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Direction, Fabric, WdmRing};
-use opticoll::plan::{CONVERTED, Circuit, Lightpath, Plan};
+use opticoll::fabric::{CONVERTED, Direction, Fabric, Light, WdmLight, WdmRing};
+use opticoll::plan::{Lightpath, Plan};
 use opticoll::schedule::{Action, Claims, Schedule, Transfer};
 use opticoll::{algorithm, route, wavelength};
 
@@ -49,18 +49,7 @@ impl Draft {
             schedule,
             algorithm: "mutant".into(),
             size: None,
-            direction: lightpaths
-                .iter()
-                .map(|lightpath| lightpath.circuit.direction)
-                .collect(),
-            fibre: lightpaths
-                .iter()
-                .map(|lightpath| lightpath.circuit.fibre)
-                .collect(),
-            wavelength: lightpaths
-                .iter()
-                .map(|lightpath| lightpath.circuit.wavelength)
-                .collect(),
+            light: lightpaths.iter().map(|lightpath| lightpath.light).collect(),
             slot: lightpaths.iter().map(|lightpath| lightpath.slot).collect(),
             step_slots: self.step_slots.clone(),
             relays: Vec::new(),
@@ -129,16 +118,16 @@ fn by_hand(fabric: &str, collective: Collective, steps: &Steps) -> Plan {
                     (channel % wavelengths) as u16
                 };
                 let fibre = (channel / wavelengths) as u8;
-                let circuit = Circuit {
+                let light = Light::from(WdmLight {
                     direction,
                     fibre,
                     wavelength,
-                };
+                });
                 draft.lightpaths.push((
                     step,
                     Lightpath {
                         slot,
-                        circuit,
+                        light,
                         transfer,
                     },
                 ));
@@ -328,15 +317,9 @@ pub(super) fn plans_by_algorithm() -> Vec<Plan> {
                 // Sets and paths of more than one word of 64 ranks, but few transfers.
                 continue;
             }
-            let directions = route::shortest_arcs(&schedule, ring);
+            let light = route::shortest_arcs(&schedule, ring);
             let assignment = wavelength::Assignment::AUTO;
-            let plan = wavelength::assign(
-                schedule,
-                directions,
-                &fabric,
-                assignment,
-                record.name.into(),
-            );
+            let plan = wavelength::assign(schedule, light, &fabric, assignment, record.name.into());
             plans.push(plan.unwrap());
         }
     }

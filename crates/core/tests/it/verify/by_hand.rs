@@ -1,8 +1,8 @@
 //! Plans made by hand, a line for each lightpath.
 
 use opticoll::collective::Collective;
-use opticoll::fabric::{Direction, Fabric};
-use opticoll::plan::{CONVERTED, Plan};
+use opticoll::fabric::{CONVERTED, Direction, Fabric, Light, WdmLight};
+use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Schedule, Transfer};
 
 /// A plan from lines such as `3 copy 5+2 0>1 cw 0.7`: in slot 3 the chunks 5 and 6 go from rank 0
@@ -21,9 +21,7 @@ pub(super) fn by_hand(fabric: &str, collective: &str, lines: &str) -> Plan {
         schedule: Schedule::new(collective),
         algorithm: "by hand".into(),
         size: None,
-        direction: Vec::new(),
-        fibre: Vec::new(),
-        wavelength: Vec::new(),
+        light: Vec::new(),
         slot: Vec::new(),
         step_slots: Vec::new(),
         relays: Vec::new(),
@@ -53,17 +51,18 @@ pub(super) fn by_hand(fabric: &str, collective: &str, lines: &str) -> Plan {
             },
         });
         plan.slot.push(parse(slot));
-        plan.direction.push(match way {
-            "cw" => Direction::Clockwise,
-            "ccw" => Direction::CounterClockwise,
-            _ => panic!("{line}"),
-        });
-        plan.fibre.push(parse(fibre));
-        plan.wavelength.push(if wavelength == "*" {
-            CONVERTED
-        } else {
-            parse(wavelength)
-        });
+        plan.light.push(Light::from(WdmLight {
+            direction: match way {
+                "cw" => Direction::Clockwise,
+                "ccw" => Direction::CounterClockwise,
+                _ => panic!("{line}"),
+            },
+            fibre: parse(fibre),
+            wavelength: match wavelength {
+                "*" => CONVERTED,
+                number => parse(number),
+            },
+        }));
     }
     plan.step_slots = slots_of_steps(&plan);
     plan

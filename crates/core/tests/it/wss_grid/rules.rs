@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::Fabric;
 use opticoll::fabric::wss_grid::WavelengthPlan;
-use opticoll::plan::{Hop, Plan};
+use opticoll::fabric::{Fabric, Hop, Light, TunedLight};
+use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Schedule};
 use opticoll::verify::{ViolationKind, tasks, verify};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::proved;
-use crate::by_hand;
+use crate::{by_hand, change_light};
 
 /// The kinds of violations of a broadcast or all_gather with these statements.
 fn broken(fabric: &str, head: &str, slots: &str) -> Vec<ViolationKind> {
@@ -203,18 +203,19 @@ fn naive(plan: &Plan) -> bool {
                 return false;
             }
             for hop in hops {
+                let light = TunedLight::from(hop.light);
                 if hop.from >= grid.ranks() || hop.to >= grid.ranks() || hop.from == hop.to {
                     return false;
                 }
-                if hop.fibre > 1 || u32::from(hop.wavelength) >= grid.wavelengths {
+                if light.plane > 1 || u32::from(light.wavelength) >= grid.wavelengths {
                     return false;
                 }
                 let (from, to) = (place(hop.from), place(hop.to));
-                let (switch, input, output, same, ports) = match hop.fibre {
+                let (switch, input, output, same, ports) = match light.plane {
                     0 => (from.0, from.1, to.1, from.0 == to.0, grid.columns),
                     _ => (from.1, from.0, to.0, from.1 == to.1, grid.rows),
                 };
-                let wavelength = u32::from(hop.wavelength);
+                let wavelength = u32::from(light.wavelength);
                 let right = match grid.plan {
                     WavelengthPlan::Xor => input ^ output == 1 << wavelength,
                     WavelengthPlan::Cyclic => (input + 1 + wavelength) % ports == output,
@@ -224,7 +225,7 @@ fn naive(plan: &Plan) -> bool {
                     .iter()
                     .any(|&(rank, port)| {
                         let node = grid.nodes[rank as usize];
-                        let name = ["row", "column"][usize::from(hop.fibre)];
+                        let name = ["row", "column"][usize::from(light.plane)];
                         let transceiver = format!("{node}.{name}");
                         let at = format!("{name}{switch}.{port}");
                         grid.dead_transceivers
@@ -235,13 +236,13 @@ fn naive(plan: &Plan) -> bool {
                 if !same || !right || dead {
                     return false;
                 }
-                let channel = (hop.fibre, switch, input, hop.wavelength);
+                let channel = (light.plane, switch, input, light.wavelength);
                 leads.entry(channel).or_default().insert(output);
-                let channel = (hop.fibre, switch, output, hop.wavelength);
+                let channel = (light.plane, switch, output, light.wavelength);
                 comes.entry(channel).or_default().insert(input);
-                let laser = (hop.slot, hop.from, hop.fibre);
-                lasers.entry(laser).or_default().insert(hop.wavelength);
-                ears.entry((hop.slot, hop.to, hop.fibre))
+                let laser = (hop.slot, hop.from, light.plane);
+                lasers.entry(laser).or_default().insert(light.wavelength);
+                ears.entry((hop.slot, hop.to, light.plane))
                     .or_default()
                     .insert(hop.from);
             }
@@ -360,14 +361,22 @@ const DEADLY: &[(&str, Mutation)] = &[
         |plan, random| {
             // Another circuit to the same output takes this one's wavelength.
             let one = random.random_range(0..plan.len());
-            let to = |index: usize| (plan.schedule.ends(index).1, plan.fibre[index]);
+            let to = |index: usize| {
+                (
+                    plan.schedule.ends(index).1,
+                    TunedLight::from(plan.light[index]).plane,
+                )
+            };
             let from = |index: usize| plan.schedule.ends(index).0;
             let direct = |index: usize| plan.relays_of(index).is_empty();
             let other = (0..plan.len()).find(|&index| {
                 to(index) == to(one) && from(index) != from(one) && direct(index) && direct(one)
             })?;
             let mut next = plan.clone();
-            next.wavelength[other] = plan.wavelength[one];
+            let taken = TunedLight::from(plan.light[one]).wavelength;
+            change_light(&mut next.light[other], |light: &mut TunedLight| {
+                light.wavelength = taken
+            });
             Some(next)
         },
     ),
@@ -413,12 +422,16 @@ const OTHER: &[(&str, Mutation)] = &[
     ("wavelength", |mut plan, random| {
         let at = random.random_range(0..plan.len());
         let most = plan.fabric.wss_grid()?.wavelengths as u16;
-        plan.wavelength[at] = random.random_range(0..most + 1);
+        change_light(&mut plan.light[at], |light: &mut TunedLight| {
+            light.wavelength = random.random_range(0..most + 1);
+        });
         Some(plan)
     }),
     ("plane", |mut plan, random| {
         let at = random.random_range(0..plan.len());
-        plan.fibre[at] = random.random_range(0..3);
+        change_light(&mut plan.light[at], |light: &mut TunedLight| {
+            light.plane = random.random_range(0..3);
+        });
         Some(plan)
     }),
     ("action", |plan, random| {
@@ -444,8 +457,10 @@ const OTHER: &[(&str, Mutation)] = &[
     ("light of a relay", |mut plan, random| {
         let at = random.random_range(0..plan.relays.len().max(1));
         let relay = plan.relays.get_mut(at)?;
-        relay.fibre = random.random_range(0..3);
-        relay.wavelength = random.random_range(0..3);
+        relay.light = Light::from(TunedLight {
+            plane: random.random_range(0..3),
+            wavelength: random.random_range(0..3),
+        });
         Some(plan)
     }),
     ("slot of a relay", |mut plan, random| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, Plane};
+use opticoll::fabric::{Fabric, Plane, TunedLight};
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError, tunable};
 use opticoll::simulate::control::{Task, simulate, tasks};
@@ -131,13 +131,16 @@ fn task(plan: &Plan) -> Task<'_> {
 fn ports_of(plan: &Plan) -> BTreeSet<String> {
     let grid = plan.fabric.wss_grid().unwrap();
     let hops = (0..plan.len()).flat_map(|transfer| plan.way(transfer));
-    let ends = hops.flat_map(|hop| [(hop.from, hop.fibre), (hop.to, hop.fibre)]);
-    ends.map(|(rank, fibre)| {
+    let ends = hops.flat_map(|hop| {
+        let plane = TunedLight::from(hop.light).plane;
+        [(hop.from, plane), (hop.to, plane)]
+    });
+    ends.map(|(rank, plane)| {
         let (row, column) = (
             grid.nodes[rank as usize] / grid.columns,
             grid.nodes[rank as usize] % grid.columns,
         );
-        match fibre {
+        match plane {
             0 => format!("row{row}.{column}"),
             _ => format!("column{column}.{row}"),
         }
@@ -155,9 +158,10 @@ fn light_of(plan: &Plan) -> Vec<(u8, u32, u32, u16, u32)> {
     let hops = (0..plan.len()).flat_map(|transfer| plan.way(transfer));
     hops.map(|hop| {
         let (from, to) = (at(hop.from), at(hop.to));
-        match hop.fibre {
-            0 => (0, from.0, from.1, hop.wavelength, to.1),
-            _ => (1, from.1, from.0, hop.wavelength, to.0),
+        let TunedLight { plane, wavelength } = TunedLight::from(hop.light);
+        match plane {
+            0 => (0, from.0, from.1, wavelength, to.1),
+            _ => (1, from.1, from.0, wavelength, to.0),
         }
     })
     .collect()

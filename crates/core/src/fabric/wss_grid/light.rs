@@ -1,0 +1,53 @@
+//! Tunable circuits as plans hold them.
+
+use super::Plane;
+use crate::fabric::light::{Field, Light, LightKind};
+
+/// The plane and wavelength of a burst.
+pub const LIGHT: LightKind = LightKind {
+    form: "{plane}.{wavelength}",
+    example: "row.3",
+    relays: true,
+    fields: &[
+        Field {
+            name: "plane",
+            bits: 8,
+            names: &[Plane::Row.name(), Plane::Column.name()],
+            star: false,
+            shifts: false,
+            meaning: "the switches that it goes through",
+        },
+        Field {
+            name: "wavelength",
+            bits: 16,
+            names: &[],
+            star: false,
+            shifts: true,
+            meaning: "the wavelength to which the laser is tuned",
+        },
+    ],
+};
+
+/// The light of a burst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TunedLight {
+    /// The number of the plane; see [`Plane::numbered`].
+    pub plane: u8,
+    /// The wavelength to which the laser is tuned, 0..wavelengths.
+    pub wavelength: u16,
+}
+
+impl From<Light> for TunedLight {
+    fn from(Light(word): Light) -> TunedLight {
+        TunedLight {
+            plane: (word >> 16) as u8,
+            wavelength: word as u16,
+        }
+    }
+}
+
+impl From<TunedLight> for Light {
+    fn from(light: TunedLight) -> Light {
+        Light(u32::from(light.plane) << 16 | u32::from(light.wavelength))
+    }
+}

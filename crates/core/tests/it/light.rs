@@ -1,0 +1,81 @@
+//! Light: views and kinds say the same of a word, and words sort as tuples of fields do.
+
+use opticoll::fabric::light_path_grid::{self, PortsLight};
+use opticoll::fabric::wdm_ring::{self, CONVERTED, WdmLight};
+use opticoll::fabric::wss_grid::{self, TunedLight};
+use opticoll::fabric::{Direction, Light, LightKind};
+use proptest::prelude::*;
+
+/// The fields of light, in order.
+fn fields(kind: &LightKind, light: Light) -> Vec<u32> {
+    let fields = 0..kind.fields.len();
+    fields.map(|field| kind.value(light, field)).collect()
+}
+
+fn put_together(kind: &LightKind, fields: &[u32]) -> Light {
+    let fields = fields.iter().enumerate();
+    fields.fold(Light::NONE, |light, (field, value)| {
+        kind.with(light, field, *value)
+    })
+}
+
+#[test]
+fn views_and_kinds_agree_on_every_field() {
+    let wdm = WdmLight {
+        direction: Direction::CounterClockwise,
+        fibre: 200,
+        wavelength: 4095,
+    };
+    let tuned = TunedLight {
+        plane: 255,
+        wavelength: 65535,
+    };
+    let ports = PortsLight {
+        source_port: 255,
+        destination_port: 256,
+    };
+    for (kind, light, expected, written) in [
+        (
+            &wdm_ring::LIGHT,
+            Light::from(wdm),
+            &[1, 200, 4095][..],
+            "ccw 200.4095",
+        ),
+        (
+            &wss_grid::LIGHT,
+            Light::from(tuned),
+            &[255, 65535],
+            "255.65535",
+        ),
+        (
+            &light_path_grid::LIGHT,
+            Light::from(ports),
+            &[255, 256],
+            "255.256",
+        ),
+    ] {
+        assert_eq!(fields(kind, light), expected);
+        assert_eq!(put_together(kind, expected), light);
+        assert_eq!(kind.spell(light), written);
+        assert!(kind.fields.iter().map(|field| field.bits).sum::<u8>() <= 32);
+    }
+    assert_eq!(WdmLight::from(Light::from(wdm)), wdm);
+    assert_eq!(TunedLight::from(Light::from(tuned)), tuned);
+    assert_eq!(PortsLight::from(Light::from(ports)), ports);
+    let converted = WdmLight {
+        wavelength: CONVERTED,
+        ..wdm
+    };
+    assert_eq!(wdm_ring::LIGHT.spell(Light::from(converted)), "ccw 200.*");
+}
+
+proptest! {
+    #[test]
+    fn words_sort_as_their_fields_do(one in 0u32..1 << 25, other in 0u32..1 << 25) {
+        for kind in [&wdm_ring::LIGHT, &wss_grid::LIGHT, &light_path_grid::LIGHT] {
+            let bits: u8 = kind.fields.iter().map(|field| field.bits).sum();
+            let [one, other] = [one, other].map(|word| Light(word & (u32::MAX >> (32 - bits))));
+            prop_assert_eq!(one.cmp(&other), fields(kind, one).cmp(&fields(kind, other)));
+        }
+    }
+}
