@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from opticoll import config, layer_profile, network_graph, task_list
-from opticoll._core import read_trace
 from opticoll.errors import OpticollError
 from opticoll.escapes import escaped
 from opticoll.formats import otf2_archive, parquet_table
@@ -51,7 +50,7 @@ def check_layers(content: bytes) -> list[str]:
 
 def check_parquet(content: bytes) -> list[str]:
     """A Parquet file is read or refused."""
-    return _said(lambda: _trace(parquet_table.table(content)))
+    return _said(lambda: parquet_table.trace(content))
 
 
 def check_tar(content: bytes) -> list[str]:
@@ -59,7 +58,7 @@ def check_tar(content: bytes) -> list[str]:
 
     def read() -> None:
         with otf2_archive.unpacked(Path("changed.tar"), content) as anchor:
-            _trace(otf2_archive.read(anchor))
+            otf2_archive.to_trace(otf2_archive.read(anchor))
 
     return _said(read)
 
@@ -92,10 +91,6 @@ def pack(files: dict[str, bytearray]) -> bytes:
             header.size = len(files[name])
             tar.addfile(header, io.BytesIO(files[name]))
     return packed.getvalue()
-
-
-def _trace(table: str) -> None:
-    read_trace(table.encode(), "converted_table")
 
 
 def _of_file(content: bytes, suffix: str, *readers: Callable[[Path], object]) -> list[str]:

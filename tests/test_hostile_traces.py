@@ -180,9 +180,9 @@ PARQUET: dict[str, tuple[dict[str, list[Any]], dict[str, str], tuple[str, ...]]]
     "a row within a cell": (
         {"call": ["Init", "Init,,0,0,,0,,0\n1,Finalize"]},
         {},
-        ("row 2", "call", "no word or number"),
+        ("row 2", "unknown call `Init,,0"),
     ),
-    "a comment within a cell": ({"call": ["Init", "#"]}, {}, ("row 2", "call", "`#`")),
+    "a comment within a cell": ({"call": ["Init", "#"]}, {}, ("row 2", "unknown call `#`")),
     "a list in a cell": ({"tag": [[1], [2]]}, {}, ("row 1", "tag", "`[1]`")),
     "an unknown call": ({"call": ["Init", "Send_all"]}, {}, ("row 2", "unknown call `Send_all`")),
     "a number that is none": ({"compute_ns": [5.5, 7.0]}, {}, ("row 1", "`5.5`", "nanoseconds")),

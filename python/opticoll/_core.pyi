@@ -454,13 +454,33 @@ class Trace:
     @property
     def has_calls(self) -> bool: ...
 
+class EventTable:
+    """Calls of ranks that come as columns, a batch of rows at a time."""
+
+    def __init__(self, ranks: int | None, communicators: dict[int, list[int]]) -> None: ...
+    def extend(
+        self,
+        names: list[str],
+        call: NDArray[np.uint32],
+        numbers: list[NDArray[np.uint64]],
+        sizes: list[tuple[int, list[int]]],
+    ) -> None:
+        """Append rows: names of calls, of each row the index of its call, and its numbers.
+
+        The numbers are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns, 2^64 - 1
+        for one that is missing; `sizes` are rows of an Alltoallv with the bytes for each member.
+        Raises TraceError, which names the row.
+        """
+    def finish(self) -> Trace:
+        """The trace of all rows; raises TraceError."""
+
 def read_goal_file(path: str | PathLike[str]) -> Trace:
     """Read binary GOAL rank by rank, without holding the file; raises OSError and TraceError."""
 
 def read_trace(content: bytes, form: str, operations_per_second: int = ...) -> Trace:
     """A trace of the form `table`, `time_independent`, `goal` or `goal_binary`.
 
-    The lines of a `converted_table` are in no file, and no message names them.
+    The lines of a `table` are in no file, and no message names them.
 
     Raises TraceError, which names line, byte, or rank and event.
     """

@@ -31,6 +31,7 @@ pub mod carrier;
 pub mod cost;
 pub mod csv;
 pub mod error;
+pub mod event_table;
 pub mod expand;
 pub mod goal_binary;
 pub mod goal_text;

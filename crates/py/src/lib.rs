@@ -81,7 +81,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::replay::{
-        Replay, Trace, call_names, check_network, read_goal_file, read_trace, replay_trace,
+        EventTable, Replay, Trace, call_names, check_network, read_goal_file, read_trace,
+        replay_trace,
     };
     #[pymodule_export]
     use crate::schedule::Schedule;

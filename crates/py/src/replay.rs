@@ -6,7 +6,7 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use numpy::{IntoPyArray, PyArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use opticoll::collective::CollectiveKind;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::bursts::OverBursts;
@@ -16,7 +16,7 @@ use opticoll::workload::expand::Algorithms;
 use opticoll::workload::network::{self, Done, Network, Request, Source};
 use opticoll::workload::program::Call;
 use opticoll::workload::replay::{ReplayedRanks, Settings as ReplaySettings};
-use opticoll::workload::{csv, goal_binary, goal_text, time_independent};
+use opticoll::workload::{csv, event_table, goal_binary, goal_text, time_independent};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
@@ -67,7 +67,66 @@ impl Trace {
     }
 }
 
-/// Reads a trace: `table`, `converted_table`, `time_independent`, `goal` or `goal_binary`.
+/// Calls of ranks that come as columns, a batch of rows at a time.
+#[pyclass(module = "opticoll._core")]
+pub(crate) struct EventTable {
+    table: event_table::EventTable,
+}
+
+#[pymethods]
+impl EventTable {
+    #[new]
+    fn new(ranks: Option<u32>, communicators: BTreeMap<u32, Vec<u32>>) -> PyResult<EventTable> {
+        let mut table = event_table::EventTable::default();
+        if let Some(ranks) = ranks {
+            table.declare(ranks);
+        }
+        for (id, members) in communicators {
+            table
+                .communicator(id, members)
+                .map_err(TraceError::new_err)?;
+        }
+        Ok(EventTable { table })
+    }
+
+    /// Appends rows: names of calls, the index of each row's call among them, the columns of numbers,
+    /// and rows of an Alltoallv with the bytes for each member.
+    fn extend(
+        &mut self,
+        py: Python<'_>,
+        names: Vec<String>,
+        call: PyReadonlyArray1<'_, u32>,
+        numbers: [PyReadonlyArray1<'_, u64>; 8],
+        sizes: Vec<(usize, Vec<u64>)>,
+    ) -> PyResult<()> {
+        let call = call.as_slice()?;
+        let mut columns = [&[][..]; 8];
+        for (column, numbers) in columns.iter_mut().zip(&numbers) {
+            *column = numbers.as_slice()?;
+        }
+        if columns.iter().any(|column| column.len() != call.len()) {
+            return Err(TraceError::new_err("the columns have different lengths"));
+        }
+        let columns = event_table::Columns {
+            names: &names,
+            call,
+            numbers: columns,
+            sizes,
+        };
+        interrupt::run(py, || self.table.extend(columns))?.map_err(IntoPyErr::into_py_err)
+    }
+
+    /// The trace of all rows; the table is empty afterwards.
+    fn finish(&mut self) -> PyResult<Trace> {
+        let read = std::mem::take(&mut self.table).finish();
+        read.map(|trace| Trace {
+            source: Source::Calls(trace),
+        })
+        .map_err(TraceError::new_err)
+    }
+}
+
+/// Reads a trace: `table`, `time_independent`, `goal` or `goal_binary`.
 #[pyfunction]
 #[pyo3(signature = (content, form, operations_per_second = 1_000_000_000))]
 pub(crate) fn read_trace(
@@ -89,7 +148,6 @@ pub(crate) fn read_trace(
             "time_independent" => {
                 Source::Calls(time_independent::read(text()?, operations_per_second)?)
             }
-            "converted_table" => Source::Calls(csv::read(text()?)?.without_lines()),
             _ => Source::Calls(csv::read(text()?)?),
         })
     })?;

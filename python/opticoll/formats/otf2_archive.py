@@ -1,4 +1,4 @@
-"""OTF2 archives as event tables, read by the package `otf2` of the Score-P team (an extra).
+"""OTF2 archives as traces, read by the package `otf2` of the Score-P team (an extra).
 
 What a rank does between two calls whose names begin with `MPI_` is local work; times are those of
 the archive's clock, rounded to nanoseconds. A call is read from the records inside it:
@@ -16,12 +16,14 @@ hold no more. Local work before the first call is left out.
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -29,11 +31,14 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from opticoll._core import TraceError
+import numpy as np
+
+from opticoll._core import EventTable, Trace, TraceError
 from opticoll.errors import FileError, UsageError
 from opticoll.formats.content import MOST_BYTES
+from opticoll.formats.parquet_table import ABSENT, NUMBERS
 
-__all__ = ["table"]
+__all__ = ["trace"]
 
 MOST_FILES = 2**20
 """Files of a packed archive: two for each location of the run, and a few more."""
@@ -41,8 +46,6 @@ MOST_FILES = 2**20
 LEAST_SECONDS = 60
 SECONDS_PER_MEGABYTE = 20
 """Computing that the reading of an archive may take: some ten times what it takes."""
-
-_HEADER = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns"
 
 # By the name of OTF2's collective operation: the call, and whether it has a root.
 _COLLECTIVES = {
@@ -60,8 +63,8 @@ _COLLECTIVES = {
 }
 
 
-def table(path: Path, content: bytes) -> str:
-    """The event table of an archive: a folder, a tar file's `content`, or that of an anchor file.
+def trace(path: Path, content: bytes) -> Trace:
+    """The trace in an archive: a folder, a tar file's `content`, or that of an anchor file.
 
     Raises
     ------
@@ -81,7 +84,7 @@ def table(path: Path, content: bytes) -> str:
         ) from error
     with unpacked(path, content) as anchor:
         try:
-            return _read_apart(anchor)
+            return to_trace(_read_apart(anchor))
         except NotIntactError as error:
             raise FileError(f"`{path}` is no intact OTF2 archive: {error}") from error
 
@@ -103,8 +106,20 @@ class NotIntactError(Exception):
     """What the library said of an archive."""
 
 
-def _read_apart(anchor: Path) -> str:
-    """The event table, read by a process of its own.
+def to_trace(packed: bytes) -> Trace:
+    """The trace of what `_Archive.packed` made."""
+    head, _, columns = packed.partition(b"\n")
+    said = json.loads(head)
+    communicators = {int(number): members for number, members in said["communicators"].items()}
+    table = EventTable(said["ranks"], communicators)
+    rows = np.frombuffer(columns, np.uint64).reshape(1 + len(NUMBERS), -1)
+    call = rows[0].astype(np.uint32)
+    table.extend(said["names"], call, list(rows[1:]), [tuple(one) for one in said["sizes"]])
+    return table.finish()
+
+
+def _read_apart(anchor: Path) -> bytes:
+    """The calls of an archive, read by a process of its own.
 
     The library is in C, and prints what it thinks of a damaged archive: it may neither fill the
     standard error of this process, nor take it along, nor keep it from being interrupted.
@@ -115,10 +130,10 @@ def _read_apart(anchor: Path) -> str:
     # Without -P, the current folder would be searched for modules.
     command = [sys.executable, "-P", "-m", __name__, str(anchor), str(seconds)]
     finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if finished.returncode == 0:
+        return finished.stdout
     said = finished.stdout.decode("utf-8", "replace")
     match finished.returncode:
-        case 0:
-            return said
         case code if code == _REFUSED:
             raise TraceError(said)
         case code if code == _NOT_INTACT:
@@ -130,31 +145,31 @@ def _read_apart(anchor: Path) -> str:
 
 
 def _read_and_print(anchor: str, seconds: str) -> int:
-    """What the process does that reads: the table or what is wrong on standard output."""
+    """What the process does that reads: the calls or what is wrong on standard output."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
     try:
-        text, code = read(Path(anchor)), 0
+        said, code = read(Path(anchor)), 0
     except TraceError as error:
-        text, code = str(error), _REFUSED
+        said, code = str(error).encode("utf-8", "replace"), _REFUSED
     except NotIntactError as error:
-        text, code = str(error), _NOT_INTACT
-    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+        said, code = str(error).encode("utf-8", "replace"), _NOT_INTACT
+    sys.stdout.buffer.write(said)
     return code
 
 
 _REFUSED, _NOT_INTACT = 3, 4
 
 
-def read(anchor: Path) -> str:
-    """The event table of an archive, read in this process."""
+def read(anchor: Path) -> bytes:
+    """The calls of an archive, read in this process: a line of JSON, then columns of 64 bits."""
     import otf2
 
     try:
         with otf2.reader.open(str(anchor)) as archive:
-            return _Archive(archive, otf2.events).text()
+            return _Archive(archive, otf2.events).packed()
     except (TraceError, NotIntactError):
         raise
     except Exception as error:  # the package raises exceptions of its own and plain ones
@@ -264,12 +279,12 @@ class _Archive:
             self.members[comm] = [self.rank_of[one] for one in comm.group.members]
         self.ranks = defaultdict[int, _Rank](_Rank)
 
-    def text(self) -> str:
+    def packed(self) -> bytes:
         for location, event in self.source:
             rank = self.rank_of.get(location)
             if rank is not None:
                 self._take(rank, self.ranks[rank], event)
-        return "\n".join(self._lines()) + "\n"
+        return self._packed()
 
     def _take(self, number: int, rank: _Rank, event: Any) -> None:
         events = self.events
@@ -361,11 +376,10 @@ class _Archive:
         rank.rows += new
         rank.inside, rank.new, rank.compute = None, [], 0
 
-    def _lines(self) -> Iterator[str]:
-        yield f"# ranks={len(self.rank_of)}"
-        for comm, members in self.members.items():
-            yield f"# comm {self.numbers[comm]} = {' '.join(map(str, members))}"
-        yield _HEADER
+    def _packed(self) -> bytes:
+        columns = [array("Q") for _ in range(1 + len(NUMBERS))]
+        names: dict[str, int] = {}
+        sizes = []
         for number in range(len(self.rank_of)):
             for index, row in enumerate(self.ranks[number].rows):
                 if row.call == "Irecv" and row.peer is None:
@@ -373,14 +387,23 @@ class _Archive:
                         f"rank {number}, event {index}: request {row.request} never ends, so that "
                         "the archive does not say what it receives"
                     )
-                fields = (number, row.call, row.peer, row.sent, row.received, row.tag)
-                compute = round(row.compute * self.nanoseconds)
-                yield ",".join(
-                    "" if one is None else str(one)
-                    for one in (*fields, row.communicator, row.request, compute)
-                )
                 if row.sizes is not None:
-                    yield f"# v {' '.join(map(str, row.sizes))}"
+                    sizes.append((len(columns[0]), row.sizes))
+                call = names.setdefault(row.call, len(names))
+                compute = round(row.compute * self.nanoseconds)
+                bytes_ = (row.sent, row.received)
+                numbers = (row.peer, *bytes_, row.tag, row.communicator, row.request, compute)
+                for column, cell in zip(columns, (call, number, *numbers), strict=True):
+                    column.append(ABSENT if cell is None else cell)
+        head = {
+            "ranks": len(self.rank_of),
+            "communicators": {
+                self.numbers[comm]: members for comm, members in self.members.items()
+            },
+            "names": list(names),
+            "sizes": sizes,
+        }
+        return json.dumps(head).encode() + b"\n" + b"".join(map(bytes, columns))
 
 
 def _name(event: Any) -> str:

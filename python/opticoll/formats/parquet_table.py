@@ -1,43 +1,51 @@
 """Event tables in Parquet files, read by the package `pyarrow` (an extra).
 
-The columns are those of the event table as text; a number that is missing is an empty field. What
-stands there in comments is metadata of the file's schema: `ranks`, and `comm ID` for the members of
-a communicator other than the world. The bytes of an Alltoallv for each member are a list in the
-column `sizes`.
+The columns are those of the event table; a number may be missing where the table's field may be
+empty. What stands there in comments is metadata of the file's schema: `ranks`, and `comm ID` for
+the members of a communicator other than the world. The bytes of an Alltoallv for each member are a
+list in the column `sizes`. Columns go to the core a batch of rows at a time, and never become text.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from opticoll._core import EventTable, Trace
 from opticoll.errors import FileError, UsageError
 
-__all__ = ["COLUMNS", "table"]
+__all__ = ["ABSENT", "COLUMNS", "NUMBERS", "trace"]
 
-COLUMNS = (
-    "rank",
-    "call",
-    "peer",
-    "send_bytes",
-    "recv_bytes",
-    "tag",
-    "comm",
-    "req",
-    "compute_ns",
-)
+NUMBERS = {
+    "rank": "a rank",
+    "peer": "a rank",
+    "send_bytes": "a number of bytes",
+    "recv_bytes": "a number of bytes",
+    "tag": "a tag",
+    "comm": "a communicator",
+    "req": "a request",
+    "compute_ns": "a number of nanoseconds",
+}
+"""The columns of numbers, in the core's order, and what each is."""
+
+COLUMNS = ("rank", "call", *list(NUMBERS)[1:])
 """The columns that a table has."""
 
+ABSENT = 2**64 - 1
+"""Stands for a number that is missing, as in the core."""
+
 MOST_ROWS = 2**26
-"""Rows beyond which a file is taken for damaged or hostile: they would make 4 GB of text."""
+"""Rows beyond which a file is taken for damaged or hostile: they would take 3 GB of memory."""
 
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 2**16
 
 
-def table(content: bytes) -> str:
-    """The event table as text.
+def trace(content: bytes) -> Trace:
+    """The trace in an event table.
 
     Raises
     ------
@@ -45,6 +53,8 @@ def table(content: bytes) -> str:
         The package `pyarrow` is not installed.
     FileError
         It is no intact Parquet file, or a column is missing.
+    TraceError
+        A row that is none of an event table; the message names the row.
     """
     try:
         import pyarrow
@@ -56,8 +66,7 @@ def table(content: bytes) -> str:
         ) from error
     try:
         # In this thread alone: threads of pyarrow that outlive the reading may abort the process.
-        file = parquet.ParquetFile(io.BytesIO(content), pre_buffer=False)
-        return "\n".join(_lines(file)) + "\n"
+        return _read(parquet.ParquetFile(io.BytesIO(content), pre_buffer=False))
     except (pyarrow.ArrowException, OSError) as error:
         said = " ".join(str(error).split())
         raise FileError(f"the trace is no intact Parquet file: {said}") from error
@@ -66,7 +75,7 @@ def table(content: bytes) -> str:
         raise FileError(f"the Parquet table holds what is no event table: {said}") from error
 
 
-def _lines(file: Any) -> Iterator[str]:
+def _read(file: Any) -> Trace:
     rows, schema = file.metadata.num_rows, file.schema_arrow
     if rows > MOST_ROWS:
         raise FileError(
@@ -77,31 +86,85 @@ def _lines(file: Any) -> Iterator[str]:
             few = "no column" if name not in schema.names else "more than one column"
             needed = f"one of each of {', '.join(COLUMNS)} is needed"
             raise FileError(f"the Parquet table has {few} `{name}`; {needed}")
-    metadata = schema.metadata or {}
-    texts = {key.decode(): value.decode() for key, value in metadata.items()}
-    for key, members in texts.items():
-        if key == "ranks" or key.startswith("comm "):
-            if not re.fullmatch("(ranks|comm [0-9]+)", key) or not re.fullmatch("[0-9 ]+", members):
-                raise FileError(f"the metadata `{key}` of the Parquet table are no whole numbers")
-            yield f"# ranks={members}" if key == "ranks" else f"# {key} = {members}"
-    yield ",".join(COLUMNS)
+    table = EventTable(*_members(schema.metadata or {}))
     wanted = [*COLUMNS, *(["sizes"] if "sizes" in schema.names else [])]
-    number = 0
+    before = 0
     for batch in file.iter_batches(_ROWS_AT_ONCE, columns=wanted, use_threads=False):
-        columns = [batch.column(name).to_pylist() for name in wanted]
-        for cells in zip(*columns, strict=True):
-            number += 1
-            texts_of_row = ("" if one is None else str(one) for one in cells[: len(COLUMNS)])
-            yield ",".join(
-                _cell(text, number, name) for text, name in zip(texts_of_row, COLUMNS, strict=True)
+        names, call = _calls(batch.column("call"))
+        numbers = [_numbers(batch.column(name), name, before) for name in NUMBERS]
+        sizes = _sizes(batch.column("sizes"), before) if "sizes" in wanted else []
+        table.extend(names, call, numbers, sizes)
+        before += batch.num_rows
+    return table.finish()
+
+
+def _members(metadata: dict[bytes, bytes]) -> tuple[int | None, dict[int, list[int]]]:
+    """The number of ranks and the members of communicators."""
+    ranks, communicators = None, {}
+    for key, members in ((key.decode(), value.decode()) for key, value in metadata.items()):
+        if key != "ranks" and not key.startswith("comm "):
+            continue
+        if not re.fullmatch("(ranks|comm [0-9]+)", key) or not re.fullmatch("[0-9 ]+", members):
+            raise FileError(f"the metadata `{key}` of the Parquet table are no whole numbers")
+        numbers = [int(member) for member in members.split()]
+        if key == "ranks":
+            (ranks,) = numbers
+        else:
+            communicators[int(key[5:])] = numbers
+    return ranks, communicators
+
+
+def _calls(column: Any) -> tuple[list[str], NDArray[np.uint32]]:
+    """The names in a column, and of each row the index of its name."""
+    import pyarrow
+
+    coded = _text(column).fill_null("").dictionary_encode()
+    return coded.dictionary.to_pylist(), coded.indices.cast(pyarrow.uint32()).to_numpy()
+
+
+def _numbers(column: Any, name: str, before: int) -> NDArray[np.uint64]:
+    """A column of whole numbers, `ABSENT` where there is none; `before` rows came before it."""
+    import pyarrow
+    from pyarrow import compute
+
+    if not (pyarrow.types.is_integer(column.type) or pyarrow.types.is_null(column.type)):
+        text = _text(column)
+        column = compute.if_else(compute.equal(text, ""), None, text)
+    try:
+        whole = column.cast(pyarrow.uint64())
+    except pyarrow.ArrowInvalid as error:
+        texts = enumerate(_text(column).to_pylist(), before + 1)
+        row, text = next((row, text) for row, text in texts if not _is_whole(text))
+        raise FileError(
+            f"row {row} of the Parquet table, {name}: `{text}` is not {NUMBERS[name]}: a whole "
+            "number that is not negative"
+        ) from error
+    return whole.fill_null(ABSENT).to_numpy()  # type: ignore[no-any-return]
+
+
+def _is_whole(text: str | None) -> bool:
+    return text is None or (text.isascii() and text.isdecimal() and int(text) <= ABSENT)
+
+
+def _text(column: Any) -> Any:
+    """A column as text, whatever it holds."""
+    import pyarrow
+
+    if pyarrow.types.is_string(column.type):
+        return column
+    texts = [None if cell is None else str(cell) for cell in column.to_pylist()]
+    return pyarrow.array(texts, pyarrow.string())
+
+
+def _sizes(column: Any, before: int) -> list[tuple[int, list[int]]]:
+    """The rows that have sizes, with them."""
+    found = []
+    for index in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
+        texts = [str(size) for size in column[index].as_py()]
+        if not all(re.fullmatch("[0-9]+", text) for text in texts):
+            raise FileError(
+                f"row {before + index + 1} of the Parquet table, sizes: `{' '.join(texts)}` are no "
+                "whole numbers"
             )
-            sizes = cells[len(COLUMNS)] if len(cells) > len(COLUMNS) else None
-            if sizes is not None:
-                yield f"# v {' '.join(_cell(str(size), number, 'sizes') for size in sizes)}"
-
-
-def _cell(text: str, row: int, column: str) -> str:
-    """A cell that is one word of the event table, and no more."""
-    if not re.fullmatch(r"[\w.+-]*", text):
-        raise FileError(f"row {row} of the Parquet table, {column}: `{text}` is no word or number")
-    return text
+        found.append((index, [int(text) for text in texts]))
+    return found

@@ -78,27 +78,15 @@ def read(
         if form == "otf2":
             from opticoll.formats import otf2_archive
 
-            content = otf2_archive.table(Path(path), content).encode()
-        elif form == "parquet":
+            return otf2_archive.trace(Path(path), content)
+        if form == "parquet":
             from opticoll.formats import parquet_table
 
-            content = parquet_table.table(content).encode()
-        if form in ("otf2", "parquet"):
-            form = "converted_table"
+            return parquet_table.trace(content)
         rate = DEFAULT_OPERATIONS if operations_per_second is None else operations_per_second
         return read_trace(content, form, rate)
     except TraceError as error:
-        said = str(error)
-        if form == "converted_table":
-            said = re.sub(r"^line (\d+): ", lambda line: _row(content, int(line[1])), said)
-        raise TraceError(f"{path}: {said}") from error
-
-
-def _row(content: bytes, line: int) -> str:
-    """The row, counted from 1, that a line of a converted table was made of."""
-    before = content.splitlines()[:line]
-    rows = sum(not one.startswith(b"#") for one in before) - 1
-    return f"row {rows}: " if rows > 0 else ""
+        raise TraceError(f"{path}: {error}") from error
 
 
 def _form(content: bytes) -> str:

@@ -42,6 +42,14 @@ pub enum TraceError {
         /// What is wrong, and what was expected.
         problem: String,
     },
+    /// A row of a table without lines that cannot be read.
+    #[error("row {row}: {problem}")]
+    Row {
+        /// The row, from 1.
+        row: usize,
+        /// What is wrong, and what was expected.
+        problem: String,
+    },
     /// A binary file that cannot be read.
     #[error("byte {offset}: {problem}")]
     Binary {

@@ -23,9 +23,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::csv::MOST_RANKS;
 use super::error::{Place, TraceError};
 use super::program::{Call, NONE, Node, NodeKind, Program, ProgramBuilder};
+use super::trace::MOST_RANKS;
 use crate::interrupt;
 use crate::spelling::shown;
 

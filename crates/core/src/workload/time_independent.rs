@@ -21,9 +21,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::csv::MOST_RANKS;
 use super::error::TraceError;
 use super::program::Call;
+use super::trace::MOST_RANKS;
 use super::trace::{Event, Trace};
 use crate::interrupt;
 use crate::spelling::shown;

@@ -21,11 +21,14 @@ pub struct Event {
     /// The request that a call opens or waits for; [`NONE`] for a wait for all that are open. Of an
     /// [`Call::AllToAllVarious`], the index of its sizes in [`Trace::various`].
     pub request: u32,
-    /// The line, from 1.
+    /// The line, from 1; 0 where the trace has no lines.
     pub line: u32,
     /// What is called.
     pub call: Call,
 }
+
+/// The most ranks of a trace: a million, so that a wrong number does not take all memory.
+pub(super) const MOST_RANKS: u32 = 1 << 20;
 
 /// The calls of all ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,13 +49,6 @@ impl Trace {
             communicators: BTreeMap::from([(0, (0..ranks).collect())]),
             various: Vec::new(),
         }
-    }
-
-    /// The same without lines: where the text was made from something that has none.
-    pub fn without_lines(mut self) -> Trace {
-        let events = self.ranks.iter_mut().flatten();
-        events.for_each(|event| event.line = 0);
-        self
     }
 
     /// The number of calls of all ranks.
