@@ -25,6 +25,7 @@ pub mod schedule;
 
 pub mod algorithm;
 
+pub mod place;
 pub mod plan;
 
 pub mod route;

@@ -1,11 +1,8 @@
-//! Searches for plans that come near the lower bounds of [`crate::bound`].
+//! Searches for plans that come near the lower bounds of [`crate::bound`], and the choice among all plans known.
 //!
-//! **Relay trees.** An all_gather on a ring looks the same from every rank, so one tree of
-//! lightpaths that takes a block from its owner to all others, rotated to all owners, is a whole
-//! plan. A lightpath of length l, rotated to all ranks, takes l channels of its direction in its
-//! step, when l divides N. What remains is to find *one* tree of N - 1 lightpaths with a step each, later
-//! than its parent's, whose lengths add up to at most c channels in every step and direction
-//! (`tree`), and to give the rotations channels (`pack`).
+//! Every way to plan is one [`Planner`] in [`PLANNERS`]; whatever no planner is named like is an algorithm of
+//! [`crate::algorithm`], with the default routes and wavelengths. One planner, `auto`, chooses among the
+//! candidates of all others and the algorithms.
 //!
 //! ```
 //! use opticoll::collective::{Collective, CollectiveKind};
@@ -23,28 +20,29 @@
 mod assembly;
 mod auto;
 mod beams;
-mod candidates;
+mod bounds;
 mod capability;
 mod contest;
 mod exchange;
+mod few_slots;
 mod forecast;
+mod gathered;
 mod grouped;
 mod knapsack;
 mod least;
 mod levels;
-mod light;
+mod light_tree;
 mod mirror;
 mod multicast;
 mod named;
-pub mod names;
-mod pace;
 mod pack;
 pub mod placement;
 mod ports;
 mod prices;
 mod reachable;
-mod request;
+mod relay_tree;
 mod rooted;
+mod slot_cost;
 mod split;
 mod striped;
 mod tree;
@@ -55,24 +53,23 @@ mod urgent;
 
 use thiserror::Error;
 
-use crate::algorithm::AlgorithmError;
-use crate::bound;
+use crate::algorithm::{self, AlgorithmError};
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
-use crate::fabric::{CONVERTED, Direction, Fabric, Light, NotARing, WdmLight, WdmRing};
-use crate::interrupt;
+use crate::fabric::{Fabric, NotARing, WdmRing};
 use crate::memory::TooMuch;
-use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
-use crate::schedule::{Claims, Schedule, Transfer};
-use crate::simulate::SimulationError;
-use crate::spec::{Spec, SpecError};
-use crate::units::UnitError;
-use crate::wavelength::WavelengthError;
-use crate::wavelength::light_path_grid::PortError;
-use crate::wavelength::wss_grid::GridError;
-pub use contest::Candidate;
+use crate::place::{self, PlacementError};
+use crate::plan::{AnyPlan, Plan};
+use crate::schedule::{Claims, Schedule};
+use crate::simulate::{Method, Policy, SimulationError, default_policy};
+use crate::spec::{OptionRecord, Spec, SpecError};
+use crate::spelling::{same_name, suggest};
+use crate::units::{Bytes, UnitError};
+use crate::wavelength::Assignment;
+pub use bounds::{NoBound, StatedBound, stated_bound, time_bound};
+pub use contest::{Candidate, LeftOut};
+pub use levels::static_levels;
 pub use mirror::{all_reduce, reduce_scatter};
-pub use request::{Planned, RECORDS, Record, find, plan, plan_watched};
-use tree::{Edge, Reserve};
+pub use relay_tree::relay_tree;
 
 /// Why no plan was made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -143,303 +140,366 @@ pub enum PlannerError {
     /// A named algorithm failed.
     #[error(transparent)]
     Algorithm(#[from] AlgorithmError),
-    /// Wavelengths could not be assigned.
+    /// A schedule has no place on the fabric.
     #[error(transparent)]
-    Wavelength(#[from] WavelengthError),
-    /// A schedule does not fit a grid of tunable circuits.
+    Placement(#[from] PlacementError),
+    /// A wavelength assignment that was asked for does not fit.
     #[error(transparent)]
-    Grid(#[from] GridError),
-    /// The schedule does not fit the grid of light paths.
-    #[error(transparent)]
-    Ports(#[from] PortError),
+    Assignment(PlacementError),
+    /// A wavelength assignment for a planner that has its own.
+    #[error(
+        "`{planner}` assigns wavelengths by itself: leave the assignment `{assignment}` out, or name \
+         another algorithm"
+    )]
+    OwnWavelengths {
+        /// The planner.
+        planner: String,
+        /// The assignment.
+        assignment: String,
+    },
+    /// Plans cannot be chosen by formulas.
+    #[error(
+        "closed_form has the formulas of papers, and `auto` takes plans that no paper has: name an \
+         algorithm, such as `ring`"
+    )]
+    OnlyFormulas,
     /// More memory than the limit.
     #[error(transparent)]
     Memory(#[from] TooMuch),
 }
 
-/// The most transfers or orbits of a plan: what fits into 16 GiB, with some 25 bytes for each.
-const MOST_KEPT: u64 = 1 << 29;
+/// The declaration of a planner.
+pub struct Planner {
+    /// As typed.
+    pub name: &'static str,
+    /// As printed in figures.
+    pub label: &'static str,
+    /// What it carries out.
+    pub collectives: &'static [CollectiveKind],
+    /// One sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub citation: &'static str,
+    /// Its options.
+    pub options: &'static [OptionRecord],
+    /// Whether its plans depend on the size and the policy.
+    pub by_size: bool,
+    /// Whether it chooses among all others.
+    pub chooses: bool,
+    /// Whether it plans on a fabric.
+    pub applies: fn(&Fabric) -> bool,
+    /// The plan that a spec names, whose options are known.
+    plan: fn(&Spec, &Question<'_>) -> Result<Planned, PlannerError>,
+    /// What it has to offer for the choice.
+    candidates: for<'a> fn(&Question<'a>) -> Result<Vec<contest::Contender<'a>>, PlannerError>,
+}
 
-/// An all_gather along rotated relay trees in as few slots as were found, one chunk per lightpath
-/// and slot; for whole blocks never more slots than the best named algorithm, unless the plan is too
-/// large to be written out. Blocks in pieces have a tree for each piece. Folded where all lengths
-/// divide the number of ranks. Deterministic.
+impl Planner {
+    /// A planner for any fabric, without options or candidates.
+    const fn new(
+        name: &'static str,
+        label: &'static str,
+        collectives: &'static [CollectiveKind],
+        summary: &'static str,
+        citation: &'static str,
+        plan: fn(&Spec, &Question<'_>) -> Result<Planned, PlannerError>,
+    ) -> Planner {
+        Planner {
+            name,
+            label,
+            collectives,
+            summary,
+            citation,
+            options: &[],
+            by_size: false,
+            chooses: false,
+            applies: |_| true,
+            plan,
+            candidates: |_| Ok(Vec::new()),
+        }
+    }
+
+    /// A planner for rings of wavelengths, without options or candidates.
+    const fn on_rings(
+        name: &'static str,
+        label: &'static str,
+        collectives: &'static [CollectiveKind],
+        summary: &'static str,
+        citation: &'static str,
+        plan: fn(&Spec, &Question<'_>) -> Result<Planned, PlannerError>,
+    ) -> Planner {
+        Planner {
+            applies: |fabric| fabric.ring().is_some(),
+            ..Planner::new(name, label, collectives, summary, citation, plan)
+        }
+    }
+}
+
+/// All planners.
+pub const PLANNERS: &[Planner] = &[
+    gathered::PLANNER,
+    levels::PLANNER,
+    grouped::PLANNER,
+    rooted::PLANNER,
+    light_tree::PLANNER,
+    two_phases::PLANNER,
+    exchange::PLANNER,
+    auto::PLANNER,
+];
+
+/// The collectives that are an all_gather, one backwards, or both.
+const GATHERED: &[CollectiveKind] = &[
+    CollectiveKind::AllGather,
+    CollectiveKind::ReduceScatter,
+    CollectiveKind::AllReduce,
+];
+
+/// The planner with a name, if there is one for the collective.
+pub fn find(kind: CollectiveKind, name: &str) -> Option<&'static Planner> {
+    PLANNERS
+        .iter()
+        .find(|planner| same_name(planner.name, name) && planner.collectives.contains(&kind))
+}
+
+/// Refuses a name that neither an algorithm nor a planner of the collective has.
 ///
 /// # Errors
-/// Another collective than an all_gather, or one with another number of ranks than the fabric.
-pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
-    relay_tree_within(fabric, collective, MOST_KEPT)
+/// [`AlgorithmError::Unknown`], which names the nearest of all, or all of them.
+pub fn check_name(kind: CollectiveKind, name: &str) -> Result<(), AlgorithmError> {
+    if find(kind, name).is_some() || algorithm::find(kind, name).is_ok() {
+        return Ok(());
+    }
+    let algorithms = algorithm::records().iter();
+    let algorithms = algorithms.filter(|record| record.collective == kind);
+    let planners = PLANNERS
+        .iter()
+        .filter(|planner| planner.collectives.contains(&kind));
+    let names = algorithms
+        .map(|record| record.name)
+        .chain(planners.map(|planner| planner.name));
+    Err(AlgorithmError::Unknown {
+        name: name.into(),
+        collective: kind,
+        hint: suggest(name, names),
+    })
 }
 
-/// The same with so many transfers or orbits at most.
-fn relay_tree_within(
+/// A plan, and why it was chosen where there was a choice.
+pub struct Planned {
+    /// The plan.
+    pub plan: AnyPlan,
+    /// What was compared, the chosen one first; empty where nothing was.
+    pub candidates: Vec<Candidate>,
+    /// Why this one, in sentences; empty where nothing was compared.
+    pub reasons: Vec<String>,
+}
+
+impl From<AnyPlan> for Planned {
+    fn from(plan: AnyPlan) -> Planned {
+        Planned {
+            plan,
+            candidates: Vec::new(),
+            reasons: Vec::new(),
+        }
+    }
+}
+
+impl From<Plan> for Planned {
+    fn from(plan: Plan) -> Planned {
+        AnyPlan::Full(plan).into()
+    }
+}
+
+/// For what a plan is made where a size or a way to time it matters.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    /// The fabric.
+    pub fabric: &'a Fabric,
+    /// The collective.
+    pub collective: Collective,
+    /// The size; `None` for [`DEFAULT_SIZE`], which the plan of an algorithm does not keep.
+    pub size: Option<Bytes>,
+    /// How plans are timed.
+    pub method: &'a Method,
+    /// The wavelength assignment of an algorithm's schedule.
+    pub assignment: &'a str,
+    /// Told the name of each candidate before it is made.
+    pub watch: &'a dyn Fn(&str),
+}
+
+/// What is planned for where no size is given: 4 MiB.
+pub const DEFAULT_SIZE: Bytes = Bytes::new(4 << 20);
+
+/// The most transfers of a plan that is chosen, where nothing else is said.
+const DEFAULT_TRANSFERS: u64 = 1 << 24;
+
+/// The transfers made and timed for a choice, where nothing else is said: a minute's.
+const DEFAULT_WORK: u64 = 60_000_000;
+
+/// Makes the plan that `spec` names, by a planner or else by an algorithm with the default routes and
+/// wavelengths, for a size and a way to time it. Of the method a ring minds the policy alone.
+///
+/// # Errors
+/// An unknown name or option, a collective that it does not carry out, or no plan that fits.
+pub fn plan(
+    spec: &Spec,
     fabric: &Fabric,
     collective: Collective,
-    most: u64,
-) -> Result<AnyPlan, PlannerError> {
-    let ring = fabric.needed_ring("relay_tree")?;
-    if collective.kind() != CollectiveKind::AllGather {
-        return Err(PlannerError::Collective {
-            kind: collective.kind(),
-            hint: "reduce_scatter is an all_gather reversed",
-        });
-    }
-    if collective.ranks() != ring.ranks {
-        return Err(PlannerError::Ranks {
-            collective: collective.ranks(),
-            fabric: ring.ranks,
-        });
-    }
-    capability::connected(ring)?;
-    let pieces = collective.pieces();
-    let orbits = u64::from(ring.ranks) * u64::from(pieces);
-    let transfers = orbits * u64::from(ring.ranks);
-    let too_large = |transfers| PlannerError::TooLarge { transfers, most };
-    if orbits > most {
-        return Err(too_large(orbits));
-    }
-    if ring.ranks < 2 {
-        return named::plan(&Spec::new("ring"), fabric, collective);
-    }
-    if capability::is_special(ring) {
-        if transfers > most {
-            return Err(too_large(transfers));
+    size: Bytes,
+    method: &Method,
+) -> Result<Planned, PlannerError> {
+    let question = Question::new(fabric, collective, size, method, &|_| {})?;
+    let mut planned = question.answer(spec)?;
+    planned.plan.kept_mut().size = Some(size);
+    Ok(planned)
+}
+
+/// Makes the plan that `spec` names for a task.
+///
+/// # Errors
+/// Those of [`plan`], and an assignment that does not fit.
+pub fn plan_task(spec: &Spec, task: &Task<'_>) -> Result<Planned, PlannerError> {
+    let (fabric, collective, assignment) = (task.fabric, task.collective, task.assignment);
+    check_name(collective.kind(), spec.name())?;
+    let planner = find(collective.kind(), spec.name());
+    let own = Assignment::parse(assignment).map_err(|error| PlannerError::Assignment(error.into()));
+    let mut planned = match (planner, own? == Assignment::AUTO) {
+        (Some(_), false) => {
+            return Err(PlannerError::OwnWavelengths {
+                planner: spec.name().into(),
+                assignment: assignment.into(),
+            });
         }
-        return capability::all_gather(fabric, collective);
-    }
-    let least = bound::best(ring, &collective).steps as u32;
-    // Hop by hop in both directions is always possible.
-    let enough = pieces.saturating_mul(ring.ranks).saturating_add(1);
-    let kept = Kept::of(transfers, most);
-    let menus = menus(ring, kept);
-    if kept == Kept::Orbits {
-        return search(ring, pieces, &menus, least, enough)
-            .map(|found| found.plan(ring, collective))
-            .ok_or(too_large(transfers));
-    }
-    if pieces > 1 {
-        return search(ring, pieces, &menus, least, enough)
-            .map(|found| found.plan(ring, collective))
-            .ok_or(PlannerError::NotFound { pieces });
-    }
-    let (name, at_least) = named::fewest_slots(ring).ok_or(PlannerError::NotFound { pieces })?;
-    if let Some(found) = search(ring, 1, &menus, least, at_least) {
-        return Ok(found.plan(ring, collective));
-    }
-    // The named algorithm may need more than its loads say.
-    let named = named::plan(&Spec::new(name), fabric, collective)?;
-    Ok(
-        match search(ring, 1, &menus, at_least.max(least), named.slots()) {
-            Some(found) => found.plan(ring, collective),
-            None => named,
-        },
-    )
-}
-
-/// All_gathers over circuits that do not change within a level: for one level, two and three the
-/// plan of fewest slots, where there is one. For a collective in pieces, with all pieces at once.
-pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<AnyPlan> {
-    let Some(ring) = fabric.ring() else {
-        return Vec::new();
+        (None, false) => {
+            let schedule = algorithm::build(spec, collective, fabric)?;
+            let plan = place::place(schedule, fabric, assignment, spec.to_string());
+            plan.map_err(PlannerError::Assignment)?.into()
+        }
+        (_, true) => {
+            let size = task.size.unwrap_or(DEFAULT_SIZE);
+            let question = Question::new(fabric, collective, size, task.method, task.watch)?;
+            question.answer(spec)?
+        }
     };
-    if collective.kind() != CollectiveKind::AllGather
-        || collective.ranks() != ring.ranks
-        || ring.ranks < 2
-        || ring.ports.is_some()
-        || !ring.broken.is_empty()
-    {
-        return Vec::new();
-    }
-    let transfers = u64::from(collective.chunks()) * u64::from(ring.ranks);
-    let kept = Kept::of(transfers, MOST_KEPT);
-    levels::layouts(ring, collective.pieces(), levels::MOST_LEVELS, kept)
-        .iter()
-        .filter_map(|layout| levels::plan(fabric, collective, layout))
-        .collect()
+    let planned_for = planner.map(|_| DEFAULT_SIZE);
+    planned.plan.kept_mut().size = task.size.or(planned_for);
+    Ok(planned)
 }
 
-/// In what form a plan may be kept.
+/// What is to be planned, and how much may be spent on it.
+#[derive(Clone, Copy)]
+struct Question<'a> {
+    fabric: &'a Fabric,
+    collective: Collective,
+    size: Bytes,
+    method: &'a Method,
+    /// The most transfers of a plan, or orbits where it is folded: what fits into memory. Each takes about 25
+    /// bytes.
+    most_transfers: u64,
+    /// The most transfers made and timed in all.
+    most_work: u64,
+    /// Told what is made next.
+    watch: &'a dyn Fn(&str),
+}
+
+impl<'a> Question<'a> {
+    /// The question with the default limits.
+    ///
+    /// # Errors
+    /// Ranks that nothing joins.
+    fn new(
+        fabric: &'a Fabric,
+        collective: Collective,
+        size: Bytes,
+        method: &'a Method,
+        watch: &'a dyn Fn(&str),
+    ) -> Result<Question<'a>, PlannerError> {
+        if fabric.ring().is_some_and(|ring| !ring.is_connected()) {
+            return Err(PlannerError::CutOff);
+        }
+        Ok(Question {
+            fabric,
+            collective,
+            size,
+            method,
+            most_transfers: DEFAULT_TRANSFERS,
+            most_work: DEFAULT_WORK,
+            watch,
+        })
+    }
+
+    /// The plan that a spec names.
+    fn answer(&self, spec: &Spec) -> Result<Planned, PlannerError> {
+        let Some(planner) = find(self.collective.kind(), spec.name()) else {
+            return named::plan(spec, self.fabric, self.collective).map(Planned::from);
+        };
+        spec.only_declared(planner.options)?;
+        (planner.plan)(spec, self)
+    }
+
+    /// The fastest plan found.
+    fn fastest(&self) -> Result<Planned, PlannerError> {
+        auto::choose(self)
+    }
+
+    /// The planners that may have candidates.
+    fn planners(&self) -> impl Iterator<Item = &'static Planner> {
+        let (fabric, kind) = (self.fabric, self.collective.kind());
+        PLANNERS
+            .iter()
+            .filter(move |planner| planner.collectives.contains(&kind) && (planner.applies)(fabric))
+    }
+
+    fn policy(&self) -> Policy {
+        self.method.policy.unwrap_or(default_policy(self.fabric))
+    }
+
+    fn slot_cost(&self, ring: &WdmRing) -> slot_cost::SlotCost {
+        slot_cost::SlotCost::new(ring, self.policy())
+    }
+
+    /// The work of making and timing so many transfers: on a grid of tunable circuits each is a chain of events.
+    fn work(&self, transfers: u64) -> u64 {
+        match self.fabric.wss_grid() {
+            Some(_) => transfers.saturating_mul(32),
+            None => transfers,
+        }
+    }
+
+    /// Refuses a plan of too many transfers.
+    fn fits(&self, transfers: u64) -> Result<(), PlannerError> {
+        let most = self.most_transfers;
+        match transfers > most {
+            true => Err(PlannerError::TooLarge { transfers, most }),
+            false => Ok(()),
+        }
+    }
+
+    /// The plan for a single rank.
+    fn nothing_to_do(&self, spec: &Spec) -> Planned {
+        empty_plan(self.fabric, self.collective, spec.to_string(), 0).into()
+    }
+}
+
+/// The most transfers or orbits of a plan: what fits into 16 GiB, with some 25 bytes for each.
+const MOST_TRANSFERS: u64 = 1 << 29;
+
+/// In what form a plan is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum Form {
     /// Folded only.
-    Orbits,
+    Folded,
     /// Folded or not.
     Any,
 }
 
-impl Kept {
-    /// The forms in which a plan of so many transfers can be kept.
-    fn of(transfers: u64, most: u64) -> Kept {
+impl Form {
+    /// The forms that a plan of so many transfers can have.
+    fn of(transfers: u64, most: u64) -> Form {
         if transfers > most {
-            Kept::Orbits
+            Form::Folded
         } else {
-            Kept::Any
-        }
-    }
-}
-
-/// A tree with the channels of its rotations, if they are not the regular ones.
-struct Found {
-    tree: Vec<Edge>,
-    steps: u32,
-    placed: Option<Vec<Vec<(bool, pack::Placed)>>>,
-}
-
-/// A tree that packs into as few steps as were found, from `least` on; `None` if none takes fewer
-/// than `enough`. Numbers of steps are tried in widening strides until one works, and then halfway
-/// between it and the last that did not.
-fn search(ring: &WdmRing, pieces: u32, menus: &[Menu], least: u32, enough: u32) -> Option<Found> {
-    let mut best: Option<Found> = None;
-    let (mut failed, mut works) = (least.max(1) - 1, enough);
-    let mut stride = 1;
-    // Far from the bound, a step more or less is not worth many attempts.
-    while failed + 1 + works / 100 < works {
-        let steps = match best {
-            None => (failed + stride).min(works - 1),
-            Some(_) => failed + (works - failed) / 2,
-        };
-        match attempt(ring, pieces, menus, steps, works) {
-            Some(found) => {
-                works = found.steps;
-                best = Some(found);
-                if works <= steps {
-                    continue;
-                }
-            }
-            None if best.is_none() => stride = if steps < least + 3 { 1 } else { 2 * stride },
-            None => {}
-        }
-        failed = steps;
-    }
-    best
-}
-
-/// The best of the trees of `steps` steps with channels for all rotations in fewer than `enough`
-/// steps, if any.
-fn attempt(ring: &WdmRing, pieces: u32, menus: &[Menu], steps: u32, enough: u32) -> Option<Found> {
-    let mut best: Option<Found> = None;
-    for (lengths, reserve) in menus {
-        interrupt::check();
-        let (ranks, channels) = (ring.ranks, ring.channels());
-        let request =
-            tree::Request::new((ranks, pieces), channels, steps, lengths.clone(), *reserve);
-        let Some(tree) = tree::build(&request) else {
-            continue;
-        };
-        // Where converters are, only the number of lightpaths on each link counts.
-        if pack::divides(ranks, &tree) || (ring.converters && ring.fibres == 1) {
-            return Some(Found {
-                tree,
-                steps,
-                placed: None,
-            });
-        }
-        for place in [pack::greedily, urgent::place] {
-            let fewer = best.as_ref().map_or(enough, |found| found.steps) - 1;
-            if let Some(placed) = place(ranks, channels, &tree, fewer) {
-                let taken = placed.len() as u32;
-                best = Some(Found {
-                    tree: tree.clone(),
-                    steps: taken,
-                    placed: Some(placed),
-                });
-                if taken <= steps {
-                    return best;
-                }
-            }
-        }
-    }
-    best
-}
-
-/// Lengths to try, with what to keep back.
-type Menu = (Vec<u32>, Reserve);
-
-/// The menus to try; folded plans need lengths that divide N.
-fn menus(ring: &WdmRing, kept: Kept) -> Vec<Menu> {
-    let ranks = ring.ranks;
-    let most = ring.channels().min(ranks / 2).min(ring.longest()).max(1);
-    let dividing: Vec<u32> = (1..=most).filter(|length| ranks % *length == 0).collect();
-    if kept == Kept::Orbits {
-        return vec![(dividing, Reserve::Nothing)];
-    }
-    let powers: Vec<u32> = (0..31)
-        .map(|bit| 1 << bit)
-        .take_while(|length| *length <= most)
-        .collect();
-    let finer = |parts: &[u32]| {
-        let mut lengths: Vec<u32> = powers
-            .iter()
-            .flat_map(|power| parts.iter().map(move |part| power * part / 8))
-            .filter(|length| (1..=most).contains(length))
-            .collect();
-        lengths.sort_unstable();
-        lengths.dedup();
-        lengths
-    };
-    let mut menus = vec![
-        (dividing, Reserve::Nothing),
-        (finer(&[8, 12]), Reserve::Nothing),
-    ];
-    if most > 2 {
-        menus.push((finer(&[8, 12]), Reserve::Pad));
-        menus.push((finer(&[8, 10, 12, 14]), Reserve::Pad));
-        menus.push((powers.clone(), Reserve::Pad));
-    }
-    if (2..=4).contains(&most) {
-        menus.push((powers.clone(), Reserve::Rest(3)));
-        menus.push((powers, Reserve::Rest(8)));
-    }
-    let mut known = Vec::new();
-    menus.retain(|menu| {
-        let new = !known.contains(menu);
-        known.push(menu.clone());
-        new
-    });
-    menus
-}
-
-impl Found {
-    fn plan(self, ring: &WdmRing, collective: Collective) -> AnyPlan {
-        let fabric = Fabric::WdmRing(ring.clone());
-        let mut plan = empty_plan(&fabric, collective, "relay_tree".into(), self.steps);
-        // Dead wavelengths leave gaps among the channels of an orbit.
-        let folded = self.placed.is_none() && ring.is_even();
-        let ranks = if folded { 1 } else { ring.ranks };
-        plan.reserve(self.tree.len() * ranks as usize);
-        // A step that is written into the plan is not kept beside it.
-        let mut placed = self.placed.map(Vec::into_iter);
-        for step in 0..self.steps {
-            plan.schedule.begin_step();
-            let Some(placed) = &mut placed else {
-                pack::exactly(&self.tree, step, |edge, first| {
-                    for source in 0..ranks {
-                        interrupt::check();
-                        let origin = source + ring.ranks - edge.parent;
-                        let channel = first + source % edge.length;
-                        let mut path = lightpath(ring, collective, edge, origin, step, channel);
-                        if ring.ranks % edge.length != 0 {
-                            let light = WdmLight::from(path.light);
-                            path.light = Light::from(WdmLight {
-                                wavelength: CONVERTED,
-                                ..light
-                            });
-                        }
-                        plan.push(path);
-                    }
-                });
-                continue;
-            };
-            for (_, path) in placed.next().unwrap_or_default() {
-                let edge = &self.tree[path.edge as usize];
-                let (origin, channel) = (path.origin, path.channel);
-                plan.push(lightpath(ring, collective, edge, origin, step, channel));
-            }
-        }
-        if folded {
-            AnyPlan::Folded(FoldedPlan { orbits: plan })
-        } else {
-            AnyPlan::Full(plan)
+            Form::Any
         }
     }
 }
@@ -460,35 +520,5 @@ fn empty_plan(fabric: &Fabric, collective: Collective, algorithm: String, steps:
         slot: Vec::new(),
         step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
         relays: Vec::new(),
-    }
-}
-
-/// An edge of the tree, turned by its origin.
-fn lightpath(
-    ring: &WdmRing,
-    collective: Collective,
-    edge: &Edge,
-    origin: u32,
-    slot: u32,
-    channel: u32,
-) -> Lightpath {
-    let origin = origin % ring.ranks;
-    let (fibre, wavelength) = ring.channel(channel);
-    Lightpath {
-        slot,
-        light: Light::from(WdmLight {
-            direction: if edge.clockwise {
-                Direction::Clockwise
-            } else {
-                Direction::CounterClockwise
-            },
-            fibre,
-            wavelength,
-        }),
-        transfer: Transfer::copy(
-            origin * collective.pieces() + edge.piece,
-            (origin + edge.parent) % ring.ranks,
-            (origin + edge.child(ring.ranks)) % ring.ranks,
-        ),
     }
 }

@@ -3,9 +3,10 @@
 use opticoll::algorithm::AlgorithmError as AlgorithmProblem;
 use opticoll::collective::CollectiveError as CollectiveProblem;
 use opticoll::fabric::{FabricError as FabricProblem, NotARing};
+use opticoll::place::PlacementError as PlacementProblem;
 use opticoll::plan::text::PlanTextError;
 use opticoll::planner::PlannerError as PlannerProblem;
-use opticoll::planner::placement::PlacementError;
+use opticoll::planner::placement::SiteError;
 use opticoll::simulate::SimulationError as SimulationProblem;
 use opticoll::simulate::burst::BurstError;
 use opticoll::spec::SpecError;
@@ -139,6 +140,7 @@ impl IntoPyErr for PlannerProblem {
     fn into_py_err(self) -> PyErr {
         match self {
             PlannerProblem::Simulation(problem) => problem.into_py_err(),
+            PlannerProblem::Assignment(problem) => problem.into_py_err(),
             other => AlgorithmError::new_err(other.to_string()),
         }
     }
@@ -155,6 +157,17 @@ impl IntoPyErr for WavelengthProblem {
         match self {
             WavelengthProblem::NoPath { .. } => ScheduleError::new_err(self.to_string()),
             _ => WavelengthError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl IntoPyErr for PlacementProblem {
+    fn into_py_err(self) -> PyErr {
+        match self {
+            PlacementProblem::Wavelength(problem) => problem.into_py_err(),
+            PlacementProblem::Grid(problem) => problem.into_py_err(),
+            PlacementProblem::Ports(problem) => problem.into_py_err(),
+            PlacementProblem::Unassigned { .. } => WavelengthError::new_err(self.to_string()),
         }
     }
 }
@@ -213,7 +226,7 @@ impl IntoPyErr for BurstError {
     }
 }
 
-impl IntoPyErr for PlacementError {
+impl IntoPyErr for SiteError {
     fn into_py_err(self) -> PyErr {
         let error = SimulationError::new_err(self.to_string());
         with(error, "setting", "placement")

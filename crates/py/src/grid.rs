@@ -48,7 +48,7 @@ pub(crate) fn replan(
     })?;
     let anew = anew.map_err(IntoPyErr::into_py_err)?;
     let (before, after) = (anew.before.ps(), anew.after.ps());
-    let plan = Plan::from_planned(anew.planned, &asked.to_string());
+    let plan = Plan::from_planned(anew.planned, Some(&asked.to_string()));
     Ok((plan, before, after))
 }
 

@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1};
 use opticoll::bound;
 use opticoll::fabric::{Hop, Light, LightKind};
 use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
-use opticoll::planner;
+use opticoll::planner::{self, LeftOut};
 use opticoll::schedule::Transfer;
 use opticoll::simulate::{self, fluid, packet};
 use opticoll::units::Bytes;
@@ -54,12 +54,12 @@ impl Plan {
         }
     }
 
-    /// A plan for which `asked` was asked, such as `auto`.
-    pub(crate) fn from_planned(planned: planner::Planned, asked: &str) -> Plan {
+    /// A plan for which `asked` was asked, such as `auto`, if that is no more than its algorithm.
+    pub(crate) fn from_planned(planned: planner::Planned, asked: Option<&str>) -> Plan {
         Plan {
             plan: Arc::new(planned.plan),
             choice: Arc::new(Choice {
-                asked: Some(asked.trim().to_owned()),
+                asked: asked.map(|asked| asked.trim().to_owned()),
                 candidates: planned.candidates,
                 reasons: planned.reasons,
             }),
@@ -208,7 +208,7 @@ impl Plan {
 
     /// What `auto` compared, the chosen one first: (name, slots, picoseconds, why it was left out).
     #[getter]
-    fn candidates(&self) -> Vec<(&str, u64, u64, &str)> {
+    fn candidates(&self) -> Vec<(&str, u64, u64, String)> {
         let candidates = self.choice.candidates.iter();
         candidates
             .map(|one| {
@@ -216,7 +216,9 @@ impl Plan {
                     one.name.as_str(),
                     one.slots,
                     one.time.ps(),
-                    one.left_out.as_str(),
+                    one.left_out
+                        .as_ref()
+                        .map_or(String::new(), LeftOut::to_string),
                 )
             })
             .collect()

@@ -2,20 +2,16 @@
 
 use opticoll::algorithm;
 use opticoll::collective::{self, CollectiveKind};
-use opticoll::plan::{self, AnyPlan};
-use opticoll::planner;
-use opticoll::route;
+use opticoll::place;
+use opticoll::plan::AnyPlan;
+use opticoll::planner::{self, Task};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::Bytes;
-use opticoll::wavelength::light_path_grid::assign_ports;
-use opticoll::wavelength::wss_grid::assign_on_grid;
-use opticoll::wavelength::{self, Assignment};
-use opticoll::{fabric, schedule};
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
 use crate::collective::Collective;
-use crate::error::{AlgorithmError, IntoPyErr, WavelengthError};
+use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::method::{Settings, method};
@@ -31,7 +27,9 @@ pub(crate) fn build_schedule(
     algorithm: &str,
 ) -> PyResult<Schedule> {
     interrupt::run(py, || {
-        build(collective.collective, &fabric.fabric, algorithm)
+        let spec = algorithm.parse().map_err(SpecError::into_py_err)?;
+        algorithm::build(&spec, collective.collective, &fabric.fabric)
+            .map_err(IntoPyErr::into_py_err)
     })?
     .map(Schedule::from_core)
 }
@@ -49,7 +47,10 @@ pub(crate) fn make_plan(
 ) -> PyResult<Plan> {
     let schedule = schedule.get().lock().clone();
     interrupt::run(py, || {
-        lay_out(schedule, &fabric.fabric, algorithm, wavelength, size_bytes)
+        let plan = place::place(schedule, &fabric.fabric, wavelength, algorithm);
+        let mut plan = plan.map_err(IntoPyErr::into_py_err)?;
+        plan.size = size_bytes.map(Bytes::new);
+        Ok(Plan::from_core(AnyPlan::Full(plan)))
     })?
 }
 
@@ -87,101 +88,20 @@ pub(crate) fn plan_collective(
             .and_then(|collective| collective.with_root(root))
             .map_err(IntoPyErr::into_py_err)?;
         let spec: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
-        planner::names::check(kind, spec.name()).map_err(IntoPyErr::into_py_err)?;
-        let by_planner = planner::find(kind, spec.name()).is_some();
-        if by_planner || wavelength == "auto" {
-            if wavelength != "auto" {
-                let name = spec.name();
-                Assignment::parse(wavelength).map_err(IntoPyErr::into_py_err)?;
-                return Err(AlgorithmError::new_err(format!(
-                    "`{name}` assigns wavelengths by itself: leave the assignment `{wavelength}` out, \
-                     or name another algorithm"
-                )));
-            }
-            if spec.name() == "auto" && method.simulator == Some("closed_form") {
-                return Err(AlgorithmError::new_err(
-                    "closed_form has the formulas of papers, and `auto` takes plans that no paper \
-                     has: name an algorithm, such as `ring`",
-                ));
-            }
-            let size = Bytes::new(size_bytes.unwrap_or(DEFAULT_SIZE));
-            let planned =
-                planner::plan_watched(&spec, &fabric.fabric, collective, size, &method, &tell);
-            let mut planned = planned.map_err(IntoPyErr::into_py_err)?;
-            if !by_planner {
-                planned.plan.kept_mut().size = size_bytes.map(Bytes::new);
-            }
-            let asked = match by_planner {
-                true => algorithm.to_owned(),
-                false => planned.plan.kept().algorithm.clone(),
-            };
-            return Ok(Plan::from_planned(planned, &asked));
-        }
-        let schedule = build(collective, &fabric.fabric, algorithm)?;
-        lay_out(
-            schedule,
-            &fabric.fabric,
-            algorithm.to_owned(),
-            wavelength,
-            size_bytes,
-        )
+        let task = Task {
+            fabric: &fabric.fabric,
+            collective,
+            size: size_bytes.map(Bytes::new),
+            method: &method,
+            assignment: wavelength,
+            watch: &tell,
+        };
+        let planned = planner::plan_task(&spec, &task).map_err(IntoPyErr::into_py_err)?;
+        let asked = planner::find(kind, spec.name()).map(|_| algorithm);
+        Ok::<_, PyErr>(Plan::from_planned(planned, asked))
     })??;
     match problem.into_inner() {
         Ok(Some(error)) => Err(error),
         _ => Ok(plan),
     }
-}
-
-/// What the planner plans for where no size is given: 4 MiB.
-const DEFAULT_SIZE: u64 = 4 << 20;
-
-fn build(
-    collective: collective::Collective,
-    fabric: &fabric::Fabric,
-    algorithm: &str,
-) -> PyResult<schedule::Schedule> {
-    let spec = algorithm.parse().map_err(SpecError::into_py_err)?;
-    algorithm::build(&spec, collective, fabric).map_err(IntoPyErr::into_py_err)
-}
-
-fn lay_out(
-    schedule: schedule::Schedule,
-    fabric: &fabric::Fabric,
-    algorithm: String,
-    wavelength: &str,
-    size_bytes: Option<u64>,
-) -> PyResult<Plan> {
-    let assignment = Assignment::parse(wavelength).map_err(IntoPyErr::into_py_err)?;
-    let Some(ring) = fabric.ring() else {
-        if wavelength != "auto" {
-            let why = match fabric {
-                fabric::Fabric::WssGrid(_) => "assigns wavelengths by its wavelength plan",
-                fabric::Fabric::LightPathGrid(_) => {
-                    "has light paths whose wavelengths nothing says"
-                }
-                _ => "is an electrical fabric without wavelengths",
-            };
-            return Err(WavelengthError::new_err(format!(
-                "{} {why}: leave the assignment `{wavelength}` out",
-                fabric.family()
-            )));
-        }
-        if fabric.wss_grid().is_some() {
-            let mut plan =
-                assign_on_grid(schedule, fabric, algorithm).map_err(IntoPyErr::into_py_err)?;
-            plan.size = size_bytes.map(Bytes::new);
-            return Ok(Plan::from_core(AnyPlan::Full(plan)));
-        }
-        let mut plan = match fabric.light_path_grid() {
-            Some(_) => assign_ports(schedule, fabric, algorithm).map_err(IntoPyErr::into_py_err)?,
-            None => plan::Plan::without_light(fabric, schedule, algorithm),
-        };
-        plan.size = size_bytes.map(Bytes::new);
-        return Ok(Plan::from_core(AnyPlan::Full(plan)));
-    };
-    let light = route::shortest_arcs(&schedule, ring);
-    let mut plan = wavelength::assign(schedule, light, fabric, assignment, algorithm)
-        .map_err(IntoPyErr::into_py_err)?;
-    plan.size = size_bytes.map(Bytes::new);
-    Ok(Plan::from_core(AnyPlan::Full(plan)))
 }

@@ -46,10 +46,10 @@ pub(crate) fn algorithms() -> Vec<Record> {
         ..Record::new(one.name, one.summary, one.citation)
     };
     let mut records: Vec<Record> = algorithm::records().iter().map(record).collect();
-    for one in planner::RECORDS {
+    for one in planner::PLANNERS {
         records.extend(one.collectives.iter().map(|collective| Record {
             label: one.label,
-            options: one.options.to_vec(),
+            options: one.options.iter().map(option).collect(),
             collective: Some(collective.name()),
             by_size: one.by_size,
             ..Record::new(one.name, one.summary, one.citation)

@@ -10,6 +10,7 @@ use super::PlannerError;
 use crate::collective::Collective;
 use crate::fabric::{CONVERTED, Direction, Fabric, WdmLight, WdmRing};
 use crate::interrupt;
+use crate::place::PlacementError;
 use crate::plan::Plan;
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::wavelength::{Assignment, assign};
@@ -67,14 +68,9 @@ impl Assembly {
             .iter()
             .map(|(_, direction)| WdmLight::towards(*direction));
         let fabric = &self.plan.fabric;
-        let placed = assign(
-            schedule,
-            light.collect(),
-            fabric,
-            Assignment::AUTO,
-            String::new(),
-        )?;
-        self.append(&placed);
+        let (auto, name) = (Assignment::AUTO, String::new());
+        let placed = assign(schedule, light.collect(), fabric, auto, name);
+        self.append(&placed.map_err(PlacementError::from)?);
         Ok(())
     }
 

@@ -1,89 +1,64 @@
 //! The plan that takes the least time, of all that are known here.
 //!
 //! Contenders are the named algorithms with every value that their options have to be tried, on rings of
-//! wavelengths in as many stripes as there is room for; what the planner makes of its own (`light`); and two
-//! algorithms one after the other, the fastest of each (`two_phases`). [`super::contest`] finds the fastest of
-//! them. What a named algorithm cannot go below follows from the formulas of its record before it is made, and
+//! wavelengths in as many stripes as there is room for; and the candidates of all other planners.
+//! [`super::contest`] finds the fastest of them. What a named algorithm cannot go below follows from the formulas of its record before it is made, and
 //! from the loads of its schedule before it is placed and timed (`least`).
 
-use super::contest::{Candidate, Contender, Contest, Made, Outcome, is_of_one};
-use super::request::Planned;
-use super::{PlannerError, least, light, named, striped, two_phases};
+use super::contest::{Candidate, Contender, Contest, LeftOut, Made, Outcome, is_of_one};
+use super::{Planned, Planner, PlannerError, Question, least, named, striped};
 use crate::algorithm::{self, AlgorithmError};
-use crate::bound::light_path_grid::SetUps;
-use crate::bound::time::{self, Charge};
-use crate::collective::Collective;
-use crate::fabric::Fabric;
+use crate::bound::time;
+use crate::collective::CollectiveKind;
+use crate::place;
 use crate::plan::AnyPlan;
-use crate::simulate::{Method, Paths, Policy, default_policy};
-use crate::spec::Spec;
-use crate::units::{Bytes, Time};
+use crate::spec::{OptionRecord, Spec};
+use crate::units::Time;
 
-impl From<Policy> for Charge {
-    fn from(policy: Policy) -> Charge {
-        match policy {
-            Policy::EveryStep => Charge::EverySlot,
-            Policy::OnChange => Charge::Once,
-            // Lasers are tuned flow by flow, and nothing waits for the end of a slot.
-            Policy::PerPort | Policy::TwoTier => Charge::OncePerPort,
-            // Light paths are of a fabric that has charges of its own.
-            Policy::Free | Policy::EstablishRelease => Charge::Never,
-        }
+/// The planner that chooses.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new(
+            "transfers",
+            "the most that a plan may have (or orbits, folded); default 16777216",
+        ),
+        OptionRecord::new(
+            "budget",
+            "time to spend, at a million transfers made and timed in a second on any machine; \
+             default 1min",
+        ),
+    ],
+    by_size: true,
+    chooses: true,
+    ..Planner::new(
+        "auto",
+        "Auto",
+        &CollectiveKind::ALL,
+        "The fastest plan found for the size and the policy, of all that are known",
+        "opticoll",
+        plan,
+    )
+};
+
+/// The transfers that are taken to be made and timed in a second, on whatever machine.
+const WORK_PER_SECOND: u64 = 1_000_000;
+
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    if question.method.simulator == Some("closed_form") {
+        return Err(PlannerError::OnlyFormulas);
     }
-}
-
-impl From<(Policy, Paths)> for SetUps {
-    /// Policies of other fabrics charge nothing for light paths.
-    fn from((policy, paths): (Policy, Paths)) -> SetUps {
-        match (policy, paths) {
-            (Policy::EveryStep, _) => SetUps::EverySlot,
-            (Policy::EstablishRelease, Paths::Released) => SetUps::Released,
-            (Policy::EstablishRelease, Paths::Kept) => SetUps::Kept,
-            (Policy::EstablishRelease, Paths::Warm) => SetUps::Warm,
-            _ => SetUps::Never,
-        }
+    let mut question = *question;
+    if let Some(most) = spec.count("transfers", 1, u32::MAX)? {
+        question.most_transfers = most.into();
     }
-}
-
-/// What a plan is to be good for, on a ring of wavelengths.
-#[derive(Clone, Copy)]
-pub(super) struct Aim {
-    /// The size of the collective: for all_gather the bytes of one rank's block.
-    pub(super) size: Bytes,
-    /// When reconfiguration is charged.
-    pub(super) policy: Policy,
-    /// The most transfers that a plan may have, or orbits where it is folded: what fits into memory.
-    /// Each takes about 25 bytes.
-    pub(super) most_transfers: u64,
-}
-
-/// What is to be planned, and how much may be spent on it.
-#[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
-    pub(super) fabric: &'a Fabric,
-    pub(super) collective: Collective,
-    pub(super) size: Bytes,
-    pub(super) method: &'a Method,
-    /// The most transfers of a plan.
-    pub(super) most_transfers: u64,
-    /// The most transfers made and timed in all.
-    pub(super) most_work: u64,
-    /// Told what is made next.
-    pub(super) watch: &'a dyn Fn(&str),
-}
-
-impl Question<'_> {
-    pub(super) fn policy(&self) -> Policy {
-        self.method.policy.unwrap_or(default_policy(self.fabric))
+    if let Some(text) = spec.option("budget") {
+        let budget: Time = text
+            .parse()
+            .map_err(|problem| spec.refuse("budget", problem))?;
+        let work = u128::from(budget.ps()) * u128::from(WORK_PER_SECOND) / 1_000_000_000_000;
+        question.most_work = u64::try_from(work).unwrap_or(u64::MAX);
     }
-
-    pub(super) fn aim(&self) -> Aim {
-        Aim {
-            size: self.size,
-            policy: self.policy(),
-            most_transfers: self.most_transfers,
-        }
-    }
+    choose(&question)
 }
 
 /// The fastest of all plans known for a collective.
@@ -91,19 +66,16 @@ impl Question<'_> {
 /// # Errors
 /// Settings that no simulator knows, ranks that nothing joins, or no plan at all.
 pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let least = least::of_collective(question.collective, question.size, question)?;
     let contest = Contest {
-        least,
-        size: question.size,
-        method: question.method,
-        most_transfers: question.most_transfers,
-        most_work: question.most_work,
-        watch: question.watch,
+        question,
+        least: least::of_collective(question)?,
     };
-    let mut contenders = light::contenders(question)?;
+    let mut contenders = Vec::new();
+    for planner in question.planners() {
+        contenders.extend((planner.candidates)(question)?);
+    }
     let (named, refused) = named_contenders(question)?;
     contenders.extend(named);
-    contenders.extend(two_phases::contenders(question)?);
     let Outcome {
         fastest,
         candidates,
@@ -112,17 +84,9 @@ pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
     plan.kept_mut().size = Some(question.size);
     Ok(Planned {
         reasons: reasons(&candidates, question)?,
-        plan,
         candidates,
+        ..plan.into()
     })
-}
-
-/// The work of making and timing so many transfers: on a grid of tunable circuits each is a chain of events.
-pub(super) fn work(fabric: &Fabric, transfers: u64) -> u64 {
-    match fabric.wss_grid() {
-        Some(_) => transfers.saturating_mul(32),
-        None => transfers,
-    }
 }
 
 /// Schedules of no more transfers are made at once, to see what they cannot go below.
@@ -131,7 +95,7 @@ const QUICKLY_MADE: u64 = 1 << 23;
 /// The most messages that start at once on links that they share: some 4 GB while they are simulated.
 const MOST_AT_ONCE: u64 = 1 << 22;
 
-type Refused = Vec<(Candidate, PlannerError)>;
+type Refused = Vec<Candidate>;
 
 /// All named algorithms of the collective, with what their options have to be tried; and those that do not run
 /// here.
@@ -158,7 +122,7 @@ fn named_contenders<'a>(
             if transfers > question.most_transfers {
                 let most = question.most_transfers;
                 let error = PlannerError::TooLarge { transfers, most };
-                refused.push((left_out(&spec, least, &error), error));
+                refused.push(left_out(&spec, least, error));
                 continue;
             }
             let quickly = !on_ring && transfers <= QUICKLY_MADE;
@@ -171,7 +135,7 @@ fn named_contenders<'a>(
                     // It is not for fabrics of this family.
                     Err(PlannerError::Algorithm(AlgorithmError::NotARing(_))) => continue,
                     Err(error) if is_of_one(&error) => {
-                        refused.push((left_out(&spec, least, &error), error));
+                        refused.push(left_out(&spec, least, error));
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -184,7 +148,7 @@ fn named_contenders<'a>(
                 (true, None) => least.max(Time::from_ps(if on_ring { slots } else { transfers })),
                 (false, _) => Time::from_ps(u64::MAX - 1),
             };
-            let transfers = work(question.fabric, transfers);
+            let transfers = question.work(transfers);
             let question = *question;
             contenders.push(Contender {
                 name: spec.to_string(),
@@ -199,13 +163,12 @@ fn named_contenders<'a>(
     Ok((contenders, refused))
 }
 
-fn left_out(spec: &Spec, least: Time, error: &PlannerError) -> Candidate {
+fn left_out(spec: &Spec, least: Time, error: PlannerError) -> Candidate {
     Candidate {
         name: spec.to_string(),
         slots: 0,
         time: least,
-        made: false,
-        left_out: error.to_string(),
+        left_out: Some(LeftOut::Refused(error)),
     }
 }
 
@@ -231,7 +194,7 @@ fn make_named(
             return Err(PlannerError::TooLarge { transfers, most });
         }
     }
-    let plan = named::lay_out(schedule, question.fabric, spec.to_string())?;
+    let plan = place::by_default(schedule, question.fabric, spec.to_string())?;
     let stripes = striped::most(&plan);
     if stripes == 1 {
         return Ok(AnyPlan::Full(plan).into());
@@ -266,19 +229,22 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
         }
         None => String::new(),
     };
-    let timed = candidates.iter().filter(|one| one.made).count();
+    let made = candidates.iter().filter(|one| one.left_out.is_none());
+    let timed = made.clone().count();
     let mut reasons = vec![format!(
         "{} takes {} in {} {steps}{rule}, the least of {timed} plans simulated{gap}",
         best.name, best.time, best.slots,
     )];
-    if let Some(next) = candidates.get(1).filter(|next| next.made) {
+    if let Some(next) = made.clone().nth(1) {
         reasons.push(format!(
             "next is {} with {} {steps} and {} (simulated)",
             next.name, next.slots, next.time
         ));
     }
-    let slower = |one: &&Candidate| !one.made && one.left_out.contains("plan chosen");
-    let slower = candidates.iter().filter(slower).count();
+    let slower = candidates
+        .iter()
+        .filter(|one| matches!(one.left_out, Some(LeftOut::Slower | LeftOut::Longer)))
+        .count();
     if slower > 0 {
         reasons.push(format!(
             "{slower} others were left out, as none of them can be faster"
@@ -286,7 +252,7 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
     }
     let over = candidates
         .iter()
-        .filter(|one| one.left_out.contains("budget"));
+        .filter(|one| matches!(one.left_out, Some(LeftOut::Budget { .. })));
     let over: Vec<&str> = over.map(|one| one.name.as_str()).collect();
     if !over.is_empty() {
         reasons.push(format!(

@@ -1,5 +1,5 @@
 //! Plans for rings that do not look the same from every rank, or whose ranks do more or less than send
-//! a lightpath on every channel: light trees, few ports, broken links.
+//! a lightpath on every channel: few ports, broken links.
 //!
 //! **Broken links.** Take a relay tree for a whole ring with c' channels per direction, rotated to all
 //! origins. In a slot at most c' lightpaths of each direction cross the place of a cut. Sent the other
@@ -12,11 +12,11 @@
 
 use super::beams::{self, Beam, Placed};
 use super::tree::{self, Edge, Reserve};
-use super::{PlannerError, mirror, multicast, ports, reachable, relay_tree};
+use super::{PlannerError, ports, reachable};
 use crate::bound;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::wdm_ring::BrokenLink;
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::{Direction, WdmRing};
 use crate::interrupt;
 use crate::plan::AnyPlan;
 
@@ -39,24 +39,10 @@ pub(super) fn connected(ring: &WdmRing) -> Result<(), PlannerError> {
     Err(PlannerError::CutOff)
 }
 
-/// The all_gather of fewest slots found on a ring for which [`is_special`] holds.
-pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
+/// The all_gather of fewest slots found on a ring for which [`is_special`] holds, without light trees.
+pub(super) fn all_gather(ring: &WdmRing, collective: Collective) -> Result<AnyPlan, PlannerError> {
     let pieces = collective.pieces();
     let not_found = PlannerError::NotFound { pieces };
-    if ring.multicast {
-        let shared = multicast::all_gather(fabric, collective).ok_or(not_found)?;
-        let shared = AnyPlan::Full(shared);
-        if ring.longest_tree() >= ring.longest() {
-            return Ok(shared);
-        }
-        // Where sharing weakens light too much, it may be better to share none.
-        let mut alone = relay_tree(&unshared(ring), collective)?.unfold();
-        alone.fabric = fabric.clone();
-        let alone = AnyPlan::Full(alone);
-        let fewer = alone.slots() < shared.slots();
-        return Ok(if fewer { alone } else { shared });
-    }
     let least = bound::best(ring, &collective).steps as u32;
     let mut best: Option<(Vec<Beam>, Vec<Placed>)> = None;
     for beams in candidates(ring, pieces) {
@@ -290,17 +276,9 @@ fn in_order(ring: &WdmRing, mut beams: Vec<Beam>, timed: bool) -> Vec<Beam> {
     beams
 }
 
-/// The same ring without light trees.
-fn unshared(ring: &WdmRing) -> Fabric {
-    Fabric::WdmRing(WdmRing {
-        multicast: false,
-        ..ring.clone()
-    })
-}
-
-/// The fabric on which an all_gather is planned that will run backwards on `ring`: without light
+/// The ring on which an all_gather is planned that will run backwards on `ring`: without light
 /// trees, which do not combine, and with every one-way cut in the other direction.
-pub(super) fn backwards(ring: &WdmRing) -> Fabric {
+pub(super) fn backwards(ring: &WdmRing) -> WdmRing {
     let mut broken: Vec<BrokenLink> = ring
         .broken
         .iter()
@@ -310,39 +288,9 @@ pub(super) fn backwards(ring: &WdmRing) -> Fabric {
         })
         .collect();
     broken.sort_unstable();
-    Fabric::WdmRing(WdmRing {
+    WdmRing {
         multicast: false,
         broken,
         ..ring.clone()
-    })
-}
-
-/// The all_gather that `make` plans, or what it gives backwards, or there and back.
-pub(super) fn turned(
-    fabric: &Fabric,
-    kind: CollectiveKind,
-    make: impl Fn(&Fabric) -> Result<AnyPlan, PlannerError>,
-) -> Result<AnyPlan, PlannerError> {
-    if !matches!(
-        kind,
-        CollectiveKind::ReduceScatter | CollectiveKind::AllReduce
-    ) {
-        return make(fabric);
     }
-    let there = backwards(fabric.needed_ring("the planner")?);
-    let gathering = make(&there)?;
-    let mut scattering = mirror::reduce_scatter(&gathering)?;
-    let ring = fabric.needed_ring("the planner")?;
-    if !ring.is_even() {
-        scattering = AnyPlan::Full(scattering.unfold());
-    }
-    scattering.kept_mut().fabric = fabric.clone();
-    if kind == CollectiveKind::ReduceScatter {
-        return Ok(scattering);
-    }
-    if there == *fabric {
-        return mirror::joined(scattering, gathering);
-    }
-    let back = relay_tree(fabric, gathering.kept().schedule.collective)?;
-    mirror::joined(scattering, back)
 }

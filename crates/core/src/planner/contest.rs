@@ -7,13 +7,15 @@
 //! is left is left out, and said to be. A contender may also say of itself that it is not worth its making. Of plans
 //! made that take the same time the one of fewer slots wins, then the one that comes first.
 
-use super::PlannerError;
+use thiserror::Error;
+
+use super::{PlannerError, Question};
 use crate::memory;
 use crate::plan::AnyPlan;
 use crate::simulate::fluid::FluidError;
 use crate::simulate::packet::PacketError;
-use crate::simulate::{self, Method, SimulationError};
-use crate::units::{Bytes, Time};
+use crate::simulate::{self, SimulationError};
+use crate::units::Time;
 
 /// One of the ways to carry the collective out, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,10 +26,31 @@ pub struct Candidate {
     pub slots: u64,
     /// Its time: simulated, or what no plan of it goes below where it was not timed.
     pub time: Time,
-    /// Whether it was made and timed.
-    pub made: bool,
-    /// Why it was left out; empty where it was not.
-    pub left_out: String,
+    /// Why it was left out; `None` where it was made and timed.
+    pub left_out: Option<LeftOut>,
+}
+
+/// Why a candidate was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LeftOut {
+    /// A bound excludes it.
+    #[error("cannot be faster than the plan chosen")]
+    Slower,
+    /// Its simulation was given up.
+    #[error("takes longer than the plan chosen")]
+    Longer,
+    /// Too much work.
+    #[error("its {transfers} transfers are more than the budget allows")]
+    Budget {
+        /// What is made and timed.
+        transfers: u64,
+    },
+    /// It is not expected to be faster.
+    #[error("{0}")]
+    NotExpected(&'static str),
+    /// It does not run here.
+    #[error(transparent)]
+    Refused(PlannerError),
 }
 
 /// A way to carry the collective out that has not been made yet.
@@ -51,7 +74,7 @@ pub(super) enum Made {
     /// Nothing: it cannot go below this time.
     AtLeast(Time),
     /// Nothing, for this reason.
-    NotWorth(&'static str),
+    NotExpected(&'static str),
 }
 
 impl From<AnyPlan> for Made {
@@ -65,21 +88,14 @@ enum Tried {
     /// Its time; none where that is past the limit.
     Plan(Box<AnyPlan>, Option<Time>),
     AtLeast(Time),
-    NotWorth(&'static str),
+    NotExpected(&'static str),
 }
 
-/// For what the contenders are made, and how long may be spent on it.
+/// For what the contenders are made.
 pub(super) struct Contest<'a> {
+    pub(super) question: &'a Question<'a>,
     /// No plan of the collective takes less.
     pub(super) least: Time,
-    pub(super) size: Bytes,
-    pub(super) method: &'a Method,
-    /// The most transfers of a plan.
-    pub(super) most_transfers: u64,
-    /// The transfers that may be made and timed in all.
-    pub(super) most_work: u64,
-    /// Told what is made next.
-    pub(super) watch: &'a dyn Fn(&str),
 }
 
 /// The fastest plan with its time, and what became of all contenders, the fastest first.
@@ -87,12 +103,6 @@ pub(super) struct Outcome {
     pub(super) fastest: Result<(AnyPlan, Time), PlannerError>,
     pub(super) candidates: Vec<Candidate>,
 }
-
-/// Why a contender was left out that a bound excludes.
-const SLOWER: &str = "cannot be faster than the plan chosen";
-
-/// The transfers that are taken to be made and timed in a second, on whatever machine.
-pub(super) const WORK_PER_SECOND: u64 = 1_000_000;
 
 impl Contest<'_> {
     /// The fastest of the contenders; `refused` are those that were left out before.
@@ -102,15 +112,17 @@ impl Contest<'_> {
     pub(super) fn run(
         &self,
         mut contenders: Vec<Contender<'_>>,
-        refused: Vec<(Candidate, PlannerError)>,
+        refused: Vec<Candidate>,
     ) -> Result<Outcome, PlannerError> {
         contenders.sort_by_key(|one| (one.estimate, one.least));
         let mut best: Option<(AnyPlan, Time)> = None;
         let mut first_refusal = None;
         let mut candidates = Vec::with_capacity(contenders.len() + refused.len());
-        for (candidate, error) in refused {
+        for candidate in refused {
+            if let Some(LeftOut::Refused(error)) = &candidate.left_out {
+                first_refusal.get_or_insert(error.clone());
+            }
             candidates.push(candidate);
-            first_refusal.get_or_insert(error);
         }
         let mut work = 0u64;
         for contender in contenders {
@@ -119,20 +131,18 @@ impl Contest<'_> {
                 name: contender.name,
                 slots: contender.slots,
                 time: contender.least,
-                made: false,
-                left_out: String::new(),
+                left_out: None,
             };
             match limit {
                 Some(limit) if contender.least.max(self.least) >= limit => {
-                    candidate.left_out = SLOWER.into();
+                    candidate.left_out = Some(LeftOut::Slower);
                 }
-                Some(_) if work.saturating_add(contender.transfers) > self.most_work => {
+                Some(_) if work.saturating_add(contender.transfers) > self.question.most_work => {
                     let transfers = contender.transfers;
-                    candidate.left_out =
-                        format!("its {transfers} transfers are more than the budget allows");
+                    candidate.left_out = Some(LeftOut::Budget { transfers });
                 }
                 _ => {
-                    (self.watch)(&candidate.name);
+                    (self.question.watch)(&candidate.name);
                     work = work.saturating_add(contender.transfers);
                     let tried = memory::attempt(|| match (contender.make)(limit)? {
                         Made::Plan(plan) => {
@@ -140,16 +150,17 @@ impl Contest<'_> {
                             Ok(Tried::Plan(plan, time))
                         }
                         Made::AtLeast(least) => Ok(Tried::AtLeast(least)),
-                        Made::NotWorth(reason) => Ok(Tried::NotWorth(reason)),
+                        Made::NotExpected(reason) => Ok(Tried::NotExpected(reason)),
                     });
                     match tried.unwrap_or_else(|much| Err(much.into())) {
                         Ok(Tried::AtLeast(least)) => {
                             candidate.time = least;
-                            candidate.left_out = SLOWER.into();
+                            candidate.left_out = Some(LeftOut::Slower);
                         }
-                        Ok(Tried::NotWorth(reason)) => candidate.left_out = reason.into(),
+                        Ok(Tried::NotExpected(reason)) => {
+                            candidate.left_out = Some(LeftOut::NotExpected(reason));
+                        }
                         Ok(Tried::Plan(plan, Some(time))) => {
-                            candidate.made = true;
                             candidate.time = time;
                             candidate.slots = plan.slots().into();
                             candidate.name.clone_from(&plan.kept().algorithm);
@@ -164,11 +175,11 @@ impl Contest<'_> {
                         Ok(Tried::Plan(plan, None)) => {
                             candidate.slots = plan.slots().into();
                             candidate.time = limit.unwrap_or_default();
-                            candidate.left_out = "takes longer than the plan chosen".into();
+                            candidate.left_out = Some(LeftOut::Longer);
                         }
                         Err(error) if is_of_one(&error) => {
-                            candidate.left_out = error.to_string();
-                            first_refusal.get_or_insert(error);
+                            first_refusal.get_or_insert(error.clone());
+                            candidate.left_out = Some(LeftOut::Refused(error));
                         }
                         Err(error) => return Err(error),
                     }
@@ -176,10 +187,10 @@ impl Contest<'_> {
             }
             candidates.push(candidate);
         }
-        candidates.sort_by_key(|one| (!one.made, one.time, one.slots));
+        candidates.sort_by_key(|one| (one.left_out.is_some(), one.time, one.slots));
         let fastest = best.ok_or_else(|| match first_refusal {
             None | Some(PlannerError::TooLarge { .. }) => PlannerError::NothingFits {
-                most: self.most_transfers,
+                most: self.question.most_transfers,
             },
             Some(PlannerError::Memory(much)) => memory::refuse(much),
             Some(other) => other,
@@ -192,11 +203,11 @@ impl Contest<'_> {
 
     /// The time of a plan; none where that is past the limit.
     fn time(&self, plan: &AnyPlan, limit: Option<Time>) -> Result<Option<Time>, PlannerError> {
-        let mut method = self.method.clone();
+        let mut method = self.question.method.clone();
         method.fluid.record_flows = false;
         method.limit = limit;
         let in_time = |time_ps: u64| limit.is_none_or(|limit| time_ps <= limit.ps());
-        let outcome = simulate::run_watched(plan, self.size, &method, &mut |progress| {
+        let outcome = simulate::run_watched(plan, self.question.size, &method, &mut |progress| {
             in_time(progress.time_ps)
         });
         match outcome {
@@ -216,9 +227,7 @@ pub(super) fn is_of_one(error: &PlannerError) -> bool {
     matches!(
         error,
         PlannerError::Algorithm(_)
-            | PlannerError::Wavelength(_)
-            | PlannerError::Grid(_)
-            | PlannerError::Ports(_)
+            | PlannerError::Placement(_)
             | PlannerError::NotFound { .. }
             | PlannerError::TooLarge { .. }
             | PlannerError::NothingFits { .. }

@@ -18,17 +18,17 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::PlannerError;
 use super::assembly::{Assembly, cut};
-use super::pace::{Pace, spread};
-use super::unfold::reaches;
-use crate::collective::Collective;
+use super::few_slots::{self, Estimate, Recipe};
+use super::slot_cost::{SlotCost, spread};
+use super::{Planner, PlannerError, Question};
+use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::route;
 use crate::schedule::{Action, Schedule, Transfer};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
 
 /// Radices from the whole ring down, and the stripes of each stage.
@@ -38,34 +38,65 @@ pub(super) struct Stages {
     pub(super) stripes: Vec<u32>,
 }
 
-/// Stages with their estimates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    /// Picoseconds.
-    pub(super) time: u64,
-    pub(super) slots: u64,
-    pub(super) stages: Stages,
-}
-
 /// More stages than that save no slots: radices of 2 and 3 cost as much as 4.
 const MOST_STAGES: usize = 6;
 
-impl Stages {
-    /// The spelling, such as `exchange:radices=16x8x8,stripes=1x1x1`.
-    pub(super) fn spelling(&self) -> String {
-        let join = |numbers: &[u32]| {
-            let parts: Vec<String> = numbers.iter().map(u32::to_string).collect();
-            parts.join("x")
-        };
-        Spec::new("exchange")
-            .with("radices", join(&self.radices))
-            .with("stripes", join(&self.stripes))
-            .to_string()
+/// The planner of all_to_alls in few slots.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new(
+            "radices",
+            "from the whole ring down, such as 16x8x8; default the best found",
+        ),
+        OptionRecord::new("stripes", "stripes on each stage, such as 1x1x1; default 1"),
+    ],
+    by_size: true,
+    candidates: few_slots::contenders::<Stages>,
+    ..Planner::on_rings(
+        Stages::NAME,
+        "Exchange",
+        &[CollectiveKind::AllToAll],
+        "Stage by stage to smaller segments of the ring, several blocks on a lightpath",
+        "opticoll; several items per lightpath after Opatrny, TCS 2003",
+        few_slots::plan::<Stages>,
+    )
+};
+
+impl Recipe for Stages {
+    const NAME: &'static str = "exchange";
+
+    fn spec(&self) -> Spec {
+        Spec::new(Stages::NAME)
+            .with("radices", few_slots::joined(self.radices.iter().copied()))
+            .with("stripes", few_slots::joined(self.stripes.iter().copied()))
     }
 
-    /// Whether the radices cut so many ranks into single ones.
-    pub(super) fn reaches(&self, ranks: u32) -> bool {
-        reaches(ranks, self.radices.iter().copied())
+    fn transfers(&self, ranks: u64) -> u64 {
+        let stripes = self.stripes.iter().copied().max().unwrap_or(1);
+        u64::from(stripes).saturating_mul(ranks.saturating_mul(ranks))
+    }
+
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+        plan(fabric, collective, self)
+    }
+
+    fn given(
+        spec: &Spec,
+        ring: &WdmRing,
+        _collective: Collective,
+    ) -> Result<Option<Stages>, PlannerError> {
+        let given = few_slots::radices(spec, ring.ranks)?;
+        Ok(given.map(|stages| {
+            let (radices, stripes) = stages.into_iter().unzip();
+            Stages { radices, stripes }
+        }))
+    }
+
+    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Stages>> {
+        if u64::from(ring.ranks).pow(2) > question.most_transfers {
+            return Vec::new();
+        }
+        stages(ring, question.slot_cost(ring), question.size)
     }
 }
 
@@ -73,11 +104,7 @@ impl Stages {
 ///
 /// # Errors
 /// Chunks beyond 32 bits.
-pub(super) fn plan(
-    fabric: &Fabric,
-    collective: Collective,
-    stages: &Stages,
-) -> Result<Plan, PlannerError> {
+fn plan(fabric: &Fabric, collective: Collective, stages: &Stages) -> Result<Plan, PlannerError> {
     let ring = fabric.needed_ring("the planner")?;
     let ranks = collective.ranks();
     let pieces = stages.stripes.last().copied().unwrap_or(1).max(1);
@@ -126,18 +153,18 @@ pub(super) fn plan(
         }
         segments = parts_of_all;
     }
-    Ok(assembly.finish(stages.spelling()))
+    Ok(assembly.finish(stages.spec().to_string()))
 }
 
 /// For every number of stages the radices of least time, fastest first.
-pub(super) fn stages(ring: &WdmRing, pace: Pace, size: Bytes) -> Vec<Found> {
+fn stages(ring: &WdmRing, cost: SlotCost, size: Bytes) -> Vec<Estimate<Stages>> {
     let mut search = Search {
         ring,
-        pace,
+        cost,
         size,
         solved: BTreeMap::new(),
     };
-    let mut found: Vec<Found> = (1..=MOST_STAGES)
+    let mut found: Vec<Estimate<Stages>> = (1..=MOST_STAGES)
         .filter_map(|stages| search.cut_into(ring.ranks, stages, true))
         .collect();
     found.sort_by_key(|found| (found.time, found.slots));
@@ -146,15 +173,15 @@ pub(super) fn stages(ring: &WdmRing, pace: Pace, size: Bytes) -> Vec<Found> {
 
 struct Search<'a> {
     ring: &'a WdmRing,
-    pace: Pace,
+    cost: SlotCost,
     size: Bytes,
     /// By length and stages, of what comes after the first stage.
-    solved: BTreeMap<(u32, usize), Option<Found>>,
+    solved: BTreeMap<(u32, usize), Option<Estimate<Stages>>>,
 }
 
 impl Search<'_> {
     /// What is left after the first stage, solved once.
-    fn rest(&mut self, length: u32, stages: usize) -> Option<Found> {
+    fn rest(&mut self, length: u32, stages: usize) -> Option<Estimate<Stages>> {
         if let Some(known) = self.solved.get(&(length, stages)) {
             return known.clone();
         }
@@ -164,13 +191,13 @@ impl Search<'_> {
     }
 
     /// The best of so many stages that cut segments of a length into single ranks.
-    fn cut_into(&mut self, length: u32, stages: usize, first: bool) -> Option<Found> {
+    fn cut_into(&mut self, length: u32, stages: usize, first: bool) -> Option<Estimate<Stages>> {
         let radices = if stages == 1 {
             vec![length]
         } else {
             spread(length)
         };
-        let mut best: Option<Found> = None;
+        let mut best: Option<Estimate<Stages>> = None;
         for radix in radices {
             let part = length.div_ceil(radix);
             if (part > 1) != (stages > 1) {
@@ -183,10 +210,10 @@ impl Search<'_> {
             let rest = if part > 1 {
                 self.rest(part, stages - 1)
             } else {
-                Some(Found {
+                Some(Estimate {
                     time: 0,
                     slots: 0,
-                    stages: Stages {
+                    recipe: Stages {
                         radices: Vec::new(),
                         stripes: Vec::new(),
                     },
@@ -197,12 +224,12 @@ impl Search<'_> {
             };
             let time = time.saturating_add(rest.time);
             if best.as_ref().is_none_or(|best| time < best.time) {
-                best = Some(Found {
+                best = Some(Estimate {
                     time,
                     slots: slots + rest.slots,
-                    stages: Stages {
-                        radices: [vec![radix], rest.stages.radices].concat(),
-                        stripes: [vec![stripes], rest.stages.stripes].concat(),
+                    recipe: Stages {
+                        radices: [vec![radix], rest.recipe.radices].concat(),
+                        stripes: [vec![stripes], rest.recipe.stripes].concat(),
                     },
                 });
             }
@@ -230,7 +257,7 @@ impl Search<'_> {
         let bytes = u128::from(self.size.get()) * u128::from(part);
         let bytes = bytes.div_ceil(u128::from(ranks) * u128::from(stripes));
         let bytes = Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX));
-        let time = self.pace.slots(slots, bytes, u64::from(length / 2).max(1));
+        let time = self.cost.slots(slots, bytes, u64::from(length / 2).max(1));
         (time, slots, u32::try_from(stripes).unwrap_or(u32::MAX))
     }
 }

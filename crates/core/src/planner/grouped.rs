@@ -29,20 +29,23 @@
 //! j is the blocks of group j; down, an owner sends each member all blocks but the member's own. Every
 //! rank gets every block exactly once, so that backwards it is a reduce_scatter.
 
-pub(super) mod search;
+mod search;
 
 use std::ops::Range;
 
 use super::assembly::{Assembly, Move, Place, cut, smaller};
-use super::{PlannerError, mirror, relay_tree};
+use super::few_slots::{self, Estimate, Recipe, joined, numbers, numbers_for};
+use super::relay_tree::relay_tree;
+use super::{GATHERED, Planner, PlannerError, Question, mirror};
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Direction, Fabric};
+use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::interrupt;
+use crate::place;
 use crate::plan::{AnyPlan, Plan};
-use crate::route;
 use crate::schedule::{Action, Schedule, Transfer};
-use crate::spec::Spec;
-use crate::wavelength::{Assignment, assign};
+use crate::spec::{OptionRecord, Spec};
+use crate::units::Bytes;
+use search::{Kind, layouts};
 
 /// Groups, their owners, and stripes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,35 +99,58 @@ impl Core {
     }
 }
 
-impl Layout {
-    /// The spelling, such as `grouped:groups=9x9,owners=1x1,stripes=16x16x3,core=exchange`.
-    pub(super) fn spelling(&self) -> String {
-        let join = |of: fn(&Level) -> u32| {
-            let parts: Vec<String> = self
-                .levels
-                .iter()
-                .map(|level| of(level).to_string())
-                .collect();
-            parts.join("x")
-        };
+/// The planner of few slots in groups.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new(
+            "groups",
+            "ranks per group on each level, such as 9x9; default the best found",
+        ),
+        OptionRecord::new(
+            "owners",
+            "owners per group on each level, such as 1x1 (all_reduce only); default 1",
+        ),
+        OptionRecord::new(
+            "stripes",
+            "stripes on each level and of the core, such as 16x16x3; default 1",
+        ),
+        OptionRecord::new(
+            "core",
+            "exchange (all_reduce only), one_stage or relay_tree; default one_stage",
+        ),
+    ],
+    by_size: true,
+    candidates: few_slots::contenders::<Layout>,
+    ..Planner::on_rings(
+        Layout::NAME,
+        "Grouped",
+        GATHERED,
+        "Few slots: collect in groups, exchange among their owners, hand back, striped",
+        "opticoll; after WRHT, Dai et al., PPoPP 2023",
+        few_slots::plan::<Layout>,
+    )
+};
+
+impl Recipe for Layout {
+    const NAME: &'static str = "grouped";
+
+    fn spec(&self) -> Spec {
         let (core, stripes) = self.core.named();
         if self.levels.is_empty() {
-            let spec = Spec::new("grouped").with("core", core);
-            return spec.with("stripes", stripes).to_string();
+            let spec = Spec::new(Layout::NAME).with("core", core);
+            return spec.with("stripes", stripes);
         }
-        Spec::new("grouped")
-            .with("groups", join(|level| level.group))
-            .with("owners", join(|level| level.owners))
-            .with(
-                "stripes",
-                format!("{}x{stripes}", join(|level| level.stripes)),
-            )
+        let levels = self.levels.iter();
+        let all_stripes = levels.clone().map(|level| level.stripes).chain([stripes]);
+        Spec::new(Layout::NAME)
+            .with("groups", joined(levels.clone().map(|level| level.group)))
+            .with("owners", joined(levels.map(|level| level.owners)))
+            .with("stripes", joined(all_stripes))
             .with("core", core)
-            .to_string()
     }
 
     /// The transfers of the plan or the chunks of its collective, whichever are more, at most.
-    pub(super) fn transfers(&self, ranks: u64) -> u64 {
+    fn transfers(&self, ranks: u64) -> u64 {
         let (mut ranks, mut copies, mut transfers) = (ranks, 1u64, 0u64);
         for level in &self.levels {
             let shares = u64::from(level.owners) * u64::from(level.stripes);
@@ -150,6 +176,78 @@ impl Layout {
         transfers.saturating_add(core).max(chunks)
     }
 
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+        match collective.kind() {
+            CollectiveKind::AllReduce => all_reduce(fabric, self),
+            CollectiveKind::ReduceScatter => {
+                let gathering = AnyPlan::Full(all_gather(fabric, self)?);
+                Ok(mirror::reduce_scatter(&gathering)?.unfold())
+            }
+            _ => all_gather(fabric, self),
+        }
+    }
+
+    fn given(
+        spec: &Spec,
+        ring: &WdmRing,
+        collective: Collective,
+    ) -> Result<Option<Layout>, PlannerError> {
+        if spec.options().next().is_none() {
+            return Ok(None);
+        }
+        let groups = numbers(spec, "groups", "9x9")?.unwrap_or_default();
+        let owners = numbers_for(spec, "owners", groups.len())?;
+        let stripes = few_slots::stripes(spec, groups.len() + 1)?;
+        let levels = groups.iter().zip(&owners).zip(&stripes);
+        let levels: Vec<Level> = levels
+            .map(|((&group, &owners), &stripes)| Level {
+                group,
+                owners,
+                stripes,
+            })
+            .collect();
+        let core = spec.option("core").unwrap_or(Core::NAMES[1]);
+        let in_core = stripes.last().copied().unwrap_or(1);
+        let Some(core) = Core::new(core, in_core) else {
+            let problem = format!("must be one of {}", Core::NAMES.join(", "));
+            return Err(spec.refuse("core", problem).into());
+        };
+        let layout = Layout { levels, core };
+        if collective.kind() != CollectiveKind::AllReduce {
+            if owners.iter().any(|&owners| owners > 1) {
+                let problem = "must be 1: blocks that several owners share are not consecutive";
+                return Err(spec.refuse("owners", problem).into());
+            }
+            if matches!(core, Core::Exchange(_)) {
+                let problem = "exchanges whole vectors; blocks take one_stage or relay_tree";
+                return Err(spec.refuse("core", problem).into());
+            }
+        }
+        if !layout.fits(ring.ranks, ring.channels()) {
+            let problem = "must be 2 or more, with at least as many ranks in every group as owners, \
+                           and a channel for each owner";
+            return Err(spec.refuse("groups", problem).into());
+        }
+        Ok(Some(layout))
+    }
+
+    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Layout>> {
+        let size = question.size;
+        let (kind, size) = match question.collective.kind() {
+            CollectiveKind::AllReduce => (Kind::AllReduce, size),
+            CollectiveKind::ReduceScatter => (Kind::AllGather, block(ring, size)),
+            _ => (Kind::AllGather, size),
+        };
+        layouts(ring, question.slot_cost(ring), kind, size)
+    }
+}
+
+/// A size's part for one rank, rounded up.
+fn block(ring: &WdmRing, size: Bytes) -> Bytes {
+    Bytes::new(size.get().div_ceil(u64::from(ring.ranks)))
+}
+
+impl Layout {
     /// Whether the groups can be cut and have channels on a ring of so many ranks and channels.
     pub(super) fn fits(&self, ranks: u32, channels: u32) -> bool {
         let (mut ranks, mut channels) = (ranks, channels);
@@ -194,10 +292,10 @@ fn owner_place(size: u32, owners: u32, index: u32) -> u32 {
 ///
 /// # Errors
 /// Chunks beyond 32 bits, or what the core refuses.
-pub(super) fn all_reduce(fabric: &Fabric, layout: &Layout) -> Result<Plan, PlannerError> {
+fn all_reduce(fabric: &Fabric, layout: &Layout) -> Result<Plan, PlannerError> {
     let plan = reduced(fabric, &layout.levels, layout.core)?;
     Ok(Plan {
-        algorithm: layout.spelling(),
+        algorithm: layout.spec().to_string(),
         ..plan
     })
 }
@@ -289,20 +387,17 @@ fn all_pairs(
             }
         }
     }
-    let light = route::shortest_arcs(&schedule, ring);
-    let assignment = Assignment::AUTO;
-    let plan = assign(schedule, light, fabric, assignment, String::new())?;
-    Ok(plan)
+    Ok(place::by_default(schedule, fabric, String::new())?)
 }
 
 /// The all_gather of a layout, of blocks in one piece.
 ///
 /// # Errors
 /// An `exchange` as its core, or more than one owner to a group, or what the core refuses.
-pub(super) fn all_gather(fabric: &Fabric, layout: &Layout) -> Result<Plan, PlannerError> {
+fn all_gather(fabric: &Fabric, layout: &Layout) -> Result<Plan, PlannerError> {
     let plan = gathered(fabric, &layout.levels, layout.core, 1)?;
     Ok(Plan {
-        algorithm: layout.spelling(),
+        algorithm: layout.spec().to_string(),
         ..plan
     })
 }

@@ -17,11 +17,9 @@
 //! **By the formulas of a record.** A schedule of S steps takes S slots at least, and where a rank receives V
 //! bytes, these come in over its channels, 2 c of them, or over its cables.
 
-use super::PlannerError;
-use super::auto::Question;
+use super::{PlannerError, Question, time_bound};
 use crate::algorithm::{self, Algorithm, formula};
-use crate::bound;
-use crate::collective::{Collective, CollectiveKind};
+use crate::collective::CollectiveKind;
 use crate::fabric::{Direction, WdmLight, WdmRing};
 use crate::route;
 use crate::schedule::Schedule;
@@ -181,33 +179,18 @@ fn by_loads(
     )
 }
 
-/// A time that no plan of a collective goes below on the question's fabric; zero where nothing is known.
-/// Ranks sit at their natural places.
-pub(super) fn of_collective(
-    collective: Collective,
-    size: Bytes,
-    question: &Question<'_>,
-) -> Result<Time, PlannerError> {
-    if let Some(ring) = question.fabric.ring() {
-        let charge = question.policy().into();
-        return Ok(bound::time::best(ring, &collective, size, charge)?.time);
-    }
-    let policy = question.policy();
-    if let Some(grid) = question.fabric.wss_grid() {
-        return Ok(bound::wss_grid::best(grid, &collective, size, policy.into())?.time);
-    }
-    if let Some(grid) = question.fabric.light_path_grid() {
-        let set_ups = (policy, question.method.paths.unwrap_or_default()).into();
-        return Ok(bound::light_path_grid::best(grid, &collective, size, set_ups)?.time);
-    }
-    let placed = question.method.packet.placement != Placement::default();
-    let Some(network) = question.fabric.network().filter(|_| !placed) else {
+/// A time that no plan of the question's collective goes below; zero where nothing is known. Ranks sit at their
+/// natural places.
+pub(super) fn of_collective(question: &Question<'_>) -> Result<Time, PlannerError> {
+    let links = question.fabric.network().is_some();
+    if links && question.method.packet.placement != Placement::default() {
         return Ok(Time::ZERO);
-    };
-    let best = bound::electrical::best(network, &collective, size)?;
-    // Simulated times are rounded.
-    let rounded = |time: Time| time.ps() as f64 * (1.0 - 1e-9) - 1.0;
-    Ok(best.map_or(Time::ZERO, |best| {
-        Time::from_ps(rounded(best.time).max(0.0) as u64)
-    }))
+    }
+    let (fabric, collective, size) = (question.fabric, &question.collective, question.size);
+    let best = time_bound(fabric, collective, size, question.method)?;
+    let time = best.map_or(Time::ZERO, |best| best.time);
+    // Times on links are rounded when they are simulated.
+    let rounded =
+        |time: Time| Time::from_ps((time.ps() as f64 * (1.0 - 1e-9) - 1.0).max(0.0) as u64);
+    Ok(if links { rounded(time) } else { time })
 }

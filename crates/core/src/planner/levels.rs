@@ -9,24 +9,30 @@
 //! P (N / m_j) x (x + 1) / 2 channels. With one level, x = 1 and as many pieces as channels it is the
 //! striped ring in both directions, which meets the bandwidth bound.
 
-use super::{Kept, MOST_KEPT, PlannerError, capability, empty_plan};
+use super::contest::Contender;
+use super::few_slots::{joined, numbers};
+use super::gathered::{Gathering, turned};
+use super::{
+    Form, GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, capability,
+    empty_plan,
+};
 use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Direction, Fabric, Light, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Schedule, Transfer};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 use crate::wavelength::{Assignment, assign};
 
 /// More levels save no slots worth their settings.
-pub(super) const MOST_LEVELS: usize = 3;
+const MOST_LEVELS: usize = 3;
 
 /// A radix m and a reach x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Level {
-    pub(super) radix: u32,
-    pub(super) reach: u32,
+struct Level {
+    radix: u32,
+    reach: u32,
 }
 
 impl Level {
@@ -38,58 +44,120 @@ impl Level {
 
 /// Levels and pieces per block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Layout {
-    pub(super) levels: Vec<Level>,
-    pub(super) pieces: u32,
+struct Layout {
+    levels: Vec<Level>,
+    pieces: u32,
 }
 
 impl Layout {
     /// The slots that the plan takes.
-    pub(super) fn slots(&self) -> u32 {
+    fn slots(&self) -> u32 {
         self.levels.iter().map(|level| level.slots()).sum()
     }
 
-    /// Its spelling, such as `levels:radices=16x64,reaches=1x2,pieces=1`.
-    pub(super) fn spelling(&self) -> String {
-        let join = |of: fn(&Level) -> u32| {
-            let parts: Vec<String> = self
-                .levels
-                .iter()
-                .map(|level| of(level).to_string())
-                .collect();
-            parts.join("x")
-        };
-        let (radices, reaches) = (join(|level| level.radix), join(|level| level.reach));
-        format!(
-            "levels:radices={radices},reaches={reaches},pieces={}",
-            self.pieces
-        )
+    /// As typed, such as `levels:radices=16x64,reaches=1x2,pieces=1`.
+    fn spec(&self) -> Spec {
+        let levels = self.levels.iter();
+        let reaches = levels.clone().map(|level| level.reach);
+        Spec::new(NAME)
+            .with("radices", joined(levels.map(|level| level.radix)))
+            .with("reaches", joined(reaches))
+            .with("pieces", self.pieces)
     }
 }
 
-/// The plan that a spelling of `levels` names, turned into a reduce_scatter or an all_reduce where one is asked for:
-/// without radices the one of fewest slots, without reaches as far as channels allow.
-///
-/// # Errors
-/// Radices whose product is not the number of ranks, reaches that channels or light do not allow, a ring with
-/// broken links or few ports.
-pub(super) fn named(
-    spec: &Spec,
+/// The planner of levels.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new(
+            "radices",
+            "ranks on each level, such as 16x64, whose product is N; default the fewest slots",
+        ),
+        OptionRecord::new(
+            "reaches",
+            "how many neighbours each way on each level, such as 1x2; default the most that fit",
+        ),
+        OptionRecord::new("pieces", "chunks that a block is cut into; default 1"),
+    ],
+    candidates: contenders,
+    ..Planner::on_rings(
+        NAME,
+        "Levels",
+        GATHERED,
+        "Flooding among neighbours over circuits that stay up, on one level or several",
+        "opticoll",
+        by_name,
+    )
+};
+
+const NAME: &str = "levels";
+
+/// All_gathers over circuits that do not change within a level: for one level, two and three the
+/// plan of fewest slots, where there is one. For a collective in pieces, with all pieces at once.
+pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<AnyPlan> {
+    let Some(ring) = fabric.ring().filter(|ring| suits(ring)) else {
+        return Vec::new();
+    };
+    let gathers = collective.kind() == CollectiveKind::AllGather;
+    if !gathers || collective.ranks() != ring.ranks || ring.ranks < 2 || ring.ports.is_some() {
+        return Vec::new();
+    }
+    let transfers = u64::from(collective.chunks()) * u64::from(ring.ranks);
+    let form = Form::of(transfers, MOST_TRANSFERS);
+    layouts(ring, collective.pieces(), form)
+        .iter()
+        .filter_map(|layout| plan(fabric, collective, layout))
+        .collect()
+}
+
+/// Whether light goes both ways everywhere, and ranks use every channel.
+fn suits(ring: &WdmRing) -> bool {
+    ring.broken.is_empty() && !capability::has_few_ports(ring)
+}
+
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let gathering = Gathering::new(question)?;
+    let Some(gathering) = gathering.filter(|gathering| suits(gathering.ring)) else {
+        return Ok(Vec::new());
+    };
+    let (fabric, ring, kind) = (question.fabric, gathering.ring, question.collective.kind());
+    let mut contenders = Vec::new();
+    for (gather, most) in gathering.cuts() {
+        let transfers = u64::from(gather.chunks()) * u64::from(ring.ranks);
+        for layout in layouts(ring, gather.pieces(), Form::of(transfers, most)) {
+            let slots = gathering.times * u64::from(layout.slots());
+            let (settings, spec) = (layout.levels.len() as u64, layout.spec());
+            let make = move || turned_plan(fabric, kind, gather, &layout);
+            contenders.push(gathering.contender(gather, slots, settings, spec, make)?);
+        }
+    }
+    Ok(contenders)
+}
+
+/// The all_gather of a layout, or what it gives backwards, or there and back.
+fn turned_plan(
     fabric: &Fabric,
     kind: CollectiveKind,
+    gather: Collective,
+    layout: &Layout,
 ) -> Result<AnyPlan, PlannerError> {
-    let ring = fabric.needed_ring("levels")?;
+    let pieces = gather.pieces();
+    turned(fabric, kind, |fabric| {
+        plan(fabric, gather, layout).ok_or(PlannerError::NotFound { pieces })
+    })
+}
+
+/// The plan that a spec names, turned into a reduce_scatter or an all_reduce where one is asked for:
+/// without radices the one of fewest slots, without reaches as far as channels allow.
+fn by_name(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    let ring = question.fabric.needed_ring(NAME)?;
     if ring.ranks < 2 {
-        return super::named::plan(
-            &Spec::new("ring"),
-            fabric,
-            Collective::new(kind, ring.ranks)?,
-        );
+        return Ok(question.nothing_to_do(spec));
     }
-    if !ring.broken.is_empty() || capability::has_few_ports(ring) {
+    if !suits(ring) {
         let reason = "it needs a ring without broken links, with a port for every channel".into();
         return Err(AlgorithmError::Refused {
-            name: "levels",
+            name: NAME,
             ranks: ring.ranks,
             reason,
         }
@@ -98,33 +166,21 @@ pub(super) fn named(
     let pieces = spec.count("pieces", 1, ring.channels())?.unwrap_or(1);
     let gather = Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(pieces)?;
     let transfers = u64::from(gather.chunks()) * u64::from(ring.ranks);
-    let kept = Kept::of(transfers, MOST_KEPT);
     let layout = match given(spec, ring, pieces)? {
         Some(layout) => Some(layout),
-        None => layouts(ring, pieces, MOST_LEVELS, kept)
+        None => layouts(ring, pieces, Form::of(transfers, MOST_TRANSFERS))
             .into_iter()
             .min_by_key(Layout::slots),
     };
-    let none = PlannerError::NotFound { pieces };
-    let layout = layout.ok_or_else(|| none.clone())?;
-    capability::turned(fabric, kind, |fabric| {
-        plan(fabric, gather, &layout).ok_or_else(|| none.clone())
-    })
+    let layout = layout.ok_or(PlannerError::NotFound { pieces })?;
+    let kind = question.collective.kind();
+    turned_plan(question.fabric, kind, gather, &layout).map(Planned::from)
 }
 
 /// The layout that options give, if any.
 fn given(spec: &Spec, ring: &WdmRing, pieces: u32) -> Result<Option<Layout>, PlannerError> {
-    let numbers = |key| -> Result<Option<Vec<u32>>, PlannerError> {
-        let Some(text) = spec.option(key) else {
-            return Ok(None);
-        };
-        let parsed: Option<Vec<u32>> = text.split('x').map(|one| one.parse().ok()).collect();
-        let positive = parsed.filter(|numbers| numbers.iter().all(|&number| number > 0));
-        let problem = || spec.refuse(key, "must be whole numbers from 1 on, joined by x: 16x4");
-        Ok(Some(positive.ok_or_else(problem)?))
-    };
-    let reaches = numbers("reaches")?;
-    let Some(radices) = numbers("radices")? else {
+    let reaches = numbers(spec, "reaches", "16x4")?;
+    let Some(radices) = numbers(spec, "radices", "16x4")? else {
         return match reaches {
             None => Ok(None),
             Some(_) => Err(spec.refuse("reaches", "needs radices, too").into()),
@@ -173,19 +229,19 @@ fn farthest(ring: &WdmRing, pieces: u32, radix: u32, stride: u32) -> u32 {
     (1..=radix / 2).take_while(fits).last().unwrap_or(0)
 }
 
-/// For every number of levels up to `most_levels` the layout of fewest slots with so many pieces,
+/// For every number of levels up to [`MOST_LEVELS`] the layout of fewest slots with so many pieces,
 /// where there is one.
-pub(super) fn layouts(ring: &WdmRing, pieces: u32, most_levels: usize, kept: Kept) -> Vec<Layout> {
-    let mut best: Vec<Option<Layout>> = vec![None; most_levels];
+fn layouts(ring: &WdmRing, pieces: u32, form: Form) -> Vec<Layout> {
+    let mut best: Vec<Option<Layout>> = vec![None; MOST_LEVELS];
     let mut levels = Vec::new();
-    extend(ring, pieces, kept, ring.ranks, &mut levels, &mut best);
+    extend(ring, pieces, form, ring.ranks, &mut levels, &mut best);
     best.into_iter().flatten().collect()
 }
 
 fn extend(
     ring: &WdmRing,
     pieces: u32,
-    kept: Kept,
+    form: Form,
     rest: u32,
     levels: &mut Vec<Level>,
     best: &mut [Option<Layout>],
@@ -209,11 +265,11 @@ fn extend(
     }
     for radix in (2..=rest).filter(|radix| rest % *radix == 0) {
         let stride = rest / radix;
-        let folds = |reach: &u32| kept == Kept::Any || tiles(ring.ranks, stride, *reach);
+        let folds = |reach: &u32| form == Form::Any || tiles(ring.ranks, stride, *reach);
         let reaches = 1..=farthest(ring, pieces, radix, stride);
         if let Some(reach) = reaches.take_while(folds).last() {
             levels.push(Level { radix, reach });
-            extend(ring, pieces, kept, rest / radix, levels, best);
+            extend(ring, pieces, form, rest / radix, levels, best);
             levels.pop();
         }
     }
@@ -226,7 +282,7 @@ fn tiles(ranks: u32, stride: u32, reach: u32) -> bool {
 
 /// The plan of a layout. Where the circuits of a level need more channels than their load says, with
 /// a shorter reach there; `None` where even reach 1 does not fit.
-pub(super) fn plan(fabric: &Fabric, collective: Collective, layout: &Layout) -> Option<AnyPlan> {
+fn plan(fabric: &Fabric, collective: Collective, layout: &Layout) -> Option<AnyPlan> {
     let ring = fabric.ring()?;
     let mut stride = fabric.ranks();
     let strides: Vec<u32> = layout
@@ -280,7 +336,12 @@ fn over(
     layout: &Layout,
     circuits_of: &[Vec<Circuit>],
 ) -> Plan {
-    let mut plan = empty_plan(fabric, collective, layout.spelling(), layout.slots());
+    let mut plan = empty_plan(
+        fabric,
+        collective,
+        layout.spec().to_string(),
+        layout.slots(),
+    );
     let ranks = u64::from(fabric.ranks());
     let mut stride = fabric.ranks();
     let mut slot = 0;

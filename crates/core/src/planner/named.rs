@@ -4,13 +4,9 @@ use super::{PlannerError, striped};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, WdmRing};
-use crate::plan::{AnyPlan, Plan};
-use crate::route;
-use crate::schedule::Schedule;
+use crate::place;
+use crate::plan::AnyPlan;
 use crate::spec::Spec;
-use crate::wavelength::light_path_grid::assign_ports;
-use crate::wavelength::wss_grid::assign_on_grid;
-use crate::wavelength::{Assignment, assign};
 
 /// The all_gather algorithm of the fewest slots by its loads, and the slots that it is not below.
 ///
@@ -40,37 +36,15 @@ pub(super) fn plan(
 ) -> Result<AnyPlan, PlannerError> {
     if fabric.ring().is_none() {
         let schedule = algorithm::build(spec, collective, fabric)?;
-        return lay_out(schedule, fabric, spec.to_string()).map(AnyPlan::Full);
+        let plan = place::by_default(schedule, fabric, spec.to_string())?;
+        return Ok(AnyPlan::Full(plan));
     }
     let whole = spec.without(STRIPES);
     let schedule = algorithm::build(&whole, collective, fabric)?;
-    let plan = lay_out(schedule, fabric, spec.to_string())?;
+    let plan = place::by_default(schedule, fabric, spec.to_string())?;
     let stripes = match spec.option(STRIPES) {
         Some("all") => striped::most(&plan),
         _ => spec.count(STRIPES, 1, u32::MAX)?.unwrap_or(1),
     };
     striped::plan(plan, stripes)
-}
-
-/// The plan of a schedule, with the default routes and wavelengths or ports.
-///
-/// # Errors
-/// What the assignment refuses.
-pub(super) fn lay_out(
-    schedule: Schedule,
-    fabric: &Fabric,
-    algorithm: String,
-) -> Result<Plan, PlannerError> {
-    if fabric.wss_grid().is_some() {
-        return Ok(assign_on_grid(schedule, fabric, algorithm)?);
-    }
-    if fabric.light_path_grid().is_some() {
-        return Ok(assign_ports(schedule, fabric, algorithm)?);
-    }
-    let Some(ring) = fabric.ring() else {
-        return Ok(Plan::without_light(fabric, schedule, algorithm));
-    };
-    let light = route::shortest_arcs(&schedule, ring);
-    let assignment = Assignment::AUTO;
-    Ok(assign(schedule, light, fabric, assignment, algorithm)?)
 }

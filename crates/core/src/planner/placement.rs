@@ -55,7 +55,7 @@ pub const MOST_SITES: u32 = 512;
 
 /// Why ranks cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum PlacementError {
+pub enum SiteError {
     /// More ranks than computers.
     #[error(
         "{ranks} ranks cannot sit at {computers} computers; ask for fewer ranks or collectives"
@@ -131,15 +131,15 @@ impl Problem {
     pub fn on_network(
         network: &BurstNetwork,
         jobs: &[(&Schedule, Bytes)],
-    ) -> Result<Problem, PlacementError> {
+    ) -> Result<Problem, SiteError> {
         let of_job = |(schedule, _): &(&Schedule, Bytes)| schedule.collective.ranks() as usize;
         let ranks: usize = jobs.iter().map(of_job).sum();
         let computers = network.computers();
         if computers > MOST_SITES {
-            return Err(PlacementError::Sites { computers });
+            return Err(SiteError::Sites { computers });
         }
         if ranks > computers as usize {
-            return Err(PlacementError::Ranks { ranks, computers });
+            return Err(SiteError::Ranks { ranks, computers });
         }
         let mut bytes = vec![0; ranks * ranks];
         let mut first = 0;
@@ -167,7 +167,7 @@ impl Problem {
     ///
     /// # Errors
     /// Sites that do not exist, too few or too many, or one twice.
-    pub fn check(&self, sites: &[u32]) -> Result<(), PlacementError> {
+    pub fn check(&self, sites: &[u32]) -> Result<(), SiteError> {
         let mut different = sites.to_vec();
         different.sort_unstable();
         different.dedup();
@@ -176,7 +176,7 @@ impl Problem {
             .is_none_or(|&last| (last as usize) < self.sites);
         match exist && sites.len() == self.ranks && different.len() == self.ranks {
             true => Ok(()),
-            false => Err(PlacementError::Start {
+            false => Err(SiteError::Start {
                 ranks: self.ranks,
                 sites: self.sites,
             }),

@@ -22,15 +22,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::assembly::{Assembly, Move, cut};
-use super::pace::{Pace, spread};
-use super::unfold::{Hand, holder, reaches, unfold};
-use super::{PlannerError, mirror};
+use super::few_slots::{self, Estimate, Recipe};
+use super::slot_cost::{SlotCost, spread};
+use super::unfold::{Hand, holder, unfold};
+use super::{Planner, PlannerError, Question, mirror};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::{Action, Transfer};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
 
 /// A radix and the stripes of what is sent on its level.
@@ -46,38 +47,78 @@ pub(super) struct Tree {
     pub(super) levels: Vec<Level>,
 }
 
-/// A tree with its estimates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    /// Picoseconds.
-    pub(super) time: u64,
-    pub(super) slots: u64,
-    pub(super) tree: Tree,
-}
-
 /// More levels than that are never the fastest below a million ranks.
 const MOST_LEVELS: usize = 5;
 
-impl Tree {
-    /// The spelling, such as `tree:radices=9x11x11,stripes=16x12x12`.
-    pub(super) fn spelling(&self) -> String {
-        let join = |of: fn(&Level) -> u32| {
-            let parts: Vec<String> = self
-                .levels
-                .iter()
-                .map(|level| of(level).to_string())
-                .collect();
-            parts.join("x")
-        };
-        Spec::new("tree")
-            .with("radices", join(|level| level.radix))
-            .with("stripes", join(|level| level.stripes))
-            .to_string()
+/// The planner of trees around the root.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new(
+            "radices",
+            "from the root outwards, such as 9x11x11; default the best found",
+        ),
+        OptionRecord::new(
+            "stripes",
+            "stripes on each level, such as 16x12x12; default 1",
+        ),
+    ],
+    by_size: true,
+    candidates: few_slots::contenders::<Tree>,
+    ..Planner::on_rings(
+        Tree::NAME,
+        "Tree",
+        &[
+            CollectiveKind::Broadcast,
+            CollectiveKind::Scatter,
+            CollectiveKind::Reduce,
+            CollectiveKind::Gather,
+        ],
+        "A tree of any radices around the root, striped over the channels it leaves",
+        "opticoll; growth after Bermond et al., Theoretical Computer Science 2000",
+        few_slots::plan::<Tree>,
+    )
+};
+
+impl Recipe for Tree {
+    const NAME: &'static str = "tree";
+
+    fn spec(&self) -> Spec {
+        let levels = self.levels.iter();
+        let stripes = levels.clone().map(|level| level.stripes);
+        Spec::new(Tree::NAME)
+            .with(
+                "radices",
+                few_slots::joined(levels.map(|level| level.radix)),
+            )
+            .with("stripes", few_slots::joined(stripes))
     }
 
-    /// Whether the radices reach so many ranks.
-    pub(super) fn reaches(&self, ranks: u32) -> bool {
-        reaches(ranks, self.levels.iter().map(|level| level.radix))
+    fn transfers(&self, ranks: u64) -> u64 {
+        let stripes = self.levels.iter().map(|level| level.stripes).max();
+        // Pieces are 64 times the stripes at most.
+        u64::from(stripes.unwrap_or(1)).saturating_mul(ranks.max(64))
+    }
+
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+        plan(fabric, collective, self)
+    }
+
+    fn given(
+        spec: &Spec,
+        ring: &WdmRing,
+        _collective: Collective,
+    ) -> Result<Option<Tree>, PlannerError> {
+        let given = few_slots::radices(spec, ring.ranks)?;
+        let level = |(radix, stripes)| Level { radix, stripes };
+        Ok(given.map(|levels| Tree {
+            levels: levels.into_iter().map(level).collect(),
+        }))
+    }
+
+    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Tree>> {
+        use CollectiveKind::{Gather, Scatter};
+        let blocks = matches!(question.collective.kind(), Scatter | Gather);
+        trees(ring, question.slot_cost(ring), blocks, question.size)
     }
 }
 
@@ -85,11 +126,7 @@ impl Tree {
 ///
 /// # Errors
 /// Chunks beyond 32 bits.
-pub(super) fn plan(
-    fabric: &Fabric,
-    collective: Collective,
-    tree: &Tree,
-) -> Result<Plan, PlannerError> {
+fn plan(fabric: &Fabric, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
     let forward = match collective.kind() {
         CollectiveKind::Reduce => CollectiveKind::Broadcast,
         CollectiveKind::Gather => CollectiveKind::Scatter,
@@ -152,7 +189,7 @@ fn outward(fabric: &Fabric, collective: Collective, tree: &Tree) -> Result<Plan,
         }
         assembly.step(&moves)?;
     }
-    Ok(assembly.finish(tree.spelling()))
+    Ok(assembly.finish(tree.spec().to_string()))
 }
 
 /// What a relay gets for its part, whose first rank is `first`: stripes of the vector, or the part's
@@ -175,21 +212,21 @@ fn carried(collective: Collective, first: u32, part: &Range<u32>, stripes: u32) 
 
 /// For every number of levels the tree of least time, fastest first. `blocks`: of a scatter of blocks
 /// of `size`, not of a broadcast of a vector of `size`.
-pub(super) fn trees(ring: &WdmRing, pace: Pace, blocks: bool, size: Bytes) -> Vec<Found> {
+fn trees(ring: &WdmRing, cost: SlotCost, blocks: bool, size: Bytes) -> Vec<Estimate<Tree>> {
     let search = Search {
         ring,
-        pace,
+        cost,
         blocks,
         size,
     };
-    let mut found: Vec<Found> = search.trees();
+    let mut found: Vec<Estimate<Tree>> = search.trees();
     found.sort_by_key(|found| (found.time, found.slots));
     found
 }
 
 struct Search<'a> {
     ring: &'a WdmRing,
-    pace: Pace,
+    cost: SlotCost,
     blocks: bool,
     size: Bytes,
 }
@@ -200,14 +237,14 @@ type Best = Option<(u64, u64, Level)>;
 impl Search<'_> {
     /// Dynamic program over the lengths that segments can have: best[r][n] takes r levels to reach n
     /// ranks.
-    fn trees(&self) -> Vec<Found> {
+    fn trees(&self) -> Vec<Estimate<Tree>> {
         let ranks = self.ring.ranks;
         if ranks < 2 {
             let tree = Tree { levels: Vec::new() };
-            return vec![Found {
+            return vec![Estimate {
                 time: 0,
                 slots: 0,
-                tree,
+                recipe: tree,
             }];
         }
         let mut lengths = vec![ranks];
@@ -260,7 +297,11 @@ impl Search<'_> {
                     length = length.div_ceil(level.radix);
                 }
                 let tree = Tree { levels };
-                Some(Found { time, slots, tree })
+                Some(Estimate {
+                    time,
+                    slots,
+                    recipe: tree,
+                })
             })
             .collect()
     }
@@ -295,7 +336,7 @@ impl Search<'_> {
                 self.size.get().div_ceil(stripes)
             };
             let hops = u64::from(length / 2).max(1);
-            let time = self.pace.slots(slots, Bytes::new(bytes), hops);
+            let time = self.cost.slots(slots, Bytes::new(bytes), hops);
             if time < best.0 {
                 best = (time, slots, stripes as u32);
             }

@@ -1,9 +1,10 @@
 //! What becomes of a plan on a grid of tunable circuits when something fails.
 
-use super::{Planned, PlannerError, request};
+use super::{Planned, PlannerError};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::wss_grid::WavelengthPlan;
 use crate::fabric::{Fabric, WssGrid};
+use crate::place::PlacementError;
 use crate::plan::Plan;
 use crate::simulate::{self, Method};
 use crate::spec::Spec;
@@ -54,7 +55,8 @@ pub fn replan(
     let collective = before.schedule.collective;
     let grid = before.fabric.wss_grid().ok_or(GridError::NotAGrid {
         family: before.fabric.family(),
-    })?;
+    });
+    let grid = grid.map_err(PlacementError::from)?;
     let node = grid.nodes.get(collective.root() as usize);
     let node = node.copied().unwrap_or_default();
     let root = match left.nodes.binary_search(&node) {
@@ -65,11 +67,13 @@ pub fn replan(
     let collective = Collective::new(collective.kind(), left.ranks())?.with_root(root)?;
     let with = |wavelengths| {
         let fabric = Fabric::WssGrid(left.with_plan(wavelengths));
-        request::plan(spec, &fabric, collective, size, method)
+        super::plan(spec, &fabric, collective, size, method)
     };
     let mut made = with(left.plan);
     for wavelengths in [WavelengthPlan::EdgeColouring, WavelengthPlan::Cyclic] {
-        if matches!(made, Err(PlannerError::Grid(_))) && wavelengths != left.plan {
+        if matches!(made, Err(PlannerError::Placement(PlacementError::Grid(_))))
+            && wavelengths != left.plan
+        {
             made = with(wavelengths);
         }
     }

@@ -4,16 +4,45 @@
 //! Each half is named as `NAME/OPTION=VALUE/OPTION=VALUE`, or is the fastest found for its own size.
 
 use super::assembly::Assembly;
-use super::auto::{self, Question};
 use super::contest::{Contender, Made, is_of_one};
-use super::request::{self, Planned};
-use super::{PlannerError, least, mirror, named, rooted};
+use super::{Planned, Planner, PlannerError, Question, least, mirror, rooted};
 use crate::algorithm::scatter_all_gather;
 use crate::collective::{Collective, CollectiveKind};
+use crate::place;
 use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Claims, Schedule};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 use crate::units::{Bytes, Time};
+
+/// The planner of two phases.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new(
+            "first",
+            "the algorithm of the first phase, such as direct/order=at_once; default the best found",
+        ),
+        OptionRecord::new(
+            "second",
+            "the algorithm of the second phase; default the best found",
+        ),
+    ],
+    by_size: true,
+    candidates: contenders,
+    ..Planner::new(
+        NAME,
+        "Two phases",
+        &[
+            CollectiveKind::AllReduce,
+            CollectiveKind::Broadcast,
+            CollectiveKind::Reduce,
+        ],
+        "Reduce_scatter or scatter, then all_gather or gather, each as fast as found",
+        "Rabenseifner, ICCS 2004; van de Geijn, Journal of Parallel and Distributed Computing 1994",
+        plan,
+    )
+};
+
+const NAME: &str = "two_phases";
 
 /// The halves of a collective; none where it is not made of two.
 fn halves(kind: CollectiveKind) -> Option<(CollectiveKind, CollectiveKind)> {
@@ -44,42 +73,41 @@ fn half<'a>(kind: CollectiveKind, question: &Question<'a>) -> Result<Question<'a
 ///
 /// # Errors
 /// A time beyond 64 bits.
-pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
     let Some((first, second)) = halves(question.collective.kind()) else {
         return Ok(Vec::new());
     };
     if question.collective.ranks() < 2 {
         return Ok(Vec::new());
     }
-    let of = |half: &Question<'_>| least::of_collective(half.collective, half.size, half);
-    let least = of(question)?;
+    let least = least::of_collective(question)?;
     // Two searches are not worth a thousandth. On links messages of the second phase may start while the first one
     // ends, but most start afterwards: less than two thirds of both bounds together is not to be expected.
     let mut expected = least.plus(Time::from_ps(least.ps() / 1000))?;
     if question.fabric.network().is_some() {
         let (first, second) = (half(first, question)?, half(second, question)?);
-        let both = of(&first)?.plus(of(&second)?)?;
+        let both = least::of_collective(&first)?.plus(least::of_collective(&second)?)?;
         expected = expected.max(Time::from_ps(both.ps() / 3 * 2));
     }
     let ranks = u64::from(question.collective.ranks());
-    let transfers = auto::work(question.fabric, ranks * ranks);
+    let transfers = question.work(ranks * ranks);
     let question = Question {
         most_work: question.most_work / 2,
         ..*question
     };
     Ok(vec![Contender {
-        name: "two_phases".into(),
+        name: NAME.into(),
         slots: 0,
         least,
         estimate: Time::from_ps(u64::MAX),
         transfers,
         make: Box::new(move |limit| {
             if limit.is_some_and(|limit| limit <= expected) {
-                return Ok(Made::NotWorth(
+                return Ok(Made::NotExpected(
                     "its two phases are not expected to be faster",
                 ));
             }
-            plan(&Spec::new("two_phases"), &question).map(Made::from)
+            plan(&Spec::new(NAME), &question).map(|planned| Made::from(planned.plan))
         }),
     }])
 }
@@ -88,8 +116,7 @@ pub(super) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a
 ///
 /// # Errors
 /// A half that is unknown or does not run here, or halves that do not fit one another.
-pub(super) fn plan(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, PlannerError> {
-    spec.only(&["first", "second"])?;
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let collective = question.collective;
     let Some((first, second)) = halves(collective.kind()) else {
         return Err(PlannerError::Collective {
@@ -100,11 +127,15 @@ pub(super) fn plan(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, Plan
     let planned = |key: &'static str, kind: CollectiveKind| {
         let half = half(kind, question)?;
         let planned: Planned = match spec.option(key) {
-            Some(text) => request::answer(&nested(text)?, &half)?,
-            None => auto::choose(&half)?,
+            Some(text) => half.answer(&nested(text)?)?,
+            None => half.fastest()?,
         };
         // The fastest, and the next ones, should it not fit the other half.
-        let next = planned.candidates.iter().filter(|one| one.made).skip(1);
+        let next = planned
+            .candidates
+            .iter()
+            .filter(|one| one.left_out.is_none())
+            .skip(1);
         let next: Vec<String> = next
             .take(MOST_TRIED - 1)
             .map(|one| one.name.clone())
@@ -118,18 +149,18 @@ pub(super) fn plan(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, Plan
         for second in std::iter::once(None).chain(seconds.iter().map(Some)) {
             let made = |name: Option<&String>, fastest: &AnyPlan, half: &Question<'_>| match name {
                 None => Ok(fastest.clone()),
-                Some(name) => request::answer(&name.parse()?, half).map(|planned| planned.plan),
+                Some(name) => half.answer(&name.parse()?).map(|planned| planned.plan),
             };
             let first = made(first, &fastest, &of_first)?;
             let second = made(second, &fastest_second, &of_second)?;
-            let name = Spec::new("two_phases")
+            let name = Spec::new(NAME)
                 .with("first", flat(&first.kept().algorithm))
                 .with("second", flat(&second.kept().algorithm));
             match join(question, first, second) {
                 Ok(mut joined) => {
                     joined.kept_mut().algorithm = name.to_string();
                     joined.kept_mut().size = Some(question.size);
-                    return Ok(joined);
+                    return Ok(joined.into());
                 }
                 Err(error) if is_of_one(&error) => _ = refused.get_or_insert(error),
                 Err(error) => return Err(error),
@@ -161,10 +192,7 @@ fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyP
             CollectiveKind::AllReduce => all_reduce_on_ring(question, first, second),
             CollectiveKind::Broadcast => broadcast_on_ring(question, first, second),
             _ => {
-                fits(
-                    question,
-                    first.transfers().saturating_add(second.transfers()),
-                )?;
+                question.fits(first.transfers().saturating_add(second.transfers()))?;
                 let (first, second) = (first.unfold(), second.unfold());
                 rooted::reduce_scatter_gather(collective, &first, &second).map(AnyPlan::Full)
             }
@@ -201,7 +229,8 @@ fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyP
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()
     };
-    named::lay_out(schedule, question.fabric, String::new()).map(AnyPlan::Full)
+    let plan = place::by_default(schedule, question.fabric, String::new())?;
+    Ok(AnyPlan::Full(plan))
 }
 
 /// The collective in as many chunks as both halves need, and how many of them a chunk of each is.
@@ -227,14 +256,6 @@ fn whole_parts(half: &Schedule) -> Result<(), PlannerError> {
     }
 }
 
-fn fits(question: &Question<'_>, transfers: u64) -> Result<(), PlannerError> {
-    let most = question.most_transfers;
-    match transfers > most {
-        true => Err(PlannerError::TooLarge { transfers, most }),
-        false => Ok(()),
-    }
-}
-
 fn all_reduce_on_ring(
     question: &Question<'_>,
     first: AnyPlan,
@@ -244,14 +265,11 @@ fn all_reduce_on_ring(
     if chunks(&first) == chunks(&second) {
         return mirror::joined(first, second);
     }
-    fits(
-        question,
-        first.transfers().saturating_add(second.transfers()),
-    )?;
+    question.fits(first.transfers().saturating_add(second.transfers()))?;
     let (first, second) = (first.unfold(), second.unfold());
     let (whole, by_first, by_second) =
         refined(question.collective, &first.schedule, &second.schedule)?;
-    let ring = question.fabric.needed_ring("two_phases")?;
+    let ring = question.fabric.needed_ring(NAME)?;
     let mut assembly = Assembly::new(ring, whole);
     assembly.append_refined(&first, by_first);
     assembly.append_refined(&second, by_second);
@@ -263,10 +281,7 @@ fn broadcast_on_ring(
     scatter: AnyPlan,
     gather: AnyPlan,
 ) -> Result<AnyPlan, PlannerError> {
-    fits(
-        question,
-        scatter.transfers().saturating_add(gather.transfers()),
-    )?;
+    question.fits(scatter.transfers().saturating_add(gather.transfers()))?;
     let (scatter, gather): (Plan, Plan) = (scatter.unfold(), gather.unfold());
     let joined = rooted::scatter_all_gather(question.collective, &scatter, &gather)?;
     joined

@@ -10,7 +10,8 @@ use super::{Core, Layout, Level, groups, load};
 use crate::bound::relay_tree::Costs;
 use crate::fabric::WdmRing;
 use crate::interrupt;
-use crate::planner::pace::{Pace, spread};
+use crate::planner::few_slots::Estimate;
+use crate::planner::slot_cost::{SlotCost, spread};
 use crate::units::Bytes;
 
 /// More levels save no slots that their own are worth, up to a million ranks.
@@ -31,15 +32,6 @@ pub(in crate::planner) enum Kind {
     AllGather,
 }
 
-/// A layout with its estimates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::planner) struct Found {
-    /// Picoseconds.
-    pub(in crate::planner) time: u64,
-    pub(in crate::planner) slots: u64,
-    pub(in crate::planner) layout: Layout,
-}
-
 /// The owners' ring below some levels: all that the rest depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rest {
@@ -52,29 +44,29 @@ struct Rest {
 
 struct Search<'a> {
     ring: &'a WdmRing,
-    pace: Pace,
+    cost: SlotCost,
     kind: Kind,
     size: Bytes,
-    solved: BTreeMap<Rest, Option<Found>>,
+    solved: BTreeMap<Rest, Option<Estimate<Layout>>>,
     costs: BTreeMap<u32, Vec<u64>>,
 }
 
 /// For every number of levels the best layout, fastest first.
 pub(in crate::planner) fn layouts(
     ring: &WdmRing,
-    pace: Pace,
+    cost: SlotCost,
     kind: Kind,
     size: Bytes,
-) -> Vec<Found> {
+) -> Vec<Estimate<Layout>> {
     let mut search = Search {
         ring,
-        pace,
+        cost,
         kind,
         size,
         solved: BTreeMap::new(),
         costs: BTreeMap::new(),
     };
-    let mut found: Vec<Found> = (0..=MOST_LEVELS)
+    let mut found: Vec<Estimate<Layout>> = (0..=MOST_LEVELS)
         .filter_map(|levels| {
             search.rest(Rest {
                 ranks: ring.ranks,
@@ -90,7 +82,7 @@ pub(in crate::planner) fn layouts(
 
 impl Search<'_> {
     /// The best layout of exactly so many levels.
-    fn rest(&mut self, rest: Rest) -> Option<Found> {
+    fn rest(&mut self, rest: Rest) -> Option<Estimate<Layout>> {
         if let Some(known) = self.solved.get(&rest) {
             return known.clone();
         }
@@ -103,8 +95,8 @@ impl Search<'_> {
         found
     }
 
-    fn level(&mut self, rest: Rest) -> Option<Found> {
-        let mut best: Option<Found> = None;
+    fn level(&mut self, rest: Rest) -> Option<Estimate<Layout>> {
+        let mut best: Option<Estimate<Layout>> = None;
         let widest = rest.ranks.min(4 * rest.channels + 1);
         for group in spread(widest) {
             for owners in self.owners(group) {
@@ -136,12 +128,12 @@ impl Search<'_> {
                         owners,
                         stripes,
                     };
-                    best = Some(Found {
+                    best = Some(Estimate {
                         time,
                         slots: slots + inner.slots,
-                        layout: Layout {
-                            levels: [vec![level], inner.layout.levels].concat(),
-                            core: inner.layout.core,
+                        recipe: Layout {
+                            levels: [vec![level], inner.recipe.levels].concat(),
+                            core: inner.recipe.core,
                         },
                     });
                 }
@@ -183,7 +175,7 @@ impl Search<'_> {
                 Kind::AllReduce => {
                     let parts = u64::from(rest.shares) * u64::from(owners) * stripes;
                     let bytes = Bytes::new(self.size.get().div_ceil(parts));
-                    self.pace.slots(slots, bytes, hops).saturating_mul(2)
+                    self.cost.slots(slots, bytes, hops).saturating_mul(2)
                 }
                 Kind::AllGather => {
                     let held = u64::from(self.ring.ranks.div_ceil(rest.ranks));
@@ -191,8 +183,8 @@ impl Search<'_> {
                     let down = self.blocks(all.div_ceil(stripes));
                     let up = self.blocks(held.div_ceil(stripes));
                     let up_slots = (stripes.min(held) * load).div_ceil(channels);
-                    let up = self.pace.slots(up_slots, up, hops);
-                    self.pace.slots(slots, down, hops).saturating_add(up)
+                    let up = self.cost.slots(up_slots, up, hops);
+                    self.cost.slots(slots, down, hops).saturating_add(up)
                 }
             };
             if time < best.0 {
@@ -207,11 +199,11 @@ impl Search<'_> {
     }
 
     /// The best core.
-    fn core(&mut self, rest: Rest) -> Option<Found> {
-        let found = |time, slots, core| Found {
+    fn core(&mut self, rest: Rest) -> Option<Estimate<Layout>> {
+        let found = |time, slots, core| Estimate {
             time,
             slots,
-            layout: Layout {
+            recipe: Layout {
                 levels: Vec::new(),
                 core,
             },
@@ -247,12 +239,12 @@ impl Search<'_> {
                 let part = Bytes::new(self.size.get().div_ceil(parts * ranks));
                 vec![
                     (
-                        self.pace.slots(slots, whole, hops),
+                        self.cost.slots(slots, whole, hops),
                         slots,
                         Core::Exchange(stripes as u32),
                     ),
                     (
-                        self.pace.slots(2 * slots, part, hops),
+                        self.cost.slots(2 * slots, part, hops),
                         2 * slots,
                         Core::OneStage(stripes as u32),
                     ),
@@ -265,7 +257,7 @@ impl Search<'_> {
                 let held = u64::from(self.ring.ranks.div_ceil(rest.ranks));
                 let bytes = self.blocks(held.div_ceil(stripes));
                 let core = Core::OneStage(stripes as u32);
-                vec![(self.pace.slots(slots, bytes, hops), slots, core)]
+                vec![(self.cost.slots(slots, bytes, hops), slots, core)]
             }
         }
     }
@@ -310,11 +302,11 @@ impl Search<'_> {
                     Kind::AllReduce => {
                         let parts = u64::from(rest.shares) * u64::from(rest.ranks) * pieces;
                         let bytes = Bytes::new(self.size.get().div_ceil(parts));
-                        (self.pace.slots(2 * slots, bytes, hops), 2 * slots, core)
+                        (self.cost.slots(2 * slots, bytes, hops), 2 * slots, core)
                     }
                     Kind::AllGather => {
                         let bytes = self.blocks(held.div_ceil(pieces));
-                        (self.pace.slots(slots, bytes, hops), slots, core)
+                        (self.cost.slots(slots, bytes, hops), slots, core)
                     }
                 })
             })

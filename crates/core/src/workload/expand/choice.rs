@@ -57,7 +57,7 @@ pub(super) fn schedule(
         })
     };
     let ring = || made(format!("wdm_ring:ranks={ranks},wavelengths=1"));
-    planner::names::check(kind, spec.name())
+    planner::check_name(kind, spec.name())
         .map_err(|error| TraceError::Algorithm { place, error })?;
     let same = ground.fabric.filter(|fabric| fabric.ranks() == ranks);
     let alike = match ground.resembles {
@@ -73,14 +73,13 @@ pub(super) fn schedule(
     let (schedule, algorithm) = match planner::find(kind, spec.name()) {
         None => named(spec)?,
         // Where messages cost nothing, no plan is better than another.
-        Some(record) if record.name == "auto" && same.is_none() && alike.is_none() => {
+        Some(planner) if planner.chooses && same.is_none() && alike.is_none() => {
             named(&Algorithms::default().chosen[kind.name()])?
         }
-        Some(record) => {
-            let lit = |fabric: &Fabric| record.name == "auto" || fabric.ring().is_some();
+        Some(planner) => {
             let (fabric, method) = match (same, alike) {
                 (Some(fabric), _) => (fabric.clone(), ground.method.cloned().unwrap_or_default()),
-                (None, Some(fabric)) if lit(&fabric) => {
+                (None, Some(fabric)) if (planner.applies)(&fabric) => {
                     let method = method_on(&fabric, ground);
                     (fabric, method)
                 }

@@ -55,7 +55,7 @@ proptest! {
         };
         let ring = fabric.ring().unwrap();
         let named = crate::general_algorithms().map(|record| (record.collective, record.name));
-        let planned = planner::RECORDS.iter();
+        let planned = planner::PLANNERS.iter();
         let planned = planned.flat_map(|record| record.collectives.iter().map(|kind| (*kind, record.name)));
         let names: Vec<(CollectiveKind, &str)> = named.chain(planned).collect();
         for _ in 0..4 {

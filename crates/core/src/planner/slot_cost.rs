@@ -7,20 +7,20 @@ use crate::units::Bytes;
 
 /// The cost of slots on a ring under a policy, in picoseconds; too long counts as `u64::MAX`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct SlotCost {
     per_slot: u64,
     per_hop: u64,
     bits_per_second: u64,
 }
 
-impl Pace {
+impl SlotCost {
     /// For slots whose circuits all differ from those before.
-    pub(super) fn new(ring: &WdmRing, policy: Policy) -> Pace {
+    pub(super) fn new(ring: &WdmRing, policy: Policy) -> SlotCost {
         let reconfiguration = match policy {
             Policy::Free | Policy::TwoTier | Policy::EstablishRelease => 0,
             Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
         };
-        Pace {
+        SlotCost {
             per_slot: reconfiguration.saturating_add(ring.conversion.ps()),
             per_hop: ring.propagation.ps(),
             bits_per_second: ring.rate.bits_per_second(),

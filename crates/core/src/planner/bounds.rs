@@ -1,0 +1,134 @@
+//! The lower bound that stands beside the time of a plan, for whatever a fabric and a method are.
+
+use thiserror::Error;
+
+use crate::bound;
+use crate::bound::light_path_grid::SetUps;
+use crate::bound::time::{Charge, TimeBound};
+use crate::collective::Collective;
+use crate::fabric::Fabric;
+use crate::simulate::{Method, Paths, Policy, default_policy};
+use crate::units::{Bytes, Time, UnitError};
+
+impl From<Policy> for Charge {
+    fn from(policy: Policy) -> Charge {
+        match policy {
+            Policy::EveryStep => Charge::EverySlot,
+            Policy::OnChange => Charge::Once,
+            // Lasers are tuned flow by flow, and nothing waits for the end of a slot.
+            Policy::PerPort | Policy::TwoTier => Charge::OncePerPort,
+            // Light paths are of a fabric that has charges of its own.
+            Policy::Free | Policy::EstablishRelease => Charge::Never,
+        }
+    }
+}
+
+impl From<(Policy, Paths)> for SetUps {
+    /// Policies of other fabrics charge nothing for light paths.
+    fn from((policy, paths): (Policy, Paths)) -> SetUps {
+        match (policy, paths) {
+            (Policy::EveryStep, _) => SetUps::EverySlot,
+            (Policy::EstablishRelease, Paths::Released) => SetUps::Released,
+            (Policy::EstablishRelease, Paths::Kept) => SetUps::Kept,
+            (Policy::EstablishRelease, Paths::Warm) => SetUps::Warm,
+            _ => SetUps::Never,
+        }
+    }
+}
+
+/// A time that no plan goes below, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatedBound {
+    /// The time.
+    pub time: Time,
+    /// Which bound, such as `bandwidth`.
+    pub name: &'static str,
+    /// Under which conditions it holds.
+    pub assumption: String,
+}
+
+/// Why there is no bound beside a time.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NoBound {
+    /// A formula is no plan.
+    #[error("none: closed_form computes the paper's formula, which is not the time of a plan")]
+    Formula,
+    /// Cables that nothing shares.
+    #[error("none: a cable of a rank gives each message its whole rate, however many there are")]
+    Unshared,
+    /// No argument is known.
+    #[error("none is known for this fabric")]
+    Unknown,
+    /// A time left 64 bits.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
+}
+
+/// The bound on the time of any plan of a collective; `None` where none is known.
+///
+/// # Errors
+/// A time that leaves 64 bits.
+pub fn time_bound(
+    fabric: &Fabric,
+    collective: &Collective,
+    size: Bytes,
+    method: &Method,
+) -> Result<Option<TimeBound>, UnitError> {
+    let policy = method.policy.unwrap_or(default_policy(fabric));
+    if let Some(ring) = fabric.ring() {
+        return bound::time::best(ring, collective, size, policy.into()).map(Some);
+    }
+    if let Some(grid) = fabric.wss_grid() {
+        return bound::wss_grid::best(grid, collective, size, policy.into()).map(Some);
+    }
+    if let Some(grid) = fabric.light_path_grid() {
+        let set_ups = (policy, method.paths.unwrap_or_default()).into();
+        return bound::light_path_grid::best(grid, collective, size, set_ups).map(Some);
+    }
+    let places = method.packet.placement.terminals(fabric.ranks());
+    match (
+        fabric.network(),
+        bound::electrical::placed(collective, &places),
+    ) {
+        (Some(network), Some(placed)) => bound::electrical::best(network, &placed, size),
+        _ => Ok(None),
+    }
+}
+
+/// The bound that stands beside the times of a method.
+///
+/// # Errors
+/// Why there is none.
+pub fn stated_bound(
+    fabric: &Fabric,
+    collective: &Collective,
+    size: Bytes,
+    method: &Method,
+) -> Result<StatedBound, NoBound> {
+    if method.simulator == Some("closed_form") {
+        return Err(NoBound::Formula);
+    }
+    let bound = time_bound(fabric, collective, size, method)?;
+    let bound = bound.ok_or(match fabric.network() {
+        Some(_) => NoBound::Unshared,
+        None => NoBound::Unknown,
+    })?;
+    let mut assumption = bound.assumption.to_owned();
+    match method.simulator {
+        Some("packet") => {
+            let given = method.packet.placement.terminals(fabric.ranks()).is_some();
+            let place = if given { "given" } else { "natural" };
+            assumption += &format!("; ranks sit where the {place} placement puts them");
+        }
+        Some("fluid") => {
+            let share = bound::electrical::ROUNDING;
+            assumption += &format!("; times by fluid are rounded, by about {share:e} of them");
+        }
+        _ => {}
+    }
+    Ok(StatedBound {
+        time: bound.time,
+        name: bound.name,
+        assumption,
+    })
+}

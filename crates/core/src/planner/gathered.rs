@@ -1,0 +1,212 @@
+//! Plans that are an all_gather on a ring, one run backwards, or both one after the other; and the planner of
+//! relay trees.
+
+use super::contest::Contender;
+use super::relay_tree::{self, NAME, relay_tree};
+use super::{
+    GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, capability, forecast,
+    least, mirror,
+};
+use crate::bound;
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::{Fabric, WdmRing};
+use crate::plan::AnyPlan;
+use crate::simulate::Policy;
+use crate::spec::{OptionRecord, Spec};
+use crate::units::Time;
+
+/// The planner of relay trees.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[OptionRecord::new(
+        "pieces",
+        "chunks that a block is cut into; default 1",
+    )],
+    candidates: contenders,
+    ..Planner::on_rings(
+        NAME,
+        "Relay tree",
+        GATHERED,
+        "One tree of lightpaths rotated to all ranks, in the fewest slots found",
+        "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
+        plan,
+    )
+};
+
+/// More pieces than that are more than any fibre has channels.
+const MOST_PIECES: u32 = 4096;
+
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    let (fabric, collective) = (question.fabric, question.collective);
+    forecast::check(fabric.needed_ring(NAME)?);
+    let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
+    let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
+    let gather = gather.with_pieces(pieces)?;
+    let mut plan = turned(fabric, collective.kind(), |fabric| {
+        relay_tree(fabric, gather)
+    })?;
+    plan.kept_mut().algorithm = spec.to_string();
+    Ok(plan.into())
+}
+
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let Some(gathering) = Gathering::new(question)? else {
+        return Ok(Vec::new());
+    };
+    let (fabric, kind) = (question.fabric, question.collective.kind());
+    let ring = gathering.ring;
+    forecast::check(ring);
+    let mut contenders = Vec::new();
+    for (gather, most) in gathering.cuts() {
+        let pieces = gather.pieces();
+        let slots = gathering.times * bound::best(&gathering.there, &gather).steps;
+        let settings = if pieces >= ring.channels() { 1 } else { slots };
+        let spec = match pieces {
+            1 => Spec::new(NAME),
+            _ => Spec::new(NAME).with("pieces", pieces),
+        };
+        let name = spec.to_string();
+        let made = gathering.contender(gather, slots, settings, spec, move || {
+            let make = |fabric: &Fabric| relay_tree::within(fabric, gather, most);
+            let mut plan = turned(fabric, kind, make)?;
+            plan.kept_mut().algorithm.clone_from(&name);
+            Ok(plan)
+        });
+        contenders.push(made?);
+    }
+    Ok(contenders)
+}
+
+/// A question for a collective that is made of an all_gather on a ring.
+pub(super) struct Gathering<'a> {
+    question: Question<'a>,
+    pub(super) ring: &'a WdmRing,
+    /// The ring on which the all_gather is planned.
+    pub(super) there: WdmRing,
+    /// The bytes of its block.
+    block: u64,
+    /// How often its slots come.
+    pub(super) times: u64,
+}
+
+impl<'a> Gathering<'a> {
+    /// None where there is no ring, or a single rank.
+    pub(super) fn new(question: &Question<'a>) -> Result<Option<Gathering<'a>>, PlannerError> {
+        let Some(ring) = question.fabric.ring().filter(|ring| ring.ranks > 1) else {
+            return Ok(None);
+        };
+        let ranks = u64::from(ring.ranks);
+        let (block, times, there) = match question.collective.kind() {
+            CollectiveKind::AllGather => (question.size.get(), 1, ring.clone()),
+            kind => {
+                // The way back may take light trees, which the way there cannot.
+                let both = kind == CollectiveKind::AllReduce && !ring.multicast;
+                let block = question.size.get() / ranks;
+                (block, 1 + u64::from(both), capability::backwards(ring))
+            }
+        };
+        Ok(Some(Gathering {
+            question: *question,
+            ring,
+            there,
+            block,
+            times,
+        }))
+    }
+
+    /// All_gathers of blocks in as many pieces as are worth trying, with the most transfers or orbits of their
+    /// plans; whole blocks are not refused for the limit's sake.
+    pub(super) fn cuts(&self) -> impl Iterator<Item = (Collective, u64)> + '_ {
+        let ranks = self.ring.ranks;
+        let cut = move |pieces: u32| {
+            let gather = Collective::new(CollectiveKind::AllGather, ranks).ok()?;
+            let most = match pieces {
+                1 => MOST_TRANSFERS,
+                _ => self.question.most_transfers,
+            };
+            let fits = u64::from(ranks) * u64::from(pieces) <= most;
+            let whole = u64::from(pieces) <= self.block.max(1);
+            Some((gather.with_pieces(pieces).ok()?, most)).filter(|_| fits && whole)
+        };
+        let pieces = pieces_to_try(self.ring.channels());
+        pieces.into_iter().map_while(cut)
+    }
+
+    /// A contender of so many slots and settings of circuits.
+    pub(super) fn contender(
+        &self,
+        gather: Collective,
+        slots: u64,
+        settings: u64,
+        spec: Spec,
+        make: impl FnOnce() -> Result<AnyPlan, PlannerError> + 'a,
+    ) -> Result<Contender<'a>, PlannerError> {
+        let (ring, policy) = (self.ring, self.question.policy());
+        let bytes = (self.block / u64::from(gather.pieces())).saturating_mul(slots);
+        let least = match policy {
+            Policy::PerPort => least::of_collective(&self.question)?,
+            _ => least::of_slots(ring, policy, slots, bytes, 1)?,
+        };
+        // A port waits for nearly every change of a setting, for all of them are busy.
+        let estimate = match policy {
+            Policy::OnChange | Policy::PerPort => {
+                let others = settings.saturating_sub(1);
+                let changes = ring.reconfiguration.times(others)?;
+                let steady: Time = least::of_slots(ring, Policy::OnChange, slots, bytes, 1)?;
+                steady.plus(changes)?
+            }
+            _ => least,
+        };
+        Ok(Contender {
+            name: spec.to_string(),
+            slots,
+            least,
+            estimate,
+            transfers: gather.chunks().into(),
+            make: Box::new(move |_| make().map(Into::into)),
+        })
+    }
+}
+
+/// The numbers of pieces that are tried: powers of two and halfway between them, and as many as fill
+/// the channels when circuits reach 1, 2, 3 or 4 ranks far. More pieces than channels only make more
+/// slots.
+fn pieces_to_try(channels: u32) -> Vec<u32> {
+    let powers = (0..31).map(|bit| 1u32 << bit);
+    let halfway = (0..30).map(|bit| 3u32 << bit);
+    let filling = [1, 3, 6, 10].map(|load| channels / load);
+    let mut pieces: Vec<u32> = powers.chain(halfway).chain(filling).collect();
+    pieces.retain(|pieces| (1..=channels).contains(pieces));
+    pieces.sort_unstable();
+    pieces.dedup();
+    pieces
+}
+
+/// The all_gather that `make` plans, or what it gives backwards, or there and back.
+pub(super) fn turned(
+    fabric: &Fabric,
+    kind: CollectiveKind,
+    make: impl Fn(&Fabric) -> Result<AnyPlan, PlannerError>,
+) -> Result<AnyPlan, PlannerError> {
+    if !matches!(
+        kind,
+        CollectiveKind::ReduceScatter | CollectiveKind::AllReduce
+    ) {
+        return make(fabric);
+    }
+    let there = Fabric::WdmRing(capability::backwards(fabric.needed_ring("the planner")?));
+    let gathering = make(&there)?;
+    let mut scattering = mirror::reduce_scatter(&gathering)?;
+    let ring = fabric.needed_ring("the planner")?;
+    if !ring.is_even() {
+        scattering = AnyPlan::Full(scattering.unfold());
+    }
+    scattering.kept_mut().fabric = fabric.clone();
+    if kind == CollectiveKind::ReduceScatter {
+        return Ok(scattering);
+    }
+    if there == *fabric {
+        return mirror::joined(scattering, gathering);
+    }
+    let back = relay_tree(fabric, gathering.kept().schedule.collective)?;
+    mirror::joined(scattering, back)
+}
