@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from opticoll import _core, errors, reference
-from opticoll.cli import main
+from opticoll.main import main
 
 RING = "wdm_ring:ranks=16,wavelengths=2"
 """The example of the OpTree paper."""

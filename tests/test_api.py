@@ -431,7 +431,7 @@ def test_a_trace_is_read_from_its_content_as_from_its_file(tmp_path: Path) -> No
     )
     (tmp_path / "hello.csv").write_bytes(content)
     sources = (tmp_path / "hello.csv", content, zstandard.ZstdCompressor().compress(content))
-    times = {opticoll.replay(opticoll.read_trace(one)).row["time_ps"] for one in sources}
+    times = {opticoll.replay(opticoll.read_trace(one))["time_ps"] for one in sources}
     # Rank 1 waits from 40 ns on for a message that is sent at 100 ns.
     assert times == {100_000}
 
@@ -440,10 +440,10 @@ def test_traffic_bursts_and_congestion_are_those_of_the_command_line() -> None:
     # 72 terminals, 10 messages of 2 KiB each.
     dragonfly = "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2"
     done = opticoll.traffic(dragonfly, "uniform", size="2KiB", period="1us", messages=10)
-    assert done.row["bytes_delivered"] == 72 * 10 * 2048 == done.packets.bytes_delivered
+    assert done.bytes_delivered == 72 * 10 * 2048 == done.outcome.bytes_delivered
     ladder = "ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s"
     lost = opticoll.bursts(ladder, {"bursts": "1e4", "warm_up": "0"})
-    assert (lost.row["bursts"], lost.row["lost"], lost.outcome.lost) == (10_000, 0, 0)
+    assert (lost.bursts, lost.lost, lost.outcome.lost) == (10_000, 0, 0)
     ring = opticoll.congestion(
         "all_gather",
         "ladder:columns=5,wavelengths=4,rate=10Gb/s,latency=0s",
@@ -452,7 +452,7 @@ def test_traffic_bursts_and_congestion_are_those_of_the_command_line() -> None:
         settings={"ports": "2", "replications": "1"},
     )
     # 9 steps, each with set-up, 1 MB at 10 Gb/s and release.
-    assert (ring.row["verified"], ring.row["time_s"], len(ring.runs)) == (True, 0.0181, 1)
+    assert (ring.verified, ring.time_s, len(ring.outcome)) == (True, 0.0181, 1)
 
 
 def test_records_are_those_that_list_prints() -> None:

@@ -10,8 +10,7 @@ import pytest
 import opticoll
 from conftest import Run
 from opticoll import _core
-from opticoll.study.congestion import Case
-from opticoll.study.congestion import run as carry_out
+from opticoll.commands.congestion import CongestionRow
 from test_cli import run_json
 
 ROW = "custom:nodes=4,links=0-1+1-2+2-3,computers=2,wavelengths=2,rate=10Gb/s,latency=0s"
@@ -19,43 +18,40 @@ LADDER = "ladder:columns=5,computers=2,wavelengths=6,rate=10Gb/s,latency=0s"
 FAST = "size=1MB,warm_up=1000"
 
 
-def case(**changes: object) -> Case:
+def carried_out(**changes: object) -> CongestionRow:
     """An all_reduce by ring among eight ranks in a row."""
     own: dict[str, object] = {
         "fabric": ROW,
         "collective": "all_reduce",
         "algorithm": "ring",
-        "size_bytes": 8000,
+        "size": 8000,
         "settings": {"replications": "2", "ports": "2"},
     }
-    return Case(**{**own, **changes})  # type: ignore[arg-type]
+    return opticoll.congestion(**{**own, **changes})  # type: ignore[arg-type]
 
 
 def test_without_bursts_a_ring_takes_what_its_formula_says() -> None:
-    (done,) = carry_out([case()])
+    done = carried_out()
     # One phase of 10 ms, and 14 messages of 1000 bytes: 0.1 ms of latency and 0.8 us of light each.
-    assert done.row["time_s"] == pytest.approx(10e-3 + 14 * 100.8e-6, rel=1e-12)
-    assert done.runs.times_ps == [10_000_000_000 + 14 * 100_800_000] * 2
-    assert done.row["time_low_s"] == done.row["time_high_s"] == done.row["time_s"]
-    assert (done.row["ranks"], done.row["failed"], done.row["verified"]) == (8, 0, True)
-    assert done.row["bursts"] == 0
-    assert done.row["burst_loss"] is None
+    assert done["time_s"] == pytest.approx(10e-3 + 14 * 100.8e-6, rel=1e-12)
+    assert done.outcome.times_ps == [10_000_000_000 + 14 * 100_800_000] * 2
+    assert done["time_low_s"] == done["time_high_s"] == done["time_s"]
+    assert (done["ranks"], done["failed"], done["verified"]) == (8, 0, True)
+    assert done["bursts"] == 0
+    assert done["burst_loss"] is None
 
 
 def test_executed_transfers_are_a_plan_of_their_own() -> None:
-    (done,) = carry_out([case()])
-    executed = done.runs.executed(1, 0)
+    done = carried_out()
+    executed = done.outcome.executed(1, 0)
     assert (len(executed), executed.verify()) == (14 * 8, [])
     with pytest.raises(IndexError):
-        done.runs.executed(2, 0)
+        done.outcome.executed(2, 0)
 
 
 def test_places_differ_and_the_best_is_never_worse() -> None:
     kinds = ("natural", "spread", "best")
-    rows = {
-        kind: carry_out([case(algorithm="recursive_doubling", placement=kind)])[0].row
-        for kind in kinds
-    }
+    rows = {kind: carried_out(algorithm="recursive_doubling", placement=kind) for kind in kinds}
     cost = {kind: rows[kind]["hop_bytes"] for kind in kinds}
     # Every exchange is of 8000 bytes each way. Naturally partners at distance 1 share a node, those
     # at distance 2 are neighbours, and those at distance 4 two links apart; spread, partners at
@@ -70,12 +66,12 @@ def test_places_differ_and_the_best_is_never_worse() -> None:
 def test_two_collectives_share_the_network_and_both_are_verified() -> None:
     changes = {"copies": 2, "fabric": LADDER, "intensity": 0.5}
     settings = {"replications": "3", "size": "1MB", "warm_up": "1000", "back_off": "1ms"}
-    (done,) = carry_out([case(**changes, settings=settings)])
-    assert (done.row["ranks"], done.row["copies"], done.row["verified"]) == (10, 2, True)
+    done = carried_out(**changes, settings=settings)
+    assert (done["ranks"], done["copies"], done["verified"]) == (10, 2, True)
     for number in range(3):
         for collective in range(2):
-            verified = done.runs.executed(number, collective).verify() == []
-            assert verified == (done.runs.failure(number, collective) is None)
+            verified = done.outcome.executed(number, collective).verify() == []
+            assert verified == (done.outcome.failure(number, collective) is None)
 
 
 def test_plans_with_light_and_places_that_do_not_fit_are_refused() -> None:

@@ -10,8 +10,6 @@ import pytest
 import opticoll
 from conftest import Run
 from opticoll import errors, registry
-from opticoll.study.congestion import Case
-from opticoll.study.congestion import run as carry_out
 from test_cli import run_json
 
 RING = "wdm_ring:ranks=64,wavelengths=8"
@@ -200,23 +198,22 @@ def test_training_chooses_for_each_size_and_warns_of_memory(run: Run, tmp_path: 
 
 def test_congestion_takes_the_fastest_without_bursts(run: Run) -> None:
     settings = {"replications": "2", "ports": "2"}
-    case = Case(LADDER, "all_reduce", "auto", 10**5, settings=settings)
-    (chosen,) = carry_out([case])
+    chosen = opticoll.congestion("all_reduce", LADDER, size=10**5, settings=settings)
     times = {}
     for name in registry.algorithm_names("all_reduce"):
         if name != "auto":
             try:
-                (done,) = carry_out([Case(LADDER, "all_reduce", name, 10**5, settings=settings)])
+                row = opticoll.congestion("all_reduce", LADDER, name, size=10**5, settings=settings)
             except errors.AlgorithmError:
                 continue
-            times[name] = done.row["time_s"]
-    assert chosen.row["time_s"] == min(time for time in times.values() if time is not None)
-    assert times[chosen.row["chosen"]] == chosen.row["time_s"]
-    assert chosen.row["injection_bandwidth"] == 2 * 10 * 10**9
+            times[name] = row.time_s
+    assert chosen.time_s == min(time for time in times.values() if time is not None)
+    assert times[chosen.chosen] == chosen.time_s
+    assert chosen.injection_bandwidth == 2 * 10 * 10**9
     options = ["--fabric", LADDER, "--size", "100kB", "--ports", "2", "--replications", "2"]
     finished = run("congestion", "all_reduce", *options)
     assert finished.code == 0
-    assert chosen.row["chosen"] in finished.out
+    assert chosen.chosen in finished.out
 
 
 @pytest.mark.parametrize(

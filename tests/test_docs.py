@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Run
-from opticoll.cli import app
+from opticoll.main import app
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"

@@ -15,7 +15,7 @@ import pytest
 import opticoll
 from conftest import Run
 from opticoll import _core, errors, reference
-from opticoll.report.text import _gap
+from opticoll.plan_row import _gap
 from test_cli import run_json
 
 SWITCH = "crossbar:ranks=8,rate=8Gb/s"

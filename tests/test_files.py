@@ -11,7 +11,8 @@ import pytest
 import opticoll
 from conftest import RING, Run
 from opticoll import plot
-from opticoll.study import comparison
+from opticoll.commands import compare
+from opticoll.plan_row import PlanRow, plan_row
 
 COMPARE = ("compare", "all_gather", "--fabric", RING, "--algorithms", "ring,optree")
 
@@ -54,14 +55,14 @@ def test_an_answer_is_printed_though_its_file_cannot_be_written(
 def test_rows_computed_before_an_error_are_kept(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measure = comparison.measure
+    measure = plan_row
 
-    def for_rings(plan: opticoll.Plan, *others: object) -> comparison.Row:
+    def for_rings(plan: opticoll.Plan, *others: object) -> PlanRow:
         if plan.algorithm != "ring":
             raise opticoll.errors.SimulationError("the clock stands still")
         return measure(plan, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(comparison, "measure", for_rings)
+    monkeypatch.setattr("opticoll.commands.compare.plan_row", for_rings)
     table = tmp_path / "rows.csv"
     finished = run(*COMPARE, "--sizes", "1KiB,4KiB", "--csv", table)
     assert (finished.code, finished.out) == (2, "")
@@ -82,7 +83,7 @@ def test_files_are_refused_before_the_work(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: tuple[str, ...], why: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(comparison, "compare", None)
+    monkeypatch.setattr(compare, "compare", None)
     finished = run(*COMPARE, *files)
     assert (finished.code, finished.out) == (2, "")
     assert why in finished.err
@@ -92,7 +93,7 @@ def test_files_are_refused_before_the_work(
 def test_a_matplotlib_that_does_not_load_is_found_before_the_work(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(comparison, "compare", None)
+    monkeypatch.setattr(compare, "compare", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     finished = run(*COMPARE, "--figure", tmp_path / "rows.svg")
     assert finished.code == 2

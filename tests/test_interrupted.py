@@ -17,7 +17,9 @@ import pytest
 import opticoll
 from conftest import RING, Run
 from opticoll import _core
-from opticoll.study import comparison, traffic
+from opticoll.commands.traffic import packets
+from opticoll.plan_row import PlanRow, plan_row
+from opticoll.runner import Watch
 
 AT_ONCE_S = 5.0
 """A second, and what other work on the machine may take of it. Each case would take much longer."""
@@ -92,8 +94,8 @@ def collectives_among_bursts() -> None:
 
 def traffic_on_threads() -> None:
     fabric = opticoll.Fabric(DRAGONFLY)
-    case = traffic.Case(fabric, "uniform", "64KiB", "1us", 100_000)
-    traffic.run([case, case], jobs=2)
+    case = packets.Case(fabric, "uniform", "64KiB", "1us", 100_000, {})
+    list(packets.simulate([case, case], 2, Watch()))
 
 
 WORK: dict[str, Callable[[], object]] = {
@@ -187,16 +189,16 @@ def test_an_interrupted_command_exits_with_130_and_one_line(
 def test_an_interrupted_comparison_keeps_the_rows_that_were_computed(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measure = comparison.measure
-    rows: list[comparison.Row] = []
+    measure = plan_row
+    rows: list[PlanRow] = []
 
-    def until_the_third(*arguments: object) -> comparison.Row:
+    def until_the_third(*arguments: object) -> PlanRow:
         if len(rows) == 2:
             raise KeyboardInterrupt
         rows.append(measure(*arguments))  # type: ignore[arg-type]
         return rows[-1]
 
-    monkeypatch.setattr(comparison, "measure", until_the_third)
+    monkeypatch.setattr("opticoll.commands.compare.plan_row", until_the_third)
     table, figure = tmp_path / "rows.csv", tmp_path / "rows.svg"
     finished = run(
         "compare", "all_gather", "--fabric", RING, "--algorithms", "ring,optree",

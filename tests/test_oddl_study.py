@@ -11,11 +11,11 @@ import pytest
 
 import opticoll
 from opticoll import plot
+from opticoll.commands.reproduce import study_text
 from opticoll.papers import oddl
 from opticoll.papers.kit import Results
 from opticoll.papers.oddl import four_nodes, scaling
 from opticoll.plot import PlotError
-from opticoll.report.text import study_text
 
 RESNET50_BITS = 25_557_032 * 32
 VGG19_BITS = 143_667_240 * 32

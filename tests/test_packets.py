@@ -12,8 +12,9 @@ import opticoll
 from conftest import Run
 from opticoll import Fabric, errors, registry
 from opticoll._core import expected_traffic, simulate_traffic
-from opticoll.study.traffic import Case, TrafficRow
-from opticoll.study.traffic import run as run_cases
+from opticoll.commands.traffic.packets import Case, TrafficRow, simulate
+from opticoll.rows import columns
+from opticoll.runner import Watch
 from test_cli import run_json
 
 SMALL = (
@@ -87,7 +88,7 @@ def test_lists_make_a_case_of_each_combination_whatever_the_jobs(run: Run, tmp_p
     with table.open(newline="") as lines:
         written = list(csv.DictReader(lines))
     assert [row["events"] for row in written] == [str(row["events"]) for row in rows]
-    assert list(written[0]) == list(TrafficRow.__annotations__)
+    assert list(written[0]) == [column.name for column in columns(TrafficRow)]
 
 
 def test_every_pattern_is_named_in_the_help_and_runs(run: Run) -> None:
@@ -262,14 +263,14 @@ def test_a_watcher_is_called_and_may_stop_it() -> None:
 
 def test_a_case_that_fails_stops_the_others() -> None:
     fabric = Fabric(SMALL)
-    good = Case(fabric, "uniform", "2KiB", "1us", 10)
+    good = Case(fabric, "uniform", "2KiB", "1us", 10, {})
     bad = Case(fabric, "uniform", "2KiB", "1us", 10, {"chunk": "4KiB"})
     with pytest.raises(errors.SimulationError, match="packet"):
-        run_cases([good, bad, good], jobs=2)
-    (alone,) = run_cases([good], timeline=True)
+        list(simulate([good, bad, good], 2, Watch()))
+    (alone,) = simulate([good], 1, Watch(), timeline=True)
     # Bytes times time in buffers: at least the time on the wire of all chunks on their first link.
-    in_buffers = alone.packets.timeline["mean_bytes"][0]  # by injection links
-    held = sum(int(mean) for mean in in_buffers) * alone.packets.timeline_bin_ps
+    in_buffers = alone.outcome.timeline["mean_bytes"][0]  # by injection links
+    held = sum(int(mean) for mean in in_buffers) * alone.outcome.timeline_bin_ps
     wire_ps = 512 * 10**12 / (5.25 * 2**30)
     assert held >= 72 * 10 * 4 * 512 * wire_ps
 
@@ -303,14 +304,14 @@ def test_python_takes_the_same_settings() -> None:
 
 
 def test_a_comparison_says_how_far_each_packet_simulation_is() -> None:
+    from opticoll.commands.compare import compare
     from opticoll.config import to_scenario
-    from opticoll.study.comparison import compare
 
     said: list[tuple[str, int, int]] = []
     scenario = to_scenario(
         "all_gather", SMALL, "ring", sizes="1MiB", settings={"simulator": "packet"}
     )
-    compare(scenario, lambda *what: said.append(what))
+    list(compare(scenario, [], Watch(update=lambda *what: said.append(what))))
     ranks = scenario.fabrics[0].ranks
     label, delivered, messages = said[-1]
     assert "messages delivered" in label

@@ -283,11 +283,11 @@ def test_what_has_no_links_in_time_is_refused(run: Run, tmp_path: Path) -> None:
 def test_flows_are_simulated_once_to_be_drawn(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from opticoll.cli import commands
+    from opticoll.arguments import simulate
 
     target = tmp_path / "use.svg"
     simulated: list[Outcome] = []
-    simulate, draw = commands.watched, plot.link_use
+    draw = plot.link_use
 
     def watched(*arguments: Any, **options: Any) -> Outcome:
         simulated.append(simulate(*arguments, **options))
@@ -298,7 +298,7 @@ def test_flows_are_simulated_once_to_be_drawn(
         assert [outcome] == simulated
         draw(plan, outcome, *where)
 
-    monkeypatch.setattr(commands, "watched", watched)
+    monkeypatch.setattr("opticoll.commands.simulate.simulate", watched)
     monkeypatch.setattr(plot, "link_use", link_use)
     for options in ((), ("--link-bin", "none"), ("--link-bin", "20us")):
         asked = ("all_gather", "--fabric", "crossbar:ranks=4", *options)

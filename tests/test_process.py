@@ -36,7 +36,7 @@ def computing_for_help() -> float:
 
 def test_start_loads_no_heavy_module() -> None:
     code = (
-        "import sys; from opticoll.cli import main; main(['list']); "
+        "import sys; from opticoll.main import main; main(['list']); "
         "heavy = {'numpy', 'matplotlib', 'pydantic', 'ruamel', 'zstandard'}; "
         "print(*heavy & set(sys.modules), file=sys.stderr)"
     )

@@ -19,7 +19,6 @@ from opticoll.formats import chrome_trace, parquet_table, trace_file
 from opticoll.formats.content import read_content
 from opticoll.plot import rank_timeline
 from opticoll.settings import Settings
-from opticoll.study import replay as study
 from test_bad_input import check as refused
 from test_cli import run_json
 
@@ -84,18 +83,18 @@ SIMULATED = [(fabric, None) for fabric in FABRICS] + [(fabric, "packet") for fab
 def test_the_same_messages_go_over_every_network(
     application: str, fabric: str, simulator: str | None
 ) -> None:
-    free = opticoll.replay(real(application), collectives=COMMON).row
+    free = opticoll.replay(real(application), collectives=COMMON)
     done = opticoll.replay(
         real(application), fabric, collectives=COMMON, simulator=simulator, timeline=True
     )
-    row = done.row
+    row = done
     assert (row["messages"], row["bytes"]) == (free["messages"], free["bytes"])
     assert row["time_s"] > free["time_s"]
     assert row["compute_s"] == free["compute_s"]
     for rank in row["per_rank"]:
         # A rank works or is in a call, until it ends.
         assert rank["compute_s"] + rank["calls_s"] == pytest.approx(rank["finish_s"], abs=1e-9)
-    assert len(done.replay.timeline["rank"]) == row["trace_events"]
+    assert len(done.outcome.timeline["rank"]) == row["trace_events"]
 
 
 def test_a_chosen_algorithm_sends_what_it_is_known_to_send(run: Run, tmp_path: Path) -> None:
@@ -116,9 +115,9 @@ def test_a_chosen_algorithm_sends_what_it_is_known_to_send(run: Run, tmp_path: P
 
 
 def test_local_work_is_scaled_exactly() -> None:
-    whole = opticoll.replay(real("ep")).row["time_ps"]
-    assert opticoll.replay(real("ep"), cpu_factor="5/2").row["time_ps"] * 2 == whole * 5
-    assert opticoll.replay(real("ep"), cpu_factor=0).row["time_ps"] == 0
+    whole = opticoll.replay(real("ep"))["time_ps"]
+    assert opticoll.replay(real("ep"), cpu_factor="5/2")["time_ps"] * 2 == whole * 5
+    assert opticoll.replay(real("ep"), cpu_factor=0)["time_ps"] == 0
 
 
 def test_ends_cost_what_is_asked(tmp_path: Path) -> None:
@@ -132,17 +131,17 @@ def test_ends_cost_what_is_asked(tmp_path: Path) -> None:
         (1000, None, 3000),
         (None, "20ns", 3000 + 20),
     ):
-        row = opticoll.replay(path, network, eager=eager, end_overhead=overhead).row
+        row = opticoll.replay(path, network, eager=eager, end_overhead=overhead)
         assert row["time_ps"] == 1000 * nanoseconds, (eager, overhead)
 
 
 def test_light_paths_of_a_real_run_cost_ten_milliseconds_a_round() -> None:
     """EP: five collectives of four rounds, which ranks enter nearly together."""
-    ideal = opticoll.replay(real("ep"), "light_path_grid:establish=0s", collectives=COMMON).row[
+    ideal = opticoll.replay(real("ep"), "light_path_grid:establish=0s", collectives=COMMON)[
         "time_s"
     ]
     for ports, rounds in ((1, 4), (2, 2), (3, 2), (4, 1)):
-        row = opticoll.replay(real("ep"), f"light_path_grid:ports={ports}", collectives=COMMON).row
+        row = opticoll.replay(real("ep"), f"light_path_grid:ports={ports}", collectives=COMMON)
         added = row["time_s"] - ideal
         # A rank that comes early sets up while others still work: at most 5 ms of a run.
         assert 0.010 * 5 * rounds - 0.005 <= added <= 0.010 * 5 * rounds, ports
@@ -178,7 +177,7 @@ def test_each_message_of_a_real_run_asks_for_a_light_path_among_bursts(run: Run)
         *CHOSEN,
     )
     # 5 ms until a path is there and 0.1 ms of latency, as nothing waits for another.
-    model = opticoll.replay(real("ep"), "hockney:latency=5100us,rate=1Gb/s", collectives=COMMON).row
+    model = opticoll.replay(real("ep"), "hockney:latency=5100us,rate=1Gb/s", collectives=COMMON)
     assert alone["time_ps"] == model["time_ps"]
     assert alone["simulator"] == "burst"
     used = alone["light_paths"]
@@ -186,14 +185,14 @@ def test_each_message_of_a_real_run_asks_for_a_light_path_among_bursts(run: Run)
     # Whatever the bursts refuse, all messages arrive.
     narrow = LADDER.replace("64", "2")
     beside = {"intensity": "0.5", "size": "100kB", "retries": "200", "seed": "3"}
-    row = opticoll.replay(real("ep"), narrow, collectives=COMMON, bursts=beside).row
+    row = opticoll.replay(real("ep"), narrow, collectives=COMMON, bursts=beside)
     assert (row["messages"], row["bytes"]) == (model["messages"], model["bytes"])
     assert row["light_paths"] is not None
     assert row["light_paths"]["refusals"]
     assert row["light_paths"]["bursts"]
     assert 0 < (row["light_paths"]["burst_loss"] or 0) < 1
     assert row["time_ps"] > alone["time_ps"]
-    assert row == opticoll.replay(real("ep"), narrow, collectives=COMMON, bursts=beside).row
+    assert row == opticoll.replay(real("ep"), narrow, collectives=COMMON, bursts=beside)
 
 
 def archive(name: str, folder: Path) -> Path:
@@ -207,20 +206,20 @@ def archive(name: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["ep", "ft", "is"])
 def test_an_archive_is_the_same_program_as_the_table_of_its_run(name: str, tmp_path: Path) -> None:
-    from_table = opticoll.replay(real(name)).row
+    from_table = opticoll.replay(real(name))
     folder = archive(name, tmp_path)
     for path in (DATA / f"{name}.A.16.otf2.tar.zst", folder, folder / "traces.otf2"):
-        row = opticoll.replay(path).row
+        row = opticoll.replay(path)
         same = ("time_ps", "messages", "trace_events")
-        assert [row[key] for key in same] == [from_table[key] for key in same]  # type: ignore[literal-required]
+        assert [row[key] for key in same] == [from_table[key] for key in same]
         if name != "is":  # an archive has no sizes of an Alltoallv by member
             assert row["bytes"] == from_table["bytes"]
 
 
 def test_goal_is_the_same_program_as_the_table_of_its_run() -> None:
-    row = opticoll.replay(DATA / "ep.A.16.goal.zst").row
+    row = opticoll.replay(DATA / "ep.A.16.goal.zst")
     assert row["time_ps"] == 1000 * ZERO_COST["ep"]
-    assert row["messages"] == opticoll.replay(real("ep")).row["messages"]
+    assert row["messages"] == opticoll.replay(real("ep"))["messages"]
 
 
 def as_parquet(path: Path, target: Path) -> None:
@@ -258,7 +257,7 @@ def as_parquet(path: Path, target: Path) -> None:
 def test_a_parquet_table_is_the_same_program_as_its_text(name: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.parquet"
     as_parquet(real(name), path)
-    made, text = opticoll.replay(path).row, opticoll.replay(real(name)).row
+    made, text = opticoll.replay(path), opticoll.replay(real(name))
     assert {**made, "trace": None} == {**text, "trace": None}
 
 
@@ -474,7 +473,7 @@ def test_binary_goal_is_the_same_as_a_file_and_compressed(tmp_path: Path) -> Non
     path, packed = tmp_path / "exchange.bin", tmp_path / "exchange.bin.zst"
     path.write_bytes(content)
     packed.write_bytes(zstandard.ZstdCompressor().compress(content))
-    rows = [opticoll.replay(one, "hockney:latency=100ns,rate=8Gb/s").row for one in (path, packed)]
+    rows = [opticoll.replay(one, "hockney:latency=100ns,rate=8Gb/s") for one in (path, packed)]
     assert {**rows[0], "trace": ""} == {**rows[1], "trace": ""}
     # 50 ns of work, then 500 ns on another processor, longer than the two messages.
     assert rows[0]["time_s"] == 550e-9
@@ -510,11 +509,11 @@ def test_tables_are_written_by_call_and_by_rank(run: Run, tmp_path: Path) -> Non
         assert "execution time 234.1 ms" in finished.out
 
 
-def test_the_same_replay_writes_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_replay_writes_the_same_bytes(run: Run, tmp_path: Path) -> None:
     texts = []
     for index in range(2):
-        done = study.replay(study.Job(real("ep"), FABRICS[0], timeline=True))
-        study.write_timeline(done, tmp_path / f"{index}.json")
+        asked = ("replay", real("ep"), "--fabric", FABRICS[0])
+        assert run(*asked, "--timeline", tmp_path / f"{index}.json").code == 0
         texts.append((tmp_path / f"{index}.json").read_bytes())
     assert texts[0] == texts[1]
 
@@ -523,7 +522,7 @@ def test_a_trace_that_was_read_is_replayed_again() -> None:
     trace = trace_file.read(real("ep"))
     assert (trace.ranks, trace.events, trace.messages) == (16, 112, (0, 0))
     first, second = (
-        opticoll.replay(trace, fabric, collectives=COMMON).row for fabric in ("zero", FABRICS[0])
+        opticoll.replay(trace, fabric, collectives=COMMON) for fabric in ("zero", FABRICS[0])
     )
     assert first["trace"] is None
     assert first["messages"] == second["messages"]
@@ -554,4 +553,4 @@ def test_the_page_has_the_times_of_the_real_runs(
         # Packet by packet, the one that takes ties apart.
         if "simulator" not in settings or name == "ft":
             done = opticoll.replay(real(name), fabric, collectives=COMMON, **settings)
-            assert round(done.row["time_s"] * 1e3, 1) == expected, name
+            assert round(done["time_s"] * 1e3, 1) == expected, name

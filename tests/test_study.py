@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from opticoll import _core
+from opticoll.commands.reproduce import study_text
 from opticoll.papers import optree, wrht
 from opticoll.papers.kit import Results, compared, construct, fabric, step_time_ps
 from opticoll.papers.optree.cases import paper_steps
 from opticoll.papers.optree.reductions import PUBLISHED, case_sets
 from opticoll.papers.optree.table_one import printed_wrht_formula
 from opticoll.papers.optree.theorems import equation_three_steps, theorem_three_proof_steps
-from opticoll.report.text import study_text
 
 VERDICTS = {"reproduced", "refuted", "conditional", "not_reproducible"}
 

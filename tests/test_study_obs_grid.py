@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from opticoll.commands.reproduce import study_text
 from opticoll.papers import obs_grid
 from opticoll.papers.kit import Results
 from opticoll.papers.obs_grid import applications
-from opticoll.report.text import study_text
 
 RANKS, LATENCY, BYTE, SET_UP = 64, 100e-6, 8e-9, 10e-3
 VERDICTS = {

@@ -12,8 +12,7 @@ import pytest
 import opticoll
 from conftest import Run
 from opticoll import errors, layer_profile
-from opticoll.report.training import training_text
-from opticoll.study.training import TrainingRow
+from opticoll.commands.train import TrainingRow, training_text
 from test_bad_input import check as refused
 from test_cli import run_json
 
@@ -36,7 +35,7 @@ def check(row: TrainingRow) -> None:
     """What holds for every iteration."""
     parts = ("compute_s", "exposed_communication_s", "reconfiguration_s", "control_s")
     assert row["verified"]
-    assert sum(row[part] for part in parts) == pytest.approx(row["iteration_s"], abs=1e-12)  # type: ignore[literal-required]
+    assert sum(row[part] for part in parts) == pytest.approx(row["iteration_s"], abs=1e-12)
     buckets = row["timeline"]
     assert sum(bucket["bytes"] for bucket in buckets) == row["gradient_bytes"]
     assert sum(bucket["tensors"] for bucket in buckets) == row["tensors"]

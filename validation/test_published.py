@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opticoll.study.reproduction import reproduce
+from opticoll.commands.reproduce import reproduce
 
 PERCENTAGE_POINTS = 0.05
 

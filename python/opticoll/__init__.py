@@ -42,15 +42,16 @@ from opticoll._core import (
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from opticoll.registry import ListedRecord
+    from opticoll.commands.compare import Comparison
+    from opticoll.commands.congestion import CongestionRow
+    from opticoll.commands.replan import ReplanRow
+    from opticoll.commands.replay import ReplayRow
+    from opticoll.commands.tasks import TaskRow
+    from opticoll.commands.traffic import BurstRow, TrafficRow
+    from opticoll.commands.train import TrainingRow
+    from opticoll.plan_row import PlanRow
+    from opticoll.registry import RecordRow
     from opticoll.settings import Settings
-    from opticoll.study import bursts as burst_study
-    from opticoll.study import congestion as congestion_study
-    from opticoll.study import traffic as traffic_study
-    from opticoll.study.comparison import Comparison, Row
-    from opticoll.study.grids import Replanned, TaskRow
-    from opticoll.study.replay import Done as Replayed
-    from opticoll.study.training import TrainingRow
     from opticoll.task_list import Task
     from opticoll.user_algorithm import UserAlgorithm
 
@@ -210,7 +211,7 @@ def write_csv(rows: Sequence[Mapping[str, object]], path: str | PathLike[str]) -
     table.write_csv(rows, path)
 
 
-def records(kind: str) -> list[ListedRecord]:
+def records(kind: str) -> list[RecordRow]:
     """Records of what has a name, such as `algorithms` or `fabrics` (see `opticoll list`).
 
     Raises
@@ -223,7 +224,7 @@ def records(kind: str) -> list[ListedRecord]:
     return registry.records(kind)
 
 
-def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> Row:
+def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRow:
     """Verify and simulate a plan: its row of numbers, as `compare` has one for each plan.
 
     Raises
@@ -231,12 +232,11 @@ def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> Row:
     OpticollError
         A size that is none, or settings that this fabric does not know.
     """
-    from opticoll import config
-    from opticoll.study import comparison
+    from opticoll import config, plan_row
 
     size_bytes = config.to_bytes(size)
     outcome = plan.simulate(size_bytes, **settings)
-    return comparison.measure(plan, plan.verify(), outcome, size_bytes)
+    return plan_row.plan_row(plan, plan.verify(), outcome, size_bytes)
 
 
 def compare(
@@ -264,22 +264,24 @@ def compare(
         As for `plan`.
     """
     from opticoll import config
+    from opticoll.commands import compare
+    from opticoll.runner import Watch
     from opticoll.settings import given
-    from opticoll.study import comparison
 
-    return comparison.compare(
-        config.to_scenario(
-            collective,
-            fabric,
-            algorithms,
-            sizes=sizes,
-            ranks=ranks,
-            wavelengths=wavelengths,
-            root=root,
-            wavelength=wavelength,
-            settings=given(settings),
-        )
+    scenario = config.to_scenario(
+        collective,
+        fabric,
+        algorithms,
+        sizes=sizes,
+        ranks=ranks,
+        wavelengths=wavelengths,
+        root=root,
+        wavelength=wavelength,
+        settings=given(settings),
     )
+    result = compare.Comparison()
+    result.rows.extend(compare.compare(scenario, result.refusals, Watch()))
+    return result
 
 
 def replan(
@@ -289,7 +291,7 @@ def replan(
     *,
     size: str | int | None = None,
     **settings: Unpack[Settings],
-) -> Replanned:
+) -> ReplanRow:
     """Plan anew on what failures leave of a `wss_grid`, verify, and compare the times.
 
     Parameters
@@ -309,10 +311,11 @@ def replan(
     OpticollError
         Places that are not on the grid, a root that has left, nodes that no light reaches any more.
     """
-    from opticoll.settings import given
-    from opticoll.study import grids
+    from opticoll.commands.replan import COMMAND
+    from opticoll.runner import run
 
-    return grids.replan(plan, failed, algorithm, size=size, settings=given(settings))
+    (row,) = run(COMMAND, source=plan, failed=failed, instead=algorithm, size=size, **settings)
+    return row
 
 
 def tasks(fabric: Fabric | str, tasks: Iterable[Task]) -> list[TaskRow]:
@@ -326,9 +329,10 @@ def tasks(fabric: Fabric | str, tasks: Iterable[Task]) -> list[TaskRow]:
     OpticollError
         As for `plan`.
     """
-    from opticoll.study import grids
+    from opticoll.commands.tasks import COMMAND
+    from opticoll.runner import run
 
-    return grids.run_tasks(fabric, list(tasks))
+    return run(COMMAND, fabric=fabric, tasks=list(tasks))
 
 
 def read_trace(
@@ -374,11 +378,32 @@ def replay(
     timeline: bool = False,
     bursts: Mapping[str, str] | None = None,
     **settings: Unpack[Settings],
-) -> Replayed:
+) -> ReplayRow:
     """Replay the trace of an MPI program over a network.
 
-    The arguments are described at `opticoll.study.replay.Job`; the result has a `row` of numbers
-    and the `replay` itself, with columns by rank, call and, where asked for, time.
+    Parameters
+    ----------
+    trace
+        A file or folder (see `opticoll.formats.trace_file`), or a trace that was read.
+    fabric
+        A fabric, its specification or YAML file, or a cost model such as
+        `hockney:latency=1us,rate=10Gb/s` (`zero`, `hockney`, `loggp`, `light_path_grid`).
+    collectives
+        The algorithm of a collective by its name, such as `{"all_reduce": "ring"}`; others have
+        `auto`, the fastest plan found for their ranks and their size.
+    cpu_factor
+        Factor of local work, such as `0.5` or `1/3`.
+    eager
+        The largest message that leaves before its receive has begun: a size, `all` or `none`.
+    end_overhead
+        Time that a rank spends on each message sent and received, such as `500ns`.
+    operations_per_second
+        For traces that count operations in place of time.
+    timeline
+        Whether the `outcome` of the row keeps the begin and end of every call.
+    bursts
+        Settings of light paths and of bursts, by name, where each message asks for a light path in
+        a network of bursts: `fabric` is then one as for `bursts`. `intensity` is 0 if not given.
 
     Raises
     ------
@@ -386,23 +411,23 @@ def replay(
         A file that is no trace, an unknown network, algorithm or setting, a program that cannot go
         on.
     """
-    from opticoll.settings import given
-    from opticoll.study import replay as study
+    from opticoll.commands.replay import COMMAND
+    from opticoll.runner import run
 
-    return study.replay(
-        study.Job(
-            trace=trace,
-            fabric=fabric,
-            collectives={} if collectives is None else collectives,
-            cpu_factor=cpu_factor,
-            eager=eager,
-            end_overhead=end_overhead,
-            operations_per_second=operations_per_second,
-            timeline=timeline,
-            settings=given(settings),
-            bursts=bursts,
-        )
+    (row,) = run(
+        COMMAND,
+        trace=trace,
+        fabric=fabric,
+        collective=collectives,
+        cpu_factor=cpu_factor,
+        eager=eager,
+        end_overhead=end_overhead,
+        operations=operations_per_second,
+        timeline=timeline,
+        bursts=bursts,
+        **settings,
     )
+    return row
 
 
 def traffic(
@@ -414,8 +439,8 @@ def traffic(
     messages: int,
     timeline: bool = False,
     **settings: Unpack[Settings],
-) -> traffic_study.Done:
-    """Simulate traffic alone, packet by packet; the result has a `row` and the `packets`.
+) -> TrafficRow:
+    """Simulate traffic alone, packet by packet; the row has the `outcome`.
 
     Parameters
     ----------
@@ -433,20 +458,17 @@ def traffic(
     OpticollError
         An unknown fabric, pattern or setting, or a deadlock.
     """
-    from opticoll import config
-    from opticoll.settings import given
-    from opticoll.study import traffic as study
+    from opticoll.commands.traffic import COMMAND, TrafficRow
+    from opticoll.runner import run
 
-    fabric = config.to_fabric(fabric)
-    case = study.Case(fabric, pattern, size, period, messages, given(settings))
-    (done,) = study.run([case], timeline=timeline)
-    return done
+    asked = {"pattern": pattern, "bytes": size, "period": period, "messages": messages}
+    (row,) = run(COMMAND, fabric=fabric, timeline=timeline, jobs=1, **asked, **settings)
+    assert isinstance(row, TrafficRow)
+    return row
 
 
-def bursts(
-    fabric: str, settings: Mapping[str, str] | None = None, *, threads: int = 1
-) -> burst_study.Done:
-    """Simulate a burst-switched network; the result has a `row` and the `outcome`.
+def bursts(fabric: str, settings: Mapping[str, str] | None = None, *, threads: int = 1) -> BurstRow:
+    """Simulate a burst-switched network; the row has the `outcome`.
 
     Parameters
     ----------
@@ -463,10 +485,13 @@ def bursts(
     FabricError, SimulationError
         An unknown network or setting.
     """
-    from opticoll.study import bursts as study
+    from opticoll.commands.traffic import COMMAND, BurstRow
+    from opticoll.runner import run
 
-    (done,) = study.run([study.Case(fabric, dict(settings or {}))], threads)
-    return done
+    given = dict(settings or {})
+    (row,) = run(COMMAND, fabric=fabric, simulator="burst", jobs=threads, **given)
+    assert isinstance(row, BurstRow)
+    return row
 
 
 def congestion(
@@ -482,8 +507,8 @@ def congestion(
     intensity: float = 0.0,
     settings: Mapping[str, str] | None = None,
     threads: int = 1,
-) -> congestion_study.Done:
-    """Run collectives over light paths that bursts may block; the result has a `row` and `runs`.
+) -> CongestionRow:
+    """Run collectives over light paths that bursts may block; the row has the `outcome`.
 
     Parameters
     ----------
@@ -507,23 +532,24 @@ def congestion(
     OpticollError
         An unknown name or setting, or ranks that do not fit the network.
     """
-    from opticoll import config, registry
-    from opticoll.study import congestion as study
+    from opticoll.commands.congestion import COMMAND
+    from opticoll.runner import run
 
-    case = study.Case(
-        fabric,
-        collective,
-        registry.DEFAULT_ALGORITHM if algorithm is None else algorithm,
-        config.to_bytes(size),
+    (row,) = run(
+        COMMAND,
+        collective=collective,
+        fabric=fabric,
+        algorithm=algorithm,
+        size=size,
         ranks=ranks,
-        copies=copies,
-        root=root,
+        collectives=copies,
+        root=root or None,
         placement=placement,
         intensity=intensity,
-        settings=dict(settings or {}),
+        bursts=settings,
+        jobs=threads,
     )
-    (done,) = study.run([case], threads)
-    return done
+    return row
 
 
 def train(
@@ -546,7 +572,33 @@ def train(
 ) -> TrainingRow:
     """Time an iteration of data-parallel training, and what of it waits for the network.
 
-    The arguments are described at `opticoll.study.training.Job`, the result at `TrainingRow`.
+    Parameters
+    ----------
+    model
+        A name such as `resnet50` or `gpt:layers=12,width=768` (see `opticoll list models`); None
+        with a profile.
+    fabric
+        Its ranks are the devices.
+    batch
+        Samples per device and iteration; a profile may say it.
+    device, throughput
+        What computes: `a100:efficiency=0.4`, or a measured `50TFLOP/s` or `1100images/s` of one
+        device; where neither is given, the first device that is listed.
+    profile
+        A file of measured layers in place of both (see `opticoll.layer_profile`).
+    device_memory
+        Bytes that a device has, such as `80GB`; those of the device if not given.
+    algorithm
+        Algorithm of the all_reduce, as for `plan`; `A+B` is a reduce_scatter by A and then an
+        all_gather by B. Where none is given, `auto` chooses for each size of a bucket.
+    gradients
+        Number format in which gradients are sent: `float32`, `float16` or `bfloat16`.
+    buckets
+        `tensor`, `all`, `ddp` (1 MiB, then 25 MiB) or a size such as `25MiB`.
+    overlap
+        Whether buckets are sent during the backward pass.
+    epochs, samples
+        How long to train: epochs of so many samples.
 
     Raises
     ------
@@ -554,25 +606,25 @@ def train(
         As for `plan`; an unknown model or device, a profile that is none, arguments that do not go
         together.
     """
-    from opticoll.settings import given
-    from opticoll.study import training
+    from opticoll.commands.train import COMMAND
+    from opticoll.runner import run
 
-    return training.train(
-        training.Job(
-            model=model,
-            fabric=fabric,
-            batch=batch,
-            device=device,
-            throughput=throughput,
-            profile=profile,
-            device_memory=device_memory,
-            algorithm=algorithm,
-            gradients=gradients,
-            buckets=buckets,
-            overlap=overlap,
-            epochs=epochs,
-            samples=samples,
-            wavelength=wavelength,
-            settings=given(settings),
-        )
+    (row,) = run(
+        COMMAND,
+        model=model,
+        fabric=[fabric],
+        batch=batch,
+        device=device,
+        throughput=throughput,
+        profile=profile,
+        device_memory=device_memory,
+        algorithm=algorithm,
+        gradients=gradients,
+        buckets=buckets,
+        overlap=overlap,
+        epochs=epochs,
+        samples=samples,
+        wavelength=wavelength,
+        **settings,
     )
+    return row

@@ -2,7 +2,7 @@
 
 import sys
 
-from opticoll.cli import main
+from opticoll.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

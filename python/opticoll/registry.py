@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, cast
 
 from opticoll import _core
 from opticoll.errors import AlgorithmError, CollectiveError, UsageError
+from opticoll.rows import Row, means
 
 if TYPE_CHECKING:
     from opticoll._core import Record
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_ALGORITHM",
     "KINDS",
-    "ListedRecord",
+    "OptionRow",
+    "RecordRow",
     "algorithm_names",
     "algorithm_spelling",
     "bound_words",
@@ -40,17 +42,42 @@ DEFAULT_ALGORITHM = "auto"
 """The algorithm where none is named: the fastest plan found for the size and the settings."""
 
 
-class ListedRecord(TypedDict):
-    """A record together with what it is a record of."""
+Kind = Literal[
+    "algorithms",
+    "fabrics",
+    "presets",
+    "simulators",
+    "policies",
+    "start_rules",
+    "settings",
+    "collectives",
+    "wavelengths",
+    "models",
+    "devices",
+]
+"""What can be listed."""
 
-    kind: str
-    name: str
-    label: str
-    summary: str
-    citation: str
-    options: list[dict[str, str]]
-    collective: str | None
-    family: str | None
+
+class OptionRow(Row):
+    """An option or setting of a record."""
+
+    name: str = means("Name of the option")
+    meaning: str = means("What the option is, and its default")
+
+
+class RecordRow(Row):
+    """A record of something that has a name."""
+
+    kind: Kind = means("Kind of the record")
+    name: str = means("Name as typed")
+    label: str = means("Name as printed in figures")
+    summary: str = means("What it is, in one sentence")
+    citation: str = means("Source")
+    options: list[OptionRow] = means("Options with their meaning")
+    collective: str | None = means("Collective of an algorithm", absent="it is no algorithm")
+    family: str | None = means(
+        "Only family of fabrics that an algorithm is made for", absent="it is for several or none"
+    )
 
 
 KINDS: dict[str, Callable[[], list[Record]]] = {
@@ -66,10 +93,10 @@ KINDS: dict[str, Callable[[], list[Record]]] = {
     "models": _core.models,
     "devices": _core.devices,
 }
-"""What can be listed, and where its records come from."""
+"""Where the records of each kind come from."""
 
 
-def records(kind: str) -> list[ListedRecord]:
+def records(kind: str) -> list[RecordRow]:
     """Records of one kind (a key of `KINDS`), in the order of their declaration.
 
     Raises
@@ -80,13 +107,13 @@ def records(kind: str) -> list[ListedRecord]:
     if kind not in KINDS:
         raise UsageError(f"nothing is listed as `{kind}`{nearest(kind, KINDS)}")
     return [
-        ListedRecord(
-            kind=kind,
+        RecordRow(
+            kind=cast("Kind", kind),
             name=record["name"],
             label=record["label"],
             summary=record["summary"],
             citation=record["citation"],
-            options=[{"name": name, "meaning": meaning} for name, meaning in record["options"]],
+            options=[OptionRow(name=name, meaning=meaning) for name, meaning in record["options"]],
             collective=record["collective"],
             family=record["family"],
         )
@@ -94,7 +121,7 @@ def records(kind: str) -> list[ListedRecord]:
     ]
 
 
-def listing(what: str | None) -> dict[str, list[ListedRecord]]:
+def listing(what: str | None) -> dict[str, list[RecordRow]]:
     """Records by kind: of all kinds, of one, or the algorithms of one collective.
 
     Raises
@@ -112,7 +139,7 @@ def listing(what: str | None) -> dict[str, list[ListedRecord]]:
         collective = _core.collective_kind(what)
     except CollectiveError as error:
         raise UsageError(f"nothing is listed as `{what}`{nearest(what, KINDS)}") from error
-    return {"algorithms": [one for one in records("algorithms") if one["collective"] == collective]}
+    return {"algorithms": [one for one in records("algorithms") if one.collective == collective]}
 
 
 def algorithm_names(collective: str, family: str | None = None) -> list[str]:

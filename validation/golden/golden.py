@@ -78,7 +78,7 @@ def run(line: str) -> tuple[str, str]:
 
 def outputs(words: list[str], folder: Path) -> str:
     """What one command line prints and writes when it runs in a folder."""
-    from opticoll.cli import main
+    from opticoll.main import main
 
     out, err = io.StringIO(), io.StringIO()
     os.chdir(folder)

@@ -87,7 +87,7 @@ def without_skew(text: str, work_ps: int) -> str:
 def replayed(text: str, network: str) -> Replay:
     """A program over a network, its collectives as the paper has them."""
     trace = opticoll.read_trace(text.encode())
-    return opticoll.replay(trace, network, collectives=ALGORITHMS).replay
+    return opticoll.replay(trace, network, collectives=ALGORITHMS).outcome
 
 
 def times(text: str) -> dict[str, int]:

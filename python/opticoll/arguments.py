@@ -1,0 +1,221 @@
+"""What several commands take: a plan, by its file or by a collective and options, and its size."""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from cyclopts import Parameter
+
+import opticoll
+from opticoll import _core, config, errors, registry
+from opticoll._core import Fabric, Outcome, Plan
+from opticoll.options import (
+    NO_METHOD,
+    AlgorithmOption,
+    FabricOption,
+    MethodOption,
+    RootOption,
+    SizeOption,
+)
+from opticoll.runner import Watch
+from opticoll.settings import Settings, given
+
+__all__ = [
+    "DEFAULT_SIZE",
+    "PlanOptions",
+    "Source",
+    "build",
+    "check_planned",
+    "check_root",
+    "check_rule",
+    "key_values",
+    "need_fabric",
+    "need_fabrics",
+    "obtain",
+    "settings_on",
+    "simulate",
+    "size_of",
+]
+
+DEFAULT_SIZE = "4MiB"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """The options that make a plan, and time it."""
+
+    fabric: FabricOption = None
+    algorithm: AlgorithmOption = None
+    size: SizeOption = None
+    method: MethodOption = NO_METHOD
+    root: RootOption = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that are given."""
+        return given(vars(self.method))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(PlanOptions):
+    """A plan: its file, or a collective with options; in Python also a plan itself."""
+
+    source: Annotated[str, Parameter(help="A plan file, or a collective such as all_gather.")] = (
+        field(kw_only=False)
+    )
+
+
+def build(collective: str, asked: PlanOptions, wavelength: str | None, watch: Watch) -> Plan:
+    """The plan that a collective and options ask for, for its size and settings."""
+    kind = _core.collective_kind(collective)
+    check_root(kind, asked.root)
+    check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
+    return opticoll.plan(
+        kind,
+        need_fabric(asked.fabric),
+        asked.algorithm,
+        size=DEFAULT_SIZE if asked.size is None else asked.size,
+        root=0 if asked.root is None else asked.root,
+        wavelength="auto" if wavelength is None else wavelength,
+        watch=lambda candidate: watch.update(f"trying {candidate}", 0, 0),
+        **asked.settings,
+    )
+
+
+def obtain(asked: Source, wavelength: str | None, watch: Watch) -> Plan:
+    """The plan in a file, or the one that a collective and options ask for."""
+    if isinstance(asked.source, Plan):
+        return asked.source
+    if not _names_plan_file(asked.source):
+        try:
+            kind = _core.collective_kind(asked.source)
+        except errors.CollectiveError as error:
+            raise errors.CollectiveError(f"{error}; nor is there such a plan file") from error
+        return build(kind, asked, wavelength, watch)
+    options = {"--algorithm": asked.algorithm, "--wavelength": wavelength, "--root": asked.root}
+    for option, value in options.items():
+        if value is not None:
+            raise errors.UsageError(f"{option} cannot be given with a plan file: it holds its own")
+    plan = opticoll.read_plan(asked.source)
+    if asked.fabric is not None:
+        fabric = config.parse_fabric(asked.fabric)
+        if fabric.spec != plan.fabric.spec:
+            raise errors.UsageError(
+                f"`{asked.source}` is a plan for another fabric: it holds for {plan.fabric.spec}, "
+                f"given was {fabric.spec}"
+            )
+    return plan
+
+
+def simulate(
+    plan: Plan, size_bytes: int, settings: Settings, watch: Watch, *, timeline: bool = False
+) -> Outcome:
+    """Simulate; the packet simulator says what lies before it, and how far it is."""
+    if (settings.get("simulator") or "").strip().lower() != "packet":
+        return plan.simulate(size_bytes, **settings)
+    work = plan.expected_packets(size_bytes, **settings)
+    watch.announce(*work)
+
+    def progress(_events: int, messages: int, _time_ps: int) -> None:
+        watch.update("messages delivered", messages, work[0])
+
+    return plan.simulate(size_bytes, watch=progress, timeline=timeline, **settings)
+
+
+def size_of(plan: Plan, size: str | None) -> int:
+    """The size in bytes: as asked for, else as in the plan, else the default."""
+    if size is not None:
+        return config.to_bytes(size)
+    return _core.parse_size(DEFAULT_SIZE) if plan.size_bytes is None else plan.size_bytes
+
+
+def check_root(kind: str, root: int | None) -> None:
+    """Refuse a root for a collective that has none."""
+    if root is not None and not registry.has_root(kind):
+        names = [record["name"] for record in registry.records("collectives")]
+        rooted = [name for name in names if registry.has_root(name)]
+        raise errors.UsageError(f"--root: {kind} has no root; only {', '.join(rooted)} have one")
+
+
+def check_planned(source: str, size: str | None, settings: Settings) -> None:
+    """Refuse what only a choice of a plan depends on where the plan is in a file."""
+    options = {"--size": size}
+    options |= {f"--{name}".replace("_", "-"): str(one) for name, one in settings.items()}
+    option = next((option for option, value in options.items() if value is not None), None)
+    if option is not None and _names_plan_file(source):
+        raise errors.UsageError(
+            f"{option} cannot be given with a plan file: it says what a plan is chosen for"
+        )
+
+
+def check_rule(wavelength: str | None, cure: str) -> None:
+    """Refuse numbers where the rule by which wavelengths are assigned is asked for."""
+    if wavelength is not None and wavelength.replace(",", "").strip().isdigit():
+        raise errors.UsageError(
+            f"--wavelength {wavelength}: this is the rule by which wavelengths are assigned; {cure}"
+        )
+
+
+def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -> Settings:
+    """The settings for one of several fabrics: without those that only others' simulators know.
+
+    >>> ring, switch = Fabric("wdm_ring:ranks=4,wavelengths=1"), Fabric("crossbar:ranks=4")
+    >>> settings_on(switch, [ring, switch], {"policy": "free", "start": "step"})
+    {'start': 'step'}
+    """
+    if settings.get("simulator") is not None:
+        return settings
+    known = {
+        record["name"]: [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
+        for record in registry.records("settings")
+    }
+    others = {one.simulator for one in fabrics if one.simulator != fabric.simulator}
+    return given(
+        {
+            name: value
+            for name, value in settings.items()
+            if fabric.simulator in known[name] or others.isdisjoint(known[name])
+        }
+    )
+
+
+def _names_plan_file(source: str) -> bool:
+    """Whether a source is a file, by its name or because it exists and is no collective."""
+    from opticoll.formats.plan_file import SUFFIXES
+
+    if source.endswith(SUFFIXES) or os.sep in source:
+        return True
+    try:
+        _core.collective_kind(source)
+    except errors.CollectiveError:
+        return os.path.exists(source)
+    return False
+
+
+def need_fabric(fabric: Fabric | str | None) -> Fabric:
+    """The fabric of an option that must be given."""
+    if fabric is None:
+        raise errors.UsageError(
+            "--fabric is missing; give a preset such as optree_paper, "
+            "or wdm_ring:ranks=16,wavelengths=2"
+        )
+    return config.to_fabric(fabric)
+
+
+def need_fabrics(fabrics: Sequence[Fabric | str] | None) -> list[Fabric]:
+    """The fabrics of an option that must be given and may be given again."""
+    return config.to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
+
+
+def key_values(option: str, text: str, example: str) -> dict[str, str]:
+    """The settings in `key=value,...`."""
+    settings: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not (name and equals and value):
+            raise errors.UsageError(f"{option}: `{part}` is no key=value, such as {example}")
+        settings[name] = value
+    return settings

@@ -1,0 +1,534 @@
+"""Collectives over light paths that other traffic may refuse.
+
+>>> import opticoll
+>>> (row,) = opticoll.congestion(
+...     "all_gather", "ladder:columns=5,wavelengths=4,rate=10Gb/s,latency=0s",
+...     algorithm="ring", size=10**6, settings={"ports": "2", "replications": "1"},
+... )
+>>> row.ranks, row.verified, row.time_s
+(10, True, 0.0181)
+"""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+import opticoll
+from opticoll import config, proof, registry, words
+from opticoll._core import (
+    CollectiveRuns,
+    OpticollError,
+    Plan,
+    burst_computers,
+    burst_rate,
+    burst_settings,
+    collective_kind,
+    congestion_settings,
+    format_size,
+    place_ranks,
+    simulate_collectives,
+)
+from opticoll.arguments import DEFAULT_SIZE, check_root, key_values
+from opticoll.errors import AlgorithmError, UsageError
+from opticoll.layout import PICOSECONDS, describe_size, format_rate, plural
+from opticoll.options import NO_CONGESTION, CongestionOption, RootOption, SizeOption
+from opticoll.registry import canonical, nearest
+from opticoll.rows import (
+    BitsPerSecond,
+    Bytes,
+    Count,
+    Fraction,
+    Load,
+    Number,
+    Positive,
+    Row,
+    Seconds,
+    SignedSeconds,
+    hidden,
+    means,
+    table,
+)
+from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
+
+__all__ = ["COMMAND", "PLACEMENTS", "Congestion", "CongestionRow", "compute"]
+
+EXAMPLE = "ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s"
+
+OWN = ("intensity", "seed", "replications")
+"""Settings of bursts with an option of their own."""
+
+PLACEMENTS = {
+    "natural": "rank r of the first collective at computer r, then those of the second",
+    "spread": "one rank after the other at the next node",
+    "best": "heavy pairs on short routes: the least bytes times hops found",
+}
+"""Where ranks sit."""
+
+REPLICATIONS = 20
+"""Of each case, if not given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Congestion:
+    """What `opticoll congestion` takes. Policies, placements and intensities may be several."""
+
+    collective: Annotated[str, Parameter(help="Such as all_reduce.")] = field(kw_only=False)
+    fabric: Annotated[
+        str | None, Parameter(help=f"Nodes, computers, wavelengths, such as {EXAMPLE}.")
+    ] = None
+    algorithm: Annotated[
+        str | None,
+        Parameter(
+            help="name:key=value,... or your own module:function,key=value; auto if not given, the "
+            "fastest without bursts."
+        ),
+    ] = None
+    size: SizeOption = None
+    root: RootOption = None
+    ranks: Annotated[int | None, words.count("One at each computer if not given.")] = None
+    collectives: Annotated[int, words.count("So many at once, on computers of their own.")] = 1
+    placement: Annotated[
+        str,
+        Parameter(
+            help="natural, spread, best (least bytes times hops found); several with commas."
+        ),
+    ] = "natural"
+    intensity: Annotated[
+        str,
+        Parameter(
+            help="Load of each computer by bursts beside; 0: none; several with commas.",
+            allow_leading_hyphen=True,
+        ),
+    ] = "0"
+    bursts: Annotated[
+        str | None,
+        Parameter(help="Their settings, as for `traffic`: source=poisson,size=50MB,routing=fixed."),
+    ] = None
+    settings: CongestionOption = NO_CONGESTION
+    replications: Annotated[
+        int | None, words.count("Of each case, with seeds of their own; 20.")
+    ] = None
+    seed: Annotated[
+        int,
+        Parameter(
+            help="What all draws depend on.",
+            converter=words.whole(least=0, most=words.MOST_SEED),
+            allow_leading_hyphen=True,
+        ),
+    ] = 1
+    jobs: Annotated[int | None, words.count("Replications at a time; all processors.")] = None
+
+
+class CongestionRow(Row):
+    """One case. Times are those of replications in which no collective gave up; sums are over the
+    collectives of a replication.
+    """
+
+    fabric: str = means("Complete specification of the network, its computers and wavelengths")
+    collective: str = means("Collective")
+    algorithm: str = means("Algorithm as asked for")
+    chosen: str = means(
+        "Algorithm of the plan: the one asked for, or what `auto` chose", "algorithm"
+    )
+    size_bytes: Bytes = means("Size of the collective")
+    size_convention: str = means("What the size counts")
+    ranks: Positive = means("Number of ranks of each collective")
+    injection_bandwidth: BitsPerSecond = means(
+        "Bandwidth that a computer can inject: the rate of a wavelength for each of its ports"
+    )
+    copies: Positive = means("Number of collectives at once")
+    congestion: str = means("What follows a refused light path: all_or_nothing, retry or degrade")
+    ports: Positive = means("Number of light paths of a computer at once")
+    placement: str = means("Placement of ranks: natural, spread or best")
+    intensity: Load = means("Offered load of each computer by bursts beside; 0: no bursts")
+    settings: str = means("Other settings, as name=value with spaces between them")
+    replications: Positive = means("Number of independent replications")
+    failed: Count = means("Number of replications in which a collective gave up; they have no time")
+    time_s: Seconds | None = means(
+        "Mean time until the last collective of a replication ends", "time", absent="all gave up"
+    )
+    time_low_s: SignedSeconds | None = means(
+        "Lower end of the mean's interval of 95 % (Student)", "from", absent="fewer than two times"
+    )
+    time_high_s: SignedSeconds | None = means(
+        "Upper end of the interval", "to", absent="fewer than two times"
+    )
+    longest_s: Seconds | None = means("Longest time of a replication", absent="all gave up")
+    waited_s: Seconds = means(
+        "Mean wait for light paths that were granted in the end, summed over a replication",
+        "waited",
+    )
+    refusals: Number = means("Mean number of refused requests of a replication")
+    phases: Number = means("Mean number of phases carried out in a replication")
+    degraded: Number = means(
+        "Mean number of phases of a replication that were cut since they were refused", "cut"
+    )
+    bursts: Count = means("Number of bursts beside, in all replications together")
+    burst_loss: Fraction | None = means(
+        "Share of the bursts that was lost", "burst loss", absent="there are no bursts"
+    )
+    hop_bytes: Bytes = means("Bytes of all transfers times the links of their routes")
+    hop_bytes_bound: Bytes = means("Least bytes times links of any placement")
+    hop_bytes_least: bool = means("Whether the placement is known to have the fewest")
+    verified: bool = means(
+        "Whether what arrived, in its order, is what the collective demands, in every collective "
+        "that ended"
+    )
+    failure: str = means("Why the first collective gave up; empty where none did")
+    outcome: CollectiveRuns = hidden(default=None)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A collective, its place, and the bursts beside it; settings of the core as text."""
+
+    fabric: str
+    collective: str
+    algorithm: str
+    size_bytes: int
+    ranks: int | None
+    copies: int
+    root: int
+    placement: str
+    intensity: float
+    settings: Mapping[str, str]
+
+    def value(self, name: str) -> str:
+        """A setting, or what holds where it is not given."""
+        if name == "replications" and name not in self.settings:
+            return str(REPLICATIONS)
+        records = [*congestion_settings(), *burst_settings()]
+        default = {one["name"]: one["options"][0][1] for one in records}
+        return self.settings.get(name, default[name])
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Computers of each collective's ranks, and the links that its bytes go over."""
+
+    computers: list[list[int]]
+    hop_bytes: int
+    bound: int
+    least: bool
+
+
+def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
+    """Carry out the cases one after the other; the results do not depend on the threads.
+
+    Every replication's transfers, in the order in which they arrived, are verified anew.
+
+    Raises
+    ------
+    Refuted
+        The algorithm's plan is wrong.
+    OpticollError
+        An unknown name, ranks that do not fit the network, a setting that is none.
+    """
+    cases = _cases(asked)
+    threads = asked.jobs or os.cpu_count() or 1
+    target = sum(int(float(case.value("replications"))) for case in cases)
+    placed: dict[tuple[object, ...], tuple[Plan, _Places]] = {}
+    before = 0
+    for case in cases:
+
+        def progress(replications: int, before: int = before) -> None:
+            watch.update("replications", before + replications, target)
+
+        # Cases that differ in bursts and policies share plan and places.
+        known = (case.fabric, case.collective, case.algorithm, case.size_bytes, case.ranks)
+        key: tuple[object, ...] = (*known, case.copies, case.root, case.placement)
+        chooses = canonical(case.algorithm, [registry.DEFAULT_ALGORITHM]) is not None
+        if chooses:
+            key = (*key, *sorted(case.settings.items()))
+        if key not in placed:
+            names = _algorithms(case.collective) if chooses else [case.algorithm]
+            placed[key] = _fastest(case, names, threads) if chooses else _place(case, names[0])
+        plan, places = placed[key]
+        runs = simulate_collectives(
+            case.fabric,
+            plan,
+            places.computers,
+            case.size_bytes,
+            {**case.settings, "replications": case.value("replications")}
+            | ({"intensity": repr(case.intensity)} if case.intensity > 0 else {}),
+            external=case.intensity > 0,
+            threads=threads,
+            progress=progress,
+        )
+        before += len(runs)
+        yield _row(case, plan, places, runs)
+
+
+def _cases(asked: Congestion) -> list[_Case]:
+    """A case of each combination."""
+    given = {name: str(text) for name, text in vars(asked.settings).items() if text is not None}
+    if isinstance(asked.bursts, Mapping):
+        given |= asked.bursts
+    else:
+        given |= {**_of_bursts(asked.bursts), "seed": str(asked.seed)}
+    if asked.replications is not None:
+        given["replications"] = str(asked.replications)
+    if asked.fabric is None:
+        raise UsageError(f"--fabric is missing; give {EXAMPLE} or the like")
+    kind = collective_kind(asked.collective)
+    check_root(kind, asked.root)
+    size_bytes = config.to_bytes(DEFAULT_SIZE if asked.size is None else asked.size)
+    policies = words.listed("--congestion", given.pop("congestion", None))
+    placements = words.listed("--placement", asked.placement)
+    intensities = words.listed("--intensity", str(asked.intensity))
+    return [
+        _Case(
+            fabric=asked.fabric,
+            collective=kind,
+            algorithm=asked.algorithm or registry.DEFAULT_ALGORITHM,
+            size_bytes=size_bytes,
+            ranks=asked.ranks,
+            copies=asked.collectives,
+            root=asked.root or 0,
+            placement=placement,
+            intensity=_number(text),
+            settings={**given, **({"congestion": policy} if policy else {})},
+        )
+        for policy, placement, text in itertools.product(policies, placements, intensities)
+    ]
+
+
+def _of_bursts(text: str | None) -> dict[str, str]:
+    """The settings of bursts in `key=value,...`."""
+    settings = {} if text is None else key_values("--bursts", text, "source=poisson")
+    for name in settings:
+        if name == "assembly":
+            raise UsageError("--bursts: assembly is for `opticoll traffic`; leave it out")
+        if name in OWN:
+            raise UsageError(f"--bursts: {name} has an option of its own, --{name}")
+    return settings
+
+
+def _number(text: str) -> float:
+    """An intensity: a number that is not negative."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise UsageError(f"--intensity: `{text}` is no number from 0 on, such as 0.6")
+    return number
+
+
+def _algorithms(collective: str) -> list[str]:
+    """All algorithms but the one that chooses among them."""
+    names = registry.algorithm_names(collective)
+    return [name for name in names if name != registry.DEFAULT_ALGORITHM]
+
+
+def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places]:
+    """The plan that takes the least time without bursts, of all algorithms that run; its places."""
+    settings = {**case.settings, "replications": "1"}
+    best: tuple[float, Plan, _Places] | None = None
+    refused: OpticollError | None = None
+    for name in names:
+        try:
+            plan, places = _place(case, name)
+        except AlgorithmError as error:
+            refused = error
+            continue
+        runs = simulate_collectives(
+            case.fabric,
+            plan,
+            places.computers,
+            case.size_bytes,
+            settings,
+            external=False,
+            threads=threads,
+        )
+        time_ps = next((time for time in runs.times_ps if time is not None), None)
+        time = float("inf") if time_ps is None else float(time_ps)
+        if best is None or time < best[0]:
+            best = (time, plan, places)
+    if best is None:
+        raise refused or UsageError(f"no algorithm of {case.collective} runs here")
+    return best[1:]
+
+
+def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
+    nodes, each = burst_computers(case.fabric)
+    copies = case.copies
+    ranks = nodes * each // copies if case.ranks is None else case.ranks
+    if copies < 1 or ranks < 1 or ranks * copies > nodes * each:
+        raise UsageError(
+            f"{copies} collectives of {ranks} ranks do not fit the {nodes * each} computers of "
+            f"`{case.fabric}`; give fewer ranks or collectives, or computers=... at each node"
+        )
+    # A crossbar says nothing of routes: the plan is only what moves, proved.
+    plan = opticoll.plan(
+        case.collective, f"crossbar:ranks={ranks},rate=10Gb/s", algorithm, root=case.root
+    )
+    if violations := plan.verify():
+        raise proof.refuted(plan, violations)
+    natural = list(range(ranks * copies))
+    spread = [rank % nodes * each + rank // nodes for rank in natural]
+    name = canonical(case.placement, PLACEMENTS)
+    if name is None:
+        raise UsageError(
+            f"there is no placement `{case.placement}`{nearest(case.placement, PLACEMENTS)}"
+        )
+    starts = [spread] if name == "spread" else [natural, spread]
+    sites, cost, bound, least = place_ranks(
+        case.fabric, plan, copies, case.size_bytes, starts, search=name == "best"
+    )
+    computers = [sites[first : first + ranks] for first in range(0, len(sites), ranks)]
+    return plan, _Places(computers, cost, bound, least)
+
+
+def _row(case: _Case, plan: Plan, places: _Places, runs: CollectiveRuns) -> CongestionRow:
+    columns, times = runs.columns, runs.times_ps
+    ended = [time for time in times if time is not None]
+    low, high = runs.interval_seconds or (None, None)
+    verified, failures = True, []
+    for number in range(len(runs)):
+        for collective in range(case.copies):
+            failure = runs.failure(number, collective)
+            if failure is None:
+                verified &= runs.executed(number, collective).verify() == []
+                continue
+            step, (one, other), tries, at = failure
+            failures.append(
+                f"step {step}: the light path between computers {one} and {other} was refused "
+                f"{tries} times, the last after {at / PICOSECONDS:.3g} s"
+            )
+    own = ("congestion", "ports", "replications")
+    others = {name: text for name, text in case.settings.items() if name not in own}
+    bursts = int(columns["bursts"].sum())
+    return CongestionRow(
+        fabric=runs.network,
+        collective=plan.collective.kind,
+        algorithm=case.algorithm,
+        chosen=plan.algorithm,
+        size_bytes=case.size_bytes,
+        size_convention=plan.collective.size_convention,
+        ranks=len(places.computers[0]),
+        injection_bandwidth=int(case.value("ports")) * burst_rate(case.fabric),
+        copies=case.copies,
+        congestion=case.value("congestion"),
+        ports=int(case.value("ports")),
+        placement=case.placement,
+        intensity=case.intensity,
+        settings=" ".join(f"{name}={text}" for name, text in others.items()),
+        replications=len(runs),
+        failed=runs.failed,
+        time_s=runs.mean_seconds,
+        time_low_s=low,
+        time_high_s=high,
+        longest_s=max(ended) / PICOSECONDS if ended else None,
+        waited_s=float(columns["waited_ps"].mean()) / PICOSECONDS,
+        refusals=float(columns["refusals"].mean()),
+        phases=float(columns["phases"].mean()),
+        degraded=float(columns["degraded"].mean()),
+        bursts=bursts,
+        burst_loss=int(columns["bursts_lost"].sum()) / bursts if bursts else None,
+        hop_bytes=places.hop_bytes,
+        hop_bytes_bound=places.bound,
+        hop_bytes_least=places.least,
+        verified=verified,
+        failure=failures[0] if failures else "",
+        outcome=runs,
+    )
+
+
+SHOWN = (
+    "congestion",
+    "placement",
+    "intensity",
+    "time_s",
+    "time_low_s",
+    "time_high_s",
+    "failed",
+    "refusals",
+    "waited_s",
+    "phases",
+    "degraded",
+    "burst_loss",
+)
+
+
+def _text(asked: Congestion, rows: list[CongestionRow]) -> str:
+    """What was carried out where, a line for each case, and why collectives gave up."""
+    first = rows[0]
+    at_once = f"{first.copies} at once, " if first.copies > 1 else ""
+    proved = (
+        "what arrived is verified in every one that ended"
+        if all(row.verified for row in rows)
+        else "VIOLATED: what arrived is not what the collective demands"
+    )
+    lines = [
+        f"{first.collective} by {first.algorithm}: {at_once}{first.ranks} ranks, "
+        f"{describe_size(first.size_bytes, first.size_convention)}, "
+        f"{plural(first.ports, 'port')} each, "
+        f"{format_rate(first.injection_bandwidth)} per rank, on {first.fabric}",
+        f"mean time of {plural(first.replications, 'replication')}, with intervals of 95 %; "
+        f"{proved}",
+    ]
+    chosen = any(row.chosen != row.algorithm for row in rows)
+    if chosen:
+        lines.append(
+            f"{first.algorithm}: the fastest of all algorithms that run here, each carried out "
+            "once without bursts"
+        )
+    lines.append(table(rows, (*SHOWN, *(("chosen",) if chosen else ()))))
+    lines += {row.placement: _placement(row) for row in rows}.values()
+    lines += [
+        f"gave up ({row.congestion}, {row.placement}, {row.intensity:g}): {row.failure}"
+        for row in rows
+        if row.failure
+    ]
+    return "\n".join(lines)
+
+
+def _placement(row: CongestionRow) -> str:
+    """Bytes times hops of a placement against the bound."""
+    bound = f"no placement has less than {_megabytes(row.hop_bytes_bound)}"
+    least = "the least there is" if row.hop_bytes_least else bound
+    return f"placement {row.placement}: {_megabytes(row.hop_bytes)} times hops; {least}"
+
+
+def _megabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.4g} MB"
+
+
+def _draw(asked: Any, rows: list[CongestionRow], path: Path) -> None:
+    from opticoll import plot
+
+    several = len({row.placement for row in rows}) > 1
+    series: dict[str, list[plot.MeanTime]] = {}
+    for row in rows:
+        name = f"{row.congestion}, {row.placement}" if several else row.congestion
+        point = plot.MeanTime(
+            row.intensity, row.time_s, row.time_low_s, row.time_high_s, row.failed
+        )
+        series.setdefault(name, []).append(point)
+    first = rows[0]
+    title = (
+        f"{first.collective} by {first.chosen} among {first.ranks} ranks, "
+        f"{format_size(first.size_bytes)}, ports: {first.ports}"
+    )
+    plot.mean_times(series, path, title)
+
+
+COMMAND = Command(
+    name="congestion",
+    example=f"opticoll congestion all_reduce --fabric {EXAMPLE} --intensity 0,0.4",
+    asks=Congestion,
+    gives=CongestionRow,
+    compute=compute,
+    text=_text,
+    doing="simulating",
+    files=(rows_file(), figure_file(_draw)),
+)
+command_line = on_command_line(COMMAND)

@@ -1,0 +1,111 @@
+"""A plan made anew on what failures leave of a grid of tunable circuits.
+
+>>> import opticoll
+>>> plan = opticoll.plan("all_reduce", "wss_grid:rows=4,columns=4", "halving_doubling", size="1MB")
+>>> anew = opticoll.replan(plan, "dead_transceivers=5.row", "auto")
+>>> anew.violations, anew.slowdown > 1
+([], True)
+"""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+import opticoll
+from opticoll._core import replan as core_replan
+from opticoll.arguments import Source, obtain, size_of
+from opticoll.layout import PICOSECONDS, align, human_time
+from opticoll.plan_row import PlanRow, plan_row, plan_summary
+from opticoll.registry import algorithm_spelling
+from opticoll.rows import Number, Picoseconds, Seconds, means
+from opticoll.runner import Command, Watch, on_command_line, text_file
+
+__all__ = ["COMMAND", "Replan", "ReplanRow", "compute"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replan(Source):
+    """What `opticoll replan` takes."""
+
+    failed: Annotated[
+        str,
+        Parameter(
+            help="What fails, as in a fabric: dead_transceivers=5.row+9.column,dead_ports=row3.2; "
+            "and leaving=5+8-11 for nodes."
+        ),
+    ]
+    instead: Annotated[
+        str | None,
+        Parameter(help="Algorithm on what is left, such as auto; the same if not given."),
+    ] = None
+
+
+class ReplanRow(PlanRow):
+    """The new plan, and what it replaces."""
+
+    failed: str = means("What fails, as asked")
+    before_fabric: str = means("Complete specification of the grid as it was")
+    before_algorithm: str = means("Algorithm of the plan as it was")
+    before_time_s: Seconds = means("Time of that plan")
+    before_time_ps: Picoseconds = means("The same time, exact")
+    slowdown: Number = means("Time of the new plan over that of the old one; 1 if that is 0")
+
+
+def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
+    """Plan anew, verify, and compare the times.
+
+    Raises
+    ------
+    OpticollError
+        Places that are not on the grid, a root that has left, nodes that no light reaches any more.
+    """
+    settings, instead = asked.settings, asked.instead
+    before = obtain(asked, None, watch)
+    size_bytes = size_of(before, asked.size)
+    spelling = None if instead is None else algorithm_spelling(before.collective.kind, instead)
+    plan, before_ps, after_ps = core_replan(before, asked.failed, spelling, size_bytes, **settings)
+    row = plan_row(plan, plan.verify(), plan.simulate(size_bytes, **settings), size_bytes)
+    yield ReplanRow(
+        **{**vars(row), "plan": plan},
+        failed=asked.failed,
+        before_fabric=before.fabric.spec,
+        before_algorithm=before.algorithm,
+        before_time_s=before_ps / PICOSECONDS,
+        before_time_ps=before_ps,
+        slowdown=after_ps / before_ps if before_ps else 1.0,
+    )
+
+
+def _text(asked: Replan, rows: list[ReplanRow]) -> str:
+    """The plan, and how much longer it takes than the one that it replaces."""
+    (row,) = rows
+    before, after = human_time(row.before_time_ps), human_time(row.time_ps)
+    facts = [
+        ["failed", row.failed],
+        ["before", f"{row.before_algorithm}: {before}"],
+        ["now", f"{row.chosen}: {after}, {row.slowdown:.4g} times as long"],
+    ]
+    return f"{align(facts)}\n\n{plan_summary(row.plan, row)}"
+
+
+def _write(asked: Replan, rows: list[ReplanRow], path: Path) -> None:
+    opticoll.write_plan(rows[0].plan, path)
+
+
+COMMAND = Command(
+    name="replan",
+    example="opticoll replan all_reduce --fabric wss_grid:rows=4,columns=4 --failed leaving=5",
+    asks=Replan,
+    gives=ReplanRow,
+    compute=compute,
+    text=_text,
+    doing="planning",
+    shape="row",
+    files=(text_file("output", "Write the plan here; .zst compresses it.", None, _write),),
+)
+command_line = on_command_line(COMMAND)

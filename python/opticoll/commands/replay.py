@@ -1,0 +1,653 @@
+"""Replays of traced MPI programs over networks: times of calls, ranks and light paths.
+
+>>> import opticoll, pathlib, tempfile
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "hello.csv"
+>>> _ = path.write_text("# app=hello ranks=2\\n"
+...     "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns\\n"
+...     "0,Send,1,1000,0,7,0,,500\\n1,Recv,0,0,1000,7,0,,40\\n")
+>>> row = opticoll.replay(path, "crossbar:ranks=2,rate=8Gb/s,latency=0s")
+>>> row.time_s, row.messages
+(1.5e-06, 1)
+"""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction as Rational
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from opticoll import _core, config, registry, words
+from opticoll._core import Fabric, Replay, Trace, check_network, format_size, replay_trace
+from opticoll.arguments import key_values
+from opticoll.errors import TraceError, UsageError
+from opticoll.formats import trace_file
+from opticoll.layout import PICOSECONDS, align, duration, format_rate, labelled, plural
+from opticoll.options import NO_REPLAY, ReplayOption
+from opticoll.proof import algorithm_name
+from opticoll.rows import (
+    BitsPerSecond,
+    Bytes,
+    Count,
+    Fraction,
+    Number,
+    Picoseconds,
+    Positive,
+    Row,
+    Seconds,
+    hidden,
+    means,
+)
+from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file, text_file
+from opticoll.settings import Settings, given
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "COMMAND",
+    "Asked",
+    "CallRow",
+    "CollectiveRow",
+    "RankRow",
+    "ReplayRow",
+    "compute",
+    "slices",
+]
+
+MODELS = ("zero", "hockney", "loggp", "light_path_grid")
+"""Networks that are formulas for each message, beside the fabrics."""
+
+MOST_COLLECTIVES = 12
+"""Lines of collectives printed for people."""
+
+MOST_RANKS = 64
+"""Ranks printed for people."""
+
+_MOST = 2**32 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What `opticoll replay` takes."""
+
+    trace: Annotated[
+        Trace | str | os.PathLike[str],
+        Parameter(
+            help="Event table (.csv, .parquet), OTF2 archive, GOAL (text, binary) or "
+            "time-independent trace; .zst too.",
+            converter=words.text,
+        ),
+    ] = field(kw_only=False)
+    fabric: Annotated[
+        str,
+        Parameter(
+            help="A fabric, or zero, hockney:latency=1us,rate=10Gb/s, loggp:gap=1us,rate=10Gb/s, "
+            "light_path_grid:ports=2."
+        ),
+    ] = "zero"
+    collective: Annotated[
+        list[str] | None,
+        Parameter(help="Such as all_reduce=ring; may be given again.", negative=()),
+    ] = None
+    cpu_factor: Annotated[
+        str, Parameter(help="Local work is multiplied by this, such as 0.5 or 1/3.")
+    ] = "1"
+    eager: Annotated[
+        str,
+        Parameter(help="Largest message that leaves before its receive begins: all, none, a size."),
+    ] = "all"
+    end_overhead: Annotated[
+        str | None,
+        Parameter(help="Of each message sent and received, such as 500ns."),
+    ] = None
+    operations: Annotated[
+        int | None,
+        words.count("A second, for time-independent traces; 10^9 if none.", 2**63 - 1),
+    ] = None
+    method: ReplayOption = NO_REPLAY
+    bursts: Annotated[
+        str | None,
+        Parameter(
+            help="Messages ask for light paths among bursts, such as intensity=0.4,ports=2 (see "
+            "`congestion`), or none."
+        ),
+    ] = None
+    timeline: Annotated[bool, Parameter(parse=False)] = False
+    per: Annotated[
+        Literal["call", "rank"],
+        Parameter(help="The table printed: by call or by rank.", converter=words.choice),
+    ] = "call"
+
+
+class CallRow(Row):
+    """A kind of call."""
+
+    call: str = means("Kind of the call; `local` is what communicates with nobody")
+    calls: Count = means("Number of calls of all ranks")
+    messages: Count = means("Number of messages that they sent")
+    bytes: Bytes = means("Number of bytes of these messages")
+    total_s: Seconds = means("Time inside them, summed over ranks")
+    longest_s: Seconds = means("Time inside them of the rank with most")
+
+
+class RankRow(Row):
+    """A rank: its end, its local work, its time in calls and in setting up light paths."""
+
+    rank: Count = means("Rank")
+    finish_s: Seconds = means("Time at which the rank ended")
+    compute_s: Seconds = means("Local work, scaled")
+    calls_s: Seconds = means("Time in calls; of GOAL, operations may overlap with local work")
+    setting_up_s: Seconds = means("Time of its own set-ups and releases of light paths")
+    messages: Count = means("Number of messages sent")
+    bytes: Bytes = means("Number of bytes of these messages")
+
+
+class LightPathRow(Row):
+    """What light paths cost."""
+
+    set_ups: Count = means("Number of set-ups of light paths")
+    setting_up_s: Seconds = means(
+        "Time for set-up and release, summed over ranks; on a ring, over messages"
+    )
+    waited: Count | None = means(
+        "Number of messages that waited for a light path", absent="waiting is not simulated"
+    )
+    waiting_s: Seconds | None = means(
+        "Time of their waiting, summed", absent="waiting is not simulated"
+    )
+    most_at_once: Count | None = means(
+        "Most light paths at one time", absent="waiting is not simulated"
+    )
+    refusals: Count | None = means(
+        "Number of requests for light paths that were refused", absent="it is no network of bursts"
+    )
+    bursts: Count | None = means(
+        "Number of bursts beside the light paths", absent="it is no network of bursts"
+    )
+    burst_loss: Fraction | None = means(
+        "Share of these bursts that was lost", absent="there are no bursts"
+    )
+
+
+class CollectiveRow(Row):
+    """A collective among so many ranks."""
+
+    collective: str = means("Collective")
+    ranks: Positive = means("Number of ranks of the communicator")
+    size_bytes: Bytes | None = means(
+        "Size that the algorithm was chosen for, a power of two",
+        absent="the algorithm does not depend on the size",
+    )
+    algorithm: str = means("Algorithm as asked for")
+    chosen: str = means("Algorithm of the plan")
+
+
+class ReplayRow(Row):
+    """A replay."""
+
+    trace: str | None = means("File or folder of the trace", absent="it was no file")
+    fabric: str = means(
+        "Complete specification of the network: a fabric, or zero, hockney, loggp, light_path_grid"
+        " with options"
+    )
+    injection_bandwidth: BitsPerSecond | None = means(
+        "Bandwidth that a rank can inject; of ranks that differ, the least",
+        absent="cost models and networks of bursts",
+    )
+    simulator: str = means("Simulator of the fabric; of another network, its name")
+    settings: dict[str, str] = means("Settings of the simulator, as given")
+    collectives: list[CollectiveRow] = means(
+        "Algorithms of collectives, for each number of ranks and size planned for"
+    )
+    cpu_factor: str = means("Factor of local work, as a fraction")
+    eager: str = means(
+        "Largest message that leaves before its receive has begun: all, none or a size"
+    )
+    overhead_s: Seconds = means("Time that a rank spends on each message sent and received")
+    ranks: Positive = means("Number of ranks of the trace")
+    trace_events: Count = means("Number of calls of the trace; of GOAL, operations")
+    time_s: Seconds = means("Execution time: from the start to the end of the last rank")
+    time_ps: Picoseconds = means("The same time, exact")
+    compute_s: Seconds = means("Local work of the rank that has most of it, scaled")
+    messages: Count = means("Number of messages sent, those of collectives included")
+    bytes: Bytes = means("Number of bytes of these messages")
+    events: Count = means("Number of events of the replay")
+    busiest_link: str | None = means(
+        "Link of an electrical fabric that is used most",
+        absent="there are no electrical links, or none is used",
+    )
+    busiest_link_utilisation: Number | None = means(
+        "Share of its rate that is used over the whole time", absent="there is no such link"
+    )
+    light_paths: LightPathRow | None = means(
+        "What light paths cost", absent="there is no light, or the program sets up none"
+    )
+    per_call: list[CallRow] = means("Calls by kind")
+    per_rank: list[RankRow] = means("Calls by rank")
+    outcome: Replay = hidden(default=None)
+    in_order: bool = hidden(default=None)
+
+
+def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
+    """Replay a trace.
+
+    Raises
+    ------
+    OpticollError
+        A file that is no trace, an unknown network or setting, a program that cannot go on.
+    """
+    settings = given(vars(asked.method))
+    bursts = asked.bursts if isinstance(asked.bursts, Mapping) else _of_bursts(asked.bursts)
+    network = _network(asked.fabric) if bursts is None else _over_bursts(asked.fabric, settings)
+    numerator, denominator = _factor(asked.cpu_factor)
+    eager_bytes, rendezvous = _eager(asked.eager)
+    overhead_ps = 0 if asked.end_overhead is None else _core.parse_time(asked.end_overhead)
+    kinds = [record["name"] for record in registry.records("collectives")]
+    algorithms = dict.fromkeys(kinds, registry.DEFAULT_ALGORITHM)
+    algorithms |= {
+        _core.collective_kind(kind): registry.algorithm_spelling(kind, algorithm)
+        for kind, algorithm in _by_collective(asked.collective).items()
+    }
+    trace = asked.trace
+    if not isinstance(trace, Trace):
+        trace = trace_file.read(trace, None, asked.operations)
+    try:
+        done = replay_trace(
+            trace,
+            network,
+            algorithms,
+            compute_factor=(numerator, denominator),
+            overhead_ps=overhead_ps,
+            eager_bytes=eager_bytes,
+            rendezvous=rendezvous,
+            timeline=bool(watch.files & {"timeline", "figure"}) or asked.timeline,
+            bursts=bursts,
+            **settings,
+        )
+    except TraceError as error:
+        if isinstance(asked.trace, Trace):
+            raise
+        raise TraceError(f"{os.fspath(asked.trace)}: {error}") from error
+    factor = Rational(numerator, denominator)
+    measured = bursts is None and not registry.canonical(network.split(":", 1)[0], MODELS)
+    light = done.network.startswith("light_path_grid")
+    row = _row(done, trace)
+    shown = {name: str(value) for name, value in settings.items() if name != "simulator"}
+    yield ReplayRow(
+        **row,
+        trace=None if isinstance(asked.trace, Trace) else os.fspath(asked.trace),
+        settings=shown | (bursts or {}),
+        injection_bandwidth=Fabric(network).injection_bandwidth if measured else None,
+        cpu_factor=str(factor),
+        eager=_spell_eager(eager_bytes, none=rendezvous or light),
+        overhead_s=overhead_ps / PICOSECONDS,
+        outcome=done,
+        in_order=trace.has_calls,
+    )
+
+
+def _of_bursts(text: str | None) -> dict[str, str] | None:
+    """The settings of light paths and bursts in `key=value,...`, or `none`."""
+    if text is None:
+        return None
+    return {} if text == "none" else key_values("--bursts", text, "intensity=0.4")
+
+
+def _by_collective(chosen: Sequence[str] | Mapping[str, str] | None) -> Mapping[str, str]:
+    """Algorithms by collective, from texts such as `all_reduce=ring`."""
+    if isinstance(chosen, Mapping):
+        return chosen
+    algorithms: dict[str, str] = {}
+    for text in chosen or ():
+        kind, equals, algorithm = text.partition("=")
+        if not (kind and equals and algorithm):
+            raise UsageError(
+                f"--collective: `{text}` is no algorithm of a collective, such as all_reduce=ring"
+            )
+        if kind in algorithms:
+            raise UsageError(f"--collective: {kind} is given twice")
+        algorithms[kind] = algorithm
+    return algorithms
+
+
+def _network(fabric: Fabric | str) -> str:
+    """The spelling of a network in full."""
+    if isinstance(fabric, str) and registry.canonical(fabric.split(":", 1)[0], MODELS):
+        return check_network(fabric)
+    return config.to_fabric(fabric).spec
+
+
+def _over_bursts(fabric: Fabric | str, settings: Settings) -> str:
+    """The specification of a network of bursts."""
+    if settings:
+        raise UsageError(
+            f"over a network of bursts there is no {next(iter(settings))}; leave it out"
+        )
+    if not isinstance(fabric, str):
+        raise UsageError("a network of bursts is spelled out, with wavelengths=... of its links")
+    return fabric
+
+
+def _factor(factor: str | float) -> tuple[int, int]:
+    """A factor as a fraction of 32-bit numbers."""
+    problem = f"the factor of local work is a number such as 0.5 or 1/3, not `{factor}`"
+    try:
+        exact = Rational(str(factor))
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(problem) from None
+    if exact < 0 or exact.numerator > _MOST or exact.denominator > _MOST:
+        raise UsageError(f"{problem}: from 0 to {_MOST}, with a denominator of at most that")
+    return exact.numerator, exact.denominator
+
+
+def _eager(eager: str | int | None) -> tuple[int | None, bool]:
+    """The largest eager message, and whether there is none."""
+    if eager is None or eager == "all":
+        return None, False
+    if eager == "none":
+        return None, True
+    return config.to_bytes(eager), False
+
+
+def _spell_eager(limit: int | None, *, none: bool) -> str:
+    if none:
+        return "none"
+    return "all" if limit is None else _core.format_size(limit)
+
+
+def _row(done: Replay, trace: Trace) -> dict[str, Any]:
+    columns = done.ranks_columns
+    compute_ps, finish_ps = columns["compute_ps"], columns["finish_ps"]
+    calls = done.calls
+    inside = sum((call["time_ps"] for call in calls.values()), start=0 * compute_ps)
+
+    def seconds(column: "NDArray[Any]", rank: int) -> float:
+        return int(column[rank]) / PICOSECONDS
+
+    ranks = [
+        RankRow(
+            rank=rank,
+            finish_s=seconds(finish_ps, rank),
+            compute_s=seconds(compute_ps, rank),
+            calls_s=seconds(inside, rank),
+            setting_up_s=seconds(columns["setting_up_ps"], rank),
+            messages=int(columns["messages"][rank]),
+            bytes=int(columns["bytes"][rank]),
+        )
+        for rank in range(trace.ranks)
+    ]
+    kinds = [
+        CallRow(
+            call=name,
+            calls=int(call["calls"].sum()),
+            messages=call["messages"],
+            bytes=call["bytes"],
+            total_s=int(call["time_ps"].sum()) / PICOSECONDS,
+            longest_s=int(call["time_ps"].max()) / PICOSECONDS,
+        )
+        for name, call in calls.items()
+    ]
+    busiest = done.busiest_link
+    return {
+        "fabric": done.network,
+        "simulator": done.simulator,
+        "collectives": [
+            CollectiveRow(
+                collective=kind, ranks=ranks, size_bytes=size, algorithm=asked, chosen=chosen
+            )
+            for kind, ranks, size, asked, chosen in done.chosen
+        ],
+        "ranks": trace.ranks,
+        "trace_events": trace.events,
+        "time_s": done.time_ps / PICOSECONDS,
+        "time_ps": done.time_ps,
+        "compute_s": int(compute_ps.max()) / PICOSECONDS,
+        "messages": done.messages,
+        "bytes": done.bytes,
+        "events": done.events,
+        "busiest_link": None if busiest is None else busiest[0],
+        "busiest_link_utilisation": None if busiest is None else busiest[1],
+        "light_paths": _light_paths(done),
+        "per_call": kinds,
+        "per_rank": ranks,
+    }
+
+
+def _light_paths(done: Replay) -> LightPathRow | None:
+    used = done.light_paths
+    if used is None:
+        return None
+    waiting = used.get("waiting_ps")
+    return LightPathRow(
+        set_ups=used["set_ups"],
+        setting_up_s=used["setting_up_ps"] / PICOSECONDS,
+        waited=used.get("waited"),
+        waiting_s=None if waiting is None else waiting / PICOSECONDS,
+        most_at_once=used.get("most_at_once"),
+        refusals=used.get("refusals"),
+        bursts=used.get("bursts"),
+        burst_loss=used["bursts_lost"] / used["bursts"] if used.get("bursts") else None,
+    )
+
+
+def slices(row: ReplayRow) -> "tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]":
+    """The time-line of all ranks without gaps: rank, start and end (ps), and index of the call.
+
+    Local work, which lies between calls, has the index -1. They are in order of rank and start.
+    What overlaps, as operations of GOAL do, has no gaps to be filled.
+    """
+    import numpy as np
+
+    columns = row.outcome.timeline
+    order = np.lexsort((columns["event"], columns["rank"]))
+    rank, call = columns["rank"][order], order.astype(np.int64)
+    start, end = columns["start_ps"][order], columns["end_ps"][order]
+    # A rank works from the end of its last call to the begin of the next.
+    before = np.zeros_like(end)
+    before[1:] = np.where(rank[1:] == rank[:-1], end[:-1], 0)
+    works = (start > before) & row.in_order
+    ranks = np.concatenate([rank, rank[works]])
+    starts = np.concatenate([start, before[works]])
+    ends = np.concatenate([end, start[works]])
+    calls = np.concatenate([call, np.full(int(works.sum()), -1)])
+    sequence = np.lexsort((starts, ranks))
+    return ranks[sequence], starts[sequence], ends[sequence], calls[sequence]
+
+
+def _write_timeline(asked: Any, rows: list[ReplayRow], path: Path) -> None:
+    """Write a time-line for Perfetto."""
+    from opticoll.formats import chrome_trace
+
+    (row,) = rows
+    names, columns = _core.call_names(), row.outcome.timeline
+    slots = zip(*(column.tolist() for column in slices(row)), strict=True)
+    pieces = (
+        chrome_trace.Slice(rank, "compute", start, end, None)
+        if call < 0
+        else chrome_trace.Slice(
+            rank, names[columns["call"][call]], start, end, int(columns["event"][call])
+        )
+        for rank, start, end, call in slots
+    )
+    name = f"{row.trace} over {row.fabric}"
+    chrome_trace.write(name, row.ranks, pieces, path)
+
+
+def _draw(asked: Any, rows: list[ReplayRow], path: Path) -> None:
+    """Draw what each rank does over time."""
+    import numpy as np
+
+    from opticoll import plot
+
+    (row,) = rows
+    names = _core.call_names()
+    # 0 local work, 1 single messages and waiting, 2 collectives: by the number of the call.
+    first = names.index("barrier")
+    kinds = np.array([0 if name == "local" else 1 + (at >= first) for at, name in enumerate(names)])
+    rank, start, end, call = slices(row)
+    called = row.outcome.timeline["call"]
+    kind = np.where(call < 0, 0, kinds[called[np.maximum(call, 0)]]) if len(called) else call
+    name = "" if row.trace is None else f"{os.path.basename(row.trace)}, "
+    title = f"{name}{row.fabric}"
+    plot.rank_timeline(
+        rank, kind, start / PICOSECONDS, end / PICOSECONDS, row.ranks, path, title=title
+    )
+
+
+def _amount(count: int) -> str:
+    """Bytes with four significant digits.
+
+    >>> _amount(999), _amount(207_058_564)
+    ('999 B', '207.1 MB')
+    """
+    for factor, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.4g} {unit}"
+    return f"{count} B"
+
+
+def _text(asked: Asked, rows: list[ReplayRow]) -> str:
+    """A line that says all, what was replayed over what, and a table by call or by rank."""
+    (row,) = rows
+    head = (
+        f"execution time {duration(row.time_s)}: the busiest rank computes for "
+        f"{duration(row.compute_s)}; {plural(row.messages, 'message')}, "
+        f"{_amount(row.bytes)}"
+    )
+    injected = row.injection_bandwidth
+    settings = "".join(f", {name}={value}" for name, value in row.settings.items())
+    facts = [
+        [
+            "trace",
+            f"{row.trace}: {plural(row.ranks, 'rank')}, {row.trace_events:,} events",
+        ],
+        ["network", row.fabric],
+        ["simulator", f"{row.simulator}{settings}"],
+        *([] if injected is None else [["injection", f"{format_rate(injected)} per rank"]]),
+        *labelled("collectives", _collectives(row.collectives) or ["none"]),
+        ["local work", f"times {row.cpu_factor}"],
+        ["at the ends", f"{duration(row.overhead_s)} a message; eager: {row.eager}"],
+    ]
+    if row.busiest_link is not None:
+        share = row.busiest_link_utilisation or 0.0
+        facts.append(["busiest link", f"{row.busiest_link}, {share:.2%} of its rate used"])
+    if row.light_paths is not None:
+        facts.append(["light paths", _light(row)])
+        if row.light_paths.refusals is not None:
+            facts.append(["refused", _refused(row.light_paths)])
+    return "\n\n".join([head, align(facts), _ranks(row) if asked.per == "rank" else _calls(row)])
+
+
+def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
+    """What each collective ran by, a line for each algorithm."""
+    sizes: dict[tuple[str, int, str], list[int]] = {}
+    for one in rows:
+        name = algorithm_name(one.chosen, one.algorithm)
+        own = sizes.setdefault((one.collective, one.ranks, name), [])
+        own += [] if one.size_bytes is None else [one.size_bytes]
+    lines = []
+    for (kind, ranks, name), planned in sizes.items():
+        least, most = (format_size(size) for size in (min(planned or [0]), max(planned or [0])))
+        size = "" if not planned else f" of {least}" if least == most else f" of {least}..{most}"
+        lines.append(f"{kind}{size} among {plural(ranks, 'rank')} by {name}")
+    rest = len(lines) - MOST_COLLECTIVES
+    if rest > 0:
+        lines = [*lines[:MOST_COLLECTIVES], f"and {rest} more (all of them with --json)"]
+    return lines
+
+
+def _light(row: ReplayRow) -> str:
+    used = row.light_paths
+    assert used is not None
+    words = f"{plural(used.set_ups, 'set-up')}, {duration(used.setting_up_s)} in all"
+    if used.waited is None or used.waiting_s is None:
+        longest = max(rank.setting_up_s for rank in row.per_rank)
+        return f"{words}; the rank with most spends {duration(longest)}"
+    if used.refusals is not None:
+        return (
+            f"{words}; {used.waited:,} had to wait for ports or after refusals, "
+            f"{duration(used.waiting_s)} in all; at most {used.most_at_once} at once"
+        )
+    waited = plural(used.waited, "message")
+    return (
+        f"{words}; {waited} waited for one, {duration(used.waiting_s)} in all; "
+        f"at most {used.most_at_once} at once"
+    )
+
+
+def _refused(used: LightPathRow) -> str:
+    refusals, set_ups = used.refusals or 0, used.set_ups
+    share = refusals / max(refusals + set_ups, 1)
+    words = f"{plural(refusals, 'request')} refused, {share:.3g} of all"
+    if not used.bursts:
+        return f"{words}; no bursts beside them"
+    return f"{words}; {used.bursts:,} bursts beside them, {used.burst_loss:.3g} of them lost"
+
+
+def _calls(row: ReplayRow) -> str:
+    lines = [
+        [
+            one.call,
+            f"{one.calls:,}",
+            f"{one.messages:,}",
+            _amount(one.bytes),
+            duration(one.total_s / row.ranks),
+            duration(one.longest_s),
+        ]
+        for one in row.per_call
+    ]
+    heading = ["call", "calls", "messages", "bytes", "time inside, mean rank", "longest rank"]
+    return align(lines, heading, right=(1, 2, 3, 4, 5))
+
+
+def _ranks(row: ReplayRow) -> str:
+    lit = row.light_paths is not None and any(one.setting_up_s for one in row.per_rank)
+    lines = [
+        [
+            str(one.rank),
+            duration(one.finish_s),
+            duration(one.compute_s),
+            duration(one.calls_s),
+            *([duration(one.setting_up_s)] if lit else []),
+            f"{one.messages:,}",
+            _amount(one.bytes),
+        ]
+        for one in row.per_rank[:MOST_RANKS]
+    ]
+    heading = ["rank", "ends", "local work", "in calls"]
+    heading += [*(["of that setting up"] if lit else []), "messages", "bytes"]
+    table = align(lines, heading, right=range(len(heading)))
+    rest = row.ranks - MOST_RANKS
+    return f"{table}\nand {plural(rest, 'rank')} more (--json has all)" if rest > 0 else table
+
+
+def _rows(asked: Asked, rows: list[ReplayRow]) -> Sequence[Row]:
+    return rows[0].per_rank if asked.per == "rank" else rows[0].per_call
+
+
+COMMAND = Command(
+    name="replay",
+    example="opticoll replay trace.csv --fabric optree_paper:ranks=16",
+    asks=Asked,
+    gives=ReplayRow,
+    compute=compute,
+    text=_text,
+    doing="replaying",
+    shape="row",
+    files=(
+        rows_file(_rows),
+        text_file(
+            "timeline",
+            "Write the calls of all ranks for Perfetto: .json.",
+            ".json",
+            _write_timeline,
+        ),
+        figure_file(_draw),
+    ),
+)
+command_line = on_command_line(COMMAND)

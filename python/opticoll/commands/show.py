@@ -1,0 +1,280 @@
+"""A plan as it is: the lightpaths or messages of a slot, or a picture of all."""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from opticoll import words
+from opticoll._core import CONVERTED, Plan
+from opticoll.arguments import Source, check_planned, obtain, size_of
+from opticoll.errors import UsageError
+from opticoll.layout import align, labelled, plural
+from opticoll.options import WavelengthOption
+from opticoll.plan_row import describe_fabric
+from opticoll.proof import algorithm_name
+from opticoll.rows import Count, Length, Positive, Row, hidden, means
+from opticoll.runner import Command, Watch, figure_file, on_command_line
+
+__all__ = ["COMMAND", "LightpathRow", "Show", "SlotRow", "compute"]
+
+MOST_LIGHTPATHS = 40
+"""Lightpaths of a slot printed for people."""
+
+MOST_STEPS = 24
+"""Steps of a schedule whose slots are printed for people."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Show(Source):
+    """What `opticoll show` takes."""
+
+    view: Annotated[
+        Literal["ring", "grid", "fabric", "space_time", "ports"] | None,
+        Parameter(
+            help="ring, grid: the light of one slot; fabric: the load of electrical links; ports: "
+            "light paths over time; space_time: everything over time. By the fabric if not given.",
+            converter=words.choice,
+        ),
+    ] = None
+    slot: Annotated[
+        int | None,
+        Parameter(
+            help="The time slot to show, from 0; the first if not given, all in the view fabric.",
+            converter=words.whole(),
+            allow_leading_hyphen=True,
+        ),
+    ] = None
+    wavelength: WavelengthOption = None
+
+
+Pair = Annotated[list[Count], Length(2)]
+
+
+class LightpathRow(Row):
+    """A lightpath; on electrical fabrics a message."""
+
+    transfer: Count = means("Index into the plan")
+    action: Literal["copy", "reduce"] = means("What the destination does with the data")
+    chunks: Pair = means("First chunk, and number of chunks")
+    source: Count = means("Sending rank")
+    destination: Count = means("Receiving rank")
+    light: dict[str, int | str] = means(
+        "Field of light as the fabric names it: on a ring `direction`, `fibre` and `wavelength` "
+        f"({CONVERTED} where converters choose), on a grid of tunable circuits `plane` and "
+        "`wavelength`, on a grid of light paths `source_port` and `destination_port`",
+        spread=True,
+    )
+
+
+class SlotRow(Row):
+    """A plan's head and the lightpaths of one of its slots."""
+
+    collective: str = means("Collective, such as `all_gather`")
+    algorithm: str = means("Algorithm as asked for")
+    chosen: str = means("Algorithm of the plan: the one asked for, or what `auto` chose")
+    fabric: str = means("Complete specification of the fabric")
+    ranks: Positive = means("Number of ranks of the fabric")
+    wavelengths: Positive | None = means(
+        "Number of wavelengths of each directed fibre", absent="the fabric has no wavelengths"
+    )
+    steps: Count = means("Number of time slots really used")
+    step_slots: list[Count] = means("Number of time slots of each step of the schedule")
+    transfers: Count = means("Number of transfers; on a ring each is one lightpath")
+    slot: Count = means("Slot shown")
+    lightpaths: list[LightpathRow] = means("Lightpaths of the slot")
+    plan: Plan = hidden(default=None)
+    view: str = hidden(default=None)
+
+
+def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
+    """The head of a plan and the lightpaths of a slot, in the order of the schedule.
+
+    Raises
+    ------
+    OpticollError
+        As for `opticoll.plan`; a view or a slot that the plan does not have.
+    """
+    view, slot = asked.view, asked.slot
+    if view in ("space_time", "ports") and slot is not None:
+        raise UsageError(f"--slot: the view {view} shows all slots; leave --slot out")
+    if view == "space_time" and "figure" not in watch.files:
+        raise UsageError("the view space_time is a picture; give --figure picture.svg")
+    if asked.settings:
+        check_planned(asked.source, None, asked.settings)
+    plan = obtain(asked, asked.wavelength, watch)
+    shape = _checked_view(plan, view, asked.size if plan.asked == plan.algorithm else None)
+    if slot is not None and not 0 <= slot < plan.slots:
+        raise UsageError(
+            f"there is no slot {slot}: the plan has {plural(plan.slots, 'slot')}, from 0"
+        )
+    lit = plan.fabric.has_wavelengths
+    yield SlotRow(
+        collective=plan.collective.kind,
+        algorithm=plan.asked,
+        chosen=plan.algorithm,
+        fabric=plan.fabric.spec,
+        ranks=plan.fabric.ranks,
+        wavelengths=plan.fabric.wavelengths if lit else None,
+        steps=plan.slots,
+        step_slots=plan.step_slots,
+        transfers=len(plan),
+        slot=slot or 0,
+        lightpaths=_lightpaths(plan, slot or 0),
+        plan=plan,
+        view=shape,
+    )
+
+
+def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
+    columns = plan.slot_columns(slot)
+    fields = plan.fabric.light_fields
+    return [
+        LightpathRow(
+            transfer=int(transfer),
+            action=("copy", "reduce")[columns["action"][index]],
+            chunks=[int(columns["chunk"][index]), int(columns["count"][index])],
+            source=int(columns["source"][index]),
+            destination=int(columns["destination"][index]),
+            light={
+                name: words[value] if (value := int(columns[name][index])) < len(words) else value
+                for name, _, words in fields
+            },
+        )
+        for index, transfer in enumerate(columns["transfer"])
+    ]
+
+
+def _checked_view(plan: Plan, view: str | None, size: str | None) -> str:
+    """The view of a plan, by its fabric if none is given; refuses one of the other kind."""
+    fabric = plan.fabric
+    if fabric.path_ports is not None:
+        if view not in (None, "ports"):
+            raise UsageError(
+                f"--view {view}: {fabric.family} has ports with light paths; use --view ports"
+            )
+        return "ports"
+    if view == "ports":
+        raise UsageError("--view ports: only a light_path_grid has light paths over time")
+    if fabric.electrical:
+        usual, has = "fabric", "an electrical fabric without light"
+    elif fabric.grid is not None:
+        usual, has = "grid", "a grid of tunable circuits"
+    else:
+        usual, has = "ring", "a ring of light"
+    if view not in (None, usual, "space_time"):
+        raise UsageError(
+            f"--view {view}: {fabric.family} is {has}; use --view {usual} or space_time"
+        )
+    if size is not None and not fabric.electrical:
+        raise UsageError("--size: lightpaths look the same at any size; leave --size out")
+    return usual if view is None else view
+
+
+def _text(asked: Show, rows: list[SlotRow]) -> str:
+    (row,) = rows
+    head = _head(row.plan)
+    return head if row.view == "space_time" else f"{head}\n\n{_slot_lines(row)}"
+
+
+def _head(plan: Plan) -> str:
+    """What a plan is for and what it needs, without proof or time."""
+    slots = " ".join(str(count) for count in plan.step_slots[:MOST_STEPS])
+    more = " ..." if len(plan.step_slots) > MOST_STEPS else ""
+    facts = [
+        ["collective", f"{plan.collective.kind} on {plural(plan.collective.ranks, 'rank')}"],
+        ["algorithm", algorithm_name(plan.algorithm, plan.asked)],
+        *labelled("fabric", describe_fabric(plan.fabric)),
+        ["slots", f"{plan.slots}, by steps of the schedule: {slots}{more}"],
+        ["transfers", str(len(plan))],
+    ]
+    if plan.fabric.has_wavelengths:
+        used = f"{plan.wavelengths_used} used of {plan.fabric.wavelengths}"
+        facts.append(["wavelengths", used])
+    return align(facts)
+
+
+def _slot_lines(row: SlotRow) -> str:
+    """The lightpaths of a slot in words, the first of them where they are many."""
+    plan = row.plan
+    if not plan.slots:
+        return "no slots: nothing needs to be sent"
+    here = len(row.lightpaths)
+    cells = [_words(one) for one in row.lightpaths[:MOST_LIGHTPATHS]]
+    if plan.fabric.grid is not None:
+        hops = plan.hop_columns(row.slot)
+        here = len(hops["transfer"])
+        cells = [
+            [
+                f"transfer {hops['transfer'][index]}",
+                f"{hops['source'][index]} > {hops['destination'][index]}",
+                ("row", "column")[hops["plane"][index]],
+                f"wavelength {hops['wavelength'][index]}",
+            ]
+            for index in range(min(here, MOST_LIGHTPATHS))
+        ]
+    what = "transfer" if plan.fabric.electrical else "lightpath"
+    lines = [f"slot {row.slot}: {plural(here, what)}"]
+    if cells:
+        lines.append(align(cells))
+    if here > MOST_LIGHTPATHS:
+        lines.append(f"and {here - MOST_LIGHTPATHS} more (all of them with --json)")
+    return "\n".join(lines)
+
+
+def _words(one: LightpathRow) -> list[str]:
+    chunk, count = one.chunks
+    cells = [
+        one.action,
+        f"chunk {chunk}" if count == 1 else f"chunks {chunk}..{chunk + count - 1}",
+        f"{one.source} > {one.destination}",
+    ]
+    light = one.light
+    if "direction" in light:
+        # As plan files write it: `*` where converters choose it link by link.
+        wavelength = "*" if light["wavelength"] == CONVERTED else str(light["wavelength"])
+        cells += [str(light["direction"]), f"fibre {light['fibre']}", f"wavelength {wavelength}"]
+    if "source_port" in light:
+        cells.append(f"port {light['source_port']} > port {light['destination_port']}")
+    return cells
+
+
+def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
+    """Draw a plan in its view; sizes matter only where the view takes them."""
+    from opticoll import plot
+
+    (row,) = rows
+    plan = row.plan
+    match row.view:
+        case "ports":
+            plot.light_paths(plan, path, size=size_of(plan, asked.size))
+        case "ring":
+            plot.ring(plan, row.slot, path)
+        case "grid":
+            plot.grid(plan, row.slot, path)
+        case "fabric":
+            plot.fabric(plan, path, slot=asked.slot, size=size_of(plan, asked.size))
+        case _ if plan.fabric.electrical:
+            plot.messages(plan, path, size=size_of(plan, asked.size))
+        case _ if plan.fabric.grid is not None:
+            plot.grid_space_time(plan, path)
+        case _:
+            plot.space_time(plan, path)
+
+
+COMMAND = Command(
+    name="show",
+    example="opticoll show all_gather --fabric optree_paper:ranks=16,wavelengths=2 --slot 1",
+    asks=Show,
+    gives=SlotRow,
+    compute=compute,
+    text=_text,
+    doing="drawing",
+    shape="row",
+    files=(figure_file(_draw),),
+)
+command_line = on_command_line(COMMAND)

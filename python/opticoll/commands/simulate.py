@@ -1,0 +1,587 @@
+"""Where the time of a plan goes: in all, on its critical path, per step, link, rank or in time."""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from opticoll import registry, words
+from opticoll._core import Fabric, Outcome, Plan, format_size
+from opticoll.arguments import Source, obtain, simulate, size_of
+from opticoll.errors import UsageError
+from opticoll.layout import align, human_time, labelled, plural
+from opticoll.options import WavelengthOption
+from opticoll.plan_row import PlanRow, plan_row, plan_summary
+from opticoll.rows import (
+    OMITTED,
+    Bytes,
+    Count,
+    Number,
+    Picoseconds,
+    Row,
+    Utilisation,
+    hidden,
+    means,
+    table,
+)
+from opticoll.runner import Command, Watch, figure_file, on_command_line
+from opticoll.settings import Settings
+
+__all__ = ["COMMAND", "Simulate", "SimulateRow", "compute"]
+
+MOST_PATH = 8
+"""Transfers of a critical path printed for people."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulate(Source):
+    """What `opticoll simulate` takes."""
+
+    per: Annotated[
+        Literal["step", "link", "rank", "time"] | None,
+        Parameter(
+            help="Print a table of these; time: what links carry in each --link-bin.",
+            converter=words.choice,
+        ),
+    ] = None
+    wavelength: WavelengthOption = None
+
+
+ON_LINKS = "but on electrical fabrics"
+ON_LIGHT = "on electrical fabrics"
+ON_GRIDS = "but on grids of tunable circuits"
+
+
+class PathRow(Row):
+    """A transfer of the critical path, which waits for the one before it."""
+
+    transfer: Count = means("Index into the plan")
+    start_ps: Picoseconds = means("Time at which it, or the reconfiguration before it, begins")
+    end_ps: Picoseconds = means("Time at which it has delivered")
+    bottleneck: str | None = means(
+        "Link that bounds the message",
+        absent="no link bounds it",
+        omitted=ON_LINKS,
+        default=OMITTED,
+    )
+
+
+class StepRow(Row):
+    """A time slot; on electrical fabrics a step."""
+
+    slot: Count = means("Index of the slot", "slot")
+    start_ps: Picoseconds = means("Time at which the slot begins", "start")
+    end_ps: Picoseconds = means("Time at which the slot ends", "end")
+    reconfiguration_ps: Picoseconds = means("Time charged for reconfiguration", "reconfiguration")
+    lightpaths: Count = means("Number of lightpaths; on electrical fabrics, of messages")
+
+
+class LinkRow(Row):
+    """A link over all its fibres; on electrical fabrics each link."""
+
+    rank: Count = means(
+        "Rank at which the link starts", "from rank", omitted=ON_LIGHT, default=OMITTED
+    )
+    direction: str = means(
+        "Direction, plane or port by which it leaves", omitted=ON_LIGHT, default=OMITTED
+    )
+    link: str = means("Link in words", omitted=ON_LINKS, default=OMITTED)
+    busy_ps: Picoseconds = means("Time in use, summed over channels", "busy")
+    bytes: Bytes = means("Number of bytes carried")
+    utilisation: Utilisation = means(
+        "Share of its capacity that was used", omitted=ON_LINKS, default=OMITTED
+    )
+
+
+class RankRow(Row):
+    """A rank."""
+
+    rank: Count = means("Rank")
+    sent_bytes: Count = means("Number of bytes sent", "bytes sent")
+    received_bytes: Count = means("Number of bytes received", "bytes received")
+    finish_ps: Picoseconds = means("Time at which the rank has finished", "finished")
+
+
+class BinRow(Row):
+    """What a link carried in a bin of time; links that carried nothing have no row."""
+
+    start_ps: Picoseconds = means("Time at which the bin begins")
+    end_ps: Picoseconds = means("Time at which the bin ends")
+    link: str = means("Link in words")
+    bytes: Number = means("Number of bytes carried in the bin")
+    bits_per_second: Number = means("Mean rate in the bin")
+
+
+class LatencyRow(Row):
+    """A distribution of latencies."""
+
+    count: Count = means("Number of messages or chunks")
+    mean_ps: Picoseconds = means("Mean latency")
+    max_ps: Picoseconds = means("Longest latency")
+    percentiles_ps: dict[str, Picoseconds] = means("By percent, rounded up by at most 1/64")
+
+
+class ClassRow(Row):
+    """The links of a class."""
+
+    links: Count = means("Number of links")
+    bytes: Count = means("Number of bytes carried")
+    stall_ps: Picoseconds = means("Time for which channels stood still for want of credit, summed")
+
+
+class PacketRow(Row):
+    """What the packet simulator says beyond times of steps, links and ranks."""
+
+    message_latency: LatencyRow = means(
+        "From the call that sends a message to the delivery of its last byte"
+    )
+    background_latency: LatencyRow = means("The same, of background traffic")
+    chunk_latency: LatencyRow = means("From the making of a chunk's packet to its arrival")
+    mean_hops: Number = means("Mean number of routers that a chunk passed")
+    classes: dict[str, ClassRow] = means(
+        "By class of link: injection, ejection, local and global where there are such"
+    )
+    minimal_chunks: Count = means("Number of chunks that took the shortest route")
+    detoured_chunks: Count = means("Number of chunks that went by way of another group")
+    bytes_sent: Bytes = means("Number of bytes handed to the network, background included")
+    bytes_delivered: Bytes = means("Number of bytes that had arrived at the end")
+    router_forwards: Count = means("Number of chunks that routers sent on")
+    events: Count = means("Number of events of the simulation")
+
+
+class SimulateRow(PlanRow):
+    """The plan, and where its time goes. A formula gives the total only."""
+
+    reconfigurations: Count | None = means(
+        "Number of slots to which a reconfiguration was charged; on a grid of tunable circuits, "
+        "how often lasers were tuned",
+        absent="a formula or an electrical fabric",
+    )
+    utilisation: Utilisation | None = means(
+        "Share of link-wavelength-slots that carry light, or of the capacity of all links",
+        absent="a formula",
+    )
+    critical_path: list[PathRow] = means("Transfers that each wait for the one before")
+    most_loaded_link: str | None = means(
+        "Link with the highest utilisation",
+        absent="no link is used",
+        omitted=ON_LINKS,
+        default=OMITTED,
+    )
+    packets: PacketRow | None = means("What packets say", absent="another simulator")
+    control_messages: Count = means(
+        "Number of control messages in all", omitted=ON_GRIDS, default=OMITTED
+    )
+    control_messages_per_rank: Count = means(
+        "Most control messages that a rank sent", omitted=ON_GRIDS, default=OMITTED
+    )
+    revocations: Count = means(
+        "Number of circuits that were taken back", omitted=ON_GRIDS, default=OMITTED
+    )
+    slow_switch_ps: Picoseconds = means(
+        "Time to set the switches, once for a task; not part of the time",
+        omitted=ON_GRIDS,
+        default=OMITTED,
+    )
+    path_transmission_ps: Picoseconds = means(
+        "Time along the critical path in which data are sent", omitted=ON_GRIDS, default=OMITTED
+    )
+    path_tuning_ps: Picoseconds = means(
+        "Time along the critical path for tuning and locking", omitted=ON_GRIDS, default=OMITTED
+    )
+    path_control_ps: Picoseconds = means(
+        "Time along the critical path for requests and grants", omitted=ON_GRIDS, default=OMITTED
+    )
+    path_latency_ps: Picoseconds = means(
+        "Time along the critical path in which data propagate", omitted=ON_GRIDS, default=OMITTED
+    )
+    path_waiting_ps: Picoseconds = means(
+        "Time along the critical path that requests wait in queues",
+        omitted=ON_GRIDS,
+        default=OMITTED,
+    )
+    per_step: list[StepRow] = means("Steps", omitted="without --per step", default=OMITTED)
+    per_link: list[LinkRow] = means("Links", omitted="without --per link", default=OMITTED)
+    per_time: list[BinRow] = means(
+        "Use of links over time", omitted="without --per time", default=OMITTED
+    )
+    per_rank: list[RankRow] = means("Ranks", omitted="without --per rank", default=OMITTED)
+    outcome: Outcome = hidden(default=None)
+
+
+def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
+    """Simulate a plan.
+
+    Raises
+    ------
+    OpticollError
+        As for `opticoll.plan`; a table that the simulator does not have.
+    """
+    settings = asked.settings
+    _check_per(asked.per, settings)
+    plan = obtain(asked, asked.wavelength, watch)
+    size_bytes = size_of(plan, asked.size)
+    drawn = "figure" in watch.files
+    if drawn:
+        settings = _to_be_drawn(plan.fabric, settings)
+    violations = plan.verify()
+    outcome = simulate(plan, size_bytes, settings, watch, timeline=drawn)
+    if violations:
+        watch.notes.append(
+            "warning: the plan is violated (see `opticoll verify`); its time means little"
+        )
+    row = plan_row(plan, violations, outcome, size_bytes)
+    tables: dict[str, Any] = {}
+    if asked.per is not None:
+        tables[f"per_{asked.per}"] = _TABLES[asked.per](plan, outcome)
+    yield SimulateRow(
+        **{**vars(row), "plan": plan},
+        **_totals(plan, outcome),
+        **tables,
+        outcome=outcome,
+    )
+
+
+def _check_per(per: str | None, settings: Settings) -> None:
+    """Refuse a table from a simulator that has only a total, or over time without bins."""
+    simulator = settings.get("simulator")
+    if per == "time" and settings.get("link_bin") is None:
+        raise UsageError(
+            "--per time: give the length of a bin of time too, such as --link-bin 10us"
+        )
+    if per is not None and simulator is not None and registry.canonical(simulator, ["closed_form"]):
+        raise UsageError(f"--per {per}: a formula gives the total only; use --simulator circuit")
+
+
+def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
+    """Settings whose outcome has what the figure shows; refuses a simulator without a figure."""
+    names = [record["name"] for record in registry.records("simulators")]
+    named = settings.get("simulator")
+    simulator = None if named is None else registry.canonical(named, names)
+    if simulator == "packet" or (named is not None and simulator is None):
+        return settings
+    if simulator not in (None, "fluid") or (simulator is None and not fabric.electrical):
+        shown = f"light on a {fabric.family}" if simulator is None else f"the simulator {simulator}"
+        raise UsageError(
+            f"--figure: the figure shows flows or packets over time, not {shown}; "
+            "see `opticoll show --view space_time`"
+        )
+    if registry.canonical(settings.get("link_bin") or "none", ["none"]) is None:
+        return settings
+    return {**settings, "link_bin": "fitted"}
+
+
+TUNED = (
+    *("control_messages", "control_messages_per_rank", "revocations", "slow_switch_ps"),
+    *(f"path_{what}_ps" for what in ("transmission", "tuning", "control", "latency", "waiting")),
+)
+"""Totals of grids of tunable circuits."""
+
+PACKET_COUNTS = (
+    *("minimal_chunks", "detoured_chunks", "bytes_sent", "bytes_delivered"),
+    *("router_forwards", "events"),
+)
+"""Totals of packets."""
+
+
+def _totals(plan: Plan, outcome: Outcome) -> dict[str, Any]:
+    """What concerns the whole simulation."""
+    formula = outcome.simulator == "closed_form"
+    flows = outcome.start is not None
+    path = [
+        PathRow(
+            transfer=one["transfer"],
+            start_ps=one["start_ps"],
+            end_ps=one["end_ps"],
+            **({"bottleneck": _name(plan, one["bottleneck"])} if flows else {}),
+        )
+        for one in outcome.critical_path
+    ]
+    totals = {name: outcome.totals[name] for name in TUNED if name in outcome.totals}
+    if flows:
+        totals["most_loaded_link"] = _name(plan, outcome.most_loaded_link)
+    return {
+        **totals,
+        "reconfigurations": None if formula or flows else outcome.reconfigurations,
+        "utilisation": None if formula else outcome.utilisation,
+        "critical_path": path,
+        "packets": _packets(outcome) if "latencies" in outcome.tables else None,
+    }
+
+
+def _name(plan: Plan, link: int | None) -> str | None:
+    return None if link is None else plan.fabric.link_name(link)
+
+
+def _steps(plan: Plan, outcome: Outcome) -> list[StepRow]:
+    return [StepRow(slot=slot, **row) for slot, row in enumerate(outcome.slots)]
+
+
+def _links(plan: Plan, outcome: Outcome) -> list[LinkRow]:
+    if outcome.start is not None:
+        return [
+            LinkRow(
+                link=name,
+                busy_ps=row["busy_ps"],
+                bytes=row["bytes"],
+                utilisation=row["utilisation"],
+            )
+            for name, row in zip(plan.fabric.link_names, outcome.links, strict=True)
+        ]
+    rows = iter(outcome.links)
+    return [
+        LinkRow(rank=rank, direction=direction, **next(rows))
+        for direction in _ways_out(plan.fabric)
+        for rank in range(outcome.links.shape[-1])
+    ]
+
+
+def _ways_out(fabric: Fabric) -> tuple[str, ...]:
+    """The ways to leave a rank, as the rows of an outcome's links are called."""
+    if fabric.path_ports is not None:
+        return tuple(f"port {port}" for port in range(fabric.path_ports))
+    return ("cw", "ccw") if fabric.ring else ("row", "column")
+
+
+def _bins(plan: Plan, outcome: Outcome) -> list[BinRow]:
+    """All bins in the order of time, in each the links in the order of the fabric."""
+    if "link_use" not in outcome.tables:
+        return []
+    bin_ps, carried = outcome.link_use_bin_ps, outcome.link_use["bytes"]
+    names = plan.fabric.link_names
+    return [
+        BinRow(
+            start_ps=int(number) * bin_ps,
+            end_ps=(int(number) + 1) * bin_ps,
+            link=names[link],
+            bytes=float(carried[link, number]),
+            bits_per_second=float(carried[link, number]) * 8e12 / bin_ps,
+        )
+        for number, link in zip(*carried.T.nonzero(), strict=True)
+    ]
+
+
+def _ranks(plan: Plan, outcome: Outcome) -> list[RankRow]:
+    return [
+        RankRow(
+            rank=rank,
+            sent_bytes=row["sent_bytes"],
+            received_bytes=row["received_bytes"],
+            finish_ps=row["finish_ps"],
+        )
+        for rank, row in enumerate(outcome.ranks)
+    ]
+
+
+_TABLES = {"step": _steps, "link": _links, "time": _bins, "rank": _ranks}
+
+
+def _packets(outcome: Outcome) -> PacketRow:
+    message, background, chunk = outcome.latencies.rows()
+    return PacketRow(
+        message_latency=_latency(message),
+        background_latency=_latency(background),
+        chunk_latency=_latency(chunk),
+        mean_hops=outcome.mean_hops,
+        classes={row.pop("class"): ClassRow(**row) for row in outcome.classes},
+        **{name: outcome.totals[name] for name in PACKET_COUNTS},
+    )
+
+
+def _latency(row: dict[str, Any]) -> LatencyRow:
+    """A distribution of times; percentiles by their number."""
+    percentiles = (name for name in row if name.startswith("p"))
+    return LatencyRow(
+        count=row["count"],
+        mean_ps=row["mean_ps"],
+        max_ps=row["max_ps"],
+        percentiles_ps={
+            name[1:].removesuffix("_ps").replace("_", "."): row[name] for name in percentiles
+        },
+    )
+
+
+def _text(asked: Simulate, rows: list[SimulateRow]) -> str:
+    (row,) = rows
+    parts = [plan_summary(row.plan, row), _summary(row)]
+    if asked.per is not None:
+        parts.append(_table(row, asked.per))
+    return "\n\n".join(parts)
+
+
+def _table(row: SimulateRow, per: str) -> str:
+    """The steps, links, ranks or bins of a simulation."""
+    fabric, flows = row.plan.fabric, row.start is not None
+    if per == "time":
+        cells = [
+            [
+                human_time(one.start_ps),
+                human_time(one.end_ps),
+                one.link,
+                f"{one.bytes:.0f}",
+                f"{one.bits_per_second / 1e9:.6g}",
+            ]
+            for one in row.per_time
+        ]
+        return align(cells, ["from", "to", "link", "bytes", "Gb/s"], right=(0, 1, 3, 4))
+    if per == "link" and flows:
+        cells = [
+            [one.link, human_time(one.busy_ps), str(one.bytes), f"{one.utilisation:.1%}"]
+            for one in row.per_link
+        ]
+        return align(cells, ["link", "busy", "bytes", "utilisation"], right=(1, 2, 3))
+    if per == "link":
+        cells = [
+            [str(one.rank), one.direction, human_time(one.busy_ps), str(one.bytes)]
+            for one in row.per_link
+        ]
+        by = "direction" if fabric.ring else "by"
+        busy = "wavelengths busy" if fabric.has_wavelengths else "busy"
+        return align(cells, ["from rank", by, busy, "bytes"], right=range(4))
+    if per == "rank":
+        names = ["rank", "sent_bytes", "received_bytes", "finish_ps"]
+        return table(row.per_rank, names) if row.per_rank else ""
+    cells = [
+        [
+            str(one.slot),
+            human_time(one.start_ps),
+            human_time(one.end_ps),
+            *([] if flows else [human_time(one.reconfiguration_ps)]),
+            str(one.lightpaths),
+        ]
+        for one in row.per_step
+    ]
+    heading = ["slot", "start", "end", "reconfiguration", "lightpaths"]
+    heading = ["step", "start", "end", "messages"] if flows else heading
+    return align(cells, heading, right=range(len(heading)))
+
+
+def _summary(row: SimulateRow) -> str:
+    """Where the time of a simulation goes."""
+    if row.simulator == "closed_form":
+        return "A formula gives the total only; `--simulator circuit` says where the time goes."
+    plan, outcome, path = row.plan, row.outcome, row.critical_path
+    facts = [
+        ["reconfigurations", f"{row.reconfigurations} of {plural(plan.slots, 'slot')} waited"],
+        ["utilisation", f"{row.utilisation:.1%} of link-wavelength-slots carry light"],
+        ["critical path", plural(len(path), "transfer")],
+    ]
+    if plan.fabric.path_times_ps is not None:
+        facts = [*_path_facts(outcome), facts[2]]
+    if row.start is not None:
+        facts = [*_flow_facts(row), facts[2]]
+    if row.packets is not None:
+        facts = [*_flow_facts(row), *_packet_facts(row.packets)]
+    if "slow_switch_ps" in outcome.totals:
+        facts = [*_tuned_facts(row, len(outcome.flows)), facts[2]]
+    lines = [align(facts)]
+    if path:
+        shown = path if len(path) <= MOST_PATH else [*path[: MOST_PATH - 1], path[-1]]
+        cells = [
+            [
+                f"  transfer {one.transfer}",
+                "{} > {}".format(*plan.ends(one.transfer)),
+                f"from {human_time(one.start_ps)}",
+                f"to {human_time(one.end_ps)}",
+                *([] if row.start is None else [_bounded(one.bottleneck)]),
+            ]
+            for one in shown
+        ]
+        lines.append(align(cells))
+        if len(path) > MOST_PATH:
+            lines.append(f"  (the first and the last of {len(path)}; all of them with --json)")
+    return "\n".join(lines)
+
+
+def _path_facts(outcome: Outcome) -> list[list[str]]:
+    """What setting light paths up and releasing them costs."""
+    spent = human_time(int(outcome.slots["reconfiguration_ps"].sum()))
+    return [
+        ["light paths", f"set up {plural(outcome.reconfigurations, 'time')}; {spent} with release"],
+        ["utilisation", f"{outcome.utilisation:.1%} of the time ports send"],
+    ]
+
+
+def _tuned_facts(row: SimulateRow, flows: int) -> list[list[str]]:
+    """What tuning and control cost on a grid of tunable circuits."""
+    facts = [
+        ["lasers tuned", f"{row.reconfigurations} times in all"],
+        ["utilisation", f"{row.utilisation:.1%} of the time transmitters send"],
+        ["slow switches", f"{human_time(row.slow_switch_ps)} once, not part of the time"],
+    ]
+    if flows:
+        most = row.control_messages_per_rank
+        spent = ("transmission", "tuning", "control", "latency", "waiting")
+        times = [f"{what} {human_time(row[f'path_{what}_ps'])}" for what in spent]
+        facts += [
+            ["control", f"{row.control_messages} messages, {most} of a rank at most"],
+            ["time goes to", ", ".join(times)],
+        ]
+    return facts
+
+
+def _flow_facts(row: SimulateRow) -> list[list[str]]:
+    """What a simulation of flows says in all, and every setting that is not plain."""
+    facts = [["utilisation", f"{row.utilisation:.1%} of the capacity of all links"]]
+    loaded = row.outcome.most_loaded_link
+    if loaded is not None:
+        share = row.outcome.links["utilisation"][loaded]
+        facts.append(["most loaded link", f"{row.most_loaded_link}, {share:.1%} in use"])
+    settings = [f"{one.name} {one.value} (plain: {one.plain})" for one in row.settings]
+    return [*facts, *labelled("settings", settings or ["plain"])]
+
+
+def _packet_facts(packets: PacketRow) -> list[list[str]]:
+    """What packets say beyond times of steps, links and ranks."""
+    message, chunk = packets.message_latency, packets.chunk_latency
+    ways = f"{packets.minimal_chunks} chunks minimal, {packets.detoured_chunks} by way of "
+    stalls = [f"{name} {human_time(one.stall_ps)}" for name, one in packets.classes.items()]
+    facts = [
+        [
+            "message latency",
+            f"mean {human_time(message.mean_ps)}, 99 % {human_time(message.percentiles_ps['99'])}, "
+            f"max {human_time(message.max_ps)}; {message.count} messages",
+        ],
+        ["chunk latency", f"mean {human_time(chunk.mean_ps)}, max {human_time(chunk.max_ps)}"],
+        ["ways", f"{ways}another group; {packets.mean_hops:.3f} routers a chunk"],
+        ["stalls", f"{', '.join(stalls)}, summed over channels"],
+    ]
+    background = packets.background_latency
+    if background.count:
+        mean = human_time(background.mean_ps)
+        facts.append(["background", f"{background.count} messages, mean latency {mean}"])
+    return facts
+
+
+def _bounded(link: str | None) -> str:
+    return "" if link is None else f"bounded by {link}"
+
+
+def _draw(asked: Simulate, rows: list[SimulateRow], path: Path) -> None:
+    """Draw an outcome of packets or of flows."""
+    from opticoll import plot
+
+    (row,) = rows
+    title = f"{row.chosen}: {row.collective}, {format_size(row.size_bytes)}"
+    if row.packets is not None:
+        plot.packets(row.outcome, row.plan.fabric, path, title)
+    else:
+        plot.link_use(row.plan, row.outcome, path, title)
+
+
+COMMAND = Command(
+    name="simulate",
+    example="opticoll simulate all_gather --fabric optree_paper --per step",
+    asks=Simulate,
+    gives=SimulateRow,
+    compute=compute,
+    text=_text,
+    doing="simulating",
+    shape="row",
+    files=(figure_file(_draw),),
+)
+command_line = on_command_line(COMMAND)

@@ -1,0 +1,201 @@
+"""Several tasks on one grid of tunable circuits.
+
+>>> from opticoll.commands.tasks import Tasks, compute
+>>> from opticoll.runner import Watch
+>>> from opticoll.task_list import Task
+>>> asked = Tasks(fabric="wss_grid:rows=2,columns=2", tasks=[Task("all_reduce", size="1MB")])
+>>> [(row.name, row.ranks, row.verified) for row in compute(asked, Watch())]
+[('all_reduce', 4, True)]
+"""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from opticoll import config, task_list, words
+from opticoll._core import Fabric, OpticollError, parse_time, simulate_tasks, task_conflicts
+from opticoll._core import plan as core_plan
+from opticoll.errors import UsageError
+from opticoll.layout import PICOSECONDS, plural
+from opticoll.registry import algorithm_spelling
+from opticoll.rows import (
+    BitsPerSecond,
+    Bytes,
+    Count,
+    Picoseconds,
+    Positive,
+    Row,
+    Seconds,
+    means,
+    table,
+)
+from opticoll.runner import Command, Watch, on_command_line, rows_file
+from opticoll.task_list import Task
+
+__all__ = ["COMMAND", "TaskRow", "Tasks", "compute"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tasks:
+    """What `opticoll tasks` takes: a file, or in Python a grid and tasks."""
+
+    file: Annotated[
+        Path | None, Parameter(help="Tasks that share a wss_grid, in YAML.", converter=words.path)
+    ] = field(default=None, kw_only=False)
+    fabric: Annotated[Fabric | str | None, Parameter(parse=False)] = None
+    tasks: Annotated[Sequence[Task], Parameter(parse=False)] = ()
+
+
+class TaskRow(Row):
+    """One task. Times count from the first instant of all tasks."""
+
+    name: str = means("Name of the task; its collective if the task has no name", "task")
+    fabric: str = means("Complete specification of the grid with the task's nodes")
+    collective: str = means("Collective")
+    algorithm: str = means("Algorithm as asked for")
+    chosen: str = means(
+        "Algorithm of the plan: the one asked for, or what `auto` chose", "algorithm"
+    )
+    ranks: Positive = means("Number of nodes allocated to the task", "nodes")
+    injection_bandwidth: BitsPerSecond = means(
+        "Bandwidth that a rank can inject; of ranks that differ, the least"
+    )
+    size_bytes: Bytes = means("Size of the collective")
+    rounds: Positive = means("Number of times that the collective runs")
+    request_s: Seconds = means("Time of the request to the arbiter", "request")
+    admitted_s: Seconds = means("Time at which the arbiter grants the request", "admitted")
+    start_s: Seconds = means("Time at which the switches are set", "start")
+    end_s: Seconds = means("Time at which the last round ends", "end")
+    end_ps: Picoseconds = means("The same time, exact")
+    round_s: Seconds = means("Length of one round")
+    round_ps: Picoseconds = means("The same length, exact", "a round")
+    ports: Count = means("Number of switch ports used")
+    settings: Count = means("Number of switch settings: an input, a wavelength and an output")
+    arbiter_messages: Count = means("Messages of the arbiter: an answer, and one to each switch")
+    control_messages_per_rank: Count = means("Most control messages of a rank in one round")
+    beside: list[str] = means("Names of the tasks that hold ports at some of the same time")
+    verified: bool = means("Whether the plan is right and shares no port with a task beside it")
+    violations: list[str] = means("What is wrong, one sentence each")
+
+
+def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
+    """Plan, verify and run tasks on one grid.
+
+    Raises
+    ------
+    OpticollError
+        A fabric that is no grid, no tasks, or a task that cannot be planned.
+    """
+    if asked.file is not None:
+        fabric, tasks = task_list.read(asked.file)
+    elif asked.fabric is not None:
+        fabric, tasks = config.to_fabric(asked.fabric), list(asked.tasks)
+    else:
+        raise UsageError("the file of tasks is missing; give one such as tasks.yaml")
+    if fabric.grid is None:
+        raise UsageError(f"tasks share the switches of a wss_grid; got {fabric.family}")
+    if not tasks:
+        raise UsageError("there are no tasks")
+    plans, sizes = [], []
+    for index, task in enumerate(tasks):
+        watch.update("tasks planned", index, len(tasks))
+        try:
+            # Each has its own nodes and size, and hence its own plan.
+            own = Fabric(fabric.spec, nodes=task.nodes)
+            size = config.to_bytes(task.size)
+            spelling = algorithm_spelling(task.collective, task.algorithm)
+            plan = core_plan(task.collective, own, spelling, root=task.root, size_bytes=size)
+        except OpticollError as error:
+            raise type(error)(f"task {index} ({_name(task)}): {error}") from error
+        plans.append(plan)
+        sizes.append(size)
+    requests = [parse_time(task.request) for task in tasks]
+    rounds = [task.rounds for task in tasks]
+    ran = simulate_tasks(list(zip(plans, sizes, rounds, requests, strict=True)))
+    busy = [(admitted, end) for admitted, _, end, *_ in ran]
+    for index, (task, plan, found) in enumerate(zip(tasks, plans, ran, strict=True)):
+        admitted, start, end, arbiter, ports, settings, outcome = found
+        beside = [
+            other
+            for other, (begun, ended) in enumerate(busy)
+            if other != index and begun < end and admitted < ended
+        ]
+        # The arbiter's word is not taken for it: no two tasks at one time may share a port.
+        problems = plan.verify()
+        for other in beside:
+            problems += task_conflicts([plans[min(index, other)], plans[max(index, other)]])
+        yield TaskRow(
+            name=_name(task),
+            fabric=plan.fabric.spec,
+            collective=plan.collective.kind,
+            algorithm=plan.asked,
+            chosen=plan.algorithm,
+            ranks=plan.fabric.ranks,
+            injection_bandwidth=plan.fabric.injection_bandwidth,
+            size_bytes=sizes[index],
+            rounds=task.rounds,
+            request_s=requests[index] / PICOSECONDS,
+            admitted_s=admitted / PICOSECONDS,
+            start_s=start / PICOSECONDS,
+            end_s=end / PICOSECONDS,
+            end_ps=end,
+            round_s=outcome.time_ps / PICOSECONDS,
+            round_ps=outcome.time_ps,
+            ports=ports,
+            settings=settings,
+            arbiter_messages=arbiter,
+            control_messages_per_rank=outcome.totals.get("control_messages_per_rank", 0),
+            beside=[_name(tasks[other]) for other in beside],
+            verified=not problems,
+            violations=[problem.sentence for problem in problems],
+        )
+
+
+def _name(task: Task) -> str:
+    return task.collective if task.name is None else task.name
+
+
+SHOWN = (
+    "name",
+    "chosen",
+    "ranks",
+    "ports",
+    "rounds",
+    "round_ps",
+    "request_s",
+    "admitted_s",
+    "start_s",
+    "end_s",
+)
+
+
+def _text(asked: Tasks, rows: list[TaskRow]) -> str:
+    """A line for each task, and what is wrong."""
+    grid = Fabric(rows[0].fabric, nodes="all").spec
+    messages = sum(row.arbiter_messages for row in rows)
+    notes = [
+        f"the arbiter sent {plural(messages, 'message')}; a task starts when its switches are set"
+    ]
+    problems = [sentence for row in rows for sentence in row.violations]
+    verdict = "verified: every plan, and that tasks at one time share no switch port"
+    notes += [f"NOT verified: {one}" for one in problems] or [verdict]
+    head = f"{plural(len(rows), 'task')} on {grid}"
+    return "\n\n".join([head, table(rows, SHOWN), "\n".join(notes)])
+
+
+COMMAND = Command(
+    name="tasks",
+    example="opticoll tasks examples/tasks.yaml",
+    asks=Tasks,
+    gives=TaskRow,
+    compute=compute,
+    text=_text,
+    doing="running tasks",
+    files=(rows_file(),),
+)
+command_line = on_command_line(COMMAND)

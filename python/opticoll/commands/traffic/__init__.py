@@ -1,0 +1,159 @@
+"""Traffic without a plan: messages packet by packet, or bursts of light; several cases at once.
+
+>>> import opticoll
+>>> fabric = "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2"
+>>> row = opticoll.traffic(fabric, "uniform", size="2KiB", period="1us", messages=10)
+>>> row.messages_delivered, row.bytes_delivered
+(720, 1474560)
+"""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from opticoll import words
+from opticoll.arguments import need_fabric
+from opticoll.commands.traffic import bursts, packets
+from opticoll.commands.traffic.bursts import BurstRow
+from opticoll.commands.traffic.packets import TrafficRow
+from opticoll.errors import UsageError
+from opticoll.options import (
+    NO_BURSTS,
+    NO_PACKETS,
+    BurstOption,
+    FabricOption,
+    PacketOption,
+)
+from opticoll.rows import plain
+from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
+from opticoll.settings import given
+
+__all__ = ["COMMAND", "BurstRow", "Traffic", "TrafficRow", "compute"]
+
+MOST_MESSAGES = 2**32 - 1
+PLAIN = {"pattern": "uniform", "bytes": "2048B", "messages": 100, "period": "1us"}
+"""Of packets, where nothing is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """What `opticoll traffic` takes."""
+
+    fabric: FabricOption = None
+    simulator: Annotated[
+        Literal["packet", "burst"],
+        Parameter(
+            help="packet: messages; burst: bursts of light, on a fabric such as ladder:columns=5,"
+            "computers=10,wavelengths=28,rate=10Gb/s.",
+            converter=words.choice,
+        ),
+    ] = "packet"
+    pattern: Annotated[
+        str,
+        Parameter(
+            help="uniform, group_shift, permutation, nearest, hot_spot:rank=0,percent=20 or "
+            "shift:by=4; several with commas."
+        ),
+    ] = str(PLAIN["pattern"])
+    bytes: Annotated[
+        str,
+        Parameter(help="Size of a message; several with commas.", allow_leading_hyphen=True),
+    ] = str(PLAIN["bytes"])
+    messages: Annotated[int, words.count("Messages of each terminal.", MOST_MESSAGES)] = 100
+    period: Annotated[
+        str,
+        Parameter(
+            help="From one message of a terminal to its next; several with commas.",
+            allow_leading_hyphen=True,
+        ),
+    ] = str(PLAIN["period"])
+    method: PacketOption = NO_PACKETS
+    burst: BurstOption = NO_BURSTS
+    jobs: Annotated[
+        int | None,
+        words.count(
+            "Cases, or replications of bursts, simulated at a time; as many as there are "
+            "processors if not given.",
+            1024,
+        ),
+    ] = None
+    timeline: Annotated[bool, Parameter(parse=False)] = False
+
+
+def compute(asked: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow]:
+    """Simulate the cases; the results do not depend on how many at a time.
+
+    Raises
+    ------
+    OpticollError
+        A network, pattern or setting that is none; settings of the other simulator; a deadlock.
+    """
+    jobs = asked.jobs or os.cpu_count() or 1
+    of_bursts = {name: str(text) for name, text in vars(asked.burst).items() if text is not None}
+    of_packets = {name: str(text) for name, text in vars(asked.method).items() if text is not None}
+    if asked.simulator == "burst":
+        if {name: getattr(asked, name) for name in PLAIN} != PLAIN:
+            raise UsageError(
+                "--pattern, --bytes, --messages and --period are for packets; bursts have "
+                "--source, --intensity, --size and --bursts"
+            )
+        cases = bursts.cases(asked.fabric, of_bursts, of_packets)
+        yield from bursts.simulate(cases, jobs, watch)
+        return
+    for name in of_bursts:
+        raise UsageError(f"--{name.replace('_', '-')} is for bursts: add --simulator burst")
+    yield from packets.simulate(
+        packets.cases(
+            need_fabric(asked.fabric),
+            asked.pattern,
+            asked.bytes,
+            asked.period,
+            asked.messages,
+            given(vars(asked.method)),
+        ),
+        jobs,
+        watch,
+        timeline=asked.timeline,
+    )
+
+
+def _text(asked: Traffic, rows: list[TrafficRow | BurstRow]) -> str:
+    if asked.simulator == "burst":
+        return bursts.text([row for row in rows if isinstance(row, BurstRow)])
+    return packets.text([row for row in rows if isinstance(row, TrafficRow)])
+
+
+def _draw(asked: Traffic, rows: list[TrafficRow | BurstRow], path: Path) -> None:
+    if asked.simulator == "burst":
+        bursts.draw([row for row in rows if isinstance(row, BurstRow)], path)
+    else:
+        packets.draw([row for row in rows if isinstance(row, TrafficRow)], path)
+
+
+def _without_details(asked: Traffic, rows: list[TrafficRow | BurstRow]) -> list[dict[str, object]]:
+    """Rows for CSV: tables within a row stay out."""
+    return [
+        {name: value for name, value in plain(row).items() if name not in bursts.DETAILS}
+        for row in rows
+    ]
+
+
+COMMAND = Command(
+    name="traffic",
+    example="opticoll traffic --fabric dragonfly:terminals_per_router=2,routers_per_group=4,"
+    "global_per_router=2",
+    asks=Traffic,
+    gives=(TrafficRow, BurstRow),
+    compute=compute,
+    text=_text,
+    doing="simulating",
+    shape="row or rows",
+    files=(rows_file(_without_details), figure_file(_draw)),
+)
+command_line = on_command_line(COMMAND)

@@ -1,0 +1,315 @@
+"""Bursts of light in a network that switches them: losses of independent cases."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opticoll._core import BurstOutcome, burst_rate, burst_settings, check_bursts, simulate_bursts
+from opticoll.errors import UsageError
+from opticoll.layout import PICOSECONDS, align, human_seconds
+from opticoll.rows import (
+    BitsPerSecond,
+    Count,
+    Fraction,
+    Load,
+    Row,
+    Seconds,
+    Share,
+    hidden,
+    means,
+    table,
+)
+from opticoll.runner import Watch
+from opticoll.words import listed
+
+__all__ = ["DETAILS", "BurstRow", "Case", "cases", "draw", "simulate", "text"]
+
+NAMED = ("source", "intensity", "signalling", "assignment", "converters", "routing")
+"""Settings with a column of their own; each may have several values."""
+
+DETAILS = ("by_hops", "by_pair", "links", "over_time")
+"""Tables within a row."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Settings, as text, of a burst-switched network."""
+
+    fabric: str
+    settings: dict[str, str]
+
+    def value(self, name: str) -> str:
+        """A setting, or what holds where it is not given."""
+        default = {one["name"]: one["options"][0][1] for one in burst_settings()}
+        return self.settings.get(name, default[name])
+
+
+class HopShare(Row):
+    """Bursts with so many links on their route."""
+
+    links: Count = means("Number of links on the route")
+    offered: Count = means("Number of bursts whose end is known")
+    lost: Count = means("Number of those bursts that were lost")
+
+
+class PairShare(Row):
+    """Bursts from the computers of one node to those of another, or of the same."""
+
+    source: Count = means("Node that sends")
+    destination: Count = means("Node that receives")
+    offered: Count = means("Number of bursts whose end is known")
+    lost: Count = means("Number of those bursts that were lost")
+
+
+class LinkShare(Row):
+    """How much of a link's wavelengths was held, and how much of that in vain."""
+
+    link: str = means("Ends of the link")
+    utilisation: Fraction = means("Share of its wavelengths' time that was held")
+    wasted: Fraction = means("Share that was held for bursts that were lost further on")
+    refused: Count = means(
+        "Number of bursts that the link refused; set-ups refused by a whole route count at none"
+    )
+
+
+class Moment(Row):
+    """A round of all replications."""
+
+    end_s: Seconds = means("Mean time at which the round ended")
+    offered: Count = means("Number of bursts whose end is known")
+    lost: Count = means("Number of those bursts that were lost")
+
+
+class BurstRow(Row):
+    """One case of bursts. Intervals have a confidence of 95 %."""
+
+    fabric: str = means("Complete specification of the network, its computers and wavelengths")
+    injection_bandwidth: BitsPerSecond = means(
+        "Bandwidth that a computer can inject: its transmitter sends one burst at a time, on one "
+        "wavelength"
+    )
+    source: str = means("Source of bursts: transmitter, poisson or on_off")
+    intensity: Load = means("Offered load of each computer")
+    signalling: str = means("Signalling: two_way, jet or jit")
+    assignment: str = means(
+        "Assignment of wavelengths: first_fit, random, horizon, lauc_vf, pwa or source_offset"
+    )
+    converters: str = means("Wavelength converters: none, full or a number for each node")
+    routing: str = means("Routing: fixed or least_loaded")
+    settings: str = means(
+        "Other settings given, as name=value with spaces between them; empty where there are none"
+    )
+    bursts: Count = means("Number of bursts measured")
+    lost: Count = means("Number of those bursts that were lost")
+    loss: Fraction = means("Share of bursts that were lost")
+    loss_low: Fraction = means("Lower end of the interval of the loss", "from")
+    loss_high: Fraction = means("Upper end of the interval of the loss", "to")
+    lost_at_links: Count = means("Number of bursts lost since no wavelength was free")
+    lost_at_converters: Count = means("Number of bursts lost since no converter was left")
+    lost_at_receivers: Count = means("Number of bursts lost since all receivers were taken")
+    mean_wait_s: Seconds = means("Mean wait for the transmitter")
+    busiest_link: str = means("Link whose wavelengths were held most")
+    busiest_utilisation: Share = means(
+        "Share of the busiest link's time on all wavelengths that was held", "busiest link"
+    )
+    mean_utilisation: Fraction = means("Mean share of all links that was held")
+    wasted_utilisation: Fraction = means(
+        "Share of all links that was held for bursts that were lost further on"
+    )
+    simulated_s: Seconds = means("Simulated time that was measured, in all replications together")
+    by_hops: list[HopShare] = means("Losses by number of links on the route")
+    by_pair: list[PairShare] = means("Losses by pair of nodes")
+    links: list[LinkShare] = means("Use of each link")
+    over_time: list[Moment] = means("Losses by round of all replications")
+    outcome: BurstOutcome = hidden(default=None)
+    case: Any = hidden(default=None)
+
+
+def cases(
+    fabric: str | None, settings: dict[str, str], of_packets: Mapping[str, str]
+) -> list[Case]:
+    """A case of each combination of values with commas between them."""
+    if fabric is None:
+        raise UsageError(
+            "--fabric is missing; give ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s "
+            "or the like"
+        )
+    if "routing" in of_packets:
+        settings = {**settings, "routing": of_packets["routing"]}
+    for name in of_packets:
+        if name != "routing":
+            raise UsageError(f"--{name.replace('_', '-')} is for packets; leave it out")
+    values = [listed(f"--{name}", settings.get(name)) for name in NAMED]
+    made = []
+    for combination in itertools.product(*values):
+        own = dict(zip(NAMED, combination, strict=True))
+        made.append(Case(fabric, {**settings, **{name: own[name] for name in own if own[name]}}))
+    return made
+
+
+def simulate(cases: Sequence[Case], threads: int, watch: Watch) -> Iterator[BurstRow]:
+    """Simulate the cases one after the other.
+
+    Raises
+    ------
+    FabricError, SimulationError
+        A network or setting that is none.
+    """
+    for case in cases:
+        check_bursts(case.fabric, case.settings)
+    bursts = [int(float(case.value("bursts"))) for case in cases]
+    for number, case in enumerate(cases):
+
+        def progress(measured: int, _target: int, before: int = sum(bursts[:number])) -> None:
+            watch.update("bursts measured", before + measured, sum(bursts))
+
+        outcome = simulate_bursts(case.fabric, case.settings, threads=threads, progress=progress)
+        yield _row(case, outcome)
+
+
+def _row(case: Case, outcome: BurstOutcome) -> BurstRow:
+    utilisation = outcome.links["utilisation"]
+    busiest = int(utilisation.argmax())
+    others = {name: text for name, text in case.settings.items() if name not in NAMED}
+    return BurstRow(
+        fabric=outcome.network,
+        injection_bandwidth=burst_rate(case.fabric),
+        source=case.value("source"),
+        intensity=float(case.value("intensity")),
+        signalling=case.value("signalling"),
+        assignment=case.value("assignment"),
+        converters=case.value("converters"),
+        routing=case.value("routing"),
+        settings=" ".join(f"{name}={text}" for name, text in others.items()),
+        bursts=outcome.bursts,
+        lost=outcome.lost,
+        loss=outcome.loss,
+        loss_low=outcome.loss_low,
+        loss_high=outcome.loss_high,
+        lost_at_links=outcome.lost_at["links"],
+        lost_at_converters=outcome.lost_at["converters"],
+        lost_at_receivers=outcome.lost_at["receivers"],
+        mean_wait_s=outcome.mean_wait_ps / PICOSECONDS,
+        busiest_link=outcome.link_names[busiest],
+        busiest_utilisation=float(utilisation[busiest]),
+        mean_utilisation=float(utilisation.mean()),
+        wasted_utilisation=float(outcome.links["wasted"].mean()),
+        simulated_s=outcome.simulated_seconds,
+        **_details(outcome),
+        outcome=outcome,
+        case=case,
+    )
+
+
+def _details(outcome: BurstOutcome) -> dict[str, Any]:
+    """Losses by links on the way, by pair of nodes and over time; links."""
+    hops, pairs, moments = outcome.by_hops, outcome.by_pair, outcome.moments
+    links, nodes = outcome.links, len(pairs["offered"])
+    return {
+        "by_hops": [
+            HopShare(links=number, offered=int(offered), lost=int(lost))
+            for number, (offered, lost) in enumerate(
+                zip(hops["offered"], hops["lost"], strict=True)
+            )
+        ],
+        "by_pair": [
+            PairShare(
+                source=source,
+                destination=destination,
+                offered=int(pairs["offered"][source, destination]),
+                lost=int(pairs["lost"][source, destination]),
+            )
+            for source in range(nodes)
+            for destination in range(nodes)
+        ],
+        "links": [
+            LinkShare(
+                link=name,
+                utilisation=float(links["utilisation"][number]),
+                wasted=float(links["wasted"][number]),
+                refused=int(links["refused"][number]),
+            )
+            for number, name in enumerate(outcome.link_names)
+        ],
+        "over_time": [
+            Moment(end_s=int(end) / PICOSECONDS, offered=int(offered), lost=int(lost))
+            for end, offered, lost in zip(
+                moments["end_ps"], moments["offered"], moments["lost"], strict=True
+            )
+        ],
+    }
+
+
+SHOWN = (*NAMED, "bursts", "lost", "loss", "loss_low", "loss_high", "busiest_utilisation")
+
+
+def text(rows: list[BurstRow]) -> str:
+    """One case fact by fact, several in a table."""
+    if len(rows) == 1:
+        return _summary(rows[0])
+    head = f"losses, with intervals of 95 %, of {rows[0].fabric}"
+    return f"{head}\n{table(rows, SHOWN, left=('intensity',))}"
+
+
+def _summary(row: BurstRow) -> str:
+    """A line that says all, then one fact a line."""
+    hops = [
+        f"{share.links}: {_loss(share.lost / share.offered)}"
+        for share in row.by_hops
+        if share.offered
+    ]
+    causes = [
+        f"{row.lost_at_links} at links",
+        f"{row.lost_at_converters} at converters",
+        f"{row.lost_at_receivers} at receivers",
+    ]
+    facts = [
+        ["network", row.fabric],
+        ["source", f"{row.source}, {row.intensity:g} Erlang from each computer"],
+        [
+            "wavelengths",
+            f"{row.signalling}, {row.assignment}, converters {row.converters}, "
+            f"routing {row.routing}",
+        ],
+        ["settings", row.settings or "plain"],
+        ["lost", ", ".join(causes)],
+        ["loss by links", ", ".join(hops)],
+        ["wait", f"{human_seconds(row.mean_wait_s)} for the transmitter"],
+        [
+            "links",
+            f"{row.busiest_utilisation:.1%} of the busiest, {row.busiest_link}; "
+            f"mean {row.mean_utilisation:.1%}, {row.wasted_utilisation:.1%} in vain",
+        ],
+    ]
+    head = (
+        f"loss {_loss(row.loss)}, {_loss(row.loss_low)} to {_loss(row.loss_high)} (95 %): "
+        f"{row.lost} of {row.bursts} bursts"
+    )
+    return f"{head}\n{align(facts)}"
+
+
+def _loss(loss: float) -> str:
+    return f"{loss:.3g}"
+
+
+def draw(rows: list[BurstRow], path: Path) -> None:
+    """Draw the losses of one case over time, or those of several by load."""
+    from opticoll import plot
+
+    first = rows[0]
+    if len(rows) == 1:
+        title = f"{first.source}, {first.signalling}, {first.assignment}"
+        plot.one_loss(first.outcome, path, f"{title}, {first.intensity:g} Erlang")
+        return
+    names = [name for name in NAMED if name != "intensity"]
+    differing = [name for name in names if len({row.case.value(name) for row in rows}) > 1]
+    series: dict[str, list[plot.Loss]] = {}
+    for row in rows:
+        label = ", ".join(row.case.value(name) for name in differing or ["assignment"])
+        point = plot.Loss(row.intensity, row.loss, row.loss_low, row.loss_high)
+        series.setdefault(label, []).append(point)
+    plot.losses(series, path, first.fabric)

@@ -1,0 +1,346 @@
+"""Messages between terminals, packet by packet: independent cases side by side."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opticoll._core import (
+    Fabric,
+    Outcome,
+    expected_traffic,
+    format_size,
+    interrupt_all,
+    parse_size,
+    parse_time,
+    simulate_traffic,
+)
+from opticoll.config import split_algorithms
+from opticoll.errors import UsageError
+from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds
+from opticoll.rows import (
+    BitsPerSecond,
+    Bytes,
+    Count,
+    Number,
+    Row,
+    Seconds,
+    hidden,
+    means,
+)
+from opticoll.runner import Watch
+from opticoll.settings import Settings
+from opticoll.words import listed
+
+__all__ = ["Case", "TrafficRow", "cases", "draw", "simulate", "text"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pattern of messages of a size and period on a fabric, so many from each terminal."""
+
+    fabric: Fabric
+    pattern: str
+    size: str
+    period: str
+    messages: int
+    settings: Settings
+
+    @property
+    def traffic(self) -> str:
+        """The specification that the core reads."""
+        separator = "," if ":" in self.pattern else ":"
+        options = f"bytes={self.size},period={self.period},messages={self.messages}"
+        return f"{self.pattern}{separator}{options}"
+
+
+class TrafficRow(Row):
+    """One case, packet by packet.
+
+    Latencies run from the call that sends a message to the delivery of its last byte, those of
+    chunks from the making of their packet. Percentiles are rounded up by at most 1/64. Stalls are
+    summed over the virtual channels of all links of a class.
+    """
+
+    fabric: str = means("Complete specification of the fabric")
+    terminals: Count = means("Number of ranks of the fabric, each of which sends")
+    injection_bandwidth: BitsPerSecond = means(
+        "Bandwidth that a rank can inject, in bits per second: of ranks that differ, the least"
+    )
+    pattern: str = means("Pattern of who sends to whom, as given")
+    message_bytes: Bytes = means("Bytes of a message")
+    period_s: Seconds = means("Time from one message of a terminal to its next")
+    messages: Count = means("Number of messages of each terminal")
+    routing: str = means("Routing: minimal, valiant, adaptive or progressive")
+    settings: str = means(
+        "Settings given, as name=value with spaces between them; empty where there are none"
+    )
+    last_delivery_s: Seconds = means("Time at which the last message is delivered")
+    mean_last_delivery_s: Seconds = means("Mean over terminals of the time of their last delivery")
+    messages_delivered: Count = means("Number of messages delivered to all terminals")
+    bytes_delivered: Bytes = means("Bytes delivered to all terminals")
+    mean_message_latency_s: Seconds = means("Mean latency of a message")
+    p50_message_latency_s: Seconds = means("Median latency of a message")
+    p90_message_latency_s: Seconds = means("Latency that 90 percent of messages do not exceed")
+    p99_message_latency_s: Seconds = means("Latency that 99 percent of messages do not exceed")
+    p999_message_latency_s: Seconds = means("Latency that 99.9 percent of messages do not exceed")
+    max_message_latency_s: Seconds = means("Longest latency of a message")
+    mean_chunk_latency_s: Seconds = means("Mean latency of a chunk")
+    max_chunk_latency_s: Seconds = means("Longest latency of a chunk")
+    mean_hops: Number = means("Mean number of routers that a chunk passed")
+    minimal_chunks: Count = means("Number of chunks that took the shortest route")
+    detoured_chunks: Count = means("Number of chunks that went by way of another group")
+    bottleneck: str | None = means(
+        "Link that was sending for the longest time", absent="no link sent"
+    )
+    bottleneck_busy_s: Seconds = means("Time for which the bottleneck was sending")
+    injection_bytes: Bytes = means("Bytes on links from terminals")
+    injection_stall_s: Seconds = means(
+        "Time for which channels from terminals stood still for want of credit"
+    )
+    local_bytes: Bytes = means(
+        "Bytes on links within groups, or between routers where there are no groups"
+    )
+    local_stall_s: Seconds = means("Stalls of links within groups")
+    global_bytes: Bytes = means("Bytes on links between groups")
+    global_stall_s: Seconds = means("Stalls of links between groups")
+    ejection_bytes: Bytes = means("Bytes on links to terminals")
+    ejection_stall_s: Seconds = means("Stalls of links to terminals")
+    router_forwards: Count = means("Number of chunks that routers sent on")
+    events: Count = means("Number of events of the simulation")
+    outcome: Outcome = hidden(default=None)
+    case: Any = hidden(default=None)
+
+
+class _StoppedError(Exception):
+    """Another case has failed."""
+
+
+def cases(
+    fabric: Fabric, pattern: str, size: str, period: str, messages: int, settings: Settings
+) -> list[Case]:
+    """A case of each combination of values with commas between them."""
+    try:
+        patterns = split_algorithms(pattern)
+    except UsageError:
+        raise UsageError(
+            f"--pattern: `{pattern}` is no list of patterns, such as uniform,nearest"
+        ) from None
+    made = []
+    for name, bytes_, every, routing in itertools.product(
+        patterns,
+        listed("--bytes", size),
+        listed("--period", period),
+        listed("--routing", settings.get("routing") or "minimal"),
+    ):
+        own: Settings = {**settings}
+        if settings.get("routing") is not None:
+            own["routing"] = routing
+        made.append(Case(fabric, name, bytes_, every, messages, own))
+    return made
+
+
+def simulate(
+    cases: Sequence[Case], jobs: int, watch: Watch, *, timeline: bool = False
+) -> Iterator[TrafficRow]:
+    """Simulate the cases, so many of them at a time, and yield their rows in the given order.
+
+    Raises
+    ------
+    SimulationError
+        A case that does not run, or a deadlock.
+    """
+    works = [expected_traffic(one.fabric, one.traffic, **one.settings) for one in cases]
+    messages, chunks, forwards = (sum(column) for column in zip(*works, strict=True))
+    watch.announce(messages, chunks, forwards)
+    timeline |= "figure" in watch.files and len(cases) == 1
+    delivered = [0] * len(cases)
+    stop = threading.Event()
+
+    def run(place: int) -> TrafficRow:
+        def progress(_events: int, so_far: int, _time_ps: int) -> None:
+            if stop.is_set():
+                raise _StoppedError
+            delivered[place] = so_far
+            watch.update("messages delivered", sum(delivered), messages)
+
+        case = cases[place]
+        packets = simulate_traffic(
+            case.fabric, case.traffic, watch=progress, timeline=timeline, **case.settings
+        )
+        return _row(case, packets)
+
+    if min(jobs, len(cases)) == 1:
+        yield from map(run, range(len(cases)))
+        return
+    with ThreadPoolExecutor(max_workers=min(jobs, len(cases))) as pool:
+        futures = [pool.submit(run, place) for place in range(len(cases))]
+        try:
+            for future in futures:
+                yield future.result()
+        except KeyboardInterrupt:
+            interrupt_all()
+            pool.shutdown(cancel_futures=True)
+            raise
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _row(case: Case, packets: Outcome) -> TrafficRow:
+    message, _, chunk = packets.latencies.rows()
+    classes = {one["class"]: one for one in packets.classes}
+    link = packets.bottleneck
+    none = {"bytes": 0, "stall_ps": 0}
+
+    def bytes_of(name: str) -> int:
+        return int(classes.get(name, none)["bytes"])
+
+    def stall_of(name: str) -> float:
+        return int(classes.get(name, none)["stall_ps"]) / PICOSECONDS
+
+    settings = {name: value for name, value in case.settings.items() if name != "simulator"}
+    return TrafficRow(
+        fabric=case.fabric.spec,
+        terminals=case.fabric.ranks,
+        injection_bandwidth=case.fabric.injection_bandwidth,
+        pattern=case.pattern,
+        message_bytes=parse_size(case.size),
+        period_s=parse_time(case.period) / PICOSECONDS,
+        messages=case.messages,
+        routing=case.settings.get("routing") or "minimal",
+        settings=" ".join(f"{name}={value}" for name, value in settings.items()),
+        last_delivery_s=packets.time_ps / PICOSECONDS,
+        mean_last_delivery_s=packets.mean_finish_ps / PICOSECONDS,
+        messages_delivered=message["count"],
+        bytes_delivered=packets.bytes_delivered,
+        mean_message_latency_s=message["mean_ps"] / PICOSECONDS,
+        p50_message_latency_s=message["p50_ps"] / PICOSECONDS,
+        p90_message_latency_s=message["p90_ps"] / PICOSECONDS,
+        p99_message_latency_s=message["p99_ps"] / PICOSECONDS,
+        p999_message_latency_s=message["p99_9_ps"] / PICOSECONDS,
+        max_message_latency_s=message["max_ps"] / PICOSECONDS,
+        mean_chunk_latency_s=chunk["mean_ps"] / PICOSECONDS,
+        max_chunk_latency_s=chunk["max_ps"] / PICOSECONDS,
+        mean_hops=packets.mean_hops,
+        minimal_chunks=packets.minimal_chunks,
+        detoured_chunks=packets.detoured_chunks,
+        bottleneck=None if link is None else case.fabric.link_name(link),
+        bottleneck_busy_s=packets.bottleneck_busy_ps / PICOSECONDS,
+        injection_bytes=bytes_of("injection"),
+        injection_stall_s=stall_of("injection"),
+        local_bytes=bytes_of("local"),
+        local_stall_s=stall_of("local"),
+        global_bytes=bytes_of("global"),
+        global_stall_s=stall_of("global"),
+        ejection_bytes=bytes_of("ejection"),
+        ejection_stall_s=stall_of("ejection"),
+        router_forwards=packets.router_forwards,
+        events=packets.events,
+        outcome=packets,
+        case=case,
+    )
+
+
+def text(rows: list[TrafficRow]) -> str:
+    """One case fact by fact, several in a table."""
+    return _summary(rows[0]) if len(rows) == 1 else _table(rows)
+
+
+def _summary(row: TrafficRow) -> str:
+    """A line that says all, then one fact a line."""
+    time = human_seconds
+    head = (
+        f"last delivery {time(row.last_delivery_s)}; mean latency "
+        f"{time(row.mean_message_latency_s)}, 99 % {time(row.p99_message_latency_s)}, "
+        f"max {time(row.max_message_latency_s)}; {row.mean_hops:.3f} routers a chunk"
+    )
+    sent = f"{row.messages} of {format_size(row.message_bytes)} from each of "
+    facts = [
+        ["pattern", row.pattern],
+        ["messages", f"{sent}{row.terminals} terminals, one every {time(row.period_s)}"],
+        ["fabric", row.fabric],
+        ["injection", f"{format_rate(row.injection_bandwidth)} per terminal"],
+        ["settings", row.settings or "plain"],
+        [
+            "delivered",
+            f"{row.messages_delivered} messages, {format_size(row.bytes_delivered)}",
+        ],
+        [
+            "message latency",
+            f"mean {time(row.mean_message_latency_s)}, 50 % {time(row.p50_message_latency_s)}, "
+            f"90 % {time(row.p90_message_latency_s)}, 99.9 % {time(row.p999_message_latency_s)}",
+        ],
+        [
+            "chunk latency",
+            f"mean {time(row.mean_chunk_latency_s)}, max {time(row.max_chunk_latency_s)}",
+        ],
+        [
+            "ways",
+            f"{row.minimal_chunks} chunks minimal, {row.detoured_chunks} by way of another group",
+        ],
+        ["bottleneck", f"{row.bottleneck}, sending for {time(row.bottleneck_busy_s)}"],
+        [
+            "stalls",
+            f"local {time(row.local_stall_s)}, global {time(row.global_stall_s)}, "
+            f"to terminals {time(row.ejection_stall_s)}, "
+            f"from terminals {time(row.injection_stall_s)}, summed over channels",
+        ],
+        ["simulated", f"{row.router_forwards} forwards by routers, {row.events} events"],
+    ]
+    return f"{head}\n\n{align(facts)}"
+
+
+def _table(rows: list[TrafficRow]) -> str:
+    """A line for each case."""
+    cells = [
+        [
+            row.pattern,
+            format_size(row.message_bytes),
+            human_seconds(row.period_s),
+            row.routing,
+            human_seconds(row.last_delivery_s),
+            human_seconds(row.mean_message_latency_s),
+            human_seconds(row.p99_message_latency_s),
+            human_seconds(row.max_message_latency_s),
+            f"{row.mean_hops:.3f}",
+            human_seconds(row.local_stall_s + row.global_stall_s),
+        ]
+        for row in rows
+    ]
+    heading = ["pattern", "bytes", "period", "routing", "last delivery", "mean latency", "99 %"]
+    heading += ["max", "hops", "stalls"]
+    first = rows[0]
+    head = f"{first.messages} messages from each of {first.terminals} terminals"
+    return f"{head} of {first.fabric}\n{align(cells, heading, right=range(4, len(heading)))}"
+
+
+def draw(rows: list[TrafficRow], path: Path) -> None:
+    """Draw one case over time, or the latencies of several."""
+    from opticoll import plot
+
+    if len(rows) == 1:
+        (one,) = rows
+        plot.packets(one.outcome, one.case.fabric, path, _name(one, rows))
+        return
+    named = {_name(row, rows): row.outcome for row in rows}
+    first = rows[0]
+    plot.latencies(named, path, f"{first.terminals} terminals, {first.messages} messages each")
+
+
+def _name(one: TrafficRow, rows: list[TrafficRow]) -> str:
+    """What tells a case from the others."""
+    parts = [
+        (row.case.pattern, row.case.size, f"every {row.case.period}", row.routing) for row in rows
+    ]
+    own = parts[[row is one for row in rows].index(True)]
+    differing = [len(set(column)) > 1 for column in zip(*parts, strict=True)]
+    if not any(differing):
+        return ", ".join(own)
+    return ", ".join(part for part, differs in zip(own, differing, strict=True) if differs)

@@ -1,0 +1,213 @@
+"""What an iteration computes and sends: layers with their times, and what all_reduces cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import opticoll
+from opticoll import config, layer_profile, registry, user_algorithm
+from opticoll._core import (
+    Fabric,
+    Plan,
+    TimedModel,
+    TrainingModel,
+    collective_cost,
+    device_memory,
+    parameter_memory,
+)
+from opticoll.errors import UsageError
+from opticoll.rows import Bytes, Row, means
+from opticoll.settings import Settings
+
+if TYPE_CHECKING:
+    from opticoll._core import CollectiveCost
+    from opticoll.commands.train import Train
+    from opticoll.layer_profile import Profile
+    from opticoll.user_algorithm import UserAlgorithm
+
+__all__ = ["GRADIENTS", "MemoryRow", "Model", "Prices", "timed"]
+
+GRADIENTS = {"float32": 4, "float16": 2, "bfloat16": 2}
+"""Number formats in which gradients are sent, with their bytes per parameter."""
+
+
+class MemoryRow(Row):
+    """The memory that a model takes on a device."""
+
+    weights_bytes: Bytes = means("Weights, 2 bytes per parameter")
+    gradients_bytes: Bytes = means("Gradients, 2 bytes per parameter")
+    optimizer_bytes: Bytes = means("State of Adam, 12 bytes per parameter")
+    activations_bytes: Bytes | None = means(
+        "What the forward pass leaves for the backward pass, of the batch",
+        absent="a profile does not say",
+    )
+    total_bytes: Bytes = means("All of them")
+    device_bytes: Bytes | None = means(
+        "Memory of the device", absent="a measured throughput does not say"
+    )
+    fits: bool | None = means(
+        "Whether the model fits the device", absent="the memory of the device is not known"
+    )
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is said of a model, and the memory that it takes."""
+
+    name: str
+    label: str
+    parameters: int
+    compute: str
+    epoch_samples: int | None
+    memory: MemoryRow
+
+
+def timed(asked: Train) -> tuple[TimedModel, Model, int]:
+    """The layers with their times, the model in words, and the batch."""
+    if asked.profile is not None:
+        for name in ("model", "device", "throughput"):
+            if getattr(asked, name) is not None:
+                raise UsageError(f"{name} and profile are both given; the profile says it all")
+        return _profiled(asked, layer_profile.read(asked.profile))
+    if asked.model is None:
+        raise UsageError("the model is missing; give one such as resnet50, or a profile")
+    if asked.device is not None and asked.throughput is not None:
+        raise UsageError("device and throughput are both given; give one of them")
+    if asked.batch is None:
+        raise UsageError("the batch is missing; give samples per device and iteration, such as 256")
+    model = TrainingModel(asked.model)
+    layers = model.timed(asked.batch, asked.device, asked.throughput, GRADIENTS[asked.gradients])
+    compute = asked.throughput or asked.device or registry.records("devices")[0]["name"]
+    named = Model(
+        name=model.name,
+        label=model.label,
+        parameters=model.parameters,
+        compute=compute,
+        epoch_samples=model.epoch_samples,
+        memory=_memory(asked, model.memory(asked.batch), device=asked.throughput is None),
+    )
+    return layers, named, asked.batch
+
+
+def _profiled(asked: Train, profile: Profile) -> tuple[TimedModel, Model, int]:
+    batch = asked.batch if asked.batch is not None else profile.batch
+    if batch is None:
+        raise UsageError("the batch at which the profile was measured is missing; give it")
+    if profile.batch not in (None, batch):
+        raise UsageError(
+            f"the profile was measured at a batch of {profile.batch}, not {batch}; leave it out"
+        )
+    wide = GRADIENTS[asked.gradients]
+    layers = TimedModel(
+        [
+            (name, [count * wide for count in tensors], forward, backward)
+            for name, tensors, forward, backward in profile.layers
+        ]
+    )
+    named = Model(
+        name=profile.model,
+        label=profile.model,
+        parameters=profile.parameters,
+        compute=f"profile {asked.profile}",
+        epoch_samples=None,
+        memory=_memory(asked, parameter_memory(profile.parameters), device=False),
+    )
+    return layers, named, batch
+
+
+def _memory(asked: Train, parts: tuple[int, ...], *, device: bool) -> MemoryRow:
+    """The memory of weights, gradients, optimizer and, where known, activations."""
+    memory = None
+    if asked.device_memory is not None:
+        memory = config.to_bytes(asked.device_memory)
+    elif device:
+        memory = device_memory(asked.device)
+    return MemoryRow(
+        weights_bytes=parts[0],
+        gradients_bytes=parts[1],
+        optimizer_bytes=parts[2],
+        activations_bytes=parts[3] if len(parts) > 3 else None,
+        total_bytes=sum(parts),
+        device_bytes=memory,
+        fits=None if memory is None else sum(parts) <= memory,
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A collective that an all_reduce is made of, and which part of its size it has."""
+
+    kind: str
+    algorithm: str | UserAlgorithm
+    divisor: int = 1
+
+    @property
+    def by_size(self) -> bool:
+        """Whether each size has a plan of its own."""
+        return isinstance(self.algorithm, str) and registry.plans_by_size(self.algorithm)
+
+
+class Prices:
+    """What all_reduces cost, by size; plans are kept unless they are made for a size."""
+
+    def __init__(self, asked: Train, fabric: Fabric, settings: Settings) -> None:
+        self._fabric, self._settings = fabric, settings
+        self._wavelength = asked.wavelength or "auto"
+        chosen = registry.DEFAULT_ALGORITHM if asked.algorithm is None else asked.algorithm
+        self.algorithm = chosen if isinstance(chosen, str) else user_algorithm.name_of(chosen)
+        self._parts = _parts(chosen, fabric.ranks)
+        self._kept: dict[str, tuple[Plan, list[str]]] = {}
+        self.costs: dict[int, CollectiveCost] = {}
+        self.rows: dict[int, tuple[str, int]] = {}  # the plans' algorithms, their steps
+        self.violations: dict[int, list[str]] = {}
+
+    def find(self, size: int) -> None:
+        """Plan where needed, verify what is new, simulate."""
+        costs, plans, self.violations[size] = [], [], []
+        for part in self._parts:
+            # The blocks of an all_gather: the largest where the size does not divide evenly.
+            part_size = -(-size // part.divisor)
+            plan, found = self._planned(part, part_size)
+            costs.append(collective_cost(plan, part_size, **self._settings))
+            plans.append(plan)
+            self.violations[size] += found
+        first = costs[0]
+        first["time_ps"] = sum(cost["time_ps"] for cost in costs)
+        first["reconfiguration_ps"] = sum(cost["reconfiguration_ps"] for cost in costs)
+        first["control_ps"] = sum(cost["control_ps"] for cost in costs)
+        self.costs[size] = first
+        name = "+".join(plan.algorithm for plan in plans)
+        self.rows[size] = (name, sum(plan.slots for plan in plans))
+
+    def _planned(self, part: _Part, size: int) -> tuple[Plan, list[str]]:
+        """A plan, and what is wrong with it."""
+        if part.kind not in self._kept or part.by_size:
+            plan = opticoll.plan(
+                part.kind,
+                self._fabric,
+                part.algorithm,
+                size=size,
+                wavelength=self._wavelength,
+                **self._settings,
+            )
+            found = [violation.sentence for violation in plan.verify()]
+            self._kept[part.kind] = (plan, found)
+        return self._kept[part.kind]
+
+
+def _parts(algorithm: str | UserAlgorithm, ranks: int) -> list[_Part]:
+    """The collectives that an algorithm stands for; a plus sign within options joins none."""
+    if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
+        scatter, plus, gather = algorithm.partition("+")
+        if plus:
+            if not (scatter.strip() and gather.strip()) or "+" in gather:
+                raise UsageError(
+                    f"algorithm: `{algorithm}` is no reduce_scatter and all_gather; "
+                    "write two algorithms, such as ring+ring"
+                )
+            return [
+                _Part("reduce_scatter", scatter),
+                _Part("all_gather", gather, divisor=ranks),
+            ]
+    return [_Part("all_reduce", algorithm)]

@@ -1,0 +1,128 @@
+"""Words, numbers and columns of plain text.
+
+>>> from opticoll.layout import align
+>>> print(align([["ring", "1023"], ["optree", "72"]], ["algorithm", "steps"], right={1}))
+algorithm  steps
+ring        1023
+optree        72
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from opticoll._core import format_size
+from opticoll.escapes import escaped
+
+__all__ = [
+    "PICOSECONDS",
+    "TIME_UNITS",
+    "align",
+    "cell",
+    "describe_size",
+    "duration",
+    "format_rate",
+    "human_seconds",
+    "human_time",
+    "labelled",
+    "plural",
+    "wrapped",
+]
+
+PICOSECONDS = 10**12
+
+TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "ps"))
+
+
+def align(
+    rows: Sequence[Sequence[str]], heading: Sequence[str] | None = None, right: Iterable[int] = ()
+) -> str:
+    """A table with its columns aligned; those with an index in `right` to the right."""
+    lines = [[*map(escaped, line)] for line in [*([] if heading is None else [heading]), *rows]]
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    rightwards = set(right)
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if index in rightwards else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def human_time(time_ps: int) -> str:
+    """A time with four significant digits, such as `60.47 ms`."""
+    for factor, unit in TIME_UNITS:
+        if time_ps >= factor:
+            value = time_ps / factor
+            decimals = max(0, 3 - len(str(int(value)))) + 1 if factor > 1 else 0
+            return f"{value:.{min(decimals, 3)}f} {unit}"
+    return "0 s"
+
+
+def human_seconds(seconds: float) -> str:
+    """The same of a time in seconds; what is negative counts as 0."""
+    return human_time(round(max(seconds, 0.0) * PICOSECONDS))
+
+
+def duration(time_s: float) -> str:
+    """A time with four significant digits, also where it is long.
+
+    >>> duration(0.0122673), duration(7200)
+    ('12.27 ms', '2.000 h')
+    """
+    for factor, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if time_s >= 2 * factor or (time_s >= factor and unit != "min"):
+            return (
+                f"{time_s / factor:.4g} {unit}"
+                if time_s >= 1e4 * factor
+                else (f"{time_s / factor:#.4g} {unit}")
+            )
+    return human_time(round(time_s * PICOSECONDS))
+
+
+def format_rate(bits_per_second: int) -> str:
+    """A rate with its unit, such as `40 Gb/s`."""
+    for factor, unit in ((10**12, "Tb/s"), (10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s")):
+        if bits_per_second >= factor:
+            return f"{bits_per_second / factor:.6g} {unit}"
+    return f"{bits_per_second} b/s"
+
+
+def describe_size(size_bytes: int, convention: str) -> str:
+    """A size with what it means, such as `4MiB: bytes of one rank's block`."""
+    return f"{format_size(size_bytes)} ({convention})"
+
+
+def labelled(label: str, lines: Sequence[str]) -> list[list[str]]:
+    """Lines beside a label that stands before the first of them."""
+    return [["" if number else label, line] for number, line in enumerate(lines)]
+
+
+def plural(count: int, word: str) -> str:
+    """`1 slot`, `2 slots`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def wrapped(paragraphs: Sequence[str], margin: int) -> list[str]:
+    """Paragraphs cut into lines of at most 100 characters that start at a margin."""
+    first, later = " " * margin, " " * (margin + 2)
+    return [
+        line
+        for paragraph in paragraphs
+        for line in textwrap.wrap(
+            paragraph,
+            100,
+            initial_indent=first,
+            subsequent_indent=later,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    ]
+
+
+def cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,219 @@
+"""The command line: `opticoll COMMAND --help` says what each command takes.
+
+Results go to standard output, everything else to standard error. Exit codes: 0 as asked, 1 a plan
+violates what it must keep, 2 bad input (one line says what, nothing is written), 70 a bug in
+opticoll, 130 interrupted, 141 the reader of standard output has gone.
+
+This is the only module that prints. Commands return text; `main` prints it when all is done, so
+that a failure leaves nothing behind on standard output.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
+
+from cyclopts import App, CycloptsError
+
+from opticoll import __version__, _core, errors
+from opticoll.commands import COMMANDS
+from opticoll.escapes import ESCAPING, escaped, escaped_lines, shortened
+from opticoll.options import all_settings_shown
+from opticoll.runner import Answer
+
+__all__ = ["app", "main"]
+
+app = App(
+    name="opticoll",
+    version=f"opticoll {__version__}",
+    help="Plan, prove and simulate collective communication on optical interconnects.",
+    help_epilogue="Everywhere: --memory-limit 4GiB. "
+    "Try: opticoll compare all_gather --fabric optree_paper",
+    help_flags=["--help", "-h", "--help-all"],
+    version_flags=["--version"],
+    result_action="return_value",
+    suppress_keyboard_interrupt=False,
+)
+for _name, _summary in COMMANDS.items():
+    app.command(f"opticoll.commands.{_name}:command_line", name=_name, help=_summary)
+
+READER_GONE = 141
+"""The exit code of a process that SIGPIPE ends: 128 + 13."""
+
+# What helps after an error of a kind, where the message itself does not say it all.
+HINTS: dict[type[errors.OpticollError], str] = {
+    errors.AlgorithmError: "see `opticoll list algorithms`",
+    errors.CollectiveError: "see `opticoll list collectives`",
+    errors.FabricError: "see `opticoll list fabrics`",
+    errors.MemoryLimitError: "allow more by --memory-limit, such as 64GiB, or try fewer ranks",
+    errors.SimulationError: "see `opticoll list simulators` and `opticoll list settings`",
+    errors.TrainingError: "see `opticoll list models` and `opticoll list devices`",
+    errors.WavelengthError: "see `opticoll list wavelengths`",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code; `argv` are the arguments after `opticoll`."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    prepare()
+    try:
+        words = without_memory_limit(words)
+        with all_settings_shown("--help-all" in words):
+            answer = app(words, exit_on_error=False, print_error=False)
+        if not isinstance(answer, Answer):
+            return deliver("")
+        for note in [*rounded_rates(words), *answer.notes]:
+            say(f"opticoll: {note}")
+        code = deliver(f"{answer.text}\n", answer.code)
+        if answer.failure is not None:
+            raise answer.failure
+        return code
+    except CycloptsError as error:
+        command = " ".join(error.command_chain or ())
+        hint = separated(words) or f"see `opticoll {command} --help`".replace("  ", " ")
+        return refuse(str(error), hint)
+    except errors.OpticollError as error:
+        return refuse(str(error), HINTS.get(type(error)), error)
+    except UnicodeEncodeError as error:
+        return refuse(f"`{error.object}` is no text: it holds half characters", None)
+    except MemoryError:
+        return refuse("there is not enough memory for this", "try fewer ranks")
+    except KeyboardInterrupt as error:
+        say("; ".join(["opticoll: interrupted", *notes_of(error)]))
+        return 130
+    except SystemExit:
+        # This is how rich, which prints the help, takes it that its reader has gone.
+        return READER_GONE
+    except OSError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            forget_output()
+        place = "" if error.filename is None else f" `{error.filename}`"
+        return refuse(f"cannot read or write{place}: {error.strerror or error}", None)
+    except BaseException as error:
+        # Whatever the input was, this is our bug; a panic of the compiled core is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        say(f"opticoll: internal error: {one_line(error)}; please report it")
+        return 70
+
+
+def prepare() -> None:
+    """Make ready what the environment has left closed or set to what is not known."""
+    if sys.stderr is None:
+        # Otherwise the next file that is opened would take its place.
+        while (nowhere := os.open(os.devnull, os.O_WRONLY)) < STANDARD_ERROR:
+            pass
+        sys.stderr = os.fdopen(nowhere, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=ESCAPING)
+    for name in UNUSED:
+        os.environ.pop(name, None)
+
+
+STANDARD_ERROR = 2
+
+UNUSED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
+"""Variables that matplotlib refuses to start with when it does not know their values; figures have
+neither a backend nor a date."""
+
+LONGEST_WORD = 300
+"""Characters of a word that a message repeats."""
+
+
+def without_memory_limit(words: list[str]) -> list[str]:
+    """The words but for `--memory-limit`, which every command takes; the limit is set."""
+    left, values = [], []
+    rest = iter(words)
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if option != "--memory-limit":
+            left.append(word)
+        else:
+            values.append(value if equals else next(rest, ""))
+    if len(values) > 1:
+        raise errors.UsageError("--memory-limit is given twice")
+    if values == [""]:
+        raise errors.UsageError("--memory-limit needs a size, such as 4GiB")
+    _core.set_memory_limit(values[0] if values else None)
+    return left
+
+
+def rounded_rates(words: Sequence[str]) -> list[str]:
+    """A note on each rate among the words that is no whole number of bits per second."""
+    notes = {}
+    for rate in re.findall(r"(?<==)[0-9.]+[A-Za-z]+/s", " ".join(words)):
+        with suppress(errors.UnitError):
+            if rounded := _core.rounded_rate(rate):
+                notes[rate] = f"the rate {rate} is rounded to {rounded}"
+    return list(notes.values())
+
+
+def deliver(text: str, code: int = 0) -> int:
+    """Print a result; returns `code`, or if it is 0 that of what kept it from being printed."""
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "standard output is closed")
+        print(escaped_lines(text), end="", flush=True)
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`).
+        forget_output()
+        return code or READER_GONE
+    except OSError as error:
+        forget_output()
+        return code or refuse(f"cannot print the result: {error.strerror or error}", None)
+    return code
+
+
+def forget_output() -> None:
+    """Keep Python from printing at its exit what could not be printed."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def one_line(error: BaseException) -> str:
+    """An error in one line, with the place in the source where it happened."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    place = (
+        f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
+    )
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
+
+
+def separated(words: Sequence[str]) -> str | None:
+    """A hint where a number and its unit are two words, such as `4 MiB`."""
+    for number, unit in pairwise(words):
+        if re.fullmatch(r"[0-9.]+", number) and re.fullmatch(r"[kKMGTP]?i?B|[munp]?s", unit):
+            return f"write {number}{unit}, without a space"
+    return None
+
+
+def say(line: str) -> None:
+    """Print a line on standard error, if anybody is there."""
+    with suppress(OSError):
+        print(shortened(escaped(line), LONGEST_WORD), file=sys.stderr, flush=True)
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """What became of the rows computed before an error."""
+    return getattr(error, "__notes__", [])
+
+
+def refuse(message: str, hint: str | None, error: BaseException | None = None) -> int:
+    """Say what was wrong on standard error; returns the exit code for bad input."""
+    for note in [] if error is None else notes_of(error):
+        say(f"opticoll: {note}")
+    say(f"opticoll: error: {' '.join(message.split())}")
+    if hint is not None:
+        say(f"hint: {hint}")
+    return 2

@@ -1,0 +1,376 @@
+"""The row of a plan that was verified and simulated, and its text.
+
+>>> import opticoll
+>>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+>>> row = opticoll.measure(plan, "4MiB", policy="every_step")
+>>> row.steps, row.claimed_steps, row.time_s, row.verified
+(12, 12, 0.0103663296, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from opticoll import registry
+from opticoll._core import Fabric, Outcome, Plan, Violation, format_time, time_bound
+from opticoll.layout import (
+    PICOSECONDS,
+    align,
+    describe_size,
+    format_rate,
+    human_time,
+    labelled,
+    plural,
+    wrapped,
+)
+from opticoll.proof import (
+    ViolationRow,
+    algorithm_name,
+    verdict,
+    violation_lines,
+    violation_rows,
+)
+from opticoll.rows import (
+    BitsPerSecond,
+    Bytes,
+    Count,
+    Picoseconds,
+    Positive,
+    Row,
+    Seconds,
+    hidden,
+    means,
+)
+
+__all__ = [
+    "CandidateRow",
+    "PlanRow",
+    "SettingRow",
+    "describe_fabric",
+    "injection_lines",
+    "plan_row",
+    "plan_summary",
+    "rule",
+]
+
+ROUNDING = 1e-12
+"""Share of a time by which the fluid simulator may round it down."""
+
+MOST_CANDIDATES = 12
+"""Candidates of `auto` printed for people."""
+
+
+class CandidateRow(Row):
+    """A plan that `auto` compared: simulated, or left out."""
+
+    name: str = means("Name, as --algorithm takes it")
+    steps: Count = means("Number of slots; of a plan left out, the least that it may need")
+    time_s: Seconds = means("Time; of a plan left out, the least that it may take")
+    simulated: bool = means("Whether the plan was made and simulated to its end")
+    left_out: str = means("Why the plan was left out; empty where it was simulated")
+
+
+class SettingRow(Row):
+    """A setting that differs from the plain model of its simulator."""
+
+    name: str = means("Name of the setting")
+    value: str = means("Its value")
+    plain: str = means("Its value in the plain model")
+
+
+class PlanRow(Row):
+    """One plan at one size, verified and simulated. Bounds hold for any plan."""
+
+    collective: str = means("Collective, such as `all_gather`")
+    algorithm: str = means("Algorithm as asked for")
+    chosen: str = means("Algorithm of the plan: the one asked for, or what `auto` chose")
+    fabric: str = means("Complete specification of the fabric")
+    ranks: Positive = means("Number of ranks of the fabric")
+    wavelengths: Positive | None = means(
+        "Number of wavelengths of each directed fibre", absent="the fabric has no wavelengths"
+    )
+    injection_bandwidth: BitsPerSecond = means(
+        "Bandwidth that a rank can inject; of ranks that differ, the least"
+    )
+    root: Count = means("Root rank; 0 where the collective has none")
+    size_bytes: Bytes = means("Size of the collective")
+    size_convention: str = means("What the size counts, in words")
+    policy: str | None = means(
+        "Policy: when reconfiguration is charged", absent="electrical fabrics have no policy"
+    )
+    simulator: str = means("Simulator")
+    start: str | None = means(
+        "Start rule of messages on electrical fabrics", absent="circuits have no start rule"
+    )
+    settings: list[SettingRow] = means("Settings that differ from the plain model of the simulator")
+    steps: Count = means("Number of time slots really used")
+    claimed_steps: Count | None = means(
+        "Number of steps that the paper gives", absent="no paper gives one"
+    )
+    bound_steps: Count | None = means(
+        "Lower bound on the slots, for one chunk per lightpath or (see the assumption) any number",
+        absent="there is no such bound here",
+    )
+    bound_name: str | None = means(
+        "Name of the bound on the slots, such as `relay_tree`",
+        absent="there is no bound on the steps",
+    )
+    bound_assumption: str | None = means(
+        "Conditions under which the bound on the slots holds",
+        absent="there is no bound on the steps",
+    )
+    transfers: Count = means("Number of transfers; on a ring each is one lightpath")
+    wavelengths_used: Count | None = means(
+        "Number of different wavelengths in use", absent="the fabric has no wavelengths"
+    )
+    configurations: Count | None = means(
+        "Number of different circuit settings", absent="the fabric has no wavelengths"
+    )
+    time_s: Seconds = means("Time")
+    time_ps: Picoseconds = means("The same time, exact")
+    bottleneck: str | None = means(
+        "Link, in words, that bounds the critical path for the longest time; of packets, the link "
+        "that was sending for the longest time",
+        absent="light, or no link bounds the path",
+    )
+    bound_time_s: Seconds | None = means(
+        "Lower bound on the time of any plan of the collective at that size and policy",
+        absent="there is no bound; the assumption says why",
+    )
+    bound_time_name: str | None = means(
+        "Name of the bound on the time, such as `bandwidth`", absent="there is no bound"
+    )
+    bound_time_assumption: str | None = means(
+        "Conditions under which the bound on the time holds", absent="there is nothing to say"
+    )
+    verified: bool = means("Whether there are no violations")
+    violations: list[ViolationRow] = means("Everything that is wrong with the plan")
+    candidates: list[CandidateRow] = means(
+        "What `auto` compared: the chosen plan first, then the others that were simulated, then "
+        "those left out, each by time; empty for other algorithms"
+    )
+    reasons: list[str] = means(
+        "Why `auto` chose this plan, in sentences; empty for other algorithms"
+    )
+    plan: Plan = hidden(default=None)
+
+
+def plan_row(
+    plan: Plan, violations: Sequence[Violation], outcome: Outcome, size_bytes: int
+) -> PlanRow:
+    """The row of a plan that was verified and simulated."""
+    steps, name, assumption = plan.bound or (None, None, None)
+    kind, root = plan.collective.kind, plan.collective.root
+    settings = outcome.settings.rows()
+    given = {one["name"]: one["value"] for one in settings}
+    least_ps, time_name, time_assumption = _time_bound(
+        kind,
+        plan.fabric.spec,
+        size_bytes,
+        outcome.policy,
+        root,
+        given.get("paths"),
+        outcome.simulator,
+        given.get("placement"),
+    )
+    fabric = plan.fabric
+    lit = fabric.has_wavelengths
+    link = outcome.totals.get("bottleneck")
+    return PlanRow(
+        collective=plan.collective.kind,
+        algorithm=plan.asked,
+        chosen=plan.algorithm,
+        fabric=fabric.spec,
+        ranks=fabric.ranks,
+        wavelengths=fabric.wavelengths if lit else None,
+        injection_bandwidth=fabric.injection_bandwidth,
+        root=plan.collective.root,
+        size_bytes=size_bytes,
+        size_convention=plan.collective.size_convention,
+        policy=outcome.policy,
+        simulator=outcome.simulator,
+        start=outcome.start,
+        settings=[
+            SettingRow(name=one["name"], value=one["value"], plain=one["plain"]) for one in settings
+        ],
+        steps=plan.slots,
+        claimed_steps=plan.claimed_steps,
+        bound_steps=steps,
+        bound_name=name,
+        bound_assumption=assumption,
+        transfers=len(plan),
+        wavelengths_used=plan.wavelengths_used if lit else None,
+        configurations=plan.configurations if lit else None,
+        time_s=outcome.time_ps / PICOSECONDS,
+        time_ps=outcome.time_ps,
+        bottleneck=None if link is None else fabric.link_name(link),
+        bound_time_s=None if least_ps is None else least_ps / PICOSECONDS,
+        bound_time_name=time_name,
+        bound_time_assumption=time_assumption,
+        verified=not violations,
+        violations=violation_rows(violations),
+        candidates=[
+            CandidateRow(
+                name=name,
+                steps=slots,
+                time_s=time_ps / PICOSECONDS,
+                simulated=not left_out,
+                left_out=left_out,
+            )
+            for name, slots, time_ps, left_out in plan.candidates
+        ],
+        reasons=plan.reasons,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _time_bound(
+    kind: str, fabric: str, size_bytes: int, *method: Any
+) -> tuple[int | None, str | None, str]:
+    """The lower bound on time (picoseconds, name, assumption), found once for all algorithms."""
+    return time_bound(kind, Fabric(fabric), size_bytes, *method)
+
+
+def describe_fabric(fabric: Fabric) -> list[str]:
+    """The fabric in words, and as spelled; three lines."""
+    (record,) = [one for one in registry.records("fabrics") if one["name"] == fabric.family]
+    if fabric.electrical:
+        links = plural(fabric.link_count, "link")
+        return [
+            f"{record['summary'][0].lower()}{record['summary'][1:]}",
+            f"{plural(fabric.ranks, 'rank')}, {links}",
+            fabric.spec,
+        ]
+    if fabric.grid is not None:
+        rows, columns = fabric.grid
+        return [
+            f"{record['summary'][0].lower()}{record['summary'][1:]}",
+            f"{plural(fabric.ranks, 'rank')} on {rows} x {columns} nodes, "
+            f"{plural(fabric.wavelengths, 'wavelength')} per laser, "
+            f"{format_rate(fabric.rate_bits_per_second)} per transceiver, "
+            f"{format_time(fabric.reconfiguration_ps)} to tune",
+            fabric.spec,
+        ]
+    if fabric.path_ports is not None and fabric.path_times_ps is not None:
+        latency, establish, release = (format_time(time) for time in fabric.path_times_ps)
+        return [
+            f"{record['summary'][0].lower()}{record['summary'][1:]}",
+            f"{plural(fabric.ranks, 'rank')}, {plural(fabric.path_ports, 'port')} each, "
+            f"{format_rate(fabric.rate_bits_per_second)} per path, latency {latency}, "
+            f"{establish} to set up, {release} to release",
+            fabric.spec,
+        ]
+    return [
+        f"{record['summary'][0].lower()}{record['summary'][1:]}",
+        f"{plural(fabric.ranks, 'rank')}, {plural(fabric.fibres, 'fibre')} per direction, "
+        f"{plural(fabric.wavelengths, 'wavelength')} per fibre, "
+        f"{format_rate(fabric.rate_bits_per_second)} per wavelength, "
+        f"{format_time(fabric.reconfiguration_ps)} to reconfigure",
+        fabric.spec,
+    ]
+
+
+def _plan_line(row: PlanRow) -> str:
+    """What a plan needs, the least that any plan needs, and whether it is proved, in one line."""
+    steps = f"steps {row.steps}"
+    if row.bound_steps is not None:
+        steps += f", lower bound {row.bound_steps} ({registry.bound_words(row.bound_name)})"
+        steps += _gap(row.steps, row.bound_steps)
+    time = f"time {human_time(row.time_ps)}"
+    if row.bound_time_s is not None:
+        least_ps = round(row.bound_time_s * PICOSECONDS)
+        time += f", bound {human_time(least_ps)}"
+        time += f" ({registry.bound_words(row.bound_time_name)})"
+        time += _gap(row.time_ps, least_ps)
+    proof = "verified" if row.verified else "NOT verified"
+    return f"{steps}; {time}; {rule(row)}; {proof}"
+
+
+def rule(row: PlanRow) -> str:
+    """The policy, or where there is none the start rule."""
+    return f"policy {row.policy}" if row.start is None else f"start {row.start}"
+
+
+def _gap(value: int, bound: int) -> str:
+    """How far a value is above its bound; nothing where both are zero."""
+    if bound <= 0:
+        return ""
+    if value >= 10 * bound:
+        return f", {value / bound:.0f} times the bound"
+    gap = value / bound - 1
+    # The fluid simulator rounds: a plan that meets its bound may seem to be faster by that.
+    return f", gap {100 * gap if abs(gap) > ROUNDING else 0:.3g} %"
+
+
+def plan_summary(plan: Plan, row: PlanRow) -> str:
+    """A line that says all, then what the plan is and what it needs, one fact a line."""
+    rooted = registry.has_root(plan.collective.kind)
+    root = f", root {row.root}" if rooted else ""
+    claimed = row.claimed_steps
+    paper = "" if claimed is None else f"; the paper says {claimed}"
+    cut = plan.collective.pieces
+    pieces = "" if cut == 1 else f", each for a piece: {cut} pieces to a block or vector"
+    assumed = {"steps": row.bound_assumption, "time": row.bound_time_assumption}
+    bounds = [f"{what}: {words}" for what, words in assumed.items() if words is not None]
+    electrical, lit = plan.fabric.electrical, plan.fabric.has_wavelengths
+    light = [
+        ["wavelengths", f"{row.wavelengths_used} used of {row.wavelengths}"],
+        ["configurations", f"{row.configurations} different circuit settings"],
+    ]
+    slots = "steps, one after the other" if electrical else "time slots really used"
+    facts = [
+        ["collective", f"{row.collective} on {plural(row.ranks, 'rank')}{root}"],
+        ["algorithm", algorithm_name(row.chosen, row.algorithm)],
+        *labelled("fabric", describe_fabric(plan.fabric)),
+        ["injection", f"{format_rate(row.injection_bandwidth)} per rank"],
+        ["size", describe_size(row.size_bytes, row.size_convention)],
+        ["steps", f"{row.steps} {slots}{pieces}{paper}"],
+        ["transfers", str(row.transfers)],
+        *(light if lit else []),
+        ["time", f"{human_time(row.time_ps)} ({rule(row)}, simulator {row.simulator})"],
+        *([] if row.bottleneck is None else [["bottleneck", row.bottleneck]]),
+        *labelled("bounds hold for", [line for bound in bounds for line in wrapped([bound], 0)]),
+        ["verified", verdict(row.violations, electrical=electrical)],
+    ]
+    parts = [_plan_line(row), "", align(facts), *violation_lines(row.violations)]
+    if row.candidates:
+        parts += ["", *wrapped(row.reasons, 0), "", _candidate_table(row.candidates)]
+    return "\n".join(parts)
+
+
+def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
+    """What `auto` compared: what was simulated first, then what was left out and why."""
+    shown = candidates[:MOST_CANDIDATES]
+    rows = [
+        [
+            one.name,
+            _at_least(str(one.steps), one, one.steps),
+            _at_least(human_time(round(one.time_s * PICOSECONDS)), one, one.time_s),
+            one.left_out or "simulated",
+        ]
+        for one in shown
+    ]
+    table = align(rows, ["candidate", "steps", "time", ""], right={1, 2})
+    rest = len(candidates) - len(shown)
+    return f"{table}\nand {rest} more (all of them with --json)" if rest else table
+
+
+def _at_least(said: str, candidate: CandidateRow, number: float) -> str:
+    """A number of a candidate; where it was not simulated, the least that it may be, if known."""
+    if candidate.simulated:
+        return said
+    return f">= {said}" if number else "-"
+
+
+def injection_lines(rows: Sequence[Any]) -> list[str]:
+    """A sentence where rows differ in the bandwidth that a rank can inject; otherwise nothing."""
+    rates = [row.injection_bandwidth for row in rows if row.injection_bandwidth is not None]
+    if len(set(rates)) < 2:
+        return []
+    least, most = format_rate(min(rates)), format_rate(max(rates))
+    return [
+        f"These fabrics differ in the bandwidth that a rank can inject, from {least} to {most}: "
+        "the times compare machines of different capacity."
+    ]

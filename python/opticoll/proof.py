@@ -1,0 +1,154 @@
+"""What the verifier says of a plan, as a row and as text.
+
+>>> import opticoll
+>>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=3,wavelengths=1", "ring")
+>>> print(proof_text(plan, proof_row(plan, plan.verify())))
+ring: all_gather on 3 ranks, 2 slots, 6 transfers
+verified: yes: the data arrive, no transfer comes too early, no lightpaths collide
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from opticoll._core import Plan, Violation
+from opticoll.layout import plural
+from opticoll.rows import Count, Positive, Row, hidden, means
+from opticoll.runner import Refuted
+
+__all__ = [
+    "FibreRow",
+    "ProofRow",
+    "ViolationRow",
+    "algorithm_name",
+    "proof_row",
+    "proof_text",
+    "refuted",
+    "verdict",
+    "violation_lines",
+    "violation_rows",
+]
+
+MOST_VIOLATIONS = 20
+"""Violations printed for people; machines get all of them."""
+
+
+class FibreRow(Row):
+    """A directed fibre between two neighbours."""
+
+    rank: Count = means("Rank at which the fibre starts")
+    direction: Literal["cw", "ccw"] = means("Direction, clockwise or counterclockwise")
+    fibre: Count = means("Index among the fibres of that direction")
+
+
+class ViolationRow(Row):
+    """One rule broken in one place."""
+
+    kind: str = means("Rule that is broken, such as `collision`, `broken_fibre` or `missing`")
+    sentence: str = means("What is wrong, in one sentence")
+    transfers: list[Count] = means("Transfers concerned, as indices into the plan")
+    slot: Count | None = means("Time slot in which it happens", absent="in no particular slot")
+    rank: Count | None = means("Rank concerned", absent="no particular rank")
+    chunk: Count | None = means("Chunk concerned", absent="no particular chunk")
+    link: FibreRow | None = means(
+        "Directed fibre on which lightpaths collide, or that is broken", absent="no fibre"
+    )
+    wavelength: Count | None = means("Wavelength concerned", absent="no wavelength")
+
+
+class ProofRow(Row):
+    """Whether a plan is proved, and everything that is wrong with it."""
+
+    collective: str = means("Collective, such as `all_gather`")
+    algorithm: str = means("Algorithm as asked for")
+    chosen: str = means("Algorithm of the plan: the one asked for, or what `auto` chose")
+    fabric: str = means("Complete specification of the fabric")
+    ranks: Positive = means("Number of ranks of the fabric")
+    wavelengths: Positive | None = means(
+        "Number of wavelengths of each directed fibre", absent="the fabric has no wavelengths"
+    )
+    steps: Count = means("Number of time slots really used")
+    transfers: Count = means("Number of transfers; on a ring each is one lightpath")
+    verified: bool = means("Whether there are no violations")
+    violations: list[ViolationRow] = means("Everything that is wrong with the plan")
+    plan: Plan = hidden(default=None)
+
+
+def violation_rows(violations: Sequence[Violation]) -> list[ViolationRow]:
+    """Violations as rows."""
+    return [
+        ViolationRow(
+            kind=violation.kind,
+            sentence=violation.sentence,
+            transfers=violation.transfers,
+            slot=violation.slot,
+            rank=violation.rank,
+            chunk=violation.chunk,
+            link=None if link is None else _fibre(*link),
+            wavelength=violation.wavelength,
+        )
+        for violation in violations
+        for link in [violation.link]
+    ]
+
+
+def _fibre(rank: int, direction: Any, fibre: int) -> FibreRow:
+    return FibreRow(rank=rank, direction=direction, fibre=fibre)
+
+
+def proof_row(plan: Plan, violations: Sequence[Violation]) -> ProofRow:
+    """What the verifier says of a plan."""
+    return ProofRow(
+        collective=plan.collective.kind,
+        algorithm=plan.asked,
+        chosen=plan.algorithm,
+        fabric=plan.fabric.spec,
+        ranks=plan.fabric.ranks,
+        wavelengths=plan.fabric.wavelengths if plan.fabric.has_wavelengths else None,
+        steps=plan.slots,
+        transfers=len(plan),
+        verified=not violations,
+        violations=violation_rows(violations),
+    )
+
+
+def proof_text(plan: Plan, row: ProofRow) -> str:
+    """Whether a plan is proved, and what it violates."""
+    head = (
+        f"{algorithm_name(row.chosen, row.algorithm)}: {row.collective} on {row.ranks} ranks, "
+        f"{plural(row.steps, 'slot')}, {plural(row.transfers, 'transfer')}"
+    )
+    proved = verdict(row.violations, electrical=plan.fabric.electrical)
+    return "\n".join([head, f"verified: {proved}", *violation_lines(row.violations)])
+
+
+def refuted(plan: Plan, violations: Sequence[Violation]) -> Refuted:
+    """The error of a plan that must not be carried out."""
+    row = proof_row(plan, violations)
+    message = f"the plan of `{plan.asked}` is violated: {violations[0].sentence}"
+    return Refuted(message, row, proof_text(plan, row))
+
+
+def algorithm_name(chosen: str, asked: str) -> str:
+    """The algorithm of a plan, and who chose the algorithm where it was chosen.
+
+    >>> algorithm_name("ring", "auto"), algorithm_name("ring", "ring")
+    ('ring (chosen by auto)', 'ring')
+    """
+    return chosen if chosen == asked else f"{chosen} (chosen by {asked})"
+
+
+def verdict(violations: Sequence[ViolationRow], *, electrical: bool = False) -> str:
+    """Whether the plan is proved, in words."""
+    if violations:
+        return f"NO: {plural(len(violations), 'violation')}"
+    light = "" if electrical else ", no lightpaths collide"
+    return f"yes: the data arrive, no transfer comes too early{light}"
+
+
+def violation_lines(violations: Sequence[ViolationRow]) -> list[str]:
+    """A sentence each for the first violations, and how many more there are."""
+    lines = [f"  {one.kind}: {one.sentence}" for one in violations[:MOST_VIOLATIONS]]
+    rest = len(violations) - MOST_VIOLATIONS
+    return [*lines, f"  and {rest} more (all of them with --json)"] if rest > 0 else lines

@@ -1,1 +1,0 @@
-"""Results as text for people: tables and summaries, readable without colour."""

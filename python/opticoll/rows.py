@@ -1,0 +1,359 @@
+"""Rows of results: each field declared once, with its unit and what it means.
+
+A row class is the only declaration of a result. JSON, its schema, CSV, text tables and the
+reference page are read from the class.
+
+>>> class Lap(Row):
+...     "A lap of a race."
+...     runner: str = means("Name of the runner")
+...     time_s: Seconds | None = means("Time of the lap", "time", absent="the runner gave up")
+>>> laps = [Lap(runner="Ada", time_s=0.25), Lap(runner="Bob", time_s=None)]
+>>> laps[0]["time_s"], plain(laps[1])
+(0.25, {'runner': 'Bob', 'time_s': None})
+>>> print(table(laps, ("runner", "time_s")))
+runner      time
+Ada     250.0 ms
+Bob            -
+>>> schema(Lap)["properties"]["time_s"]["type"]
+['number', 'null']
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, dataclass_transform, get_args, get_origin
+
+from opticoll._core import format_size
+from opticoll.layout import align, format_rate, human_seconds, human_time
+
+__all__ = [
+    "BitsPerSecond",
+    "Bytes",
+    "Column",
+    "Count",
+    "Fraction",
+    "Length",
+    "Load",
+    "Number",
+    "Picoseconds",
+    "Positive",
+    "Row",
+    "Seconds",
+    "Share",
+    "SignedSeconds",
+    "Unit",
+    "Utilisation",
+    "columns",
+    "hidden",
+    "means",
+    "plain",
+    "reference",
+    "schema",
+    "table",
+]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a number counts, how people read it, and its range."""
+
+    name: str = ""
+    text: Callable[[Any], str] = str
+    least: float | None = 0
+    most: float | None = None
+
+
+@dataclass(frozen=True)
+class Length:
+    """A list that always has so many entries."""
+
+    entries: int
+
+
+OMITTED: Any = object()
+"""The value of a field that a row does not have."""
+
+Seconds = Annotated[float, Unit("s", human_seconds)]
+SignedSeconds = Annotated[float, Unit("s", human_seconds, least=None)]
+"""The end of an interval, which may be negative."""
+Picoseconds = Annotated[int, Unit("ps", human_time)]
+Bytes = Annotated[int, Unit("B", format_size)]
+BitsPerSecond = Annotated[int, Unit("bit/s", format_rate)]
+Count = Annotated[int, Unit()]
+Positive = Annotated[int, Unit(least=1)]
+Load = Annotated[float, Unit("Erlang", "{:g}".format)]
+Number = Annotated[float, Unit("", "{:.4g}".format)]
+Fraction = Annotated[float, Unit("1", "{:.3g}".format, most=1)]
+Utilisation = Annotated[float, Unit("1", "{:.1%}".format)]
+"""A share that rounding may lift a little above 1."""
+Share = Annotated[float, Unit("1", "{:.1%}".format, most=1)]
+
+
+def means(
+    text: str,
+    heading: str = "",
+    *,
+    absent: str = "",
+    omitted: str = "",
+    spread: bool = False,
+    default: Any = dataclasses.MISSING,
+) -> Any:
+    """A field: what it means, and its heading in text tables.
+
+    `absent` says why the field may be null, `omitted` when a row does not have it (its default is
+    then `OMITTED`). The entries of a mapping that is `spread` are columns of the row themselves.
+    """
+    about = {
+        "meaning": text,
+        "heading": heading,
+        "absent": absent,
+        "omitted": omitted,
+        "spread": spread,
+    }
+    return dataclasses.field(default=default, metadata=about)
+
+
+def hidden(*, default: None) -> Any:
+    """A field for figures and notebooks, which no file and no schema has."""
+    return dataclasses.field(default=default, repr=False, compare=False)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(means, hidden))
+class Row(Mapping[str, Any]):
+    """Base of row classes: frozen dataclasses with keyword arguments only, also mappings."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
+
+    def __getitem__(self, name: str) -> Any:
+        for own, value in self._cells():
+            if own == name:
+                return value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._cells())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _cells(self) -> Iterator[tuple[str, Any]]:
+        for column in columns(type(self)):
+            value = getattr(self, column.name)
+            if column.spread:
+                yield from value.items()
+            elif value is not OMITTED:
+                yield column.name, value
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>"
+            for name, value in self.items()
+        )
+        return f"<table>{cells}</table>"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A field of a row class.
+
+    `kind` is the type of a value (a tuple where there are several types), or of the entries of a
+    list or (`shape` is dict) of a mapping by name.
+    """
+
+    name: str
+    kind: Any
+    shape: type | None
+    optional: bool
+    unit: Unit | None
+    length: int | None
+    meaning: str
+    heading: str
+    absent: str
+    omitted: str
+    spread: bool
+
+    @property
+    def number(self) -> bool:
+        """Whether values are numbers."""
+        return self.kind in (int, float) and self.shape is None
+
+    def cell(self, value: Any) -> str:
+        """A value as people read it."""
+        if value is None:
+            return "-"
+        return str(value) if self.unit is None else self.unit.text(value)
+
+
+_COLUMNS: dict[type[Row], tuple[Column, ...]] = {}
+
+
+def columns(kind: type[Row]) -> tuple[Column, ...]:
+    """The columns of a row class, in the order of declaration.
+
+    Raises
+    ------
+    TypeError
+        A field may be null and does not say why, or says why and may not be.
+    """
+    if kind not in _COLUMNS:
+        hints = typing.get_type_hints(kind, include_extras=True)
+        fields = [one for one in dataclasses.fields(kind) if "meaning" in one.metadata]  # type: ignore[arg-type]
+        _COLUMNS[kind] = tuple(_column(one.name, hints[one.name], **one.metadata) for one in fields)
+    return _COLUMNS[kind]
+
+
+def _column(
+    name: str,
+    hint: Any,
+    *,
+    meaning: str,
+    heading: str,
+    absent: str,
+    omitted: str,
+    spread: bool,
+) -> Column:
+    hint, remarks = _bare(hint)
+    optional = get_origin(hint) in (types.UnionType, typing.Union)
+    if optional != bool(absent):
+        raise TypeError(f"{name}: a field says by absent=... why it is null, if it may be")
+    if optional:
+        some = tuple(part for part in get_args(hint) if part is not type(None))
+        hint, more = _bare(some[0]) if len(some) == 1 else (some, [])
+        remarks += more
+    shape = get_origin(hint) if get_origin(hint) in (list, dict) else None
+    if shape is not None:
+        hint, more = _bare(get_args(hint)[-1])
+        remarks += more
+        hint = get_args(hint) if get_origin(hint) is types.UnionType else hint
+    units = [one for one in remarks if isinstance(one, Unit)]
+    lengths = [one.entries for one in remarks if isinstance(one, Length)]
+    return Column(
+        name=name,
+        kind=hint,
+        shape=shape,
+        optional=optional,
+        unit=units[0] if units else None,
+        length=lengths[0] if lengths else None,
+        meaning=meaning,
+        heading=heading or name,
+        absent=absent,
+        omitted=omitted,
+        spread=spread,
+    )
+
+
+def _bare(hint: Any) -> tuple[Any, list[Any]]:
+    """A type without its remarks, and these."""
+    if get_origin(hint) is Annotated:
+        return hint.__origin__, list(hint.__metadata__)
+    return hint, []
+
+
+def plain(value: Any) -> Any:
+    """A row as JSON has it: dictionaries, lists, texts, numbers."""
+    if isinstance(value, Row):
+        return {name: plain(own) for name, own in value._cells()}
+    if isinstance(value, Mapping):
+        return {key: plain(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(own) for own in value]
+    return value
+
+
+def table(rows: Sequence[Row], names: Iterable[str], left: Iterable[str] = ()) -> str:
+    """Columns of rows as aligned text; numbers to the right, but those in `left`."""
+    known = {column.name: column for column in columns(type(rows[0]))}
+    shown = [known[name] for name in names]
+    cells = [[column.cell(row[column.name]) for column in shown] for row in rows]
+    right = [at for at, column in enumerate(shown) if column.number and column.name not in left]
+    return align(cells, [column.heading for column in shown], right)
+
+
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def schema(kind: type[Row]) -> dict[str, Any]:
+    """The JSON schema of a row class, classes within it under `$defs`."""
+    known: dict[str, Any] = {}
+    own = _object(kind, known)
+    return {**own, "$defs": known} if known else own
+
+
+def _object(kind: type[Row], known: dict[str, Any]) -> dict[str, Any]:
+    own = [column for column in columns(kind) if not column.spread]
+    said: dict[str, Any] = {
+        "type": "object",
+        "description": " ".join((kind.__doc__ or "").split()),
+        "properties": {column.name: _property(column, known) for column in own},
+        "required": [column.name for column in own if not column.omitted],
+    }
+    for column in columns(kind):
+        if column.spread:
+            entry = {**_value(column, known), "description": _sentence(column)}
+            said["additionalProperties"] = entry
+    return said
+
+
+def _property(column: Column, known: dict[str, Any]) -> dict[str, Any]:
+    said: dict[str, Any] = _value(column, known)
+    if column.shape is list:
+        said = {"type": "array", "items": said}
+        if column.length is not None:
+            said |= {"minItems": column.length, "maxItems": column.length}
+    elif column.shape is dict:
+        said = {"type": "object", "additionalProperties": said}
+    if column.optional:
+        if "enum" in said:
+            said = {"enum": [*said["enum"], None]}
+        elif "$ref" in said:
+            said = {"anyOf": [said, {"type": "null"}]}
+        else:
+            several = said["type"] if isinstance(said["type"], list) else [said["type"]]
+            said = {**said, "type": [*several, "null"]}
+    unit = {} if column.unit is None or not column.unit.name else {"x-unit": column.unit.name}
+    return {**said, **unit, "description": _sentence(column)}
+
+
+def _value(column: Column, known: dict[str, Any]) -> dict[str, Any]:
+    kind = column.kind
+    if get_origin(kind) is Literal:
+        return {"enum": list(get_args(kind))}
+    if isinstance(kind, type) and issubclass(kind, Row):
+        if kind.__name__ not in known:
+            known[kind.__name__] = {}
+            known[kind.__name__] = _object(kind, known)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+    if isinstance(kind, tuple):
+        return {"type": [_TYPES[one] for one in kind]}
+    unit = column.unit or Unit(least=None)
+    ends = {"minimum": unit.least, "maximum": unit.most}
+    return {"type": _TYPES[kind], **{key: end for key, end in ends.items() if end is not None}}
+
+
+def _sentence(column: Column) -> str:
+    null = f"; null: {column.absent}" if column.absent else ""
+    left_out = f"; left out {column.omitted}" if column.omitted else ""
+    return f"{column.meaning}{null}{left_out}."
+
+
+def reference(kind: type[Row], title: str) -> list[str]:
+    """The lines of a Markdown page on a row class and the classes within it."""
+    lines = [f"### {title}", "", " ".join((kind.__doc__ or "").split()), ""]
+    lines += ["| key | unit | meaning |", "|---|---|---|"]
+    within = {}
+    for column in columns(kind):
+        unit = "" if column.unit is None else column.unit.name
+        several = "" if column.shape is None else "each: "
+        if isinstance(column.kind, type) and issubclass(column.kind, Row):
+            within[column.kind] = f"`{column.kind.__name__}`"
+            unit = f"{several}{within[column.kind]}"
+        lines.append(f"| `{column.name}` | {unit} | {_sentence(column)} |")
+    for nested, name in within.items():
+        lines += ["", *reference(nested, name)]
+    return lines

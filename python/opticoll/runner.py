@@ -1,0 +1,386 @@
+"""Commands as records, and one way to run them: text, JSON, files and exit code from their rows.
+
+>>> from collections.abc import Iterator
+>>> from dataclasses import dataclass, field
+>>> from opticoll.rows import Count, Row, means
+>>> @dataclass(frozen=True, kw_only=True)
+... class Squares:
+...     "What `squares` takes."
+...     most: int = field(kw_only=False)
+>>> class Square(Row):
+...     "A square."
+...     number: Count = means("Number")
+...     square: Count = means("Number times itself")
+>>> def compute(asked: Squares, watch: Watch) -> Iterator[Square]:
+...     for number in range(asked.most):
+...         yield Square(number=number, square=number**2)
+>>> command = Command(
+...     name="squares", example="opticoll squares 3", asks=Squares, gives=Square,
+...     compute=compute, text=lambda asked, rows: f"{len(rows)} squares", doing="multiplying",
+... )
+>>> print(answer(command, Squares(2), {}, as_json=True).text)
+[
+  {
+    "number": 0,
+    "square": 0
+  },
+  {
+    "number": 1,
+    "square": 1
+  }
+]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field, make_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
+
+from opticoll import errors
+from opticoll.rows import Row, plain
+
+__all__ = [
+    "Answer",
+    "Command",
+    "File",
+    "Refuted",
+    "Watch",
+    "answer",
+    "figure_file",
+    "on_command_line",
+    "rows_file",
+    "run",
+]
+
+A = TypeVar("A")
+R = TypeVar("R", bound=Row)
+
+
+class Watch:
+    """What a computation says while it goes on, and the files that are waited for."""
+
+    def __init__(
+        self,
+        files: frozenset[str] = frozenset(),
+        update: Callable[[str, int, int], object] | None = None,
+        announce: Callable[[int, int, int], object] | None = None,
+    ) -> None:
+        self.files = files
+        """Options of the files that will be written, such as `figure`."""
+        self.notes: list[str] = []
+        """Sentences for standard error beside the answer."""
+        self._update, self._announce = update, announce
+
+    def update(self, label: str, done: int, total: int) -> None:
+        """Say what is being done, and how much of it is done, of how much."""
+        if self._update is not None:
+            self._update(label, done, total)
+
+    def announce(self, messages: int, chunks: int, forwards: int) -> None:
+        """Say how much work the packet simulator has before it."""
+        if self._announce is not None:
+            self._announce(messages, chunks, forwards)
+
+
+@dataclass(frozen=True)
+class File(Generic[A, R]):
+    """A file that a command can write beside its answer.
+
+    `write` returns the files written where they are others than the one asked for. A file of rows
+    is also written with the rows computed so far when the work does not end well.
+    """
+
+    option: str
+    help: str
+    write: Callable[[A, list[R], Path], Sequence[Path] | None]
+    check: Callable[[Path], object]
+    of_rows: bool = False
+
+
+def _named(option: str, suffix: str) -> Callable[[Path], object]:
+    """A check that a file may be written and has the suffix that other programs know."""
+    from opticoll.formats.atomic import check_writable, is_device
+
+    def check(path: Path) -> None:
+        if path.suffix.lower() != suffix and not is_device(path):
+            raise errors.UsageError(f"--{option}: `{path}` must end in {suffix}")
+        check_writable(path)
+
+    return check
+
+
+def text_file(
+    option: str,
+    help: str,
+    suffix: str | None,
+    write: Callable[[A, list[R], Path], Sequence[Path] | None],
+) -> File[A, R]:
+    """A file whose name ends in a suffix, if one is given."""
+    from opticoll.formats.atomic import check_writable
+
+    check = check_writable if suffix is None else _named(option, suffix)
+    return File(option, help, write, check)
+
+
+def rows_file(
+    rows_of: Callable[[A, list[R]], Sequence[Row | Mapping[str, object]]] | None = None,
+) -> File[A, R]:
+    """The file of `--csv`: the rows, or others that are drawn from them."""
+    from opticoll.formats.table import write_csv
+
+    def write(asked: A, rows: list[R], path: Path) -> None:
+        shown = rows if rows_of is None else rows_of(asked, rows)
+        write_csv([plain(row) for row in shown], path)
+
+    return File("csv", "Write the rows here: .csv.", write, _named("csv", ".csv"), of_rows=True)
+
+
+def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> File[A, R]:
+    """The file of `--figure`."""
+
+    def check(path: Path) -> None:
+        from opticoll.plot.output import check_path
+
+        check_path(path)
+
+    return File("figure", "Draw it: .svg, .png or .pdf.", draw, check)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command(Generic[A, R]):
+    """A command: what it takes, computes, says and writes.
+
+    name
+        Its name on the command line.
+    example
+        A command line.
+    asks
+        A frozen dataclass of parameters, annotated for the command line.
+    gives
+        The class of its rows; several where the parameters choose.
+    compute
+        Yields rows as they are finished.
+    text
+        The rows as people read them.
+    doing
+        What a progress bar says at first.
+    shape
+        JSON is a list of the rows, the only one (`row`), or a list where there are several.
+    files
+        What it can write beside its answer.
+    """
+
+    name: str
+    example: str
+    asks: type[A]
+    gives: type[R] | tuple[type[R], ...]
+    compute: Callable[[A, Watch], Iterator[R]]
+    text: Callable[[A, list[R]], str]
+    doing: str
+    shape: Literal["rows", "row", "row or rows"] = "rows"
+    files: tuple[File[A, R], ...] = ()
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of what the command prints."""
+        from opticoll.rows import schema
+
+        classes = self.gives if isinstance(self.gives, tuple) else (self.gives,)
+        shapes: list[dict[str, Any]] = []
+        known: dict[str, Any] = {}
+        for kind in classes:
+            own = schema(kind)
+            known |= own.pop("$defs", {})
+            if self.shape != "rows":
+                shapes.append(own)
+            if self.shape != "row":
+                least = {} if self.shape == "rows" else {"minItems": 2}
+                shapes.append({"type": "array", "items": own, **least})
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": f"What `opticoll {self.name} --json` prints",
+            **(shapes[0] if len(shapes) == 1 else {"oneOf": shapes}),
+            **({"$defs": known} if known else {}),
+        }
+
+
+class Refuted(errors.UsageError):
+    """A plan that must not be carried out since it is wrong: its proof stands for the answer."""
+
+    def __init__(self, message: str, row: Row, text: str) -> None:
+        super().__init__(message)
+        self.row, self.text = row, text
+
+
+@dataclass
+class Answer:
+    """What a command says: text for standard output, notes for standard error, its exit code."""
+
+    text: str
+    code: int = 0
+    notes: list[str] = field(default_factory=list)
+    failure: BaseException | None = None
+    """Why the first of the files that could not be written could not."""
+
+    def write(self, path: Path, write: Callable[[], Sequence[Path] | None]) -> None:
+        """Write a file; one that fails leaves the answer and the other files as they are."""
+        try:
+            written = write()
+        except (Exception, KeyboardInterrupt) as failure:
+            self.failure = self.failure or failure
+        else:
+            self.notes.append(f"wrote {', '.join(map(str, written or [path]))}")
+
+
+def run(command: Command[A, R], **values: Any) -> list[R]:
+    """The rows of a command in Python; values of settings in groups are given like the others."""
+    return list(command.compute(_grouped(command.asks, values), Watch()))
+
+
+def _grouped(kind: type[A], values: dict[str, Any]) -> A:
+    """Parameters from values by name, those of groups of settings included."""
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    own = {one.name: values.pop(one.name) for one in fields if one.name in values}
+    for one in fields:
+        if dataclasses.is_dataclass(one.default) and one.name not in own:
+            group = [part.name for part in dataclasses.fields(one.default)]
+            given = {name: values.pop(name) for name in group if name in values}
+            own[one.name] = dataclasses.replace(one.default, **given)  # type: ignore[type-var]
+    if values:
+        raise TypeError(f"there is no parameter {', '.join(values)}")
+    return kind(**own)
+
+
+def answer(
+    command: Command[A, R], asked: A, paths: Mapping[str, Path | None], *, as_json: bool
+) -> Answer:
+    """Run a command: check the files, compute the rows, say and write them.
+
+    Raises
+    ------
+    OpticollError
+        Bad input. The rows computed so far have been written where a file of rows is asked for.
+    """
+    from opticoll.waiting import Waiting
+
+    asked_for = [(file, path) for file in command.files if (path := paths.get(file.option))]
+    for file, path in asked_for:
+        file.check(path)
+    rows: list[R] = []
+    with (
+        Waiting(command.doing) as waiting,
+        # A user's own algorithm may print: standard output is for results only.
+        redirect_stdout(sys.stderr),
+        _kept_on_failure(asked_for, asked, rows),
+    ):
+        options = frozenset(file.option for file, _ in asked_for)
+        watch = Watch(options, waiting.update, waiting.announce_work)
+        try:
+            rows.extend(command.compute(asked, watch))
+        except Refuted as error:
+            return Answer(_json(plain(error.row)) if as_json else error.text, 1)
+    verified = all(getattr(row, "verified", True) for row in rows)
+    said = Answer(_said(command, asked, rows, as_json), 0 if verified else 1, watch.notes)
+    for file, path in asked_for:
+        said.write(path, lambda file=file, path=path: file.write(asked, rows, path))  # type: ignore[misc]
+    return said
+
+
+def _said(command: Command[A, R], asked: A, rows: list[R], as_json: bool) -> str:
+    if not as_json:
+        return command.text(asked, rows)
+    one = command.shape == "row" or (command.shape == "row or rows" and len(rows) == 1)
+    return _json(plain(rows[0] if one else rows))
+
+
+def _json(value: object) -> str:
+    """JSON for machines, indented for whoever looks at it."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+@contextmanager
+def _kept_on_failure(
+    files: Sequence[tuple[File[A, R], Path]], asked: A, rows: list[R]
+) -> Iterator[None]:
+    """Write the rows computed so far, if a table is asked for, when the work does not end well."""
+    try:
+        yield
+    except BaseException as failure:
+        for file, path in files:
+            if not file.of_rows or not rows:
+                continue
+            try:
+                file.write(asked, rows, path)
+                failure.add_note(f"wrote {path}, with the {len(rows)} rows computed so far")
+            except (Exception, KeyboardInterrupt) as other:
+                failure.add_note(f"cannot write {path} either: {other}")
+        raise
+
+
+def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
+    """The function of a command for cyclopts: its parameters, its files and `--json`.
+
+    Fields that are not keyword-only are positional.
+    """
+    from cyclopts import Parameter
+
+    from opticoll import words
+    from opticoll.options import JsonOption
+
+    every = dataclasses.fields(command.asks)  # type: ignore[arg-type]
+    hints = get_type_hints(command.asks, include_extras=True)
+    named = [(one.name, hints[one.name], _default(one)) for one in every if one.kw_only]
+    paths = [
+        (
+            file.option,
+            Annotated[Path | None, Parameter(help=file.help, converter=words.path)],
+            field(default=None),
+        )
+        for file in command.files
+    ]
+    options = _group("Options", named)
+    files = _group("Files", paths)
+
+    def command_line(*places: Any, options: Any, files: Any, as_json: bool = False) -> Answer:
+        asked = command.asks(*places, **vars(options))
+        return answer(command, asked, vars(files), as_json=as_json)
+
+    own = inspect.Parameter
+    parameters = [
+        own(one.name, own.POSITIONAL_ONLY, annotation=hints[one.name], default=_or_empty(one))
+        for one in every
+        if not one.kw_only
+    ]
+    for name, group in (("options", options), ("files", files)):
+        hint: Any = Annotated[group, Parameter(name="*")]
+        needed = any(one.default is dataclasses.MISSING for one in dataclasses.fields(group))
+        default = own.empty if needed else group()
+        parameters.append(own(name, own.KEYWORD_ONLY, annotation=hint, default=default))
+    parameters.append(own("as_json", own.KEYWORD_ONLY, annotation=JsonOption, default=False))
+    command_line.__kwdefaults__ = {
+        one.name: one.default for one in parameters if one.default is not own.empty
+    }
+    command_line.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command_line.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command_line
+
+
+def _group(name: str, fields: Sequence[tuple[str, Any, Any]]) -> Any:
+    """A dataclass of options that cyclopts takes apart."""
+    group = make_dataclass(name, fields, frozen=True, kw_only=True)
+    group.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
+    return group
+
+
+def _default(one: dataclasses.Field[Any]) -> Any:
+    return field() if one.default is dataclasses.MISSING else field(default=one.default)
+
+
+def _or_empty(one: dataclasses.Field[Any]) -> Any:
+    return inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default

@@ -1,1 +1,0 @@
-"""Studies: algorithms compared under one cost model, traffic, training, replays."""
