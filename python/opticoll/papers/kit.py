@@ -37,6 +37,7 @@ __all__ = [
     "Progress",
     "Results",
     "Table",
+    "TableRow",
     "Unfinished",
     "Value",
     "Verdict",
@@ -60,6 +61,10 @@ Value = int | float | str | None
 
 Progress = Callable[[str, int, int], None]
 """Called with what comes next, the number of parts that have ended, and of all."""
+
+
+TableRow = dict[str, Any]
+"""A row of a table that is written as CSV: its cells by column."""
 
 
 class Finding(TypedDict):

@@ -9,7 +9,6 @@ several messages share links at once where packets would queue.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TypedDict
 
 from opticoll import format_size, plot
@@ -142,8 +141,9 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
             ]
         panels.append(plot.Panel(f"{ranks} terminals", family))
 
-    def curves(path: Path) -> None:
-        plot.curves(
+    results.draw(
+        "fluid",
+        lambda path: plot.curves(
             panels,
             path,
             x_label="Block of one rank",
@@ -152,6 +152,5 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
             x_sizes=True,
             log_x=True,
             log_y=False,
-        )
-
-    results.draw("fluid", curves)
+        ),
+    )

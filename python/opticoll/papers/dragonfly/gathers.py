@@ -131,7 +131,7 @@ def _tar(times: _Times, rule: Rule) -> Finding:
         "TAR wins",
         round(gains[largest], 2),
         f"% less time than RING at {format_size(largest)}",
-        "reproduced" if holds else "refuted",
+        holds,
         f"{opening} (RING, TAR and BRUCK with ranks in natural order, {times.ranks} terminals). "
         f"Less time than RING: {each}. The natural ring's one twice used local link is the cause: "
         "in the last group the edge that comes in and the edge that goes out share it.",
@@ -315,8 +315,9 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
     panels = [plot.Panel(_title(rule), _curves(times, rule)) for rule in RULES]
     on = f"{times.ranks} terminals"
 
-    def curves(path: Path) -> None:
-        plot.curves(
+    results.draw(
+        "all_gather",
+        lambda path: plot.curves(
             panels,
             path,
             x_label="Block of one rank",
@@ -324,9 +325,8 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
             title=f"all_gather on {on}, packets of 512 B; dashed: fluid simulator",
             x_sizes=True,
             log_x=True,
-        )
-
-    results.draw("all_gather", curves)
+        ),
+    )
     size = times.sizes("pipelined", background=True)[0]
     bars = [
         plot.BarPanel(
@@ -339,8 +339,9 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
         for rule in RULES
     ]
 
-    def grouped(path: Path) -> None:
-        plot.grouped_bars(
+    results.draw(
+        "all_gather_background",
+        lambda path: plot.grouped_bars(
             bars,
             [name.replace(" ", "\n") for name in ORDER],
             path,
@@ -348,9 +349,8 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
             y_label="Time (µs)",
             title=f"all_gather of {format_size(size)} blocks, {times.ranks_beside} terminals",
             log_y=False,
-        )
-
-    results.draw("all_gather_background", grouped)
+        ),
+    )
 
 
 def draw_loads(results: Results, scale: Scale) -> None:

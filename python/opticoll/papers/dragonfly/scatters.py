@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -119,7 +118,7 @@ def _twice(times: _Times, rule: Rule) -> Finding:
         2,
         round(ratio, 3),
         "times LIN's time, mean of TREE, GLF and LLF",
-        "reproduced" if _is_twice(ratio) else "refuted",
+        _is_twice(ratio),
         f"{'Holds' if _is_twice(ratio) else 'Does not hold'}: LIN takes {1e6 * lin:.0f} us, "
         f"{each}; twice as fast is 50 % less. The root's own link needs "
         f"{_injection(times):.0f} us.",
@@ -141,7 +140,7 @@ def _alike(times: _Times, rule: Rule) -> Finding:
         "no significant difference",
         round(100 * spread, 2),
         "% between the slowest and the fastest of TREE, GLF and LLF",
-        "reproduced" if alike else "refuted",
+        alike,
         f"{'Holds' if alike else 'Does not hold'}: {each}.",
     )
 
@@ -167,7 +166,7 @@ def _background(times: _Times, rule: Rule) -> Finding:
         2,
         round(ratios[True], 3),
         "times LIN's time, mean of TREE, GLF and LLF, with background traffic",
-        "reproduced" if twice else "refuted",
+        twice,
         f"{'Holds' if twice else 'Does not hold'}, as without background traffic "
         f"({ratios[False]:.2f} times, {times.ranks_beside} terminals): LIN takes "
         f"{1e6 * lin[True]:.0f} us in place of {1e6 * lin[False]:.0f}, {each}.",
@@ -212,7 +211,7 @@ def _trees_fill_buffers(times: _Times) -> Finding:
         "slowed down by full buffers",
         round(most, 2),
         "% at most that 64 times the buffers save TREE, GLF or LLF",
-        "reproduced" if most > 100 * SIGNIFICANT else "refuted",
+        most > 100 * SIGNIFICANT,
         f"Buffers do fill (stalls of all router channels at 16/32/16 KiB, occupies_port: {each}), "
         "but that is no reason: buffers that hold a whole group's blocks save next to nothing. The "
         "root's stream leaves through its router's port, whose rate bounds it.",
@@ -257,7 +256,7 @@ def _lin_links(times: _Times) -> Finding:
         "LIN",
         least,
         "uses links least",
-        "reproduced" if least == "LIN" else "refuted",
+        least == "LIN",
         f"{'Holds' if least == 'LIN' else 'Does not hold'}: bytes over injection, local and global "
         f"links {each}; injected by all terminals "
         + ", ".join(f"{name} {mega:.2f} MB" for name, mega in injected.items())
@@ -303,7 +302,7 @@ def _glf_first(scale: Scale) -> Finding:
         0,
         later,
         "terminals that cross groups after a send within their group",
-        "reproduced" if not later else "refuted",
+        not later,
         f"{'Holds' if not later else 'Does not hold'}: {int(crosses.sum())} messages cross, one to "
         f"each of the {groups - 1} other groups.",
     )
@@ -362,8 +361,9 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
         for rule, title in zip(RULES, titles, strict=True)
     ]
 
-    def grouped(path: Path) -> None:
-        plot.grouped_bars(
+    results.draw(
+        "scatter",
+        lambda path: plot.grouped_bars(
             bars,
             SCATTERS,
             path,
@@ -371,9 +371,8 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
             y_label="Time (µs)",
             title=f"scatter of 1 KiB per terminal, {times.ranks_beside} terminals, chunks of 256 B",
             log_y=False,
-        )
-
-    results.draw("scatter", grouped)
+        ),
+    )
     panels = [
         plot.Panel(
             title,
@@ -392,8 +391,9 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
         for rule, title in zip(RULES, titles, strict=True)
     ]
 
-    def curves(path: Path) -> None:
-        plot.curves(
+    results.draw(
+        "scatter_buffers",
+        lambda path: plot.curves(
             panels,
             path,
             x_label="Buffer of a local or terminal channel (global: twice)",
@@ -402,6 +402,5 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
             x_sizes=True,
             log_x=True,
             log_y=False,
-        )
-
-    results.draw("scatter_buffers", curves)
+        ),
+    )

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from opticoll import formulas
-from opticoll.papers.kit import Construct, Constructed, Finding, Results, compared, finding
+from opticoll.papers.kit import (
+    Construct,
+    Constructed,
+    Finding,
+    Results,
+    TableRow,
+    compared,
+    finding,
+)
 
 __all__ = ["reproduce"]
 
@@ -103,14 +111,14 @@ def _rings(built: Mapping[str, Constructed]) -> list[Finding]:
             f"more than OpTree's {fewest}",
             built[name].steps,
             "steps",
-            "reproduced" if built[name].steps > fewest else "refuted",
+            built[name].steps > fewest,
             f"{note} ({built[name].proof}).",
         )
         for name, note in notes.items()
     ]
 
 
-def _row(name: str, plan: Constructed) -> dict[str, object]:
+def _row(name: str, plan: Constructed) -> TableRow:
     wavelengths, steps = PRINTED.get(name, ([], None))
     loads = _stage_loads(name)
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from opticoll import formulas, plot
 from opticoll.papers.kit import Construct, Finding, OwnRow, Results, finding
@@ -51,16 +50,16 @@ def figure_four(results: Results, constructed: Construct, *, quick: bool) -> lis
         )
         panels.append(_depth_panel(title, rows, "constructed_steps"))
 
-    def draw(path: Path) -> None:
-        plot.curves(
+    results.draw(
+        "fig4",
+        lambda path: plot.curves(
             panels,
             path,
             x_label="Stages k",
             y_label="Steps / fewest by Theorem 1",
             title="OpTree by depth, w = 64",
-        )
-
-    results.draw("fig4", draw)
+        ),
+    )
     return []
 
 
@@ -163,8 +162,9 @@ def _compare(
     ours = {case: own_times(*case) for case in cases if not quick or case == (1024, 64)}
     ranks, wavelengths = cases[0]
 
-    def draw(path: Path) -> None:
-        plot.curves(
+    results.draw(
+        name,
+        lambda path: plot.curves(
             [_time_panel(rows, ours.get(case, ()), unit, case) for case in cases],
             path,
             x_label="Block of one rank",
@@ -173,9 +173,8 @@ def _compare(
             f"N = {ranks}, w = {wavelengths}",
             x_sizes=True,
             log_x=True,
-        )
-
-    results.draw(name, draw)
+        ),
+    )
 
 
 def _time_panel(

@@ -40,7 +40,7 @@ def lemma_one(results: Results, constructed: Construct) -> list[Finding]:
             "ceil(N^2/8)",
             "ceil(floor(N^2/4)/2)",
             "wavelengths",
-            "reproduced" if even_agrees else "refuted",
+            even_agrees,
             f"Equal for every even N from {LEMMA_RANKS[0]} to {LEMMA_RANKS[-1]}.",
         ),
         finding(
@@ -148,7 +148,7 @@ def _best_depth_findings() -> list[Finding]:
                 printed,
                 depths[0] if len(depths) == 1 else best(ranks),
                 "stages",
-                "reproduced" if printed in depths else "refuted",
+                printed in depths,
                 f"Theorem 1 at k = 5..9 gives {', '.join(map(str, steps(ranks)))} steps; the "
                 f"fewest at k = {best(ranks)}{tie}.",
             )
@@ -167,7 +167,7 @@ def _best_depth_findings() -> list[Finding]:
                 words,
                 ", ".join(map(str, values)),
                 "steps at k = 5..9",
-                "reproduced" if holds else "refuted",
+                holds,
                 "The figure is Theorem 1 plotted; no simulation is needed to get its shape.",
             )
         )

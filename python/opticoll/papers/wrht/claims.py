@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TypedDict
 
 from opticoll import format_time, plot
@@ -101,7 +100,7 @@ def _mean(values: Iterable[float]) -> float:
 def _reduction(rows: Iterable[ElectricalRow], *columns: str) -> float:
     """Percent of time that WRHT, as claimed, saves on average over rows and columns."""
     return 100 * _mean(
-        1 - row["wrht_claimed_s"] / float(str(row[column]))  # type: ignore[literal-required]
+        1 - row["wrht_claimed_s"] / row[column]  # type: ignore[literal-required]
         for row in rows
         for column in columns
     )
@@ -157,8 +156,9 @@ def _draw(
         for own in [[row for row in _at(rows, fabric, rate) if row["model"] == model]]
     ]
 
-    def draw(path: Path) -> None:
-        plot.grouped_bars(
+    results.draw(
+        f"fig2_{fabric}",
+        lambda path: plot.grouped_bars(
             panels,
             [str(ranks) for ranks in scale],
             path,
@@ -177,9 +177,8 @@ def _draw(
                 / (1 - CLAIMED["swapped"] / 100),
                 f"as printed: {CLAIMED['printed']}% less": 1 / (1 - CLAIMED["printed"] / 100),
             },
-        )
-
-    results.draw(f"fig2_{fabric}", draw)
+        ),
+    )
 
 
 def _ratio(row: ElectricalRow, column: str) -> float | None:
@@ -198,7 +197,7 @@ def _formula(rows: Sequence[ElectricalRow]) -> list[Finding]:
             "its formula",
             f"apart by {apart:.1e}",
             "time of WRHT",
-            "reproduced" if same else "refuted",
+            same,
             "The largest relative difference between the formula, steps times (d / B + a), and "
             "plans constructed, verified and simulated on the ring of light; so either number may "
             "stand for WRHT in what follows.",
