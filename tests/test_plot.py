@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from matplotlib.text import Text
 import opticoll
 from opticoll import plot
 from opticoll.errors import FileError, OpticollError
+from opticoll.plot import output
 from opticoll.plot.lightpaths import lightpaths, occupancy
 
 SIGNATURES = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
@@ -108,8 +108,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
         figure.draw_without_rendering()
         figures.append(figure)
 
-    for module in ("output", "ring", "space_time"):
-        monkeypatch.setattr(sys.modules[f"opticoll.plot.{module}"], "save", keep)
+    monkeypatch.setattr(output, "save", keep)
     return figures
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import opticoll
 from conftest import Run
 from opticoll import Outcome, Plan, plot
 from opticoll.errors import OpticollError
+from opticoll.plot import output
 
 if TYPE_CHECKING:
     from opticoll._core import Drawing
@@ -48,8 +48,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
         figure.canvas.draw()
         figures.append(figure)
 
-    for name in ("fabric", "link_use", "messages"):
-        monkeypatch.setattr(sys.modules[f"opticoll.plot.{name}"], "save", keep)
+    monkeypatch.setattr(output, "save", keep)
     return figures
 
 

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from opticoll._core import BurstOutcome
 
 
@@ -20,6 +22,7 @@ class Loss(NamedTuple):
     high: float
 
 
+@drawn
 def losses(
     series: Mapping[str, Sequence[Loss]],
     path: str | os.PathLike[str],
@@ -27,97 +30,89 @@ def losses(
     *,
     x_label: str = "intensity (Erlang from each computer)",
     mark: float | None = None,
-) -> None:
+) -> "Figure":
     """Draw loss over intensity; where nothing was lost, an arrow hangs from the upper bound.
 
     A line crosses at `mark`, if given. Raises PlotError for nothing to draw.
     """
-    from matplotlib.figure import Figure
     from matplotlib.transforms import offset_copy
 
-    target = check_path(path)
     if not any(series.values()):
         raise PlotError("there is nothing to draw: no losses")
-    with style.applied():
-        figure = Figure(figsize=(7.2, 4.6), layout="constrained")
-        axes = figure.subplots()
-        for number, (name, points) in enumerate(series.items()):
-            look = style.series(number)
-            some = sorted(point for point in points if point.loss > 0)
-            axes.plot(
-                [point.intensity for point in some],
-                [point.loss for point in some],
-                label=name,
-                **look,
-            )
-            for point in some:
-                # A logarithmic axis has no zero: the lower end is drawn as far as a tenth.
-                ends = [max(point.low, point.loss / 10), point.high]
-                axes.plot([point.intensity] * 2, ends, color=look["color"], linewidth=1)
-            # Side by side, for arrows of several series at one intensity, and intervals there.
-            aside = offset_copy(axes.transData, figure, x=7.0 * (number + 1), units="points")
-            for point in points:
-                if point.loss == 0:
-                    place, below = (point.intensity, point.high), (point.intensity, point.high / 3)
-                    look_of_arrow = {"arrowstyle": "->", "color": look["color"], "linewidth": 1.2}
-                    axes.annotate(
-                        "",
-                        xy=below,
-                        xytext=place,
-                        xycoords=aside,
-                        textcoords=aside,
-                        arrowprops=look_of_arrow,
-                    )
-                    axes.plot(
-                        *place, color=look["color"], marker="_", markersize=6, transform=aside
-                    )
-                    axes.update_datalim([place, below])
-        if mark is not None:
-            axes.axhline(mark, color=style.GREY, linewidth=1, linestyle="--")
-            axes.update_datalim([(axes.dataLim.x0, mark / 3)])
-        none = any(point.loss == 0 for points in series.values() for point in points)
-        if none:
-            axes.margins(x=0.09)  # arrows stand beside their place
-        style.logarithmic(axes)
-        axes.autoscale_view()
-        note = "\narrows: nothing lost, at most so much (95 %)" if none else ""
-        axes.set_xlabel(f"{x_label}{note}")
-        axes.set_ylabel("share of bursts lost")
-        figure.legend(loc="outside lower center", ncols=min(2, len(series)))
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-        save(figure, target)
+    figure = sheet(7.2, 4.6)
+    axes = figure.subplots()
+    for number, (name, points) in enumerate(series.items()):
+        look = style.series(number)
+        some = sorted(point for point in points if point.loss > 0)
+        axes.plot(
+            [point.intensity for point in some],
+            [point.loss for point in some],
+            label=name,
+            **look,
+        )
+        for point in some:
+            # A logarithmic axis has no zero: the lower end is drawn as far as a tenth.
+            ends = [max(point.low, point.loss / 10), point.high]
+            axes.plot([point.intensity] * 2, ends, color=look["color"], linewidth=1)
+        # Side by side, for arrows of several series at one intensity, and intervals there.
+        aside = offset_copy(axes.transData, figure, x=7.0 * (number + 1), units="points")
+        for point in points:
+            if point.loss == 0:
+                place, below = (point.intensity, point.high), (point.intensity, point.high / 3)
+                look_of_arrow = {"arrowstyle": "->", "color": look["color"], "linewidth": 1.2}
+                axes.annotate(
+                    "",
+                    xy=below,
+                    xytext=place,
+                    xycoords=aside,
+                    textcoords=aside,
+                    arrowprops=look_of_arrow,
+                )
+                axes.plot(*place, color=look["color"], marker="_", markersize=6, transform=aside)
+                axes.update_datalim([place, below])
+    if mark is not None:
+        axes.axhline(mark, color=style.GREY, linewidth=1, linestyle="--")
+        axes.update_datalim([(axes.dataLim.x0, mark / 3)])
+    none = any(point.loss == 0 for points in series.values() for point in points)
+    if none:
+        axes.margins(x=0.09)  # arrows stand beside their place
+    style.logarithmic(axes)
+    axes.autoscale_view()
+    note = "\narrows: nothing lost, at most so much (95 %)" if none else ""
+    axes.set_xlabel(f"{x_label}{note}")
+    axes.set_ylabel("share of bursts lost")
+    figure.legend(loc="outside lower center", ncols=min(2, len(series)))
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return figure
 
 
-def one_loss(outcome: "BurstOutcome", path: str | os.PathLike[str], title: str = "") -> None:
+@drawn
+def one_loss(outcome: "BurstOutcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
     """Draw the loss of each round over time, and how much of each link was held."""
-    from matplotlib.figure import Figure
-
-    target = check_path(path)
     moments, links, names = outcome.moments, outcome.links, outcome.link_names
-    with style.applied():
-        figure = Figure(figsize=(10.5, max(3.6, 1.4 + 0.19 * len(names))), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        times = moments["end_ps"] / 1e12
-        look = style.series(0) | {"markersize": 3.0}
-        left.plot(times, moments["lost"] / moments["offered"], **look)
-        left.axhline(outcome.loss, color=style.GREY, linewidth=1, linestyle="--")
-        highest = float((moments["lost"] / moments["offered"]).max())
-        left.set_ylim(0, 1.2 * highest or 1)
-        left.set_xlim(left=0)
-        left.set_title(f"loss of each round; dashed: all, {outcome.loss:.3g}")
-        left.set_xlabel("simulated time of a replication (s)")
-        left.set_ylabel("share of bursts lost")
-        held, wasted = 100 * links["utilisation"], 100 * links["wasted"]
-        places = range(len(names))
-        right.barh(places, held - wasted, color=style.COLOURS[0], label="used")
-        right.barh(places, wasted, left=held - wasted, color=style.COLOURS[1], label="held in vain")
-        right.set_yticks(list(places), names, fontsize=7)
-        right.invert_yaxis()
-        right.set_xlim(0, 100)
-        right.set_title("wavelengths of each link that are held")
-        right.set_xlabel("share of time (%)")
-        right.legend(loc="lower right")
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-        save(figure, target)
+    figure = sheet(10.5, max(3.6, 1.4 + 0.19 * len(names)))
+    left, right = figure.subplots(1, 2)
+    times = moments["end_ps"] / 1e12
+    look = style.series(0) | {"markersize": 3.0}
+    left.plot(times, moments["lost"] / moments["offered"], **look)
+    left.axhline(outcome.loss, color=style.GREY, linewidth=1, linestyle="--")
+    highest = float((moments["lost"] / moments["offered"]).max())
+    left.set_ylim(0, 1.2 * highest or 1)
+    left.set_xlim(left=0)
+    left.set_title(f"loss of each round; dashed: all, {outcome.loss:.3g}")
+    left.set_xlabel("simulated time of a replication (s)")
+    left.set_ylabel("share of bursts lost")
+    held, wasted = 100 * links["utilisation"], 100 * links["wasted"]
+    places = range(len(names))
+    right.barh(places, held - wasted, color=style.COLOURS[0], label="used")
+    right.barh(places, wasted, left=held - wasted, color=style.COLOURS[1], label="held in vain")
+    right.set_yticks(list(places), names, fontsize=7)
+    right.invert_yaxis()
+    right.set_xlim(0, 100)
+    right.set_title("wavelengths of each link that are held")
+    right.set_xlabel("share of time (%)")
+    right.legend(loc="lower right")
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return figure

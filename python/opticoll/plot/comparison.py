@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opticoll._core import algorithms
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save_pages
+from opticoll.plot.output import PlotError, check_path, save_pages, sheet
 from opticoll.registry import fabric_labels
 
 if TYPE_CHECKING:
@@ -153,13 +153,11 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
 
 
 def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -> "Figure":
-    from matplotlib.figure import Figure
-
     names = _names(rows)
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
     ticks = sorted({row[axis] for row in rows})
     lines = -(-len(panels) // columns)
-    figure = Figure(figsize=(1.4 + 4.4 * columns, 0.6 + 3.3 * lines), layout="constrained")
+    figure = sheet(1.4 + 4.4 * columns, 0.6 + 3.3 * lines)
     grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     spare = list(grid.flat)
     for axes, (title, panel) in zip(spare, panels, strict=False):
@@ -239,11 +237,9 @@ def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
 
 
 def _bars(rows: Sequence[Row]) -> "Figure":
-    from matplotlib.figure import Figure
-
     ordered = sorted(rows, key=lambda row: (float(row["time_s"]), str(row["algorithm"])))
     several = len({row["machine"] for row in rows}) > 1
-    figure = Figure(figsize=(10.0, 1.5 + 0.42 * len(ordered)), layout="constrained")
+    figure = sheet(10.0, 1.5 + 0.42 * len(ordered))
     left, right = figure.subplots(1, 2, sharey=True)
     places = range(len(ordered))
     colours = [style.GREY if row.get("verified") is False else style.COLOURS[0] for row in ordered]

@@ -2,10 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class MeanTime(NamedTuple):
@@ -18,74 +21,72 @@ class MeanTime(NamedTuple):
     failed: int
 
 
+@drawn
 def mean_times(
     series: Mapping[str, Sequence[MeanTime]], path: str | os.PathLike[str], title: str = ""
-) -> None:
+) -> "Figure":
     """Draw time over intensity; a hollow marker is a mean without the replications that failed.
 
     Raises PlotError for nothing to draw.
     """
-    from matplotlib.figure import Figure
     from matplotlib.transforms import offset_copy
 
-    target = check_path(path)
     points = [point for of_series in series.values() for point in of_series]
     known = [point.seconds for point in points if point.seconds is not None]
     if not known:
         raise PlotError("there is nothing to draw: no collective ended")
-    with style.applied():
-        figure = Figure(figsize=(7.2, 4.6), layout="constrained")
-        axes = figure.subplots()
-        for number, (name, of_series) in enumerate(series.items()):
-            look = style.series(number)
-            # Side by side, so that intervals at one intensity can be told apart.
-            apart = 3.0 * (number - (len(series) - 1) / 2)
-            aside = offset_copy(axes.transData, figure, x=apart, units="points")
-            drawn = [
-                (point.intensity, point.seconds, point)
-                for point in sorted(of_series, key=lambda point: point.intensity)
-                if point.seconds is not None
-            ]
-            axes.plot(
-                [intensity for intensity, _, _ in drawn],
-                [seconds for _, seconds, _ in drawn],
-                label=name,
-                transform=aside,
-                **look,
-            )
-            for intensity, seconds, point in drawn:
-                if point.low is not None and point.high is not None:
-                    # A logarithmic axis has no zero: the lower end is drawn as far as a tenth.
-                    ends = [max(point.low, seconds / 10), point.high]
-                    axes.plot(
-                        [intensity] * 2,
-                        ends,
-                        color=look["color"],
-                        linewidth=1,
-                        transform=aside,
-                    )
-                    axes.update_datalim([(intensity, end) for end in ends])
-                if point.failed:
-                    axes.plot(
-                        intensity,
-                        seconds,
-                        color=look["color"],
-                        marker=look["marker"],
-                        markersize=look["markersize"],
-                        markerfacecolor="white",
-                        transform=aside,
-                    )
-                axes.update_datalim([(intensity, seconds)])
-        axes.autoscale_view()
-        if max(known) > 20 * min(known):
-            style.logarithmic(axes)
-        else:
-            axes.set_ylim(bottom=0)
-        failed = any(point.failed for point in points)
-        note = "\nhollow: without replications that gave up" if failed else ""
-        axes.set_xlabel(f"load by other traffic (Erlang from each computer){note}")
-        axes.set_ylabel("mean time (s), with its interval of 95 %")
-        figure.legend(loc="outside lower center", ncols=min(3, len(series)))
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-        save(figure, target)
+    figure = sheet(7.2, 4.6)
+    axes = figure.subplots()
+    for number, (name, of_series) in enumerate(series.items()):
+        look = style.series(number)
+        # Side by side, so that intervals at one intensity can be told apart.
+        apart = 3.0 * (number - (len(series) - 1) / 2)
+        aside = offset_copy(axes.transData, figure, x=apart, units="points")
+        drawn = [
+            (point.intensity, point.seconds, point)
+            for point in sorted(of_series, key=lambda point: point.intensity)
+            if point.seconds is not None
+        ]
+        axes.plot(
+            [intensity for intensity, _, _ in drawn],
+            [seconds for _, seconds, _ in drawn],
+            label=name,
+            transform=aside,
+            **look,
+        )
+        for intensity, seconds, point in drawn:
+            if point.low is not None and point.high is not None:
+                # A logarithmic axis has no zero: the lower end is drawn as far as a tenth.
+                ends = [max(point.low, seconds / 10), point.high]
+                axes.plot(
+                    [intensity] * 2,
+                    ends,
+                    color=look["color"],
+                    linewidth=1,
+                    transform=aside,
+                )
+                axes.update_datalim([(intensity, end) for end in ends])
+            if point.failed:
+                axes.plot(
+                    intensity,
+                    seconds,
+                    color=look["color"],
+                    marker=look["marker"],
+                    markersize=look["markersize"],
+                    markerfacecolor="white",
+                    transform=aside,
+                )
+            axes.update_datalim([(intensity, seconds)])
+    axes.autoscale_view()
+    if max(known) > 20 * min(known):
+        style.logarithmic(axes)
+    else:
+        axes.set_ylim(bottom=0)
+    failed = any(point.failed for point in points)
+    note = "\nhollow: without replications that gave up" if failed else ""
+    axes.set_xlabel(f"load by other traffic (Erlang from each computer){note}")
+    axes.set_ylabel("mean time (s), with its interval of 95 %")
+    figure.legend(loc="outside lower center", ncols=min(3, len(series)))
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return figure

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Panel:
     close_up: tuple[float, float] | None = None
 
 
+@drawn
 def curves(
     panels: Sequence[Panel],
     path: str | os.PathLike[str],
@@ -41,43 +43,39 @@ def curves(
     x_sizes: bool = False,
     log_x: bool = False,
     log_y: bool = True,
-) -> None:
+) -> "Figure":
     """Draw panels side by side (two to a line), sharing axes, with one legend below.
 
     `x_sizes`: x counts bytes. Labels carry the units. Raises PlotError for no panels.
     """
-    from matplotlib.figure import Figure
-
-    target = check_path(path)
     if not panels:
         raise PlotError("there is nothing to draw: no panels")
     columns = min(len(panels), 2)
     lines = -(-len(panels) // columns)
-    with style.applied():
-        figure = Figure(figsize=(4.9 * columns + 0.4, 3.2 * lines + 1.0), layout="constrained")
-        grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-        handles: dict[str, Any] = {}
-        for axes, panel in zip(grid.flat, panels, strict=False):
-            axes.set_title(panel.title)
-            axes.set_xlabel(x_label)
-            axes.set_ylabel(y_label)
-            axes.set_xscale("log", base=2) if log_x else None
-            style.logarithmic(axes) if log_y else None
-            _draw(axes, panel.curves)
-            _label_x(axes, panels, x_sizes=x_sizes)
-            axes.label_outer()
-            if panel.close_up:
-                _close_up(axes, panel)
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-                handles.setdefault(label, handle)
-        for axes in list(grid.flat)[len(panels) :]:
-            axes.remove()
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-        figure.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=min(5, len(handles))
-        )
-        save(figure, target)
+    figure = sheet(4.9 * columns + 0.4, 3.2 * lines + 1.0)
+    grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    handles: dict[str, Any] = {}
+    for axes, panel in zip(grid.flat, panels, strict=False):
+        axes.set_title(panel.title)
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        axes.set_xscale("log", base=2) if log_x else None
+        style.logarithmic(axes) if log_y else None
+        _draw(axes, panel.curves)
+        _label_x(axes, panels, x_sizes=x_sizes)
+        axes.label_outer()
+        if panel.close_up:
+            _close_up(axes, panel)
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    for axes in list(grid.flat)[len(panels) :]:
+        axes.remove()
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=min(5, len(handles))
+    )
+    return figure
 
 
 def _draw(axes: "Axes", family: Sequence[Curve], *, scale: float = 1.0) -> None:

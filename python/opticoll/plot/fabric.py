@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from opticoll._core import Fabric, Plan
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,9 +25,10 @@ _MOST_MARKED = 300
 _SHADES = ("#CFE3F2", "#7DB5DC", "#2A7AB8", "#B0436E", "#5A0F3C")
 
 
+@drawn
 def fabric(
     plan: Plan, path: str | os.PathLike[str], *, slot: int | None = None, size: int | None = None
-) -> None:
+) -> "Figure":
     """Draw the fabric of a plan, links coloured by their load; links that carry nothing are grey.
 
     Of the whole plan the load is the share of a link's rate that is used over the whole time, at
@@ -37,7 +38,6 @@ def fabric(
     Raises PlotError for a fabric of light, a slot that the plan does not have, or too many
     vertices.
     """
-    target = check_path(path)
     if not plan.fabric.electrical:
         raise PlotError("a ring of wavelengths is drawn by `ring`, with its lightpaths")
     if slot is not None and not 0 <= slot < plan.slots:
@@ -47,8 +47,7 @@ def fabric(
         load, what, more = _use(plan, size)
     else:
         load, what, more = _messages(plan, slot)
-    with style.applied():
-        save(_figure(plan, drawing, load, what, more), target)
+    return _figure(plan, drawing, load, what, more)
 
 
 def _drawing(machine: Fabric) -> "Drawing":
@@ -97,13 +96,11 @@ def _messages(plan: Plan, slot: int) -> tuple[NDArray[np.float64], str, str]:
 def _figure(
     plan: Plan, drawing: "Drawing", load: NDArray[np.float64], what: str, more: str
 ) -> "Figure":
-    from matplotlib.figure import Figure
-
     at = drawing["places"]
     span = at.max(axis=0) - at.min(axis=0) + 0.8
     wide = float(np.clip(9.0 * (span[0] / span[1]) ** 0.5, 6.5, 13.0))
     tall = float(np.clip(0.88 * wide * span[1] / span[0], 2.2, 9.0))
-    figure = Figure(figsize=(wide, tall + 0.9), layout="constrained")
+    figure = sheet(wide, tall + 0.9)
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.axis("off")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from opticoll._core import Plan
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 from opticoll.plot.port_timeline import PLANES, name_planes
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def _hops(plan: Plan, slot: int | None = None) -> _Hops:
     return _Hops(*(columns[name].astype(np.int64) for name in names))
 
 
-def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> None:
+@drawn
+def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
     """Draw the nodes in rows and columns and the light of `slot` as arcs coloured by wavelength.
 
     Light by a row's switch goes above its row to the right and below it to the left; light by a
@@ -53,22 +54,18 @@ def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> None:
 
     Raises PlotError for a slot that the plan does not have.
     """
-    target = check_path(path)
     if not 0 <= slot < plan.slots:
         raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
-    with style.applied():
-        save(_grid_figure(plan, slot), target)
+    return _grid_figure(plan, slot)
 
 
 def _grid_figure(plan: Plan, slot: int) -> "Figure":
-    from matplotlib.figure import Figure
-
     rows, columns = plan.fabric.grid or (1, 1)
     hops = _hops(plan, slot)
     nodes = np.array(plan.fabric.grid_nodes, dtype=np.int64)
     wide = float(np.clip(0.75 * columns, 4.4, 11.0))
     high = float(np.clip(0.75 * rows, 1.2, 10.0))
-    figure = Figure(figsize=(wide + 1.0, high + 1.7), layout="constrained")
+    figure = sheet(wide + 1.0, high + 1.7)
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.axis("off")
@@ -174,27 +171,24 @@ def _wavelength_key(figure: "Figure", axes: "Axes", lit: NDArray[np.int64], colo
     bar.set_label("Wavelength (number)")
 
 
-def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> None:
+@drawn
+def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
     """Draw which port sends on which wavelength in which slot: ports downwards, slots across.
 
     The upper half are the ports to rows, by rank, the lower half those to columns. White is dark.
 
     Raises PlotError for a plan without slots, or with more ports or slots than dots on paper.
     """
-    target = check_path(path)
     ports = 2 * plan.fabric.ranks
     if plan.slots == 0:
         raise PlotError("the plan has no slots: there is nothing to draw")
     for count, what, most in ((ports, "ports", _MOST_PORTS), (plan.slots, "slots", _MOST_SLOTS)):
         if count > most:
             raise PlotError(f"{count} {what} are too many to draw: {most} at most")
-    with style.applied():
-        save(_space_time_figure(plan), target)
+    return _space_time_figure(plan)
 
 
 def _space_time_figure(plan: Plan) -> "Figure":
-    from matplotlib.figure import Figure
-
     hops, ranks = _hops(plan), plan.fabric.ranks
     lit, lanes = np.unique(hops.wavelength, return_inverse=True)
     colours = style.wavelength_colours(max(len(lit), 1))
@@ -202,7 +196,7 @@ def _space_time_figure(plan: Plan) -> "Figure":
     sent[hops.plane * ranks + hops.source, hops.slot] = lanes
     wide = float(np.clip(0.32 * plan.slots, 5.0, 10.0))
     high = float(np.clip(0.16 * 2 * ranks, 2.2, 7.0))
-    figure = Figure(figsize=(wide + 1.6, high + 1.5), layout="constrained")
+    figure = sheet(wide + 1.6, high + 1.5)
     axes = figure.subplots()
     axes.imshow(
         np.ma.masked_invalid(sent),

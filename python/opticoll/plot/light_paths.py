@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from opticoll._core import format_size
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from opticoll._core import Plan
 
 _MOST_ROWS = 96
@@ -25,7 +27,8 @@ class Group:
     """By rank and port, the rank at the other end."""
 
 
-def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> None:
+@drawn
+def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Figure":
     """Draw a row for each port: pale while it holds a path, full while data moves over it.
 
     Colours are the ranks at the other end, grey the time in which paths are set up and released.
@@ -33,10 +36,8 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> Non
 
     Raises PlotError for another fabric, nothing to draw, or more ports than lines on paper.
     """
-    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    target = check_path(path)
     fabric = plan.fabric
     ports, times = fabric.path_ports, fabric.path_times_ps
     if ports is None or times is None:
@@ -50,35 +51,32 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> Non
     scale, unit = style.time_unit(outcome.time_ps / 1e12)
     scale *= 1e12
     colours = style.wavelength_colours(fabric.ranks)
-    with style.applied():
-        figure = Figure(figsize=(9.6, max(3.6, 0.16 * rows + 1.9)), layout="constrained")
-        axes = figure.subplots()
-        for group in groups(plan):
-            _draw(axes, plan, group, outcome.slots, (ports, *times[1:], scale), colours)
-        axes.set_ylim(rows - 0.5, -0.5)
-        for rank in range(1, fabric.ranks):
-            axes.axhline(rank * ports - 0.5, color=style.INK, linewidth=0.4)
-        places = [rank * ports + (ports - 1) / 2 for rank in range(fabric.ranks)]
-        axes.set_yticks(places, [f"rank {rank}" for rank in range(fabric.ranks)])
-        axes.tick_params("y", length=0, labelsize=8)
-        axes.grid(axis="y", visible=False)
-        axes.set_xlim(0, 1.005 * outcome.time_ps / scale)
-        axes.set_xlabel(f"Time ({unit})")
-        axes.set_title(
-            f"{plan.algorithm}: {plan.collective.kind} of {format_size(size)}, "
-            f"{ports} {'port' if ports == 1 else 'ports'} a rank "
-            "(pale: a path is up; full: data on it)"
-        )
-        handles = [
-            Patch(color=colours(rank), label=f"to rank {rank}") for rank in range(fabric.ranks)
-        ]
-        handles.append(Patch(color=_PALE, label="set up, release"))
-        figure.legend(
-            handles=handles if len(handles) <= 33 else handles[-1:],
-            loc="outside lower center",
-            ncols=min(6, len(handles)),
-        )
-        save(figure, target)
+    figure = sheet(9.6, max(3.6, 0.16 * rows + 1.9))
+    axes = figure.subplots()
+    for group in groups(plan):
+        _draw(axes, plan, group, outcome.slots, (ports, *times[1:], scale), colours)
+    axes.set_ylim(rows - 0.5, -0.5)
+    for rank in range(1, fabric.ranks):
+        axes.axhline(rank * ports - 0.5, color=style.INK, linewidth=0.4)
+    places = [rank * ports + (ports - 1) / 2 for rank in range(fabric.ranks)]
+    axes.set_yticks(places, [f"rank {rank}" for rank in range(fabric.ranks)])
+    axes.tick_params("y", length=0, labelsize=8)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlim(0, 1.005 * outcome.time_ps / scale)
+    axes.set_xlabel(f"Time ({unit})")
+    axes.set_title(
+        f"{plan.algorithm}: {plan.collective.kind} of {format_size(size)}, "
+        f"{ports} {'port' if ports == 1 else 'ports'} a rank "
+        "(pale: a path is up; full: data on it)"
+    )
+    handles = [Patch(color=colours(rank), label=f"to rank {rank}") for rank in range(fabric.ranks)]
+    handles.append(Patch(color=_PALE, label="set up, release"))
+    figure.legend(
+        handles=handles if len(handles) <= 33 else handles[-1:],
+        loc="outside lower center",
+        ncols=min(6, len(handles)),
+    )
+    return figure
 
 
 def groups(plan: "Plan") -> list[Group]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,9 +19,10 @@ MOST_LINKS = 40
 TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"), (1, "ps"))
 
 
+@drawn
 def link_use(
     plan: "Plan", outcome: "Outcome", path: str | os.PathLike[str], title: str = ""
-) -> None:
+) -> "Figure":
     """Draw which share of its rate each link uses in each bin of time.
 
     Above, the fullest link of each bin and the mean over all links that carry anything; below, the
@@ -30,9 +31,6 @@ def link_use(
 
     Raises PlotError where the outcome has no bins, or no link carried anything.
     """
-    from matplotlib.figure import Figure
-
-    target = check_path(path)
     if "link_use" not in outcome.tables:
         raise PlotError("the outcome has no bins of time: simulate by flows, with `link_bin`")
     bin_ps, carried = outcome.link_use_bin_ps, outcome.link_use["bytes"]
@@ -44,13 +42,12 @@ def link_use(
     capacity = np.outer(np.array(plan.fabric.link_rates)[used] / 8e12, np.diff(edges))
     shares = np.divide(carried[used], capacity, out=np.zeros_like(capacity), where=capacity > 0)
     shown = _shown(used, total, outcome.critical_path["bottleneck"])
-    with style.applied():
-        height = 3.2 + 0.15 * len(shown)
-        figure = Figure(figsize=(10.0, height), layout="constrained")
-        _draw(figure, edges, shares, shown, [plan.fabric.link_name(int(one)) for one in used])
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-        save(figure, target)
+    height = 3.2 + 0.15 * len(shown)
+    figure = sheet(10.0, height)
+    _draw(figure, edges, shares, shown, [plan.fabric.link_name(int(one)) for one in used])
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return figure
 
 
 def _shown(

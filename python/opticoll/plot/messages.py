@@ -7,7 +7,7 @@ import numpy as np
 
 from opticoll._core import Plan
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +16,8 @@ MOST_MESSAGES = 6000
 _MOST_ARROWS = 200
 
 
-def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = None) -> None:
+@drawn
+def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = None) -> "Figure":
     """Draw every message as a line from when and where it starts to when and where it has arrived.
 
     Time runs to the right, ranks downwards, at `size` bytes (the plan's own if none is given),
@@ -24,9 +25,6 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
 
     Raises PlotError for a fabric of light, no messages, or too many to be told apart.
     """
-    from matplotlib.figure import Figure
-
-    target = check_path(path)
     if not plan.fabric.electrical:
         raise PlotError("a plan of light is drawn by `space_time`, with its lightpaths")
     if len(plan) == 0:
@@ -37,12 +35,9 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
     if len(times) > MOST_MESSAGES:
         raise _too_many(len(times))
     ranks = plan.fabric.ranks
-    with style.applied():
-        figure = Figure(
-            figsize=(10.0, float(np.clip(1.6 + 0.16 * ranks, 3.4, 8.6))), layout="constrained"
-        )
-        _draw(figure, plan, times, size)
-        save(figure, target)
+    figure = sheet(10.0, float(np.clip(1.6 + 0.16 * ranks, 3.4, 8.6)))
+    _draw(figure, plan, times, size)
+    return figure
 
 
 def _too_many(count: int) -> PlotError:

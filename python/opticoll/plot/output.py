@@ -1,13 +1,16 @@
 """Writing a figure: the format by suffix, whole files only, the same bytes every time."""
 
+import functools
+import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from opticoll.errors import OpticollError
 from opticoll.escapes import escaped_lines, shortened
 from opticoll.formats.atomic import check_writable, replacing
+from opticoll.plot import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,6 +47,32 @@ def check_path(path: str | os.PathLike[str]) -> Path:
         given = f"`{target.suffix}` is not a known format" if target.suffix else "it has no suffix"
         raise PlotError(f"cannot write the figure `{target}`: {given}; use one of {known}")
     return check_writable(target)
+
+
+P = ParamSpec("P")
+
+
+def drawn(draw: "Callable[P, Figure]") -> "Callable[P, None]":
+    """A function that draws one figure, made one that writes it to its argument `path`.
+
+    Whether a figure can be written there is found out before it is drawn.
+    """
+    signature = inspect.signature(draw)
+
+    @functools.wraps(draw)
+    def written(*arguments: P.args, **options: P.kwargs) -> None:
+        target = check_path(signature.bind(*arguments, **options).arguments["path"])
+        with style.applied():
+            save(draw(*arguments, **options), target)
+
+    return written
+
+
+def sheet(width: float, height: float) -> "Figure":
+    """An empty figure of a size in inches, whose parts make room for one another."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def save(figure: "Figure", path: Path) -> None:

@@ -11,10 +11,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from opticoll._core import Fabric, Outcome
 
@@ -27,72 +28,66 @@ PERCENTILES = {"50": "p50_ps", "99": "p99_ps", "99.9": "p99_9_ps"}
 TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"))
 
 
+@drawn
 def packets(
     measured: "Outcome", fabric: "Fabric", path: str | os.PathLike[str], title: str = ""
-) -> None:
+) -> "Figure":
     """Draw the latencies of messages; buffers and stalls over time; a dragonfly's load map.
 
     Raises PlotError where no message was delivered.
     """
-    from matplotlib.figure import Figure
-
-    target = check_path(path)
     if len(measured.message_latency) == 0:
         raise PlotError("there is nothing to draw: no message was delivered")
     mapped = fabric.dragonfly_shape is not None and fabric.link_ends is not None
     lines = 1 if measured.timeline_bin_ps is None else 3
-    with style.applied():
-        width, height = (12.5 if mapped else 8.0), 1.2 + 2.6 * max(lines, 2 if mapped else 1)
-        figure = Figure(figsize=(width, height), layout="constrained")
-        right: Any = figure
-        if mapped:
-            left, right = figure.subfigures(1, 2, width_ratios=(1, 1.05), squeeze=False).flat
-            _load_map(left, measured, fabric)
-        panels = right.subplots(lines, 1, squeeze=False)
-        _histogram(panels[0, 0], measured)
-        if measured.timeline_bin_ps is not None:
-            _over_time(panels[1, 0], panels[2, 0], measured)
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-        save(figure, target)
+    width, height = (12.5 if mapped else 8.0), 1.2 + 2.6 * max(lines, 2 if mapped else 1)
+    figure = sheet(width, height)
+    right: Any = figure
+    if mapped:
+        left, right = figure.subfigures(1, 2, width_ratios=(1, 1.05), squeeze=False).flat
+        _load_map(left, measured, fabric)
+    panels = right.subplots(lines, 1, squeeze=False)
+    _histogram(panels[0, 0], measured)
+    if measured.timeline_bin_ps is not None:
+        _over_time(panels[1, 0], panels[2, 0], measured)
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return figure
 
 
+@drawn
 def latencies(
     measured: Mapping[str, "Outcome"], path: str | os.PathLike[str], title: str = ""
-) -> None:
+) -> "Figure":
     """Draw, for several cases by name, the share of messages that take longer than a time.
 
     Raises PlotError for no cases, or one without messages.
     """
-    from matplotlib.figure import Figure
-
-    target = check_path(path)
     if not measured or any(len(one.message_latency) == 0 for one in measured.values()):
         raise PlotError("there is nothing to draw: a case delivered no message")
     factor, unit = _unit(max(_messages(one)["max_ps"] for one in measured.values()))
-    with style.applied():
-        figure = Figure(figsize=(7.5, 4.6), layout="constrained")
-        axes = figure.subplots()
-        for number, (name, one) in enumerate(measured.items()):
-            whole, bins = _messages(one), one.message_latency.rows()
-            times, shares = [bins[0]["first_ps"] / factor], [100.0]
-            above = whole["count"]
-            for row in bins:
-                above -= row["count"]
-                if above > 0:
-                    times.append(min(row["last_ps"], whole["max_ps"]) / factor)
-                    shares.append(100 * above / whole["count"])
-            look = style.series(number) | {"marker": "", "linewidth": 1.6}
-            axes.plot(times, shares, label=name, drawstyle="steps-post", **look)
-        axes.set_xlabel(f"latency of a message ({unit})")
-        axes.set_ylabel("messages that take longer (%)")
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        style.logarithmic(axes)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=min(len(measured), 3))
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-        save(figure, target)
+    figure = sheet(7.5, 4.6)
+    axes = figure.subplots()
+    for number, (name, one) in enumerate(measured.items()):
+        whole, bins = _messages(one), one.message_latency.rows()
+        times, shares = [bins[0]["first_ps"] / factor], [100.0]
+        above = whole["count"]
+        for row in bins:
+            above -= row["count"]
+            if above > 0:
+                times.append(min(row["last_ps"], whole["max_ps"]) / factor)
+                shares.append(100 * above / whole["count"])
+        look = style.series(number) | {"marker": "", "linewidth": 1.6}
+        axes.plot(times, shares, label=name, drawstyle="steps-post", **look)
+    axes.set_xlabel(f"latency of a message ({unit})")
+    axes.set_ylabel("messages that take longer (%)")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    style.logarithmic(axes)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=min(len(measured), 3))
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return figure
 
 
 def _messages(measured: "Outcome") -> dict[str, Any]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MOST_ROWS = 128
 PLANES = ("row", "column")
@@ -36,9 +37,10 @@ class PortPanel:
     flows: Sequence[Flow]
 
 
+@drawn
 def port_timeline(
     panels: Sequence[PortPanel], path: str | os.PathLike[str], *, title: str = ""
-) -> None:
+) -> "Figure":
     """Draw a row for each port, those to rows above those to columns, and a bar for each flow.
 
     Bars are coloured by wavelength; grey before a bar is the time in which its circuit is asked
@@ -46,10 +48,8 @@ def port_timeline(
 
     Raises PlotError for nothing to draw, or more ports than lines on paper.
     """
-    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    target = check_path(path)
     flows = [flow for panel in panels for flow in panel.flows]
     if not flows:
         raise PlotError("there is nothing to draw: no flows")
@@ -59,23 +59,21 @@ def port_timeline(
     scale, unit = style.time_unit(max(flow.sent_s for flow in flows))
     channels = 1 + max(flow.wavelength for flow in flows)
     colours = style.wavelength_colours(channels)
-    with style.applied():
-        height = 0.085 * rows * len(panels) + 1.6
-        figure = Figure(figsize=(9.6, max(4.0, height)), layout="constrained")
-        grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, panel in zip(grid, panels, strict=True):
-            _draw(axes, panel, scale, colours)
-        grid[-1].set_xlabel(f"Time ({unit})")
-        grid[-1].set_xlim(0, 1.01 * max(flow.sent_s for flow in flows) / scale)
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-        handles = [
-            Patch(color=colours(channel), label=f"wavelength {channel}")
-            for channel in range(channels)
-        ]
-        handles.append(Patch(color=style.GREY, label="asks, tunes"))
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(8, len(handles)))
-        save(figure, target)
+    height = 0.085 * rows * len(panels) + 1.6
+    figure = sheet(9.6, max(4.0, height))
+    grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, panel in zip(grid, panels, strict=True):
+        _draw(axes, panel, scale, colours)
+    grid[-1].set_xlabel(f"Time ({unit})")
+    grid[-1].set_xlim(0, 1.01 * max(flow.sent_s for flow in flows) / scale)
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    handles = [
+        Patch(color=colours(channel), label=f"wavelength {channel}") for channel in range(channels)
+    ]
+    handles.append(Patch(color=style.GREY, label="asks, tunes"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(8, len(handles)))
+    return figure
 
 
 def _draw(axes: "Axes", panel: PortPanel, scale: float, colours: object) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 # Rows beyond these are thinner than a line.
@@ -28,6 +29,7 @@ _LONGEST_LINE = 100
 KINDS = ("local work", "single messages and waiting", "collectives")
 
 
+@drawn
 def rank_timeline(
     rank: "NDArray[np.integer]",
     kind: "NDArray[np.integer]",
@@ -38,7 +40,7 @@ def rank_timeline(
     *,
     title: str = "",
     kinds: Sequence[str] = KINDS,
-) -> None:
+) -> "Figure":
     """Draw pieces of time, each of a rank and of a kind, a row for each rank.
 
     Where pieces are too short to be seen, a column of a row is shared among kinds by the time that
@@ -47,10 +49,8 @@ def rank_timeline(
     Raises PlotError where there are no ranks, too many, or no time passes.
     """
     import numpy as np
-    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    target = check_path(path)
     whole = float(end_s.max()) if len(end_s) else 0.0
     if whole <= 0:
         raise PlotError("the program takes no time: there is nothing to draw")
@@ -63,25 +63,24 @@ def rank_timeline(
     colours = [style.COLOURS[5], style.COLOURS[1], style.COLOURS[0]][: len(kinds)]
     seen = [index for index in range(len(kinds)) if shares[index].any()]
     scale, unit = style.time_unit(whole)
-    with style.applied():
-        figure = Figure(figsize=(9.0, 1.6 + min(6.0, 0.26 * ranks + 0.3)), layout="constrained")
-        axes = figure.subplots()
-        extent = (0.0, whole / scale, ranks - 0.5, -0.5)
-        picture = _picture(shares, [style.rgb(colour) for colour in colours])
-        axes.imshow(picture, aspect="auto", interpolation="nearest", extent=extent)
-        axes.set_ylim(ranks - 0.4, -0.6)
-        axes.set_xlim(0.0, whole / scale)
-        axes.set_xlabel(f"Time ({unit})")
-        axes.set_ylabel("Rank")
-        step = max(1, -(-ranks // 16))
-        axes.set_yticks(range(0, ranks, step))
-        axes.tick_params("y", length=0)
-        axes.grid(visible=False)
-        if title:
-            axes.set_title("\n".join(textwrap.wrap(title, _LONGEST_LINE)))
-        handles = [Patch(color=colours[index], label=kinds[index]) for index in seen]
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-        save(figure, target)
+    figure = sheet(9.0, 1.6 + min(6.0, 0.26 * ranks + 0.3))
+    axes = figure.subplots()
+    extent = (0.0, whole / scale, ranks - 0.5, -0.5)
+    picture = _picture(shares, [style.rgb(colour) for colour in colours])
+    axes.imshow(picture, aspect="auto", interpolation="nearest", extent=extent)
+    axes.set_ylim(ranks - 0.4, -0.6)
+    axes.set_xlim(0.0, whole / scale)
+    axes.set_xlabel(f"Time ({unit})")
+    axes.set_ylabel("Rank")
+    step = max(1, -(-ranks // 16))
+    axes.set_yticks(range(0, ranks, step))
+    axes.tick_params("y", length=0)
+    axes.grid(visible=False)
+    if title:
+        axes.set_title("\n".join(textwrap.wrap(title, _LONGEST_LINE)))
+    handles = [Patch(color=colours[index], label=kinds[index]) for index in seen]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    return figure
 
 
 def _picture(

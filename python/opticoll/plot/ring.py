@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from opticoll._core import Plan
 from opticoll.plot import style
 from opticoll.plot.lightpaths import Lightpaths, channel_name, lightpaths, packed
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,8 @@ _MOST_ARROWS = 160  # beyond, arrow heads would cover the arcs
 _MOST_LABELS = 64
 
 
-def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> None:
+@drawn
+def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
     """Draw the ranks as a circle and the lightpaths of `slot` as arcs coloured by wavelength.
 
     Rank 0 is at the top and numbers grow clockwise. Clockwise lightpaths run outside of the
@@ -30,18 +31,14 @@ def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> None:
 
     Raises PlotError for a slot that the plan does not have.
     """
-    target = check_path(path)
     if not 0 <= slot < plan.slots:
         raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
     paths = lightpaths(plan, slot)
-    with style.applied():
-        save(_figure(plan, slot, paths), target)
+    return _figure(plan, slot, paths)
 
 
 def _figure(plan: Plan, slot: int, given: Lightpaths) -> "Figure":
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.6, 7.0), layout="constrained")
+    figure = sheet(7.6, 7.0)
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.axis("off")

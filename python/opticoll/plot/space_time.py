@@ -15,7 +15,7 @@ from opticoll.plot.lightpaths import (
     occupancy,
     packed,
 )
-from opticoll.plot.output import PlotError, check_path, save
+from opticoll.plot.output import PlotError, drawn, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,8 @@ _MOST_LIGHTPATHS = 6000
 _MOST_BOUNDARIES = 24
 
 
-def space_time(plan: Plan, path: str | os.PathLike[str]) -> None:
+@drawn
+def space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
     """Draw every lightpath as a bar: position on the ring across, slots downwards.
 
     The left panel holds clockwise lightpaths, the right one counter-clockwise ones; within a slot
@@ -37,22 +38,18 @@ def space_time(plan: Plan, path: str | os.PathLike[str]) -> None:
 
     Raises PlotError for a plan without slots.
     """
-    target = check_path(path)
     if plan.slots == 0:
         raise PlotError("the plan has no slots: there is nothing to draw")
     paths = lightpaths(plan)
     lanes = packed(paths)[0].channels * plan.slots
     fits = lanes <= _MOST_LANES and len(paths) <= _MOST_LIGHTPATHS and not paths.converted.any()
-    with style.applied():
-        save(_figure(plan, paths, as_bars=fits), target)
+    return _figure(plan, paths, as_bars=fits)
 
 
 def _figure(plan: Plan, paths: Lightpaths, *, as_bars: bool) -> "Figure":
-    from matplotlib.figure import Figure
-
     lanes = packed(paths)[0].channels * plan.slots
     height = float(np.clip(0.11 * lanes, 3.2, 8.0)) if as_bars else 5.6
-    figure = Figure(figsize=(10.0, height + 1.2), layout="constrained")
+    figure = sheet(10.0, height + 1.2)
     grid = figure.subplots(1, 2, sharex=True, sharey=True)
     if as_bars:
         _bars(figure, grid, plan, paths)
