@@ -78,7 +78,8 @@ def run(results: Results, *, quick: bool, long: bool) -> list[Finding]:
     results.write(
         "ladder",
         [
-            {"reading": name, "assumed": READINGS[name].label, "wavelengths": wavelengths, **row}
+            {"reading": name, "assumed": READINGS[name].label, "wavelengths": wavelengths}
+            | {key: value for key, value in row.items() if not isinstance(value, list)}
             for (name, wavelengths), row in rows.items()
         ],
     )
