@@ -20,6 +20,7 @@ pub mod fully_connected;
 mod injection;
 pub mod light;
 pub mod light_path_grid;
+mod options;
 pub mod torus;
 pub mod wdm_ring;
 pub mod wiring;
@@ -30,8 +31,9 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::network::Network;
-use crate::spec::{Spec, SpecError};
+use crate::spec::{OptionRecord, Role, Spec, SpecError};
 use crate::spelling::{same_name, shown, suggest};
+use crate::units::Time;
 pub use crossbar::Crossbar;
 pub use custom::Custom;
 pub use dragonfly::Dragonfly;
@@ -143,8 +145,10 @@ pub struct FamilyRecord {
     pub summary: &'static str,
     /// Where the model comes from.
     pub citation: &'static str,
-    /// Options with their meaning and default.
-    pub options: &'static [(&'static str, &'static str)],
+    /// A complete specification.
+    pub example: &'static str,
+    /// Its options.
+    pub options: fn() -> Vec<OptionRecord>,
     /// Builds the fabric from its options.
     build: fn(&Spec) -> Result<Fabric, FabricError>,
 }
@@ -213,6 +217,18 @@ impl Fabric {
                 ),
             }),
         }
+    }
+
+    /// The same fabric with no time for what options of a role stand for.
+    pub fn without(&self, role: Role) -> Fabric {
+        let mut spec = self.spec();
+        let family = FAMILIES.iter().find(|family| family.name == spec.name());
+        let options = family.map_or(Vec::new(), |family| (family.options)());
+        for option in options.iter().filter(|option| option.role == role) {
+            spec = spec.without(option.name).with(option.name, Time::ZERO);
+        }
+        let without = family.and_then(|family| (family.build)(&spec).ok());
+        without.unwrap_or_else(|| self.clone())
     }
 
     /// The family's name.

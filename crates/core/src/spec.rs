@@ -77,6 +77,10 @@ pub enum Role {
     Own,
     /// Into how many pieces a vector is cut.
     Pieces,
+    /// How long circuits take to change.
+    Reconfiguration,
+    /// How long control messages take.
+    Control,
 }
 
 impl OptionRecord {
@@ -88,6 +92,11 @@ impl OptionRecord {
             role: Role::Own,
             tries: &[],
         }
+    }
+
+    /// The same with a role.
+    pub const fn role(self, role: Role) -> OptionRecord {
+        OptionRecord { role, ..self }
     }
 
     /// The same with values that the planner tries.

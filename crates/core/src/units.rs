@@ -132,6 +132,11 @@ impl Bytes {
 }
 
 impl Rate {
+    /// A rate of so many gigabits per second, at least one.
+    pub(crate) const fn gigabits(gigabits: u32) -> Rate {
+        Rate(if gigabits == 0 { 1 } else { gigabits as u64 } * 1_000_000_000)
+    }
+
     /// A rate of so many bits per second; zero is refused.
     pub fn from_bits_per_second(bits: u64) -> Result<Rate, UnitError> {
         if bits == 0 {

@@ -38,7 +38,7 @@ use crate::interrupt;
 use crate::plan::{FoldedPlan, Plan, PlanRef};
 use crate::route::{Arc, loads};
 use crate::schedule::Schedule;
-use crate::spec::{Spec, SpecError};
+use crate::spec::{OptionRecord, Spec, SpecError};
 use crate::spelling::{same_name, shown, suggest};
 use grid::Grid;
 pub use order::Order;
@@ -139,64 +139,80 @@ pub struct Assignment {
 }
 
 /// The declaration of an assignment.
-pub struct Record {
+pub struct AssignmentRecord {
     /// As typed.
     pub name: &'static str,
     /// One sentence.
     pub summary: &'static str,
     /// Where it comes from.
     pub citation: &'static str,
-    /// Options with their meaning and default.
-    pub options: &'static [(&'static str, &'static str)],
+    /// Its options.
+    pub options: &'static [OptionRecord],
+    /// The rule that a specification of it gives.
+    rule: fn(&Spec) -> Result<Rule, SpecError>,
 }
 
-const ORDER: (&str, &str) = ("order", "auto, given, longest or left; default auto");
+const ORDER: OptionRecord =
+    OptionRecord::new("order", "auto, given, longest or left; default auto");
 const SURVEY: &str = "Zang, Jue and Mukherjee, A Review of Routing and Wavelength Assignment, \
                       Optical Networks Magazine 2000";
 
 /// All assignments; the first is the default.
-pub const RECORDS: &[Record] = &[
-    Record {
+pub const RECORDS: &[AssignmentRecord] = &[
+    AssignmentRecord {
         name: "auto",
         summary: "optimal where a step is a one-stage all-to-all, else first_fit",
         citation: "opticoll",
         options: &[ORDER],
+        rule: |_| Ok(Rule::Auto),
     },
-    Record {
+    AssignmentRecord {
         name: "optimal",
         summary: "The construction for one-stage all-to-all that meets the load bound",
         citation: "The bound: Opatrny, Theoretical Computer Science 2003",
         options: &[],
+        rule: |_| Ok(Rule::Optimal),
     },
-    Record {
+    AssignmentRecord {
         name: "first_fit",
         summary: "The lowest free channel",
         citation: SURVEY,
         options: &[ORDER],
+        rule: |_| Ok(Rule::FirstFit),
     },
-    Record {
+    AssignmentRecord {
         name: "best_fit",
         summary: "The free channel whose gap around the path is the shortest",
         citation: "Sathishkumar and Mahalingam, IJCSIT 2015",
         options: &[ORDER],
+        rule: |_| Ok(Rule::BestFit),
     },
-    Record {
+    AssignmentRecord {
         name: "least_used",
         summary: "The free channel used on the fewest links so far",
         citation: SURVEY,
         options: &[ORDER],
+        rule: |_| Ok(Rule::LeastUsed),
     },
-    Record {
+    AssignmentRecord {
         name: "most_used",
         summary: "The free channel used on the most links so far",
         citation: SURVEY,
         options: &[ORDER],
+        rule: |_| Ok(Rule::MostUsed),
     },
-    Record {
+    AssignmentRecord {
         name: "random",
         summary: "Any free channel, drawn from a seeded generator",
         citation: SURVEY,
-        options: &[ORDER, ("seed", "of the generator, 0..2^32; default 0")],
+        options: &[
+            ORDER,
+            OptionRecord::new("seed", "of the generator, 0..2^32; default 0"),
+        ],
+        rule: |spec| {
+            let seed = spec.count("seed", 0, u32::MAX)?;
+            Ok(Rule::Random(seed.unwrap_or(0).into()))
+        },
     },
 ];
 
@@ -217,8 +233,7 @@ impl Assignment {
                 name: spec.name().into(),
                 hint: suggest(spec.name(), RECORDS.iter().map(|record| record.name)),
             })?;
-        let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
-        spec.only(&known)?;
+        spec.only_declared(record.options)?;
         let order = match spec.option("order").unwrap_or("auto") {
             "auto" => Order::Auto,
             "given" => Order::Given,
@@ -230,15 +245,7 @@ impl Assignment {
                     .into());
             }
         };
-        let rule = match record.name {
-            "auto" => Rule::Auto,
-            "optimal" => Rule::Optimal,
-            "first_fit" => Rule::FirstFit,
-            "best_fit" => Rule::BestFit,
-            "least_used" => Rule::LeastUsed,
-            "most_used" => Rule::MostUsed,
-            _ => Rule::Random(spec.count("seed", 0, u32::MAX)?.unwrap_or(0).into()),
-        };
+        let rule = (record.rule)(&spec)?;
         Ok(Assignment { rule, order })
     }
 }

@@ -34,10 +34,14 @@ impl Record {
     }
 }
 
+/// What is listed of an option.
+fn option(one: &OptionRecord) -> (&'static str, &'static str) {
+    (one.name, one.meaning)
+}
+
 /// All algorithms, by collective, the default of each first.
 #[pyfunction]
 pub(crate) fn algorithms() -> Vec<Record> {
-    let option = |one: &OptionRecord| (one.name, one.meaning);
     let record = |one: &algorithm::Algorithm| Record {
         label: one.label,
         options: one.options.iter().map(option).collect(),
@@ -66,7 +70,7 @@ pub(crate) fn algorithms() -> Vec<Record> {
 #[pyfunction]
 pub(crate) fn fabrics() -> Vec<Record> {
     let record = |one: &fabric::FamilyRecord| Record {
-        options: one.options.to_vec(),
+        options: (one.options)().iter().map(option).collect(),
         ..Record::new(one.name, one.summary, one.citation)
     };
     fabric::FAMILIES.iter().map(record).collect()
@@ -161,7 +165,7 @@ pub(crate) fn policies() -> Vec<Record> {
 pub(crate) fn models() -> Vec<Record> {
     let record = |one: &training_models::Record| Record {
         label: one.label,
-        options: one.options.to_vec(),
+        options: one.options.iter().map(option).collect(),
         ..Record::new(one.name, one.summary, one.citation)
     };
     training_models::MODELS.iter().map(record).collect()
@@ -171,7 +175,7 @@ pub(crate) fn models() -> Vec<Record> {
 #[pyfunction]
 pub(crate) fn devices() -> Vec<Record> {
     let record = |one: &device::Record| Record {
-        options: device::OPTIONS.to_vec(),
+        options: device::OPTIONS.iter().map(option).collect(),
         ..Record::new(one.name, one.summary, one.citation)
     };
     device::DEVICES.iter().map(record).collect()
@@ -189,8 +193,8 @@ pub(crate) fn collectives() -> Vec<Record> {
 /// All wavelength assignments, the default first.
 #[pyfunction]
 pub(crate) fn wavelength_assignments() -> Vec<Record> {
-    let record = |one: &wavelength::Record| Record {
-        options: one.options.to_vec(),
+    let record = |one: &wavelength::AssignmentRecord| Record {
+        options: one.options.iter().map(option).collect(),
         ..Record::new(one.name, one.summary, one.citation)
     };
     wavelength::RECORDS.iter().map(record).collect()

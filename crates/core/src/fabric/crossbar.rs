@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use super::wiring::{self, MOST_RANKS, Wire, Wiring};
+use super::options::{self, Options};
+use super::wiring::{self, Wire, Wiring};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::drawing::{self, Drawing};
 use crate::network::{Link, Network};
@@ -24,26 +25,19 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     name: "crossbar",
     summary: "One switch that never limits, with a cable to each rank (star)",
     citation: "Clos, A Study of Non-Blocking Switching Networks, 1953",
-    options: wiring::RANKS_AND_WIRE,
-    build,
+    example: "crossbar:ranks=64,rate=12.5GB/s",
+    options: || options::list(&RECORD, declared),
+    build: |spec| Crossbar::parse(spec).map(Fabric::Crossbar),
 };
 
-fn build(spec: &Spec) -> Result<Fabric, FabricError> {
-    Crossbar::parse(spec).map(Fabric::Crossbar)
+fn declared(options: &mut Options<'_, Crossbar>) -> Result<(u32, Wire), FabricError> {
+    wiring::ranks_and_wire(options, |machine| (machine.ranks, machine.wire))
 }
 
 impl Crossbar {
     /// Reads a spelling such as `crossbar:ranks=64,rate=12.5GB/s`.
     pub fn parse(spec: &Spec) -> Result<Crossbar, FabricError> {
-        wiring::only(spec, &RECORD)?;
-        let ranks = spec
-            .count("ranks", 1, MOST_RANKS)?
-            .ok_or(FabricError::Missing {
-                family: RECORD.name,
-                key: "ranks",
-                example: "crossbar:ranks=64,rate=12.5GB/s",
-            })?;
-        let wire = Wire::parse(spec)?;
+        let (ranks, wire) = options::read(spec, &RECORD, declared)?;
         let mut wiring = Wiring::new(wire.duplex);
         for rank in 0..ranks {
             wiring.add(rank, ranks, wire.link);
@@ -57,8 +51,7 @@ impl Crossbar {
 
     /// The complete spelling.
     pub fn spec(&self) -> Spec {
-        self.wire
-            .spell(Spec::new(RECORD.name).with("ranks", self.ranks))
+        options::print(self, &RECORD, declared)
     }
 }
 

@@ -17,11 +17,12 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use super::wiring::{self, Duplex, LATENCY, RATE, SHARING, Wire};
+use super::options::{self, Options, Otherwise::*};
+use super::wiring;
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
 use crate::network::{Link, Network};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 use crate::spelling::{prints, shown};
 
 /// The most vertices: beyond them the routes of all destinations would need more than 1 GiB.
@@ -96,33 +97,89 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     name: "custom",
     summary: "Ranks, switches and links as a file gives them, routed over the fewest links",
     citation: "Dijkstra, A Note on Two Problems in Connexion with Graphs, 1959",
-    options: &[
-        ("ranks", "number of ranks; required"),
-        ("switches", "number of switches; default 0"),
-        (
-            "links",
-            "cables by vertices, ranks first: 0-4 full duplex, 0~4 half duplex, 0>4 one way; with \
+    example: "custom:ranks=2,switches=1,links=0-2+1-2,rate=100Gb/s",
+    options: || options::list(&RECORD, declared),
+    build: |spec| Custom::parse(spec).map(Fabric::Custom),
+};
+
+fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
+    let missing = options.missing("links");
+    let ties = [("spread", Ties::Spread), ("first", Ties::First)];
+    let ranks = OptionRecord::new("ranks", "number of ranks; required");
+    let ranks = options.count(ranks, MOST_VERTICES, Required, |custom| custom.graph.ranks)?;
+    let switches = options.option(
+        OptionRecord::new("switches", "number of switches; default 0"),
+        |spec| {
+            Ok(spec
+                .count("switches", 0, MOST_VERTICES - ranks)?
+                .unwrap_or(0))
+        },
+        |switches| (*switches > 0).then(|| switches.to_string()),
+        |custom| custom.graph.switches,
+    )?;
+    let vertices = ranks + switches;
+    let links = OptionRecord::new(
+        "links",
+        "cables by vertices, ranks first: 0-4 full duplex, 0~4 half duplex, 0>4 one way; with \
              @rate, @latency, @sharing where they differ; joined by +",
-        ),
-        (
+    );
+    // What a cable does not say of itself the options below say of all.
+    let texts = options.option(
+        links,
+        |spec| match spec.option("links") {
+            None if ranks > 1 => Err(missing),
+            links => Ok(links.unwrap_or("").to_owned()),
+        },
+        |links| (!links.is_empty()).then(|| links.clone()),
+        |custom| {
+            let graph = &custom.graph;
+            let cables = graph.cables.iter().map(|cable| cable.spell(&graph.default));
+            cables.collect::<Vec<String>>().join("+")
+        },
+    )?;
+    let names = options.option(
+        OptionRecord::new(
             "names",
             "names of all vertices, joined by +; other letters than a-z, 0-9, _.-/ as %XX",
         ),
-        (
-            "ties",
-            "spread: equally short ways by destination; first: the first given; default spread",
-        ),
-        RATE,
-        LATENCY,
-        SHARING,
-    ],
-    build,
-};
-
-const EXAMPLE: &str = "custom:ranks=2,switches=1,links=0-2+1-2,rate=100Gb/s";
-
-fn build(spec: &Spec) -> Result<Fabric, FabricError> {
-    Custom::parse(spec).map(Fabric::Custom)
+        |spec| names(spec, vertices),
+        |names: &Vec<String>| {
+            let names: Vec<String> = names.iter().map(|name| encoded(name)).collect();
+            (!names.is_empty()).then(|| names.join("+"))
+        },
+        |custom| custom.graph.names.clone(),
+    )?;
+    let record = OptionRecord::new(
+        "ties",
+        "spread: equally short ways by destination; first: the first given; default spread",
+    );
+    let ties = options.word(record, &ties, Silent(Ties::Spread), |custom| {
+        custom.graph.ties
+    })?;
+    let link = wiring::rate_and_latency(options, |custom: &Custom| custom.graph.default)?;
+    let sharing = wiring::sharing(options, |custom| custom.graph.default.sharing)?;
+    let default = Link { sharing, ..link };
+    let given = texts.split('+').filter(|part| !part.is_empty());
+    // A machine that is printed has them.
+    let parts = given.take_while(|_| options.are_read());
+    let cables = parts
+        .enumerate()
+        .map(|(number, text)| {
+            cable(text, default, vertices).map_err(|problem| FabricError::Graph {
+                problem: format!("link {number} (`{}`): {problem}", shown(text)),
+                link: Some(number),
+            })
+        })
+        .collect::<Result<Vec<Cable>, FabricError>>()?;
+    wiring::check_size(&RECORD, ranks.into(), cables.len() as u128)?;
+    Ok(Graph {
+        ranks,
+        switches,
+        names,
+        ties,
+        default,
+        cables,
+    })
 }
 
 impl PartialEq for Custom {
@@ -137,43 +194,7 @@ impl Eq for Custom {}
 impl Custom {
     /// Reads a spelling such as `custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s`.
     pub fn parse(spec: &Spec) -> Result<Custom, FabricError> {
-        wiring::only(spec, &RECORD)?;
-        let missing = |key| FabricError::Missing {
-            family: RECORD.name,
-            key,
-            example: EXAMPLE,
-        };
-        let ranks = spec
-            .count("ranks", 1, MOST_VERTICES)?
-            .ok_or(missing("ranks"))?;
-        let switches = spec.count("switches", 0, MOST_VERTICES - ranks)?;
-        let switches = switches.unwrap_or(0);
-        let default = Wire::parse(spec)?.link;
-        let ties = [("spread", Ties::Spread), ("first", Ties::First)];
-        let links = match spec.option("links") {
-            None if ranks > 1 => return Err(missing("links")),
-            links => links.unwrap_or(""),
-        };
-        let vertices = ranks + switches;
-        let parts = links.split('+').filter(|part| !part.is_empty());
-        let cables = parts
-            .enumerate()
-            .map(|(number, text)| {
-                cable(text, default, vertices).map_err(|problem| FabricError::Graph {
-                    problem: format!("link {number} (`{}`): {problem}", shown(text)),
-                    link: Some(number),
-                })
-            })
-            .collect::<Result<Vec<Cable>, FabricError>>()?;
-        wiring::check_size(&RECORD, ranks.into(), cables.len() as u128)?;
-        let custom = Custom::of(Graph {
-            ranks,
-            switches,
-            names: names(spec, vertices)?,
-            ties: wiring::one_of(spec, "ties", &ties)?.unwrap_or(Ties::Spread),
-            default,
-            cables,
-        });
+        let custom = Custom::of(options::read(spec, &RECORD, declared)?);
         custom.check_connected()?;
         Ok(custom)
     }
@@ -215,29 +236,9 @@ impl Custom {
         }
     }
 
-    /// The complete spelling.
+    /// The complete specification.
     pub fn spec(&self) -> Spec {
-        let graph = &self.graph;
-        let mut spec = Spec::new(RECORD.name).with("ranks", graph.ranks);
-        if graph.switches > 0 {
-            spec = spec.with("switches", graph.switches);
-        }
-        if !graph.cables.is_empty() {
-            let cables = graph.cables.iter().map(|cable| cable.spell(&graph.default));
-            spec = spec.with("links", cables.collect::<Vec<String>>().join("+"));
-        }
-        if !graph.names.is_empty() {
-            let names = graph.names.iter().map(|name| encoded(name));
-            spec = spec.with("names", names.collect::<Vec<String>>().join("+"));
-        }
-        if graph.ties == Ties::First {
-            spec = spec.with("ties", "first");
-        }
-        let wire = Wire {
-            link: graph.default,
-            duplex: Duplex::Full,
-        };
-        wire.spell(spec)
+        options::print(self, &RECORD, declared)
     }
 
     /// Refuses ranks that rank 0 cannot reach or that cannot reach it; otherwise all reach all.
@@ -363,7 +364,7 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
     }
     let mut link = default;
     for value in parts {
-        if let Some(sharing) = wiring::sharing(value) {
+        if let Some(sharing) = wiring::sharing_named(value) {
             link.sharing = sharing;
         } else if value.contains("/s") {
             link.rate = value.parse().map_err(|error| format!("{error}"))?;

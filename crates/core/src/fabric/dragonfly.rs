@@ -17,12 +17,13 @@
 
 use std::sync::Arc;
 
-use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring, pair_number};
+use super::options::{self, Options, Otherwise::*, declare};
+use super::wiring::{self, MOST_RANKS, Wire, Wiring, pair_number};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::drawing::{self, Drawing};
 use crate::interrupt;
 use crate::network::{Link, Network};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 
 /// Which router owns the cable to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,129 +69,127 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     citation: "Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, 2008; absolute \
                arrangement as in Hastings et al., Comparing global link arrangements for Dragonfly \
                networks, 2015",
-    options: &[
-        ("terminals_per_router", "ranks on each router, p; required"),
-        ("routers_per_group", "routers in each group, a; required"),
-        (
-            "global_per_router",
-            "global ports of each router, h; required, 1 where the arrangement is simgrid",
-        ),
-        (
-            "groups",
-            "number of groups, g; default and most a h + 1, or a where the arrangement is simgrid",
-        ),
-        (
-            "arrangement",
-            "absolute: cables by group number over all ports; simgrid: router T has the cable to \
-             group T; default absolute",
-        ),
-        (
-            "routing",
-            "minimal, or valiant: by way of a group drawn by hash; default minimal",
-        ),
-        ("seed", "of the draws of valiant; default 0"),
-        RATE,
-        LATENCY,
-        (
-            "terminal_rate",
-            "rate of cables to ranks; default rate; likewise terminal_latency",
-        ),
-        (
+    example: "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,rate=12.5GB/s",
+    options: || options::list(&RECORD, declared),
+    build: |spec| {
+        options::read(spec, &RECORD, declared)?
+            .built()
+            .map(Fabric::Dragonfly)
+    },
+};
+
+const ARRANGEMENTS: &[(&str, Arrangement)] = &[
+    ("absolute", Arrangement::Absolute),
+    ("simgrid", Arrangement::SimGrid),
+];
+
+const ARRANGEMENT: OptionRecord = OptionRecord::new(
+    "arrangement",
+    "absolute: cables by group number over all ports; simgrid: router T has the cable to group T; \
+     default absolute",
+);
+
+const ROUTING: &[OptionRecord] = &[
+    OptionRecord::new(
+        "routing",
+        "minimal, or valiant: by way of a group drawn by hash; default minimal",
+    ),
+    OptionRecord::new("seed", "of the draws of valiant; default 0"),
+];
+
+/// The options, without the cables that follow from them.
+fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricError> {
+    let missing = options.missing("global_per_router");
+    // Both arrangements have defaults and limits of their own.
+    let simgrid = |spec: &Spec| spec.option(ARRANGEMENT.name) == Some(ARRANGEMENTS[1].0);
+    declare! { options of Dragonfly;
+        terminals_per_router "terminals_per_router" count(MOST_RANKS, Required)
+            "ranks on each router, p; required";
+        routers_per_group "routers_per_group" count(MOST_RANKS, Required)
+            "routers in each group, a; required";
+        global_per_router "global_per_router" option(
+            |spec| match simgrid(spec) {
+                false => spec.count("global_per_router", 1, MOST_RANKS)?.ok_or(missing),
+                true => Ok(spec.count("global_per_router", 1, 1)?.unwrap_or(1)),
+            },
+            |ports| Some(ports.to_string()))
+            "global ports of each router, h; required, 1 where the arrangement is simgrid";
+        groups "groups" option(
+            |spec| {
+                let ports = u64::from(routers_per_group) * u64::from(global_per_router);
+                let most = match simgrid(spec) {
+                    false => u32::try_from(ports + 1).unwrap_or(u32::MAX),
+                    true => routers_per_group,
+                };
+                Ok(spec.count("groups", 1, most)?.unwrap_or(most))
+            },
+            |groups| Some(groups.to_string()))
+            "number of groups, g; default and most a h + 1, or a where the arrangement is simgrid";
+    }
+    let default = Silent(Arrangement::Absolute);
+    let arrangement = options.word(ARRANGEMENT, ARRANGEMENTS, default, |own| own.arrangement)?;
+    let print = |spec: Spec, routing: &Routing| match routing {
+        Routing::Valiant { seed } => spec.with("routing", "valiant").with("seed", seed),
+        Routing::Minimal => spec,
+    };
+    let routing = options.several(ROUTING, routing, print, |dragonfly| dragonfly.routing)?;
+    let link = wiring::rate_and_latency(options, |dragonfly| dragonfly.wire.link)?;
+    let rate = "rate of cables to ranks; default rate; likewise terminal_latency";
+    let terminal = (
+        OptionRecord::new("terminal_rate", rate),
+        OptionRecord::new(
             "terminal_latency",
             "delay of cables to ranks; default latency",
         ),
-        ("local_rate", "rate of cables within a group; default rate"),
-        (
+    );
+    let local = (
+        OptionRecord::new("local_rate", "rate of cables within a group; default rate"),
+        OptionRecord::new(
             "local_latency",
             "delay of cables within a group; default latency",
         ),
-        ("global_rate", "rate of cables between groups; default rate"),
-        (
+    );
+    let global = (
+        OptionRecord::new("global_rate", "rate of cables between groups; default rate"),
+        OptionRecord::new(
             "global_latency",
             "delay of cables between groups; default latency",
         ),
-        DUPLEX,
-        SHARING,
-    ],
-    build,
-};
-
-const EXAMPLE: &str =
-    "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,rate=12.5GB/s";
-
-fn build(spec: &Spec) -> Result<Fabric, FabricError> {
-    Dragonfly::parse(spec).map(Fabric::Dragonfly)
+    );
+    let terminal = wiring::class(options, terminal, link, |dragonfly| dragonfly.terminal)?;
+    let local = wiring::class(options, local, link, |dragonfly| dragonfly.local)?;
+    let global = wiring::class(options, global, link, |dragonfly| dragonfly.global)?;
+    let wire = Wire::declared(options, link, |dragonfly| dragonfly.wire)?;
+    let shared = |link: Link| Link {
+        sharing: wire.link.sharing,
+        ..link
+    };
+    Ok(Dragonfly {
+        groups,
+        routers_per_group,
+        terminals_per_router,
+        global_per_router,
+        arrangement,
+        routing,
+        wire,
+        terminal: shared(terminal),
+        local: shared(local),
+        global: shared(global),
+        wiring: Arc::new(Wiring::new(wire.duplex)),
+    })
 }
 
 impl Dragonfly {
-    /// Reads a spelling such as
-    /// `dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2`.
-    pub fn parse(spec: &Spec) -> Result<Dragonfly, FabricError> {
-        wiring::only(spec, &RECORD)?;
-        let required = |key| {
-            let missing = FabricError::Missing {
-                family: RECORD.name,
-                key,
-                example: EXAMPLE,
-            };
-            spec.count(key, 1, MOST_RANKS)?.ok_or(missing)
-        };
-        let arrangements = [
-            ("absolute", Arrangement::Absolute),
-            ("simgrid", Arrangement::SimGrid),
-        ];
-        let arrangement =
-            wiring::one_of(spec, "arrangement", &arrangements)?.unwrap_or(Arrangement::Absolute);
-        let terminals_per_router = required("terminals_per_router")?;
-        let routers_per_group = required("routers_per_group")?;
-        let (global_per_router, most_groups) = match arrangement {
-            Arrangement::Absolute => {
-                let ports = required("global_per_router")?;
-                let most = u64::from(routers_per_group) * u64::from(ports) + 1;
-                (ports, u32::try_from(most).unwrap_or(u32::MAX))
-            }
-            Arrangement::SimGrid => {
-                spec.count("global_per_router", 1, 1)?;
-                (1, routers_per_group)
-            }
-        };
-        let groups = spec.count("groups", 1, most_groups)?;
-        let wire = Wire::parse(spec)?;
-        let mut dragonfly = Dragonfly {
-            groups: groups.unwrap_or(most_groups),
-            routers_per_group,
-            terminals_per_router,
-            global_per_router,
-            arrangement,
-            routing: routing(spec)?,
-            wire,
-            terminal: wire.class(spec, "terminal")?,
-            local: wire.class(spec, "local")?,
-            global: wire.class(spec, "global")?,
-            wiring: Arc::new(Wiring::new(wire.duplex)),
-        };
-        dragonfly.check_size()?;
-        dragonfly.wiring = Arc::new(dragonfly.wired());
-        Ok(dragonfly)
+    /// The same with its cables.
+    fn built(mut self) -> Result<Dragonfly, FabricError> {
+        self.check_size()?;
+        self.wiring = Arc::new(self.wired());
+        Ok(self)
     }
 
-    /// The complete spelling.
+    /// The complete specification.
     pub fn spec(&self) -> Spec {
-        let mut spec = Spec::new(RECORD.name)
-            .with("terminals_per_router", self.terminals_per_router)
-            .with("routers_per_group", self.routers_per_group)
-            .with("global_per_router", self.global_per_router)
-            .with("groups", self.groups);
-        if self.arrangement == Arrangement::SimGrid {
-            spec = spec.with("arrangement", "simgrid");
-        }
-        if let Routing::Valiant { seed } = self.routing {
-            spec = spec.with("routing", "valiant").with("seed", seed);
-        }
-        spec = self.wire.spell(spec);
-        spec = self.wire.spell_class(spec, "terminal", &self.terminal);
-        spec = self.wire.spell_class(spec, "local", &self.local);
-        self.wire.spell_class(spec, "global", &self.global)
+        options::print(self, &RECORD, declared)
     }
 
     /// The number of groups, g.
@@ -332,10 +331,17 @@ impl Dragonfly {
 }
 
 fn routing(spec: &Spec) -> Result<Routing, FabricError> {
-    let valiant = wiring::one_of(spec, "routing", &[("minimal", false), ("valiant", true)])?;
+    let valiant = match spec.option("routing") {
+        None | Some("minimal") => false,
+        Some("valiant") => true,
+        Some(_) => {
+            let problem = "must be `minimal` or `valiant`";
+            return Err(spec.refuse("routing", problem).into());
+        }
+    };
     let seed = match spec.option("seed") {
         None => 0,
-        Some(_) if valiant != Some(true) => {
+        Some(_) if !valiant => {
             return Err(spec.refuse("seed", "goes with routing=valiant").into());
         }
         Some(seed) => seed.parse().map_err(|_| {
@@ -346,8 +352,8 @@ fn routing(spec: &Spec) -> Result<Routing, FabricError> {
         })?,
     };
     Ok(match valiant {
-        Some(true) => Routing::Valiant { seed },
-        _ => Routing::Minimal,
+        true => Routing::Valiant { seed },
+        false => Routing::Minimal,
     })
 }
 

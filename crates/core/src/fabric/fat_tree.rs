@@ -15,12 +15,14 @@
 
 use std::sync::Arc;
 
-use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, SHARING, Wire, Wiring};
+use super::options::{self, Options};
+use super::wiring::{self, DEFAULT_RATE, MOST_RANKS, Wire, Wiring};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::drawing::{self, Drawing};
 use crate::interrupt;
-use crate::network::{Link, Network};
-use crate::spec::Spec;
+use crate::network::{Link, Network, Sharing};
+use crate::spec::{OptionRecord, Spec};
+use crate::units::{Rate, UnitError};
 
 /// A fat tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,44 +56,99 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     summary: "Levels of switches with several ways up, routed up and down by D-mod-k",
     citation: "Petrini and Vanneschi, k-ary n-trees, 1997; Zahavi, Fat-tree routing and node \
                ordering providing contention free traffic for MPI global collectives, 2012",
-    options: &[
-        (
-            "down",
-            "neighbours below a switch of level 1, 2, ..., such as 16x8x8; required unless arity",
-        ),
-        (
-            "up",
-            "neighbours above a rank, a switch of level 1, ..., such as 1x8x8; required with down",
-        ),
-        (
-            "links",
-            "parallel cables above level 0, 1, ..., such as 1x1x1; default all 1",
-        ),
-        (
-            "arity",
-            "a k-ary n-tree instead: k below and k above each switch; with levels",
-        ),
-        ("levels", "levels of switches, n; with arity; default 2"),
-        (
-            "taper",
-            "how many times fewer cables lead up from a leaf than down; with arity; default 1",
-        ),
-        (
-            "rate",
-            "rate of a cable, in each direction: of all, or above level 0, 1, ..., such as \
-             100Gb/sx400Gb/s; default 100Gb/s",
-        ),
-        LATENCY,
-        DUPLEX,
-        SHARING,
-    ],
-    build,
+    example: "fat_tree:down=16x8x8,up=1x8x8,links=1x1x1,rate=12.5GB/s",
+    options: || options::list(&RECORD, declared),
+    build: |spec| FatTree::parse(spec).map(Fabric::FatTree),
 };
 
-const EXAMPLE: &str = "fat_tree:down=16x8x8,up=1x8x8,links=1x1x1,rate=12.5GB/s";
+const SHAPE: &[OptionRecord] = &[
+    OptionRecord::new(
+        "down",
+        "neighbours below a switch of level 1, 2, ..., such as 16x8x8; required unless arity",
+    ),
+    OptionRecord::new(
+        "up",
+        "neighbours above a rank, a switch of level 1, ..., such as 1x8x8; required with down",
+    ),
+    OptionRecord::new(
+        "links",
+        "parallel cables above level 0, 1, ..., such as 1x1x1; default all 1",
+    ),
+    OptionRecord::new(
+        "arity",
+        "a k-ary n-tree instead: k below and k above each switch; with levels",
+    ),
+    OptionRecord::new("levels", "levels of switches, n; with arity; default 2"),
+    OptionRecord::new(
+        "taper",
+        "how many times fewer cables lead up from a leaf than down; with arity; default 1",
+    ),
+];
 
-fn build(spec: &Spec) -> Result<Fabric, FabricError> {
-    FatTree::parse(spec).map(Fabric::FatTree)
+const RATES: OptionRecord = OptionRecord::new(
+    "rate",
+    "rate of a cable, in each direction: of all, or above level 0, 1, ..., such as \
+     100Gb/sx400Gb/s; default 100Gb/s",
+);
+
+/// `down`, `up` and `links`, and the cables above each level.
+fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wire>), FabricError> {
+    let print = |spec: Spec, [down, up, parallel]: &[Vec<u32>; 3]| {
+        spec.with("down", wiring::print_counts(down))
+            .with("up", wiring::print_counts(up))
+            .with("links", wiring::print_counts(parallel))
+    };
+    let numbers = options.several(SHAPE, shape, print, |tree| {
+        [tree.down.clone(), tree.up.clone(), tree.parallel.clone()]
+    })?;
+    let levels = numbers[0].len();
+    let rates = options.option(
+        RATES,
+        |spec| rates(spec, levels),
+        |rates: &Vec<Rate>| {
+            let texts: Vec<String> = rates.iter().map(Rate::to_string).collect();
+            let alike = texts.iter().all(|text| *text == texts[0]);
+            Some(if alike {
+                texts[0].clone()
+            } else {
+                texts.join("x")
+            })
+        },
+        |tree| tree.wires.iter().map(|wire| wire.link.rate).collect(),
+    )?;
+    let link = Link {
+        rate: rates[0],
+        latency: wiring::latency(options, |tree: &FatTree| tree.wires[0].link.latency)?,
+        sharing: Sharing::Shared,
+    };
+    let wire = Wire::declared(options, link, |tree| tree.wires[0])?;
+    let wires = rates.into_iter().map(|rate| Wire {
+        link: Link { rate, ..wire.link },
+        ..wire
+    });
+    Ok((numbers, wires.collect()))
+}
+
+/// The rate of each of some levels: one for all or one for each, joined by `x`.
+fn rates(spec: &Spec, levels: usize) -> Result<Vec<Rate>, FabricError> {
+    let Some(text) = spec.option("rate") else {
+        return Ok(vec![DEFAULT_RATE; levels]);
+    };
+    let rates = text.split('x').map(str::parse);
+    let rates: Vec<Rate> = rates
+        .collect::<Result<_, _>>()
+        .map_err(|error: UnitError| spec.refuse("rate", error))?;
+    match rates[..] {
+        _ if rates.len() == levels => Ok(rates),
+        [all] => Ok(vec![all; levels]),
+        _ => {
+            let problem = format!(
+                "has {} rates, down has {levels} levels: give one, or one for each level",
+                rates.len()
+            );
+            Err(spec.refuse("rate", problem).into())
+        }
+    }
 }
 
 /// `down`, `up` and `links`, from themselves or from `arity`, `levels` and `taper`.
@@ -99,7 +156,7 @@ fn shape(spec: &Spec) -> Result<[Vec<u32>; 3], FabricError> {
     let missing = |key| FabricError::Missing {
         family: RECORD.name,
         key,
-        example: EXAMPLE,
+        example: RECORD.example,
     };
     let arity = spec.count("arity", 1, MOST_RANKS)?;
     let (down, up) = if let Some(arity) = arity {
@@ -151,9 +208,7 @@ impl FatTree {
     /// Reads a spelling such as `fat_tree:down=16x8x8,up=1x8x8,links=1x1x1` or
     /// `fat_tree:arity=8,levels=3,taper=2`.
     pub fn parse(spec: &Spec) -> Result<FatTree, FabricError> {
-        wiring::only(spec, &RECORD)?;
-        let [down, up, parallel] = shape(spec)?;
-        let wires = Wire::parse_levels(spec, down.len())?;
+        let ([down, up, parallel], wires) = options::read(spec, &RECORD, declared)?;
         let levels = levels(&down, &up, &parallel)?;
         let mut tree = FatTree {
             ranks: levels[0].vertices,
@@ -168,13 +223,9 @@ impl FatTree {
         Ok(tree)
     }
 
-    /// The complete spelling.
+    /// The complete specification.
     pub fn spec(&self) -> Spec {
-        let spec = Spec::new(RECORD.name)
-            .with("down", wiring::spell_counts(&self.down))
-            .with("up", wiring::spell_counts(&self.up))
-            .with("links", wiring::spell_counts(&self.parallel));
-        Wire::spell_levels(&self.wires, spec)
+        options::print(self, &RECORD, declared)
     }
 
     fn wired(&self) -> Wiring {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::wiring::{self, MOST_RANKS, Wire, Wiring, pair_number};
+use super::options::{self, Options};
+use super::wiring::{self, Wire, Wiring, pair_number};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::drawing::{self, Drawing};
 use crate::network::{Link, Network};
@@ -21,28 +22,21 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     name: "fully_connected",
     summary: "A cable between every two ranks",
     citation: "Dally and Towles, Principles and Practices of Interconnection Networks, 2004",
-    options: wiring::RANKS_AND_WIRE,
-    build,
+    example: "fully_connected:ranks=8,rate=25GB/s",
+    options: || options::list(&RECORD, declared),
+    build: |spec| FullyConnected::parse(spec).map(Fabric::FullyConnected),
 };
 
-fn build(spec: &Spec) -> Result<Fabric, FabricError> {
-    FullyConnected::parse(spec).map(Fabric::FullyConnected)
+fn declared(options: &mut Options<'_, FullyConnected>) -> Result<(u32, Wire), FabricError> {
+    wiring::ranks_and_wire(options, |machine| (machine.ranks, machine.wire))
 }
 
 impl FullyConnected {
     /// Reads a spelling such as `fully_connected:ranks=8,rate=25GB/s`.
     pub fn parse(spec: &Spec) -> Result<FullyConnected, FabricError> {
-        wiring::only(spec, &RECORD)?;
-        let ranks = spec
-            .count("ranks", 1, MOST_RANKS)?
-            .ok_or(FabricError::Missing {
-                family: RECORD.name,
-                key: "ranks",
-                example: "fully_connected:ranks=8,rate=25GB/s",
-            })?;
+        let (ranks, wire) = options::read(spec, &RECORD, declared)?;
         let cables = u128::from(ranks) * u128::from(ranks - 1) / 2;
         wiring::check_size(&RECORD, ranks.into(), cables)?;
-        let wire = Wire::parse(spec)?;
         let mut wiring = Wiring::new(wire.duplex);
         for (one, other) in wiring::pairs(ranks) {
             wiring.add(one, other, wire.link);
@@ -56,8 +50,7 @@ impl FullyConnected {
 
     /// The complete spelling.
     pub fn spec(&self) -> Spec {
-        self.wire
-            .spell(Spec::new(RECORD.name).with("ranks", self.ranks))
+        options::print(self, &RECORD, declared)
     }
 }
 

@@ -7,8 +7,9 @@
 //! path can be had.
 
 use super::light::{Field, Light, LightKind};
+use super::options::{self, Options, Otherwise::*, declare};
 use super::{Fabric, FabricError, FamilyRecord};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Role, Spec};
 use crate::units::{Rate, Time};
 
 /// Ranks with ports for light paths.
@@ -86,63 +87,36 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     name: "light_path_grid",
     summary: "Ranks with a few ports each, joined by light paths that are set up and released",
     citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS Grid",
-    options: &[
-        ("ranks", "number of ranks; required"),
-        (
-            "ports",
-            "ports of a rank: to so many others it holds paths at once; default 1",
-        ),
-        ("latency", "of a message; default 100us"),
-        ("rate", "of a path, each way; default 1Gb/s"),
-        (
-            "establish",
-            "time to set up any number of paths at once; default 5ms",
-        ),
-        (
-            "release",
-            "time to release any number of paths at once; default that to set up",
-        ),
-    ],
-    build,
+    example: "light_path_grid:ranks=64,ports=2",
+    options: || options::list(&RECORD, declared),
+    build: |spec| options::read(spec, &RECORD, declared).map(Fabric::LightPathGrid),
 };
 
-fn build(spec: &Spec) -> Result<Fabric, FabricError> {
-    let known: Vec<&str> = RECORD.options.iter().map(|(key, _)| *key).collect();
-    spec.only(&known)?;
-    let ranks = spec.count("ranks", 1, MOST_RANKS)?;
-    let ranks = ranks.ok_or(FabricError::Missing {
-        family: RECORD.name,
-        key: "ranks",
-        example: "light_path_grid:ranks=64,ports=2",
-    })?;
-    let time = |key: &str, default: Time| match spec.option(key) {
-        None => Ok(default),
-        Some(value) => value.parse().map_err(|error| spec.refuse(key, error)),
-    };
-    let rate = spec.option("rate").unwrap_or("1Gb/s");
-    let establish = time("establish", Time::from_ps(5_000_000_000))?;
-    Ok(Fabric::LightPathGrid(LightPathGrid {
+fn declared(options: &mut Options<'_, LightPathGrid>) -> Result<LightPathGrid, FabricError> {
+    declare! { options of LightPathGrid;
+        ranks "ranks" count(MOST_RANKS, Required) "number of ranks; required";
+        ports "ports" count(MOST_PORTS, Printed(1))
+            "ports of a rank: to so many others it holds paths at once; default 1";
+        latency "latency" value(Printed(Time::from_ps(100_000_000))) "of a message; default 100us";
+        rate "rate" value(Printed(Rate::gigabits(1))) "of a path, each way; default 1Gb/s";
+        establish "establish" value(Printed(Time::from_ps(5_000_000_000))) Reconfiguration
+            "time to set up any number of paths at once; default 5ms";
+        release "release" value(Silent(establish)) Reconfiguration
+            "time to release any number of paths at once; default that to set up";
+    }
+    Ok(LightPathGrid {
         ranks,
-        ports: spec.count("ports", 1, MOST_PORTS)?.unwrap_or(1),
-        latency: time("latency", Time::from_ps(100_000_000))?,
-        rate: rate.parse().map_err(|error| spec.refuse("rate", error))?,
+        ports,
+        latency,
+        rate,
         establish,
-        release: time("release", establish)?,
-    }))
+        release,
+    })
 }
 
 impl LightPathGrid {
-    /// The complete spelling.
+    /// The complete specification.
     pub fn spec(&self) -> Spec {
-        let spec = Spec::new(RECORD.name)
-            .with("ranks", self.ranks)
-            .with("ports", self.ports)
-            .with("latency", self.latency)
-            .with("rate", self.rate)
-            .with("establish", self.establish);
-        if self.release == self.establish {
-            return spec;
-        }
-        spec.with("release", self.release)
+        options::print(self, &RECORD, declared)
     }
 }

@@ -12,12 +12,13 @@
 
 use std::sync::Arc;
 
-use super::wiring::{self, DUPLEX, LATENCY, MOST_RANKS, RATE, SHARING, Wire, Wiring};
+use super::options::{self, Options};
+use super::wiring::{self, MOST_RANKS, Wire, Wiring};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::drawing::{self, Drawing};
 use crate::interrupt;
 use crate::network::{Link, Network};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 
 /// Which of the grids it is, by the name it is spelled with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,17 +56,16 @@ struct Dimension {
     first_cable: u32,
 }
 
-const DIMS: (&str, &str) = (
-    "dims",
-    "nodes in each dimension, such as 8x8; neighbours in the first are rank r and r+1; required",
-);
-const TERMINALS: (&str, &str) = (
+const DIMS: &str =
+    "nodes in each dimension, such as 8x8; neighbours in the first are rank r and r+1; required";
+const TERMINALS: OptionRecord = OptionRecord::new(
     "terminals",
     "ranks on each node, by cables of their own; default none: ranks are the nodes",
 );
-const TERMINAL_RATE: (&str, &str) = ("terminal_rate", "rate of those cables; default rate");
-const TERMINAL_LATENCY: (&str, &str) =
-    ("terminal_latency", "delay of those cables; default latency");
+const TERMINAL_RATE: OptionRecord =
+    OptionRecord::new("terminal_rate", "rate of those cables; default rate");
+const TERMINAL_LATENCY: OptionRecord =
+    OptionRecord::new("terminal_latency", "delay of those cables; default latency");
 
 const GRID_CITATION: &str =
     "Dally and Towles, Principles and Practices of Interconnection Networks, 2004";
@@ -75,16 +75,8 @@ pub const TORUS: FamilyRecord = FamilyRecord {
     name: "torus",
     summary: "A grid of any dimensions that wraps around, routed by dimension order",
     citation: GRID_CITATION,
-    options: &[
-        DIMS,
-        TERMINALS,
-        RATE,
-        LATENCY,
-        TERMINAL_RATE,
-        TERMINAL_LATENCY,
-        DUPLEX,
-        SHARING,
-    ],
+    example: "torus:dims=8x8,rate=100Gb/s",
+    options: || options::list(&TORUS, declared),
     build,
 };
 
@@ -92,6 +84,8 @@ pub const TORUS: FamilyRecord = FamilyRecord {
 pub const MESH: FamilyRecord = FamilyRecord {
     name: "mesh",
     summary: "A grid of any dimensions that does not wrap around, routed by dimension order",
+    example: "mesh:dims=4x4,rate=100Gb/s",
+    options: || options::list(&MESH, declared),
     ..TORUS
 };
 
@@ -100,16 +94,8 @@ pub const LADDER: FamilyRecord = FamilyRecord {
     name: "ladder",
     summary: "Two rows of nodes with a rung between every two, routed along the row first",
     citation: "Matsuoka et al., MPI Collective Communication over OBS Grid: 2 x 5, ten computers a node",
-    options: &[
-        ("rungs", "nodes in a row, n of 2 x n; required"),
-        TERMINALS,
-        RATE,
-        LATENCY,
-        TERMINAL_RATE,
-        TERMINAL_LATENCY,
-        DUPLEX,
-        SHARING,
-    ],
+    example: "ladder:rungs=5,terminals=10",
+    options: || options::list(&LADDER, declared),
     build,
 };
 
@@ -118,7 +104,8 @@ pub const RING: FamilyRecord = FamilyRecord {
     name: "electrical_ring",
     summary: "Each rank joined to the next, routed the shorter way; wdm_ring is the optical one",
     citation: GRID_CITATION,
-    options: wiring::RANKS_AND_WIRE,
+    example: "electrical_ring:ranks=16",
+    options: || options::list(&RING, declared),
     build,
 };
 
@@ -143,41 +130,91 @@ impl Shape {
         matches!(self, Shape::Torus | Shape::Ring)
     }
 
-    /// The option that says how large it is, and an example.
+    /// The shape that a family's name stands for.
+    fn named(name: &str) -> Shape {
+        let named = |shape: &Shape| super::same_name(shape.record().name, name);
+        Shape::ALL.into_iter().find(named).unwrap_or(Shape::Torus)
+    }
+
+    /// The option that says how large it is, and what it means.
     fn size(self) -> (&'static str, &'static str) {
         match self {
-            Shape::Torus => ("dims", "torus:dims=8x8,rate=100Gb/s"),
-            Shape::Mesh => ("dims", "mesh:dims=4x4,rate=100Gb/s"),
-            Shape::Ladder => ("rungs", "ladder:rungs=5,terminals=10"),
-            Shape::Ring => ("ranks", "electrical_ring:ranks=16"),
+            Shape::Torus | Shape::Mesh => ("dims", DIMS),
+            Shape::Ladder => ("rungs", "nodes in a row, n of 2 x n; required"),
+            Shape::Ring => ("ranks", "number of ranks; required"),
         }
     }
 }
 
-impl Grid {
-    /// Reads a spelling such as `torus:dims=8x8`, `mesh:dims=4x4x4`, `ladder:rungs=5,terminals=10`
-    /// or `electrical_ring:ranks=16`.
-    pub fn parse(spec: &Spec) -> Result<Grid, FabricError> {
-        let named = |shape: &Shape| super::same_name(shape.record().name, spec.name());
-        let shape = Shape::ALL.into_iter().find(named).unwrap_or(Shape::Torus);
-        let record = shape.record();
-        wiring::only(spec, record)?;
-        let (key, example) = shape.size();
-        let missing = FabricError::Missing {
-            family: record.name,
-            key,
-            example,
-        };
-        let mut sizes = match shape {
+/// What the options of a grid say.
+struct Declared {
+    sizes: Vec<u32>,
+    terminals: Option<u32>,
+    wire: Wire,
+    terminal: Link,
+}
+
+fn declared(options: &mut Options<'_, Grid>) -> Result<Declared, FabricError> {
+    let shape = Shape::named(options.family());
+    let (key, meaning) = shape.size();
+    let record = OptionRecord::new(key, meaning);
+    let missing = options.missing(key);
+    let read = |spec: &Spec| {
+        let sizes = match shape {
             Shape::Torus | Shape::Mesh => wiring::counts(spec, key, MOST_RANKS)?,
             Shape::Ladder | Shape::Ring => spec.count(key, 1, MOST_RANKS)?.map(|size| vec![size]),
+        };
+        sizes.ok_or(missing)
+    };
+    let print = |sizes: &Vec<u32>| Some(wiring::print_counts(sizes));
+    let mut sizes = options.option(record, read, print, |grid| {
+        let printed = if shape == Shape::Ladder {
+            1
+        } else {
+            grid.dimensions.len()
+        };
+        let dimensions = grid.dimensions.iter().take(printed);
+        dimensions.map(|one| one.nodes).collect()
+    })?;
+    if shape == Shape::Ladder {
+        sizes.push(2);
+    }
+    let terminals = match shape {
+        Shape::Ring => None,
+        _ => options.limit(TERMINALS, None, MOST_RANKS, |grid| grid.terminals)?,
+    };
+    let link = wiring::rate_and_latency(options, |grid| grid.wire.link)?;
+    let terminal = match shape {
+        Shape::Ring => link,
+        _ => {
+            let records = (TERMINAL_RATE, TERMINAL_LATENCY);
+            wiring::class(options, records, link, |grid| grid.terminal)?
         }
-        .ok_or(missing)?;
-        if shape == Shape::Ladder {
-            sizes.push(2);
-        }
-        let terminals = spec.count("terminals", 1, MOST_RANKS)?;
-        let wire = Wire::parse(spec)?;
+    };
+    let wire = Wire::declared(options, link, |grid| grid.wire)?;
+    let sharing = wire.link.sharing;
+    Ok(Declared {
+        sizes,
+        terminals,
+        wire,
+        terminal: Link {
+            sharing,
+            ..terminal
+        },
+    })
+}
+
+impl Grid {
+    /// Reads a specification such as `torus:dims=8x8`, `mesh:dims=4x4x4`, `ladder:rungs=5,terminals=10`
+    /// or `electrical_ring:ranks=16`.
+    pub fn parse(spec: &Spec) -> Result<Grid, FabricError> {
+        let shape = Shape::named(spec.name());
+        let Declared {
+            sizes,
+            terminals,
+            wire,
+            terminal,
+        } = options::read(spec, shape.record(), declared)?;
         let (nodes, dimensions) = dimensions(shape, &sizes, terminals)?;
         let mut grid = Grid {
             shape,
@@ -185,7 +222,7 @@ impl Grid {
             terminals,
             dimensions,
             wire,
-            terminal: wire.class(spec, "terminal")?,
+            terminal,
             wiring: Arc::new(Wiring::new(wire.duplex)),
         };
         if terminals.is_none() && grid.terminal != wire.link {
@@ -205,20 +242,9 @@ impl Grid {
         self.shape
     }
 
-    /// The complete spelling.
+    /// The complete specification.
     pub fn spec(&self) -> Spec {
-        let sizes: Vec<u32> = self.dimensions.iter().map(|one| one.nodes).collect();
-        let (key, _) = self.shape.size();
-        let spec = Spec::new(self.shape.record().name);
-        let mut spec = match self.shape {
-            Shape::Torus | Shape::Mesh => spec.with(key, wiring::spell_counts(&sizes)),
-            Shape::Ladder | Shape::Ring => spec.with(key, sizes[0]),
-        };
-        if let Some(terminals) = self.terminals {
-            spec = spec.with("terminals", terminals);
-        }
-        let spec = self.wire.spell(spec);
-        self.wire.spell_class(spec, "terminal", &self.terminal)
+        options::print(self, self.shape.record(), declared)
     }
 
     /// The vertex of a node.

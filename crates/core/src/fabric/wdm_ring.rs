@@ -12,8 +12,9 @@ mod faults;
 mod light;
 mod loss;
 
+use super::options::{self, Options, Otherwise::*, declare};
 use super::{Fabric, FabricError, FamilyRecord, PresetRecord};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Role, Spec};
 use crate::units::{Rate, Time};
 pub use faults::{BrokenLink, DeadChannel};
 pub use light::{CONVERTED, LIGHT, WdmLight};
@@ -95,67 +96,9 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     name: "wdm_ring",
     summary: "Bidirectional optical ring with wavelength-division multiplexing",
     citation: "Khani et al., TeraRack: A Tbps Rack for Machine Learning Training, 2020",
-    options: &[
-        ("ranks", "number of ranks; required"),
-        ("wavelengths", "wavelengths per directed fibre; required"),
-        ("fibres", "fibres per direction; default 1"),
-        ("rate", "rate per wavelength; default 40Gb/s"),
-        (
-            "reconfiguration",
-            "time to reconfigure circuits; default 25us",
-        ),
-        (
-            "conversion",
-            "O/E/O delay at the end of each lightpath; default 0s",
-        ),
-        ("propagation", "delay per hop; default 0s"),
-        (
-            "ports",
-            "lightpaths a rank may send, and receive, at once; default all",
-        ),
-        (
-            "converters",
-            "wavelength converters at every rank: none or full; default none",
-        ),
-        (
-            "multicast",
-            "none, or drop_and_continue: ranks that light passes may take a share; default none",
-        ),
-        (
-            "reach",
-            "the most links that a lightpath spans; default any",
-        ),
-        (
-            "launch_power",
-            "of a wavelength, such as 5dBm; with sensitivity and through_loss it limits the reach",
-        ),
-        (
-            "sensitivity",
-            "least power that is received, such as -20dBm",
-        ),
-        (
-            "through_loss",
-            "at each ring resonator passed, such as 0.01dB",
-        ),
-        ("drop_loss", "where light is received; default 0dB"),
-        (
-            "split_loss",
-            "of light that goes on where a rank takes a share; default 0dB",
-        ),
-        (
-            "resonators",
-            "ring resonators of a rank on each fibre; default one per wavelength",
-        ),
-        (
-            "broken",
-            "cuts between neighbours: 3-4, or one way 3-4cw, 3-4ccw; several joined by +",
-        ),
-        (
-            "dead",
-            "wavelengths out of order, such as 5, or on one fibre 1.5; several joined by +",
-        ),
-    ],
-    build,
+    example: "wdm_ring:ranks=1024,wavelengths=64",
+    options: || options::list(&RECORD, declared),
+    build: |spec| options::read(spec, &RECORD, declared).map(Fabric::WdmRing),
 };
 
 /// Presets, each named for its source.
@@ -174,59 +117,59 @@ pub const PRESETS: &[PresetRecord] = &[
     },
 ];
 
-const EXAMPLE: &str = "wdm_ring:ranks=1024,wavelengths=64";
-
-fn build(spec: &Spec) -> Result<Fabric, FabricError> {
-    let known: Vec<&str> = RECORD.options.iter().map(|(key, _)| *key).collect();
-    spec.only(&known)?;
-    let required = |key: &'static str, most: u32| {
-        spec.count(key, 1, most)?.ok_or(FabricError::Missing {
-            family: RECORD.name,
-            key,
-            example: EXAMPLE,
-        })
-    };
-    let time = |key: &str, default: Time| match spec.option(key) {
-        None => Ok(default),
-        Some(value) => value.parse().map_err(|error| spec.refuse(key, error)),
-    };
-    let ranks = required("ranks", MOST_RANKS)?;
-    let wavelengths = required("wavelengths", MOST_WAVELENGTHS)?;
-    let fibres = spec.count("fibres", 1, MOST_FIBRES)?.unwrap_or(1);
-    let rate = spec.option("rate").unwrap_or("40Gb/s");
-    let ports = match spec.option("ports") {
-        None | Some("all") => None,
-        Some(_) => spec.count("ports", 1, 2 * fibres * wavelengths)?,
-    };
-    let converters = match spec.option("converters") {
-        None | Some("none") => false,
-        Some("full") => true,
-        Some(_) => return Err(spec.refuse("converters", "must be `none` or `full`").into()),
-    };
-    let multicast = match spec.option("multicast") {
-        None | Some("none") => false,
-        Some("drop_and_continue") => true,
-        Some(_) => {
-            let problem = "must be `none` or `drop_and_continue`";
-            return Err(spec.refuse("multicast", problem).into());
-        }
-    };
-    Ok(Fabric::WdmRing(WdmRing {
+fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> {
+    let conversions = [("none", false), ("full", true)];
+    let sharings = [("none", false), ("drop_and_continue", true)];
+    declare! { options of WdmRing;
+        ranks "ranks" count(MOST_RANKS, Required) "number of ranks; required";
+        wavelengths "wavelengths" count(MOST_WAVELENGTHS, Required)
+            "wavelengths per directed fibre; required";
+        fibres "fibres" count(MOST_FIBRES, Printed(1)) "fibres per direction; default 1";
+        rate "rate" value(Printed(Rate::gigabits(40))) "rate per wavelength; default 40Gb/s";
+        reconfiguration "reconfiguration" value(Printed(Time::from_ps(25_000_000))) Reconfiguration
+            "time to reconfigure circuits; default 25us";
+        conversion "conversion" value(Silent(Time::ZERO))
+            "O/E/O delay at the end of each lightpath; default 0s";
+        propagation "propagation" value(Silent(Time::ZERO)) "delay per hop; default 0s";
+        ports "ports" limit(Some("all"), 2 * fibres * wavelengths)
+            "lightpaths a rank may send, and receive, at once; default all";
+        converters "converters" word(&conversions, Silent(false))
+            "wavelength converters at every rank: none or full; default none";
+        multicast "multicast" word(&sharings, Silent(false))
+            "none, or drop_and_continue: ranks that light passes may take a share; default none";
+        reach "reach" limit(None, MOST_RANKS) "the most links that a lightpath spans; default any";
+    }
+    let budget = options.several(
+        loss::OPTIONS,
+        |spec| LossBudget::read(spec, wavelengths),
+        |spec, budget| match budget {
+            Some(budget) => budget.print(spec, wavelengths),
+            None => spec,
+        },
+        |ring| ring.budget,
+    )?;
+    declare! { options of WdmRing;
+        broken "broken" list(|spec| faults::read_broken(spec, ranks), |all| faults::print_broken(all, ranks))
+            "cuts between neighbours: 3-4, or one way 3-4cw, 3-4ccw; several joined by +";
+        dead "dead" list(|spec| faults::read_dead(spec, fibres, wavelengths), |all| faults::print_dead(all, fibres))
+            "wavelengths out of order, such as 5, or on one fibre 1.5; several joined by +";
+    }
+    Ok(WdmRing {
         ranks,
         wavelengths,
         fibres,
-        rate: rate.parse().map_err(|error| spec.refuse("rate", error))?,
-        reconfiguration: time("reconfiguration", Time::from_ps(25_000_000))?,
-        conversion: time("conversion", Time::ZERO)?,
-        propagation: time("propagation", Time::ZERO)?,
+        rate,
+        reconfiguration,
+        conversion,
+        propagation,
         ports,
         converters,
         multicast,
-        reach: spec.count("reach", 1, MOST_RANKS)?,
-        budget: LossBudget::read(spec, wavelengths)?,
-        broken: faults::read_broken(spec, ranks)?,
-        dead: faults::read_dead(spec, fibres, wavelengths)?,
-    }))
+        reach,
+        budget,
+        broken,
+        dead,
+    })
 }
 
 impl WdmRing {
@@ -317,41 +260,8 @@ impl WdmRing {
         }
     }
 
-    /// The complete spelling.
+    /// The complete specification.
     pub fn spec(&self) -> Spec {
-        let mut spec = Spec::new(RECORD.name)
-            .with("ranks", self.ranks)
-            .with("wavelengths", self.wavelengths)
-            .with("fibres", self.fibres)
-            .with("rate", self.rate)
-            .with("reconfiguration", self.reconfiguration);
-        if self.conversion != Time::ZERO {
-            spec = spec.with("conversion", self.conversion);
-        }
-        if self.propagation != Time::ZERO {
-            spec = spec.with("propagation", self.propagation);
-        }
-        if let Some(ports) = self.ports {
-            spec = spec.with("ports", ports);
-        }
-        if self.converters {
-            spec = spec.with("converters", "full");
-        }
-        if self.multicast {
-            spec = spec.with("multicast", "drop_and_continue");
-        }
-        if let Some(reach) = self.reach {
-            spec = spec.with("reach", reach);
-        }
-        if let Some(budget) = &self.budget {
-            spec = budget.spell(spec, self.wavelengths);
-        }
-        if !self.broken.is_empty() {
-            spec = spec.with("broken", faults::spell_broken(&self.broken, self.ranks));
-        }
-        if !self.dead.is_empty() {
-            spec = spec.with("dead", faults::spell_dead(&self.dead, self.fibres));
-        }
-        spec
+        options::print(self, &RECORD, declared)
     }
 }

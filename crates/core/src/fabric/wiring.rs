@@ -3,9 +3,10 @@
 //! A full-duplex cable is two directed links, one for each way; a half-duplex cable is one link that
 //! flows of both ways divide among them. Vertices are numbered ranks first, then switches.
 
+use super::options::{Options, Otherwise::*};
 use super::{FabricError, FamilyRecord};
 use crate::network::{Link, Sharing};
-use crate::spec::{Spec, SpecError};
+use crate::spec::{OptionRecord, Spec, SpecError};
 use crate::spelling::shown;
 use crate::units::{Rate, Time};
 
@@ -33,124 +34,96 @@ pub struct Wire {
     pub duplex: Duplex,
 }
 
-const DEFAULT_RATE: &str = "100Gb/s";
+/// The rate of a cable where nothing is said.
+pub(super) const DEFAULT_RATE: Rate = Rate::gigabits(100);
 
-pub(super) const RATE: (&str, &str) = (
+const RATE: OptionRecord = OptionRecord::new(
     "rate",
     "rate of a cable, in each direction; default 100Gb/s",
 );
-pub(super) const LATENCY: (&str, &str) = ("latency", "delay of a cable; default 0s");
-pub(super) const DUPLEX: (&str, &str) = (
+const LATENCY: OptionRecord = OptionRecord::new("latency", "delay of a cable; default 0s");
+const DUPLEX: OptionRecord = OptionRecord::new(
     "duplex",
     "full: each direction has the whole rate; half: they divide it; default full",
 );
-pub(super) const SHARING: (&str, &str) = (
+const SHARING: OptionRecord = OptionRecord::new(
     "sharing",
     "shared: flows on a link divide its rate; per_flow: each has all of it; default shared",
 );
 
-/// The options of a fabric of which only the number of ranks is to be told.
-pub(super) const RANKS_AND_WIRE: &[(&str, &str)] = &[
-    ("ranks", "number of ranks; required"),
-    RATE,
-    LATENCY,
-    DUPLEX,
-    SHARING,
-];
-
+const DUPLEXES: &[(&str, Duplex)] = &[("full", Duplex::Full), ("half", Duplex::Half)];
 const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("per_flow", Sharing::PerFlow)];
 
+/// Declares `rate` and `latency`.
+pub(super) fn rate_and_latency<M>(
+    options: &mut Options<'_, M>,
+    of: impl Fn(&M) -> Link,
+) -> Result<Link, FabricError> {
+    let rate = options.value(RATE, Printed(DEFAULT_RATE), |machine| of(machine).rate)?;
+    Ok(Link {
+        rate,
+        latency: latency(options, |machine| of(machine).latency)?,
+        sharing: Sharing::Shared,
+    })
+}
+
+/// Declares `latency`.
+pub(super) fn latency<M>(
+    options: &mut Options<'_, M>,
+    of: impl FnOnce(&M) -> Time,
+) -> Result<Time, FabricError> {
+    options.value(LATENCY, Printed(Time::ZERO), of)
+}
+
+/// Declares `sharing`.
+pub(super) fn sharing<M>(
+    options: &mut Options<'_, M>,
+    of: impl FnOnce(&M) -> Sharing,
+) -> Result<Sharing, FabricError> {
+    options.word(SHARING, SHARINGS, Silent(Sharing::Shared), of)
+}
+
+/// Declares the rate and latency of a class of cables, by default those of the others.
+pub(super) fn class<M>(
+    options: &mut Options<'_, M>,
+    (rate, latency): (OptionRecord, OptionRecord),
+    others: Link,
+    of: impl Fn(&M) -> Link,
+) -> Result<Link, FabricError> {
+    Ok(Link {
+        rate: options.value(rate, Silent(others.rate), |machine| of(machine).rate)?,
+        latency: options.value(latency, Silent(others.latency), |machine| {
+            of(machine).latency
+        })?,
+        ..others
+    })
+}
+
+/// Declares a number of ranks and how cables are built, which is all that some fabrics need.
+pub(super) fn ranks_and_wire<M>(
+    options: &mut Options<'_, M>,
+    of: impl Fn(&M) -> (u32, Wire),
+) -> Result<(u32, Wire), FabricError> {
+    let ranks = OptionRecord::new("ranks", "number of ranks; required");
+    let ranks = options.count(ranks, MOST_RANKS, Required, |machine| of(machine).0)?;
+    let link = rate_and_latency(options, |machine| of(machine).1.link)?;
+    let wire = Wire::declared(options, link, |machine| of(machine).1)?;
+    Ok((ranks, wire))
+}
+
 impl Wire {
-    /// Reads `rate`, `latency`, `duplex` and `sharing`.
-    pub(super) fn parse(spec: &Spec) -> Result<Wire, FabricError> {
-        Wire::with_rate(spec, spec.option("rate").unwrap_or(DEFAULT_RATE))
-    }
-
-    /// Reads the same for each of some levels, with one `rate` for all or one for each, joined by
-    /// `x`.
-    pub(super) fn parse_levels(spec: &Spec, levels: usize) -> Result<Vec<Wire>, FabricError> {
-        let rates = spec.option("rate").unwrap_or(DEFAULT_RATE);
-        let wires = rates
-            .split('x')
-            .map(|rate| Wire::with_rate(spec, rate))
-            .collect::<Result<Vec<Wire>, FabricError>>()?;
-        if wires.len() == levels {
-            return Ok(wires);
-        }
-        match wires[..] {
-            [all] => Ok(vec![all; levels]),
-            _ => {
-                let problem = format!(
-                    "has {} rates, down has {levels} levels: give one, or one for each level",
-                    wires.len()
-                );
-                Err(spec.refuse("rate", problem).into())
-            }
-        }
-    }
-
-    fn with_rate(spec: &Spec, rate: &str) -> Result<Wire, FabricError> {
-        let rate = rate.parse().map_err(|error| spec.refuse("rate", error))?;
-        let duplexes = [("full", Duplex::Full), ("half", Duplex::Half)];
-        Ok(Wire {
-            link: Link {
-                rate,
-                latency: time_or(spec, "latency", Time::ZERO)?,
-                sharing: one_of(spec, "sharing", SHARINGS)?.unwrap_or(Sharing::Shared),
-            },
-            duplex: one_of(spec, "duplex", &duplexes)?.unwrap_or(Duplex::Full),
-        })
-    }
-
-    /// Adds what [`Wire::parse`] reads.
-    pub(super) fn spell(&self, spec: Spec) -> Spec {
-        self.spell_with(spec, self.link.rate.to_string())
-    }
-
-    /// Adds what [`Wire::parse_levels`] reads.
-    pub(super) fn spell_levels(wires: &[Wire], spec: Spec) -> Spec {
-        let Some(first) = wires.first() else {
-            return spec;
-        };
-        let rates: Vec<String> = wires
-            .iter()
-            .map(|wire| wire.link.rate.to_string())
-            .collect();
-        if wires.iter().all(|wire| wire == first) {
-            return first.spell(spec);
-        }
-        first.spell_with(spec, rates.join("x"))
-    }
-
-    fn spell_with(&self, spec: Spec, rate: String) -> Spec {
-        let mut spec = spec.with("rate", rate).with("latency", self.link.latency);
-        if self.duplex == Duplex::Half {
-            spec = spec.with("duplex", "half");
-        }
-        if self.link.sharing != Sharing::Shared {
-            spec = spec.with("sharing", sharing_name(self.link.sharing));
-        }
-        spec
-    }
-
-    /// The links of a class of cables, by its options `CLASS_rate` and `CLASS_latency`.
-    pub(super) fn class(&self, spec: &Spec, class: &str) -> Result<Link, FabricError> {
-        Ok(Link {
-            rate: rate_or(spec, &format!("{class}_rate"), self.link.rate)?,
-            latency: time_or(spec, &format!("{class}_latency"), self.link.latency)?,
-            sharing: self.link.sharing,
-        })
-    }
-
-    /// Adds what [`Wire::class`] reads, where it differs from the other cables.
-    pub(super) fn spell_class(&self, mut spec: Spec, class: &str, link: &Link) -> Spec {
-        if link.rate != self.link.rate {
-            spec = spec.with(&format!("{class}_rate"), link.rate);
-        }
-        if link.latency != self.link.latency {
-            spec = spec.with(&format!("{class}_latency"), link.latency);
-        }
-        spec
+    /// Declares `duplex` and `sharing`.
+    pub(super) fn declared<M>(
+        options: &mut Options<'_, M>,
+        link: Link,
+        of: impl Fn(&M) -> Wire,
+    ) -> Result<Wire, FabricError> {
+        let duplex = options.word(DUPLEX, DUPLEXES, Silent(Duplex::Full), |machine| {
+            of(machine).duplex
+        })?;
+        let sharing = sharing(options, |machine| of(machine).link.sharing)?;
+        let link = Link { sharing, ..link };
+        Ok(Wire { link, duplex })
     }
 }
 
@@ -241,12 +214,6 @@ pub(super) fn pairs(count: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..count).flat_map(move |one| (one + 1..count).map(move |other| (one, other)))
 }
 
-/// Refuses options that the family does not have.
-pub(super) fn only(spec: &Spec, record: &FamilyRecord) -> Result<(), SpecError> {
-    let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
-    spec.only(&known)
-}
-
 /// Refuses more ranks or cables than are accepted, before any is built.
 pub(super) fn check_size(
     record: &FamilyRecord,
@@ -297,31 +264,13 @@ pub(super) fn counts(spec: &Spec, key: &str, most: u32) -> Result<Option<Vec<u32
 }
 
 /// `16x8x8`.
-pub(super) fn spell_counts(numbers: &[u32]) -> String {
+pub(super) fn print_counts(numbers: &[u32]) -> String {
     let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
     words.join("x")
 }
 
-/// The meaning of an option that is one of a few words.
-pub(super) fn one_of<T: Copy>(
-    spec: &Spec,
-    key: &str,
-    words: &[(&str, T)],
-) -> Result<Option<T>, SpecError> {
-    let Some(value) = spec.option(key) else {
-        return Ok(None);
-    };
-    match words.iter().find(|(word, _)| *word == value) {
-        Some((_, meaning)) => Ok(Some(*meaning)),
-        None => {
-            let known: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-            Err(spec.refuse(key, format!("must be {}", known.join(" or "))))
-        }
-    }
-}
-
 /// The sharing that a word stands for.
-pub(super) fn sharing(word: &str) -> Option<Sharing> {
+pub(super) fn sharing_named(word: &str) -> Option<Sharing> {
     let found = SHARINGS.iter().find(|(name, _)| *name == word);
     found.map(|(_, sharing)| *sharing)
 }
@@ -331,19 +280,5 @@ pub(super) fn sharing_name(sharing: Sharing) -> &'static str {
     match sharing {
         Sharing::Shared => "shared",
         Sharing::PerFlow => "per_flow",
-    }
-}
-
-fn rate_or(spec: &Spec, key: &str, default: Rate) -> Result<Rate, SpecError> {
-    match spec.option(key) {
-        None => Ok(default),
-        Some(value) => value.parse().map_err(|error| spec.refuse(key, error)),
-    }
-}
-
-fn time_or(spec: &Spec, key: &str, default: Time) -> Result<Time, SpecError> {
-    match spec.option(key) {
-        None => Ok(default),
-        Some(value) => value.parse().map_err(|error| spec.refuse(key, error)),
     }
 }

@@ -17,8 +17,9 @@ mod places;
 
 use std::fmt;
 
+use super::options::{self, Options, Otherwise::*, declare};
 use super::{Fabric, FabricError, FamilyRecord};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Role, Spec};
 use crate::units::{Rate, Time};
 pub use configuration::{Configuration, Setting};
 pub use light::{LIGHT, TunedLight};
@@ -164,89 +165,75 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     summary: "Grid of nodes with tunable lasers, a wavelength-selective switch per row and per column",
     citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable Optical \
                Network, OFC 2024",
-    options: &[
-        ("rows", "rows of nodes; required"),
-        ("columns", "columns of nodes; required"),
-        (
-            "rate",
-            "rate of a transceiver, of which a node has two; default 100Gb/s",
-        ),
-        ("ports", "ports of a switch; default the longer side"),
-        (
-            "wavelengths",
-            "channels of the tunable source; default what the wavelength plan may need",
-        ),
-        ("tuning", "time to tune a laser; default 10.5ns"),
-        ("lock", "guard time and locking of the receiver; default 0s"),
-        ("control", "delay of one control message; default 0s"),
-        ("latency", "from transmitter to receiver; default 0s"),
-        (
-            "slow_switch",
-            "time to set the switches, once for a task; default 100ms",
-        ),
-        (
-            "plan",
-            "wavelengths: xor, cyclic or edge_colouring; default edge_colouring",
-        ),
-        (
-            "nodes",
-            "nodes allocated to the task, such as 0-15+32-47; default all",
-        ),
-        (
-            "dead_transceivers",
-            "nodes with the plane that they lack, such as 5.row+9.column",
-        ),
-        (
-            "dead_ports",
-            "switches with the port that they lack, such as row3.2+column1.0",
-        ),
-    ],
-    build,
+    example: "wss_grid:rows=32,columns=32",
+    options: || options::list(&RECORD, declared),
+    build: |spec| options::read(spec, &RECORD, declared).map(Fabric::WssGrid),
 };
 
-fn build(spec: &Spec) -> Result<Fabric, FabricError> {
-    let known: Vec<&str> = RECORD.options.iter().map(|(key, _)| *key).collect();
-    spec.only(&known)?;
-    let side = |key: &'static str| {
-        spec.count(key, 1, MOST_SIDE)?.ok_or(FabricError::Missing {
-            family: RECORD.name,
-            key,
-            example: "wss_grid:rows=32,columns=32",
-        })
-    };
-    let (rows, columns) = (side("rows")?, side("columns")?);
-    if rows * columns > MOST_NODES {
+fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> {
+    declare! { options of WssGrid;
+        rows "rows" count(MOST_SIDE, Required) "rows of nodes; required";
+        columns "columns" count(MOST_SIDE, Required) "columns of nodes; required";
+    }
+    let all = rows * columns;
+    if all > MOST_NODES {
         return Err(FabricError::TooLarge {
             family: RECORD.name,
             what: "ranks",
-            count: (rows * columns).into(),
+            count: all.into(),
             most: MOST_NODES.into(),
         });
     }
     let longer = rows.max(columns);
-    let plan = wavelength_plan(spec)?;
-    let time = |key: &str, default: Time| match spec.option(key) {
-        None => Ok(default),
-        Some(value) => value.parse().map_err(|error| spec.refuse(key, error)),
+    let made_to_measure = |spec: &Spec| {
+        let needed = wavelength_plan(spec)?.wavelengths(longer).max(1);
+        Ok(spec.count("wavelengths", 1, MOST_SIDE)?.unwrap_or(needed))
     };
-    let rate = spec.option("rate").unwrap_or("100Gb/s");
-    let wavelengths = spec.count("wavelengths", 1, MOST_SIDE)?;
-    Ok(Fabric::WssGrid(WssGrid {
+    declare! { options of WssGrid;
+        rate "rate" value(Printed(Rate::gigabits(100)))
+            "rate of a transceiver, of which a node has two; default 100Gb/s";
+        switch_ports "ports" option(
+            |spec| Ok(spec.count("ports", longer, MOST_PORTS)?.unwrap_or(longer)),
+            |ports| (*ports != longer).then(|| ports.to_string()))
+            "ports of a switch; default the longer side";
+        wavelengths "wavelengths" option(made_to_measure, |count| Some(count.to_string()))
+            "channels of the tunable source; default what the wavelength plan may need";
+        tuning "tuning" value(Printed(Time::from_ps(10_500))) Reconfiguration
+            "time to tune a laser; default 10.5ns";
+        lock "lock" value(Silent(Time::ZERO)) Reconfiguration
+            "guard time and locking of the receiver; default 0s";
+        control "control" value(Silent(Time::ZERO)) Control
+            "delay of one control message; default 0s";
+        latency "latency" value(Silent(Time::ZERO)) "from transmitter to receiver; default 0s";
+        slow_switch "slow_switch" value(Printed(Time::from_ps(100_000_000_000)))
+            "time to set the switches, once for a task; default 100ms";
+        plan "plan" option(wavelength_plan, |plan| Some(plan.name().into()))
+            "wavelengths: xor, cyclic or edge_colouring; default edge_colouring";
+        nodes "nodes" option(
+            |spec| Ok(places::read_nodes(spec, "nodes", all)?),
+            |nodes| (nodes.len() as u32 != all).then(|| places::print_nodes(nodes)))
+            "nodes allocated to the task, such as 0-15+32-47; default all";
+        dead_transceivers "dead_transceivers" list(|spec| places::read_transceivers(spec, all), places::joined)
+            "nodes with the plane that they lack, such as 5.row+9.column";
+        dead_ports "dead_ports" list(|spec| places::read_ports(spec, rows, columns), places::joined)
+            "switches with the port that they lack, such as row3.2+column1.0";
+    }
+    Ok(WssGrid {
         rows,
         columns,
-        rate: rate.parse().map_err(|error| spec.refuse("rate", error))?,
-        switch_ports: spec.count("ports", longer, MOST_PORTS)?.unwrap_or(longer),
-        wavelengths: wavelengths.unwrap_or(plan.wavelengths(longer).max(1)),
-        tuning: time("tuning", Time::from_ps(10_500))?,
-        lock: time("lock", Time::ZERO)?,
-        control: time("control", Time::ZERO)?,
-        latency: time("latency", Time::ZERO)?,
-        slow_switch: time("slow_switch", Time::from_ps(100_000_000_000))?,
+        rate,
+        switch_ports,
+        wavelengths,
+        tuning,
+        lock,
+        control,
+        latency,
+        slow_switch,
         plan,
-        nodes: places::read_nodes(spec, "nodes", rows * columns)?,
-        dead_transceivers: places::read_transceivers(spec, rows * columns)?,
-        dead_ports: places::read_ports(spec, rows, columns)?,
-    }))
+        nodes,
+        dead_transceivers,
+        dead_ports,
+    })
 }
 
 fn wavelength_plan(spec: &Spec) -> Result<WavelengthPlan, FabricError> {
@@ -354,39 +341,8 @@ impl WssGrid {
         }
     }
 
-    /// The complete spelling.
+    /// The complete specification.
     pub fn spec(&self) -> Spec {
-        let mut spec = Spec::new(RECORD.name)
-            .with("rows", self.rows)
-            .with("columns", self.columns)
-            .with("rate", self.rate);
-        if self.switch_ports != self.rows.max(self.columns) {
-            spec = spec.with("ports", self.switch_ports);
-        }
-        spec = spec
-            .with("wavelengths", self.wavelengths)
-            .with("tuning", self.tuning);
-        for (key, time) in [
-            ("lock", self.lock),
-            ("control", self.control),
-            ("latency", self.latency),
-        ] {
-            if time != Time::ZERO {
-                spec = spec.with(key, time);
-            }
-        }
-        spec = spec
-            .with("slow_switch", self.slow_switch)
-            .with("plan", self.plan.name());
-        if self.ranks() != self.rows * self.columns {
-            spec = spec.with("nodes", places::spell_nodes(&self.nodes));
-        }
-        if !self.dead_transceivers.is_empty() {
-            spec = spec.with("dead_transceivers", places::joined(&self.dead_transceivers));
-        }
-        if !self.dead_ports.is_empty() {
-            spec = spec.with("dead_ports", places::joined(&self.dead_ports));
-        }
-        spec
+        options::print(self, &RECORD, declared)
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn read_dead(
 }
 
 /// As [`read_broken`] reads it.
-pub(super) fn spell_broken(broken: &[BrokenLink], ranks: u32) -> String {
+pub(super) fn print_broken(broken: &[BrokenLink], ranks: u32) -> String {
     let places = broken.chunk_by(|one, other| one.position == other.position);
     let items: Vec<String> = places
         .map(|place| {
@@ -135,7 +135,7 @@ pub(super) fn spell_broken(broken: &[BrokenLink], ranks: u32) -> String {
 }
 
 /// As [`read_dead`] reads it.
-pub(super) fn spell_dead(dead: &[DeadChannel], fibres: u32) -> String {
+pub(super) fn print_dead(dead: &[DeadChannel], fibres: u32) -> String {
     let on_all = |wavelength: u32| {
         let on = dead.iter().filter(|one| one.wavelength == wavelength);
         on.count() as u32 == fibres

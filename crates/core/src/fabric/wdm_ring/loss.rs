@@ -18,7 +18,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::fabric::FabricError;
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 
 /// A power in dBm or a loss in dB, in millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,21 +94,39 @@ pub struct LossBudget {
     pub resonators: u32,
 }
 
-/// The keys of a budget; the first three are needed, the others have defaults.
-const KEYS: [&str; 6] = [
-    "launch_power",
-    "sensitivity",
-    "through_loss",
-    "drop_loss",
-    "split_loss",
-    "resonators",
+/// The options of a budget; the first three are needed, the others have defaults.
+pub(super) const OPTIONS: &[OptionRecord] = &[
+    OptionRecord::new(
+        "launch_power",
+        "of a wavelength, such as 5dBm; with sensitivity and through_loss it limits the reach",
+    ),
+    OptionRecord::new(
+        "sensitivity",
+        "least power that is received, such as -20dBm",
+    ),
+    OptionRecord::new(
+        "through_loss",
+        "at each ring resonator passed, such as 0.01dB",
+    ),
+    OptionRecord::new("drop_loss", "where light is received; default 0dB"),
+    OptionRecord::new(
+        "split_loss",
+        "of light that goes on where a rank takes a share; default 0dB",
+    ),
+    OptionRecord::new(
+        "resonators",
+        "ring resonators of a rank on each fibre; default one per wavelength",
+    ),
 ];
 const MOST_RESONATORS: u32 = 1 << 16;
 
 impl LossBudget {
     /// Reads the options of a budget, if there are any.
     pub(super) fn read(spec: &Spec, wavelengths: u32) -> Result<Option<LossBudget>, FabricError> {
-        if KEYS.iter().all(|key| spec.option(key).is_none()) {
+        if OPTIONS
+            .iter()
+            .all(|option| spec.option(option.name).is_none())
+        {
             return Ok(None);
         }
         let value = |key: &'static str, unit: &str| match spec.option(key) {
@@ -178,7 +196,7 @@ impl LossBudget {
     }
 
     /// The same with the options of the budget.
-    pub(super) fn spell(&self, spec: Spec, wavelengths: u32) -> Spec {
+    pub(super) fn print(&self, spec: Spec, wavelengths: u32) -> Spec {
         let mut spec = spec
             .with("launch_power", format!("{}dBm", self.launch_power))
             .with("sensitivity", format!("{}dBm", self.sensitivity))

@@ -76,7 +76,7 @@ pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>,
 }
 
 /// The nodes as numbers and ranges.
-pub(super) fn spell_nodes(nodes: &[u32]) -> String {
+pub(super) fn print_nodes(nodes: &[u32]) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut rest = nodes;
     while let Some(&first) = rest.first() {

@@ -7,10 +7,10 @@
 //!   up, control what it would be faster still if messages of control took none.
 
 use super::Cost;
-use crate::fabric::Fabric;
 use crate::outcome::{Outcome, Tuned};
 use crate::plan::{AnyPlan, PlanRef};
 use crate::simulate::{self, Method, Policy, SimulationError};
+use crate::spec::Role;
 use crate::units::{Bytes, Time};
 
 /// Simulates a plan; returns the outcome beside its cost.
@@ -57,18 +57,14 @@ fn split(
         PlanRef::Full(plan) => AnyPlan::Full(plan.clone()),
         PlanRef::Folded(plan) => AnyPlan::Folded(plan.clone()),
     };
-    match &mut changed.kept_mut().fabric {
-        Fabric::WdmRing(ring) => ring.reconfiguration = Time::ZERO,
-        Fabric::LightPathGrid(grid) => (grid.establish, grid.release) = (Time::ZERO, Time::ZERO),
-        Fabric::WssGrid(grid) => (grid.tuning, grid.lock) = (Time::ZERO, Time::ZERO),
-        _ => {}
-    }
-    let still = simulate::run(&changed, size, method)?.time;
+    let mut without = |role| {
+        let fabric = &mut changed.kept_mut().fabric;
+        *fabric = fabric.without(role);
+        Ok::<_, SimulationError>(simulate::run(&changed, size, method)?.time)
+    };
+    let still = without(Role::Reconfiguration)?;
     let reconfiguration = Time::from_ps(outcome.time.ps().saturating_sub(still.ps()));
-    if let Fabric::WssGrid(grid) = &mut changed.kept_mut().fabric {
-        grid.control = Time::ZERO;
-    }
-    let least = simulate::run(&changed, size, method)?.time;
+    let least = without(Role::Control)?;
     let control = Time::from_ps(still.ps().saturating_sub(least.ps()));
     Ok((reconfiguration, control))
 }

@@ -2,7 +2,7 @@
 //! was measured in operations or in samples.
 
 use super::TrainingError;
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, Time, UnitError};
 
@@ -30,7 +30,7 @@ const EFFICIENCY: u64 = 200_000;
 const MILLION: u64 = 1_000_000;
 
 /// The options of every device.
-pub const OPTIONS: &[(&str, &str)] = &[(
+pub const OPTIONS: &[OptionRecord] = &[OptionRecord::new(
     "efficiency",
     "part of the peak rate that the model reaches, 0 to 1; default 0.2",
 )];
@@ -90,7 +90,7 @@ pub enum Pace {
 pub fn parse(text: &str) -> Result<Pace, TrainingError> {
     let spec: Spec = text.parse()?;
     let record = find(&spec)?;
-    spec.only(&["efficiency"])?;
+    spec.only_declared(OPTIONS)?;
     let efficiency = match spec.option("efficiency") {
         None => EFFICIENCY,
         Some(text) => millionths(text)

@@ -12,7 +12,7 @@
 
 use super::transformer::{self, Shape};
 use super::{Layer, Model, TrainingError, convolutional};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 use crate::spelling::{same_name, suggest};
 
 /// The declaration of a model.
@@ -26,7 +26,7 @@ pub struct Record {
     /// Where it comes from.
     pub citation: &'static str,
     /// Options with their meaning and default.
-    pub options: &'static [(&'static str, &'static str)],
+    pub options: &'static [OptionRecord],
     form: Form,
 }
 
@@ -50,41 +50,47 @@ const HEAD_WIDTH: u64 = 128;
 const MOST_LAYERS: u32 = 1 << 12;
 const MOST_SEQUENCE: u32 = 1 << 17;
 
-const SEQUENCE: &[(&str, &str)] = &[("sequence", "tokens of a sample; default the context")];
-const BERT_SEQUENCE: &[(&str, &str)] = &[("sequence", "tokens of a sample; default 128")];
+const SEQUENCE: &[OptionRecord] = &[OptionRecord::new(
+    "sequence",
+    "tokens of a sample; default the context",
+)];
+const BERT_SEQUENCE: &[OptionRecord] = &[OptionRecord::new(
+    "sequence",
+    "tokens of a sample; default 128",
+)];
 
-const GPT_OPTIONS: &[(&str, &str)] = &[
-    ("layers", "blocks; required"),
-    ("width", "values per token; required"),
-    (
+const GPT_OPTIONS: &[OptionRecord] = &[
+    OptionRecord::new("layers", "blocks; required"),
+    OptionRecord::new("width", "values per token; required"),
+    OptionRecord::new(
         "heads",
         "heads of attention, for the memory; default one for 128 values",
     ),
-    (
+    OptionRecord::new(
         "feed_forward",
         "values inside the feed-forward part; default 4 x width",
     ),
-    ("vocabulary", "words; default 50257"),
-    ("context", "positions; default 2048"),
-    ("sequence", "tokens of a sample; default the context"),
+    OptionRecord::new("vocabulary", "words; default 50257"),
+    OptionRecord::new("context", "positions; default 2048"),
+    OptionRecord::new("sequence", "tokens of a sample; default the context"),
 ];
-const LLAMA_OPTIONS: &[(&str, &str)] = &[
-    ("layers", "blocks; required"),
-    ("width", "values per token; required"),
-    (
+const LLAMA_OPTIONS: &[OptionRecord] = &[
+    OptionRecord::new("layers", "blocks; required"),
+    OptionRecord::new("width", "values per token; required"),
+    OptionRecord::new(
         "heads",
         "heads of attention, for the memory; default one for 128 values",
     ),
-    (
+    OptionRecord::new(
         "feed_forward",
         "values inside the feed-forward part; default 4 x width",
     ),
-    (
+    OptionRecord::new(
         "key_value",
         "values of the keys of a token; default the width",
     ),
-    ("vocabulary", "words; default 32000"),
-    ("sequence", "tokens of a sample; default 4096"),
+    OptionRecord::new("vocabulary", "words; default 32000"),
+    OptionRecord::new("sequence", "tokens of a sample; default 4096"),
 ];
 
 /// A shape of `gpt`: blocks, width, heads, words and positions, with the usual feed-forward part.
@@ -312,8 +318,7 @@ pub fn parse(text: &str) -> Result<Model, TrainingError> {
             name: spec.name().into(),
             hint: suggest(spec.name(), MODELS.iter().map(|record| record.name)),
         })?;
-    let known: Vec<&str> = record.options.iter().map(|(key, _)| *key).collect();
-    spec.only(&known)?;
+    spec.only_declared(record.options)?;
     let (layers, sample, epoch_samples) = match &record.form {
         Form::Images(build) => (build(), "image".into(), Some(IMAGENET)),
         Form::Tokens(build, shape) => {

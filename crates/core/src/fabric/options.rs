@@ -1,0 +1,255 @@
+//! The options of a fabric family, declared once: one function of the family reads them from a specification,
+//! prints those of a machine, and lists them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{FabricError, FamilyRecord};
+use crate::spec::{OptionRecord, Spec, SpecError};
+
+/// What happens with options while they are declared.
+pub(super) struct Options<'a, M> {
+    source: Source<'a, M>,
+    family: &'static str,
+    example: &'static str,
+    records: Vec<OptionRecord>,
+    printed: Spec,
+}
+
+/// Where values come from.
+enum Source<'a, M> {
+    Spec(&'a Spec),
+    Machine(&'a M),
+}
+
+/// What holds for an option that is not given.
+pub(super) enum Otherwise<T> {
+    /// It must be given.
+    Required,
+    /// A default that is printed like any other value.
+    Printed(T),
+    /// A default that is left out where a machine is printed.
+    Silent(T),
+}
+
+/// Declares options, each in a line: the variable and the field of the machine that it fills, its name, the
+/// method of [`Options`] with what it needs to know, and its meaning.
+macro_rules! declare {
+    ($options:ident of $machine:ty;
+     $($field:ident $key:literal $kind:ident($($argument:expr),*) $($role:ident)? $meaning:literal;)*) => {
+        $(
+            let record = OptionRecord::new($key, $meaning)$(.role(Role::$role))?;
+            let of = |machine: &$machine| Clone::clone(&machine.$field);
+            let $field = $options.$kind(record, $($argument,)* of)?;
+        )*
+    };
+}
+pub(super) use declare;
+
+/// How a family declares its options.
+type Declared<T, M> = fn(&mut Options<'_, M>) -> Result<T, FabricError>;
+
+/// The options of a family.
+pub(super) fn list<T, M>(record: &FamilyRecord, declared: Declared<T, M>) -> Vec<OptionRecord> {
+    let Ok(example) = record.example.parse() else {
+        return Vec::new();
+    };
+    let mut options = Options::new(record, Source::Spec(&example));
+    let _ = declared(&mut options);
+    options.records
+}
+
+/// What a specification of a family gives.
+///
+/// # Errors
+/// An option that the family does not have, one that is missing, or a value that does not fit.
+pub(super) fn read<T, M>(
+    spec: &Spec,
+    record: &FamilyRecord,
+    declared: Declared<T, M>,
+) -> Result<T, FabricError> {
+    spec.only_declared(&(record.options)())?;
+    declared(&mut Options::new(record, Source::Spec(spec)))
+}
+
+/// The complete specification of a machine.
+pub(super) fn print<T, M>(machine: &M, record: &FamilyRecord, declared: Declared<T, M>) -> Spec {
+    let mut options = Options::new(record, Source::Machine(machine));
+    let _ = declared(&mut options);
+    options.printed
+}
+
+impl<'a, M> Options<'a, M> {
+    fn new(record: &FamilyRecord, source: Source<'a, M>) -> Options<'a, M> {
+        Options {
+            source,
+            family: record.name,
+            example: record.example,
+            records: Vec::new(),
+            printed: Spec::new(record.name),
+        }
+    }
+
+    /// The value of several options, by functions that read and print them.
+    pub(super) fn several<T>(
+        &mut self,
+        records: &[OptionRecord],
+        read: impl FnOnce(&Spec) -> Result<T, FabricError>,
+        print: impl FnOnce(Spec, &T) -> Spec,
+        of: impl FnOnce(&M) -> T,
+    ) -> Result<T, FabricError> {
+        self.records.extend(records);
+        match self.source {
+            Source::Spec(spec) => read(spec),
+            Source::Machine(machine) => {
+                let value = of(machine);
+                self.printed = print(self.printed.clone(), &value);
+                Ok(value)
+            }
+        }
+    }
+
+    /// The value of an option, by functions that read it and print it where it is no default.
+    pub(super) fn option<T>(
+        &mut self,
+        record: OptionRecord,
+        read: impl FnOnce(&Spec) -> Result<T, FabricError>,
+        print: impl FnOnce(&T) -> Option<String>,
+        of: impl FnOnce(&M) -> T,
+    ) -> Result<T, FabricError> {
+        let print = |spec: Spec, value: &T| match print(value) {
+            Some(text) => spec.with(record.name, text),
+            None => spec,
+        };
+        self.several(&[record], read, print, of)
+    }
+
+    /// A value with a text form.
+    pub(super) fn value<T>(
+        &mut self,
+        record: OptionRecord,
+        otherwise: Otherwise<T>,
+        of: impl FnOnce(&M) -> T,
+    ) -> Result<T, FabricError>
+    where
+        T: FromStr + fmt::Display + PartialEq + Clone,
+        T::Err: fmt::Display,
+    {
+        let missing = self.missing(record.name);
+        let default = otherwise.clone_value();
+        let read = |spec: &Spec| spec.value(record.name)?.or(default).ok_or(missing);
+        let print = |value: &T| otherwise.prints(value).then(|| value.to_string());
+        self.option(record, read, print, of)
+    }
+
+    /// A whole number from 1 to `most`.
+    pub(super) fn count(
+        &mut self,
+        record: OptionRecord,
+        most: u32,
+        otherwise: Otherwise<u32>,
+        of: impl FnOnce(&M) -> u32,
+    ) -> Result<u32, FabricError> {
+        let missing = self.missing(record.name);
+        let default = otherwise.clone_value();
+        let read = |spec: &Spec| spec.count(record.name, 1, most)?.or(default).ok_or(missing);
+        let print = |value: &u32| otherwise.prints(value).then(|| value.to_string());
+        self.option(record, read, print, of)
+    }
+
+    /// One of a few words, by its meaning.
+    pub(super) fn word<T: Copy + PartialEq>(
+        &mut self,
+        record: OptionRecord,
+        words: &[(&'static str, T)],
+        otherwise: Otherwise<T>,
+        of: impl FnOnce(&M) -> T,
+    ) -> Result<T, FabricError> {
+        let missing = self.missing(record.name);
+        let default = otherwise.clone_value();
+        let read = |spec: &Spec| {
+            let Some(word) = spec.option(record.name) else {
+                return default.ok_or(missing);
+            };
+            let meant = words.iter().find(|(known, _)| *known == word);
+            let meaning = meant.map(|(_, meaning)| *meaning);
+            Ok(meaning.ok_or_else(|| spec.refuse(record.name, must_be(words)))?)
+        };
+        let print = |value: &T| {
+            let mut words = words.iter();
+            let (word, _) = words.find(|(_, meaning)| meaning == value)?;
+            otherwise.prints(value).then(|| (*word).to_owned())
+        };
+        self.option(record, read, print, of)
+    }
+
+    /// A whole number from 1 to `most`; none where it is not given, or is that word.
+    pub(super) fn limit(
+        &mut self,
+        record: OptionRecord,
+        unlimited: Option<&str>,
+        most: u32,
+        of: impl FnOnce(&M) -> Option<u32>,
+    ) -> Result<Option<u32>, FabricError> {
+        let read = |spec: &Spec| match spec.option(record.name) {
+            word if word == unlimited => Ok(None),
+            _ => Ok(spec.count(record.name, 1, most)?),
+        };
+        self.option(record, read, |limit| limit.map(|most| most.to_string()), of)
+    }
+
+    /// Some items, by functions that read and print them; what is none is not printed.
+    pub(super) fn list<T>(
+        &mut self,
+        record: OptionRecord,
+        read: impl FnOnce(&Spec) -> Result<Vec<T>, SpecError>,
+        print: impl FnOnce(&[T]) -> String,
+        of: impl FnOnce(&M) -> Vec<T>,
+    ) -> Result<Vec<T>, FabricError> {
+        let print = |items: &Vec<T>| (!items.is_empty()).then(|| print(items));
+        self.option(record, |spec| Ok(read(spec)?), print, of)
+    }
+
+    /// Whether they come from a specification.
+    pub(super) fn are_read(&self) -> bool {
+        matches!(self.source, Source::Spec(_))
+    }
+
+    /// The name of the family.
+    pub(super) fn family(&self) -> &'static str {
+        self.family
+    }
+
+    /// The error for an option that must be given.
+    pub(super) fn missing(&self, key: &'static str) -> FabricError {
+        FabricError::Missing {
+            family: self.family,
+            key,
+            example: self.example,
+        }
+    }
+}
+
+impl<T: Clone + PartialEq> Otherwise<T> {
+    fn clone_value(&self) -> Option<T> {
+        match self {
+            Otherwise::Required => None,
+            Otherwise::Printed(value) | Otherwise::Silent(value) => Some(value.clone()),
+        }
+    }
+
+    fn prints(&self, value: &T) -> bool {
+        !matches!(self, Otherwise::Silent(default) if default == value)
+    }
+}
+
+/// "must be `xor`, `cyclic` or `edge_colouring`".
+fn must_be<T>(words: &[(&str, T)]) -> String {
+    let quoted: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((last, others)) if !others.is_empty() => {
+            format!("must be {} or {last}", others.join(", "))
+        }
+        _ => format!("must be {}", quoted.concat()),
+    }
+}
