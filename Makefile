@@ -55,6 +55,10 @@ golden: $(VENV)/built
 figures: $(VENV)/built
 	python docs/figures/make.py
 
+# Writes the page on JSON from the rows of the commands.
+reference: $(VENV)/built
+	python docs/reference.py
+
 $(VENV)/installed: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opticoll needs Python 3.11")'
 	$(PYTHON) -m venv $(VENV) || (apt-get install --yes python3-venv && $(PYTHON) -m venv $(VENV))

@@ -57,6 +57,12 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+def test_the_page_on_json_is_what_the_rows_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    reference = __import__("reference")
+    assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run `make reference`"
+
+
 def transcripts(page: Path) -> Iterator[tuple[str, str]]:
     """Each command that a page shows after `$`, and what it shows below."""
     text = page.read_text(encoding="utf-8")

@@ -34,6 +34,29 @@ def computing_for_help() -> float:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
+def test_python_loads_the_core_alone() -> None:
+    code = (
+        "import sys, opticoll; "
+        "others = {name for name in sys.modules if name.startswith('opticoll.')}; "
+        "light = {'opticoll._core', 'opticoll.errors'}; "
+        "heavy = {'numpy', 'cyclopts', 'rich', 'pydantic', 'matplotlib'} & set(sys.modules); "
+        "print(*(others - light), *heavy)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert finished.stdout.strip() == ""
+
+
+def test_help_loads_no_command() -> None:
+    code = (
+        "import sys; from opticoll.main import main; main(['--help']); "
+        "heavy = {'numpy', 'matplotlib', 'pydantic'} & set(sys.modules); "
+        "ours = {name for name in sys.modules if name.startswith('opticoll.commands.')}; "
+        "print(*heavy, *ours, file=sys.stderr)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert finished.stderr.strip() == ""
+
+
 def test_start_loads_no_heavy_module() -> None:
     code = (
         "import sys; from opticoll.main import main; main(['list']); "

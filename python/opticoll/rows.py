@@ -324,11 +324,13 @@ def _value(column: Column, known: dict[str, Any]) -> dict[str, Any]:
     kind = column.kind
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind))}
-    if isinstance(kind, type) and issubclass(kind, Row):
+    if _is_row(kind):
         if kind.__name__ not in known:
             known[kind.__name__] = {}
             known[kind.__name__] = _object(kind, known)
         return {"$ref": f"#/$defs/{kind.__name__}"}
+    if kind is Any:
+        return {}
     if isinstance(kind, tuple):
         return {"type": [_TYPES[one] for one in kind]}
     unit = column.unit or Unit(least=None)
@@ -342,18 +344,48 @@ def _sentence(column: Column) -> str:
     return f"{column.meaning}{null}{left_out}."
 
 
-def reference(kind: type[Row], title: str) -> list[str]:
-    """The lines of a Markdown page on a row class and the classes within it."""
-    lines = [f"### {title}", "", " ".join((kind.__doc__ or "").split()), ""]
-    lines += ["| key | unit | meaning |", "|---|---|---|"]
-    within = {}
-    for column in columns(kind):
-        unit = "" if column.unit is None else column.unit.name
-        several = "" if column.shape is None else "each: "
-        if isinstance(column.kind, type) and issubclass(column.kind, Row):
-            within[column.kind] = f"`{column.kind.__name__}`"
-            unit = f"{several}{within[column.kind]}"
-        lines.append(f"| `{column.name}` | {unit} | {_sentence(column)} |")
-    for nested, name in within.items():
-        lines += ["", *reference(nested, name)]
+def reference(kinds: Iterable[type[Row]]) -> list[str]:
+    """The lines of a Markdown page on row classes and the classes within them, each once.
+
+    A class that extends another one lists only what it adds.
+    """
+    lines: list[str] = []
+    told: list[type[Row]] = []
+    waiting = list(kinds)
+    while waiting:
+        kind = waiting.pop(0)
+        base = kind.__bases__[0]
+        if kind in told:
+            continue
+        if base is not Row and base not in told:
+            waiting = [base, kind, *waiting]
+            continue
+        told.append(kind)
+        inherited = [] if base is Row else [one.name for one in columns(base)]
+        own = [one for one in columns(kind) if one.name not in inherited]
+        adds = (
+            f"Everything of [{base.__name__}](#{base.__name__.lower()}), and:" if inherited else ""
+        )
+        about = " ".join((kind.__doc__ or "").split())
+        lines += [f"### {kind.__name__}", "", f"{about} {adds}".strip(), ""]
+        lines += ["| key | unit | meaning |", "|---|---|---|"]
+        lines += [_line(column) for column in own]
+        lines.append("")
+        within = [one.kind for one in own if _is_row(one.kind)]
+        waiting = [*dict.fromkeys(within), *waiting]
     return lines
+
+
+def _is_row(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Row)
+
+
+def _line(column: Column) -> str:
+    """A line of a table: the key, the unit or the class within, and the meaning."""
+    unit = "" if column.unit is None else column.unit.name
+    if _is_row(column.kind):
+        name = column.kind.__name__
+        several = "list of " if column.shape is list else "by name: " if column.shape else ""
+        unit = f"{several}[{name}](#{name.lower()})"
+    key = "any other" if column.spread else f"`{column.name}`"
+    return f"| {key} | {unit} | {_sentence(column)} |"

@@ -4,17 +4,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from opticoll import registry
-from opticoll.layout import wrapped
+from opticoll.commands import COMMANDS
+from opticoll.layout import align, wrapped
 from opticoll.registry import RecordRow
+from opticoll.rows import Row, means
 from opticoll.runner import Command, Watch, on_command_line
 
-__all__ = ["COMMAND", "List", "compute"]
+__all__ = ["COMMAND", "List", "SchemaRow", "compute"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,28 +28,47 @@ class List:
         str | None,
         Parameter(
             help="algorithms, fabrics, presets, simulators, policies, start_rules, settings, "
-            "collectives, wavelengths, models or devices, with options; or a collective, for its "
-            "algorithms."
+            "collectives, wavelengths, models or devices, with options; a collective, for its "
+            "algorithms; or schemas, of what commands print with --json."
         ),
     ] = field(default=None, kw_only=False)
 
 
-def compute(asked: List, watch: Watch) -> Iterator[RecordRow]:
-    """Records of all kinds, of one, or the algorithms of one collective.
+class SchemaRow(Row):
+    """The JSON schema of what a command prints."""
+
+    kind: Literal["schemas"] = means("Kind of the record")
+    name: str = means("Name of the command")
+    summary: str = means("What the command does, in one sentence")
+    json_schema: dict[str, Any] = means("JSON schema")
+
+
+def compute(asked: List, watch: Watch) -> Iterator[RecordRow | SchemaRow]:
+    """Records of all kinds, of one, or the algorithms of one collective; schemas of commands.
 
     Raises
     ------
     UsageError
         There is neither a kind nor a collective of that name.
     """
+    if asked.kind is not None and registry.canonical(asked.kind, ["schemas"]):
+        for name, summary in COMMANDS.items():
+            schema = import_module(f"opticoll.commands.{name}").COMMAND.schema()
+            yield SchemaRow(kind="schemas", name=name, summary=summary, json_schema=schema)
+        return
     for records in registry.listing(asked.kind).values():
         yield from records
 
 
-def _text(asked: List, rows: list[RecordRow]) -> str:
+def _text(asked: List, rows: list[RecordRow | SchemaRow]) -> str:
+    schemas = [row for row in rows if isinstance(row, SchemaRow)]
+    if schemas:
+        return align([[row.name, row.summary] for row in schemas])
     parts = [
         (kind, _records(list(group), full=asked.kind is not None))
-        for kind, group in groupby(rows, lambda row: row.kind)
+        for kind, group in groupby(
+            (row for row in rows if isinstance(row, RecordRow)), lambda row: row.kind
+        )
     ]
     if len(parts) == 1:
         return parts[0][1]
@@ -72,11 +94,11 @@ def _records(records: list[RecordRow], full: bool) -> str:
     return "\n".join(lines)
 
 
-COMMAND = Command(
+COMMAND: Command[List, RecordRow | SchemaRow] = Command(
     name="list",
     example="opticoll list algorithms",
     asks=List,
-    gives=RecordRow,
+    gives=(RecordRow, SchemaRow),
     compute=compute,
     text=_text,
     doing="listing",

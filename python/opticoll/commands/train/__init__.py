@@ -42,7 +42,7 @@ from opticoll.rows import (
 from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
 from opticoll.settings import given
 
-__all__ = ["COMMAND", "BucketRow", "CollectiveRow", "Train", "TrainingRow", "compute"]
+__all__ = ["COMMAND", "AllReduceRow", "BucketRow", "Train", "TrainingRow", "compute"]
 
 MOST = 2**40
 
@@ -110,7 +110,7 @@ class Train:
     wavelength: WavelengthOption = None
 
 
-class CollectiveRow(Row):
+class AllReduceRow(Row):
     """All buckets of one size, and what the all_reduce of one of them costs."""
 
     size_bytes: Bytes = means("Size of the all_reduce")
@@ -199,7 +199,7 @@ class TrainingRow(Row):
     )
     verified: bool = means("Whether all plans are proved")
     violations: list[str] = means("What is wrong with plans, one sentence each")
-    collectives: list[CollectiveRow] = means("Distinct sizes of buckets, in increasing order")
+    collectives: list[AllReduceRow] = means("Distinct sizes of buckets, in increasing order")
     timeline: list[BucketRow] = means("Buckets in the order in which they are sent")
 
 
@@ -328,9 +328,9 @@ def _row(
     )
 
 
-def _collective(prices: Prices, size: int, count: int) -> CollectiveRow:
+def _collective(prices: Prices, size: int, count: int) -> AllReduceRow:
     cost, (algorithm, steps) = prices.costs[size], prices.rows[size]
-    return CollectiveRow(
+    return AllReduceRow(
         size_bytes=size,
         count=count,
         algorithm=algorithm,

@@ -16,7 +16,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction as Rational
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -24,6 +23,7 @@ from cyclopts import Parameter
 from opticoll import _core, config, registry, words
 from opticoll._core import Fabric, Replay, Trace, check_network, format_size, replay_trace
 from opticoll.arguments import key_values
+from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
 from opticoll.formats import trace_file
 from opticoll.layout import PICOSECONDS, align, duration, format_rate, labelled, plural
@@ -53,10 +53,9 @@ __all__ = [
     "Asked",
     "CallRow",
     "CollectiveRow",
-    "RankRow",
+    "ReplayRankRow",
     "ReplayRow",
     "compute",
-    "slices",
 ]
 
 MODELS = ("zero", "hockney", "loggp", "light_path_grid")
@@ -135,7 +134,7 @@ class CallRow(Row):
     longest_s: Seconds = means("Time inside them of the rank with most")
 
 
-class RankRow(Row):
+class ReplayRankRow(Row):
     """A rank: its end, its local work, its time in calls and in setting up light paths."""
 
     rank: Count = means("Rank")
@@ -228,7 +227,7 @@ class ReplayRow(Row):
         "What light paths cost", absent="there is no light, or the program sets up none"
     )
     per_call: list[CallRow] = means("Calls by kind")
-    per_rank: list[RankRow] = means("Calls by rank")
+    per_rank: list[ReplayRankRow] = means("Calls by rank")
     outcome: Replay = hidden(default=None)
     in_order: bool = hidden(default=None)
 
@@ -370,7 +369,7 @@ def _row(done: Replay, trace: Trace) -> dict[str, Any]:
         return int(column[rank]) / PICOSECONDS
 
     ranks = [
-        RankRow(
+        ReplayRankRow(
             rank=rank,
             finish_s=seconds(finish_ps, rank),
             compute_s=seconds(compute_ps, rank),
@@ -432,70 +431,6 @@ def _light_paths(done: Replay) -> LightPathRow | None:
         refusals=used.get("refusals"),
         bursts=used.get("bursts"),
         burst_loss=used["bursts_lost"] / used["bursts"] if used.get("bursts") else None,
-    )
-
-
-def slices(row: ReplayRow) -> "tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]":
-    """The time-line of all ranks without gaps: rank, start and end (ps), and index of the call.
-
-    Local work, which lies between calls, has the index -1. They are in order of rank and start.
-    What overlaps, as operations of GOAL do, has no gaps to be filled.
-    """
-    import numpy as np
-
-    columns = row.outcome.timeline
-    order = np.lexsort((columns["event"], columns["rank"]))
-    rank, call = columns["rank"][order], order.astype(np.int64)
-    start, end = columns["start_ps"][order], columns["end_ps"][order]
-    # A rank works from the end of its last call to the begin of the next.
-    before = np.zeros_like(end)
-    before[1:] = np.where(rank[1:] == rank[:-1], end[:-1], 0)
-    works = (start > before) & row.in_order
-    ranks = np.concatenate([rank, rank[works]])
-    starts = np.concatenate([start, before[works]])
-    ends = np.concatenate([end, start[works]])
-    calls = np.concatenate([call, np.full(int(works.sum()), -1)])
-    sequence = np.lexsort((starts, ranks))
-    return ranks[sequence], starts[sequence], ends[sequence], calls[sequence]
-
-
-def _write_timeline(asked: Any, rows: list[ReplayRow], path: Path) -> None:
-    """Write a time-line for Perfetto."""
-    from opticoll.formats import chrome_trace
-
-    (row,) = rows
-    names, columns = _core.call_names(), row.outcome.timeline
-    slots = zip(*(column.tolist() for column in slices(row)), strict=True)
-    pieces = (
-        chrome_trace.Slice(rank, "compute", start, end, None)
-        if call < 0
-        else chrome_trace.Slice(
-            rank, names[columns["call"][call]], start, end, int(columns["event"][call])
-        )
-        for rank, start, end, call in slots
-    )
-    name = f"{row.trace} over {row.fabric}"
-    chrome_trace.write(name, row.ranks, pieces, path)
-
-
-def _draw(asked: Any, rows: list[ReplayRow], path: Path) -> None:
-    """Draw what each rank does over time."""
-    import numpy as np
-
-    from opticoll import plot
-
-    (row,) = rows
-    names = _core.call_names()
-    # 0 local work, 1 single messages and waiting, 2 collectives: by the number of the call.
-    first = names.index("barrier")
-    kinds = np.array([0 if name == "local" else 1 + (at >= first) for at, name in enumerate(names)])
-    rank, start, end, call = slices(row)
-    called = row.outcome.timeline["call"]
-    kind = np.where(call < 0, 0, kinds[called[np.maximum(call, 0)]]) if len(called) else call
-    name = "" if row.trace is None else f"{os.path.basename(row.trace)}, "
-    title = f"{name}{row.fabric}"
-    plot.rank_timeline(
-        rank, kind, start / PICOSECONDS, end / PICOSECONDS, row.ranks, path, title=title
     )
 
 
@@ -630,7 +565,7 @@ def _rows(asked: Asked, rows: list[ReplayRow]) -> Sequence[Row]:
     return rows[0].per_rank if asked.per == "rank" else rows[0].per_call
 
 
-COMMAND = Command(
+COMMAND: Command[Asked, ReplayRow] = Command(
     name="replay",
     example="opticoll replay trace.csv --fabric optree_paper:ranks=16",
     asks=Asked,
@@ -645,9 +580,9 @@ COMMAND = Command(
             "timeline",
             "Write the calls of all ranks for Perfetto: .json.",
             ".json",
-            _write_timeline,
+            timeline.write,
         ),
-        figure_file(_draw),
+        figure_file(timeline.draw),
     ),
 )
 command_line = on_command_line(COMMAND)

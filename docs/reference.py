@@ -1,0 +1,51 @@
+"""Writes docs/json.md from the row classes of the commands; `make reference` calls it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from opticoll.commands import COMMANDS
+from opticoll.rows import reference
+from opticoll.runner import Command
+
+PAGE = Path(__file__).parent / "json.md"
+
+HEAD = """# JSON
+
+Every command prints JSON with `--json`: data on standard output, everything else on standard error.
+Keys are added later, never renamed. `opticoll list schemas --json` prints the JSON schema of each
+command. Columns of `--csv` have the same names. In Python a row is an object: `row.time_s` and
+`row["time_s"]` are the same.
+
+| command | prints |
+|---|---|
+"""
+
+SHAPES = {
+    "row": "an object: {}",
+    "rows": "a list of objects: {}",
+    "row or rows": "an object, or a list of objects where there are several cases: {}",
+}
+
+
+def page() -> str:
+    """The page, complete."""
+    commands: list[Command] = [
+        import_module(f"opticoll.commands.{name}").COMMAND for name in COMMANDS
+    ]
+    lines = []
+    kinds = []
+    for command in commands:
+        own = command.gives if isinstance(command.gives, tuple) else (command.gives,)
+        names = " or ".join(f"[{kind.__name__}](#{kind.__name__.lower()})" for kind in own)
+        lines.append(f"| `{command.name} --json` | {SHAPES[command.shape].format(names)} |")
+        kinds += own
+    about = "A key is null, or left out, for the reason that stands with its meaning."
+    return (
+        HEAD + "\n".join([*lines, "", "## Rows", "", about, "", *reference(kinds)]).rstrip() + "\n"
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,81 @@
+"""The time-line of a replay: every call of all ranks, for Perfetto and as a figure."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opticoll import _core
+from opticoll.layout import PICOSECONDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from opticoll.commands.replay import ReplayRow
+
+__all__ = ["draw", "slices", "write"]
+
+
+def slices(row: ReplayRow) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The time-line of all ranks without gaps: rank, start and end (ps), and index of the call.
+
+    Local work, which lies between calls, has the index -1. They are in order of rank and start.
+    What overlaps, as operations of GOAL do, has no gaps to be filled.
+    """
+    import numpy as np
+
+    columns = row.outcome.timeline
+    order = np.lexsort((columns["event"], columns["rank"]))
+    rank, call = columns["rank"][order], order.astype(np.int64)
+    start, end = columns["start_ps"][order], columns["end_ps"][order]
+    # A rank works from the end of its last call to the begin of the next.
+    before = np.zeros_like(end)
+    before[1:] = np.where(rank[1:] == rank[:-1], end[:-1], 0)
+    works = (start > before) & row.in_order
+    ranks = np.concatenate([rank, rank[works]])
+    starts = np.concatenate([start, before[works]])
+    ends = np.concatenate([end, start[works]])
+    calls = np.concatenate([call, np.full(int(works.sum()), -1)])
+    sequence = np.lexsort((starts, ranks))
+    return ranks[sequence], starts[sequence], ends[sequence], calls[sequence]
+
+
+def write(asked: object, rows: list[ReplayRow], path: Path) -> None:
+    """Write a time-line for Perfetto."""
+    from opticoll.formats import chrome_trace
+
+    (row,) = rows
+    names, columns = _core.call_names(), row.outcome.timeline
+    slots = zip(*(column.tolist() for column in slices(row)), strict=True)
+    pieces = (
+        chrome_trace.Slice(rank, "compute", start, end, None)
+        if call < 0
+        else chrome_trace.Slice(
+            rank, names[columns["call"][call]], start, end, int(columns["event"][call])
+        )
+        for rank, start, end, call in slots
+    )
+    name = f"{row.trace} over {row.fabric}"
+    chrome_trace.write(name, row.ranks, pieces, path)
+
+
+def draw(asked: object, rows: list[ReplayRow], path: Path) -> None:
+    """Draw what each rank does over time."""
+    import numpy as np
+
+    from opticoll import plot
+
+    (row,) = rows
+    names = _core.call_names()
+    # 0 local work, 1 single messages and waiting, 2 collectives: by the number of the call.
+    first = names.index("barrier")
+    kinds = np.array([0 if name == "local" else 1 + (at >= first) for at, name in enumerate(names)])
+    rank, start, end, call = slices(row)
+    called = row.outcome.timeline["call"]
+    kind = np.where(call < 0, 0, kinds[called[np.maximum(call, 0)]]) if len(called) else call
+    name = "" if row.trace is None else f"{os.path.basename(row.trace)}, "
+    title = f"{name}{row.fabric}"
+    plot.rank_timeline(
+        rank, kind, start / PICOSECONDS, end / PICOSECONDS, row.ranks, path, title=title
+    )
