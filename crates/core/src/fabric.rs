@@ -56,7 +56,7 @@ pub enum FabricError {
         /// The nearest known name, or all of them.
         hint: String,
     },
-    /// The spelling or an option is wrong.
+    /// The specification or an option is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A family needs an option that was not given.
@@ -66,7 +66,7 @@ pub enum FabricError {
         family: &'static str,
         /// The option that is missing.
         key: &'static str,
-        /// A complete spelling.
+        /// A complete specification.
         example: &'static str,
     },
     /// More ranks or links than are accepted.
@@ -185,7 +185,7 @@ pub const FAMILIES: &[FamilyRecord] = &[
 pub const PRESETS: &[PresetRecord] = wdm_ring::PRESETS;
 
 impl Fabric {
-    /// Reads a spelling such as `wdm_ring:ranks=16,wavelengths=2` or `optree_paper:ranks=512`;
+    /// Reads a specification such as `wdm_ring:ranks=16,wavelengths=2` or `optree_paper:ranks=512`;
     /// options given to a preset replace its own.
     pub fn parse(text: &str) -> Result<Fabric, FabricError> {
         let mut spec: Spec = text.parse()?;
@@ -321,7 +321,7 @@ impl Fabric {
         }
     }
 
-    /// The complete spelling, with its parts.
+    /// The complete specification, with its parts.
     fn spec(&self) -> Spec {
         match self {
             Fabric::WdmRing(ring) => ring.spec(),
@@ -338,7 +338,7 @@ impl Fabric {
 }
 
 impl fmt::Display for Fabric {
-    /// The complete spelling, which [`Fabric::parse`] reads back to the same fabric.
+    /// The complete specification, which [`Fabric::parse`] reads back to the same fabric.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.spec().fmt(formatter)
     }

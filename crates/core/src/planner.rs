@@ -19,10 +19,10 @@
 
 mod assembly;
 mod auto;
-mod beams;
 mod bounds;
 mod capability;
 mod contest;
+mod demands;
 mod exchange;
 mod few_slots;
 mod forecast;

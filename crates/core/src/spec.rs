@@ -1,4 +1,4 @@
-//! The spelling `name:key=value,key=value` by which fabrics, algorithms and wavelength
+//! The specification `name:key=value,key=value` by which fabrics, algorithms and wavelength
 //! assignments are named on the command line, in scenario files and in plan files. Keys may be
 //! written in any case and with hyphens: `Group-Size=3` is `group_size=3`.
 //!

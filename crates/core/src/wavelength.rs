@@ -223,7 +223,7 @@ impl Assignment {
         order: Order::Auto,
     };
 
-    /// Reads a spelling such as `first_fit:order=longest` or `random:seed=7`.
+    /// Reads a specification such as `first_fit:order=longest` or `random:seed=7`.
     pub fn parse(text: &str) -> Result<Assignment, WavelengthError> {
         let spec: Spec = text.parse()?;
         let record = RECORDS

@@ -163,7 +163,7 @@ pub(crate) fn policies() -> Vec<Record> {
 /// All models of training.
 #[pyfunction]
 pub(crate) fn models() -> Vec<Record> {
-    let record = |one: &training_models::Record| Record {
+    let record = |one: &training_models::ModelRecord| Record {
         label: one.label,
         options: one.options.iter().map(option).collect(),
         ..Record::new(one.name, one.summary, one.citation)
@@ -174,7 +174,7 @@ pub(crate) fn models() -> Vec<Record> {
 /// All devices that compute, the default first.
 #[pyfunction]
 pub(crate) fn devices() -> Vec<Record> {
-    let record = |one: &device::Record| Record {
+    let record = |one: &device::DeviceRecord| Record {
         options: device::OPTIONS.iter().map(option).collect(),
         ..Record::new(one.name, one.summary, one.citation)
     };

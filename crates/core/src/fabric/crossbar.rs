@@ -35,7 +35,7 @@ fn declared(options: &mut Options<'_, Crossbar>) -> Result<(u32, Wire), FabricEr
 }
 
 impl Crossbar {
-    /// Reads a spelling such as `crossbar:ranks=64,rate=12.5GB/s`.
+    /// Reads a specification such as `crossbar:ranks=64,rate=12.5GB/s`.
     pub fn parse(spec: &Spec) -> Result<Crossbar, FabricError> {
         let (ranks, wire) = options::read(spec, &RECORD, declared)?;
         let mut wiring = Wiring::new(wire.duplex);
@@ -49,7 +49,7 @@ impl Crossbar {
         })
     }
 
-    /// The complete spelling.
+    /// The complete specification.
     pub fn spec(&self) -> Spec {
         options::print(self, &RECORD, declared)
     }

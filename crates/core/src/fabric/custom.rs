@@ -192,7 +192,7 @@ impl PartialEq for Custom {
 impl Eq for Custom {}
 
 impl Custom {
-    /// Reads a spelling such as `custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s`.
+    /// Reads a specification such as `custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s`.
     pub fn parse(spec: &Spec) -> Result<Custom, FabricError> {
         let custom = Custom::of(options::read(spec, &RECORD, declared)?);
         custom.check_connected()?;

@@ -205,7 +205,7 @@ fn shape(spec: &Spec) -> Result<[Vec<u32>; 3], FabricError> {
 }
 
 impl FatTree {
-    /// Reads a spelling such as `fat_tree:down=16x8x8,up=1x8x8,links=1x1x1` or
+    /// Reads a specification such as `fat_tree:down=16x8x8,up=1x8x8,links=1x1x1` or
     /// `fat_tree:arity=8,levels=3,taper=2`.
     pub fn parse(spec: &Spec) -> Result<FatTree, FabricError> {
         let ([down, up, parallel], wires) = options::read(spec, &RECORD, declared)?;

@@ -32,7 +32,7 @@ fn declared(options: &mut Options<'_, FullyConnected>) -> Result<(u32, Wire), Fa
 }
 
 impl FullyConnected {
-    /// Reads a spelling such as `fully_connected:ranks=8,rate=25GB/s`.
+    /// Reads a specification such as `fully_connected:ranks=8,rate=25GB/s`.
     pub fn parse(spec: &Spec) -> Result<FullyConnected, FabricError> {
         let (ranks, wire) = options::read(spec, &RECORD, declared)?;
         let cables = u128::from(ranks) * u128::from(ranks - 1) / 2;
@@ -48,7 +48,7 @@ impl FullyConnected {
         })
     }
 
-    /// The complete spelling.
+    /// The complete specification.
     pub fn spec(&self) -> Spec {
         options::print(self, &RECORD, declared)
     }

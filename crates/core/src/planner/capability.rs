@@ -10,7 +10,7 @@
 //!
 //! **Ports.** See [`super::ports`]. **Light trees.** See [`super::multicast`].
 
-use super::beams::{self, Beam, Placed};
+use super::demands::{self, Demand, Placed};
 use super::tree::{self, Edge, Reserve};
 use super::{PlannerError, ports, reachable};
 use crate::bound;
@@ -44,28 +44,28 @@ pub(super) fn all_gather(ring: &WdmRing, collective: Collective) -> Result<AnyPl
     let pieces = collective.pieces();
     let not_found = PlannerError::NotFound { pieces };
     let least = bound::best(ring, &collective).steps as u32;
-    let mut best: Option<(Vec<Beam>, Vec<Placed>)> = None;
-    for beams in candidates(ring, pieces) {
+    let mut best: Option<(Vec<Demand>, Vec<Placed>)> = None;
+    for demands in candidates(ring, pieces) {
         interrupt::check();
         let most = best
             .as_ref()
-            .map_or(u32::MAX, |(_, placed)| beams::slots(placed) - 1);
-        if let Some(placed) = beams::place(ring, &beams, most) {
-            let done = beams::slots(&placed) <= least;
-            best = Some((beams, placed));
+            .map_or(u32::MAX, |(_, placed)| demands::slots(placed) - 1);
+        if let Some(placed) = demands::place(ring, &demands, most) {
+            let done = demands::slots(&placed) <= least;
+            best = Some((demands, placed));
             if done {
                 break;
             }
         }
     }
-    let (beams, placed) = best.ok_or(not_found)?;
-    let plan = beams::plan(ring, collective, &beams, &placed, "relay_tree");
+    let (demands, placed) = best.ok_or(not_found)?;
+    let plan = demands::plan(ring, collective, &demands, &placed, "relay_tree");
     Ok(AnyPlan::Full(plan))
 }
 
 /// Ways to carry out an all_gather without light trees, one after the other, the cheapest to find
 /// first.
-fn candidates(ring: &WdmRing, pieces: u32) -> impl Iterator<Item = Vec<Beam>> + '_ {
+fn candidates(ring: &WdmRing, pieces: u32) -> impl Iterator<Item = Vec<Demand>> + '_ {
     let (ranks, channels) = (ring.ranks, ring.channels());
     let ports = ring.ports.unwrap_or(2 * channels).min(2 * channels);
     let whole = ring.broken.is_empty();
@@ -157,11 +157,11 @@ fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<Edge>> {
     Some(found.0)
 }
 
-/// The beams of a tree rotated to all origins, in the order of its steps; those that would cross a cut
-/// go the other way around. `None` where they cannot. `timed`: no beam goes before its step.
-fn rotated(ring: &WdmRing, pieces: u32, tree: &[Edge], timed: bool) -> Option<Vec<Beam>> {
+/// The demands of a tree rotated to all origins, in the order of its steps; those that would cross a cut
+/// go the other way around. `None` where they cannot. `timed`: no demand goes before its step.
+fn rotated(ring: &WdmRing, pieces: u32, tree: &[Edge], timed: bool) -> Option<Vec<Demand>> {
     let ranks = ring.ranks;
-    let mut beams = Vec::with_capacity(tree.len() * ranks as usize);
+    let mut demands = Vec::with_capacity(tree.len() * ranks as usize);
     for origin in 0..ranks {
         for edge in tree {
             interrupt::check();
@@ -179,7 +179,7 @@ fn rotated(ring: &WdmRing, pieces: u32, tree: &[Edge], timed: bool) -> Option<Ve
             if length > ring.longest() {
                 return None;
             }
-            beams.push(Beam {
+            demands.push(Demand {
                 chunk: origin * pieces + edge.piece,
                 source,
                 direction,
@@ -190,7 +190,7 @@ fn rotated(ring: &WdmRing, pieces: u32, tree: &[Edge], timed: bool) -> Option<Ve
             });
         }
     }
-    Some(in_order(ring, beams, timed))
+    Some(in_order(ring, demands, timed))
 }
 
 /// The longest lightpaths with which blocks may go from rank to rank.
@@ -205,8 +205,8 @@ fn flood_lengths(ring: &WdmRing, pieces: u32, ports: u32) -> Vec<u32> {
 
 /// Blocks that go to all ranks of either side from rank to rank: the last one that has a block sends it
 /// to the next 1, ..., `longest`.
-fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<Beam>> {
-    let mut beams = Vec::new();
+fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<Demand>> {
+    let mut demands = Vec::new();
     for origin in 0..ring.ranks {
         let (clockwise, counter) = reachable::sides(ring, origin)?;
         let sides = Direction::BOTH.into_iter().zip([clockwise, counter]);
@@ -218,8 +218,8 @@ fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<Beam>> {
                     Direction::CounterClockwise => (origin + ring.ranks - behind) % ring.ranks,
                 };
                 let lengths = 1..=longest.min(links - behind);
-                beams.extend(lengths.flat_map(|length| {
-                    (0..pieces).map(move |piece| Beam {
+                demands.extend(lengths.flat_map(|length| {
+                    (0..pieces).map(move |piece| Demand {
                         chunk: origin * pieces + piece,
                         source,
                         direction,
@@ -232,48 +232,52 @@ fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<Beam>> {
             }
         }
     }
-    Some(in_order(ring, beams, false))
+    Some(in_order(ring, demands, false))
 }
 
-/// Sorts beams by their step and, within a step, by left end along their direction from a cut on (on a
-/// whole ring the longest first); and finds the beam that brings each its chunk.
-fn in_order(ring: &WdmRing, mut beams: Vec<Beam>, timed: bool) -> Vec<Beam> {
+/// Sorts demands by their step and, within a step, by left end along their direction from a cut on (on a
+/// whole ring the longest first); and finds the demand that brings each its chunk.
+fn in_order(ring: &WdmRing, mut demands: Vec<Demand>, timed: bool) -> Vec<Demand> {
     let ranks = ring.ranks;
     let from = Direction::BOTH.map(|direction| {
         let mut cuts = ring.broken.iter();
         let cut = cuts.find(|link| link.direction == direction);
         cut.map_or(0, |link| (link.position + 1) % ranks)
     });
-    let end = |beam: &Beam| match beam.direction {
-        Direction::Clockwise => (beam.source + beam.length) % ranks,
-        Direction::CounterClockwise => (beam.source + ranks - beam.length) % ranks,
+    let end = |demand: &Demand| match demand.direction {
+        Direction::Clockwise => (demand.source + demand.length) % ranks,
+        Direction::CounterClockwise => (demand.source + ranks - demand.length) % ranks,
     };
-    beams.sort_by_cached_key(|beam| {
-        let first = match beam.direction {
-            Direction::Clockwise => beam.source,
-            Direction::CounterClockwise => end(beam),
+    demands.sort_by_cached_key(|demand| {
+        let first = match demand.direction {
+            Direction::Clockwise => demand.source,
+            Direction::CounterClockwise => end(demand),
         };
-        let left = (first + ranks - from[beam.direction as usize]) % ranks;
-        let shorter = ranks - beam.length;
+        let left = (first + ranks - from[demand.direction as usize]) % ranks;
+        let shorter = ranks - demand.length;
         let whole = ring.broken.is_empty();
         let (one, other) = if whole {
             (shorter, left)
         } else {
             (left, shorter)
         };
-        (beam.earliest, beam.direction, one, other)
+        (demand.earliest, demand.direction, one, other)
     });
-    let chunks = beams.iter().map(|beam| beam.chunk + 1).max().unwrap_or(0);
+    let chunks = demands
+        .iter()
+        .map(|demand| demand.chunk + 1)
+        .max()
+        .unwrap_or(0);
     let mut bringing: Vec<Option<u32>> = vec![None; chunks as usize * ranks as usize];
-    for (index, beam) in beams.iter_mut().enumerate() {
-        let at = |rank: u32| beam.chunk as usize * ranks as usize + rank as usize;
-        beam.after = bringing[at(beam.source)];
-        bringing[at(end(beam))] = Some(index as u32);
+    for (index, demand) in demands.iter_mut().enumerate() {
+        let at = |rank: u32| demand.chunk as usize * ranks as usize + rank as usize;
+        demand.after = bringing[at(demand.source)];
+        bringing[at(end(demand))] = Some(index as u32);
         if !timed {
-            beam.earliest = 0;
+            demand.earliest = 0;
         }
     }
-    beams
+    demands
 }
 
 /// The ring on which an all_gather is planned that will run backwards on `ring`: without light

@@ -10,7 +10,7 @@
 //! **broadcast.** One light tree each way: a slot for c chunks; or all the way around in one direction
 //! for every chunk, a slot for 2c, where light reaches as far.
 
-use super::beams::{self, Beam};
+use super::demands::{self, Demand};
 use super::reachable;
 use crate::collective::Collective;
 use crate::fabric::{Direction, Fabric, WdmRing};
@@ -33,9 +33,9 @@ pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Option<Plan
             chains.push((chunk, origin, Direction::CounterClockwise, counter));
         }
     }
-    let beams = chained(ring, &chains);
-    let placed = beams::place(ring, &beams, u32::MAX)?;
-    let plan = beams::plan(ring, collective, &beams, &placed, "relay_tree");
+    let demands = chained(ring, &chains);
+    let placed = demands::place(ring, &demands, u32::MAX)?;
+    let plan = demands::plan(ring, collective, &demands, &placed, "relay_tree");
     Some(plan)
 }
 
@@ -55,17 +55,17 @@ pub(super) fn broadcast(fabric: &Fabric, collective: Collective) -> Option<Plan>
             chains.push((piece, root, Direction::CounterClockwise, counter));
         }
     }
-    let beams = chained(ring, &chains);
-    let placed = beams::place(ring, &beams, u32::MAX)?;
-    let plan = beams::plan(ring, collective, &beams, &placed, "light_tree");
+    let demands = chained(ring, &chains);
+    let placed = demands::place(ring, &demands, u32::MAX)?;
+    let plan = demands::plan(ring, collective, &demands, &placed, "light_tree");
     Some(plan)
 }
 
 /// Cuts chains (chunk, origin, direction, links) into light trees as long as light reaches: all first
 /// ones, then all second ones, and so on.
-fn chained(ring: &WdmRing, chains: &[(u32, u32, Direction, u32)]) -> Vec<Beam> {
+fn chained(ring: &WdmRing, chains: &[(u32, u32, Direction, u32)]) -> Vec<Demand> {
     let reach = ring.longest_tree();
-    let mut beams = Vec::new();
+    let mut demands = Vec::new();
     let mut last: Vec<Option<u32>> = vec![None; chains.len()];
     let longest = chains.iter().map(|(.., links)| *links).max().unwrap_or(0);
     for behind in (0..longest).step_by(reach as usize) {
@@ -78,7 +78,7 @@ fn chained(ring: &WdmRing, chains: &[(u32, u32, Direction, u32)]) -> Vec<Beam> {
                 Direction::Clockwise => (origin + behind) % ring.ranks,
                 Direction::CounterClockwise => (origin + ring.ranks - behind) % ring.ranks,
             };
-            beams.push(Beam {
+            demands.push(Demand {
                 chunk,
                 source,
                 direction,
@@ -87,8 +87,8 @@ fn chained(ring: &WdmRing, chains: &[(u32, u32, Direction, u32)]) -> Vec<Beam> {
                 earliest: 0,
                 after: *last,
             });
-            *last = Some(beams.len() as u32 - 1);
+            *last = Some(demands.len() as u32 - 1);
         }
     }
-    beams
+    demands
 }

@@ -91,7 +91,7 @@ pub struct SetUp {
 
 /// What collectives run on.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Ground<'a> {
+pub struct Target<'a> {
     /// The fabric that algorithms are asked to fit, in communicators of as many ranks; otherwise a ring.
     pub fabric: Option<&'a Fabric>,
     /// Light paths that are set up for messages; `None`: messages find their way.
@@ -117,7 +117,7 @@ pub struct Expanded {
 /// # Errors
 /// As [`expand_on`].
 pub fn expand(trace: &Trace, algorithms: &Algorithms) -> Result<Program, TraceError> {
-    expand_on(trace, algorithms, Ground::default()).map(|expanded| expanded.program)
+    expand_on(trace, algorithms, Target::default()).map(|expanded| expanded.program)
 }
 
 /// Turns calls into the program that is replayed on a fabric, or over light paths.
@@ -130,13 +130,13 @@ pub fn expand(trace: &Trace, algorithms: &Algorithms) -> Result<Program, TraceEr
 pub fn expand_on(
     trace: &Trace,
     algorithms: &Algorithms,
-    ground: Ground<'_>,
+    target: Target<'_>,
 ) -> Result<Expanded, TraceError> {
     let collectives = agree(trace)?;
     let mut expansion = Expansion {
         trace,
         algorithms,
-        ground,
+        target,
         collectives,
         schedules: FxHashMap::default(),
         chosen: Vec::new(),
@@ -146,13 +146,13 @@ pub fn expand_on(
     };
     for rank in 0..trace.ranks.len() as u32 {
         expansion.kept = None;
-        match ground.set_up {
+        match target.set_up {
             Some(set_up) if set_up.paths != Paths::Released => {
                 expansion.kept = Some(Kept::new(set_up.ports));
             }
             _ => {}
         }
-        if ground
+        if target
             .set_up
             .is_some_and(|set_up| set_up.paths == Paths::Warm)
         {
@@ -197,7 +197,7 @@ type Key = (CollectiveKind, u32, u32, Option<Bytes>);
 struct Expansion<'a> {
     trace: &'a Trace,
     algorithms: &'a Algorithms,
-    ground: Ground<'a>,
+    target: Target<'a>,
     collectives: Entered,
     schedules: FxHashMap<Key, Parts>,
     chosen: Vec<Chosen>,
@@ -392,7 +392,7 @@ impl Expansion<'_> {
         change: Change,
         before: &mut Vec<u32>,
     ) -> Result<(), TraceError> {
-        let Some(paths) = self.ground.set_up.filter(|_| change != Change::default()) else {
+        let Some(paths) = self.target.set_up.filter(|_| change != Change::default()) else {
             return Ok(());
         };
         let time = |done: bool, time: Time| if done { time } else { Time::ZERO };
@@ -431,7 +431,7 @@ impl Expansion<'_> {
         // Taken out while nodes are pushed, then put back.
         let parts = self.schedules.remove(&key).expect("just prepared");
         let own = &parts.members[number as usize];
-        let ports = self.ground.set_up.map(|paths| paths.ports);
+        let ports = self.target.set_up.map(|paths| paths.ports);
         let mut group = 0..0;
         let mut step_nodes: Vec<u32> = Vec::new();
         let mut step = NONE;
@@ -558,12 +558,12 @@ impl Expansion<'_> {
         let collective = Collective::new(kind, ranks).and_then(|one| one.with_root(root));
         let collective = collective.map_err(|error| TraceError::Collective { place, error })?;
         let (schedule, chosen) =
-            choice::schedule(self.algorithms, self.ground, collective, size, place)?;
+            choice::schedule(self.algorithms, self.target, collective, size, place)?;
         // Roots differ more often than what is chosen for them.
         if !self.chosen.contains(&chosen) {
             self.chosen.push(chosen);
         }
-        let ports = self.ground.set_up.map_or(u32::MAX, |paths| paths.ports);
+        let ports = self.target.set_up.map_or(u32::MAX, |paths| paths.ports);
         self.schedules.insert(key, by_member(&schedule, ports));
         Ok(key)
     }

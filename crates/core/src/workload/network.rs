@@ -17,7 +17,7 @@ use super::bursts::{OnBursts, OverBursts};
 use super::carrier::{Costs, Eager, Ends, Found, OnFabric, WithEnds, complete};
 use super::cost::{CostModel, Delivery, Hockney, LogGp, Message, Zero};
 use super::error::TraceError;
-use super::expand::{Algorithms, Chosen, Ground, SetUp, expand_on};
+use super::expand::{Algorithms, Chosen, SetUp, Target, expand_on};
 use super::program::Program;
 use super::replay::{Replayed, Settings, replay_over};
 use super::trace::Trace;
@@ -330,7 +330,7 @@ pub struct Done {
 pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
     let resembles = request.network.shape();
     let method = with_overhead(request);
-    let ground = Ground {
+    let target = Target {
         fabric: request.network.fabric(),
         resembles: resembles.as_ref(),
         method: Some(&method),
@@ -344,14 +344,14 @@ pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
     };
     match source {
         Source::Calls(trace) => {
-            let expanded = expand_on(trace, request.algorithms, ground)?;
+            let expanded = expand_on(trace, request.algorithms, target)?;
             let done = replay_program(&expanded.program, request)?;
             Ok(Done {
                 chosen: expanded.chosen,
                 ..done
             })
         }
-        Source::Messages(_) if ground.set_up.is_some() => Err(TraceError::NoCalls),
+        Source::Messages(_) if target.set_up.is_some() => Err(TraceError::NoCalls),
         Source::Messages(program) => replay_program(program, request),
     }
 }

@@ -52,7 +52,7 @@ use crate::spec::SpecError;
 use crate::spelling::shown;
 use crate::units::{Bytes, Time, UnitError};
 use buckets::Bucket;
-use device::Pace;
+use device::ComputeRate;
 
 /// Why a training run was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -211,23 +211,23 @@ impl Model {
         (sum(|layer| layer.forward), sum(|layer| layer.backward))
     }
 
-    /// The layers with their times for a batch on a device of some pace, and gradients of so many
+    /// The layers with their times for a batch on a device of some rate, and gradients of so many
     /// bytes per parameter.
     ///
     /// # Errors
-    /// No samples, no layer that computes where a pace in samples is to be shared out, or a time or
+    /// No samples, no layer that computes where a rate in samples is to be shared out, or a time or
     /// size beyond 64 bits.
     pub fn timed(
         &self,
         batch: u64,
-        pace: Pace,
+        rate: ComputeRate,
         bytes_per_parameter: u64,
     ) -> Result<Vec<TimedLayer>, TrainingError> {
         if batch == 0 {
             return Err(TrainingError::EmptyBatch);
         }
         let (forward, backward) = self.operations();
-        let mut clock = pace.clock(batch, forward + backward)?;
+        let mut clock = rate.clock(batch, forward + backward)?;
         let mut layers: Vec<TimedLayer> = Vec::with_capacity(self.layers.len());
         for layer in &self.layers {
             let bytes = |tensor: &Tensor| {

@@ -8,7 +8,7 @@ use opticoll::plan::Plan;
 use opticoll::simulate::Method;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::training::buckets::{self, Bucket, Buckets};
-use opticoll::workload::training::device::{self, Pace};
+use opticoll::workload::training::device::{self, ComputeRate};
 use opticoll::workload::training::{
     Cost, TimedLayer, TrainingError, cost, iterate, memory, models,
 };
@@ -156,7 +156,7 @@ fn compute_takes_operations_over_rate() {
     };
     // 256 images at 50 TFLOP/s; one rounding for the whole batch.
     let layers = model
-        .timed(256, Pace::Operations(50_000_000_000_000), 4)
+        .timed(256, ComputeRate::Operations(50_000_000_000_000), 4)
         .unwrap();
     assert_eq!(total(&layers, |layer| layer.forward), forward * 256 / 50);
     let both = total(&layers, |layer| layer.forward) + total(&layers, |layer| layer.backward);
@@ -175,7 +175,7 @@ fn compute_takes_operations_over_rate() {
     assert_eq!(model.timed(0, pace, 4), Err(TrainingError::EmptyBatch));
     assert!(model.timed(u64::MAX, pace, 4).is_err());
     let rate = device::parse("a100:efficiency=0.5").unwrap();
-    assert_eq!(rate, Pace::Operations(156_000_000_000_000));
+    assert_eq!(rate, ComputeRate::Operations(156_000_000_000_000));
 }
 
 fn layer(forward: u64, backward: u64, tensors: &[u64]) -> TimedLayer {
@@ -223,7 +223,7 @@ fn buckets_fill_backwards_until_they_hold_their_size() {
 fn resnet50_has_as_many_buckets_as_tensors() {
     let model = models::parse("resnet50").unwrap();
     let layers = model
-        .timed(1, Pace::Operations(1_000_000_000_000), 4)
+        .timed(1, ComputeRate::Operations(1_000_000_000_000), 4)
         .unwrap();
     let sizes = |rule| -> Vec<u64> {
         let grouped = buckets::group(&layers, rule).unwrap();

@@ -2,10 +2,10 @@
 //!
 //! A communicator of all ranks of a fabric is planned for on that fabric, with the method of the replay.
 //! Any other communicator, and any on a cost model, is planned for on a fabric of as many ranks that
-//! resembles the network: [`Ground::resembles`]. What plans depend on is the size rounded up to a power of
+//! resembles the network: [`Target::resembles`]. What plans depend on is the size rounded up to a power of
 //! two, so that a program of many sizes needs few plans.
 
-use super::{Algorithms, Ground};
+use super::{Algorithms, Target};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
@@ -43,7 +43,7 @@ pub(super) fn planned_size(spec: &Spec, kind: CollectiveKind, size: u64) -> Opti
 /// The schedule of a collective, verified, and by what algorithm it was made.
 pub(super) fn schedule(
     algorithms: &Algorithms,
-    ground: Ground<'_>,
+    target: Target<'_>,
     collective: Collective,
     size: Option<Bytes>,
     place: Place,
@@ -59,8 +59,8 @@ pub(super) fn schedule(
     let ring = || made(format!("wdm_ring:ranks={ranks},wavelengths=1"));
     planner::check_name(kind, spec.name())
         .map_err(|error| TraceError::Algorithm { place, error })?;
-    let same = ground.fabric.filter(|fabric| fabric.ranks() == ranks);
-    let alike = match ground.resembles {
+    let same = target.fabric.filter(|fabric| fabric.ranks() == ranks);
+    let alike = match target.resembles {
         Some(shape) => Some(made(shape.clone().with("ranks", ranks).to_string())?),
         None => None,
     };
@@ -78,9 +78,9 @@ pub(super) fn schedule(
         }
         Some(planner) => {
             let (fabric, method) = match (same, alike) {
-                (Some(fabric), _) => (fabric.clone(), ground.method.cloned().unwrap_or_default()),
+                (Some(fabric), _) => (fabric.clone(), target.method.cloned().unwrap_or_default()),
                 (None, Some(fabric)) if (planner.applies)(&fabric) => {
-                    let method = method_on(&fabric, ground);
+                    let method = method_on(&fabric, target);
                     (fabric, method)
                 }
                 _ => (ring()?, Method::default()),
@@ -115,13 +115,13 @@ pub(super) fn schedule(
 }
 
 /// How plans are timed on a fabric that only resembles the network.
-fn method_on(fabric: &Fabric, ground: Ground<'_>) -> Method {
-    let given = ground.method.cloned().unwrap_or_default();
+fn method_on(fabric: &Fabric, target: Target<'_>) -> Method {
+    let given = target.method.cloned().unwrap_or_default();
     let mut method = Method::default();
     match default_simulator(fabric) {
         "fluid" => method.fluid.endpoint = given.fluid.endpoint,
         "circuit" if fabric.ring().is_some() => method.policy = given.policy,
-        "circuit" => method.paths = ground.set_up.map(|paths| paths.paths),
+        "circuit" => method.paths = target.set_up.map(|paths| paths.paths),
         _ => {}
     }
     method

@@ -7,7 +7,7 @@ use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, Time, UnitError};
 
 /// The declaration of a device.
-pub struct Record {
+pub struct DeviceRecord {
     /// As typed.
     pub name: &'static str,
     /// One sentence.
@@ -36,36 +36,36 @@ pub const OPTIONS: &[OptionRecord] = &[OptionRecord::new(
 )];
 
 /// All devices; the first is the default.
-pub const DEVICES: &[Record] = &[
-    Record {
+pub const DEVICES: &[DeviceRecord] = &[
+    DeviceRecord {
         name: "ascend_910",
         summary: "256 TFLOP/s in 16-bit floats, as in the prototype of the ODDL paper",
         citation: "Huawei, launch of the Ascend 910, August 2019",
         peak: 256 * TERA,
         memory: 32 * GIGA,
     },
-    Record {
+    DeviceRecord {
         name: "v100",
         summary: "125 TFLOP/s in 16-bit floats",
         citation: "NVIDIA V100 datasheet, SXM2",
         peak: 125 * TERA,
         memory: 32 * GIGA,
     },
-    Record {
+    DeviceRecord {
         name: "a100",
         summary: "312 TFLOP/s in 16-bit floats, without sparsity",
         citation: "NVIDIA A100 datasheet",
         peak: 312 * TERA,
         memory: 80 * GIGA,
     },
-    Record {
+    DeviceRecord {
         name: "h100",
         summary: "989 TFLOP/s in 16-bit floats, without sparsity",
         citation: "NVIDIA H100 datasheet, SXM",
         peak: 989 * TERA,
         memory: 80 * GIGA,
     },
-    Record {
+    DeviceRecord {
         name: "tpu_v4",
         summary: "275 TFLOP/s in 16-bit floats",
         citation: "Jouppi et al., TPU v4, ISCA 2023, Table 4",
@@ -76,18 +76,18 @@ pub const DEVICES: &[Record] = &[
 
 /// How fast a model is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum ComputeRate {
     /// Floating-point operations per second, the same for all layers.
     Operations(u64),
     /// Samples per second, in millionths; a layer takes its share by its operations.
     Samples(u64),
 }
 
-/// The pace of a device, spelled `name` or `name:efficiency=0.4`.
+/// The rate of a device, spelled `name` or `name:efficiency=0.4`.
 ///
 /// # Errors
 /// An unknown device or option, or an efficiency outside of 0 to 1.
-pub fn parse(text: &str) -> Result<Pace, TrainingError> {
+pub fn parse(text: &str) -> Result<ComputeRate, TrainingError> {
     let spec: Spec = text.parse()?;
     let record = find(&spec)?;
     spec.only_declared(OPTIONS)?;
@@ -100,7 +100,7 @@ pub fn parse(text: &str) -> Result<Pace, TrainingError> {
             })?,
     };
     let rate = u128::from(record.peak) * u128::from(efficiency) / u128::from(MILLION);
-    Ok(Pace::Operations(rate as u64))
+    Ok(ComputeRate::Operations(rate as u64))
 }
 
 /// The bytes of memory of a device, spelled as for [`parse`].
@@ -111,7 +111,7 @@ pub fn memory(text: &str) -> Result<Bytes, TrainingError> {
     Ok(Bytes::new(find(&text.parse()?)?.memory))
 }
 
-fn find(spec: &Spec) -> Result<&'static Record, TrainingError> {
+fn find(spec: &Spec) -> Result<&'static DeviceRecord, TrainingError> {
     DEVICES
         .iter()
         .find(|record| same_name(record.name, spec.name()))
@@ -134,7 +134,7 @@ const SAMPLES: &[&str] = &["samples/s", "images/s", "sequences/s"];
 ///
 /// # Errors
 /// Another unit, or a number that is zero, not exact in millionths, or beyond 64 bits.
-pub fn throughput(text: &str) -> Result<Pace, TrainingError> {
+pub fn throughput(text: &str) -> Result<ComputeRate, TrainingError> {
     let refuse = |hint: &str| TrainingError::Text {
         what: "throughput",
         text: text.into(),
@@ -148,7 +148,7 @@ pub fn throughput(text: &str) -> Result<Pace, TrainingError> {
         .filter(|&number| number > 0)
         .ok_or_else(|| refuse("write a number above 0 and a unit, such as 50TFLOP/s"))?;
     if SAMPLES.contains(&unit) {
-        return Ok(Pace::Samples(number));
+        return Ok(ComputeRate::Samples(number));
     }
     let (_, rate) = RATES
         .iter()
@@ -158,7 +158,7 @@ pub fn throughput(text: &str) -> Result<Pace, TrainingError> {
         })?;
     let operations = u128::from(number) * u128::from(*rate) / u128::from(MILLION);
     match u64::try_from(operations) {
-        Ok(operations) if operations > 0 => Ok(Pace::Operations(operations)),
+        Ok(operations) if operations > 0 => Ok(ComputeRate::Operations(operations)),
         _ => Err(refuse("it is beyond 64 bits of operations per second")),
     }
 }
@@ -182,14 +182,14 @@ pub(super) struct Clock {
     now: u64,
 }
 
-impl Pace {
+impl ComputeRate {
     /// The clock for a batch of a model with so many operations per sample.
     pub(super) fn clock(self, batch: u64, operations: u128) -> Result<Clock, TrainingError> {
         let second = u128::from(TERA);
         let (time, operations) = match self {
-            Pace::Operations(rate) => (u128::from(batch) * second, u128::from(rate)),
-            Pace::Samples(_) if operations == 0 => return Err(TrainingError::NoComputation),
-            Pace::Samples(rate) => (
+            ComputeRate::Operations(rate) => (u128::from(batch) * second, u128::from(rate)),
+            ComputeRate::Samples(_) if operations == 0 => return Err(TrainingError::NoComputation),
+            ComputeRate::Samples(rate) => (
                 u128::from(batch) * second * u128::from(MILLION) / u128::from(rate),
                 operations,
             ),

@@ -16,7 +16,7 @@ use crate::spec::{OptionRecord, Spec};
 use crate::spelling::{same_name, suggest};
 
 /// The declaration of a model.
-pub struct Record {
+pub struct ModelRecord {
     /// As typed.
     pub name: &'static str,
     /// As printed in figures.
@@ -130,8 +130,8 @@ const fn images(
     summary: &'static str,
     citation: &'static str,
     build: fn() -> Vec<Layer>,
-) -> Record {
-    Record {
+) -> ModelRecord {
+    ModelRecord {
         name,
         label,
         summary,
@@ -148,13 +148,13 @@ const fn tokens(
     citation: &'static str,
     build: fn(Shape) -> Vec<Layer>,
     shape: Shape,
-) -> Record {
+) -> ModelRecord {
     let options = if shape.sequence == shape.context {
         SEQUENCE
     } else {
         BERT_SEQUENCE
     };
-    Record {
+    ModelRecord {
         name,
         label,
         summary,
@@ -170,7 +170,7 @@ const BERT: &str = "Devlin et al., BERT, NAACL 2019, section 3";
 const LLAMA2: &str = "Touvron et al., Llama 2, arXiv:2307.09288";
 
 /// All models.
-pub const MODELS: &[Record] = &[
+pub const MODELS: &[ModelRecord] = &[
     images(
         "alexnet",
         "AlexNet",
@@ -286,7 +286,7 @@ pub const MODELS: &[Record] = &[
         transformer::llama,
         llama_shape(80, 8192, 28_672, 1024),
     ),
-    Record {
+    ModelRecord {
         name: "gpt",
         label: "GPT",
         summary: "A transformer in the form of GPT-2 and GPT-3, of any shape",
@@ -294,7 +294,7 @@ pub const MODELS: &[Record] = &[
         options: GPT_OPTIONS,
         form: Form::Family(transformer::gpt, usual(0, 0, 0, 50_257, 2048)),
     },
-    Record {
+    ModelRecord {
         name: "llama",
         label: "Llama",
         summary: "A transformer in the form of Llama 2, of any shape",

@@ -1,7 +1,7 @@
 //! Lightpaths placed one by one, for rings that do not look the same from every rank.
 //!
-//! A *beam* is a lightpath, or a light tree, that carries one chunk from a rank to the last, or to all,
-//! of the ranks that it passes. Beams are given in order of importance, each after the one that brings
+//! A *demand* is a lightpath, or a light tree, that carries one chunk from a rank to the last, or to all,
+//! of the ranks that it passes. Demands are given in order of importance, each after the one that brings
 //! its chunk to its source. Each takes the earliest slot after that one's in which a channel is free
 //! along its path, and ports at all its ends: list scheduling (Graham, SIAM Journal on Applied
 //! Mathematics 1969).
@@ -16,7 +16,7 @@ use crate::wavelength::grid::Grid;
 
 /// One lightpath or light tree.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Beam {
+pub(super) struct Demand {
     /// What it carries.
     pub(super) chunk: u32,
     /// Where it starts.
@@ -29,11 +29,11 @@ pub(super) struct Beam {
     pub(super) shared: bool,
     /// The earliest slot, if its chunk is there by then.
     pub(super) earliest: u32,
-    /// The beam that brings the chunk to its source, by its place in the list; `None` at the owner.
+    /// The demand that brings the chunk to its source, by its place in the list; `None` at the owner.
     pub(super) after: Option<u32>,
 }
 
-impl Beam {
+impl Demand {
     /// The rank so many links from its source.
     fn at(&self, ranks: u32, links: u32) -> u32 {
         match self.direction {
@@ -44,9 +44,9 @@ impl Beam {
 
     /// The ranks that it delivers to.
     fn drops(&self, ranks: u32) -> impl Iterator<Item = u32> + use<> {
-        let beam = *self;
-        let first = if beam.shared { 1 } else { beam.length };
-        (first..=beam.length).map(move |links| beam.at(ranks, links))
+        let demand = *self;
+        let first = if demand.shared { 1 } else { demand.length };
+        (first..=demand.length).map(move |links| demand.at(ranks, links))
     }
 
     fn arc(&self, ranks: u32) -> Arc {
@@ -62,15 +62,15 @@ impl Beam {
     }
 }
 
-/// Where a beam went.
+/// Where a demand went.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Placed {
     slot: u32,
     channel: u32,
 }
 
-/// A slot and channel for every beam; `None` where one would need slot `most` or a later one.
-pub(super) fn place(ring: &WdmRing, beams: &[Beam], most: u32) -> Option<Vec<Placed>> {
+/// A slot and channel for every demand; `None` where one would need slot `most` or a later one.
+pub(super) fn place(ring: &WdmRing, demands: &[Demand], most: u32) -> Option<Vec<Placed>> {
     let free_ports = WdmRing {
         ports: None,
         ..ring.clone()
@@ -82,14 +82,14 @@ pub(super) fn place(ring: &WdmRing, beams: &[Beam], most: u32) -> Option<Vec<Pla
         sent: Vec::new(),
         received: Vec::new(),
     });
-    let mut placed: Vec<Placed> = Vec::with_capacity(beams.len());
-    for beam in beams {
+    let mut placed: Vec<Placed> = Vec::with_capacity(demands.len());
+    for demand in demands {
         interrupt::check();
-        let arc = beam.arc(ring.ranks);
-        let there = beam
+        let arc = demand.arc(ring.ranks);
+        let there = demand
             .after
             .map_or(0, |parent| placed[parent as usize].slot + 1);
-        let mut from = beam.earliest.max(there);
+        let mut from = demand.earliest.max(there);
         let (slot, channel) = loop {
             let (slot, channel) = grid.next_free(from, arc);
             if slot >= most {
@@ -97,13 +97,13 @@ pub(super) fn place(ring: &WdmRing, beams: &[Beam], most: u32) -> Option<Vec<Pla
             }
             let fits = ports
                 .as_mut()
-                .is_none_or(|ports| ports.take(slot as usize, beam));
+                .is_none_or(|ports| ports.take(slot as usize, demand));
             if fits {
                 break (slot, channel);
             }
             from = slot + 1;
         };
-        grid.take(slot, channel, arc, (beam.source, beam.source));
+        grid.take(slot, channel, arc, (demand.source, demand.source));
         placed.push(Placed { slot, channel });
     }
     Some(placed)
@@ -118,38 +118,42 @@ struct Ports {
 }
 
 impl Ports {
-    /// Takes the ports of a beam in a slot, if they are free there.
-    fn take(&mut self, slot: usize, beam: &Beam) -> bool {
+    /// Takes the ports of a demand in a slot, if they are free there.
+    fn take(&mut self, slot: usize, demand: &Demand) -> bool {
         let row = slot * self.ranks;
         if self.sent.len() < row + self.ranks {
             self.sent.resize(row + self.ranks, 0);
             self.received.resize(row + self.ranks, 0);
         }
-        let sent = row + beam.source as usize;
-        let mut drops = beam
+        let sent = row + demand.source as usize;
+        let mut drops = demand
             .drops(self.ranks as u32)
             .map(|rank| row + rank as usize);
         if self.sent[sent] >= self.most || drops.any(|drop| self.received[drop] >= self.most) {
             return false;
         }
         self.sent[sent] += 1;
-        for drop in beam.drops(self.ranks as u32) {
+        for drop in demand.drops(self.ranks as u32) {
             self.received[row + drop as usize] += 1;
         }
         true
     }
 }
 
-/// How many slots placed beams take.
+/// How many slots placed demands take.
 pub(super) fn slots(placed: &[Placed]) -> u32 {
-    placed.iter().map(|beam| beam.slot + 1).max().unwrap_or(0)
+    placed
+        .iter()
+        .map(|demand| demand.slot + 1)
+        .max()
+        .unwrap_or(0)
 }
 
-/// The plan of placed beams: a step for every slot.
+/// The plan of placed demands: a step for every slot.
 pub(super) fn plan(
     ring: &WdmRing,
     collective: Collective,
-    beams: &[Beam],
+    demands: &[Demand],
     placed: &[Placed],
     algorithm: &str,
 ) -> Plan {
@@ -169,17 +173,17 @@ pub(super) fn plan(
         ..Claims::default()
     };
     let mut by_slot: Vec<Vec<u32>> = vec![Vec::new(); steps as usize];
-    for (index, beam) in placed.iter().enumerate() {
-        by_slot[beam.slot as usize].push(index as u32);
+    for (index, demand) in placed.iter().enumerate() {
+        by_slot[demand.slot as usize].push(index as u32);
     }
     for (slot, indices) in by_slot.iter().enumerate() {
         interrupt::check();
         plan.schedule.begin_step();
         for &index in indices {
-            let beam = beams[index as usize];
-            let light = ring.light(beam.direction, placed[index as usize].channel);
-            for drop in beam.drops(ring.ranks) {
-                let sent = Transfer::copy(beam.chunk, beam.source, drop);
+            let demand = demands[index as usize];
+            let light = ring.light(demand.direction, placed[index as usize].channel);
+            for drop in demand.drops(ring.ranks) {
+                let sent = Transfer::copy(demand.chunk, demand.source, drop);
                 plan.schedule.push(sent);
                 plan.light.push(light);
                 plan.slot.push(slot as u32);
