@@ -18,8 +18,8 @@ Keys are added later, never renamed. `opticoll list schemas --json` prints the J
 command. Columns of `--csv` have the same names. In Python a row is an object: `row.time_s` and
 `row["time_s"]` are the same.
 
-| command | prints |
-|---|---|
+| command | prints | example |
+|---|---|---|
 """
 
 SHAPES = {
@@ -39,7 +39,10 @@ def page() -> str:
     for command in commands:
         own = command.gives if isinstance(command.gives, tuple) else (command.gives,)
         names = " or ".join(f"[{kind.__name__}](#{kind.__name__.lower()})" for kind in own)
-        lines.append(f"| `{command.name} --json` | {SHAPES[command.shape].format(names)} |")
+        lines.append(
+            f"| `{command.name} --json` | {SHAPES[command.shape].format(names)} "
+            f"| `{command.example}` |"
+        )
         kinds += own
     about = "A key is null, or left out, for the reason that stands with its meaning."
     return (

@@ -7,11 +7,13 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from conftest import Run
+from opticoll.commands import COMMANDS
 from opticoll.main import app
 
 ROOT = Path(__file__).parents[1]
@@ -61,6 +63,14 @@ def test_the_page_on_json_is_what_the_rows_say(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(ROOT / "docs")
     reference = __import__("reference")
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run `make reference`"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_of_a_command_has_options_that_it_takes(name: str) -> None:
+    command = import_module(f"opticoll.commands.{name}").COMMAND
+    program, *words = shlex.split(command.example)
+    assert (program, words[0], command.name) == ("opticoll", name, name)
+    app.parse_args(words, exit_on_error=False, print_error=False)
 
 
 def transcripts(page: Path) -> Iterator[tuple[str, str]]:
