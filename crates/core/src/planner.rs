@@ -25,7 +25,6 @@ mod contest;
 mod demands;
 mod exchange;
 mod few_slots;
-mod forecast;
 mod gathered;
 mod grouped;
 mod knapsack;

@@ -68,8 +68,15 @@ pub(super) fn read<T, M>(
     record: &FamilyRecord,
     declared: Declared<T, M>,
 ) -> Result<T, FabricError> {
-    spec.only_declared(&(record.options)())?;
-    declared(&mut Options::new(record, Source::Spec(spec)))
+    let mut options = Options::new(record, Source::Spec(spec));
+    let value = declared(&mut options);
+    // What is wrong may have ended the declaration before all options were known.
+    let known = match value {
+        Ok(_) => options.records,
+        Err(_) => (record.options)(),
+    };
+    spec.only_declared(&known)?;
+    value
 }
 
 /// The complete specification of a machine.
