@@ -36,7 +36,7 @@ def fabric(options: str) -> list[str]:
 
 PLAN = ["plan", "all_gather"]
 ON_RING = [*PLAN, "--fabric", RING]
-CONGESTION = ["congestion", "all_gather", "--fabric", "ladder:columns=2,wavelengths=2"]
+CONGESTION = ["congestion", "all_gather", "--fabric", "ladder:rungs=2,wavelengths=2"]
 
 REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "no command of that name": (["pln"], ('Did you mean "plan"?',)),

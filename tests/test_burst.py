@@ -11,7 +11,7 @@ from conftest import Run
 from opticoll import _core
 from test_cli import run_json
 
-LADDER = "ladder:columns=5,computers=10,wavelengths={},rate=10Gb/s"
+LADDER = "ladder:rungs=5,hosts=10,wavelengths={},rate=10Gb/s"
 
 
 def test_columns_add_up_and_progress_is_told() -> None:
@@ -56,7 +56,7 @@ def test_settings_are_refused_with_their_name(
     assert error.value.setting == setting
 
 
-@pytest.mark.parametrize("fabric", ["ladder:columns=5", "lader:wavelengths=2", "ladder:columns=x"])
+@pytest.mark.parametrize("fabric", ["ladder:rungs=5", "lader:wavelengths=2", "ladder:rungs=x"])
 def test_fabrics_are_refused(fabric: str) -> None:
     with pytest.raises(_core.FabricError):
         _core.simulate_bursts(fabric, {})
@@ -143,7 +143,7 @@ def test_every_setting_is_an_option(run: Run) -> None:
         (["--assignment", "firstfit,best"], ["unknown value `best`"]),
         (["--bursts", "0"], ["bursts", "whole number"]),
         (["--routing", "valiant"], ["routing", "fixed"]),
-        (["--fabric", "ladder:columns=5"], ["wavelengths=..."]),
+        (["--fabric", "ladder:rungs=5"], ["wavelengths=..."]),
         (["--fabric", "nowhere.yaml"], ["nowhere.yaml"]),
         (["--packet", "1KiB"], ["--packet", "for packets"]),
         (["--period", "2us"], ["--period", "for packets"]),

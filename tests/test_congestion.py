@@ -13,8 +13,8 @@ from opticoll import _core
 from opticoll.commands.congestion import CongestionRow
 from test_cli import run_json
 
-ROW = "custom:nodes=4,links=0-1+1-2+2-3,computers=2,wavelengths=2,rate=10Gb/s,latency=0s"
-LADDER = "ladder:columns=5,computers=2,wavelengths=6,rate=10Gb/s,latency=0s"
+ROW = "custom:ranks=4,links=0-1+1-2+2-3,hosts=2,wavelengths=2,rate=10Gb/s,latency=0s"
+LADDER = "ladder:rungs=5,hosts=2,wavelengths=6,rate=10Gb/s,latency=0s"
 FAST = "size=1MB,warm_up=1000"
 
 
@@ -166,11 +166,11 @@ def test_a_violated_plan_is_printed_as_by_verify(
         (["--bursts", "seed=3"], ["--seed"]),
         (["--bursts", "bursts=3"], ["leave it out"]),
         (["--ports", "0"], ["ports", "from 1"]),
-        (["--ranks", "21"], ["21 ranks", "20 computers"]),
+        (["--ranks", "21"], ["21 ranks", "20 hosts"]),
         (["--collectives", "30"], ["do not fit"]),
         (["--root", "1"], ["root"]),
         (["--size", "1"], ["size"]),
-        (["--fabric", "ladder:columns=5"], ["wavelengths=..."]),
+        (["--fabric", "ladder:rungs=5"], ["wavelengths=..."]),
         (["--fabric", "wdm_ring:ranks=4,wavelengths=1"], ["wdm_ring"]),
         (["--algorithm", "rung"], ["did you mean `ring`"]),
         (["--figure", "times.txt"], [".png"]),

@@ -161,7 +161,7 @@ def test_light_paths_of_a_real_run_may_be_kept(run: Run) -> None:
     assert set_ups == {"released": 16 * 5, "kept": 16, "warm": 0}
 
 
-LADDER = "ladder:columns=4,computers=2,wavelengths=64,rate=1Gb/s,latency=0s"
+LADDER = "ladder:rungs=4,hosts=2,wavelengths=64,rate=1Gb/s,latency=0s"
 
 
 def test_each_message_of_a_real_run_asks_for_a_light_path_among_bursts(run: Run) -> None:
@@ -386,22 +386,22 @@ WRONG: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "bursts without wavelengths": (
         f"{SEND}\n{RECEIVE}",
-        ("--fabric", "ladder:columns=2", "--bursts", "none"),
+        ("--fabric", "ladder:rungs=2", "--bursts", "none"),
         ("wavelengths=",),
     ),
     "a policy of phases for messages": (
         f"{SEND}\n{RECEIVE}",
-        ("--fabric", "ladder:columns=2,wavelengths=2", "--bursts", "congestion=retry"),
+        ("--fabric", "ladder:rungs=2,wavelengths=2", "--bursts", "congestion=retry"),
         ("congestion", "leave it out"),
     ),
     "a setting of bursts without a value": (
         f"{SEND}\n{RECEIVE}",
-        ("--fabric", "ladder:columns=2,wavelengths=2", "--bursts", "ports"),
+        ("--fabric", "ladder:rungs=2,wavelengths=2", "--bursts", "ports"),
         ("--bursts", "`ports`", "intensity=0.4"),
     ),
     "a simulator beside bursts": (
         f"{SEND}\n{RECEIVE}",
-        ("--fabric", "ladder:columns=2,wavelengths=2", "--bursts", "none", "--simulator", "fluid"),
+        ("--fabric", "ladder:rungs=2,wavelengths=2", "--bursts", "none", "--simulator", "fluid"),
         ("simulator", "leave it out"),
     ),
     "a rate of operations for a table": (SEND, ("--operations", "5"), ("operations",)),

@@ -2,15 +2,14 @@
 //! what is read can be used. The fuzz targets look for bytes of which this is not so; the crate's own
 //! tests try the seeds and a few thousand changes of them.
 
-use opticoll::fabric::Fabric;
+use opticoll::fabric::Medium;
 use opticoll::plan::{PlanRef, text};
 use opticoll::simulate::burst::BurstNetwork;
 use opticoll::verify::verify;
 use opticoll::workload::cost::Zero;
 use opticoll::workload::expand::{Algorithms, expand};
-use opticoll::workload::network::Network;
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{Settings, replay};
+use opticoll::workload::replay::{ReplaySettings, replay};
 use opticoll::workload::trace::Trace;
 use opticoll::workload::{csv, goal_binary, goal_text, time_independent};
 
@@ -77,7 +76,7 @@ fn program(program: Program) -> Result<(), String> {
     if program.ranks() > MOST_RANKS {
         return Ok(());
     }
-    let replayed = replay(&program, &mut Zero, Settings::default()).map_err(said)?;
+    let replayed = replay(&program, &mut Zero, ReplaySettings::default()).map_err(said)?;
     let (messages, bytes) = program.messages();
     assert_eq!(
         (replayed.messages, u128::from(replayed.bytes)),
@@ -113,15 +112,12 @@ fn fabric(spelling: &str) -> Result<(), String> {
     {
         return Err("so large a fabric is not looked for here".into());
     }
-    if let Err(error) = BurstNetwork::parse(spelling) {
+    let medium = Medium::parse(spelling).map_err(said)?;
+    assert_eq!(Medium::parse(&medium.to_string()).as_ref(), Ok(&medium));
+    if let Err(error) = BurstNetwork::of(&medium) {
         said(error);
     }
-    match Network::parse(spelling) {
-        Ok(network) => assert_eq!(Network::parse(&network.to_string()).as_ref(), Ok(&network)),
-        Err(error) => _ = said(error),
-    }
-    let fabric = Fabric::parse(spelling).map_err(said)?;
-    assert_eq!(Fabric::parse(&fabric.to_string()).as_ref(), Ok(&fabric));
+    let fabric = medium.fabric().map_err(said)?;
     let Some(network) = fabric.network().filter(|_| fabric.ranks() <= MOST_RANKS) else {
         return Ok(());
     };

@@ -474,7 +474,7 @@ def bursts(fabric: str, settings: Mapping[str, str] | None = None, *, threads: i
     ----------
     fabric
         The network with its wavelengths, such as
-        `ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s`.
+        `ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s`.
     settings
         Settings by name, such as `{"intensity": "0.9", "converters": "full"}`.
     threads

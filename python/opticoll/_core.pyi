@@ -537,7 +537,6 @@ class Replay:
     def timeline(self) -> dict[str, NDArray[Any]]: ...  # rank, event, call, start_ps, end_ps
 
 def call_names() -> list[str]: ...  # by their number in a time-line
-def check_network(spelling: str) -> str: ...  # as spelled in full; raises FabricError
 def replay_trace(
     trace: Trace,
     network: str,
@@ -567,7 +566,7 @@ def simulate_bursts(
     threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
 ) -> BurstOutcome:
-    """Simulate bursts on `ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s` or the like.
+    """Simulate bursts on `ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s` or the like.
 
     The settings are those of `burst_settings`. `progress` is called with bursts measured and to be
     measured; what it raises ends the run. The outcome does not depend on the number of threads.
@@ -595,7 +594,7 @@ class CollectiveRuns:
 
     def failure(
         self, run: int, collective: int
-    ) -> tuple[int, tuple[int, int], int, int] | None: ...  # step, computers, tries, ps
+    ) -> tuple[int, tuple[int, int], int, int] | None: ...  # step, hosts, tries, ps
     def executed(self, run: int, collective: int) -> Plan:
         """The transfers that arrived, in the order in which they did."""
 
@@ -610,7 +609,7 @@ def simulate_collectives(
     threads: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> CollectiveRuns:
-    """Copies of a plan at once over light paths; `places` are the computers of each one's ranks.
+    """Copies of a plan at once over light paths; `places` are the hosts of each one's ranks.
 
     The settings are those of `congestion_settings` and `burst_settings`. Without `external` there
     are no bursts. `progress` is called with the number of replications so far; what it raises ends
@@ -619,7 +618,7 @@ def simulate_collectives(
     """
 
 def burst_rate(fabric: str) -> int: ...  # bits per second of a wavelength
-def burst_computers(fabric: str) -> tuple[int, int]: ...  # nodes, computers at each
+def burst_hosts(fabric: str) -> tuple[int, int]: ...  # nodes, hosts at each
 def place_ranks(
     fabric: str,
     plan: Plan,

@@ -165,6 +165,34 @@ def to_fabric(fabric: Fabric | str) -> Fabric:
     return parse_fabric(fabric)
 
 
+def to_medium(fabric: Fabric | str) -> str:
+    """The specification of a fabric, a network of bursts or a cost model, or of the YAML file.
+
+    Raises
+    ------
+    ConfigError
+        The file is none of them.
+    FabricError
+        It is something else.
+    """
+    if isinstance(fabric, str) and not network_graph.is_graph(fabric):
+        return _medium_in(fabric) if is_yaml(fabric) else fabric
+    return to_fabric(fabric).spec
+
+
+def _medium_in(path: str) -> str:
+    """The specification in a YAML file, where links may have wavelengths and hosts."""
+    document = Document.read(path)
+    records = {record["name"]: record for record in registry.records("fabrics")}
+    family = registry.canonical(str(document.content.get("family")), records)
+    own = {option["name"] for option in records[family]["options"]} if family else set()
+    fields = dict(document.content)
+    shared = ("hosts", "wavelengths") if "hosts" in own else ()
+    common = {key: fields.pop(key) for key in shared if key in fields}
+    machine = _fabric(document, fields, ()).spec
+    return machine + "".join(f",{key}={value}" for key, value in common.items())
+
+
 def to_fabrics(
     fabric: Fabric | str | Iterable[Fabric | str], ranks: list[int] | None = None
 ) -> list[Fabric]:

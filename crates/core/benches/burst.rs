@@ -1,4 +1,4 @@
-//! Bursts on the 2 x 5 ladder with ten computers at each node and 28 wavelengths, on one thread.
+//! Bursts on the 2 x 5 ladder with ten hosts at each node and 28 wavelengths, on one thread.
 //!
 //! Goal: 3 million bursts per second with whole paths and first fit; the others are watched.
 
@@ -8,13 +8,14 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use opticoll::simulate::burst::{self, BurstNetwork, Settings, Work};
+use opticoll::fabric::Medium;
+use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, Work};
 
 const BURSTS: u64 = 1_000_000;
 
 fn ladder(criterion: &mut Criterion) {
-    let spelling = "ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s";
-    let network = BurstNetwork::parse(spelling).unwrap();
+    let spelling = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s";
+    let network = BurstNetwork::of(&Medium::parse(spelling).unwrap()).unwrap();
     let mut group = criterion.benchmark_group("burst_ladder");
     group
         .sample_size(10)
@@ -26,11 +27,11 @@ fn ladder(criterion: &mut Criterion) {
         ("jet_lauc_vf", "jet", "lauc_vf"),
         ("jet_pwa", "jet", "pwa"),
     ] {
-        let settings = Settings {
+        let settings = BurstSettings {
             bursts: BURSTS,
             warm_up: Some(0),
             replications: 1,
-            ..Settings::from_texts([("signalling", signalling), ("assignment", assignment)])
+            ..BurstSettings::from_texts([("signalling", signalling), ("assignment", assignment)])
                 .unwrap()
         };
         let run = || burst::simulate(&network, &Work::Random, &settings, 1, |_| true).unwrap();

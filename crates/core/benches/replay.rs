@@ -22,7 +22,7 @@ use opticoll::units::{Rate, Time};
 use opticoll::workload::cost::{Hockney, Zero};
 use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{Settings, replay};
+use opticoll::workload::replay::{ReplaySettings, replay};
 use opticoll::workload::{csv, goal_binary};
 
 fn table(application: &str) -> String {
@@ -36,7 +36,7 @@ fn table(application: &str) -> String {
 
 fn calls(text: &str) -> Time {
     let program = expand(&csv::read(text).unwrap(), &Algorithms::default()).unwrap();
-    let replayed = replay(&program, &mut Zero, Settings::default()).unwrap();
+    let replayed = replay(&program, &mut Zero, ReplaySettings::default()).unwrap();
     replayed.time
 }
 
@@ -103,7 +103,7 @@ fn replayed(program: &Program) -> u64 {
         rate: Rate::from_bits_per_second(8_000_000_000).unwrap(),
         eager_limit: None,
     };
-    let replayed = replay(program, &mut model, Settings::default()).unwrap();
+    let replayed = replay(program, &mut model, ReplaySettings::default()).unwrap();
     replayed.events
 }
 

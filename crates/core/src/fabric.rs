@@ -20,6 +20,8 @@ pub mod fully_connected;
 mod injection;
 pub mod light;
 pub mod light_path_grid;
+mod medium;
+mod message_cost;
 mod options;
 pub mod torus;
 pub mod wdm_ring;
@@ -32,7 +34,7 @@ use thiserror::Error;
 
 use crate::network::Network;
 use crate::spec::{OptionRecord, Role, Spec, SpecError};
-use crate::spelling::{same_name, shown, suggest};
+use crate::spelling::shown;
 use crate::units::Time;
 pub use crossbar::Crossbar;
 pub use custom::Custom;
@@ -41,6 +43,8 @@ pub use fat_tree::FatTree;
 pub use fully_connected::FullyConnected;
 pub use light::{Hop, Light, LightKind, Rotation};
 pub use light_path_grid::{LightPathGrid, PortsLight};
+pub use medium::{Bursts, Medium};
+pub use message_cost::MessageCost;
 pub use torus::Grid;
 pub use wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 pub use wss_grid::{Plane, TunedLight, WssGrid};
@@ -80,6 +84,14 @@ pub enum FabricError {
         count: u128,
         /// How many there may be.
         most: u64,
+    },
+    /// Plans are made for none of its kind.
+    #[error("no plan is made for {family}: {reason}")]
+    NoFabric {
+        /// The family.
+        family: &'static str,
+        /// Why, and what takes it.
+        reason: &'static str,
     },
     /// A custom fabric whose links do not fit.
     #[error("`custom`: {problem}")]
@@ -179,6 +191,9 @@ pub const FAMILIES: &[FamilyRecord] = &[
     custom::RECORD,
     wss_grid::RECORD,
     light_path_grid::RECORD,
+    message_cost::ZERO,
+    message_cost::HOCKNEY,
+    message_cost::LOGGP,
 ];
 
 /// All presets.
@@ -188,35 +203,7 @@ impl Fabric {
     /// Reads a specification such as `wdm_ring:ranks=16,wavelengths=2` or `optree_paper:ranks=512`;
     /// options given to a preset replace its own.
     pub fn parse(text: &str) -> Result<Fabric, FabricError> {
-        let mut spec: Spec = text.parse()?;
-        if let Some(preset) = PRESETS
-            .iter()
-            .find(|preset| same_name(preset.name, spec.name()))
-        {
-            let base: Spec = preset.spec.parse()?;
-            let kept = base.options().filter(|(key, _)| spec.option(key).is_none());
-            let mut merged = Spec::new(base.name());
-            for (key, value) in kept.chain(spec.options()) {
-                merged = merged.with(key, value);
-            }
-            spec = merged;
-        }
-        match FAMILIES
-            .iter()
-            .find(|family| same_name(family.name, spec.name()))
-        {
-            Some(family) => (family.build)(&spec),
-            None => Err(FabricError::Unknown {
-                name: spec.name().into(),
-                hint: suggest(
-                    spec.name(),
-                    FAMILIES
-                        .iter()
-                        .map(|family| family.name)
-                        .chain(PRESETS.iter().map(|preset| preset.name)),
-                ),
-            }),
-        }
+        Medium::parse(text)?.fabric()
     }
 
     /// The same fabric with no time for what options of a role stand for.

@@ -9,6 +9,8 @@
 mod spelling;
 
 pub mod drawing;
+pub mod event;
+pub mod graph;
 pub mod hash;
 pub mod interrupt;
 pub mod memory;

@@ -11,26 +11,34 @@ pub mod circuit;
 pub mod closed_form;
 pub mod control;
 pub mod fluid;
+pub mod live;
 pub mod method;
 pub mod on_demand;
 pub mod packet;
 pub mod pattern;
+pub mod setting;
+pub mod simulators;
 
 use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::algorithm::light_path::LightPathError;
 use crate::fabric::{Fabric, Hop, LightPathGrid, TunedLight, WdmRing, WssGrid};
 use crate::network::Network;
-use crate::outcome::Outcome;
-use crate::plan::{Plan, PlanRef};
+use crate::plan::Plan;
 use crate::spec::SpecError;
 use crate::spelling::{same_name, shown, suggest};
-use crate::units::{Bytes, Time, UnitError};
+use crate::units::{Time, UnitError};
+use burst::BurstError;
 use fluid::FluidError;
-pub use method::{Method, SETTINGS, SettingRecord};
+pub use method::Method;
+use on_demand::OnDemandError;
+use packet::PacketError;
+pub use setting::SettingRecord;
+pub use simulators::{SIMULATORS, Simulator, default_simulator, run, run_watched, simulate};
 
-/// Why a simulation was refused.
+/// Why a simulation was refused or broken off.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SimulationError {
     /// No simulator or policy has this name.
@@ -43,27 +51,23 @@ pub enum SimulationError {
         /// The nearest known name, or all of them.
         hint: String,
     },
-    /// The paper gives no number of steps for this algorithm.
-    #[error(
-        "no paper gives a number of steps for `{}`; use the circuit simulator",
-        shown(algorithm)
-    )]
-    NoClaim {
-        /// The algorithm.
-        algorithm: String,
-    },
-    /// The simulator does not know this policy.
-    #[error(
-        "the {simulator} simulator does not know the policy `{}`: {reason}",
-        shown(policy)
-    )]
-    Policy {
+    /// The simulator is for other fabrics.
+    #[error("the {simulator} simulator cannot run on {family}: {hint}")]
+    Fabric {
         /// The simulator.
         simulator: &'static str,
-        /// The policy.
-        policy: &'static str,
+        /// The family of the fabric.
+        family: &'static str,
         /// Why, and what would do.
-        reason: &'static str,
+        hint: &'static str,
+    },
+    /// A setting that the simulator does not know, or whose value does not fit.
+    #[error("{problem}")]
+    Setting {
+        /// The setting.
+        setting: &'static str,
+        /// What is wrong, and what would do.
+        problem: String,
     },
     /// A transfer that no fabric carries: the plan was not verified.
     #[error("transfer {transfer} cannot be simulated: {problem}; verify the plan first")]
@@ -73,103 +77,122 @@ pub enum SimulationError {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// The quotient of a folded plan by the rotations that keep channels has too many transfers.
-    #[error(
-        "without barriers a plan with lightpaths of so many lengths is simulated as {transfers} \
-         transfers: {most} at most; another policy will do"
-    )]
-    TooLarge {
-        /// The transfers to simulate.
-        transfers: u64,
-        /// The most allowed.
-        most: u64,
+    /// A simulator cannot time this plan or traffic.
+    #[error("{problem}")]
+    Refused {
+        /// Which problem of which simulator, in one word.
+        code: &'static str,
+        /// What is wrong, and what would do.
+        problem: String,
     },
-    /// The run was to be given up at a time that it has reached.
-    #[error("the plan takes longer than {limit}")]
-    TooLong {
-        /// [`Method::limit`].
-        limit: Time,
-    },
-    /// Flows that wait for one another: the plan was not verified.
-    #[error(
-        "{flows} flows never arrive: they wait for data that never comes; verify the plan first"
-    )]
-    Stuck {
-        /// How many.
-        flows: u64,
-    },
+    /// The run was given up or broken off.
+    #[error("{0}")]
+    Stopped(String),
     /// A time left 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// The simulator is for other fabrics.
-    #[error("the {simulator} simulator cannot run on {family}: {hint}")]
-    WrongFabric {
-        /// The simulator.
-        simulator: &'static str,
-        /// The family of the fabric.
-        family: &'static str,
-        /// Why, and what would do.
-        hint: &'static str,
-    },
-    /// A setting that the simulator does not know.
-    #[error(
-        "the {simulator} simulator does not know the setting `{}`, which is one of {of}; \
-         leave the {} out",
-        shown(setting),
-        shown(setting)
-    )]
-    Setting {
-        /// The simulator.
-        simulator: &'static str,
-        /// The setting.
-        setting: &'static str,
-        /// The simulators that know it.
-        of: String,
-    },
-    /// The value of a setting does not fit.
-    #[error("{}: {problem}", shown(setting))]
-    Value {
-        /// The setting.
-        setting: &'static str,
-        /// What is wrong with it.
-        problem: Box<SimulationError>,
-    },
-    /// The text of a setting is none.
-    #[error("{problem}")]
-    Text {
-        /// What is wrong, and what would do.
-        problem: String,
-    },
-    /// The spelling of a setting is wrong.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// Traffic that the fabric or the simulator cannot have.
-    #[error("background: {problem}")]
-    Background {
-        /// What is wrong, and what would do.
-        problem: String,
-    },
-    /// The flows of a plan were refused: it was not verified.
-    #[error(transparent)]
-    Fluid(#[from] FluidError),
-    /// The formulas of light paths do not say.
-    #[error(transparent)]
-    LightPath(#[from] crate::algorithm::light_path::LightPathError),
-    /// The packets of a plan were refused, or stand still.
-    #[error(transparent)]
-    Packet(#[from] packet::PacketError),
-    /// Light that does not get there.
-    #[error(transparent)]
-    OnDemand(#[from] on_demand::OnDemandError),
-    /// Light paths in a network of bursts.
-    #[error(transparent)]
-    Bursts(Box<burst::BurstError>),
 }
 
-impl From<burst::BurstError> for SimulationError {
-    /// Boxed: it is larger than the others.
-    fn from(problem: burst::BurstError) -> SimulationError {
-        SimulationError::Bursts(Box::new(problem))
+impl From<FluidError> for SimulationError {
+    fn from(problem: FluidError) -> SimulationError {
+        match problem {
+            FluidError::TooLong { .. } => SimulationError::Stopped(problem.to_string()),
+            FluidError::Unit(problem) => problem.into(),
+            _ => SimulationError::refused("flows", problem),
+        }
+    }
+}
+
+impl From<PacketError> for SimulationError {
+    fn from(problem: PacketError) -> SimulationError {
+        match problem {
+            PacketError::BrokenOff => SimulationError::Stopped(problem.to_string()),
+            PacketError::Unit(problem) => problem.into(),
+            _ => SimulationError::refused("packets", problem),
+        }
+    }
+}
+
+impl From<SpecError> for SimulationError {
+    fn from(problem: SpecError) -> SimulationError {
+        SimulationError::refused("text", problem)
+    }
+}
+
+impl From<LightPathError> for SimulationError {
+    fn from(problem: LightPathError) -> SimulationError {
+        SimulationError::refused("light_path", problem)
+    }
+}
+
+impl From<OnDemandError> for SimulationError {
+    fn from(problem: OnDemandError) -> SimulationError {
+        SimulationError::refused("on_demand", problem)
+    }
+}
+
+impl From<BurstError> for SimulationError {
+    fn from(problem: BurstError) -> SimulationError {
+        match problem.setting() {
+            Some(setting) => SimulationError::Setting {
+                setting,
+                problem: problem.to_string(),
+            },
+            None => SimulationError::refused("bursts", problem),
+        }
+    }
+}
+
+impl SimulationError {
+    /// A problem of a simulator in words.
+    pub fn refused(code: &'static str, problem: impl std::fmt::Display) -> SimulationError {
+        SimulationError::Refused {
+            code,
+            problem: problem.to_string(),
+        }
+    }
+
+    /// A value of a setting that does not fit.
+    pub fn value(setting: &'static str, problem: impl std::fmt::Display) -> SimulationError {
+        SimulationError::Setting {
+            setting,
+            problem: format!("{setting}: {problem}"),
+        }
+    }
+
+    /// A policy that does not fit the simulator; the reason says what would do.
+    pub fn policy(simulator: &str, policy: Policy, reason: &str) -> SimulationError {
+        SimulationError::Setting {
+            setting: "policy",
+            problem: format!(
+                "the {simulator} simulator does not know the policy `{}`: {reason}",
+                policy.name()
+            ),
+        }
+    }
+
+    /// A setting that the simulator does not know; `of` says what does.
+    pub fn foreign(simulator: &str, setting: &'static str, of: &str) -> SimulationError {
+        SimulationError::Setting {
+            setting,
+            problem: format!(
+                "the {simulator} simulator does not know the setting `{setting}`, which is one of {of}; \
+                 leave the {setting} out"
+            ),
+        }
+    }
+
+    /// The setting at fault, where it is one.
+    pub fn setting(&self) -> Option<&'static str> {
+        match self {
+            SimulationError::Setting { setting, .. } => Some(setting),
+            SimulationError::Fabric { .. }
+            | SimulationError::Refused {
+                code: "no_claim", ..
+            } => Some("simulator"),
+            SimulationError::Unknown { what, .. } if *what == "simulator" => Some(what),
+            _ => None,
+        }
     }
 }
 
@@ -230,7 +253,7 @@ impl FromStr for Paths {
     }
 }
 
-/// The declaration of a policy or a simulator.
+/// The declaration of a policy.
 pub struct Record {
     /// As typed.
     pub name: &'static str,
@@ -276,38 +299,6 @@ pub const POLICIES: &[Record] = &[
     },
 ];
 
-/// All simulators; the first is the default.
-pub const SIMULATORS: &[Record] = &[
-    Record {
-        name: "circuit",
-        summary: "The plan slot by slot, lightpath by lightpath, under any policy",
-        citation: "opticoll",
-    },
-    Record {
-        name: "closed_form",
-        summary: "The paper's number of steps times the paper's time of a step",
-        citation: "Dai et al., OpTree, Theorem 3; WRHT poster, section 2",
-    },
-    Record {
-        name: "fluid",
-        summary: "Flows share the links of electrical fabrics max-min fairly, under a start rule",
-        citation: "Bertsekas and Gallager, Data Networks, section 6.5; SimGrid's model without its \
-                   corrections",
-    },
-    Record {
-        name: "packet",
-        summary: "Chunks of messages on electrical fabrics, with virtual channels, credits and buffers",
-        citation: "Mubarak et al., A Case Study in Using Massively Parallel Simulation for \
-                   Extreme-Scale Torus Network Codesign, 2014; CODES's dragonfly",
-    },
-    Record {
-        name: "control",
-        summary: "Tunable circuits flow by flow: request, grant, tune, lock, send and release",
-        citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
-                   Optical Network, OFC 2024",
-    },
-];
-
 impl Policy {
     /// All policies on rings of wavelengths.
     pub const ALL: [Policy; 4] = [
@@ -339,35 +330,8 @@ impl FromStr for Policy {
     }
 }
 
-impl SimulationError {
-    /// The setting at fault, where it is one.
-    pub fn setting(&self) -> Option<&'static str> {
-        match self {
-            SimulationError::Setting { setting, .. } | SimulationError::Value { setting, .. } => {
-                Some(setting)
-            }
-            SimulationError::Policy { .. } => Some("policy"),
-            SimulationError::Background { .. } => Some("background"),
-            SimulationError::WrongFabric { .. } | SimulationError::NoClaim { .. } => {
-                Some("simulator")
-            }
-            SimulationError::Unknown { what, .. } if *what == "simulator" => Some(what),
-            _ => None,
-        }
-    }
-}
-
 /// The length at first of the bins of a time-line of packets.
 pub const TIMELINE_BIN: Time = Time::from_ps(10_000);
-
-/// The simulator that is used on a fabric where none is named.
-pub fn default_simulator(fabric: &Fabric) -> &'static str {
-    match fabric {
-        Fabric::WdmRing(_) | Fabric::LightPathGrid(_) => "circuit",
-        Fabric::WssGrid(_) => "control",
-        _ => "fluid",
-    }
-}
 
 /// The policy that is used on a fabric of light where none is named.
 pub fn default_policy(fabric: &Fabric) -> Policy {
@@ -375,84 +339,6 @@ pub fn default_policy(fabric: &Fabric) -> Policy {
         Fabric::WssGrid(_) => Policy::TwoTier,
         Fabric::LightPathGrid(_) => Policy::EstablishRelease,
         _ => Policy::ALL[0],
-    }
-}
-
-/// Times a plan.
-///
-/// # Errors
-/// An unknown simulator or one for other fabrics, a setting that it does not know, a plan whose
-/// transfers leave the fabric, or a time beyond 64 bits of picoseconds.
-pub fn run<'a>(
-    plan: impl Into<PlanRef<'a>>,
-    size: Bytes,
-    method: &Method,
-) -> Result<Outcome, SimulationError> {
-    run_watched(plan, size, method, &mut |_| true)
-}
-
-/// The same; the packet simulator tells `watch` about every million events how far it is, and is broken
-/// off where that says no.
-///
-/// # Errors
-/// Those of [`run`], and [`PacketError::BrokenOff`](packet::PacketError::BrokenOff).
-pub fn run_watched<'a>(
-    plan: impl Into<PlanRef<'a>>,
-    size: Bytes,
-    method: &Method,
-    watch: &mut dyn FnMut(&packet::Progress) -> bool,
-) -> Result<Outcome, SimulationError> {
-    let plan = plan.into();
-    let kept = plan.kept();
-    // A policy that lasers tuned flow by flow do not have is one of slots.
-    let by_slots = kept.fabric.wss_grid().is_some()
-        && method
-            .policy
-            .is_some_and(|policy| policy != Policy::TwoTier);
-    let default = match by_slots {
-        true => "circuit",
-        false => default_simulator(&kept.fabric),
-    };
-    let simulator = method.simulator.unwrap_or(default);
-    // The fabric comes first: to someone on the wrong one a setting is no mistake.
-    match simulator {
-        "fluid" | "packet" => _ = needed_network(&kept.fabric, simulator)?,
-        "control" => _ = needed_grid(&kept.fabric, simulator)?,
-        "circuit" if kept.fabric.wss_grid().is_some() => {}
-        "circuit" | "closed_form" if kept.fabric.light_path_grid().is_some() => {}
-        _ => _ = needed_ring(&kept.fabric, simulator)?,
-    }
-    method.known_to(simulator)?;
-    let policy = method.policy.unwrap_or(default_policy(&kept.fabric));
-    if method.paths.is_some() {
-        needed_light_paths(&kept.fabric, simulator).map_err(|problem| SimulationError::Value {
-            setting: "paths",
-            problem: Box::new(problem),
-        })?;
-    }
-    match simulator {
-        "fluid" => {
-            let options = fluid_options(&kept.fabric, method)?;
-            fluid::simulate_plan(kept, size, method.start.unwrap_or_default(), &options)
-        }
-        "packet" => {
-            let settings = packet_settings(&kept.fabric, method)?;
-            packet::simulate_plan(kept, size, &settings, watch)
-        }
-        "closed_form" => Ok(Outcome {
-            utilisation: circuit::utilisation(plan),
-            ..closed_form::simulate(plan, size, policy)?
-        }),
-        "control" if policy != Policy::TwoTier => Err(SimulationError::Policy {
-            simulator,
-            policy: policy.name(),
-            reason: "lasers are tuned flow by flow; use two_tier, or the circuit simulator",
-        }),
-        "control" => control::simulate_within(kept, size, method.limit),
-        _ if kept.fabric.light_path_grid().is_some() => {
-            circuit::light_paths::simulate(kept, size, policy, method.paths.unwrap_or_default())
-        }
-        _ => circuit::simulate(plan, size, policy),
     }
 }
 
@@ -476,7 +362,7 @@ pub fn fluid_options(fabric: &Fabric, method: &Method) -> Result<fluid::Options,
 pub fn packet_settings(
     fabric: &Fabric,
     method: &Method,
-) -> Result<packet::Settings, SimulationError> {
+) -> Result<packet::PacketSettings, SimulationError> {
     let mut settings = method.packet.clone();
     for traffic in &method.background {
         let beside = traffic.packets(fabric, packet::Draws::Background)?;
@@ -490,7 +376,7 @@ fn needed_ring<'a>(
     fabric: &'a Fabric,
     simulator: &'static str,
 ) -> Result<&'a WdmRing, SimulationError> {
-    fabric.ring().ok_or(SimulationError::WrongFabric {
+    fabric.ring().ok_or(SimulationError::Fabric {
         simulator,
         family: fabric.family(),
         hint: match (fabric.wss_grid(), fabric.has_light()) {
@@ -506,7 +392,7 @@ fn needed_grid<'a>(
     fabric: &'a Fabric,
     simulator: &'static str,
 ) -> Result<&'a WssGrid, SimulationError> {
-    fabric.wss_grid().ok_or(SimulationError::WrongFabric {
+    fabric.wss_grid().ok_or(SimulationError::Fabric {
         simulator,
         family: fabric.family(),
         hint: match fabric.has_light() {
@@ -521,14 +407,12 @@ fn needed_light_paths<'a>(
     fabric: &'a Fabric,
     simulator: &'static str,
 ) -> Result<&'a LightPathGrid, SimulationError> {
-    fabric
-        .light_path_grid()
-        .ok_or(SimulationError::WrongFabric {
-            simulator,
-            family: fabric.family(),
-            hint: "its ports hold no light paths that are set up and released; a light_path_grid has \
+    fabric.light_path_grid().ok_or(SimulationError::Fabric {
+        simulator,
+        family: fabric.family(),
+        hint: "its ports hold no light paths that are set up and released; a light_path_grid has \
                    such",
-        })
+    })
 }
 
 /// Refuses what has no place on a grid of tunable circuits, so that engines may index freely.
@@ -568,7 +452,7 @@ fn needed_network<'a>(
     fabric: &'a Fabric,
     simulator: &'static str,
 ) -> Result<&'a dyn Network, SimulationError> {
-    fabric.network().ok_or(SimulationError::WrongFabric {
+    fabric.network().ok_or(SimulationError::Fabric {
         simulator,
         family: fabric.family(),
         hint: match fabric.wss_grid() {
@@ -576,23 +460,4 @@ fn needed_network<'a>(
             None => "it has no links that messages share; use circuit or closed_form",
         },
     })
-}
-
-/// Runs the simulator with a name on a ring of wavelengths.
-///
-/// # Errors
-/// An unknown name, a policy that the simulator does not know, a plan whose transfers leave the
-/// fabric, or a time beyond 64 bits of picoseconds.
-pub fn simulate<'a>(
-    plan: impl Into<PlanRef<'a>>,
-    size: Bytes,
-    policy: Policy,
-    simulator: &str,
-) -> Result<Outcome, SimulationError> {
-    let method = Method {
-        simulator: Some(method::simulator(simulator)?),
-        policy: Some(policy),
-        ..Method::default()
-    };
-    run(plan, size, &method)
 }

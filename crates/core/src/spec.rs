@@ -33,6 +33,16 @@ pub enum SpecError {
         /// What is wrong with it.
         problem: String,
     },
+    /// Nothing of the kind has this name.
+    #[error("unknown {what} `{}`{hint}", shown(name))]
+    Unknown {
+        /// The kind.
+        what: &'static str,
+        /// The name given.
+        name: String,
+        /// The nearest known name, or all of them.
+        hint: String,
+    },
     /// An option that the named thing does not have.
     #[error("`{}` has no option `{}`{hint}", shown(name), shown(key))]
     UnknownOption {

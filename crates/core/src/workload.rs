@@ -21,7 +21,7 @@
 //! 0,Allreduce,,8,8,,0,,25
 //! ";
 //! let program = expand(&csv::read(&text)?, &Algorithms::default())?;
-//! let replayed = replay::replay(&program, &mut Zero, replay::Settings::default())?;
+//! let replayed = replay::replay(&program, &mut Zero, replay::ReplaySettings::default())?;
 //! assert_eq!((replayed.time.ps(), replayed.messages), (125_000, 3));
 //! # Ok::<(), opticoll::workload::error::TraceError>(())
 //! ```

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
-use opticoll::simulate::burst::{self, BurstNetwork, Settings, Share, Work, erlang};
+use opticoll::fabric::Medium;
+use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, Share, Work, erlang};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -154,9 +155,8 @@ pub(crate) fn simulate_bursts(
     let texts = settings
         .iter()
         .map(|(name, text)| (name.as_str(), text.as_str()));
-    let settings = Settings::from_texts(texts).map_err(IntoPyErr::into_py_err)?;
-    let network =
-        interrupt::run(py, || BurstNetwork::parse(fabric))?.map_err(IntoPyErr::into_py_err)?;
+    let settings = BurstSettings::from_texts(texts).map_err(IntoPyErr::into_py_err)?;
+    let network = network_of(py, fabric)?;
     let mut raised = None;
     let outcome = interrupt::run(py, || {
         burst::simulate(&network, &Work::Random, &settings, threads, |one| {
@@ -176,6 +176,12 @@ pub(crate) fn simulate_bursts(
     }
 }
 
+/// The network of bursts that a specification names.
+pub(crate) fn network_of(py: Python<'_>, fabric: &str) -> PyResult<BurstNetwork> {
+    interrupt::run(py, || BurstNetwork::of(&Medium::parse(fabric)?))?
+        .map_err(IntoPyErr::into_py_err)
+}
+
 /// The network in full words; refuses what `simulate_bursts` would refuse.
 #[pyfunction]
 pub(crate) fn check_bursts(
@@ -184,11 +190,11 @@ pub(crate) fn check_bursts(
     settings: BTreeMap<String, String>,
 ) -> PyResult<String> {
     interrupt::run(py, || {
-        let network = BurstNetwork::parse(fabric)?;
+        let network = BurstNetwork::of(&Medium::parse(fabric)?)?;
         let texts = settings
             .iter()
             .map(|(name, text)| (name.as_str(), text.as_str()));
-        burst::check(&network, &Work::Random, &Settings::from_texts(texts)?)?;
+        burst::check(&network, &Work::Random, &BurstSettings::from_texts(texts)?)?;
         Ok(network.spelling().to_owned())
     })?
     .map_err(|error: burst::BurstError| error.into_py_err())
@@ -211,7 +217,7 @@ pub(crate) fn engset(sources: u32, load: f64, servers: u32) -> f64 {
 pub(crate) fn burst_fixed_point(py: Python<'_>, fabric: &str, intensity: f64) -> PyResult<f64> {
     let everyone = burst::Destinations::Everyone;
     interrupt::run(py, || {
-        let network = BurstNetwork::parse(fabric)?;
+        let network = BurstNetwork::of(&Medium::parse(fabric)?)?;
         Ok(erlang::fixed_point(&network, intensity, everyone).loss)
     })?
     .map_err(|error: burst::BurstError| error.into_py_err())

@@ -14,12 +14,13 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::burst::network_of;
 use crate::error::{IntoPyErr, ScheduleError};
 use crate::interrupt;
 use crate::method::Size;
 use crate::plan::Plan;
 
-/// Step, computers of the light path, tries, and picoseconds from the beginning.
+/// Step, hosts of the light path, tries, and picoseconds from the beginning.
 type Refused = (u32, (u32, u32), u32, u64);
 
 /// What became of collectives, replication by replication.
@@ -92,7 +93,7 @@ impl CollectiveRuns {
     /// Why a collective gave up, or nothing.
     fn failure(&self, run: usize, collective: usize) -> PyResult<Option<Refused>> {
         let failure = self.job(run, collective)?.failure;
-        Ok(failure.map(|one| (one.step, one.computers, one.tries, one.at.ps())))
+        Ok(failure.map(|one| (one.step, one.hosts, one.tries, one.at.ps())))
     }
 
     /// The transfers that arrived, in the order in which they did, as a plan to be verified.
@@ -105,10 +106,6 @@ impl CollectiveRuns {
             Plan::from_core(AnyPlan::Full(plan))
         })
     }
-}
-
-fn network_of(py: Python<'_>, fabric: &str) -> PyResult<BurstNetwork> {
-    interrupt::run(py, || BurstNetwork::parse(fabric))?.map_err(IntoPyErr::into_py_err)
 }
 
 /// The whole plan, if it is one of messages.
@@ -125,7 +122,7 @@ fn messages(plan: &Plan) -> PyResult<plan::Plan> {
     })
 }
 
-/// Carries out copies of a plan at once, the ranks of each at computers.
+/// Carries out copies of a plan at once, the ranks of each at hosts.
 #[pyfunction]
 #[pyo3(signature = (fabric, plan, places, size, settings, *, external = true, threads = 1, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
@@ -188,11 +185,11 @@ pub(crate) fn simulate_collectives(
     }
 }
 
-/// Nodes of a network, and computers at each.
+/// Nodes of a network, and hosts at each.
 #[pyfunction]
-pub(crate) fn burst_computers(py: Python<'_>, fabric: &str) -> PyResult<(u32, u32)> {
+pub(crate) fn burst_hosts(py: Python<'_>, fabric: &str) -> PyResult<(u32, u32)> {
     let network = network_of(py, fabric)?;
-    Ok((network.nodes(), network.computers_per_node()))
+    Ok((network.nodes(), network.hosts_per_node()))
 }
 
 /// Bits per second of a wavelength of a network.
@@ -201,7 +198,7 @@ pub(crate) fn burst_rate(py: Python<'_>, fabric: &str) -> PyResult<u64> {
     Ok(network_of(py, fabric)?.rate().bits_per_second())
 }
 
-/// Computers for the ranks of several copies of a plan, from given ones on: (computers, bytes times hops, the lower
+/// Hosts for the ranks of several copies of a plan, from given ones on: (hosts, bytes times hops, the lower
 /// bound, whether it is the least). Without a search the first given ones are only judged.
 #[pyfunction]
 #[pyo3(signature = (fabric, plan, copies, size, starts, *, search = true))]

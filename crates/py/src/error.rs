@@ -107,7 +107,9 @@ impl IntoPyErr for FabricProblem {
             FabricProblem::Spec(problem) => option_of(problem),
             FabricProblem::Missing { key, .. } => Some((*key).to_owned()),
             FabricProblem::Graph { .. } => Some("links".to_owned()),
-            FabricProblem::Unknown { .. } | FabricProblem::TooLarge { .. } => None,
+            FabricProblem::Unknown { .. }
+            | FabricProblem::TooLarge { .. }
+            | FabricProblem::NoFabric { .. } => None,
         };
         let error = with(FabricError::new_err(self.to_string()), "option", option);
         match self {
@@ -236,7 +238,7 @@ impl IntoPyErr for SiteError {
 /// The option at fault, so that a configuration file can point at its line.
 fn option_of(problem: &SpecError) -> Option<String> {
     match problem {
-        SpecError::Syntax { .. } => None,
+        SpecError::Syntax { .. } | SpecError::Unknown { .. } => None,
         SpecError::UnknownOption { key, .. } | SpecError::Value { key, .. } => Some(key.clone()),
     }
 }

@@ -43,7 +43,7 @@ mod _core {
     use crate::collective::Collective;
     #[pymodule_export]
     use crate::congestion::{
-        CollectiveRuns, burst_computers, burst_rate, place_ranks, simulate_collectives,
+        CollectiveRuns, burst_hosts, burst_rate, place_ranks, simulate_collectives,
     };
     #[pymodule_export]
     use crate::error::{
@@ -81,8 +81,7 @@ mod _core {
     };
     #[pymodule_export]
     use crate::replay::{
-        EventTable, Replay, Trace, call_names, check_network, read_goal_file, read_trace,
-        replay_trace,
+        EventTable, Replay, Trace, call_names, read_goal_file, read_trace, replay_trace,
     };
     #[pymodule_export]
     use crate::schedule::Schedule;

@@ -47,7 +47,7 @@ fn work(
     fabric: &Fabric,
     traffic: &str,
     method: &Method,
-) -> Result<(Work<'static>, packet::Settings), SimulationError> {
+) -> Result<(Work<'static>, packet::PacketSettings), SimulationError> {
     let parsed = background::parse(traffic)?;
     let streams = parsed.iter();
     let streams: Result<Vec<_>, SimulationError> = streams

@@ -1,6 +1,7 @@
 //! The records of everything that has a name, as dictionaries.
 
 use opticoll::collective::CollectiveKind;
+use opticoll::simulate::SettingRecord;
 use opticoll::spec::OptionRecord;
 use opticoll::workload::training::{device, models as training_models};
 use opticoll::{algorithm, fabric, planner, simulate, wavelength};
@@ -13,7 +14,7 @@ pub(crate) struct Record {
     label: &'static str,
     summary: &'static str,
     citation: &'static str,
-    options: Vec<(&'static str, &'static str)>,
+    options: Vec<(&'static str, String)>,
     collective: Option<&'static str>,
     by_size: bool,
     family: Option<&'static str>,
@@ -35,8 +36,8 @@ impl Record {
 }
 
 /// What is listed of an option.
-fn option(one: &OptionRecord) -> (&'static str, &'static str) {
-    (one.name, one.meaning)
+fn option(one: &OptionRecord) -> (&'static str, String) {
+    (one.name, one.meaning.to_owned())
 }
 
 /// All algorithms, by collective, the default of each first.
@@ -70,7 +71,7 @@ pub(crate) fn algorithms() -> Vec<Record> {
 #[pyfunction]
 pub(crate) fn fabrics() -> Vec<Record> {
     let record = |one: &fabric::FamilyRecord| Record {
-        options: (one.options)().iter().map(option).collect(),
+        options: one.all_options().iter().map(option).collect(),
         ..Record::new(one.name, one.summary, one.citation)
     };
     fabric::FAMILIES.iter().map(record).collect()
@@ -80,7 +81,7 @@ pub(crate) fn fabrics() -> Vec<Record> {
 #[pyfunction]
 pub(crate) fn presets() -> Vec<Record> {
     let record = |one: &fabric::PresetRecord| Record {
-        options: vec![("stands for", one.spec)],
+        options: vec![("stands for", one.spec.to_owned())],
         ..Record::new(one.name, one.summary, one.citation)
     };
     fabric::PRESETS.iter().map(record).collect()
@@ -95,42 +96,42 @@ pub(crate) fn simulators() -> Vec<Record> {
         .collect()
 }
 
-/// All settings of simulators; the options are its default and the simulators that know it.
+/// The record of a setting: its default, what it takes, and the simulators that know it.
+fn setting(one: &SettingRecord) -> Record {
+    let values = [
+        ("values", one.values.range()),
+        ("unit", one.values.unit().into()),
+    ];
+    let values = values.into_iter().filter(|(_, text)| !text.is_empty());
+    let default = [("default", one.default.to_owned())];
+    let known = one
+        .simulators
+        .iter()
+        .map(|name| ("simulator", (*name).to_owned()));
+    Record {
+        options: default.into_iter().chain(values).chain(known).collect(),
+        ..Record::new(one.name, one.summary, "")
+    }
+}
+
+/// All settings of simulators of plans.
 #[pyfunction]
 pub(crate) fn settings() -> Vec<Record> {
-    let record = |one: &simulate::SettingRecord| {
-        let values = Some(("values", one.values)).filter(|_| !one.values.is_empty());
-        let known = one.simulators.iter().map(|name| ("simulator", *name));
-        let default = [("default", one.default)];
-        Record {
-            options: values.into_iter().chain(default).chain(known).collect(),
-            ..Record::new(one.name, one.summary, "")
-        }
-    };
-    simulate::SETTINGS.iter().map(record).collect()
+    simulate::method::settings().map(setting).collect()
 }
 
-/// All settings of bursts; the only option listed is the default.
+/// All settings of bursts.
 #[pyfunction]
 pub(crate) fn burst_settings() -> Vec<Record> {
-    let record = |one: &simulate::burst::SettingRecord| Record {
-        options: vec![("default", one.default)],
-        ..Record::new(one.name, one.summary, "")
-    };
-    simulate::burst::SETTINGS.iter().map(record).collect()
+    let settings = simulate::burst::SETTINGS.iter();
+    settings.map(|one| setting(&one.record)).collect()
 }
 
-/// All settings of collectives over light paths that may be refused, likewise.
+/// All settings of collectives over light paths that may be refused.
 #[pyfunction]
 pub(crate) fn congestion_settings() -> Vec<Record> {
-    let record = |one: &simulate::burst::collective::SettingRecord| Record {
-        options: vec![("default", one.default)],
-        ..Record::new(one.name, one.summary, "")
-    };
-    simulate::burst::collective::SETTINGS
-        .iter()
-        .map(record)
-        .collect()
+    let settings = simulate::burst::collective::SETTINGS.iter();
+    settings.map(|one| setting(&one.record)).collect()
 }
 
 /// What may follow the refusal of a light path.

@@ -8,14 +8,15 @@ use std::str::FromStr;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use opticoll::collective::CollectiveKind;
+use opticoll::fabric::Medium;
+use opticoll::simulate::live::NetworkUse;
 use opticoll::units::{Bytes, Time};
-use opticoll::workload::bursts::OverBursts;
-use opticoll::workload::carrier::{Eager, Ends, Found};
+use opticoll::workload::carrier::{Eager, Ends};
 use opticoll::workload::error::TraceError as TraceProblem;
 use opticoll::workload::expand::Algorithms;
-use opticoll::workload::network::{self, Done, Network, Request, Source};
+use opticoll::workload::network::{self, Done, Request, Source, Transport};
 use opticoll::workload::program::Call;
-use opticoll::workload::replay::{ReplayedRanks, Settings as ReplaySettings};
+use opticoll::workload::replay::{ReplaySettings, ReplayedRanks};
 use opticoll::workload::{csv, event_table, goal_binary, goal_text, time_independent};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -169,14 +170,6 @@ pub(crate) fn read_goal_file(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
         .map_err(|error: TraceProblem| error.into_py_err())
 }
 
-/// The complete spelling of what `replay_trace` takes as a network.
-#[pyfunction]
-pub(crate) fn check_network(spelling: &str) -> PyResult<String> {
-    Network::parse(spelling)
-        .map(|network| network.to_string())
-        .map_err(IntoPyErr::into_py_err)
-}
-
 /// Replays a trace; with settings of bursts, over light paths on request in a network of bursts.
 #[pyfunction]
 #[pyo3(signature = (
@@ -197,15 +190,13 @@ pub(crate) fn replay_trace(
     bursts: Option<BTreeMap<String, String>>,
     settings: Option<Settings>,
 ) -> PyResult<Replay> {
-    let network = match bursts {
-        None => Network::parse(network).map_err(IntoPyErr::into_py_err)?,
-        Some(texts) => {
-            let texts = texts.iter();
-            let texts = texts.map(|(name, text)| (name.as_str(), text.as_str()));
-            let over = OverBursts::parse(network, texts).map_err(IntoPyErr::into_py_err)?;
-            Network::Bursts(Box::new(over))
-        }
-    };
+    let ranks = trace.get().source.ranks();
+    let medium = Medium::parse_for(network, ranks).map_err(IntoPyErr::into_py_err)?;
+    let texts = bursts.as_ref().map(|texts| {
+        let texts = texts.iter();
+        texts.map(|(name, text)| (name.as_str(), text.as_str()))
+    });
+    let network = Transport::new(medium, texts).map_err(IntoPyErr::into_py_err)?;
     let method = method(settings)?;
     let mut chosen = Algorithms::default();
     for (collective, algorithm) in &algorithms {
@@ -310,14 +301,14 @@ impl Replay {
         let own: u64 = ranks.set_ups.iter().sum();
         let columns = PyDict::new(py);
         match &self.done.found {
-            Some(Found::LightPaths(used)) => {
+            Some(NetworkUse::LightPaths(used)) => {
                 columns.set_item("set_ups", used.set_ups)?;
                 columns.set_item("setting_up_ps", used.setting_up.ps())?;
                 columns.set_item("waited", used.waited)?;
                 columns.set_item("waiting_ps", used.waiting.ps())?;
                 columns.set_item("most_at_once", used.most)?;
             }
-            Some(Found::Requests(used)) => {
+            Some(NetworkUse::Requests(used)) => {
                 columns.set_item("set_ups", used.set_ups)?;
                 columns.set_item("setting_up_ps", used.setting_up.ps())?;
                 columns.set_item("waited", used.waited)?;
@@ -354,7 +345,7 @@ impl Replay {
     #[getter]
     fn busiest_link(&self) -> Option<(&str, f64)> {
         match &self.done.found {
-            Some(Found::Links { busiest }) => {
+            Some(NetworkUse::Links { busiest }) => {
                 let busiest = busiest.as_ref();
                 busiest.map(|(name, share)| (name.as_str(), *share))
             }

@@ -2,7 +2,7 @@
 
 >>> import opticoll
 >>> (row,) = opticoll.congestion(
-...     "all_gather", "ladder:columns=5,wavelengths=4,rate=10Gb/s,latency=0s",
+...     "all_gather", "ladder:rungs=5,wavelengths=4,rate=10Gb/s,latency=0s",
 ...     algorithm="ring", size=10**6, settings={"ports": "2", "replications": "1"},
 ... )
 >>> row.ranks, row.verified, row.time_s
@@ -26,7 +26,7 @@ from opticoll._core import (
     CollectiveRuns,
     OpticollError,
     Plan,
-    burst_computers,
+    burst_hosts,
     burst_rate,
     burst_settings,
     collective_kind,
@@ -59,13 +59,13 @@ from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_f
 
 __all__ = ["COMMAND", "PLACEMENTS", "Congestion", "CongestionRow", "compute"]
 
-EXAMPLE = "ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s"
+EXAMPLE = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
 OWN = ("intensity", "seed", "replications")
 """Settings of bursts with an option of their own."""
 
 PLACEMENTS = {
-    "natural": "rank r of the first collective at computer r, then those of the second",
+    "natural": "rank r of the first collective at host r, then those of the second",
     "spread": "one rank after the other at the next node",
     "best": "heavy pairs on short routes: the least bytes times hops found",
 }
@@ -81,7 +81,7 @@ class Congestion:
 
     collective: Annotated[str, Parameter(help="Such as all_reduce.")] = field(kw_only=False)
     fabric: Annotated[
-        str | None, Parameter(help=f"Nodes, computers, wavelengths, such as {EXAMPLE}.")
+        str | None, Parameter(help=f"Nodes, hosts, wavelengths, such as {EXAMPLE}.")
     ] = None
     algorithm: Annotated[
         str | None,
@@ -92,8 +92,8 @@ class Congestion:
     ] = None
     size: SizeOption = None
     root: RootOption = None
-    ranks: Annotated[int | None, words.count("One at each computer if not given.")] = None
-    collectives: Annotated[int, words.count("So many at once, on computers of their own.")] = 1
+    ranks: Annotated[int | None, words.count("One at each host if not given.")] = None
+    collectives: Annotated[int, words.count("So many at once, on hosts of their own.")] = 1
     placement: Annotated[
         str,
         Parameter(
@@ -103,7 +103,7 @@ class Congestion:
     intensity: Annotated[
         str,
         Parameter(
-            help="Load of each computer by bursts beside; 0: none; several with commas.",
+            help="Load of each host by bursts beside; 0: none; several with commas.",
             allow_leading_hyphen=True,
         ),
     ] = "0"
@@ -131,7 +131,7 @@ class CongestionRow(Row):
     collectives of a replication.
     """
 
-    fabric: str = means("Complete specification of the network, its computers and wavelengths")
+    fabric: str = means("Complete specification of the network, its hosts and wavelengths")
     collective: str = means("Collective")
     algorithm: str = means("Algorithm as asked for")
     chosen: str = means(
@@ -141,13 +141,13 @@ class CongestionRow(Row):
     size_convention: str = means("What the size counts")
     ranks: Positive = means("Number of ranks of each collective")
     injection_bandwidth: BitsPerSecond = means(
-        "Bandwidth that a computer can inject: the rate of a wavelength for each of its ports"
+        "Bandwidth that a host can inject: the rate of a wavelength for each of its ports"
     )
     copies: Positive = means("Number of collectives at once")
     congestion: str = means("What follows a refused light path: all_or_nothing, retry or degrade")
-    ports: Positive = means("Number of light paths of a computer at once")
+    ports: Positive = means("Number of light paths of a host at once")
     placement: str = means("Placement of ranks: natural, spread or best")
-    intensity: Load = means("Offered load of each computer by bursts beside; 0: no bursts")
+    intensity: Load = means("Offered load of each host by bursts beside; 0: no bursts")
     settings: str = means("Other settings, as name=value with spaces between them")
     replications: Positive = means("Number of independent replications")
     failed: Count = means("Number of replications in which a collective gave up; they have no time")
@@ -213,7 +213,7 @@ class _Case:
 class _Places:
     """Computers of each collective's ranks, and the links that its bytes go over."""
 
-    computers: list[list[int]]
+    hosts: list[list[int]]
     hop_bytes: int
     bound: int
     least: bool
@@ -254,7 +254,7 @@ def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
         runs = simulate_collectives(
             case.fabric,
             plan,
-            places.computers,
+            places.hosts,
             case.size_bytes,
             {**case.settings, "replications": case.value("replications")}
             | ({"intensity": repr(case.intensity)} if case.intensity > 0 else {}),
@@ -285,7 +285,7 @@ def _cases(asked: Congestion) -> list[_Case]:
     intensities = words.listed("--intensity", str(asked.intensity))
     return [
         _Case(
-            fabric=asked.fabric,
+            fabric=config.to_medium(asked.fabric),
             collective=kind,
             algorithm=asked.algorithm or registry.DEFAULT_ALGORITHM,
             size_bytes=size_bytes,
@@ -342,7 +342,7 @@ def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places
         runs = simulate_collectives(
             case.fabric,
             plan,
-            places.computers,
+            places.hosts,
             case.size_bytes,
             settings,
             external=False,
@@ -358,13 +358,13 @@ def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places
 
 
 def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
-    nodes, each = burst_computers(case.fabric)
+    nodes, each = burst_hosts(case.fabric)
     copies = case.copies
     ranks = nodes * each // copies if case.ranks is None else case.ranks
     if copies < 1 or ranks < 1 or ranks * copies > nodes * each:
         raise UsageError(
-            f"{copies} collectives of {ranks} ranks do not fit the {nodes * each} computers of "
-            f"`{case.fabric}`; give fewer ranks or collectives, or computers=... at each node"
+            f"{copies} collectives of {ranks} ranks do not fit the {nodes * each} hosts of "
+            f"`{case.fabric}`; give fewer ranks or collectives, or hosts=... at each node"
         )
     # A crossbar says nothing of routes: the plan is only what moves, proved.
     plan = opticoll.plan(
@@ -383,8 +383,8 @@ def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
     sites, cost, bound, least = place_ranks(
         case.fabric, plan, copies, case.size_bytes, starts, search=name == "best"
     )
-    computers = [sites[first : first + ranks] for first in range(0, len(sites), ranks)]
-    return plan, _Places(computers, cost, bound, least)
+    hosts = [sites[first : first + ranks] for first in range(0, len(sites), ranks)]
+    return plan, _Places(hosts, cost, bound, least)
 
 
 def _row(case: _Case, plan: Plan, places: _Places, runs: CollectiveRuns) -> CongestionRow:
@@ -400,7 +400,7 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: CollectiveRuns) -> Cong
                 continue
             step, (one, other), tries, at = failure
             failures.append(
-                f"step {step}: the light path between computers {one} and {other} was refused "
+                f"step {step}: the light path between hosts {one} and {other} was refused "
                 f"{tries} times, the last after {at / PICOSECONDS:.3g} s"
             )
     own = ("congestion", "ports", "replications")
@@ -413,7 +413,7 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: CollectiveRuns) -> Cong
         chosen=plan.algorithm,
         size_bytes=case.size_bytes,
         size_convention=plan.collective.size_convention,
-        ranks=len(places.computers[0]),
+        ranks=len(places.hosts[0]),
         injection_bandwidth=int(case.value("ports")) * burst_rate(case.fabric),
         copies=case.copies,
         congestion=case.value("congestion"),

@@ -12,7 +12,7 @@
 //! cable (one link), `0>4` one link from 0 to 4; what differs from the fabric's rate, latency and
 //! sharing follows, as in `0-4@400Gb/s@1us@per_flow`; several are joined by `+`.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 use super::options::{self, Options, Otherwise::*};
 use super::wiring;
 use super::{Fabric, FabricError, FamilyRecord};
+use crate::graph;
 use crate::interrupt;
 use crate::network::{Link, Network};
 use crate::spec::{OptionRecord, Spec};
@@ -243,13 +244,16 @@ impl Custom {
 
     /// Refuses ranks that rank 0 cannot reach or that cannot reach it; otherwise all reach all.
     fn check_connected(&self) -> Result<(), FabricError> {
-        let out = |vertex: u32| -> Vec<u32> {
-            let out = &self.neighbours.out[vertex as usize];
-            out.iter().map(|(_, to)| *to).collect()
+        let out = |vertex: u32| {
+            let out = self.neighbours.out[vertex as usize].iter();
+            out.map(|(_, to)| *to)
         };
-        let into = |vertex: u32| self.neighbours.into[vertex as usize].clone();
+        let into = |vertex: u32| self.neighbours.into[vertex as usize].iter().copied();
         let vertices = self.neighbours.out.len();
-        let (from_first, to_first) = (distances(vertices, 0, out), distances(vertices, 0, into));
+        let (from_first, to_first) = (
+            graph::distances(vertices, 0, out),
+            graph::distances(vertices, 0, into),
+        );
         for rank in 0..self.graph.ranks {
             interrupt::check();
             let cut_off = |from, to| {
@@ -269,9 +273,9 @@ impl Custom {
 
     /// The next link of each vertex on its way to a rank.
     fn next_links(&self, destination: u32) -> Box<[u32]> {
-        let into = |vertex: u32| self.neighbours.into[vertex as usize].clone();
+        let into = |vertex: u32| self.neighbours.into[vertex as usize].iter().copied();
         let vertices = self.neighbours.out.len();
-        let distance = distances(vertices, destination, into);
+        let distance = graph::distances(vertices, destination, into);
         let next = |vertex: usize| {
             let nearer = |(_, to): &&(u32, u32)| {
                 distance[vertex] != NONE && distance[*to as usize] < distance[vertex]
@@ -435,23 +439,6 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes)
         .ok()
         .filter(|name| !name.is_empty())
-}
-
-/// The number of steps from a vertex to each, by breadth-first search; [`NONE`] where none lead.
-fn distances(vertices: usize, first: u32, beside: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
-    let mut distance = vec![NONE; vertices];
-    distance[first as usize] = 0;
-    let mut waiting = VecDeque::from([first]);
-    while let Some(vertex) = waiting.pop_front() {
-        interrupt::check();
-        for other in beside(vertex) {
-            if distance[other as usize] == NONE {
-                distance[other as usize] = distance[vertex as usize] + 1;
-                waiting.push_back(other);
-            }
-        }
-    }
-    distance
 }
 
 impl Network for Custom {

@@ -19,6 +19,7 @@ use crate::drawing::{self, Drawing};
 use crate::interrupt;
 use crate::network::{Link, Network};
 use crate::spec::{OptionRecord, Spec};
+use crate::spelling::same_name;
 
 /// Which of the grids it is, by the name it is spelled with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -132,7 +133,7 @@ impl Shape {
 
     /// The shape that a family's name stands for.
     fn named(name: &str) -> Shape {
-        let named = |shape: &Shape| super::same_name(shape.record().name, name);
+        let named = |shape: &Shape| same_name(shape.record().name, name);
         Shape::ALL.into_iter().find(named).unwrap_or(Shape::Torus)
     }
 

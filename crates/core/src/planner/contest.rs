@@ -12,8 +12,6 @@ use thiserror::Error;
 use super::{PlannerError, Question};
 use crate::memory;
 use crate::plan::AnyPlan;
-use crate::simulate::fluid::FluidError;
-use crate::simulate::packet::PacketError;
 use crate::simulate::{self, SimulationError};
 use crate::units::Time;
 
@@ -212,11 +210,7 @@ impl Contest<'_> {
         });
         match outcome {
             Ok(outcome) => Ok(Some(outcome.time)),
-            Err(
-                SimulationError::TooLong { .. }
-                | SimulationError::Fluid(FluidError::TooLong { .. })
-                | SimulationError::Packet(PacketError::BrokenOff),
-            ) => Ok(None),
+            Err(SimulationError::Stopped(_)) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -235,12 +229,6 @@ pub(super) fn is_of_one(error: &PlannerError) -> bool {
             | PlannerError::Spec(_)
             | PlannerError::CollectiveSize(_)
             | PlannerError::Memory(_)
-            | PlannerError::Simulation(
-                SimulationError::Unit(_)
-                    | SimulationError::TooLarge { .. }
-                    | SimulationError::NoClaim { .. }
-                    | SimulationError::Fluid(_)
-                    | SimulationError::Packet(_)
-            )
+            | PlannerError::Simulation(SimulationError::Unit(_) | SimulationError::Refused { .. })
     )
 }

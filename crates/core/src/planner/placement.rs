@@ -50,29 +50,25 @@ use crate::units::{Bytes, UnitError};
 /// The most ranks that are placed exactly.
 pub const MOST_EXACT: usize = 10;
 
-/// The most computers of a network at which ranks are placed.
+/// The most hosts of a network at which ranks are placed.
 pub const MOST_SITES: u32 = 512;
 
 /// Why ranks cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SiteError {
-    /// More ranks than computers.
-    #[error(
-        "{ranks} ranks cannot sit at {computers} computers; ask for fewer ranks or collectives"
-    )]
+    /// More ranks than hosts.
+    #[error("{ranks} ranks cannot sit at {hosts} hosts; ask for fewer ranks or collectives")]
     Ranks {
         /// The ranks of all collectives.
         ranks: usize,
-        /// The computers of the network.
-        computers: u32,
+        /// The hosts of the network.
+        hosts: u32,
     },
-    /// Too many computers to choose from.
-    #[error(
-        "ranks are placed at one of at most {MOST_SITES} computers, not {computers}; give fewer"
-    )]
+    /// Too many hosts to choose from.
+    #[error("ranks are placed at one of at most {MOST_SITES} hosts, not {hosts}; give fewer")]
     Sites {
-        /// The computers of the network.
-        computers: u32,
+        /// The hosts of the network.
+        hosts: u32,
     },
     /// Sites that do not exist, too few, or twice the same.
     #[error("{ranks} different sites below {sites} are needed for as many ranks")]
@@ -124,22 +120,22 @@ impl Problem {
         }
     }
 
-    /// The ranks of several schedules, one after the other, on the computers of a network.
+    /// The ranks of several schedules, one after the other, on the hosts of a network.
     ///
     /// # Errors
-    /// More ranks than computers, too many computers, or more bytes than 64 bits count.
+    /// More ranks than hosts, too many hosts, or more bytes than 64 bits count.
     pub fn on_network(
         network: &BurstNetwork,
         jobs: &[(&Schedule, Bytes)],
     ) -> Result<Problem, SiteError> {
         let of_job = |(schedule, _): &(&Schedule, Bytes)| schedule.collective.ranks() as usize;
         let ranks: usize = jobs.iter().map(of_job).sum();
-        let computers = network.computers();
-        if computers > MOST_SITES {
-            return Err(SiteError::Sites { computers });
+        let hosts = network.hosts();
+        if hosts > MOST_SITES {
+            return Err(SiteError::Sites { hosts });
         }
-        if ranks > computers as usize {
-            return Err(SiteError::Ranks { ranks, computers });
+        if ranks > hosts as usize {
+            return Err(SiteError::Ranks { ranks, hosts });
         }
         let mut bytes = vec![0; ranks * ranks];
         let mut first = 0;
@@ -155,12 +151,12 @@ impl Problem {
             }
             first += schedule.collective.ranks() as usize;
         }
-        let hops = (0..computers).flat_map(|from| {
-            (0..computers)
+        let hops = (0..hosts).flat_map(|from| {
+            (0..hosts)
                 .map(move |to| network.routes(network.node(from), network.node(to))[0].len() as u32)
         });
         let hops = hops.collect();
-        Ok(Problem::new(ranks, bytes, computers as usize, hops))
+        Ok(Problem::new(ranks, bytes, hosts as usize, hops))
     }
 
     /// Refuses what is no placement.

@@ -4,7 +4,7 @@
 //! use opticoll::simulate::background;
 //! let two = background::parse("nearest:rate=1GB/s; pair:from=0,to=5,start=1us,end=2us")?;
 //! assert_eq!(two.len(), 2);
-//! # Ok::<(), opticoll::simulate::SimulationError>(())
+//! # Ok::<(), opticoll::spec::SpecError>(())
 //! ```
 
 use super::SimulationError;
@@ -12,7 +12,7 @@ use super::fluid;
 use super::packet;
 use super::pattern::Pattern;
 use crate::fabric::Fabric;
-use crate::spec::Spec;
+use crate::spec::{Spec, SpecError};
 use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, Rate, Time};
 
@@ -74,17 +74,17 @@ pub const PATTERNS: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// An unknown pattern or option, or a value that is none.
-pub fn parse(text: &str) -> Result<Vec<Background>, SimulationError> {
+pub fn parse(text: &str) -> Result<Vec<Background>, SpecError> {
     text.split(';').map(parse_one).collect()
 }
 
-fn parse_one(text: &str) -> Result<Background, SimulationError> {
+fn parse_one(text: &str) -> Result<Background, SpecError> {
     let spec: Spec = text.trim().parse()?;
     let Some((pattern, _)) = PATTERNS
         .iter()
         .find(|(name, _)| same_name(name, spec.name()))
     else {
-        return Err(SimulationError::Unknown {
+        return Err(SpecError::Unknown {
             what: "traffic pattern",
             name: spec.name().into(),
             hint: suggest(spec.name(), PATTERNS.iter().map(|(name, _)| *name)),
@@ -100,9 +100,7 @@ fn parse_one(text: &str) -> Result<Background, SimulationError> {
     let common = &["rate", "bytes", "period", "messages", "start", "end"];
     spec.only(&[own, common].concat())?;
     if spec.option("rate").is_some() && spec.option("period").is_some() {
-        return Err(spec
-            .refuse("period", "and rate say the same; give one")
-            .into());
+        return Err(spec.refuse("period", "and rate say the same; give one"));
     }
     let needed = |key| {
         let most = u32::MAX;
@@ -143,7 +141,7 @@ impl Background {
     /// A rank that the fabric does not have, or a shift by a group where there are no groups.
     fn pattern(&self, fabric: &Fabric) -> Result<Option<Pattern>, SimulationError> {
         let ranks = fabric.ranks();
-        let refuse = |problem: String| Err(SimulationError::Background { problem });
+        let refuse = |problem: String| Err(SimulationError::value("background", problem));
         match &self.partners {
             Partners::Pair { from, to } if *from.max(to) >= ranks || from == to => refuse(format!(
                 "{from} and {to} are not two of the ranks 0..{ranks}"
@@ -177,11 +175,11 @@ impl Background {
             (_, None) => Vec::new(),
             (_, Some(pattern)) => {
                 let Some(partners) = pattern.partners(ranks, self.seed) else {
-                    return Err(SimulationError::Background {
-                        problem: "uniform: flows need partners that stay; use permutation or \
-                                  the packet simulator"
-                            .into(),
-                    });
+                    return Err(SimulationError::value(
+                        "background",
+                        "uniform: flows need partners that stay; use permutation or \
+                                  the packet simulator",
+                    ));
                 };
                 (0..ranks).zip(partners).collect()
             }
@@ -217,11 +215,7 @@ impl Background {
         fabric: &Fabric,
         draws: packet::Draws,
     ) -> Result<packet::Traffic, SimulationError> {
-        let refuse = |problem: &str| {
-            Err(SimulationError::Background {
-                problem: problem.into(),
-            })
-        };
+        let refuse = |problem: &str| Err(SimulationError::value("background", problem));
         let Some(pattern) = self.pattern(fabric)? else {
             return refuse("pair: packets need a pattern in which every rank sends");
         };

@@ -2,10 +2,10 @@
 //!
 //! # The model
 //!
-//! **Network.** Nodes are joined by directed links of W wavelengths each, all of one rate; computers
+//! **Network.** Nodes are joined by directed links of W wavelengths each, all of one rate; hosts
 //! are attached to nodes ([`BurstNetwork`]). A burst of length L (its bytes at the rate) needs, on every link
 //! of its route, one wavelength for a half-open interval of time. Nothing is buffered on the way.
-//! Bursts between computers of one node need no link.
+//! Bursts between hosts of one node need no link.
 //!
 //! **Signalling.** A control message is sent ahead at time t. It is worked on by each of the h nodes that
 //! have an output link on the route, for d (*processing*) each; a switch takes d_s (*switching*) to be
@@ -22,16 +22,16 @@
 //! control message, and what the setting adds. With two ways it is a round trip, 2 (p_h + h d) + d_s. The whole
 //! route is granted or refused at one instant, so two set-ups never race.
 //!
-//! **Sources.** Intensity is the load of a computer: bursts per time, times L. Bursts are generated
-//! by a Poisson process at each computer and sent at once ([`Source::Poisson`]), or wait for the
-//! computer's one transmitter, first come first served, without limit ([`Source::Transmitter`]);
-//! or a computer sends, pauses for an exponential time, and sends again ([`Source::OnOff`]). A
+//! **Sources.** Intensity is the load of a host: bursts per time, times L. Bursts are generated
+//! by a Poisson process at each host and sent at once ([`Source::Poisson`]), or wait for the
+//! host's one transmitter, first come first served, without limit ([`Source::Transmitter`]);
+//! or a host sends, pauses for an exponential time, and sends again ([`Source::OnOff`]). A
 //! transmitter is taken from t until its burst's last bit has left, and after a refused set-up as [`Refused`] says.
 //! Bursts may be put together from packets ([`Assembly`]), or be given one by one ([`Work::Given`]).
 //!
 //! **Wavelengths.** Without converters a burst keeps its wavelength; see [`Assignment`] and [`Converters`].
 //!
-//! **Receivers.** A computer receives any number of bursts at once, or so many as it has receivers; each
+//! **Receivers.** A host receives any number of bursts at once, or so many as it has receivers; each
 //! is held like a link after the last.
 //!
 //! **Time** is in whole picoseconds; events of one time happen in the order in which they were put on
@@ -47,9 +47,11 @@
 //! Aoyama, Priority-based wavelength assignment (PWA), 2003.
 //!
 //! ```
-//! use opticoll::simulate::burst::{self, BurstNetwork, Settings, Work};
-//! let network = BurstNetwork::parse("ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s")?;
-//! let settings = Settings { bursts: 20_000, ..Settings::default() };
+//! use opticoll::fabric::Medium;
+//! use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, Work};
+//! let medium = Medium::parse("ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s")?;
+//! let network = BurstNetwork::of(&medium)?;
+//! let settings = BurstSettings { bursts: 20_000, ..BurstSettings::default() };
 //! let outcome = burst::simulate(&network, &Work::Random, &settings, 1, |_| true)?;
 //! assert_eq!(outcome.lost, 0);
 //! assert!(outcome.loss_high < 1e-3);
@@ -82,8 +84,8 @@ pub use network::{BurstLink, BurstNetwork};
 pub use outcome::{BurstOutcome, BurstRecord, LinkUse, Moment, Share, Taken};
 pub use replication::{Progress, check, simulate};
 pub use settings::{
-    Assembly, Assignment, Converters, Destinations, Length, Refused, Routing, SETTINGS,
-    SettingRecord, Settings, Signalling, Source,
+    Assembly, Assignment, BurstSettings, Converters, Destinations, Length, Refused, Routing,
+    SETTINGS, Signalling, Source,
 };
 
 /// Why a simulation was refused or broken off.
@@ -132,14 +134,14 @@ pub enum BurstError {
     },
     /// A light path for a message was refused too often.
     #[error(
-        "the light path from computer {} to {} was refused {tries} times, the last after {at}; allow \
+        "the light path from host {} to {} was refused {tries} times, the last after {at}; allow \
          more retries, wait longer (back_off), or have less traffic beside it",
-        computers.0,
-        computers.1
+        hosts.0,
+        hosts.1
     )]
     GaveUp {
-        /// From which computer to which.
-        computers: (u32, u32),
+        /// From which host to which.
+        hosts: (u32, u32),
         /// How often it was asked for.
         tries: u32,
         /// When last, from the beginning.
@@ -180,9 +182,9 @@ pub enum Work {
 pub struct Burst {
     /// When it is ready to be sent.
     pub time: Time,
-    /// The computer that sends it.
+    /// The host that sends it.
     pub source: u32,
-    /// Another computer.
+    /// Another host.
     pub destination: u32,
     /// For how long it occupies a wavelength, not zero.
     pub length: Time,

@@ -40,16 +40,16 @@ pub fn simulate<'a>(
         PlanRef::Full(plan) if plan.fabric.light_path_grid().is_some() => {
             light_paths::simulate(plan, size, policy, Paths::default())
         }
-        _ if policy == Policy::EstablishRelease => Err(SimulationError::Policy {
-            simulator: "circuit",
-            policy: policy.name(),
-            reason: "it is for the ports of a light_path_grid; on a ring use per_port or on_change",
-        }),
-        _ if policy == Policy::TwoTier => Err(SimulationError::Policy {
-            simulator: "circuit",
-            policy: policy.name(),
-            reason: "it is for the tunable lasers of a wss_grid; on a ring use per_port or on_change",
-        }),
+        _ if policy == Policy::EstablishRelease => Err(SimulationError::policy(
+            "circuit",
+            policy,
+            "it is for the ports of a light_path_grid; on a ring use per_port or on_change",
+        )),
+        _ if policy == Policy::TwoTier => Err(SimulationError::policy(
+            "circuit",
+            policy,
+            "it is for the tunable lasers of a wss_grid; on a ring use per_port or on_change",
+        )),
         PlanRef::Full(plan) => run(plan, plan.fabric.ranks(), Sizes::Own, size, policy),
         PlanRef::Folded(plan) => folded::simulate(plan, size, policy),
     }

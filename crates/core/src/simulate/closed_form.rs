@@ -12,6 +12,7 @@ use crate::fabric::LightPathGrid;
 use crate::outcome::Outcome;
 use crate::plan::{Plan, PlanRef};
 use crate::spec::Spec;
+use crate::spelling::shown;
 use crate::units::{Bytes, Time, UnitError};
 
 /// The time that the paper's formula gives for the plan's algorithm, whatever the plan needs.
@@ -31,20 +32,18 @@ pub fn simulate<'a>(
     let ring = super::needed_ring(&plan.fabric, "closed_form")?;
     let claims = &plan.schedule.claims;
     let (Some(steps), Some((part, whole))) = (claims.paper_steps, claims.paper_step_share) else {
-        return Err(SimulationError::NoClaim {
-            algorithm: plan.algorithm.clone(),
-        });
+        return Err(no_claim(plan));
     };
     let reconfiguration = match policy {
         Policy::EveryStep => ring.reconfiguration,
         Policy::Free => Time::ZERO,
         _ => {
-            return Err(SimulationError::Policy {
-                simulator: "closed_form",
-                policy: policy.name(),
-                reason: "a formula knows no circuits; use every_step or free, or the circuit \
+            return Err(SimulationError::policy(
+                "closed_form",
+                policy,
+                "a formula knows no circuits; use every_step or free, or the circuit \
                          simulator",
-            });
+            ));
         }
     };
     // The largest part where the size does not divide evenly.
@@ -84,12 +83,12 @@ fn over_light_paths(
         Policy::EstablishRelease => Some(grid.ports),
         Policy::Free => None,
         _ => {
-            return Err(SimulationError::Policy {
-                simulator: "closed_form",
-                policy: policy.name(),
-                reason: "over light paths there are formulas for establish_release and free; the naive \
+            return Err(SimulationError::policy(
+                "closed_form",
+                policy,
+                "over light paths there are formulas for establish_release and free; the naive \
                          way is establish_release with ports=1",
-            });
+            ));
         }
     };
     let kind = plan.schedule.collective.kind();
@@ -98,9 +97,7 @@ fn over_light_paths(
     let formula = record.and_then(|record| record.formula);
     let formula = formula
         .filter(|formula| formula.collectives.contains(&kind))
-        .ok_or_else(|| SimulationError::NoClaim {
-            algorithm: plan.algorithm.clone(),
-        })?;
+        .ok_or_else(|| no_claim(plan))?;
     // The formulas count what an all_gather brings to every rank, we the block of one.
     let bytes = match kind {
         CollectiveKind::AllGather => size.get().checked_mul(grid.ranks.into()),
@@ -118,4 +115,12 @@ fn over_light_paths(
     let time = formula.time(grid.ranks, bytes, cost, ports)?;
     let set_ups = ports.map_or(0, |ports| (formula.set_ups)(grid.ranks, ports));
     Ok((time, set_ups))
+}
+
+fn no_claim(plan: &Plan) -> SimulationError {
+    let problem = format!(
+        "no paper gives a number of steps for `{}`; use the circuit simulator",
+        shown(&plan.algorithm)
+    );
+    SimulationError::refused("no_claim", problem)
 }

@@ -63,13 +63,13 @@ pub fn simulate(plan: &Plan, size: Bytes) -> Result<Outcome, SimulationError> {
 /// The same, given up past a limit.
 ///
 /// # Errors
-/// Those of [`simulate`], and [`SimulationError::TooLong`].
+/// Those of [`simulate`], and [`SimulationError::Stopped`].
 pub fn simulate_within(
     plan: &Plan,
     size: Bytes,
     limit: Option<Time>,
 ) -> Result<Outcome, SimulationError> {
-    let grid = plan.fabric.wss_grid().ok_or(SimulationError::WrongFabric {
+    let grid = plan.fabric.wss_grid().ok_or(SimulationError::Fabric {
         simulator: "control",
         family: plan.fabric.family(),
         hint: "distributed control is that of a wss_grid; leave the simulator out",

@@ -3,15 +3,14 @@
 //! Each setting is declared by one [`SettingRecord`]: the command line, scenario files and Python take
 //! the settings that are recorded here, and a simulator refuses those that are not its own.
 
-use std::sync::LazyLock;
-
 use super::background::{self, Background};
 use super::fluid::{self, Endpoint, LinkBin, StartRule, Weights};
 use super::packet;
-use super::{Paths, Policy, SIMULATORS, SimulationError};
-use crate::spec::Spec;
-use crate::spelling::{same_name, suggest};
-use crate::units::{Bytes, Rate, Time};
+use super::setting::{self, Setting, SettingRecord, Values, set};
+use super::{POLICIES, Paths, Policy, SimulationError};
+use crate::spec::{Spec, SpecError};
+use crate::spelling::{same_name, shown, suggest};
+use crate::units::{Bytes, Time};
 
 /// How a plan is timed; what is left out has its default for the plan's fabric.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +31,7 @@ pub struct Method {
     /// When to give up: `fluid` and `control` end with an error where a plan takes longer.
     pub limit: Option<Time>,
     /// The model of packets, its own traffic aside. For packets only.
-    pub packet: packet::Settings,
+    pub packet: packet::PacketSettings,
 }
 
 impl From<Policy> for Method {
@@ -45,200 +44,139 @@ impl From<Policy> for Method {
     }
 }
 
-/// The declaration of a setting.
-#[derive(Clone, Copy)]
-pub struct SettingRecord {
-    /// As typed.
-    pub name: &'static str,
-    /// One sentence.
-    pub summary: &'static str,
-    /// How values are spelled, where the summary does not say it all; otherwise empty.
-    pub values: &'static str,
-    /// What holds where it is not given.
-    pub default: &'static str,
-    /// The simulators that know it.
-    pub simulators: &'static [&'static str],
-    rule: Rule,
+/// All settings of simulators of plans.
+pub fn settings() -> impl Iterator<Item = &'static SettingRecord> {
+    let packets = packet::SETTINGS.iter().map(|setting| &setting.record);
+    OWN.iter()
+        .map(|(setting, _)| &setting.record)
+        .chain(packets)
 }
 
-/// What a setting does.
-#[derive(Clone, Copy)]
-enum Rule {
-    /// How a text is applied, and whether a method has it.
-    Own(
-        fn(&mut Method, &str) -> Result<(), SimulationError>,
-        fn(&Method) -> bool,
+/// Whether a method has a setting.
+type Given = fn(&Method) -> bool;
+
+const OWN: &[(Setting<Method>, Given)] = &[
+    (
+        Setting::<Method>::new(
+            "policy",
+            "Reconfiguration: every_step, on_change, per_port, free, two_tier or \
+             establish_release",
+            Values::Words(|| POLICIES.iter().map(|one| one.name).collect()),
+            "every_step; two_tier on a wss_grid, establish_release on a light_path_grid",
+            &["circuit", "closed_form", "control"],
+            |method, text| set(&mut method.policy, said(text.parse().map(Some))),
+        ),
+        |method| method.policy.is_some(),
     ),
-    /// It is one of the settings of packets.
-    Packet,
-}
-
-impl SettingRecord {
-    fn apply(&self, method: &mut Method, text: &str) -> Result<(), SimulationError> {
-        match self.rule {
-            Rule::Own(apply, _) => apply(method, text),
-            Rule::Packet => {
-                let problem = method.packet.set(self.name, text);
-                problem.map_err(|problem| SimulationError::Text { problem })
-            }
-        }
-    }
-
-    fn given(&self, method: &Method) -> bool {
-        match self.rule {
-            Rule::Own(_, given) => given(method),
-            Rule::Packet => method.packet.has(self.name),
-        }
-    }
-}
-
-/// All settings.
-pub static SETTINGS: LazyLock<Vec<SettingRecord>> = LazyLock::new(|| {
-    let packets = packet::SETTINGS.iter().map(|one| SettingRecord {
-        name: one.name,
-        summary: one.summary,
-        values: "",
-        default: one.default,
-        simulators: &["packet"],
-        rule: Rule::Packet,
-    });
-    OWN.iter().copied().chain(packets).collect()
-});
-
-const OWN: &[SettingRecord] = &[
-    SettingRecord {
-        name: "policy",
-        summary: "Reconfiguration: every_step, on_change, per_port, free, two_tier or establish_release",
-        values: "",
-        default: "every_step; two_tier on a wss_grid, establish_release on a light_path_grid",
-        simulators: &["circuit", "closed_form", "control"],
-        rule: Rule::Own(
-            |method, text| {
-                method.policy = Some(text.parse()?);
-                Ok(())
-            },
-            |method| method.policy.is_some(),
+    (
+        Setting::<Method>::new(
+            "paths",
+            "When light paths go: released, kept or warm (kept by an earlier run)",
+            Values::Text(
+                "released after their group of slots; kept, the most recently used, until \
+             their port is needed; or warm, kept by an earlier run of the same plan",
+            ),
+            "released",
+            &["circuit"],
+            |method, text| set(&mut method.paths, said(text.parse().map(Some))),
+        )
+        .further(),
+        |method| method.paths.is_some(),
+    ),
+    (
+        Setting::<Method>::new(
+            "start",
+            "When a message may start: rendezvous, sender or step",
+            Values::Words(|| fluid::START_RULES.iter().map(|one| one.name).collect()),
+            "rendezvous",
+            &["fluid"],
+            |method, text| set(&mut method.start, said(text.parse().map(Some))),
         ),
-    },
-    SettingRecord {
-        name: "paths",
-        summary: "When light paths go: released, kept or warm (kept by an earlier run)",
-        values: "released after their group of slots; kept, the most recently used, until their port is \
-                 needed; or warm, kept by an earlier run of the same plan",
-        default: "released",
-        simulators: &["circuit"],
-        rule: Rule::Own(
-            |method, text| {
-                method.paths = Some(text.parse()?);
-                Ok(())
-            },
-            |method| method.paths.is_some(),
+        |method| method.start.is_some(),
+    ),
+    (
+        Setting::<Method>::new(
+            "weights",
+            "Shares of a full link: equal, or inverse_latency (1 / latency of the \
+             route)",
+            Values::Text("equal or inverse_latency"),
+            "equal",
+            &["fluid"],
+            |method, text| set(&mut method.fluid.weights, said(text.parse())),
         ),
-    },
-    SettingRecord {
-        name: "start",
-        summary: "When a message may start: rendezvous, sender or step",
-        values: "",
-        default: "rendezvous",
-        simulators: &["fluid"],
-        rule: Rule::Own(
-            |method, text| {
-                method.start = Some(text.parse()?);
-                Ok(())
-            },
-            |method| method.start.is_some(),
+        |method| method.fluid.weights != Weights::Equal,
+    ),
+    (
+        Setting::<Method>::new(
+            "endpoint",
+            "Costs of a message at its ends, such as loggp:overhead=500ns,eager=64KiB",
+            Values::Text(
+                "none, or \
+             loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB with \
+             each left out 0 or unbounded; also send_overhead and receive_overhead",
+            ),
+            "none",
+            &["fluid"],
+            |method, text| set(&mut method.fluid.endpoint, endpoint(text)),
         ),
-    },
-    SettingRecord {
-        name: "weights",
-        summary: "Shares of a full link: equal, or inverse_latency (1 / latency of the route)",
-        values: "",
-        default: "equal",
-        simulators: &["fluid"],
-        rule: Rule::Own(
-            |method, text| {
-                method.fluid.weights = text.parse()?;
-                Ok(())
-            },
-            |method| method.fluid.weights != Weights::Equal,
+        |method| method.fluid.endpoint.is_some(),
+    ),
+    (
+        Setting::<Method>::new(
+            "background",
+            "Traffic beside the plan, such as nearest:rate=1GB/s",
+            Values::Text(
+                "PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of nearest, \
+             shift:by=4, group_shift, permutation:seed=1, hot_spot:rank=0 or \
+             pair:from=0,to=5; for packets also uniform, and \
+             bytes=2KiB,period=2us,messages=100 instead of a rate; several with a \
+             semicolon between them",
+            ),
+            "none",
+            &["fluid", "packet"],
+            |method, text| set(&mut method.background, said(background::parse(text))),
         ),
-    },
-    SettingRecord {
-        name: "endpoint",
-        summary: "Costs of a message at its ends, such as loggp:overhead=500ns,eager=64KiB",
-        values: "none, or loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB with \
-                 each left out 0 or unbounded; also send_overhead and receive_overhead",
-        default: "none",
-        simulators: &["fluid"],
-        rule: Rule::Own(
-            |method, text| {
-                method.fluid.endpoint = endpoint(text)?;
-                Ok(())
-            },
-            |method| method.fluid.endpoint.is_some(),
-        ),
-    },
-    SettingRecord {
-        name: "background",
-        summary: "Traffic beside the plan, such as nearest:rate=1GB/s",
-        values: "PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of nearest, shift:by=4, \
-                 group_shift, permutation:seed=1, hot_spot:rank=0 or pair:from=0,to=5; for packets \
-                 also uniform, and bytes=2KiB,period=2us,messages=100 instead of a rate; several \
-                 with a semicolon between them",
-        default: "none",
-        simulators: &["fluid", "packet"],
-        rule: Rule::Own(
-            |method, text| {
-                method.background = background::parse(text)?;
-                Ok(())
-            },
-            |method| !method.background.is_empty() || !method.fluid.background.is_empty(),
-        ),
-    },
-    SettingRecord {
-        name: "link_bin",
-        summary: "Keep what each link carries over time, in bins of this length, such as 10us",
-        values: "a time, or fitted for 200 to 400 bins",
-        default: "none",
-        simulators: &["fluid"],
-        rule: Rule::Own(
-            |method, text| {
-                method.fluid.link_bin = link_bin(text)?;
-                Ok(())
-            },
-            |method| method.fluid.link_bin.is_some(),
-        ),
-    },
+        |method| !method.background.is_empty() || !method.fluid.background.is_empty(),
+    ),
+    (
+        Setting::<Method>::new(
+            "link_bin",
+            "Keep what each link carries over time, in bins of this length, such as \
+             10us",
+            Values::Text("a time, or fitted for 200 to 400 bins"),
+            "none",
+            &["fluid"],
+            |method, text| set(&mut method.fluid.link_bin, link_bin(text)),
+        )
+        .further(),
+        |method| method.fluid.link_bin.is_some(),
+    ),
 ];
 
 impl Method {
-    /// The method that names and texts give: `simulator`, and the settings of [`SETTINGS`].
-    ///
-    /// # Errors
-    /// An unknown simulator or setting, or a value that is none; see [`SimulationError::setting`].
-    pub fn from_settings<'a>(
-        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Method, SimulationError> {
-        let mut method = Method::default();
-        for (name, text) in settings {
-            if name == "simulator" {
-                method.simulator = Some(simulator(text)?);
-                continue;
+    /// Applies a setting by name.
+    pub(super) fn set(&mut self, name: &str, text: &str) -> Result<(), SimulationError> {
+        let own = OWN.iter().find(|(setting, _)| setting.record.name == name);
+        let (name, applied) = match (own, setting::find(packet::SETTINGS, name)) {
+            (Some((own, _)), _) => (own.record.name, own.apply(self, text)),
+            (None, Some(packets)) => (packets.record.name, self.packet.set(name, text)),
+            (None, None) => {
+                return Err(SimulationError::Unknown {
+                    what: "setting",
+                    name: name.into(),
+                    hint: suggest(name, settings().map(|record| record.name)),
+                });
             }
-            let record = SETTINGS.iter().find(|record| record.name == name);
-            let record = record.ok_or_else(|| SimulationError::Unknown {
-                what: "setting",
-                name: name.into(),
-                hint: suggest(name, SETTINGS.iter().map(|record| record.name)),
-            })?;
-            record
-                .apply(&mut method, text)
-                .map_err(|problem| SimulationError::Value {
-                    setting: record.name,
-                    problem: Box::new(problem),
-                })?;
-        }
-        Ok(method)
+        };
+        applied.map_err(|problem| SimulationError::value(name, problem))
+    }
+
+    /// The settings that are given, in the order of their declaration.
+    fn given(&self) -> impl Iterator<Item = &'static SettingRecord> {
+        let own = OWN.iter().filter(|(_, given)| given(self));
+        let packets = packet::SETTINGS.iter().map(|setting| &setting.record);
+        own.map(|(setting, _)| &setting.record)
+            .chain(packets.filter(|record| self.packet.has(record.name)))
     }
 
     /// Refuses what traffic alone, packet by packet, has no use for.
@@ -265,14 +203,9 @@ impl Method {
         simulator: &'static str,
         of: &str,
     ) -> Result<(), SimulationError> {
-        let mut given = SETTINGS.iter().filter(|record| record.given(self));
-        match given.find(|record| names.contains(&record.name)) {
+        match self.given().find(|record| names.contains(&record.name)) {
             None => Ok(()),
-            Some(record) => Err(SimulationError::Setting {
-                simulator,
-                setting: record.name,
-                of: of.into(),
-            }),
+            Some(record) => Err(SimulationError::foreign(simulator, record.name, of)),
         }
     }
 
@@ -281,55 +214,50 @@ impl Method {
     /// # Errors
     /// The first of them.
     pub fn known_to(&self, simulator: &'static str) -> Result<(), SimulationError> {
-        let foreign = SETTINGS
-            .iter()
-            .find(|record| record.given(self) && !record.simulators.contains(&simulator));
+        let foreign = self
+            .given()
+            .find(|record| !record.simulators.contains(&simulator));
         match foreign {
             None => Ok(()),
-            Some(record) => Err(SimulationError::Setting {
-                simulator,
-                setting: record.name,
-                of: record.simulators.join(" and "),
-            }),
+            Some(record) => {
+                let of = record.simulators.join(" and ");
+                Err(SimulationError::foreign(simulator, record.name, &of))
+            }
         }
     }
 }
 
-/// The recorded name of a simulator.
-pub(super) fn simulator(name: &str) -> Result<&'static str, SimulationError> {
-    let mut known = SIMULATORS.iter().map(|record| record.name);
-    known
-        .find(|known| same_name(known, name))
-        .ok_or_else(|| SimulationError::Unknown {
-            what: "simulator",
-            name: name.into(),
-            hint: suggest(name, SIMULATORS.iter().map(|record| record.name)),
-        })
+/// The value that a text names, or what is wrong with the text.
+fn said<V, E: std::fmt::Display>(read: Result<V, E>) -> Result<V, String> {
+    read.map_err(|problem| problem.to_string())
 }
 
 /// The bins that a text names; `none` for no bins.
-fn link_bin(text: &str) -> Result<Option<LinkBin>, SimulationError> {
+fn link_bin(text: &str) -> Result<Option<LinkBin>, String> {
     Ok(match text {
         none if same_name(none, "none") => None,
         fitted if same_name(fitted, "fitted") => Some(LinkBin::Fitted),
-        length => Some(LinkBin::Length(length.parse()?)),
+        length => Some(LinkBin::Length(said(length.parse())?)),
     })
 }
 
-/// The costs at the ends that a spelling names; `none` for the plain model.
-fn endpoint(text: &str) -> Result<Option<Endpoint>, SimulationError> {
-    let spec: Spec = text.parse()?;
+/// The costs at the ends that a specification names; `none` for the plain model.
+fn endpoint(text: &str) -> Result<Option<Endpoint>, String> {
+    let spec: Spec = said(text.parse())?;
     if same_name(spec.name(), "none") {
-        spec.only(&[])?;
-        return Ok(None);
+        return said(spec.only(&[])).map(|()| None);
     }
     if !same_name(spec.name(), "loggp") {
-        return Err(SimulationError::Unknown {
-            what: "endpoint model",
-            name: spec.name().into(),
-            hint: suggest(spec.name(), ["loggp", "none"]),
-        });
+        let hint = suggest(spec.name(), ["loggp", "none"]);
+        return Err(format!(
+            "unknown endpoint model `{}`{hint}",
+            shown(spec.name())
+        ));
     }
+    said(loggp(&spec)).map(Some)
+}
+
+fn loggp(spec: &Spec) -> Result<Endpoint, SpecError> {
     spec.only(&[
         "latency",
         "overhead",
@@ -340,12 +268,12 @@ fn endpoint(text: &str) -> Result<Option<Endpoint>, SimulationError> {
         "eager",
     ])?;
     let overhead = spec.value("overhead")?.unwrap_or(Time::ZERO);
-    Ok(Some(Endpoint {
+    Ok(Endpoint {
         latency: spec.value("latency")?.unwrap_or(Time::ZERO),
         send_overhead: spec.value("send_overhead")?.unwrap_or(overhead),
         receive_overhead: spec.value("receive_overhead")?.unwrap_or(overhead),
         gap: spec.value("gap")?.unwrap_or(Time::ZERO),
-        rate: spec.value::<Rate>("rate")?,
+        rate: spec.value("rate")?,
         eager_threshold: spec.value("eager")?.unwrap_or(Bytes::new(u64::MAX)),
-    }))
+    })
 }

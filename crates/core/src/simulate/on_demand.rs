@@ -19,12 +19,12 @@
 //! light path takes the first free channel on which nothing stays set along its way, otherwise the first
 //! free one. Where ports are limited, what stayed set longest unused goes first.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use thiserror::Error;
 
 use super::Policy;
+use crate::event::EventQueue;
 use crate::fabric::{Direction, WdmRing};
 use crate::interrupt;
 use crate::units::{Bytes, Time, UnitError};
@@ -119,8 +119,8 @@ pub struct OnDemand<'a> {
     receiving: Vec<u32>,
     lit: Vec<Option<Lit>>,
     free_places: Vec<u32>,
-    /// End and place of each light path.
-    ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// When each light path ends, by its place.
+    ends: EventQueue<u32>,
     begun: u64,
     waiting: Vec<Message>,
     /// What stayed set, by when it was last used.
@@ -151,7 +151,7 @@ impl<'a> OnDemand<'a> {
             receiving: vec![0; ranks],
             lit: Vec::new(),
             free_places: Vec::new(),
-            ends: BinaryHeap::new(),
+            ends: EventQueue::default(),
             begun: 0,
             waiting: Vec::new(),
             kept: BTreeMap::new(),
@@ -192,8 +192,7 @@ impl<'a> OnDemand<'a> {
 
     /// When the next message arrives; `None`: none is under way.
     pub fn next_time(&self) -> Option<Time> {
-        let first = self.ends.peek();
-        first.map(|Reverse((time, _, _))| Time::from_ps(*time))
+        self.ends.next_time().map(Time::from_ps)
     }
 
     /// Goes to that instant: appends the messages that have arrived, and lights what waits.
@@ -204,12 +203,8 @@ impl<'a> OnDemand<'a> {
         let Some(now) = self.next_time() else {
             return Ok(());
         };
-        while let Some(&Reverse((time, _, place))) = self.ends.peek() {
+        while let Some((_, place)) = self.ends.pop_until(now.ps()) {
             interrupt::check();
-            if time > now.ps() {
-                break;
-            }
-            self.ends.pop();
             arrived.extend(self.darken(place));
         }
         let waiting = std::mem::take(&mut self.waiting);
@@ -331,8 +326,7 @@ impl<'a> OnDemand<'a> {
                 self.lit.len() as u32 - 1
             }
         };
-        self.begun += 1;
-        self.ends.push(Reverse((end.ps(), self.begun, place)));
+        self.ends.put(end.ps(), place);
         self.used.most = self.used.most.max(self.ends.len() as u32);
     }
 

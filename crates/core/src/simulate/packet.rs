@@ -62,7 +62,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod agenda;
 mod border;
 mod channel;
 mod delays;
@@ -70,6 +69,7 @@ mod division;
 mod dragonfly;
 mod driven;
 mod engine;
+mod event_queue;
 mod expected;
 mod machine;
 mod paths;
@@ -97,7 +97,7 @@ pub use crate::outcome::packets::{
 pub use driven::Driven;
 pub use expected::{Expected, expected};
 pub use plan::{simulate_plan, work_of};
-pub use settings::{Placement, SETTINGS, Setting, Settings};
+pub use settings::{PacketSettings, Placement, SETTINGS};
 pub use traffic::{Draws, Traffic};
 
 /// Why a simulation was refused or broken off.

@@ -1,44 +1,47 @@
 //! Replays over a network that switches bursts of light: every message asks for a light path of its own, which
 //! other messages and the bursts beside them may refuse ([`collective::OnRequest`]).
 //!
-//! Rank r sits at computer r. Beside the settings of light paths and of bursts ([`Congestion::from_texts`])
+//! Rank r sits at host r. Beside the settings of light paths and of bursts ([`Congestion::from_texts`])
 //! `intensity=0`, the default here, stands for no bursts at all. One replication is run, that of the seed.
 //!
 //! ```
+//! use opticoll::fabric::Medium;
 //! use opticoll::workload::bursts::OverBursts;
-//! let spelling = "ladder:columns=4,computers=4,wavelengths=8,rate=10Gb/s";
-//! let over = OverBursts::parse(spelling, [("intensity", "0.4"), ("ports", "2"), ("retries", "5")])?;
-//! assert_eq!((over.network.computers(), over.congestion.retries), (32, 5));
+//! let medium = Medium::parse("ladder:rungs=4,hosts=4,wavelengths=8,rate=10Gb/s")?;
+//! let over = OverBursts::new(&medium, [("intensity", "0.4"), ("ports", "2"), ("retries", "5")])?;
+//! assert_eq!((over.network.hosts(), over.congestion.retries), (32, 5));
 //! # Ok::<(), opticoll::simulate::burst::BurstError>(())
 //! ```
 
-use super::carrier::{Carrier, Ends, Happening};
+use super::carrier::{Carrier, Ends};
 use super::cost::{Delivery, Message};
+use crate::fabric::Medium;
 use crate::simulate::SimulationError;
 use crate::simulate::burst::collective::{Congestion, OnRequest, RequestUse};
-use crate::simulate::burst::{BurstError, BurstNetwork, Settings, Work};
+use crate::simulate::burst::{BurstError, BurstNetwork, BurstSettings, Work};
+use crate::simulate::live::Happening;
 use crate::units::{Bytes, Time};
 
 /// A network of bursts with everything that a replay over it needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OverBursts {
-    /// Nodes, computers, wavelengths.
+    /// Nodes, hosts, wavelengths.
     pub network: BurstNetwork,
     /// Times and ports of light paths, and what follows a refusal.
     pub congestion: Congestion,
     /// The bursts beside.
-    pub settings: Settings,
+    pub settings: BurstSettings,
     /// Whether there are any.
     pub work: Work,
 }
 
 impl OverBursts {
-    /// Reads a network's spelling and settings by name.
+    /// A network with settings by name.
     ///
     /// # Errors
     /// What is no network or setting; a policy of phases, which single messages do not have.
-    pub fn parse<'a>(
-        spelling: &str,
+    pub fn new<'a>(
+        medium: &Medium,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<OverBursts, BurstError> {
         let mut texts = Vec::new();
@@ -62,7 +65,7 @@ impl OverBursts {
         }
         let (congestion, settings) = Congestion::from_texts(texts)?;
         Ok(OverBursts {
-            network: BurstNetwork::parse(spelling)?,
+            network: BurstNetwork::of(medium)?,
             congestion,
             settings,
             work: match beside {
@@ -85,7 +88,7 @@ impl<'a> OnBursts<'a> {
     /// The network without messages.
     ///
     /// # Errors
-    /// Settings that contradict each other or the network.
+    /// BurstSettings that contradict each other or the network.
     pub fn new(over: &'a OverBursts, ends: Ends) -> Result<OnBursts<'a>, BurstError> {
         let OverBursts {
             network,
@@ -95,7 +98,7 @@ impl<'a> OnBursts<'a> {
         } = over;
         Ok(OnBursts {
             light_paths: OnRequest::new(network, work, settings, congestion)?,
-            ranks: network.computers(),
+            ranks: network.hosts(),
             ends,
             arrived: Vec::new(),
         })

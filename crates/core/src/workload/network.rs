@@ -1,31 +1,32 @@
-//! From a spelling of a network and a trace to a replay.
+//! From a trace and what its messages go over to a replay.
 //!
-//! A network is a fabric, or a cost model spelled the same way:
-//!
-//! | spelling | what a message costs |
+//! | specification | what a message costs |
 //! |---|---|
 //! | `zero` | nothing |
 //! | `hockney:latency=1us,rate=10Gb/s` | [`Hockney`]: latency and bytes at the rate, however many others |
 //! | `loggp:latency=1us,gap=200ns,rate=10Gb/s` | [`LogGp`]: the same through one port each way at each rank |
 //! | `light_path_grid:ports=2,...` | as `hockney` from when both ends are ready, holding both, after and before the times that the program spends on setting up and releasing light paths ([`SetUp`]); the setting `paths` says when they go |
+//! | a fabric with links, or a `wdm_ring` | what its simulator says |
+//! | links with `wavelengths` | what a light path on request costs ([`OverBursts`]) |
 //!
 //! What a rank spends on a message, and which messages leave at once, are the [`Ends`] of all of them.
 
 use std::fmt;
 
 use super::bursts::{OnBursts, OverBursts};
-use super::carrier::{Costs, Eager, Ends, Found, OnFabric, WithEnds, complete};
+use super::carrier::{Costs, Eager, Ends, WithEnds, on_fabric};
 use super::cost::{CostModel, Delivery, Hockney, LogGp, Message, Zero};
 use super::error::TraceError;
 use super::expand::{Algorithms, Chosen, SetUp, Target, expand_on};
 use super::program::Program;
-use super::replay::{Replayed, Settings, replay_over};
+use super::replay::{ReplaySettings, Replayed, replay_over};
 use super::trace::Trace;
-use crate::fabric::{Fabric, FabricError, light_path_grid};
+use crate::fabric::{Fabric, LightPathGrid, Medium, MessageCost, light_path_grid};
+use crate::simulate::burst::BurstError;
 use crate::simulate::fluid::Endpoint;
-use crate::simulate::{Method, Paths, SimulationError, default_simulator};
+use crate::simulate::live::NetworkUse;
+use crate::simulate::{Method, SimulationError, default_simulator};
 use crate::spec::Spec;
-use crate::spelling::same_name;
 use crate::units::{Bytes, Rate, Time, UnitError};
 
 /// What a trace was read as.
@@ -49,88 +50,36 @@ impl Source {
 
 /// What messages go over.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Network {
-    /// A network that costs nothing.
-    Zero,
-    /// Latency and rate.
-    Hockney {
-        /// From the first bit sent to the first bit received.
-        latency: Time,
-        /// Of each message.
-        rate: Rate,
-    },
-    /// Latency, gap and rate, with ports.
-    LogGp {
-        /// From the first bit sent to the first bit received.
-        latency: Time,
-        /// Between the begins of two messages at a port.
-        gap: Time,
-        /// Of a port.
-        rate: Rate,
-    },
-    /// Light paths that are set up and released.
-    LightPaths {
-        /// How many ranks there are; `None`: any number.
-        ranks: Option<u32>,
-        /// From the first bit sent to the first bit received.
-        latency: Time,
-        /// Of a path, each way.
-        rate: Rate,
-        /// Setting up and releasing.
-        set_up: SetUp,
-    },
+pub enum Transport {
+    /// A cost of each message alone.
+    Messages(MessageCost),
+    /// Light paths that programs set up and release.
+    LightPaths(LightPathGrid),
     /// A fabric that is simulated.
     Fabric(Box<Fabric>),
     /// A network of bursts, in which messages ask for light paths.
     Bursts(Box<OverBursts>),
 }
 
-impl Network {
-    /// Reads a spelling, such as `zero`, `hockney:latency=1us,rate=10Gb/s` or that of a fabric.
+impl Transport {
+    /// The way of messages over what a specification names; settings of bursts are for networks of bursts.
     ///
     /// # Errors
-    /// An unknown name, an option that is wrong or missing.
-    pub fn parse(text: &str) -> Result<Network, FabricError> {
-        let spec: Spec = text.parse()?;
-        let named = |name: &str| same_name(spec.name(), name);
-        if named("zero") {
-            spec.only(&[])?;
-            return Ok(Network::Zero);
-        }
-        if named("hockney") {
-            spec.only(&["latency", "rate"])?;
-            return Ok(Network::Hockney {
-                latency: time(&spec, "latency", Time::ZERO)?,
-                rate: rate(&spec, "hockney")?,
-            });
-        }
-        if named("loggp") {
-            spec.only(&["latency", "gap", "rate"])?;
-            return Ok(Network::LogGp {
-                latency: time(&spec, "latency", Time::ZERO)?,
-                gap: time(&spec, "gap", Time::ZERO)?,
-                rate: rate(&spec, "loggp")?,
-            });
-        }
-        // Over light paths a program brings its own ranks.
-        let any_ranks = named(light_path_grid::RECORD.name) && spec.option("ranks").is_none();
-        let complete = match any_ranks {
-            true => spec.clone().with("ranks", 1).to_string(),
-            false => text.into(),
-        };
-        Ok(match Fabric::parse(&complete)? {
-            Fabric::LightPathGrid(grid) => Network::LightPaths {
-                ranks: (!any_ranks).then_some(grid.ranks),
-                latency: grid.latency,
-                rate: grid.rate,
-                set_up: SetUp {
-                    establish: grid.establish,
-                    release: grid.release,
-                    ports: grid.ports,
-                    paths: Paths::Released,
-                },
-            },
-            fabric => Network::Fabric(Box::new(fabric)),
+    /// ReplaySettings of bursts elsewhere, or that do not fit.
+    pub fn new<'a>(
+        medium: Medium,
+        of_bursts: Option<impl IntoIterator<Item = (&'a str, &'a str)>>,
+    ) -> Result<Transport, BurstError> {
+        Ok(match (medium, of_bursts) {
+            (medium, Some(settings)) => {
+                Transport::Bursts(Box::new(OverBursts::new(&medium, settings)?))
+            }
+            (medium @ Medium::Bursts(_), None) => {
+                Transport::Bursts(Box::new(OverBursts::new(&medium, [])?))
+            }
+            (Medium::Messages(cost), None) => Transport::Messages(cost),
+            (Medium::Fabric(Fabric::LightPathGrid(grid)), None) => Transport::LightPaths(grid),
+            (Medium::Fabric(fabric), None) => Transport::Fabric(Box::new(fabric)),
         })
     }
 
@@ -146,19 +95,20 @@ impl Network {
         // Two cables, one behind the other, lie between the ranks of a crossbar.
         let half = |latency: Time| Time::from_ps(latency.ps() / 2);
         Some(match self {
-            Network::Zero => return None,
-            Network::Hockney { latency, rate } => cables("fully_connected", *latency, rate),
-            Network::LogGp { latency, rate, .. } => cables("crossbar", half(*latency), rate),
-            Network::LightPaths {
-                latency,
-                rate,
-                set_up,
-                ..
-            } => cables(light_path_grid::RECORD.name, *latency, rate)
-                .with("ports", set_up.ports)
-                .with("establish", set_up.establish)
-                .with("release", set_up.release),
-            Network::Bursts(over) => {
+            Transport::Messages(MessageCost::Zero) => return None,
+            Transport::Messages(MessageCost::Hockney { latency, rate }) => {
+                cables("fully_connected", *latency, rate)
+            }
+            Transport::Messages(MessageCost::LogGp { latency, rate, .. }) => {
+                cables("crossbar", half(*latency), rate)
+            }
+            Transport::LightPaths(grid) => {
+                let spec = cables(light_path_grid::RECORD.name, grid.latency, &grid.rate);
+                spec.with("ports", grid.ports)
+                    .with("establish", grid.establish)
+                    .with("release", grid.release)
+            }
+            Transport::Bursts(over) => {
                 let congestion = &over.congestion;
                 let rate = over.network.rate();
                 cables(light_path_grid::RECORD.name, congestion.latency, &rate)
@@ -166,7 +116,7 @@ impl Network {
                     .with("establish", congestion.establish)
                     .with("release", congestion.release)
             }
-            Network::Fabric(fabric) => match fabric.ring() {
+            Transport::Fabric(fabric) => match fabric.ring() {
                 Some(ring) => {
                     let spec = ring.spec();
                     // Places of faults mean nothing among fewer ranks.
@@ -188,44 +138,20 @@ impl Network {
     /// The fabric, if it is one.
     pub fn fabric(&self) -> Option<&Fabric> {
         match self {
-            Network::Fabric(fabric) => Some(fabric),
+            Transport::Fabric(fabric) => Some(fabric),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Network {
-    /// The complete spelling.
+impl fmt::Display for Transport {
+    /// The complete specification.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Network::Zero => write!(formatter, "zero"),
-            Network::Hockney { latency, rate } => {
-                write!(formatter, "hockney:latency={latency},rate={rate}")
-            }
-            Network::LogGp { latency, gap, rate } => {
-                write!(formatter, "loggp:latency={latency},gap={gap},rate={rate}")
-            }
-            Network::LightPaths {
-                ranks,
-                latency,
-                rate,
-                set_up,
-            } => {
-                let SetUp {
-                    establish,
-                    release,
-                    ports,
-                    paths: _,
-                } = set_up;
-                let ranks = ranks.map_or(String::new(), |ranks| format!("ranks={ranks},"));
-                write!(
-                    formatter,
-                    "light_path_grid:{ranks}ports={ports},latency={latency},rate={rate},\
-                     establish={establish},release={release}"
-                )
-            }
-            Network::Fabric(fabric) => fabric.fmt(formatter),
-            Network::Bursts(over) => formatter.write_str(over.network.spelling()),
+            Transport::Messages(cost) => Medium::Messages(*cost).fmt(formatter),
+            Transport::LightPaths(grid) => Fabric::LightPathGrid(grid.clone()).fmt(formatter),
+            Transport::Fabric(fabric) => fabric.fmt(formatter),
+            Transport::Bursts(over) => formatter.write_str(over.network.spelling()),
         }
     }
 }
@@ -251,14 +177,16 @@ fn latency_across(fabric: &Fabric) -> Time {
 fn with_overhead(request: &Request<'_>) -> Method {
     let mut method = request.method.clone();
     let flows = match request.network {
-        Network::Fabric(fabric) => method.simulator.unwrap_or(default_simulator(fabric)) == "fluid",
-        Network::Hockney { .. } | Network::LogGp { .. } => true,
+        Transport::Fabric(fabric) => {
+            method.simulator.unwrap_or(default_simulator(fabric)) == "fluid"
+        }
+        Transport::Messages(cost) => *cost != MessageCost::Zero,
         _ => false,
     };
     if flows && method.fluid.endpoint.is_none() {
         let overhead = request.ends.overhead;
         let gap = match request.network {
-            Network::LogGp { gap, .. } => *gap,
+            Transport::Messages(MessageCost::LogGp { gap, .. }) => *gap,
             _ => Time::ZERO,
         };
         method.fluid.endpoint = Some(Endpoint {
@@ -276,27 +204,11 @@ fn with_overhead(request: &Request<'_>) -> Method {
     method
 }
 
-fn time(spec: &Spec, key: &str, default: Time) -> Result<Time, FabricError> {
-    match spec.option(key) {
-        None => Ok(default),
-        Some(text) => Ok(text.parse().map_err(|error| spec.refuse(key, error))?),
-    }
-}
-
-fn rate(spec: &Spec, family: &'static str) -> Result<Rate, FabricError> {
-    let text = spec.option("rate").ok_or(FabricError::Missing {
-        family,
-        key: "rate",
-        example: "rate=10Gb/s",
-    })?;
-    Ok(text.parse().map_err(|error| spec.refuse("rate", error))?)
-}
-
 /// A replay that is asked for.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// What messages go over.
-    pub network: &'a Network,
+    pub network: &'a Transport,
     /// The simulator of a fabric and its settings.
     pub method: &'a Method,
     /// How collectives become messages.
@@ -304,7 +216,7 @@ pub struct Request<'a> {
     /// What a message costs at its ends.
     pub ends: Ends,
     /// How to replay.
-    pub settings: Settings,
+    pub settings: ReplaySettings,
 }
 
 /// A replay with what the network says of it.
@@ -315,7 +227,7 @@ pub struct Done {
     /// The simulator, or the name of the cost model.
     pub simulator: &'static str,
     /// What a simulated network has found.
-    pub found: Option<Found>,
+    pub found: Option<NetworkUse>,
     /// Nodes of the program that was replayed.
     pub nodes: usize,
     /// By which algorithms its collectives ran.
@@ -335,9 +247,11 @@ pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
         resembles: resembles.as_ref(),
         method: Some(&method),
         set_up: match request.network {
-            Network::LightPaths { set_up, .. } => Some(SetUp {
-                paths: request.method.paths.unwrap_or(set_up.paths),
-                ..*set_up
+            Transport::LightPaths(grid) => Some(SetUp {
+                establish: grid.establish,
+                release: grid.release,
+                ports: grid.ports,
+                paths: request.method.paths.unwrap_or_default(),
             }),
             _ => None,
         },
@@ -358,22 +272,22 @@ pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
 
 fn replay_program(program: &Program, request: &Request<'_>) -> Result<Done, TraceError> {
     match *request.network {
-        Network::Zero => modelled(program, "zero", Zero, request),
-        Network::Hockney { latency, rate } => {
-            modelled(program, "hockney", hockney(latency, rate), request)
+        Transport::Messages(cost) => {
+            let name = cost.family();
+            match cost {
+                MessageCost::Zero => modelled(program, name, Zero, request),
+                MessageCost::Hockney { latency, rate } => {
+                    modelled(program, name, hockney(latency, rate), request)
+                }
+                MessageCost::LogGp { latency, gap, rate } => {
+                    let mut model = LogGp::new(program.ranks(), latency, rate);
+                    model.gap = gap;
+                    modelled(program, name, model, request)
+                }
+            }
         }
-        Network::LogGp { latency, gap, rate } => {
-            let mut model = LogGp::new(program.ranks(), latency, rate);
-            model.gap = gap;
-            modelled(program, "loggp", model, request)
-        }
-        Network::LightPaths {
-            ranks,
-            latency,
-            rate,
-            ..
-        } => {
-            let (trace, fabric) = (program.ranks(), ranks.unwrap_or(u32::MAX));
+        Transport::LightPaths(ref grid) => {
+            let (trace, fabric) = (program.ranks(), grid.ranks);
             if trace > fabric {
                 return Err(TraceError::Ranks { trace, fabric });
             }
@@ -393,11 +307,11 @@ fn replay_program(program: &Program, request: &Request<'_>) -> Result<Done, Trac
                 method: &method,
                 ..request.clone()
             };
-            let model = OverLight(hockney(latency, rate));
-            modelled(program, "light_path_grid", model, &request)
+            let model = OverLight(hockney(grid.latency, grid.rate));
+            modelled(program, light_path_grid::RECORD.name, model, &request)
         }
-        Network::Fabric(ref fabric) => simulated(program, fabric, request),
-        Network::Bursts(ref over) => over_bursts(program, over, request),
+        Transport::Fabric(ref fabric) => simulated(program, fabric, request),
+        Transport::Bursts(ref over) => over_bursts(program, over, request),
     }
 }
 
@@ -429,7 +343,7 @@ fn modelled(
     request: &Request<'_>,
 ) -> Result<Done, TraceError> {
     if let Some(simulator) = request.method.simulator {
-        return Err(TraceError::Network(SimulationError::WrongFabric {
+        return Err(TraceError::Network(SimulationError::Fabric {
             simulator,
             family: name,
             hint: "it is a formula for each message; leave the simulator out",
@@ -453,11 +367,9 @@ fn simulated(
     fabric: &Fabric,
     request: &Request<'_>,
 ) -> Result<Done, TraceError> {
-    let method = complete(fabric, request.method)?;
-    let mut carrier = OnFabric::new(fabric, &method, request.ends)?;
+    let (mut carrier, simulator) = on_fabric(fabric, request.method, request.ends)?;
     let replayed = replay_over(program, &mut carrier, request.settings)?;
-    let simulator = carrier.simulator();
-    let found = carrier.close(fabric, replayed.time)?;
+    let found = carrier.live.close(replayed.time)?;
     Ok(Done {
         replayed,
         simulator,
@@ -473,7 +385,7 @@ fn over_bursts(
     request: &Request<'_>,
 ) -> Result<Done, TraceError> {
     if let Some(simulator) = request.method.simulator {
-        return Err(TraceError::Network(SimulationError::WrongFabric {
+        return Err(TraceError::Network(SimulationError::Fabric {
             simulator,
             family: "networks of bursts",
             hint: "its simulator is burst",
@@ -485,7 +397,7 @@ fn over_bursts(
     Ok(Done {
         replayed,
         simulator: "burst",
-        found: Some(Found::Requests(carrier.used())),
+        found: Some(NetworkUse::Requests(carrier.used())),
         nodes: program.len(),
         chosen: Vec::new(),
     })

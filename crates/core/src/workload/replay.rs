@@ -30,16 +30,16 @@ use engine::Engine;
 
 /// How to replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct ReplaySettings {
     /// Local work takes numerator / denominator of the traced time, rounded down to a picosecond.
     pub compute_factor: (u32, u32),
     /// Whether to keep the begin and end of every call.
     pub timeline: bool,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for ReplaySettings {
+    fn default() -> ReplaySettings {
+        ReplaySettings {
             compute_factor: (1, 1),
             timeline: false,
         }
@@ -120,7 +120,7 @@ pub struct Replayed {
 pub fn replay(
     program: &Program,
     model: &mut impl CostModel,
-    settings: Settings,
+    settings: ReplaySettings,
 ) -> Result<Replayed, TraceError> {
     replay_over(program, &mut Costs(model), settings)
 }
@@ -132,7 +132,7 @@ pub fn replay(
 pub fn replay_over(
     program: &Program,
     carrier: &mut impl Carrier,
-    settings: Settings,
+    settings: ReplaySettings,
 ) -> Result<Replayed, TraceError> {
     let (trace, fabric) = (program.ranks(), carrier.ranks().unwrap_or(u32::MAX));
     if trace > fabric {

@@ -11,30 +11,31 @@ mod settings;
 mod slow;
 mod theory;
 
-use opticoll::simulate::burst::{self, BurstNetwork, BurstOutcome, Settings, Work};
+use opticoll::fabric::Medium;
+use opticoll::simulate::burst::{self, BurstNetwork, BurstOutcome, BurstSettings, Work};
 
 /// The ladder of the paper with so many wavelengths.
 fn ladder(wavelengths: u32) -> String {
-    format!("ladder:columns=5,computers=10,wavelengths={wavelengths},rate=10Gb/s")
+    format!("ladder:rungs=5,hosts=10,wavelengths={wavelengths},rate=10Gb/s")
 }
 
 /// Two nodes and a fibre each way.
-fn link(computers: u32, wavelengths: u32) -> String {
-    format!("custom:nodes=2,links=0-1,computers={computers},wavelengths={wavelengths},rate=10Gb/s")
+fn link(hosts: u32, wavelengths: u32) -> String {
+    format!("custom:ranks=2,links=0-1,hosts={hosts},wavelengths={wavelengths},rate=10Gb/s")
 }
 
-/// Settings such as `source=poisson intensity=20`.
-fn settings(text: &str) -> Settings {
+/// BurstSettings such as `source=poisson intensity=20`.
+fn settings(text: &str) -> BurstSettings {
     let words = text.split_whitespace();
     let pairs = words.map(|word| word.split_once('=').unwrap());
-    Settings::from_texts(pairs).unwrap_or_else(|error| panic!("{text}: {error}"))
+    BurstSettings::from_texts(pairs).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 fn run(network: &str, text: &str) -> BurstOutcome {
     run_with(network, &settings(text))
 }
 
-fn run_with(network: &str, settings: &Settings) -> BurstOutcome {
-    let network = BurstNetwork::parse(network).unwrap();
+fn run_with(network: &str, settings: &BurstSettings) -> BurstOutcome {
+    let network = BurstNetwork::of(&Medium::parse(network).unwrap()).unwrap();
     burst::simulate(&network, &Work::Random, settings, 2, |_| true).unwrap()
 }

@@ -12,17 +12,25 @@ mod semantics;
 mod set_up;
 mod time_independent;
 
+use opticoll::fabric::Medium;
 use opticoll::workload::cost::CostModel;
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::{Algorithms, expand};
+use opticoll::workload::network::Transport;
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{Replayed, Settings, replay};
+use opticoll::workload::replay::{ReplaySettings, Replayed, replay};
+
+/// What messages of so many ranks go over.
+fn transport(network: &str, ranks: u32) -> Transport {
+    let medium = Medium::parse_for(network, ranks).unwrap();
+    Transport::new(medium, None::<[(&str, &str); 0]>).unwrap()
+}
 
 fn run(program: &Program, model: &mut impl CostModel) -> Replayed {
-    let settings = Settings {
+    let settings = ReplaySettings {
         timeline: true,
-        ..Settings::default()
+        ..ReplaySettings::default()
     };
     replay(program, model, settings).unwrap()
 }

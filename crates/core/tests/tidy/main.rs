@@ -14,13 +14,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("spec", &["spelling"]),
     ("units", &["spelling"]),
     ("hash", &[]),
+    ("event", &[]),
+    ("graph", &[]),
     ("interrupt", &[]),
     ("memory", &[]),
     ("drawing", &[]),
     ("network", &["units", "drawing"]),
     (
         "fabric",
-        &["spelling", "spec", "units", "drawing", "network"],
+        &["graph", "spelling", "spec", "units", "drawing", "network"],
     ),
     ("collective", &["spelling", "units"]),
     ("schedule", &["collective"]),
@@ -56,6 +58,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "simulate",
         &[
+            "event",
+            "graph",
             "spelling",
             "spec",
             "units",

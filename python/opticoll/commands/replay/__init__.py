@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from opticoll import _core, config, registry, words
-from opticoll._core import Fabric, Replay, Trace, check_network, format_size, replay_trace
+from opticoll._core import Fabric, Replay, Trace, format_size, replay_trace
 from opticoll.arguments import key_values
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
@@ -242,7 +242,9 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
     """
     settings = given(vars(asked.method))
     bursts = asked.bursts if isinstance(asked.bursts, Mapping) else _of_bursts(asked.bursts)
-    network = _network(asked.fabric) if bursts is None else _over_bursts(asked.fabric, settings)
+    network = config.to_medium(asked.fabric)
+    if bursts is not None:
+        _refuse_settings(settings)
     numerator, denominator = _factor(asked.cpu_factor)
     eager_bytes, rendezvous = _eager(asked.eager)
     overhead_ps = 0 if asked.end_overhead is None else _core.parse_time(asked.end_overhead)
@@ -273,7 +275,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
             raise
         raise TraceError(f"{os.fspath(asked.trace)}: {error}") from error
     factor = Rational(numerator, denominator)
-    measured = bursts is None and not registry.canonical(network.split(":", 1)[0], MODELS)
+    measured = done.simulator not in (*MODELS, "burst")
     light = done.network.startswith("light_path_grid")
     row = _row(done, trace)
     shown = {name: str(value) for name, value in settings.items() if name != "simulator"}
@@ -281,7 +283,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
         **row,
         trace=None if isinstance(asked.trace, Trace) else os.fspath(asked.trace),
         settings=shown | (bursts or {}),
-        injection_bandwidth=Fabric(network).injection_bandwidth if measured else None,
+        injection_bandwidth=Fabric(done.network).injection_bandwidth if measured else None,
         cpu_factor=str(factor),
         eager=_spell_eager(eager_bytes, none=rendezvous or light),
         overhead_s=overhead_ps / PICOSECONDS,
@@ -314,22 +316,12 @@ def _by_collective(chosen: Sequence[str] | Mapping[str, str] | None) -> Mapping[
     return algorithms
 
 
-def _network(fabric: Fabric | str) -> str:
-    """The spelling of a network in full."""
-    if isinstance(fabric, str) and registry.canonical(fabric.split(":", 1)[0], MODELS):
-        return check_network(fabric)
-    return config.to_fabric(fabric).spec
-
-
-def _over_bursts(fabric: Fabric | str, settings: Settings) -> str:
-    """The specification of a network of bursts."""
+def _refuse_settings(settings: Settings) -> None:
+    """Refuse settings of simulators where messages go over a network of bursts."""
     if settings:
         raise UsageError(
             f"over a network of bursts there is no {next(iter(settings))}; leave it out"
         )
-    if not isinstance(fabric, str):
-        raise UsageError("a network of bursts is spelled out, with wavelengths=... of its links")
-    return fabric
 
 
 def _factor(factor: str | float) -> tuple[int, int]:

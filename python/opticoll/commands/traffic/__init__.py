@@ -49,8 +49,8 @@ class Traffic:
     simulator: Annotated[
         Literal["packet", "burst"],
         Parameter(
-            help="packet: messages; burst: bursts of light, on a fabric such as ladder:columns=5,"
-            "computers=10,wavelengths=28,rate=10Gb/s.",
+            help="packet: messages; burst: bursts of light, on a fabric such as ladder:rungs=5,"
+            "hosts=10,wavelengths=28,rate=10Gb/s.",
             converter=words.choice,
         ),
     ] = "packet"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opticoll import config
 from opticoll._core import BurstOutcome, burst_rate, burst_settings, check_bursts, simulate_bursts
 from opticoll.errors import UsageError
 from opticoll.layout import PICOSECONDS, align, human_seconds
@@ -57,7 +58,7 @@ class HopShare(Row):
 
 
 class PairShare(Row):
-    """Bursts from the computers of one node to those of another, or of the same."""
+    """Bursts from the hosts of one node to those of another, or of the same."""
 
     source: Count = means("Node that sends")
     destination: Count = means("Node that receives")
@@ -87,13 +88,13 @@ class Moment(Row):
 class BurstRow(Row):
     """One case of bursts. Intervals have a confidence of 95 %."""
 
-    fabric: str = means("Complete specification of the network, its computers and wavelengths")
+    fabric: str = means("Complete specification of the network, its hosts and wavelengths")
     injection_bandwidth: BitsPerSecond = means(
-        "Bandwidth that a computer can inject: its transmitter sends one burst at a time, on one "
+        "Bandwidth that a host can inject: its transmitter sends one burst at a time, on one "
         "wavelength"
     )
     source: str = means("Source of bursts: transmitter, poisson or on_off")
-    intensity: Load = means("Offered load of each computer")
+    intensity: Load = means("Offered load of each host")
     signalling: str = means("Signalling: two_way, jet or jit")
     assignment: str = means(
         "Assignment of wavelengths: first_fit, random, horizon, lauc_vf, pwa or source_offset"
@@ -135,9 +136,10 @@ def cases(
     """A case of each combination of values with commas between them."""
     if fabric is None:
         raise UsageError(
-            "--fabric is missing; give ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s "
+            "--fabric is missing; give ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s "
             "or the like"
         )
+    fabric = config.to_medium(fabric)
     if "routing" in of_packets:
         settings = {**settings, "routing": of_packets["routing"]}
     for name in of_packets:
@@ -269,7 +271,7 @@ def _summary(row: BurstRow) -> str:
     ]
     facts = [
         ["network", row.fabric],
-        ["source", f"{row.source}, {row.intensity:g} Erlang from each computer"],
+        ["source", f"{row.source}, {row.intensity:g} Erlang from each host"],
         [
             "wavelengths",
             f"{row.signalling}, {row.assignment}, converters {row.converters}, "

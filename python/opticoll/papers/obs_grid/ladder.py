@@ -98,7 +98,7 @@ def run(results: Results, *, quick: bool, long: bool) -> list[Finding]:
 
 
 def _simulate(reading: Reading, wavelengths: int, effort: Mapping[str, str]) -> Row:
-    fabric = f"ladder:columns=5,computers=10,wavelengths={wavelengths},rate=10Gb/s"
+    fabric = f"ladder:rungs=5,hosts=10,wavelengths={wavelengths},rate=10Gb/s"
     return opticoll.bursts(fabric, {"intensity": "0.9", **effort, **reading.settings})
 
 

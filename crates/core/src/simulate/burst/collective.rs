@@ -2,17 +2,17 @@
 //!
 //! # The model
 //!
-//! **Light paths.** A *job* is a schedule whose ranks sit at computers. Two computers that have anything to
+//! **Light paths.** A *job* is a schedule whose ranks sit at hosts. Two hosts that have anything to
 //! send to each other need a light path: a route and a wavelength on its links (with converters, one for each
 //! link), in each direction in which something is sent. It is asked for as with two-way signalling, at
 //! one instant, by the settings' routing, assignment and converters, and it is held, without a known end,
-//! until it is released. Computers of one node need no wavelength, but a port and the same times. The
+//! until it is released. Hosts of one node need no wavelength, but a port and the same times. The
 //! bursts of the settings' source and the paths of all jobs take wavelengths from each other;
 //! transmitters and receivers of bursts are none of a job's, which has ports of its own. At one instant a job
 //! asks before a burst does.
 //!
-//! **Phases.** With k ports a computer holds light paths to at most k others. Steps that follow one
-//! another are a *phase* as long as no computer needs more; a step that needs more by itself is cut (see
+//! **Phases.** With k ports a host holds light paths to at most k others. Steps that follow one
+//! another are a *phase* as long as no host needs more; a step that needs more by itself is cut (see
 //! `phases`). The paths of a phase take `establish` to be set up, when all are granted; then its steps
 //! are carried out, each when the one before has ended everywhere, a message of m bytes in `latency`, the
 //! propagation of its route and m bytes at the rate; and `release` passes until the wavelengths are free
@@ -32,8 +32,8 @@
 //! | `degrade` | the same | the same; after `degrade_after` refusals the phase is cut in parts of fewer ports, then of half as many paths, down to a single path | after so many retries of a single path |
 //!
 //! The wait is min(longest_back_off, back_off 2^(i-1)) U with U uniform in [1/2, 3/2), drawn for each wait.
-//! A job that gives up releases what it holds and is over; the outcome names the computers, the step and
-//! the number of tries. Paths of a phase are asked for in the order of their computers (the lower, then the
+//! A job that gives up releases what it holds and is over; the outcome names the hosts, the step and
+//! the number of tries. Paths of a phase are asked for in the order of their hosts (the lower, then the
 //! higher), whatever job or schedule they belong to.
 //!
 //! # Nothing waits for ever
@@ -58,15 +58,17 @@
 //! ```
 //! use opticoll::collective::{Collective, CollectiveKind};
 //! use opticoll::simulate::burst::collective::{self, Congestion, Job};
-//! use opticoll::simulate::burst::{BurstNetwork, Settings, Work};
+//! use opticoll::simulate::burst::{BurstNetwork, BurstSettings, Work};
+//! use opticoll::fabric::Medium;
 //! use opticoll::schedule::{Schedule, Transfer};
 //! let mut schedule = Schedule::new(Collective::new(CollectiveKind::Broadcast, 2)?);
 //! schedule.push(Transfer::copy(0, 0, 1));
-//! let network = BurstNetwork::parse("ladder:columns=5,wavelengths=2,rate=10Gb/s,latency=0s")?;
+//! let medium = Medium::parse("ladder:rungs=5,wavelengths=2,rate=10Gb/s,latency=0s")?;
+//! let network = BurstNetwork::of(&medium)?;
 //! let job = Job { schedule: &schedule, places: vec![0, 9], size: "1MB".parse()? };
 //! let congestion = Congestion { latency: "100us".parse()?, ..Congestion::default() };
 //! let no_bursts = Work::Given(Vec::new());
-//! let settings = Settings { replications: 1, ..Settings::default() };
+//! let settings = BurstSettings { replications: 1, ..BurstSettings::default() };
 //! let outcome = collective::simulate(&network, &[job], &no_bursts, &settings, &congestion, 1, |_| true)?;
 //! // 10 ms for the path, 0.1 ms of latency, 8 Mb at 10 Gb/s.
 //! assert_eq!(outcome.mean_seconds, Some(0.0109));
@@ -86,21 +88,21 @@ mod settings;
 use std::num::NonZeroUsize;
 use std::thread;
 
-use super::{BurstError, BurstNetwork, Settings, Work};
+use super::{BurstError, BurstNetwork, BurstSettings, Work};
 use crate::interrupt::{self, Part};
 use crate::schedule::Schedule;
 use crate::units::Bytes;
 
 pub use outcome::{CollectiveOutcome, Delivered, Failure, JobRun, Run, executed};
 pub use requests::{OnRequest, RequestUse};
-pub use settings::{Congestion, POLICIES, Policy, PolicyRecord, SETTINGS, SettingRecord};
+pub use settings::{Congestion, POLICIES, Policy, PolicyRecord, SETTINGS};
 
 /// A collective to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job<'a> {
     /// What moves between its ranks.
     pub schedule: &'a Schedule,
-    /// The computer of each rank, all different.
+    /// The host of each rank, all different.
     pub places: Vec<u32>,
     /// The collective's size.
     pub size: Bytes,
@@ -113,13 +115,13 @@ pub struct Job<'a> {
 /// so much earlier that on average `warm_up` of them come before.
 ///
 /// # Errors
-/// Settings that contradict each other or the network, computers that do not exist or that two ranks
+/// BurstSettings that contradict each other or the network, hosts that do not exist or that two ranks
 /// share, times beyond 46 days, or a caller who wants no more.
 pub fn simulate(
     network: &BurstNetwork,
     jobs: &[Job<'_>],
     work: &Work,
-    settings: &Settings,
+    settings: &BurstSettings,
     congestion: &Congestion,
     threads: usize,
     mut progress: impl FnMut(u32) -> bool,
@@ -164,24 +166,24 @@ fn check_places(network: &BurstNetwork, jobs: &[Job<'_>]) -> Result<(), BurstErr
             problem,
         })
     };
-    let computers = network.computers();
-    let mut taken = vec![false; computers as usize];
+    let hosts = network.hosts();
+    let mut taken = vec![false; hosts as usize];
     for (number, job) in jobs.iter().enumerate() {
         let ranks = job.schedule.collective.ranks();
         if job.places.len() != ranks as usize {
             let places = job.places.len();
             return refuse(format!(
-                "collective {number} has {ranks} ranks and {places} computers for them"
+                "collective {number} has {ranks} ranks and {places} hosts for them"
             ));
         }
         for &place in &job.places {
             match taken.get_mut(place as usize) {
                 None => {
                     return refuse(format!(
-                        "there is no computer {place}: there are {computers}, counted from 0"
+                        "there is no host {place}: there are {hosts}, counted from 0"
                     ));
                 }
-                Some(true) => return refuse(format!("computer {place} is given to two ranks")),
+                Some(true) => return refuse(format!("host {place} is given to two ranks")),
                 Some(taken) => *taken = true,
             }
         }

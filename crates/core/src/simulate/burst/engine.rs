@@ -1,7 +1,6 @@
-//! One replication: the agenda, set-ups and control messages, transmitters.
+//! One replication: the event queue, set-ups and control messages, transmitters.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -12,8 +11,9 @@ use super::choice::Chooser;
 use super::network::BurstNetwork;
 use super::outcome::{BurstRecord, Cause, Taken, Tally};
 use super::routing;
-use super::settings::{Converters, Refused, Routing, Settings, Signalling, Source};
+use super::settings::{BurstSettings, Converters, Refused, Routing, Signalling, Source};
 use super::source::{Generated, Generator, NEVER, Ready};
+use crate::event::EventQueue;
 use crate::hash::hash;
 use crate::interrupt;
 use crate::units::Time;
@@ -21,17 +21,16 @@ use crate::units::Time;
 /// One replication, to be run as far as is wanted.
 pub(super) struct Engine<'a> {
     pub(super) network: &'a BurstNetwork,
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a BurstSettings,
     random: Pcg64Mcg,
     generator: Generator,
-    agenda: BinaryHeap<Reverse<Entry>>,
-    sequence: u64,
+    queue: EventQueue<BurstEvent>,
     pub(super) now: u64,
     pub(super) links: Channels,
     pub(super) converters: Channels,
     receivers: Option<Channels>,
     chooser: Chooser,
-    /// Per computer: bursts that wait, and whether the transmitter is taken.
+    /// Per host: bursts that wait, and whether the transmitter is taken.
     transmitters: Vec<Transmitter>,
     /// Bursts whose control message is on its way, and places that are empty.
     flights: Vec<Flight>,
@@ -49,15 +48,8 @@ struct Transmitter {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
-    at: u64,
-    sequence: u64,
-    event: Event,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Event {
-    /// The transmitter of a computer has sent.
+enum BurstEvent {
+    /// The transmitter of a host has sent.
     Sent(u32),
     /// An on/off source begins.
     On(u32),
@@ -85,30 +77,10 @@ struct Flight {
     first_wavelength: u32,
 }
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Entry) -> Ordering {
-        (self.at, self.sequence).cmp(&(other.at, other.sequence))
-    }
-}
-
 impl<'a> Engine<'a> {
     pub(super) fn new(
         network: &'a BurstNetwork,
-        settings: &'a Settings,
+        settings: &'a BurstSettings,
         work: &Work,
         mean_length_ps: u64,
         replication: u32,
@@ -131,12 +103,11 @@ impl<'a> Engine<'a> {
             settings,
             random,
             generator,
-            agenda: BinaryHeap::new(),
-            sequence: 0,
+            queue: EventQueue::default(),
             now: 0,
             links: Channels::new(links, network.wavelengths(), out_of_order),
             converters,
-            receivers: receivers.map(|count| pool(network.computers(), count)),
+            receivers: receivers.map(|count| pool(network.hosts(), count)),
             chooser: Chooser::new(settings.assignment, network.wavelengths(), network.nodes()),
             transmitters: Vec::new(),
             flights: Vec::new(),
@@ -148,12 +119,12 @@ impl<'a> Engine<'a> {
         };
         engine
             .transmitters
-            .resize_with(network.computers() as usize, Transmitter::default);
+            .resize_with(network.hosts() as usize, Transmitter::default);
         if engine.generator.is_on_off() {
-            for computer in 0..network.computers() {
+            for host in 0..network.hosts() {
                 interrupt::check();
                 let pause = engine.generator.pause(&mut engine.random);
-                engine.put(pause, Event::On(computer));
+                engine.put(pause, BurstEvent::On(host));
             }
         }
         engine
@@ -173,14 +144,14 @@ impl<'a> Engine<'a> {
     fn proceed(&mut self, offered: u64, until: u64) {
         while self.tally.total.offered < offered {
             interrupt::check();
-            let listed = self.agenda.peek().map_or(NEVER, |entry| entry.0.at);
+            let listed = self.queue.next_time().unwrap_or(NEVER);
             if listed.min(self.generator.next) >= until {
                 return;
             }
             if listed <= self.generator.next {
-                if let Some(Reverse(entry)) = self.agenda.pop() {
-                    self.now = entry.at;
-                    self.happen(entry.event);
+                if let Some((at, event)) = self.queue.pop() {
+                    self.now = at;
+                    self.happen(event);
                 }
                 continue;
             }
@@ -188,7 +159,7 @@ impl<'a> Engine<'a> {
             match self.generator.generate(&mut self.random) {
                 Generated::Burst(burst) => self.admit(burst),
                 Generated::Begun { pair, number, due } => {
-                    self.put(due, Event::TimeOut { pair, number });
+                    self.put(due, BurstEvent::TimeOut { pair, number });
                 }
                 Generated::Nothing => {}
             }
@@ -206,32 +177,25 @@ impl<'a> Engine<'a> {
         self.now - self.measured_from
     }
 
-    fn put(&mut self, at: u64, event: Event) {
-        self.sequence += 1;
-        self.agenda.push(Reverse(Entry {
-            at,
-            sequence: self.sequence,
-            event,
-        }));
+    fn put(&mut self, at: u64, event: BurstEvent) {
+        self.queue.put(at, event);
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: BurstEvent) {
         match event {
-            Event::Sent(computer) => self.serve(computer),
-            Event::On(computer) => {
-                let burst = self
-                    .generator
-                    .burst_of(computer, self.now, &mut self.random);
+            BurstEvent::Sent(host) => self.serve(host),
+            BurstEvent::On(host) => {
+                let burst = self.generator.burst_of(host, self.now, &mut self.random);
                 let sent = self.send(burst);
                 let pause = self.generator.pause(&mut self.random);
-                self.put(sent + pause, Event::On(computer));
+                self.put(sent + pause, BurstEvent::On(host));
             }
-            Event::Control(place) => {
+            BurstEvent::Control(place) => {
                 let flight = self.flights[place as usize];
                 self.idle_flights.push(place);
                 self.advance(flight);
             }
-            Event::TimeOut { pair, number } => {
+            BurstEvent::TimeOut { pair, number } => {
                 if let Some(burst) = self.generator.complete(pair, number, self.now) {
                     self.admit(burst);
                 }
@@ -252,12 +216,12 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The transmitter of a computer is free: it takes the next burst, and the next, until one is
+    /// The transmitter of a host is free: it takes the next burst, and the next, until one is
     /// really sent.
-    fn serve(&mut self, computer: u32) {
+    fn serve(&mut self, host: u32) {
         loop {
             interrupt::check();
-            let transmitter = &mut self.transmitters[computer as usize];
+            let transmitter = &mut self.transmitters[host as usize];
             let Some(burst) = transmitter.waiting.pop_front() else {
                 transmitter.taken = false;
                 return;
@@ -265,7 +229,7 @@ impl<'a> Engine<'a> {
             transmitter.taken = true;
             let sent = self.send(burst);
             if sent > self.now {
-                self.put(sent, Event::Sent(computer));
+                self.put(sent, BurstEvent::Sent(host));
                 return;
             }
         }
@@ -419,7 +383,7 @@ impl<'a> Engine<'a> {
         loop {
             interrupt::check();
             let hop = flight.hop as usize;
-            // The last node hands the burst to the computer without further work.
+            // The last node hands the burst to the host without further work.
             let worked = (hop + 1).min(links.len()) as u64 * processing;
             let control = flight.begun + worked + flight.passed;
             if control > self.now {
@@ -468,7 +432,7 @@ impl<'a> Engine<'a> {
                 self.flights.len() as u32 - 1
             }
         };
-        self.put(until, Event::Control(place));
+        self.put(until, BurstEvent::Control(place));
     }
 
     /// A wavelength of the next link.

@@ -51,7 +51,7 @@ pub struct FixedPoint {
     pub offered: Vec<f64>,
 }
 
-/// The fixed point of a network with full conversion whose computers each offer `intensity` Erlang by
+/// The fixed point of a network with full conversion whose hosts each offer `intensity` Erlang by
 /// Poisson processes, over the fabric's routes.
 pub fn fixed_point(
     network: &BurstNetwork,
@@ -59,8 +59,8 @@ pub fn fixed_point(
     destinations: Destinations,
 ) -> FixedPoint {
     let nodes = network.nodes();
-    let at_node = f64::from(network.computers_per_node());
-    let everyone = f64::from(network.computers()) - 1.0;
+    let at_node = f64::from(network.hosts_per_node());
+    let everyone = f64::from(network.hosts()) - 1.0;
     let (partners, inside) = match destinations {
         Destinations::Everyone => (everyone, (at_node - 1.0) / everyone),
         Destinations::OtherNodes => (at_node * f64::from(nodes - 1), 0.0),

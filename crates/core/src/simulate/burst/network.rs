@@ -1,26 +1,21 @@
 //! The network that bursts travel: an electrical fabric's links and routes with wavelengths on every
-//! link, its ranks as nodes, and computers attached to each.
+//! link, its ranks as nodes, and hosts attached to each.
 //!
-//! It is spelled like the fabric, with `wavelengths` on each link and `computers` at each node
-//! besides. In that spelling `ring` is an `electrical_ring`, a ladder has `columns`, and `nodes` are
-//! ranks; switches are nodes without computers.
-
-use std::collections::VecDeque;
+//! Nodes are the ranks of the fabric; switches are nodes without hosts.
 
 use super::BurstError;
-use crate::fabric::Fabric;
+use crate::fabric::{Bursts, Medium};
+use crate::graph;
 use crate::network::{Network, Sharing};
-use crate::spec::Spec;
-use crate::spelling::same_name;
 use crate::units::Rate;
 
-/// The most computers, wavelengths of all links, and routes between nodes.
+/// The most hosts, wavelengths of all links, and routes between nodes.
 const MOST: u64 = 1 << 20;
 
 /// The most shortest routes of a pair of nodes that are tried.
 const MOST_ROUTES: usize = 64;
 
-const EXAMPLE: &str = "ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s";
+const EXAMPLE: &str = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s";
 
 /// A directed link of many wavelengths.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,13 +30,13 @@ pub struct BurstLink {
     pub latency_ps: u64,
 }
 
-/// Nodes, computers, links and routes.
+/// Nodes, hosts, links and routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BurstNetwork {
     spelling: String,
     nodes: u32,
     vertices: u32,
-    computers: u32,
+    hosts: u32,
     wavelengths: u32,
     rate: Rate,
     links: Vec<BurstLink>,
@@ -51,87 +46,71 @@ pub struct BurstNetwork {
 }
 
 impl BurstNetwork {
-    /// Reads a spelling such as `ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s`.
+    /// The network that a specification names.
     ///
     /// # Errors
-    /// A spelling that names no fabric, or a fabric that bursts cannot travel.
-    pub fn parse(text: &str) -> Result<BurstNetwork, BurstError> {
-        let spec: Spec = text.parse()?;
-        if same_name(spec.name(), "wdm_ring") {
-            return BurstNetwork::new(&Fabric::parse(text)?, 1, 1);
-        }
-        let ladder = same_name(spec.name(), "ladder");
-        let family = match same_name(spec.name(), "ring") {
-            true => "electrical_ring",
-            false => spec.name(),
+    /// Links without wavelengths, no links, or what [`BurstNetwork::new`] refuses.
+    pub fn of(medium: &Medium) -> Result<BurstNetwork, BurstError> {
+        let (family, problem) = match medium {
+            Medium::Bursts(bursts) => return BurstNetwork::new(bursts),
+            Medium::Messages(cost) => (cost.family(), format!("it has no links; use {EXAMPLE}")),
+            Medium::Fabric(fabric) if fabric.network().is_some() => (
+                fabric.family(),
+                format!("give wavelengths=... of each link, for example {EXAMPLE}"),
+            ),
+            Medium::Fabric(fabric) => (
+                fabric.family(),
+                format!(
+                    "its light paths are planned; use {EXAMPLE}, electrical_ring, mesh, torus or custom"
+                ),
+            ),
         };
-        let mut fabric = Spec::new(family);
-        for (key, value) in spec.options() {
-            let key = match key {
-                "computers" | "wavelengths" => continue,
-                "columns" if ladder => "rungs",
-                "nodes" => "ranks",
-                "terminals" => {
-                    let problem = "computers are no terminals of the fabric: write computers=...";
-                    return Err(spec.refuse(key, problem).into());
-                }
-                other => other,
-            };
-            fabric = fabric.with(key, value);
-        }
-        let wavelengths = spec.count("wavelengths", 1, 1 << 12)?;
-        let wavelengths = wavelengths.ok_or_else(|| BurstError::Network {
-            family: spec.name().into(),
-            problem: format!("give wavelengths=... of each link, for example {EXAMPLE}"),
-        })?;
-        let computers = spec.count("computers", 1, MOST as u32)?.unwrap_or(1);
-        let fabric = Fabric::parse(&fabric.to_string())?;
-        BurstNetwork::new(&fabric, computers, wavelengths)
+        let family = family.into();
+        Err(BurstError::Network { family, problem })
     }
 
-    /// So many computers at every rank of a fabric, and so many wavelengths on its links.
+    /// Links with wavelengths, and hosts at their ranks.
     ///
     /// # Errors
-    /// A ring of wavelengths, half-duplex cables, links of several rates, or too large a network.
-    pub fn new(
-        fabric: &Fabric,
-        computers: u32,
-        wavelengths: u32,
-    ) -> Result<BurstNetwork, BurstError> {
+    /// Half-duplex cables, links of several rates, or too large a network.
+    pub fn new(bursts: &Bursts) -> Result<BurstNetwork, BurstError> {
+        let Bursts {
+            links: ref fabric,
+            hosts,
+            wavelengths,
+        } = *bursts;
         let refuse = |problem: String| BurstError::Network {
             family: fabric.family().into(),
             problem,
         };
-        let network = fabric.network().ok_or_else(|| {
-            refuse(format!(
-                "its light paths are planned; use {EXAMPLE}, ring, mesh, torus or custom"
-            ))
-        })?;
+        let network = fabric
+            .network()
+            .ok_or_else(|| refuse("it has no links".into()))?;
         let nodes = network.ranks();
         let links = links(network).map_err(refuse)?;
-        let size = (u64::from(nodes) * u64::from(computers))
+        let size = (u64::from(nodes) * u64::from(hosts))
             .max(u64::from(nodes).pow(2))
             .max(links.len() as u64 * u64::from(wavelengths));
-        if size > MOST || computers == 0 || wavelengths == 0 {
+        if size > MOST || hosts == 0 || wavelengths == 0 {
             let problem = format!(
-                "{nodes} nodes with {computers} computers each and {} links of {wavelengths} wavelengths: \
-                 computers, pairs of nodes and wavelengths of all links are at least 1 and at most {MOST}",
+                "{nodes} nodes with {hosts} hosts each and {} links of {wavelengths} wavelengths: \
+                 hosts, pairs of nodes and wavelengths of all links are at least 1 and at most {MOST}",
                 links.len()
             );
             return Err(refuse(problem));
         }
-        if nodes * computers < 2 {
+        if nodes * hosts < 2 {
             return Err(refuse(
-                "there must be two computers to send to each other".into(),
+                "there must be two hosts to send to each other".into(),
             ));
         }
         let rate = rate(network).map_err(refuse)?;
         let ends = links.iter().flat_map(|link| [link.from, link.to]);
         let mut burst = BurstNetwork {
-            spelling: format!("{fabric} with computers={computers},wavelengths={wavelengths}"),
+            spelling: bursts.to_string(),
             nodes,
             vertices: ends.max().map_or(nodes, |last| nodes.max(last + 1)),
-            computers,
+            hosts,
             wavelengths,
             rate,
             links,
@@ -141,7 +120,7 @@ impl BurstNetwork {
         Ok(burst)
     }
 
-    /// Nodes with computers, N.
+    /// Nodes with hosts, N.
     pub fn nodes(&self) -> u32 {
         self.nodes
     }
@@ -151,19 +130,19 @@ impl BurstNetwork {
         self.vertices
     }
 
-    /// Computers at each node.
-    pub fn computers_per_node(&self) -> u32 {
-        self.computers
+    /// Hosts at each node.
+    pub fn hosts_per_node(&self) -> u32 {
+        self.hosts
     }
 
-    /// All computers; computer c is at node c div (computers at each node).
-    pub fn computers(&self) -> u32 {
-        self.nodes * self.computers
+    /// All hosts; host c is at node c div (hosts at each node).
+    pub fn hosts(&self) -> u32 {
+        self.nodes * self.hosts
     }
 
-    /// The node of a computer.
-    pub fn node(&self, computer: u32) -> u32 {
-        computer / self.computers
+    /// The node of a host.
+    pub fn node(&self, host: u32) -> u32 {
+        host / self.hosts
     }
 
     /// Wavelengths of each link, W.
@@ -181,7 +160,7 @@ impl BurstNetwork {
         &self.links
     }
 
-    /// The fabric, computers and wavelengths in words.
+    /// The fabric, hosts and wavelengths in words.
     pub fn spelling(&self) -> &str {
         &self.spelling
     }
@@ -201,7 +180,11 @@ impl BurstNetwork {
     fn all_routes(&self, network: &dyn Network) -> Vec<Vec<Box<[u32]>>> {
         let mut routes = vec![Vec::new(); (self.nodes * self.nodes) as usize];
         for destination in 0..self.nodes {
-            let distance = self.distances(destination);
+            let before = |vertex: u32| {
+                let links = self.links.iter().filter(move |link| link.to == vertex);
+                links.map(|link| link.from)
+            };
+            let distance = graph::distances(self.vertices as usize, destination, before);
             for source in 0..self.nodes {
                 let mut own = Vec::new();
                 if source != destination {
@@ -217,22 +200,6 @@ impl BurstNetwork {
             }
         }
         routes
-    }
-
-    /// Links from each vertex to the destination.
-    fn distances(&self, destination: u32) -> Vec<u32> {
-        let mut distance = vec![u32::MAX; self.vertices as usize];
-        distance[destination as usize] = 0;
-        let mut reached = VecDeque::from([destination]);
-        while let Some(vertex) = reached.pop_front() {
-            for link in self.links.iter().filter(|link| link.to == vertex) {
-                if distance[link.from as usize] == u32::MAX {
-                    distance[link.from as usize] = distance[vertex as usize] + 1;
-                    reached.push_back(link.from);
-                }
-            }
-        }
-        distance
     }
 
     /// The shortest routes from a vertex, in the order of their links, up to [`MOST_ROUTES`].

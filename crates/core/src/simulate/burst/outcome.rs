@@ -52,9 +52,9 @@ pub struct BurstRecord {
     pub ready: Time,
     /// When its control message was sent.
     pub sent: Time,
-    /// The computer that sends it.
+    /// The host that sends it.
     pub source: u32,
-    /// The computer that receives it.
+    /// The host that receives it.
     pub destination: u32,
     /// Its length.
     pub length: Time,

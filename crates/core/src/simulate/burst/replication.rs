@@ -7,7 +7,7 @@ use super::engine::Engine;
 use super::interval::interval;
 use super::network::BurstNetwork;
 use super::outcome::{BurstOutcome, LinkUse, Moment, Share, Tally};
-use super::settings::{Destinations, Settings, Source};
+use super::settings::{BurstSettings, Destinations, Source};
 use super::{BurstError, Work};
 use crate::interrupt::{self, Part};
 use crate::units::Time;
@@ -17,7 +17,7 @@ const ROUNDS: u64 = 64;
 const ROUND_BURSTS: u64 = 4096;
 const LEAST_ROUNDS: u64 = 8;
 
-/// Bursts of each computer before any is counted: many times the 190 services in which a queue with Poisson
+/// Bursts of each host before any is counted: many times the 190 services in which a queue with Poisson
 /// arrivals, constant service and a load of 0.9 forgets by a factor e that it began empty.
 pub(super) const WARM_UP: u64 = 1000;
 
@@ -39,11 +39,11 @@ pub struct Progress {
 /// whether to go on. The outcome does not depend on the number of threads.
 ///
 /// # Errors
-/// Settings that contradict each other or the network, or a caller who wants no more.
+/// BurstSettings that contradict each other or the network, or a caller who wants no more.
 pub fn simulate(
     network: &BurstNetwork,
     work: &Work,
-    settings: &Settings,
+    settings: &BurstSettings,
     threads: usize,
     mut progress: impl FnMut(Progress) -> bool,
 ) -> Result<BurstOutcome, BurstError> {
@@ -62,7 +62,7 @@ pub fn simulate(
         .map(|number| Engine::new(network, settings, work, mean_length, number))
         .collect();
     if given.is_none() {
-        let default = WARM_UP * u64::from(network.computers());
+        let default = WARM_UP * u64::from(network.hosts());
         let warm_up = settings.warm_up.unwrap_or(default);
         run_all(&mut engines, threads, |_| warm_up);
         engines.iter_mut().for_each(Engine::begin_measuring);
@@ -102,8 +102,12 @@ pub fn simulate(
 /// Refuses what [`simulate`] would refuse.
 ///
 /// # Errors
-/// Settings that contradict each other or the network.
-pub fn check(network: &BurstNetwork, work: &Work, settings: &Settings) -> Result<(), BurstError> {
+/// BurstSettings that contradict each other or the network.
+pub fn check(
+    network: &BurstNetwork,
+    work: &Work,
+    settings: &BurstSettings,
+) -> Result<(), BurstError> {
     settings.check()?;
     let mean_length = network.rate().transmission(settings.size)?.ps();
     check_times(network, work, settings, mean_length)
@@ -223,7 +227,7 @@ impl Counted {
 fn check_times(
     network: &BurstNetwork,
     work: &Work,
-    settings: &Settings,
+    settings: &BurstSettings,
     mean_length: u64,
 ) -> Result<(), BurstError> {
     let refuse = |setting, problem: &str| {
@@ -238,8 +242,8 @@ fn check_times(
     if network.nodes() == 1 && settings.destinations == Destinations::OtherNodes {
         return refuse("destinations", "there is only one node: use everyone");
     }
-    if settings.assembly.is_some() && u64::from(network.computers()).pow(2) > 1 << 24 {
-        return refuse("assembly", "at most 4096 computers can put bursts together");
+    if settings.assembly.is_some() && u64::from(network.hosts()).pow(2) > 1 << 24 {
+        return refuse("assembly", "at most 4096 hosts can put bursts together");
     }
     let hops = network.most_hops() as f64 + 1.0;
     let slowest = network.links().iter().map(|link| link.latency_ps).max();
@@ -247,10 +251,10 @@ fn check_times(
         + settings.switching.ps() as f64
         + settings.offset.ps() as f64;
     let Work::Given(bursts) = work else {
-        let computers = f64::from(network.computers());
+        let hosts = f64::from(network.hosts());
         let each = mean_length as f64 / settings.intensity.min(1.0);
-        let warm_up = settings.warm_up.unwrap_or(0) as f64 + WARM_UP as f64 * computers;
-        let time = 2.0 * each * (settings.bursts as f64 + warm_up) / computers;
+        let warm_up = settings.warm_up.unwrap_or(0) as f64 + WARM_UP as f64 * hosts;
+        let time = 2.0 * each * (settings.bursts as f64 + warm_up) / hosts;
         let waits = settings.assembly.and_then(|one| one.time_out);
         let waits = waits.map_or(0.0, |wait| wait.ps() as f64);
         return match time + 100.0 * mean_length as f64 + signalling + waits < LONGEST_PS {
@@ -275,12 +279,12 @@ fn check_times(
                 problem,
             })
         };
-        let computers = network.computers();
-        if burst.source.max(burst.destination) >= computers {
-            return refuse(format!("there are {computers} computers, from 0"));
+        let hosts = network.hosts();
+        if burst.source.max(burst.destination) >= hosts {
+            return refuse(format!("there are {hosts} hosts, from 0"));
         }
         if burst.source == burst.destination {
-            return refuse(format!("computer {} sends to itself", burst.source));
+            return refuse(format!("host {} sends to itself", burst.source));
         }
         if burst.length == Time::ZERO {
             return refuse("it has no length".into());

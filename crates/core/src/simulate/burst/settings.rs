@@ -1,9 +1,11 @@
 //! How bursts are generated, signalled and given wavelengths: typed for programs, as text for people.
 
 use std::fmt::Display;
-use std::str::FromStr;
 
 use super::BurstError;
+use crate::simulate::setting::{
+    Setting, Values, find, names, one_of, parsed, positive, set, whole, words,
+};
 use crate::spec::Spec;
 use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Bytes, Time};
@@ -11,7 +13,7 @@ use crate::units::{Bytes, Time};
 /// What generates bursts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// A Poisson process at each computer; bursts of one computer may overlap.
+    /// A Poisson process at each host; bursts of one host may overlap.
     Poisson,
     /// The same before a queue and one transmitter.
     Transmitter,
@@ -30,16 +32,16 @@ pub enum Length {
     Uniform,
 }
 
-/// To whom a computer sends.
+/// To whom a host sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destinations {
-    /// To each other computer alike.
+    /// To each other host alike.
     Everyone,
-    /// To each computer of other nodes alike.
+    /// To each host of other nodes alike.
     OtherNodes,
 }
 
-/// How bursts are put together from packets, one burst per pair of computers at a time: it is
+/// How bursts are put together from packets, one burst per pair of hosts at a time: it is
 /// ready as soon as it has the size, or when its first packet has waited for the time-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assembly {
@@ -109,7 +111,7 @@ pub enum Routing {
 /// What a transmitter does whose set-up was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// It is silent for as long as the burst would have taken: what computers offer does not depend on
+    /// It is silent for as long as the burst would have taken: what hosts offer does not depend on
     /// what is lost.
     Silent,
     /// It goes on at once. What it sends next comes just when the network is full.
@@ -118,10 +120,10 @@ pub enum Refused {
 
 /// All of them. Times are zero by default: bursts are long against propagation and processing.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct BurstSettings {
     /// What generates bursts.
     pub source: Source,
-    /// Bursts per time and computer, times their length: Erlang.
+    /// Bursts per time and host, times their length: Erlang.
     pub intensity: f64,
     /// The mean size of a burst.
     pub size: Bytes,
@@ -147,11 +149,11 @@ pub struct Settings {
     pub converters: Converters,
     /// Which way.
     pub routing: Routing,
-    /// Bursts that a computer can receive at once. None: any number.
+    /// Bursts that a host can receive at once. None: any number.
     pub receivers: Option<u32>,
     /// Bursts to measure, at most.
     pub bursts: u64,
-    /// Bursts before them, in each replication. None: 1000 for each computer.
+    /// Bursts before them, in each replication. None: 1000 for each host.
     pub warm_up: Option<u64>,
     /// Enough are measured when half the confidence interval is at most this share of the loss.
     pub relative_error: Option<f64>,
@@ -163,9 +165,9 @@ pub struct Settings {
     pub record: bool,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for BurstSettings {
+    fn default() -> BurstSettings {
+        BurstSettings {
             source: Source::Transmitter,
             intensity: 0.9,
             size: Bytes::new(125_000_000),
@@ -191,151 +193,171 @@ impl Default for Settings {
     }
 }
 
-/// The declaration of a setting.
-pub struct SettingRecord {
-    /// As typed.
-    pub name: &'static str,
-    /// One sentence, with the values that it takes.
-    pub summary: &'static str,
-    /// What holds where it is not given.
-    pub default: &'static str,
-    apply: fn(&mut Settings, &str) -> Result<(), String>,
-}
-
 /// All settings that are given as text.
-pub const SETTINGS: &[SettingRecord] = &[
-    SettingRecord {
-        name: "source",
-        summary: "What generates bursts: transmitter (Poisson, one at a time per computer), poisson or on_off",
-        default: "transmitter",
-        apply: |settings, text| set(&mut settings.source, one_of(text, SOURCES)),
-    },
-    SettingRecord {
-        name: "intensity",
-        summary: "Load of a computer: bursts per time, times their length",
-        default: "0.9",
-        apply: |settings, text| set(&mut settings.intensity, positive(text)),
-    },
-    SettingRecord {
-        name: "size",
-        summary: "Mean size of a burst",
-        default: "125MB",
-        apply: |settings, text| set(&mut settings.size, parsed(text)),
-    },
-    SettingRecord {
-        name: "length",
-        summary: "Distribution of lengths about their mean: constant, exponential or uniform",
-        default: "constant",
-        apply: |settings, text| set(&mut settings.length, one_of(text, LENGTHS)),
-    },
-    SettingRecord {
-        name: "destinations",
-        summary: "Computers that a computer sends to: everyone, or those of other_nodes",
-        default: "everyone",
-        apply: |settings, text| set(&mut settings.destinations, one_of(text, DESTINATIONS)),
-    },
-    SettingRecord {
-        name: "assembly",
-        summary: "Bursts put together from packets: packets:packet=1MB,size=125MB,time_out=1s, ready \
+pub const SETTINGS: &[Setting<BurstSettings>] = &[
+    setting(
+        "source",
+        "What generates bursts: transmitter (Poisson, one at a time per host), poisson or on_off",
+        Values::Words(|| words(SOURCES)),
+        "transmitter",
+        |settings, text| set(&mut settings.source, one_of(text, SOURCES)),
+    ),
+    setting(
+        "intensity",
+        "Load of a host: bursts per time, times their length",
+        Values::Positive,
+        "0.9",
+        |settings, text| set(&mut settings.intensity, positive(text)),
+    ),
+    setting(
+        "size",
+        "Mean size of a burst",
+        Values::Bytes,
+        "125MB",
+        |settings, text| set(&mut settings.size, parsed(text)),
+    ),
+    setting(
+        "length",
+        "Distribution of lengths about their mean: constant, exponential or uniform",
+        Values::Words(|| words(LENGTHS)),
+        "constant",
+        |settings, text| set(&mut settings.length, one_of(text, LENGTHS)),
+    ),
+    setting(
+        "destinations",
+        "Hosts that a host sends to: everyone, or those of other_nodes",
+        Values::Words(|| words(DESTINATIONS)),
+        "everyone",
+        |settings, text| set(&mut settings.destinations, one_of(text, DESTINATIONS)),
+    ),
+    setting(
+        "assembly",
+        "Bursts put together from packets: packets:packet=1MB,size=125MB,time_out=1s, ready \
                   by size, by time-out or by what is first",
-        default: "none",
-        apply: |settings, text| set(&mut settings.assembly, assembly(text)),
-    },
-    SettingRecord {
-        name: "signalling",
-        summary: "Who asks whom before a burst: two_way (the whole path first), jet or jit (one way)",
-        default: "two_way",
-        apply: |settings, text| set(&mut settings.signalling, one_of(text, SIGNALLINGS)),
-    },
-    SettingRecord {
-        name: "refused",
-        summary: "What a transmitter does after a refused set-up: silent (as long as the burst would have \
+        Values::Text("none, or packets:packet=1MB,size=125MB,time_out=1s"),
+        "none",
+        |settings, text| set(&mut settings.assembly, assembly(text)),
+    ),
+    setting(
+        "signalling",
+        "Who asks whom before a burst: two_way (the whole path first), jet or jit (one way)",
+        Values::Words(|| words(SIGNALLINGS)),
+        "two_way",
+        |settings, text| set(&mut settings.signalling, one_of(text, SIGNALLINGS)),
+    ),
+    setting(
+        "refused",
+        "What a transmitter does after a refused set-up: silent (as long as the burst would have \
                   taken) or next (goes on at once); for two_way",
-        default: "silent",
-        apply: |settings, text| set(&mut settings.refused, one_of(text, REFUSED)),
-    },
-    SettingRecord {
-        name: "offset",
-        summary: "Time between control message and burst beyond what is needed; for jet and jit",
-        default: "0s",
-        apply: |settings, text| set(&mut settings.offset, parsed(text)),
-    },
-    SettingRecord {
-        name: "processing",
-        summary: "How long a node works on a control message",
-        default: "0s",
-        apply: |settings, text| set(&mut settings.processing, parsed(text)),
-    },
-    SettingRecord {
-        name: "switching",
-        summary: "How long a switch takes to be set",
-        default: "0s",
-        apply: |settings, text| set(&mut settings.switching, parsed(text)),
-    },
-    SettingRecord {
-        name: "assignment",
-        summary: "Which free wavelength: first_fit, random, horizon, lauc_vf, pwa or source_offset",
-        default: "first_fit",
-        apply: |settings, text| set(&mut settings.assignment, one_of(text, ASSIGNMENTS)),
-    },
-    SettingRecord {
-        name: "converters",
-        summary: "Bursts whose wavelength a node can change at once: none, full or a number",
-        default: "none",
-        apply: |settings, text| set(&mut settings.converters, converters(text)),
-    },
-    SettingRecord {
-        name: "routing",
-        summary: "Which way: fixed, or least_loaded of the shortest routes",
-        default: "fixed",
-        apply: |settings, text| set(&mut settings.routing, one_of(text, ROUTINGS)),
-    },
-    SettingRecord {
-        name: "receivers",
-        summary: "Bursts that a computer can receive at once: a number, or unlimited",
-        default: "unlimited",
-        apply: |settings, text| {
+        Values::Words(|| words(REFUSED)),
+        "silent",
+        |settings, text| set(&mut settings.refused, one_of(text, REFUSED)),
+    ),
+    setting(
+        "offset",
+        "Time between control message and burst beyond what is needed; for jet and jit",
+        Values::Time,
+        "0s",
+        |settings, text| set(&mut settings.offset, parsed(text)),
+    ),
+    setting(
+        "processing",
+        "How long a node works on a control message",
+        Values::Time,
+        "0s",
+        |settings, text| set(&mut settings.processing, parsed(text)),
+    ),
+    setting(
+        "switching",
+        "How long a switch takes to be set",
+        Values::Time,
+        "0s",
+        |settings, text| set(&mut settings.switching, parsed(text)),
+    ),
+    setting(
+        "assignment",
+        "Which free wavelength: first_fit, random, horizon, lauc_vf, pwa or source_offset",
+        Values::Words(|| words(ASSIGNMENTS)),
+        "first_fit",
+        |settings, text| set(&mut settings.assignment, one_of(text, ASSIGNMENTS)),
+    ),
+    setting(
+        "converters",
+        "Bursts whose wavelength a node can change at once: none, full or a number",
+        Values::Text("none, full or a whole number"),
+        "none",
+        |settings, text| set(&mut settings.converters, converters(text)),
+    ),
+    setting(
+        "routing",
+        "Which way: fixed, or least_loaded of the shortest routes",
+        Values::Words(|| words(ROUTINGS)),
+        "fixed",
+        |settings, text| set(&mut settings.routing, one_of(text, ROUTINGS)),
+    ),
+    setting(
+        "receivers",
+        "Bursts that a host can receive at once: a number, or unlimited",
+        Values::Text("unlimited or a whole number from 1 to 65536"),
+        "unlimited",
+        |settings, text| {
             let receivers = match same_name(text, "unlimited") {
                 true => Ok(None),
                 false => whole(text, 1, 1 << 16).map(|count| Some(count as u32)),
             };
             set(&mut settings.receivers, receivers)
         },
-    },
-    SettingRecord {
-        name: "bursts",
-        summary: "Bursts to measure, at most, such as 1e7",
-        default: "1e6",
-        apply: |settings, text| set(&mut settings.bursts, whole(text, 1, 1 << 50)),
-    },
-    SettingRecord {
-        name: "warm_up",
-        summary: "Bursts of each replication before they are counted, such as 1e5",
-        default: "1000 for each computer",
-        apply: |settings, text| set(&mut settings.warm_up, whole(text, 0, 1 << 50).map(Some)),
-    },
-    SettingRecord {
-        name: "relative_error",
-        summary: "Enough are measured when half the confidence interval is at most this share of the loss",
-        default: "none: all bursts",
-        apply: |settings, text| set(&mut settings.relative_error, positive(text).map(Some)),
-    },
-    SettingRecord {
-        name: "replications",
-        summary: "Runs of their own, side by side; the result depends on their number, not on threads",
-        default: "4",
-        apply: |settings, text| {
+    ),
+    setting(
+        "bursts",
+        "Bursts to measure, at most, such as 1e7",
+        Values::Whole(1, 1 << 50),
+        "1e6",
+        |settings, text| set(&mut settings.bursts, whole(text, 1, 1 << 50)),
+    ),
+    setting(
+        "warm_up",
+        "Bursts of each replication before they are counted, such as 1e5",
+        Values::Whole(0, 1 << 50),
+        "1000 for each host",
+        |settings, text| set(&mut settings.warm_up, whole(text, 0, 1 << 50).map(Some)),
+    ),
+    setting(
+        "relative_error",
+        "Enough are measured when half the confidence interval is at most this share of the loss",
+        Values::Positive,
+        "none: all bursts",
+        |settings, text| set(&mut settings.relative_error, positive(text).map(Some)),
+    ),
+    setting(
+        "replications",
+        "Runs of their own, side by side; the result depends on their number, not on threads",
+        Values::Whole(1, 1 << 10),
+        "4",
+        |settings, text| {
             let count = whole(text, 1, 1 << 10);
             set(&mut settings.replications, count.map(|count| count as u32))
         },
-    },
-    SettingRecord {
-        name: "seed",
-        summary: "What all draws depend on",
-        default: "1",
-        apply: |settings, text| set(&mut settings.seed, parsed(text)),
-    },
+    ),
+    setting(
+        "seed",
+        "What all draws depend on",
+        Values::Whole(0, u64::MAX),
+        "1",
+        |settings, text| set(&mut settings.seed, parsed(text)),
+    ),
 ];
+
+/// A setting of bursts.
+const fn setting(
+    name: &'static str,
+    summary: &'static str,
+    values: Values,
+    default: &'static str,
+    apply: fn(&mut BurstSettings, &str) -> Result<(), String>,
+) -> Setting<BurstSettings> {
+    Setting::new(name, summary, values, default, &["burst"], apply)
+}
 
 const SOURCES: &[(&str, Source)] = &[
     ("transmitter", Source::Transmitter),
@@ -370,23 +392,23 @@ const ROUTINGS: &[(&str, Routing)] = &[
     ("least_loaded", Routing::LeastLoaded),
 ];
 
-impl Settings {
+impl BurstSettings {
     /// The settings that names and texts give; see [`SETTINGS`].
     ///
     /// # Errors
     /// An unknown setting, or a value that is none; see [`BurstError::setting`].
     pub fn from_texts<'a>(
         texts: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Settings, BurstError> {
-        let mut settings = Settings::default();
+    ) -> Result<BurstSettings, BurstError> {
+        let mut settings = BurstSettings::default();
         for (name, text) in texts {
-            let record = SETTINGS.iter().find(|record| record.name == name);
-            let record = record.ok_or_else(|| BurstError::Unknown {
+            let setting = find(SETTINGS, name).ok_or_else(|| BurstError::Unknown {
                 name: name.into(),
-                hint: suggest(name, SETTINGS.iter().map(|record| record.name)),
+                hint: suggest(name, names(SETTINGS)),
             })?;
-            (record.apply)(&mut settings, text.trim()).map_err(|problem| BurstError::Setting {
-                setting: record.name,
+            let applied = setting.apply(&mut settings, text);
+            applied.map_err(|problem| BurstError::Setting {
+                setting: setting.record.name,
                 problem,
             })?;
         }
@@ -451,48 +473,6 @@ impl Assembly {
             (_, Some(Time::ZERO)) => Err("time_out must be longer than nothing"),
             _ => Ok(()),
         }
-    }
-}
-
-pub(super) fn set<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
-    value.map(|value| *place = value)
-}
-
-pub(super) fn parsed<T: FromStr>(text: &str) -> Result<T, String>
-where
-    T::Err: Display,
-{
-    text.parse()
-        .map_err(|problem: T::Err| format!("`{}`: {problem}", shown(text)))
-}
-
-pub(super) fn one_of<T: Copy>(text: &str, known: &[(&'static str, T)]) -> Result<T, String> {
-    let found = known.iter().find(|(name, _)| same_name(name, text));
-    found.map(|(_, value)| *value).ok_or_else(|| {
-        let hint = suggest(text, known.iter().map(|(name, _)| *name));
-        format!("unknown value `{}`{hint}", shown(text))
-    })
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err(format!("`{}` is no number greater than 0", shown(text))),
-    }
-}
-
-/// A whole number, also as `1e7`.
-pub(super) fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let number = text.parse::<u64>().ok().or_else(|| {
-        let number: f64 = text.parse().ok()?;
-        (number.fract() == 0.0 && (0.0..=2f64.powi(53)).contains(&number)).then_some(number as u64)
-    });
-    match number {
-        Some(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(format!(
-            "`{}` is no whole number from {least} to {most}, such as 1000 or 1e3",
-            shown(text)
-        )),
     }
 }
 

@@ -1,13 +1,13 @@
 //! Where bursts come from.
 //!
-//! Poisson processes of all computers together are one Poisson process, each of whose points belongs
-//! to each computer alike; so one draw of an exponential time serves all of them.
+//! Poisson processes of all hosts together are one Poisson process, each of whose points belongs
+//! to each host alike; so one draw of an exponential time serves all of them.
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use super::network::BurstNetwork;
-use super::settings::{Assembly, Destinations, Length, Settings, Source};
+use super::settings::{Assembly, BurstSettings, Destinations, Length, Source};
 use super::special::ln;
 use super::{Burst, Work};
 use crate::units::{Rate, Time};
@@ -55,7 +55,7 @@ enum Kind {
     Packets {
         assembly: Assembly,
         rate: Rate,
-        /// Per pair of computers: bytes so far, and which burst of the pair it is.
+        /// Per pair of hosts: bytes so far, and which burst of the pair it is.
         begun: Vec<(u64, u32)>,
     },
     Given {
@@ -67,7 +67,7 @@ enum Kind {
 /// Who may send to whom.
 #[derive(Clone, Copy)]
 struct Shape {
-    computers: u32,
+    hosts: u32,
     at_node: u32,
     destinations: Destinations,
 }
@@ -75,7 +75,7 @@ struct Shape {
 impl Generator {
     pub(super) fn new(
         network: &BurstNetwork,
-        settings: &Settings,
+        settings: &BurstSettings,
         work: &Work,
         mean_length_ps: u64,
         random: &mut Pcg64Mcg,
@@ -87,7 +87,7 @@ impl Generator {
                 (Kind::Given { bursts, next: 0 }, mean_length)
             }
             (Work::Random, Some(assembly)) => {
-                let pairs = (network.computers() as usize).pow(2);
+                let pairs = (network.hosts() as usize).pow(2);
                 let rate = network.rate();
                 let bits = assembly.packet.get() as f64 * 8.0;
                 let packet_ps = bits / rate.bits_per_second() as f64 * 1e12;
@@ -104,13 +104,13 @@ impl Generator {
         };
         let mut generator = Generator {
             network: Shape {
-                computers: network.computers(),
-                at_node: network.computers_per_node(),
+                hosts: network.hosts(),
+                at_node: network.hosts_per_node(),
                 destinations: settings.destinations,
             },
             length: settings.length,
             mean_length,
-            mean_gap: unit / (settings.intensity * f64::from(network.computers())),
+            mean_gap: unit / (settings.intensity * f64::from(network.hosts())),
             mean_pause: mean_length * (1.0 - settings.intensity) / settings.intensity,
             kind,
             next: NEVER,
@@ -123,7 +123,7 @@ impl Generator {
         generator
     }
 
-    /// Whether each computer draws its next burst when the one before is over.
+    /// Whether each host draws its next burst when the one before is over.
     pub(super) fn is_on_off(&self) -> bool {
         matches!(self.kind, Kind::OnOff)
     }
@@ -143,15 +143,15 @@ impl Generator {
             });
         }
         self.next = now + exponential(self.mean_gap, random);
-        let source = random.random_range(0..self.network.computers);
+        let source = random.random_range(0..self.network.hosts);
         if !matches!(self.kind, Kind::Packets { .. }) {
             return Generated::Burst(self.burst_of(source, now, random));
         }
         let destination = self.network.destination(source, random);
-        self.packet(source * self.network.computers + destination, now)
+        self.packet(source * self.network.hosts + destination, now)
     }
 
-    /// The burst that a computer sends now.
+    /// The burst that a host sends now.
     #[inline]
     pub(super) fn burst_of(&self, source: u32, now: u64, random: &mut Pcg64Mcg) -> Ready {
         let destination = self.network.destination(source, random);
@@ -173,7 +173,7 @@ impl Generator {
         exponential(self.mean_pause, random)
     }
 
-    /// A packet more for a pair of computers.
+    /// A packet more for a pair of hosts.
     fn packet(&mut self, pair: u32, now: u64) -> Generated {
         let Kind::Packets {
             assembly, begun, ..
@@ -203,7 +203,7 @@ impl Generator {
 
     /// The burst of a pair with this number, if it has not been sent already.
     pub(super) fn complete(&mut self, pair: u32, number: u32, now: u64) -> Option<Ready> {
-        let computers = self.network.computers;
+        let hosts = self.network.hosts;
         let Kind::Packets { rate, begun, .. } = &mut self.kind else {
             return None;
         };
@@ -216,8 +216,8 @@ impl Generator {
         *current = current.wrapping_add(1);
         Some(Ready {
             at: now,
-            source: pair / computers,
-            destination: pair % computers,
+            source: pair / hosts,
+            destination: pair % hosts,
             length: length.map_or(NEVER >> 4, Time::ps),
         })
     }
@@ -230,7 +230,7 @@ impl Shape {
             Destinations::Everyone => (source, 1),
             Destinations::OtherNodes => (source / self.at_node * self.at_node, self.at_node),
         };
-        let drawn = random.random_range(0..self.computers - excluded);
+        let drawn = random.random_range(0..self.hosts - excluded);
         match drawn < first {
             true => drawn,
             false => drawn + excluded,

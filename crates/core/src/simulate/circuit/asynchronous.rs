@@ -147,11 +147,11 @@ pub(super) fn run(
     ledger: &mut Ledger<'_>,
 ) -> Result<Timing, SimulationError> {
     if ring.converters {
-        return Err(SimulationError::Policy {
-            simulator: "circuit",
-            policy: Policy::PerPort.name(),
-            reason: "with converters a lightpath has no wavelength of its own; use on_change",
-        });
+        return Err(SimulationError::policy(
+            "circuit",
+            Policy::PerPort,
+            "with converters a lightpath has no wavelength of its own; use on_change",
+        ));
     }
     let mut network = Network::new(plan, ring, period);
     let mut columns = SlotColumns::default();

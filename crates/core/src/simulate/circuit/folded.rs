@@ -43,7 +43,11 @@ pub(super) fn simulate(
     let transfers = plan.orbits.len() as u64 * u64::from(period);
     if transfers > MOST_TRANSFERS {
         let most = MOST_TRANSFERS;
-        return Err(SimulationError::TooLarge { transfers, most });
+        let problem = format!(
+            "without barriers a plan with lightpaths of so many lengths is simulated as {transfers} \
+             transfers: {most} at most; another policy will do"
+        );
+        return Err(SimulationError::refused("too_large", problem));
     }
     let chunks = chunks_per_rank(&plan.orbits.schedule.collective);
     let sizes = chunks.map_or(Sizes::Own, Sizes::MostOfRotations);

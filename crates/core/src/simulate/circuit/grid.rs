@@ -29,11 +29,11 @@ pub(super) fn simulate(
         policy,
         Policy::OnChange | Policy::PerPort | Policy::EstablishRelease
     ) {
-        return Err(SimulationError::Policy {
-            simulator: "circuit",
-            policy: policy.name(),
-            reason: "on a wss_grid use two_tier (tune where the circuit changes), every_step or free",
-        });
+        return Err(SimulationError::policy(
+            "circuit",
+            policy,
+            "on a wss_grid use two_tier (tune where the circuit changes), every_step or free",
+        ));
     }
     check_grid(plan, grid)?;
     let ranks = plan.fabric.ranks() as usize;

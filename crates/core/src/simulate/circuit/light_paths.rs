@@ -90,11 +90,7 @@ fn refuse(policy: Policy, paths: Paths) -> Result<(), SimulationError> {
         }
         _ => "on a light_path_grid use establish_release (by groups of slots), every_step or free",
     };
-    Err(SimulationError::Policy {
-        simulator: "circuit",
-        policy: policy.name(),
-        reason,
-    })
+    Err(SimulationError::policy("circuit", policy, reason))
 }
 
 /// Refuses what has no place on the grid, so that ports and ranks may be indexed freely.

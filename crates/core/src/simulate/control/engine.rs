@@ -101,7 +101,8 @@ pub(super) fn run(
     while let Some(Reverse((now, _, _, happening))) = engine.queue.pop() {
         interrupt::check();
         if let Some(limit) = limit.filter(|limit| now > *limit) {
-            return Err(SimulationError::TooLong { limit });
+            let problem = format!("the plan takes longer than {limit}");
+            return Err(SimulationError::Stopped(problem));
         }
         let cause = match happening {
             Happening::Arrived(flow) => {
@@ -116,9 +117,11 @@ pub(super) fn run(
         engine.enter(now, cause, &mut then)?;
     }
     if state.arrived as usize != count {
-        return Err(SimulationError::Stuck {
-            flows: count as u64 - u64::from(state.arrived),
-        });
+        let flows = count as u64 - u64::from(state.arrived);
+        let problem = format!(
+            "{flows} flows never arrive: they wait for data that never comes; verify the plan first"
+        );
+        return Err(SimulationError::refused("stuck", problem));
     }
     Ok(engine.run)
 }

@@ -78,7 +78,7 @@ pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
             continue;
         };
         if !grid.is_same_machine(machine.get_or_insert(grid)) {
-            return Err(SimulationError::WrongFabric {
+            return Err(SimulationError::Fabric {
                 simulator: "control",
                 family: plan.fabric.family(),
                 hint: "all tasks must be on one grid; they may differ in nodes and wavelengths only",

@@ -23,7 +23,7 @@
 
 use super::engine::Engine;
 use super::instant::to_time;
-use super::program::Message;
+use super::program::FlowStart;
 use super::{FluidError, Options, check_background, check_ends, outcome, with_flows};
 use crate::network::Network;
 use crate::outcome::FluidOutcome;
@@ -32,7 +32,7 @@ use crate::units::{Bytes, Time};
 /// Flows under way.
 pub struct Driven<'a> {
     network: &'a dyn Network,
-    options: &'a Options,
+    options: Options,
     engine: Engine<'a>,
     now: f64,
     /// The next instant, while nothing has started since it was found.
@@ -47,7 +47,7 @@ impl<'a> Driven<'a> {
     /// # Errors
     /// Traffic beside the flows with ends that are no ranks; costs at the ends, which are for whoever
     /// starts the flows; a bin without length.
-    pub fn new(network: &'a dyn Network, options: &'a Options) -> Result<Driven<'a>, FluidError> {
+    pub fn new(network: &'a dyn Network, options: &Options) -> Result<Driven<'a>, FluidError> {
         check_background(network, options)?;
         if options.endpoint.is_some() {
             return Err(FluidError::Endpoint);
@@ -57,7 +57,7 @@ impl<'a> Driven<'a> {
         engine.announce_background();
         Ok(Driven {
             network,
-            options,
+            options: options.clone(),
             engine,
             now: 0.0,
             next: None,
@@ -92,7 +92,7 @@ impl<'a> Driven<'a> {
         }
         self.next = None;
         self.flows += 1;
-        let message = Message {
+        let message = FlowStart {
             flow,
             source,
             destination,
@@ -151,7 +151,7 @@ impl<'a> Driven<'a> {
         let counts = (self.flows, 0);
         outcome(
             self.network,
-            self.options,
+            &self.options,
             "driven",
             self.engine.ledger,
             counts,

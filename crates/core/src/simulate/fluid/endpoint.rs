@@ -16,7 +16,7 @@
 //! o + L + k G + o. (LogGP counts k - 1 bytes, since its first one is in o.)
 
 use super::instant::bytes_per_ps;
-use super::program::Message;
+use super::program::FlowStart;
 use crate::units::{Bytes, Rate, Time};
 
 /// The costs of a message at its ends.
@@ -64,7 +64,12 @@ impl Endpoints {
 
     /// The sender takes a message up. When it is free of the message, if that is known already;
     /// and when the message goes into its route, of which the latency is still to come.
-    pub(super) fn send(&mut self, message: &Message, now: f64, latency: f64) -> (Option<f64>, f64) {
+    pub(super) fn send(
+        &mut self,
+        message: &FlowStart,
+        now: f64,
+        latency: f64,
+    ) -> (Option<f64>, f64) {
         let overhead = self.model.send_overhead.ps() as f64;
         let free = &mut self.sender_free[message.source as usize];
         let begin = free.max(now);
@@ -79,7 +84,7 @@ impl Endpoints {
     }
 
     /// The last bit of a message is here: when the receiver has it.
-    pub(super) fn receive(&mut self, message: &Message, now: f64) -> f64 {
+    pub(super) fn receive(&mut self, message: &FlowStart, now: f64) -> f64 {
         let free = &mut self.receiver_free[message.destination as usize];
         *free = free.max(now) + self.model.receive_overhead.ps() as f64;
         *free

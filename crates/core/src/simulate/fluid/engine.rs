@@ -1,16 +1,16 @@
 //! The clock: messages begin, wait for their latency, share links, end.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::rc::Rc;
 
 use super::classes::Classes;
 use super::endpoint::Endpoints;
 use super::instant::{bytes_per_ps, to_time};
 use super::ledger::Ledger;
 use super::meter::Meter;
-use super::program::{Event, Message, Program};
+use super::program::{FlowEnd, FlowStart, Program};
 use super::quotient::network::Quotient;
 use super::{FluidError, Options};
+use crate::event::EventQueue;
 use crate::interrupt;
 use crate::network::Network;
 
@@ -20,11 +20,11 @@ fn window(instant: f64) -> f64 {
 }
 
 struct UnderWay {
-    message: Message,
+    message: FlowStart,
     class: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 enum Alarm {
     /// The background flow begins or ends.
     Background { index: u32, begins: bool },
@@ -40,17 +40,16 @@ enum Alarm {
 
 /// An engine between two instants.
 pub(super) struct Engine<'a> {
-    options: &'a Options,
+    options: Rc<Options>,
     /// Whether each flow has a route of its own, whatever its ends.
     routes_by_flow: bool,
     classes: Classes<'a>,
     under_way: Vec<UnderWay>,
     free_places: Vec<u32>,
     active: usize,
-    alarms: BinaryHeap<Reverse<(u64, u64, Alarm)>>,
-    alarms_set: u64,
+    alarms: EventQueue<Alarm>,
     endpoints: Option<Endpoints>,
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<FlowEnd>,
     /// The class of each background flow under way.
     background: Vec<u32>,
     pub(super) ledger: Ledger,
@@ -61,7 +60,7 @@ impl<'a> Engine<'a> {
     /// A bin without length.
     pub(super) fn new(
         network: &'a dyn Network,
-        options: &'a Options,
+        options: &Options,
     ) -> Result<Engine<'a>, FluidError> {
         Engine::over(network, None, options)
     }
@@ -72,7 +71,7 @@ impl<'a> Engine<'a> {
     /// A bin without length.
     pub(super) fn of_quotient(
         quotient: &'a Quotient,
-        options: &'a Options,
+        options: &Options,
     ) -> Result<Engine<'a>, FluidError> {
         Engine::over(quotient, Some(quotient), options)
     }
@@ -80,19 +79,18 @@ impl<'a> Engine<'a> {
     fn over(
         network: &'a dyn Network,
         quotient: Option<&'a Quotient>,
-        options: &'a Options,
+        options: &Options,
     ) -> Result<Engine<'a>, FluidError> {
         let links = network.links().len();
         let meter = options.link_bin.map(|bin| Meter::new(links, bin));
         Ok(Engine {
-            options,
+            options: Rc::new(options.clone()),
             routes_by_flow: quotient.is_some(),
             classes: Classes::new(network, quotient, options.weights),
             under_way: Vec::new(),
             free_places: Vec::new(),
             active: 0,
-            alarms: BinaryHeap::new(),
-            alarms_set: 0,
+            alarms: EventQueue::default(),
             endpoints: options
                 .endpoint
                 .map(|model| Endpoints::new(model, network.ranks())),
@@ -104,7 +102,8 @@ impl<'a> Engine<'a> {
 
     /// Sets the begins and ends of the traffic beside the flows.
     pub(super) fn announce_background(&mut self) {
-        for (index, flow) in (0u32..).zip(&self.options.background) {
+        let options = Rc::clone(&self.options);
+        for (index, flow) in (0u32..).zip(&options.background) {
             self.set_alarm(
                 flow.from.ps() as f64,
                 Alarm::Background {
@@ -157,10 +156,7 @@ impl<'a> Engine<'a> {
     /// The next instant at which something happens, at the rates of now. Infinite: nothing is to come.
     pub(super) fn next_instant(&mut self, now: f64) -> Result<f64, FluidError> {
         self.settle(now);
-        let alarm = self
-            .alarms
-            .peek()
-            .map(|Reverse((bits, _, _))| f64::from_bits(*bits));
+        let alarm = self.alarms.next_time().map(f64::from_bits);
         let end = self.classes.next_end();
         let next = match (alarm, end) {
             (Some(alarm), Some(end)) => alarm.min(end),
@@ -180,19 +176,13 @@ impl<'a> Engine<'a> {
     }
 
     fn set_alarm(&mut self, instant: f64, alarm: Alarm) {
-        self.alarms_set += 1;
-        self.alarms
-            .push(Reverse((instant.to_bits(), self.alarms_set, alarm)));
+        self.alarms.put(instant.to_bits(), alarm);
     }
 
     /// Carries out every alarm of this instant.
     fn ring(&mut self, now: f64) -> Result<(), FluidError> {
         let limit = (now + window(now)).to_bits();
-        while let Some(&Reverse((instant, _, alarm))) = self.alarms.peek() {
-            if instant > limit {
-                break;
-            }
-            self.alarms.pop();
+        while let Some((_, alarm)) = self.alarms.pop_until(limit) {
             match alarm {
                 Alarm::Background {
                     index,
@@ -210,7 +200,7 @@ impl<'a> Engine<'a> {
 
     fn report(&mut self, place: u32, sent: bool, received: bool) {
         let flow = self.under_way[place as usize].message.flow;
-        self.events.push(Event {
+        self.events.push(FlowEnd {
             flow,
             sent,
             received,
@@ -218,7 +208,7 @@ impl<'a> Engine<'a> {
     }
 
     /// A message may start, now or later.
-    pub(super) fn begin(&mut self, message: Message, now: f64) -> Result<(), FluidError> {
+    pub(super) fn begin(&mut self, message: FlowStart, now: f64) -> Result<(), FluidError> {
         self.active += 1;
         let under_way = UnderWay {
             message,

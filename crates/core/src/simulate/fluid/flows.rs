@@ -3,7 +3,7 @@
 use super::FluidError;
 use super::instant::bytes_per_ps;
 use super::ledger::Ledger;
-use super::program::{Event, Message, Program};
+use super::program::{FlowEnd, FlowStart, Program};
 use crate::interrupt;
 use crate::outcome::NONE;
 use crate::units::{Bytes, Rate, Time};
@@ -168,9 +168,9 @@ impl<'a> Dependencies<'a> {
         &self.dependents[self.starts[flow as usize]..self.starts[flow as usize + 1]]
     }
 
-    fn message(&self, index: u32, now: f64) -> Message {
+    fn message(&self, index: u32, now: f64) -> FlowStart {
         let flow = &self.flows.flows[index as usize];
-        Message {
+        FlowStart {
             flow: index,
             source: flow.source,
             destination: flow.destination,
@@ -185,9 +185,9 @@ impl Program for Dependencies<'_> {
     fn advance(
         &mut self,
         now: f64,
-        events: &[Event],
+        events: &[FlowEnd],
         _quiet: bool,
-        ready: &mut Vec<Message>,
+        ready: &mut Vec<FlowStart>,
         ledger: &mut Ledger,
     ) -> Result<f64, FluidError> {
         if !std::mem::replace(&mut self.begun, true) {

@@ -7,7 +7,7 @@ use crate::units::UnitError;
 
 /// A flow that may start.
 #[derive(Clone, Copy)]
-pub(super) struct Message {
+pub(super) struct FlowStart {
     pub(super) flow: u32,
     pub(super) source: u32,
     pub(super) destination: u32,
@@ -20,7 +20,7 @@ pub(super) struct Message {
 
 /// An end of a message at its sender, its receiver or both.
 #[derive(Clone, Copy)]
-pub(super) struct Event {
+pub(super) struct FlowEnd {
     pub(super) flow: u32,
     pub(super) sent: bool,
     pub(super) received: bool,
@@ -34,9 +34,9 @@ pub(super) trait Program {
     fn advance(
         &mut self,
         now: f64,
-        events: &[Event],
+        events: &[FlowEnd],
         quiet: bool,
-        ready: &mut Vec<Message>,
+        ready: &mut Vec<FlowStart>,
         ledger: &mut Ledger,
     ) -> Result<f64, FluidError>;
 }

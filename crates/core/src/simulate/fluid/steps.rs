@@ -11,7 +11,7 @@ use replay::{Replay, Watched};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ledger::Ledger;
-use super::program::{Event, Message, Program, StepFlow, Steps, check_count};
+use super::program::{FlowEnd, FlowStart, Program, StepFlow, Steps, check_count};
 use super::quotient::network::Quotient;
 use super::{FluidError, StartRule};
 use crate::interrupt;
@@ -138,7 +138,7 @@ impl<'a> Stepped<'a> {
     fn begin_quietly(
         &mut self,
         mut now: f64,
-        ready: &mut Vec<Message>,
+        ready: &mut Vec<FlowStart>,
         ledger: &mut Ledger,
     ) -> Result<f64, FluidError> {
         self.write_down(now, ledger);
@@ -172,7 +172,7 @@ impl<'a> Stepped<'a> {
     fn load(
         &mut self,
         now: f64,
-        ready: &mut Vec<Message>,
+        ready: &mut Vec<FlowStart>,
         ledger: &mut Ledger,
     ) -> Result<(), FluidError> {
         let step = self.next_step;
@@ -250,14 +250,14 @@ impl<'a> Stepped<'a> {
         &mut self,
         index: u32,
         now: f64,
-        ready: &mut Vec<Message>,
+        ready: &mut Vec<FlowStart>,
         ledger: &mut Ledger,
     ) -> Result<(), FluidError> {
         let flow = self.loaded[(index - self.first_loaded) as usize].flow;
         if ledger.records_flows() {
             ledger.start(index, now, self.waited_for(&flow, ledger))?;
         }
-        ready.push(Message {
+        ready.push(FlowStart {
             flow: index,
             source: flow.source,
             destination: flow.destination,
@@ -282,7 +282,7 @@ impl<'a> Stepped<'a> {
         index: u32,
         at_source: bool,
         now: f64,
-        ready: &mut Vec<Message>,
+        ready: &mut Vec<FlowStart>,
         ledger: &mut Ledger,
     ) -> Result<(), FluidError> {
         let loaded = &mut self.loaded[(index - self.first_loaded) as usize];
@@ -332,9 +332,9 @@ impl Program for Stepped<'_> {
     fn advance(
         &mut self,
         mut now: f64,
-        events: &[Event],
+        events: &[FlowEnd],
         quiet: bool,
-        ready: &mut Vec<Message>,
+        ready: &mut Vec<FlowStart>,
         ledger: &mut Ledger,
     ) -> Result<f64, FluidError> {
         if ledger.records_flows() && self.last.is_empty() {

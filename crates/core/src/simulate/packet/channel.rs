@@ -133,7 +133,7 @@ pub(super) enum Wake {
     Unwanted,
     /// Somebody, and no credit is on its way.
     Wanted,
-    /// Somebody, and the event is on the agenda.
+    /// Somebody, and the event is on the event_queue.
     Scheduled,
 }
 

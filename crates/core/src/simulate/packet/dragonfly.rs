@@ -20,7 +20,7 @@
 //! global hop the two numbers above those. Order all channels of the dragonfly by their place in that
 //! line, before them the links from terminals, after them the links to terminals. Every chunk climbs
 //! that order; a chunk that holds the highest buffer that is full can therefore always go on, and
-//! nothing is ever stuck (Dally and Seitz, Deadlock-Free Message Routing in Multiprocessor
+//! nothing is ever stuck (Dally and Seitz, Deadlock-Free PacketMessage Routing in Multiprocessor
 //! Interconnection Networks, 1987).
 
 use super::channel::{Channels, Chunk};

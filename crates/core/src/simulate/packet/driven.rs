@@ -6,10 +6,10 @@
 //!
 //! ```
 //! use opticoll::fabric::Fabric;
-//! use opticoll::simulate::packet::{Driven, Settings};
+//! use opticoll::simulate::packet::{Driven, PacketSettings};
 //! use opticoll::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=10GB/s,latency=10ns")?;
-//! let mut packets = Driven::new(&fabric, &Settings::default())?;
+//! let mut packets = Driven::new(&fabric, &PacketSettings::default())?;
 //! packets.send(7, (0, 1), Bytes::new(4096), Time::ZERO)?;
 //! let mut reports = Vec::new();
 //! while !reports.iter().any(|report: &opticoll::simulate::packet::Report| report.arrived) {
@@ -19,12 +19,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::agenda::LATEST_PS;
 use super::engine::Engine;
 use super::engine::terminal::FIRST_STREAM;
+use super::event_queue::LATEST_PS;
 use super::machine::{Built, build, named, network_of};
 use super::routes::Routes;
-use super::settings::Settings;
+use super::settings::PacketSettings;
 use super::steps::Order;
 use super::stuck;
 use super::{Options, PacketError, PacketOutcome, Report, Work};
@@ -44,7 +44,7 @@ impl<'a> Driven<'a> {
     ///
     /// # Errors
     /// A fabric of light, settings that do not fit, a placement that names no permutation.
-    pub fn new(fabric: &'a Fabric, settings: &Settings) -> Result<Driven<'a>, PacketError> {
+    pub fn new(fabric: &'a Fabric, settings: &PacketSettings) -> Result<Driven<'a>, PacketError> {
         let network = network_of(fabric)?;
         let work = Work {
             collective: None,
@@ -130,7 +130,7 @@ impl<R: Routes> Engine<R> {
 
     /// Carries out the events of the next instant.
     pub(super) fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError> {
-        let Some(time) = self.agenda.next_time() else {
+        let Some(time) = self.event_queue.next_time() else {
             return Err(stuck::error(std::slice::from_mut(self), LATEST_PS));
         };
         if time >= LATEST_PS {

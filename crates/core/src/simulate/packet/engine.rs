@@ -8,13 +8,13 @@ mod together;
 use std::sync::Arc;
 
 use occupancy::Doubt;
-use terminal::{Message, Nic};
+use terminal::{Nic, PacketMessage};
 
-use super::agenda::{Agenda, Kind, LATEST_PS};
 use super::border::{Border, Mail, NEVER};
 use super::channel::{Channels, Chunk, Held, Wake};
 use super::delays::Delays;
 use super::division::Division;
+use super::event_queue::{Kind, LATEST_PS, PacketQueue};
 use super::pool::Pool;
 use super::port::Port;
 use super::routes::Routes;
@@ -73,8 +73,8 @@ pub(super) struct Engine<R> {
     pub(super) steps: Option<Steps>,
     pub(super) streams: Vec<Stream>,
     pub(super) measured: Measured,
-    pub(super) agenda: Agenda,
-    pub(super) messages: Pool<Message>,
+    pub(super) event_queue: PacketQueue,
+    pub(super) messages: Pool<PacketMessage>,
     pub(super) nics: Vec<Nic>,
     pub(super) orders: Vec<Order>,
     /// What happens to messages, where somebody outside waits for them.
@@ -170,7 +170,7 @@ impl<R: Routes> Engine<R> {
             steps,
             streams,
             measured,
-            agenda: Agenda::new(shift),
+            event_queue: PacketQueue::new(shift),
             chunks: Pool::new(),
             messages: Pool::new(),
             orders: Vec::new(),
@@ -193,7 +193,7 @@ impl<R: Routes> Engine<R> {
         engine
     }
 
-    /// Puts what is known from the beginning on the agenda.
+    /// Puts what is known from the beginning on the event_queue.
     fn plan(&mut self) {
         let terminals = self.nics.len() as u32;
         let part_of = &self.setup.division.of_terminal;
@@ -207,13 +207,13 @@ impl<R: Routes> Engine<R> {
                     continue;
                 }
                 let timer = stream as u32 * terminals + terminal;
-                self.agenda.push(time, Kind::Timer, timer);
+                self.event_queue.push(time, Kind::Timer, timer);
             }
         }
         if let Some(steps) = &self.steps {
             for rank in (0..terminals).filter(|&rank| own(&steps.terminal(rank))) {
                 interrupt::check();
-                self.agenda.push(self.setup.begin, Kind::Begin, rank);
+                self.event_queue.push(self.setup.begin, Kind::Begin, rank);
             }
         }
     }
@@ -221,7 +221,7 @@ impl<R: Routes> Engine<R> {
     /// Carries out the events before the limit.
     fn work(&mut self) {
         loop {
-            while let Some(event) = self.agenda.pop(self.limit) {
+            while let Some(event) = self.event_queue.pop(self.limit) {
                 interrupt::check();
                 self.now = event.time();
                 self.measured.events += 1;
@@ -240,11 +240,11 @@ impl<R: Routes> Engine<R> {
                 self.rest_after = u64::MAX;
                 self.ask_for_rest();
             }
-            if self.agenda.is_open() || !self.read_ahead() {
+            if self.event_queue.is_open() || !self.read_ahead() {
                 return;
             }
             if self.mail.len() > 1 {
-                let (clock, next) = (self.agenda.begin_of_open(), self.now);
+                let (clock, next) = (self.event_queue.begin_of_open(), self.now);
                 if clock >= self.clock + self.setup.division.chunk / SHOWS {
                     self.show(clock, next);
                 }
@@ -252,11 +252,11 @@ impl<R: Routes> Engine<R> {
         }
     }
 
-    /// Opens the next events of the agenda and reads what they are about. These reads do not wait for one
+    /// Opens the next events of the event_queue and reads what they are about. These reads do not wait for one
     /// another, so that the processor fetches from far memory all at once what the events would fetch one
     /// by one. Returns whether there are events that may happen.
     fn read_ahead(&mut self) -> bool {
-        let events = self.agenda.open(self.limit);
+        let events = self.event_queue.open(self.limit);
         let mut read = 0;
         for event in events.iter().rev() {
             match event.kind() {
@@ -287,7 +287,7 @@ impl<R: Routes> Engine<R> {
             }
         }
         std::hint::black_box(read);
-        self.agenda.is_open()
+        self.event_queue.is_open()
     }
 
     /// A chunk comes to a router: it takes a place in the buffer of its next channel, or waits.
@@ -345,7 +345,7 @@ impl<R: Routes> Engine<R> {
         let wanted = state.wake == Wake::Wanted;
         if wanted {
             state.wake = Wake::Scheduled;
-            self.agenda.push(time, Kind::Credit, number);
+            self.event_queue.push(time, Kind::Credit, number);
         }
         wanted
     }
@@ -394,7 +394,7 @@ impl<R: Routes> Engine<R> {
         port.queued += 1;
         if !port.pending {
             port.pending = true;
-            self.agenda.push(next, Kind::Send, link);
+            self.event_queue.push(next, Kind::Send, link);
         }
         let queue = &mut self.channels.list[into as usize].queue;
         queue.push(&mut self.chunks, number);
@@ -434,7 +434,7 @@ impl<R: Routes> Engine<R> {
                 }
                 _ => port.free,
             };
-            self.agenda.push(next, Kind::Send, link);
+            self.event_queue.push(next, Kind::Send, link);
         }
     }
 
@@ -442,7 +442,7 @@ impl<R: Routes> Engine<R> {
     #[inline]
     fn transmit(&mut self, link: u32, into: u32, number: u32, start: u64) {
         if start >= LATEST_PS {
-            return self.agenda.push(start, Kind::Send, link);
+            return self.event_queue.push(start, Kind::Send, link);
         }
         let router_delay = self.setup.router_delay;
         let mut arrival = self.put(link, into, number, start) + router_delay;
@@ -454,7 +454,8 @@ impl<R: Routes> Engine<R> {
         self.measured.forwards += 1;
         if port.class != Class::Ejection {
             if port.part == self.part {
-                self.agenda.push_at(arrival, Kind::Arrive, link, number);
+                self.event_queue
+                    .push_at(arrival, Kind::Arrive, link, number);
                 return;
             }
             let mail = &mut self.mail[usize::from(port.part)];
@@ -477,7 +478,8 @@ impl<R: Routes> Engine<R> {
         if message.chunks == 0 {
             let time = arrival + self.setup.delays.notice(&mut self.ports, link);
             let (terminal, message) = (chunk.destination, chunk.message);
-            self.agenda.push_at(time, Kind::Deliver, terminal, message);
+            self.event_queue
+                .push_at(time, Kind::Deliver, terminal, message);
         }
     }
 
@@ -520,7 +522,7 @@ impl<R: Routes> Engine<R> {
         if self.ports[link as usize].class == Class::Injection {
             let terminal = self.setup.terminal_at[link as usize];
             let time = self.now + self.setup.delays.handover(&mut self.ports, link);
-            self.agenda.push(time, Kind::Inject, terminal);
+            self.event_queue.push(time, Kind::Inject, terminal);
             return;
         }
         loop {

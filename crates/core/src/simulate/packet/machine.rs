@@ -3,13 +3,13 @@
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-use super::agenda::LATEST_PS;
 use super::border::Border;
 use super::channel::Channels;
 use super::delays::Delays;
 use super::division::Division;
 use super::dragonfly::DragonflyRoutes;
 use super::engine::{Engine, Measured, Setup};
+use super::event_queue::LATEST_PS;
 use super::pool::NONE;
 use super::port::{Port, check_time, port};
 use super::result::outcome;
@@ -75,7 +75,7 @@ impl<R: Routes + Send> Running for Parts<R> {
     }
 
     fn next_time(&mut self) -> Option<u64> {
-        self.parts[0].agenda.next_time()
+        self.parts[0].event_queue.next_time()
     }
 
     fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError> {

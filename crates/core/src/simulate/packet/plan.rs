@@ -1,6 +1,6 @@
 //! A plan on an electrical fabric, packet by packet.
 
-use super::settings::Settings;
+use super::settings::PacketSettings;
 use super::{Collective, PacketError, PacketOutcome, Progress, Work, simulate_watched};
 use crate::fabric::Fabric;
 use crate::interrupt;
@@ -19,7 +19,7 @@ pub fn work_of<'a>(
     schedule: &'a Schedule,
     fabric: &Fabric,
     size: Bytes,
-    settings: &Settings,
+    settings: &PacketSettings,
 ) -> Work<'a> {
     Work {
         collective: Some(Collective {
@@ -43,11 +43,11 @@ pub fn work_of<'a>(
 pub fn simulate_plan(
     plan: &Plan,
     size: Bytes,
-    settings: &Settings,
+    settings: &PacketSettings,
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Outcome, SimulationError> {
     let Some(network) = plan.fabric.network() else {
-        return Err(SimulationError::WrongFabric {
+        return Err(SimulationError::Fabric {
             simulator: "packet",
             family: plan.fabric.family(),
             hint: "it has no links that packets share; use circuit or closed_form",
@@ -90,7 +90,7 @@ pub fn simulate_plan(
 }
 
 /// What settings changed in the outcome, each with what it is by default.
-fn changed(settings: &Settings) -> Vec<Setting> {
+fn changed(settings: &PacketSettings) -> Vec<Setting> {
     let changed = settings
         .changed
         .iter()

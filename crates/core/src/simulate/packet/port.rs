@@ -1,6 +1,6 @@
 //! Ports: links as their senders see them.
 
-use super::agenda::LATEST_PS;
+use super::event_queue::LATEST_PS;
 use super::{Options, PacketError};
 use crate::network::{Network, Sharing};
 use crate::outcome::packets::Class;
@@ -29,7 +29,7 @@ pub(super) struct Port {
     /// Accepted chunks that wait.
     pub(super) queued: u32,
     pub(super) class: Class,
-    /// Whether a send is on the agenda.
+    /// Whether a send is on the event_queue.
     pub(super) pending: bool,
     /// The channel after the one served last.
     pub(super) turn: u8,

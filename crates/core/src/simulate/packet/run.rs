@@ -2,9 +2,9 @@
 
 use std::thread;
 
-use super::agenda::LATEST_PS;
 use super::border::{Border, NEVER};
 use super::engine::Engine;
+use super::event_queue::LATEST_PS;
 use super::routes::Routes;
 use super::{PacketError, Progress, stuck};
 use crate::interrupt::{self, Part};
@@ -120,7 +120,7 @@ fn events<R>(parts: &[Engine<R>]) -> u64 {
 fn next_times<R: Routes>(parts: &mut [Engine<R>]) -> Vec<u64> {
     let next = parts.iter_mut().map(|part| {
         part.take_mail();
-        part.agenda.next_time().unwrap_or(NEVER)
+        part.event_queue.next_time().unwrap_or(NEVER)
     });
     next.collect()
 }

@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::{Replayed, ReplayedRanks, Sent, Settings, Timeline};
+use super::{ReplaySettings, Replayed, ReplayedRanks, Sent, Timeline};
 use crate::interrupt;
+use crate::simulate::live::Happening;
 use crate::units::{Bytes, Time, UnitError};
-use crate::workload::carrier::{Carrier, Happening};
+use crate::workload::carrier::Carrier;
 use crate::workload::cost::Message;
 use crate::workload::error::TraceError;
 use crate::workload::program::{Call, FOLLOWS, NONE, NodeKind, Program};
@@ -36,7 +37,7 @@ pub(super) struct Engine<'a, C> {
     /// Messages that the carrier has and that have not arrived.
     under_way: u64,
     happened: Vec<Happening>,
-    settings: Settings,
+    settings: ReplaySettings,
     overhead: u64,
     now: u64,
     later: BinaryHeap<Reverse<(u64, u64)>>,
@@ -88,7 +89,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
     pub(super) fn new(
         program: &'a Program,
         carrier: &'a mut C,
-        settings: Settings,
+        settings: ReplaySettings,
     ) -> Result<Self, TraceError> {
         if settings.compute_factor.1 == 0 {
             return Err(TraceError::Factor {

@@ -8,7 +8,7 @@ use std::slice;
 
 use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::Fabric;
+use opticoll::fabric::{Fabric, Medium};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::burst::collective::{
@@ -44,7 +44,7 @@ fn job<'a>(schedule: &'a Schedule, places: &[u32], size: &str) -> Job<'a> {
     }
 }
 
-/// Settings of light paths and of bursts, such as `ports=2 intensity=0.5`.
+/// BurstSettings of light paths and of bursts, such as `ports=2 intensity=0.5`.
 fn run(
     network: &str,
     jobs: &[Job<'_>],
@@ -55,7 +55,7 @@ fn run(
     let words = text.split_whitespace();
     let pairs = words.map(|word| word.split_once('=').unwrap());
     let (congestion, settings) = Congestion::from_texts(pairs)?;
-    let network = BurstNetwork::parse(network)?;
+    let network = BurstNetwork::of(&Medium::parse(network)?)?;
     collective::simulate(
         &network,
         jobs,
@@ -127,7 +127,8 @@ fn without_refusals_times_are_those_of_the_formulas() {
                 let made = schedule(kind, name, p as u32);
                 let places: Vec<u32> = (0..p as u32).rev().collect();
                 let job = job(&made, &places, "1000B");
-                let network = format!("ring:nodes={p},wavelengths=64,rate=10Gb/s,latency=0s");
+                let network =
+                    format!("electrical_ring:ranks={p},wavelengths=64,rate=10Gb/s,latency=0s");
                 for policy in POLICIES {
                     let text = format!("ports={k} congestion={}", policy.name);
                     let run = &alone(&network, slice::from_ref(&job), &text)[0];
@@ -145,12 +146,12 @@ fn without_refusals_times_are_those_of_the_formulas() {
 fn propagation_of_the_route_adds_to_every_message() {
     let made = message();
     // Two links of 1 ms: 10 ms for the path, 2 ms, 0.1 ms and a microsecond of light for 1250 bytes.
-    let network = "ring:nodes=5,wavelengths=1,rate=10Gb/s,latency=1ms";
+    let network = "electrical_ring:ranks=5,wavelengths=1,rate=10Gb/s,latency=1ms";
     let run = &alone(network, &[job(&made, &[0, 2], "1250B")], "")[0];
     assert_eq!(run.time, Some(Time::from_ps(12 * MS + MS / 10 + MS / 1000)));
 }
 
-const PAIR: &str = "custom:nodes=2,links=0-1,computers=2,wavelengths=1,rate=10Gb/s,latency=0s";
+const PAIR: &str = "custom:ranks=2,links=0-1,hosts=2,wavelengths=1,rate=10Gb/s,latency=0s";
 
 #[test]
 fn a_refused_path_is_asked_for_after_waits_that_double_up_to_the_longest() {
@@ -185,7 +186,7 @@ fn a_refused_path_is_asked_for_after_waits_that_double_up_to_the_longest() {
 #[test]
 fn whoever_is_refused_too_often_fails_by_name_and_holds_nothing() {
     let made = message();
-    let network = "custom:nodes=2,links=0-1,computers=3,wavelengths=1,rate=10Gb/s,latency=0s";
+    let network = "custom:ranks=2,links=0-1,hosts=3,wavelengths=1,rate=10Gb/s,latency=0s";
     for policy in [Policy::AllOrNothing, Policy::Retry, Policy::Degrade] {
         let name = POLICIES
             .iter()
@@ -203,7 +204,7 @@ fn whoever_is_refused_too_often_fails_by_name_and_holds_nothing() {
             );
             assert!(runs[0].time.is_some() && runs[1].time.is_some());
             let failure = runs[2].failure.unwrap();
-            assert_eq!(failure.computers, (2, 5), "{name}");
+            assert_eq!(failure.hosts, (2, 5), "{name}");
             assert_eq!((failure.step, failure.tries), (0, retries + 1), "{name}");
             assert_eq!((runs[2].time, runs[2].delivered.len()), (None, 0));
             let kinds: Vec<ViolationKind> = proved(&jobs[2], &runs[2])
@@ -218,7 +219,7 @@ fn whoever_is_refused_too_often_fails_by_name_and_holds_nothing() {
 #[test]
 fn bursts_and_paths_take_wavelengths_from_each_other() {
     let made = message();
-    let network = "custom:nodes=2,links=0-1,computers=3,wavelengths=1,rate=10Gb/s,latency=0s";
+    let network = "custom:ranks=2,links=0-1,hosts=3,wavelengths=1,rate=10Gb/s,latency=0s";
     // The path is held for 10 ms and 8 ms of light; the second collective stays within its node.
     let jobs = [job(&made, &[0, 3], "10MB"), job(&made, &[1, 2], "1GB")];
     let burst = |microseconds: u64, source, destination| Burst {
@@ -256,7 +257,7 @@ fn a_burst_announced_ahead_keeps_its_wavelength() {
         destination: 3,
         length: Time::from_ps(MS),
     }]);
-    let network = "custom:nodes=2,links=0-1,computers=2,wavelengths=1,rate=10Gb/s,latency=0s";
+    let network = "custom:ranks=2,links=0-1,hosts=2,wavelengths=1,rate=10Gb/s,latency=0s";
     let text = "replications=1 source=poisson signalling=jet offset=40ms back_off=1ms \
                 longest_back_off=1ms retries=100 latency=0s";
     // Within its node for 10.8 ms, then as long over the link.
@@ -286,7 +287,7 @@ fn a_burst_announced_ahead_keeps_its_wavelength() {
 #[test]
 fn phases_that_take_no_time_leave_nothing_behind() {
     let barrier = schedule(CollectiveKind::Barrier, "dissemination", 4);
-    let network = "custom:nodes=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s,latency=0s";
+    let network = "custom:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s,latency=0s";
     for signalling in ["jet", "two_way"] {
         for converters in ["none", "1"] {
             let text = format!(
@@ -304,7 +305,7 @@ fn phases_that_take_no_time_leave_nothing_behind() {
 fn a_first_request_is_refused_as_often_as_erlang_says() {
     let made = message();
     // Four Erlang of Poisson bursts on five wavelengths each way, seen at a random instant.
-    let network = "custom:nodes=2,links=0-1,computers=5,wavelengths=5,rate=10Gb/s,latency=0s";
+    let network = "custom:ranks=2,links=0-1,hosts=5,wavelengths=5,rate=10Gb/s,latency=0s";
     let text = "source=poisson intensity=0.8 destinations=other_nodes retries=0 replications=1000 \
                 warm_up=2000";
     let job = job(&made, &[0, 5], "1KB");
@@ -318,7 +319,7 @@ fn a_first_request_is_refused_as_often_as_erlang_says() {
     );
 }
 
-const LADDER: &str = "ladder:columns=5,computers=2,wavelengths=5,rate=10Gb/s,latency=0s";
+const LADDER: &str = "ladder:rungs=5,hosts=2,wavelengths=5,rate=10Gb/s,latency=0s";
 
 #[test]
 fn every_collective_ends_with_the_right_data_or_says_why_not() {
@@ -400,7 +401,7 @@ fn check(job: &Job<'_>, run: &JobRun, case: &str) {
 fn a_phase_that_does_not_fit_is_cut_by_degrading_and_named_otherwise() {
     // In a row of four nodes, 0 and 2 exchange blocks over a link that 1 and 3 need as well, and then
     // neighbours do.
-    let network = "custom:nodes=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s,latency=0s";
+    let network = "custom:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s,latency=0s";
     let made = schedule(CollectiveKind::AllGather, "recursive_doubling", 4);
     let job = job(&made, &[0, 2, 1, 3], "1KB");
     for policy in POLICIES {
@@ -416,14 +417,14 @@ fn a_phase_that_does_not_fit_is_cut_by_degrading_and_named_otherwise() {
         } else {
             let failure = run.failure.unwrap();
             assert_eq!((failure.step, failure.tries), (0, 5), "{}", policy.name);
-            assert_eq!(failure.computers, (1, 3), "{}", policy.name);
+            assert_eq!(failure.hosts, (1, 3), "{}", policy.name);
         }
     }
 }
 
 #[test]
 fn collectives_at_once_block_each_other_path_by_path_and_take_turns_otherwise() {
-    let network = "ladder:columns=4,computers=4,wavelengths=3,rate=10Gb/s,latency=0s";
+    let network = "ladder:rungs=4,hosts=4,wavelengths=3,rate=10Gb/s,latency=0s";
     let made = schedule(CollectiveKind::AllGather, "recursive_doubling", 8);
     // Four collectives, each with a rank at every node.
     let places = |copy: u32| (0..8).map(|rank| 4 * rank + copy).collect::<Vec<u32>>();
@@ -473,7 +474,7 @@ fn runs_repeat_with_their_seed_on_any_number_of_threads() {
 #[test]
 fn the_mean_has_students_interval() {
     let made = message();
-    let network = "custom:nodes=2,links=0-1,computers=5,wavelengths=5,rate=10Gb/s,latency=0s";
+    let network = "custom:ranks=2,links=0-1,hosts=5,wavelengths=5,rate=10Gb/s,latency=0s";
     let text = "intensity=0.8 destinations=other_nodes replications=5 warm_up=1000";
     let outcome = run(
         network,
@@ -503,10 +504,10 @@ fn what_does_not_fit_is_refused() {
     let made = message();
     let fits = job(&made, &[0, 2], "1KB");
     let cases: &[(&[Job<'_>], &str, &str)] = &[
-        (&[job(&made, &[0, 4], "1KB")], "", "no computer 4"),
+        (&[job(&made, &[0, 4], "1KB")], "", "no host 4"),
         (&[job(&made, &[0, 0], "1KB")], "", "two ranks"),
         (&[fits.clone(), fits.clone()], "", "two ranks"),
-        (&[job(&made, &[0], "1KB")], "", "2 ranks and 1 computers"),
+        (&[job(&made, &[0], "1KB")], "", "2 ranks and 1 hosts"),
         (&[job(&made, &[0, 2], "9000TiB")], "", "46 simulated days"),
         (slice::from_ref(&fits), "ports=0", "whole number from 1"),
         (slice::from_ref(&fits), "back_off=0s", "without a wait"),
@@ -531,7 +532,7 @@ fn what_does_not_fit_is_refused() {
         assert!(error.contains(expected), "{text}: {error}");
     }
     let stopped = {
-        let network = BurstNetwork::parse(PAIR).unwrap();
+        let network = BurstNetwork::of(&Medium::parse(PAIR).unwrap()).unwrap();
         let (congestion, settings) = Congestion::from_texts([]).unwrap();
         let none = Work::Given(Vec::new());
         collective::simulate(&network, &[fits], &none, &settings, &congestion, 1, |_| {

@@ -1,4 +1,4 @@
-//! The 2 x 5 ladder with ten computers at each node: the rows of an independent simulation, and what must
+//! The 2 x 5 ladder with ten hosts at each node: the rows of an independent simulation, and what must
 //! hold whatever the numbers are.
 
 use opticoll::simulate::burst::{BurstOutcome, Share};
@@ -28,7 +28,7 @@ fn the_paper_s_network_loses_nothing_with_whole_paths() {
         let outcome = run(&ladder(28), &format!("bursts=1000000 {text}"));
         assert_eq!((outcome.lost, outcome.bursts), (0, 1_000_000), "{text}");
         assert!(outcome.loss_high < 3.7e-6 && outcome.loss_low == 0.0);
-        // 10.91 Erlang of 28 on the busiest link; other computers get 99/90 of it where none is near.
+        // 10.91 Erlang of 28 on the busiest link; other hosts get 99/90 of it where none is near.
         let busiest = outcome.links.iter().map(|link| link.utilisation);
         let expected = match text {
             "destinations=other_nodes" => 12.0,
@@ -62,7 +62,7 @@ fn one_way_signalling_loses_as_in_another_simulation() {
 }
 
 #[test]
-fn one_receiver_per_computer_loses_almost_half() {
+fn one_receiver_per_host_loses_almost_half() {
     check_row(28, "receivers=1 bursts=500000", 4.7e-1, 0.01);
 }
 

@@ -1,39 +1,42 @@
 //! What is refused, and what a run does not depend on.
 
-use opticoll::simulate::burst::{self, Burst, BurstError, BurstNetwork, SETTINGS, Settings, Work};
+use opticoll::fabric::Medium;
+use opticoll::simulate::burst::{
+    self, Burst, BurstError, BurstNetwork, BurstSettings, SETTINGS, Work,
+};
 use opticoll::units::Time;
 
 use super::{ladder, link, settings};
 
 #[test]
 fn networks_are_spelled_like_their_fabrics() {
-    for (text, nodes, links, computers) in [
+    for (text, nodes, links, hosts) in [
         (
-            "ladder:columns=5,computers=10,wavelengths=28,rate=10Gb/s",
+            "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s",
             10,
             26,
             100,
         ),
         ("ladder:rungs=5,wavelengths=28", 10, 26, 10),
-        ("ring:nodes=6,computers=2,wavelengths=4", 6, 12, 12),
+        ("electrical_ring:ranks=6,hosts=2,wavelengths=4", 6, 12, 12),
         ("mesh:dims=3x4,wavelengths=4", 12, 34, 12),
         ("torus:dims=3x4,wavelengths=4", 12, 48, 12),
         (
-            "custom:nodes=2,switches=1,links=0-2+1-2,wavelengths=1",
+            "custom:ranks=2,switches=1,links=0-2+1-2,wavelengths=1",
             2,
             4,
             2,
         ),
     ] {
-        let network = BurstNetwork::parse(text).unwrap();
-        let size = (network.nodes(), network.links().len(), network.computers());
-        assert_eq!(size, (nodes, links, computers), "{text}");
+        let network = BurstNetwork::of(&Medium::parse(text).unwrap()).unwrap();
+        let size = (network.nodes(), network.links().len(), network.hosts());
+        assert_eq!(size, (nodes, links, hosts), "{text}");
     }
 }
 
 #[test]
 fn a_node_of_a_ladder_knows_all_shortest_routes() {
-    let network = BurstNetwork::parse(&ladder(28)).unwrap();
+    let network = BurstNetwork::of(&Medium::parse(&ladder(28)).unwrap()).unwrap();
     // From the first node of one row to the last of the other: four along, one across, at any of five.
     let routes = network.routes(0, 9);
     assert_eq!(routes.len(), 5);
@@ -50,26 +53,26 @@ fn a_node_of_a_ladder_knows_all_shortest_routes() {
 #[test]
 fn networks_that_bursts_cannot_travel_are_refused() {
     for (text, problem) in [
-        ("ladder:columns=5,computers=10", "wavelengths=..."),
-        (
-            "ladder:columns=5,terminals=10,wavelengths=4",
-            "computers=...",
-        ),
-        ("ladder:columns=0,wavelengths=4", "must be from 1"),
-        ("ladder:columns=5,wavelengths=0", "must be from 1"),
-        ("lader:columns=5,wavelengths=4", "did you mean `ladder`"),
+        ("ladder:rungs=5,hosts=10", "wavelengths=..."),
+        ("ladder:rungs=5,terminals=10,wavelengths=4", "hosts=..."),
+        ("ladder:rungs=0,wavelengths=4", "must be from 1"),
+        ("ladder:rungs=5,wavelengths=0", "must be from 1"),
+        ("lader:rungs=5,wavelengths=4", "did you mean `ladder`"),
         ("wdm_ring:ranks=8,wavelengths=4", "planned"),
-        ("ladder:columns=5,wavelengths=4,duplex=half", "half-duplex"),
+        ("ladder:rungs=5,wavelengths=4,duplex=half", "half-duplex"),
         ("mesh:dims=2x2,wavelengths=4,sharing=per_flow", "no limit"),
         (
-            "custom:nodes=3,links=0-1+1-2@40Gb/s,wavelengths=4",
+            "custom:ranks=3,links=0-1+1-2@40Gb/s,wavelengths=4",
             "one rate",
         ),
-        ("mesh:dims=1x1,wavelengths=4", "two computers"),
-        ("mesh:dims=1x1,computers=2,wavelengths=4", "no links"),
+        ("mesh:dims=1x1,wavelengths=4", "two hosts"),
+        ("mesh:dims=1x1,hosts=2,wavelengths=4", "no links"),
         ("mesh:dims=40x40,wavelengths=4", "at most"),
     ] {
-        let error = BurstNetwork::parse(text).unwrap_err();
+        let medium = Medium::parse(text).map_err(BurstError::from);
+        let error = medium
+            .and_then(|medium| BurstNetwork::of(&medium))
+            .unwrap_err();
         assert!(error.to_string().contains(problem), "{text}: {error}");
         assert_eq!(error.setting(), Some("fabric"), "{text}");
     }
@@ -77,7 +80,7 @@ fn networks_that_bursts_cannot_travel_are_refused() {
 
 #[test]
 fn settings_that_make_no_sense_are_refused() {
-    let network = BurstNetwork::parse(&ladder(28)).unwrap();
+    let network = BurstNetwork::of(&Medium::parse(&ladder(28)).unwrap()).unwrap();
     for (text, setting, problem) in [
         ("source=poison", "source", "did you mean `poisson`"),
         ("intensity=0", "intensity", "greater than 0"),
@@ -108,20 +111,20 @@ fn settings_that_make_no_sense_are_refused() {
         let words = text
             .split_whitespace()
             .map(|word| word.split_once('=').unwrap());
-        let run = |settings: Settings| {
+        let run = |settings: BurstSettings| {
             burst::simulate(&network, &Work::Random, &settings, 1, |_| true).map(|_| ())
         };
-        let error = Settings::from_texts(words).and_then(run).unwrap_err();
+        let error = BurstSettings::from_texts(words).and_then(run).unwrap_err();
         assert!(error.to_string().contains(problem), "{text}: {error}");
         assert_eq!(error.setting(), Some(setting), "{text}: {error}");
     }
-    let unknown = Settings::from_texts([("intensty", "1")]).unwrap_err();
+    let unknown = BurstSettings::from_texts([("intensty", "1")]).unwrap_err();
     assert!(unknown.to_string().contains("did you mean `intensity`"));
 }
 
 #[test]
 fn given_bursts_that_do_not_fit_are_refused() {
-    let network = BurstNetwork::parse(&link(2, 1)).unwrap();
+    let network = BurstNetwork::of(&Medium::parse(&link(2, 1)).unwrap()).unwrap();
     let burst = |time, source, destination, length| Burst {
         time: Time::from_ps(time),
         source,
@@ -129,14 +132,14 @@ fn given_bursts_that_do_not_fit_are_refused() {
         length: Time::from_ps(length),
     };
     for (bursts, problem) in [
-        (vec![burst(0, 0, 4, 1)], "there are 4 computers"),
+        (vec![burst(0, 0, 4, 1)], "there are 4 hosts"),
         (vec![burst(0, 3, 3, 1)], "to itself"),
         (vec![burst(0, 0, 1, 0)], "no length"),
         (vec![burst(5, 0, 1, 1), burst(4, 0, 1, 1)], "before the one"),
         (vec![burst(u64::MAX, 0, 1, u64::MAX)], "46 days"),
     ] {
         let work = Work::Given(bursts);
-        let error = burst::simulate(&network, &work, &Settings::default(), 1, |_| true);
+        let error = burst::simulate(&network, &work, &BurstSettings::default(), 1, |_| true);
         let error = error.unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
     }
@@ -144,19 +147,19 @@ fn given_bursts_that_do_not_fit_are_refused() {
 
 #[test]
 fn what_is_printed_as_default_is_the_default() {
-    for record in SETTINGS {
+    for record in SETTINGS.iter().map(|setting| setting.record) {
         let text = match record.name {
             "warm_up" | "relative_error" => continue,
             _ => record.default,
         };
-        let set = Settings::from_texts([(record.name, text)]).unwrap();
-        assert_eq!(set, Settings::default(), "{}", record.name);
+        let set = BurstSettings::from_texts([(record.name, text)]).unwrap();
+        assert_eq!(set, BurstSettings::default(), "{}", record.name);
     }
 }
 
 #[test]
 fn the_outcome_does_not_depend_on_the_number_of_threads() {
-    let network = BurstNetwork::parse(&ladder(18)).unwrap();
+    let network = BurstNetwork::of(&Medium::parse(&ladder(18)).unwrap()).unwrap();
     for text in [
         "replications=5",
         "signalling=jet assignment=pwa processing=1ms",
@@ -179,7 +182,7 @@ fn the_outcome_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn a_run_ends_when_the_error_is_small_enough_or_the_caller_has_enough() {
-    let network = BurstNetwork::parse(&link(1, 10)).unwrap();
+    let network = BurstNetwork::of(&Medium::parse(&link(1, 10)).unwrap()).unwrap();
     let wanted = settings("source=poisson intensity=10 bursts=1e7 relative_error=0.05");
     let mut told = Vec::new();
     let outcome = burst::simulate(&network, &Work::Random, &wanted, 1, |progress| {

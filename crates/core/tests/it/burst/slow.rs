@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use opticoll::fabric::Medium;
 use opticoll::simulate::burst::{
-    self, Assignment, Burst, BurstNetwork, BurstRecord, Converters, Routing, Settings, Signalling,
-    Work,
+    self, Assignment, Burst, BurstNetwork, BurstRecord, BurstSettings, Converters, Routing,
+    Signalling, Work,
 };
 use opticoll::units::Time;
 use rand::{RngExt, SeedableRng};
@@ -28,7 +29,7 @@ struct Held {
     until: u64,
 }
 
-/// An interval on a link, a node's converters or a computer's receivers.
+/// An interval on a link, a node's converters or a host's receivers.
 #[derive(Clone, Copy)]
 struct Wanted {
     place: Place,
@@ -46,7 +47,7 @@ struct Control {
 
 struct Slow<'a> {
     network: &'a BurstNetwork,
-    settings: &'a Settings,
+    settings: &'a BurstSettings,
     bursts: &'a [Burst],
     fast: &'a [BurstRecord],
     held: Vec<Held>,
@@ -186,7 +187,7 @@ impl Slow<'_> {
         best.to_vec()
     }
 
-    /// Propagation before each link, and before the computer.
+    /// Propagation before each link, and before the host.
     fn passed(&self, route: &[u32]) -> Vec<u64> {
         let mut passed = vec![0];
         for link in route {
@@ -441,7 +442,7 @@ impl Slow<'_> {
 
 /// The fast simulator's decisions are the slow one's; how many bursts were lost.
 fn check(network: &str, text: &str, seed: u64) -> usize {
-    let network = BurstNetwork::parse(network).unwrap();
+    let network = BurstNetwork::of(&Medium::parse(network).unwrap()).unwrap();
     let mut settings = settings(&format!("source=poisson {text}"));
     settings.record = true;
     settings.seed = seed;
@@ -451,12 +452,12 @@ fn check(network: &str, text: &str, seed: u64) -> usize {
         .map(|_| {
             // Coarse times, so that events coincide.
             time += 100 * random.random_range(0..8u64);
-            let source = random.random_range(0..network.computers());
-            let other = random.random_range(1..network.computers());
+            let source = random.random_range(0..network.hosts());
+            let other = random.random_range(1..network.hosts());
             Burst {
                 time: Time::from_ps(time),
                 source,
-                destination: (source + other) % network.computers(),
+                destination: (source + other) % network.hosts(),
                 length: Time::from_ps(100 * random.random_range(1..30u64)),
             }
         })
@@ -504,11 +505,11 @@ fn check(network: &str, text: &str, seed: u64) -> usize {
 #[test]
 fn a_slow_simulator_decides_every_burst_alike() {
     let networks = [
-        "custom:nodes=2,links=0-1,computers=2,wavelengths=2,rate=10Gb/s",
-        "custom:nodes=4,switches=1,links=0-4+4-1+1-2+2-3,computers=1,wavelengths=3,rate=10Gb/s",
-        "ring:nodes=5,computers=2,wavelengths=3,rate=10Gb/s,latency=250ps",
-        "ladder:columns=3,computers=2,wavelengths=2,rate=10Gb/s",
-        "mesh:dims=2x3,computers=2,wavelengths=4,rate=10Gb/s,latency=100ps",
+        "custom:ranks=2,links=0-1,hosts=2,wavelengths=2,rate=10Gb/s",
+        "custom:ranks=4,switches=1,links=0-4+4-1+1-2+2-3,hosts=1,wavelengths=3,rate=10Gb/s",
+        "electrical_ring:ranks=5,hosts=2,wavelengths=3,rate=10Gb/s,latency=250ps",
+        "ladder:rungs=3,hosts=2,wavelengths=2,rate=10Gb/s",
+        "mesh:dims=2x3,hosts=2,wavelengths=4,rate=10Gb/s,latency=100ps",
     ];
     let delays = ["", "processing=100ps", "processing=700ps switching=300ps"];
     let (mut lost, mut bursts) = (0, 0);

@@ -1,5 +1,6 @@
 //! One link, networks with full conversion, queues and sources against theory.
 
+use opticoll::fabric::Medium;
 use opticoll::simulate::burst::BurstNetwork;
 use opticoll::simulate::burst::erlang::{engset, erlang_b, fixed_point};
 use opticoll::units::Time;
@@ -25,7 +26,7 @@ fn formulas_give_published_values() {
 
 #[test]
 fn the_fixed_point_of_the_ladder_is_the_published_one() {
-    let network = BurstNetwork::parse(&ladder(28)).unwrap();
+    let network = BurstNetwork::of(&Medium::parse(&ladder(28)).unwrap()).unwrap();
     for (intensity, busiest, loss) in [
         (0.9, 10.91, 7.32e-6),
         (1.2, 14.55, 6.06e-4),
@@ -94,7 +95,7 @@ fn the_ladder_loses_at_most_an_eighth_less_than_the_fixed_point() {
             "source=poisson intensity={intensity} signalling=jet converters=full bursts={bursts}"
         );
         let outcome = run(&ladder(28), &text);
-        let network = BurstNetwork::parse(&ladder(28)).unwrap();
+        let network = BurstNetwork::of(&Medium::parse(&ladder(28)).unwrap()).unwrap();
         let theory = fixed_point(&network, intensity, settings("").destinations).loss;
         let ratio = outcome.loss / theory;
         assert!((0.88..=1.0).contains(&ratio), "{intensity}: {ratio}");
@@ -129,7 +130,7 @@ fn packets_become_bursts_by_size_or_by_time_out() {
     settings.record = true;
     let lengths = |assembly: &str, settings: &mut _| -> Vec<Time> {
         let with = super::settings(&format!("assembly=packets:packet=1MB,{assembly}"));
-        let settings: &mut opticoll::simulate::burst::Settings = settings;
+        let settings: &mut opticoll::simulate::burst::BurstSettings = settings;
         settings.assembly = with.assembly;
         let records = run_with(&network, settings).records;
         records.iter().map(|record| record.length).collect()

@@ -105,10 +105,14 @@ fn simulated_times_are_the_formulas() {
                         assert_eq!(closed.time, found.time, "{case}, closed form");
                         assert_eq!(closed.reconfigurations, set_ups, "{case}, closed form");
                     }
-                    Err(SimulationError::NoClaim { .. }) => {
+                    Err(SimulationError::Refused {
+                        code: "no_claim", ..
+                    }) => {
                         assert!(["all_reduce", "barrier"].contains(&kind.name()), "{case}");
                     }
-                    Err(SimulationError::LightPath(_)) => {
+                    Err(SimulationError::Refused {
+                        code: "light_path", ..
+                    }) => {
                         assert!(
                             algorithm == "recursive_doubling" && !p.is_power_of_two(),
                             "{case}"

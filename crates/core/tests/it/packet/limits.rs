@@ -5,8 +5,8 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::packet::{
-    self, Arbitration, Driven, Options, Overheads, PacketError, RouterDelay, Settings, Spread,
-    Traffic, Work,
+    self, Arbitration, Driven, Options, Overheads, PacketError, PacketSettings, RouterDelay,
+    Spread, Traffic, Work,
 };
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
@@ -146,7 +146,7 @@ fn the_longest_delays_add_up_to_an_error() {
 #[test]
 fn a_driven_network_ends_there_too() {
     let fabric = Fabric::parse("crossbar:ranks=2,rate=1b/s").unwrap();
-    let mut packets = Driven::new(&fabric, &Settings::default()).unwrap();
+    let mut packets = Driven::new(&fabric, &PacketSettings::default()).unwrap();
     let send = |packets: &mut Driven<'_>, ps| {
         packets.send(0, (0, 1), Bytes::new(200_000), Time::from_ps(ps))
     };

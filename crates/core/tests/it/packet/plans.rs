@@ -218,7 +218,7 @@ fn the_work_expected_is_the_work_done() {
     for spelling in FABRICS {
         let fabric = Fabric::parse(&format!("{spelling},rate=10GB/s")).unwrap();
         let plan = planned(CollectiveKind::AllGather, "ring", &fabric);
-        let settings = packet::Settings::default();
+        let settings = packet::PacketSettings::default();
         let work = packet::work_of(&plan.schedule, &fabric, Bytes::new(3000), &settings);
         let expected = packet::expected(&fabric, &work, &settings.options).unwrap();
         let outcome = packet::simulate(&fabric, &work, &settings.options).unwrap();

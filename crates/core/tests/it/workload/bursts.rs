@@ -1,8 +1,8 @@
 //! Messages of a program over light paths that are asked for one by one: formulas, a slow simulation, and what is
 //! delivered where bursts refuse them.
 
+use opticoll::fabric::Medium;
 use opticoll::simulate::SimulationError;
-use opticoll::simulate::burst::BurstError;
 use opticoll::simulate::burst::collective::OnRequest;
 use opticoll::units::{Bytes, Rate, Time};
 use opticoll::workload::bursts::{OnBursts, OverBursts};
@@ -12,23 +12,23 @@ use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{Replayed, Settings, replay_over};
+use opticoll::workload::replay::{ReplaySettings, Replayed, replay_over};
 use proptest::prelude::*;
 
 use super::real::table;
 use super::{program_of, run};
 
-/// 1 Gb/s, that is 8 ns a byte; 16 computers at each node.
-const WIDE: &str = "ladder:columns=4,computers=2,wavelengths=512,rate=1Gb/s,latency=0s";
-const NARROW: &str = "ladder:columns=2,computers=4,wavelengths=4,rate=1Gb/s,latency=0s";
+/// 1 Gb/s, that is 8 ns a byte; 16 hosts at each node.
+const WIDE: &str = "ladder:rungs=4,hosts=2,wavelengths=512,rate=1Gb/s,latency=0s";
+const NARROW: &str = "ladder:rungs=2,hosts=4,wavelengths=4,rate=1Gb/s,latency=0s";
 
 fn over(network: &str, settings: &[(&str, &str)]) -> OverBursts {
-    OverBursts::parse(network, settings.iter().copied()).unwrap()
+    OverBursts::new(&Medium::parse(network).unwrap(), settings.iter().copied()).unwrap()
 }
 
 fn carried(program: &Program, over: &OverBursts) -> Result<(Replayed, u64, u64), TraceError> {
     let mut carrier = OnBursts::new(over, Ends::default()).unwrap();
-    let replayed = replay_over(program, &mut carrier, Settings::default())?;
+    let replayed = replay_over(program, &mut carrier, ReplaySettings::default())?;
     let used = carrier.used();
     Ok((replayed, used.set_ups, used.refusals))
 }
@@ -118,27 +118,26 @@ fn every_message_is_delivered_once_whatever_bursts_refuse() {
 
 #[test]
 fn a_path_that_is_refused_too_often_ends_the_replay() {
-    // Computers 0 and 1 are at one node, 8 and 9 at the opposite one: one wavelength is too few for both.
+    // Hosts 0 and 1 are at one node, 8 and 9 at the opposite one: one wavelength is too few for both.
     let rows = "0,Send,8,1000000000,0,1,0,,0\n1,Send,9,8,0,1,0,,1000\n8,Recv,0,0,1000000000,1,0,,0\n\
                 9,Recv,1,0,8,1,0,,0\n";
     let program = program_of(10, rows).unwrap();
-    let network = "ladder:columns=2,computers=4,wavelengths=1,rate=1Gb/s,latency=0s";
+    let network = "ladder:rungs=2,hosts=4,wavelengths=1,rate=1Gb/s,latency=0s";
     let settings = [
         ("retries", "3"),
         ("back_off", "10ms"),
         ("longest_back_off", "10ms"),
     ];
     let error = carried(&program, &over(network, &settings)).unwrap_err();
-    let TraceError::Network(SimulationError::Bursts(error)) = error else {
-        panic!("{error}");
-    };
-    let BurstError::GaveUp {
-        computers, tries, ..
-    } = *error
-    else {
-        panic!("{error}");
-    };
-    assert_eq!((computers, tries), ((1, 9), 4));
+    assert!(matches!(
+        &error,
+        TraceError::Network(SimulationError::Refused { code: "bursts", .. })
+    ));
+    let sentence = error.to_string();
+    assert!(
+        sentence.contains("from host 1 to 9 was refused 4 times"),
+        "{sentence}"
+    );
     // The first message takes 8 s.
     let patient = [
         ("retries", "1000"),
@@ -156,7 +155,8 @@ fn a_path_that_is_refused_too_often_ends_the_replay() {
 #[test]
 fn settings_of_phases_are_refused() {
     for setting in ["congestion", "degrade_after", "replications"] {
-        let error = OverBursts::parse(NARROW, [(setting, "retry")]).unwrap_err();
+        let error =
+            OverBursts::new(&Medium::parse(NARROW).unwrap(), [(setting, "retry")]).unwrap_err();
         assert_eq!(error.setting(), Some(setting));
     }
 }
@@ -217,11 +217,11 @@ fn slowly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
         // As long as one can go, the first goes; then one that shares its ports.
         while let Some(place) = asking.iter().position(|&direction| {
             let joined = up.iter().any(|path| same_pair(path.direction, direction));
-            let has_port = |computer: u32| {
+            let has_port = |host: u32| {
                 let mut others: Vec<(u32, u32)> = up
                     .iter()
                     .map(|path| path.direction)
-                    .filter(|&(from, to)| from == computer || to == computer)
+                    .filter(|&(from, to)| from == host || to == host)
                     .map(|(from, to)| (from.min(to), from.max(to)))
                     .collect();
                 others.sort_unstable();

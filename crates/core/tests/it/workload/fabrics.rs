@@ -14,12 +14,12 @@ use opticoll::simulate::{self, Method, Policy};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
-use opticoll::workload::carrier::{Eager, Ends, OnFabric, complete};
+use opticoll::workload::carrier::{Eager, Ends, on_fabric};
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{Replayed, Settings, replay_over};
+use opticoll::workload::replay::{ReplaySettings, Replayed, replay_over};
 
 use super::program_of;
 
@@ -35,11 +35,10 @@ pub(super) fn run_on(
     method: &Method,
     ends: Ends,
 ) -> Result<Replayed, TraceError> {
-    let method = complete(fabric, method)?;
-    let mut carrier = OnFabric::new(fabric, &method, ends)?;
-    let settings = Settings {
+    let (mut carrier, _) = on_fabric(fabric, method, ends)?;
+    let settings = ReplaySettings {
         timeline: true,
-        ..Settings::default()
+        ..ReplaySettings::default()
     };
     replay_over(program, &mut carrier, settings)
 }

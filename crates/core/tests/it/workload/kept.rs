@@ -9,22 +9,24 @@ use opticoll::units::Bytes;
 use opticoll::workload::carrier::Ends;
 use opticoll::workload::csv;
 use opticoll::workload::expand::Algorithms;
-use opticoll::workload::network::{Done, Network, Request, Source, run};
-use opticoll::workload::replay::Settings;
+use opticoll::workload::network::{Done, Request, Source, run};
+use opticoll::workload::replay::ReplaySettings;
 use proptest::prelude::*;
 
 use super::real::table;
+use super::transport;
 use crate::light_path_grid::proved;
 
 fn replayed(text: &str, network: &str, paths: &str, algorithms: &Algorithms) -> Done {
+    let trace = csv::read(text).unwrap();
     let request = Request {
-        network: &Network::parse(network).unwrap(),
+        network: &transport(network, trace.ranks.len() as u32),
         method: &Method::from_settings([("paths", paths)]).unwrap(),
         algorithms,
         ends: Ends::default(),
-        settings: Settings::default(),
+        settings: ReplaySettings::default(),
     };
-    run(&Source::Calls(csv::read(text).unwrap()), &request).unwrap()
+    run(&Source::Calls(trace), &request).unwrap()
 }
 
 fn program(ranks: u32, rows: &[String]) -> String {

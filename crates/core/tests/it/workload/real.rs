@@ -10,7 +10,7 @@ use opticoll::workload::cost::{CostModel, Delivery, Hockney, Message, Zero};
 use opticoll::workload::csv;
 use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::program::{Call, Program};
-use opticoll::workload::replay::{Settings, replay};
+use opticoll::workload::replay::{ReplaySettings, replay};
 
 use super::run;
 
@@ -196,7 +196,7 @@ fn a_rank_computes_or_is_in_a_call_until_it_ends() {
 #[test]
 fn on_a_free_network_time_is_proportional_to_local_work() {
     for &(application, _, _, expected) in RUNS {
-        let settings = Settings {
+        let settings = ReplaySettings {
             compute_factor: (5, 2),
             timeline: false,
         };

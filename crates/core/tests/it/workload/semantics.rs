@@ -4,7 +4,7 @@ use opticoll::units::{Bytes, Rate, Time};
 use opticoll::workload::cost::{Hockney, LogGp};
 use opticoll::workload::error::{Place, TraceError};
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{Settings, replay};
+use opticoll::workload::replay::{ReplaySettings, replay};
 
 use super::{program_of, run};
 
@@ -128,7 +128,7 @@ fn ranks_that_wait_for_one_another_are_named() {
         (three, 3, None),
     ] {
         let program = program_of(ranks, rows).unwrap();
-        let error = replay(&program, &mut hockney(limit), Settings::default()).unwrap_err();
+        let error = replay(&program, &mut hockney(limit), ReplaySettings::default()).unwrap_err();
         let TraceError::Deadlock { waiting, .. } = &error else {
             panic!("{error}");
         };

@@ -2,17 +2,18 @@
 
 use opticoll::algorithm::{self, light_path::PathCost};
 use opticoll::collective::CollectiveKind;
+use opticoll::fabric::Medium;
 use opticoll::simulate::Method;
 use opticoll::units::{Bytes, Rate, Time};
 use opticoll::workload::carrier::{Eager, Ends};
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::Algorithms;
-
-use opticoll::workload::network::{Done, Network, Request, Source, run};
-use opticoll::workload::replay::Settings;
+use opticoll::workload::network::{Done, Request, Source, run};
+use opticoll::workload::replay::ReplaySettings;
 
 use super::real::table;
+use super::transport;
 
 fn replayed(
     text: &str,
@@ -20,14 +21,15 @@ fn replayed(
     algorithms: &Algorithms,
     ends: Ends,
 ) -> Result<Done, TraceError> {
+    let trace = csv::read(text)?;
     let request = Request {
-        network: &Network::parse(network).unwrap(),
+        network: &transport(network, trace.ranks.len() as u32),
         method: &Method::default(),
         algorithms,
         ends,
-        settings: Settings::default(),
+        settings: ReplaySettings::default(),
     };
-    run(&Source::Calls(csv::read(text)?), &request)
+    run(&Source::Calls(trace), &request)
 }
 
 fn over_ports(text: &str, ports: &str, algorithms: &Algorithms) -> Done {
@@ -253,7 +255,7 @@ fn what_light_paths_cannot_have_is_refused() {
         ("light_path_grid:ports=0", "ports"),
         ("hockney:rate=fast", "rate"),
     ] {
-        let error = Network::parse(spelling).unwrap_err().to_string();
+        let error = Medium::parse_for(spelling, 4).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
 }

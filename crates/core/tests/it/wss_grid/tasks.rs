@@ -73,7 +73,7 @@ fn the_arbiter_admits_tasks_when_their_nodes_are_free_and_then_stands_aside() {
         "wss_grid:rows=2,columns=2",
     );
     let machines = tasks(&[task(&upper, 1, 0), task(&other, 1, 0)]);
-    assert!(matches!(machines, Err(SimulationError::WrongFabric { .. })));
+    assert!(matches!(machines, Err(SimulationError::Fabric { .. })));
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn tasks_on_other_machines_are_refused() {
     for other in ["nodes=1+3,rate=8Gb/s", "nodes=1+3,dead_ports=row0.0"] {
         let other = on(other);
         let refused = tasks(&[task(&left), task(&other)]);
-        assert!(matches!(refused, Err(SimulationError::WrongFabric { .. })));
+        assert!(matches!(refused, Err(SimulationError::Fabric { .. })));
         assert_eq!(verify::tasks(&[&left, &other]).len(), 1);
     }
 }

@@ -7,7 +7,7 @@ use super::settings::Congestion;
 use crate::hash::hash;
 use crate::simulate::burst::engine::Engine;
 use crate::simulate::burst::replication::{LONGEST_PS, WARM_UP};
-use crate::simulate::burst::settings::Settings;
+use crate::simulate::burst::settings::BurstSettings;
 use crate::simulate::burst::{BurstError, BurstNetwork, Work};
 use crate::units::Time;
 
@@ -28,7 +28,7 @@ impl<'a> Beside<'a> {
     pub(super) fn new(
         network: &'a BurstNetwork,
         work: &Work,
-        settings: &'a Settings,
+        settings: &'a BurstSettings,
         congestion: &'a Congestion,
         number: u32,
     ) -> Result<Beside<'a>, BurstError> {
@@ -39,10 +39,10 @@ impl<'a> Beside<'a> {
         let mut start = 0;
         if *work == Work::Random {
             // Not when a certain burst has come: just then the network is fuller than at other times.
-            let computers = f64::from(network.computers());
+            let hosts = f64::from(network.hosts());
             let each = settings
                 .warm_up
-                .map_or(WARM_UP as f64, |all| all as f64 / computers);
+                .map_or(WARM_UP as f64, |all| all as f64 / hosts);
             start = (each * mean_length as f64 / settings.intensity).round() as u64;
             engine.run_until(start);
             engine.begin_measuring();

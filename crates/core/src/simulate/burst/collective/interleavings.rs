@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use super::path::Held;
-use super::phases::{Limits, Message, Phase, Round, group};
+use super::phases::{Limits, Phase, PhaseMessage, Round, group};
 use super::run::acquire;
+use crate::fabric::Medium;
 use crate::simulate::burst::engine::Engine;
-use crate::simulate::burst::settings::Settings;
+use crate::simulate::burst::settings::BurstSettings;
 use crate::simulate::burst::{BurstNetwork, Work};
 use crate::units::Bytes;
 
@@ -23,14 +24,14 @@ type State = Vec<(usize, Vec<bool>)>;
 
 struct Case {
     network: BurstNetwork,
-    settings: Settings,
+    settings: BurstSettings,
     jobs: Vec<Vec<Phase>>,
     path_by_path: bool,
 }
 
-/// Jobs as lists of rounds, a round as a list of messages from a computer to another.
+/// Jobs as lists of rounds, a round as a list of messages from a host to another.
 fn case(network: &str, jobs: &[&[&[(u32, u32)]]], ports: u32, path_by_path: bool) -> Case {
-    let message = |&(from, to): &(u32, u32)| Message {
+    let message = |&(from, to): &(u32, u32)| PhaseMessage {
         from,
         to,
         bytes: Bytes::new(1),
@@ -48,8 +49,8 @@ fn case(network: &str, jobs: &[&[&[(u32, u32)]]], ports: u32, path_by_path: bool
         group(rounds, limits)
     };
     Case {
-        network: BurstNetwork::parse(network).unwrap(),
-        settings: Settings::default(),
+        network: BurstNetwork::of(&Medium::parse(network).unwrap()).unwrap(),
+        settings: BurstSettings::default(),
         jobs: jobs.iter().map(phases).collect(),
         path_by_path,
     }
@@ -141,8 +142,8 @@ impl Case {
     }
 }
 
-const LADDER: &str = "ladder:columns=3,wavelengths=1,rate=10Gb/s";
-const RING: &str = "ring:nodes=4,wavelengths=1,rate=10Gb/s";
+const LADDER: &str = "ladder:rungs=3,wavelengths=1,rate=10Gb/s";
+const RING: &str = "electrical_ring:ranks=4,wavelengths=1,rate=10Gb/s";
 
 /// Two jobs that send over the same two links at the ends of a row, and one through the middle.
 const ROW: &[&[&[(u32, u32)]]] = &[&[&[(0, 1), (2, 3)]], &[&[(0, 1), (2, 3)]], &[&[(1, 2)]]];
@@ -157,7 +158,7 @@ const RINGS: &[&[&[(u32, u32)]]] = &[
     &[&[(0, 1), (1, 2), (2, 3), (3, 0)]],
     &[&[(0, 2)], &[(2, 0)]],
 ];
-const ROW_NETWORK: &str = "custom:nodes=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s";
+const ROW_NETWORK: &str = "custom:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s";
 
 #[test]
 fn all_or_nothing_never_comes_to_a_stand() {

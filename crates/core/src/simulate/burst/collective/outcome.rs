@@ -21,8 +21,8 @@ pub struct Delivered {
 pub struct Failure {
     /// The step of the schedule that was to come first.
     pub step: u32,
-    /// The computers of the light path that was refused.
-    pub computers: (u32, u32),
+    /// The hosts of the light path that was refused.
+    pub hosts: (u32, u32),
     /// How often it was asked for.
     pub tries: u32,
     /// When, from the beginning of the jobs.

@@ -32,7 +32,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Opens a path from one computer to another, or says that it is refused.
+    /// Opens a path from one host to another, or says that it is refused.
     pub(super) fn open(&mut self, from: u32, to: u32, held: &mut Held) -> bool {
         let network = self.network;
         let (from, to) = (network.node(from), network.node(to));

@@ -1,10 +1,10 @@
 //! Steps in phases: rounds of messages that share their light paths.
 //!
-//! A step of the schedule is a round, a message for each pair of computers between which anything is sent.
-//! The pairs of a phase are the edges of a graph on computers, in which at most k edges meet at a
-//! computer. Rounds are added to a phase as long as that holds. A round that breaks it by itself is cut: its
+//! A step of the schedule is a round, a message for each pair of hosts between which anything is sent.
+//! The pairs of a phase are the edges of a graph on hosts, in which at most k edges meet at a
+//! host. Rounds are added to a phase as long as that holds. A round that breaks it by itself is cut: its
 //! edges, in order, each go to the first part in which fewer than k edges meet at either end. Where at most d
-//! edges meet at a computer, an edge finds at most floor((d - 1) / k) parts full at each end, so there are at most
+//! edges meet at a host, an edge finds at most floor((d - 1) / k) parts full at each end, so there are at most
 //! 2 floor((d - 1) / k) + 1 parts; the edges of an even ring, with one port, make 2, of an odd one 3. Cutting a
 //! step does not change what it sends: all its messages carry what their sources held when it began.
 
@@ -15,12 +15,12 @@ use crate::interrupt;
 use crate::simulate::burst::BurstError;
 use crate::units::{Bytes, Rate, Time};
 
-/// Two computers, the lower first.
+/// Two hosts, the lower first.
 pub(super) type Pair = (u32, u32);
 
-/// The transfers of a step from one computer to another.
+/// The transfers of a step from one host to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct PhaseMessage {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) bytes: Bytes,
@@ -29,7 +29,7 @@ pub(super) struct Message {
 }
 
 /// Messages that are sent side by side.
-pub(super) type Round = Vec<Message>;
+pub(super) type Round = Vec<PhaseMessage>;
 
 /// Rounds that share their light paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,13 +42,13 @@ pub(super) struct Phase {
 /// What a phase may need at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Light paths of one computer.
+    /// Light paths of one host.
     pub(super) ports: u32,
     /// Light paths of all.
     pub(super) paths: usize,
 }
 
-impl Message {
+impl PhaseMessage {
     pub(super) fn pair(&self) -> Pair {
         (self.from.min(self.to), self.from.max(self.to))
     }
@@ -78,7 +78,7 @@ impl Phase {
         all.len() <= limits.paths && degree(all) <= limits.ports
     }
 
-    /// The most light paths of one computer.
+    /// The most light paths of one host.
     pub(super) fn ports(&self) -> u32 {
         degree(self.paths.keys().copied())
     }
@@ -100,7 +100,7 @@ impl Phase {
     }
 }
 
-/// How many pairs meet at a computer, at most.
+/// How many pairs meet at a host, at most.
 fn degree(pairs: impl IntoIterator<Item = Pair>) -> u32 {
     let mut met: BTreeMap<u32, u32> = BTreeMap::new();
     for (low, high) in pairs {
@@ -111,12 +111,12 @@ fn degree(pairs: impl IntoIterator<Item = Pair>) -> u32 {
     met.values().max().copied().unwrap_or(0)
 }
 
-/// The steps of a job that send anything, between computers.
+/// The steps of a job that send anything, between hosts.
 pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
     let schedule = job.schedule;
     let mut rounds = Vec::new();
     for step in 0..schedule.steps() {
-        let mut messages: BTreeMap<(u32, u32), Message> = BTreeMap::new();
+        let mut messages: BTreeMap<(u32, u32), PhaseMessage> = BTreeMap::new();
         for index in schedule.step(step) {
             interrupt::check();
             let transfer = schedule.transfer(index);
@@ -132,7 +132,7 @@ pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
                 schedule
                     .collective
                     .range_bytes(job.size, transfer.chunk, transfer.count)?;
-            let message = messages.entry((from, to)).or_insert_with(|| Message {
+            let message = messages.entry((from, to)).or_insert_with(|| PhaseMessage {
                 from,
                 to,
                 bytes: Bytes::new(0),
@@ -153,7 +153,7 @@ pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
 pub(super) fn group(rounds: impl IntoIterator<Item = Round>, limits: Limits) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
     for part in rounds.into_iter().flat_map(|round| cut(round, limits)) {
-        let pairs = part.iter().map(Message::pair).collect();
+        let pairs = part.iter().map(PhaseMessage::pair).collect();
         match phases.last_mut() {
             Some(open) if open.holds(&pairs, limits) => open.add(part),
             _ => {
@@ -168,7 +168,7 @@ pub(super) fn group(rounds: impl IntoIterator<Item = Round>, limits: Limits) -> 
 
 /// A round in as few parts within the limits as the rule of this module finds.
 fn cut(round: Round, limits: Limits) -> Vec<Round> {
-    let pairs: BTreeSet<Pair> = round.iter().map(Message::pair).collect();
+    let pairs: BTreeSet<Pair> = round.iter().map(PhaseMessage::pair).collect();
     let mut met: Vec<BTreeMap<u32, u32>> = Vec::new();
     let mut sizes: Vec<usize> = Vec::new();
     let mut part_of: BTreeMap<Pair, usize> = BTreeMap::new();

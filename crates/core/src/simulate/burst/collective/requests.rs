@@ -2,20 +2,20 @@
 //!
 //! # The model
 //!
-//! A message from one computer to another needs a light path from there to there: a route and a wavelength,
+//! A message from one host to another needs a light path from there to there: a route and a wavelength,
 //! asked for and held as those of [collectives](super), while the bursts of the settings' source go on beside
 //! it. Granted, it takes `establish` to be set up; a message takes `latency`, the propagation of the route
 //! and its bytes at the rate; then `release` passes until the wavelengths are free. A light path carries one
-//! message after the other: those for the same computer that are ready while it is up wait for their turn and
+//! message after the other: those for the same host that are ready while it is up wait for their turn and
 //! not for a path of their own. When none is left it is released.
 //!
-//! With k ports a computer holds light paths to at most k others at once, both ways each. Where either end has
+//! With k ports a host holds light paths to at most k others at once, both ways each. Where either end has
 //! no port left a message waits; when ports are free again those who wait are asked for in the order in which
 //! they first asked.
 //!
 //! A refused path waits, min(longest_back_off, back_off 2^(i-1)) U after its i-th refusal as everywhere, and holds
 //! neither wavelengths nor ports meanwhile. After more refusals than `retries` the run ends with an error that names
-//! the computers. As one path is asked for at a time, there is nothing to take all of or nothing of, and
+//! the hosts. As one path is asked for at a time, there is nothing to take all of or nothing of, and
 //! nothing to be cut: `congestion` and `degrade_after` have no effect.
 //!
 //! # Nothing waits for ever
@@ -25,13 +25,13 @@
 //! one that needs fewer, but only so often as there are messages; whoever waits after a refusal asks again,
 //! finitely often.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::beside::Beside;
 use super::path::Held;
 use super::settings::Congestion;
-use crate::simulate::burst::settings::Settings;
+use crate::event::EventQueue;
+use crate::simulate::burst::settings::BurstSettings;
 use crate::simulate::burst::{BurstError, BurstNetwork, Share, Work, check};
 use crate::units::{Bytes, Time};
 
@@ -54,11 +54,11 @@ pub struct RequestUse {
     pub bursts: Share,
 }
 
-/// From which computer to which.
+/// From which host to which.
 type Direction = (u32, u32);
 
 #[derive(Debug, Clone, Copy)]
-struct Message {
+struct RequestedMessage {
     number: u32,
     bytes: Bytes,
     /// From the beginning of the engine.
@@ -66,7 +66,7 @@ struct Message {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum RequestEvent {
     /// A wait after a refusal is over.
     Ask,
     /// The first message is there.
@@ -94,7 +94,7 @@ enum State {
 #[derive(Debug, Default)]
 struct Way {
     state: State,
-    messages: VecDeque<Message>,
+    messages: VecDeque<RequestedMessage>,
     refusals: u32,
     /// When it first asked, as a number.
     order: u64,
@@ -106,14 +106,14 @@ pub struct OnRequest<'a> {
     congestion: &'a Congestion,
     beside: Beside<'a>,
     ways: BTreeMap<Direction, Way>,
-    /// Per pair, lower computer first: directions that are up or being released.
+    /// Per pair, lower host first: directions that are up or being released.
     up: BTreeMap<Direction, u32>,
-    /// Per computer: the others that it has a light path with.
+    /// Per host: the others that it has a light path with.
     ports: Vec<u32>,
-    /// Per computer: the directions that wait for ports, by when they first asked.
+    /// Per host: the directions that wait for ports, by when they first asked.
     asking: Vec<BTreeSet<(u64, Direction)>>,
-    agenda: BinaryHeap<Reverse<(u64, u64, Direction, Event)>>,
-    sequence: u64,
+    queue: EventQueue<(Direction, RequestEvent)>,
+    asked: u64,
     now_up: u32,
     used: RequestUse,
 }
@@ -122,31 +122,31 @@ impl<'a> OnRequest<'a> {
     /// A network without messages, in which the bursts of the work have gone on for long.
     ///
     /// # Errors
-    /// Settings that contradict each other or the network.
+    /// BurstSettings that contradict each other or the network.
     pub fn new(
         network: &'a BurstNetwork,
         work: &Work,
-        settings: &'a Settings,
+        settings: &'a BurstSettings,
         congestion: &'a Congestion,
     ) -> Result<OnRequest<'a>, BurstError> {
         check(network, work, settings)?;
         congestion.check()?;
-        let computers = network.computers() as usize;
+        let hosts = network.hosts() as usize;
         Ok(OnRequest {
             congestion,
             beside: Beside::new(network, work, settings, congestion, 0)?,
             ways: BTreeMap::new(),
             up: BTreeMap::new(),
-            ports: vec![0; computers],
-            asking: vec![BTreeSet::new(); computers],
-            agenda: BinaryHeap::new(),
-            sequence: 0,
+            ports: vec![0; hosts],
+            asking: vec![BTreeSet::new(); hosts],
+            queue: EventQueue::default(),
+            asked: 0,
             now_up: 0,
             used: RequestUse::default(),
         })
     }
 
-    /// Takes a message with a number of its own between two different computers; calls come in the order of
+    /// Takes a message with a number of its own between two different hosts; calls come in the order of
     /// time, none before the instant reached last.
     ///
     /// # Errors
@@ -161,7 +161,7 @@ impl<'a> OnRequest<'a> {
         self.beside.run_until(self.beside.start + now.ps())?;
         let asked = self.beside.engine.now;
         let way = self.ways.entry(direction).or_default();
-        way.messages.push_back(Message {
+        way.messages.push_back(RequestedMessage {
             number,
             bytes,
             asked,
@@ -174,8 +174,8 @@ impl<'a> OnRequest<'a> {
 
     /// When something happens next to a light path; `None`: none is up or asked for.
     pub fn next_time(&self) -> Option<Time> {
-        let first = self.agenda.peek();
-        first.map(|Reverse((at, ..))| Time::from_ps(at - self.beside.start))
+        let first = self.queue.next_time();
+        first.map(|at| Time::from_ps(at - self.beside.start))
     }
 
     /// Goes to that instant and appends the message that has arrived, if any.
@@ -183,14 +183,14 @@ impl<'a> OnRequest<'a> {
     /// # Errors
     /// A light path that was refused too often, or a time beyond 46 days.
     pub fn advance(&mut self, arrived: &mut Vec<u32>) -> Result<(), BurstError> {
-        let Some(Reverse((at, _, direction, event))) = self.agenda.pop() else {
+        let Some((at, (direction, event))) = self.queue.pop() else {
             return Ok(());
         };
         self.beside.run_until(at)?;
         match event {
-            Event::Ask => self.ask_when_possible(direction),
-            Event::Arrived => self.arrive(direction, arrived),
-            Event::Released => self.end(direction),
+            RequestEvent::Ask => self.ask_when_possible(direction),
+            RequestEvent::Arrived => self.arrive(direction, arrived),
+            RequestEvent::Released => self.end(direction),
         }
     }
 
@@ -202,10 +202,8 @@ impl<'a> OnRequest<'a> {
         }
     }
 
-    fn put(&mut self, at: Time, direction: Direction, event: Event) {
-        self.sequence += 1;
-        self.agenda
-            .push(Reverse((at.ps(), self.sequence, direction, event)));
+    fn put(&mut self, at: Time, direction: Direction, event: RequestEvent) {
+        self.queue.put(at.ps(), (direction, event));
     }
 
     fn after(&self, duration: Time) -> Result<Time, BurstError> {
@@ -213,8 +211,8 @@ impl<'a> OnRequest<'a> {
     }
 
     fn begin_asking(&mut self, direction: Direction) -> Result<(), BurstError> {
-        self.sequence += 1;
-        let order = self.sequence;
+        self.asked += 1;
+        let order = self.asked;
         if let Some(way) = self.ways.get_mut(&direction) {
             (way.order, way.refusals) = (order, 0);
         }
@@ -224,7 +222,7 @@ impl<'a> OnRequest<'a> {
     /// Asks the network, or waits for ports.
     fn ask_when_possible(&mut self, direction: Direction) -> Result<(), BurstError> {
         let (from, to) = direction;
-        let has_port = |computer: u32| self.ports[computer as usize] < self.congestion.ports;
+        let has_port = |host: u32| self.ports[host as usize] < self.congestion.ports;
         let joined = self.up.contains_key(&pair(direction));
         let possible = joined || (has_port(from) && has_port(to));
         let Some(way) = self.ways.get_mut(&direction) else {
@@ -251,14 +249,14 @@ impl<'a> OnRequest<'a> {
         let refusals = way.refusals;
         if refusals > self.congestion.retries {
             return Err(BurstError::GaveUp {
-                computers: direction,
+                hosts: direction,
                 tries: refusals,
                 at: self.beside.elapsed(),
             });
         }
         let wait = self.beside.back_off(refusals);
         let at = self.after(Time::from_ps(wait))?;
-        self.put(at, direction, Event::Ask);
+        self.put(at, direction, RequestEvent::Ask);
         Ok(())
     }
 
@@ -304,7 +302,7 @@ impl<'a> OnRequest<'a> {
             .plus(Time::from_ps(way_ps))?
             .plus(self.beside.engine.network.rate().transmission(bytes)?)?;
         let at = self.after(time)?;
-        self.put(at, direction, Event::Arrived);
+        self.put(at, direction, RequestEvent::Arrived);
         Ok(())
     }
 
@@ -318,7 +316,7 @@ impl<'a> OnRequest<'a> {
         }
         way.state = State::Releasing;
         let at = self.after(self.congestion.release)?;
-        self.put(at, direction, Event::Released);
+        self.put(at, direction, RequestEvent::Released);
         Ok(())
     }
 

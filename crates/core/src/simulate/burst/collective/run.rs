@@ -1,16 +1,16 @@
 //! One replication: jobs that ask for light paths, and the bursts that go on beside them.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::beside::Beside;
 use super::outcome::{Delivered, Failure, JobRun, Run};
 use super::path::Held;
 use super::phases::{Limits, Phase, Round, group};
 use super::settings::{Congestion, Policy};
+use crate::event::EventQueue;
 use crate::interrupt;
 use crate::simulate::burst::engine::Engine;
-use crate::simulate::burst::settings::Settings;
+use crate::simulate::burst::settings::BurstSettings;
 use crate::simulate::burst::{BurstError, BurstNetwork, Work};
 use crate::units::Time;
 
@@ -18,13 +18,12 @@ struct Driver<'a> {
     beside: Beside<'a>,
     congestion: &'a Congestion,
     jobs: Vec<Asking>,
-    /// When, which of equals first, whose job, and what.
-    agenda: BinaryHeap<Reverse<(u64, u64, usize, Event)>>,
-    sequence: u64,
+    /// Whose job, and what.
+    queue: EventQueue<(usize, PhaseEvent)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum PhaseEvent {
     /// A job asks for the paths of its phase, or for one of them.
     Ask(Option<usize>),
     /// The wavelengths of its phase are free again.
@@ -49,7 +48,7 @@ pub(super) fn run(
     network: &BurstNetwork,
     jobs: &[Vec<Round>],
     work: &Work,
-    settings: &Settings,
+    settings: &BurstSettings,
     congestion: &Congestion,
     number: u32,
 ) -> Result<Run, BurstError> {
@@ -70,19 +69,18 @@ pub(super) fn run(
         jobs: asking.collect(),
         beside,
         congestion,
-        agenda: BinaryHeap::new(),
-        sequence: 0,
+        queue: EventQueue::default(),
     };
     (0..jobs.len()).for_each(|job| driver.begin_phase(job));
-    while let Some(Reverse((at, _, job, event))) = driver.agenda.pop() {
+    while let Some((at, (job, event))) = driver.queue.pop() {
         interrupt::check();
         if driver.jobs[job].over {
             continue;
         }
         driver.beside.run_until(at)?;
         match event {
-            Event::Ask(path) => driver.ask(job, path)?,
-            Event::Released => driver.end_phase(job),
+            PhaseEvent::Ask(path) => driver.ask(job, path)?,
+            PhaseEvent::Released => driver.end_phase(job),
         }
     }
     let bursts = driver.beside.engine.tally.total;
@@ -93,9 +91,8 @@ pub(super) fn run(
 }
 
 impl Driver<'_> {
-    fn put(&mut self, at: u64, job: usize, event: Event) {
-        self.sequence += 1;
-        self.agenda.push(Reverse((at, self.sequence, job, event)));
+    fn put(&mut self, at: u64, job: usize, event: PhaseEvent) {
+        self.queue.put(at, (job, event));
     }
 
     fn begin_phase(&mut self, number: usize) {
@@ -115,9 +112,9 @@ impl Driver<'_> {
         job.refused = vec![0; requests];
         match self.congestion.policy {
             Policy::Retry => {
-                (0..requests).for_each(|path| self.put(now, number, Event::Ask(Some(path))));
+                (0..requests).for_each(|path| self.put(now, number, PhaseEvent::Ask(Some(path))));
             }
-            _ => self.put(now, number, Event::Ask(None)),
+            _ => self.put(now, number, PhaseEvent::Ask(None)),
         }
     }
 
@@ -149,7 +146,7 @@ impl Driver<'_> {
             None if refusals > self.congestion.retries => {
                 let failure = Failure {
                     step: phase.rounds[0][0].step,
-                    computers: refused_pair,
+                    hosts: refused_pair,
                     tries: refusals,
                     at: self.beside.elapsed(),
                 };
@@ -162,7 +159,7 @@ impl Driver<'_> {
             }
             _ => {
                 let wait = self.beside.back_off(refusals);
-                self.put(self.beside.engine.now + wait, number, Event::Ask(path));
+                self.put(self.beside.engine.now + wait, number, PhaseEvent::Ask(path));
             }
         }
         Ok(())
@@ -228,7 +225,7 @@ impl Driver<'_> {
         let released = Time::from_ps(start)
             .plus(began)?
             .plus(self.congestion.release)?;
-        self.put(released.ps(), number, Event::Released);
+        self.put(released.ps(), number, PhaseEvent::Released);
         Ok(())
     }
 
@@ -243,7 +240,7 @@ impl Driver<'_> {
     }
 }
 
-/// The paths of a phase in their order, all or none, or the one of a number; or the computers of the one that
+/// The paths of a phase in their order, all or none, or the one of a number; or the hosts of the one that
 /// was refused, in which case nothing is held.
 pub(super) fn acquire(
     engine: &mut Engine<'_>,

@@ -1,7 +1,8 @@
 //! Ports, times of light paths, and what follows a refusal: typed for programs, as text for people.
 
 use crate::simulate::burst::BurstError;
-use crate::simulate::burst::settings::{self, Settings, one_of, parsed, set, whole};
+use crate::simulate::burst::settings::{self, BurstSettings};
+use crate::simulate::setting::{Setting, Values, find, names, one_of, parsed, set, whole};
 use crate::spelling::suggest;
 use crate::units::Time;
 
@@ -50,7 +51,7 @@ pub const POLICIES: &[PolicyRecord] = &[
 pub struct Congestion {
     /// What follows a refusal.
     pub policy: Policy,
-    /// Light paths that a computer of a collective can hold at once.
+    /// Light paths that a host of a collective can hold at once.
     pub ports: u32,
     /// Of a message, beyond propagation and transmission.
     pub latency: Time,
@@ -85,80 +86,89 @@ impl Default for Congestion {
     }
 }
 
-/// The declaration of a setting.
-pub struct SettingRecord {
-    /// As typed.
-    pub name: &'static str,
-    /// One sentence, with the values that it takes.
-    pub summary: &'static str,
-    /// What holds where it is not given.
-    pub default: &'static str,
-    apply: fn(&mut Congestion, &str) -> Result<(), String>,
-}
-
 /// All settings that are given as text.
-pub const SETTINGS: &[SettingRecord] = &[
-    SettingRecord {
-        name: "congestion",
-        summary: "After a refused light path: all_or_nothing, retry or degrade",
-        default: "all_or_nothing",
-        apply: |congestion, text| {
+pub const SETTINGS: &[Setting<Congestion>] = &[
+    setting(
+        "congestion",
+        "After a refused light path: all_or_nothing, retry or degrade",
+        Values::Words(|| POLICIES.iter().map(|one| one.name).collect()),
+        "all_or_nothing",
+        |congestion, text| {
             let known: Vec<(&str, Policy)> =
                 POLICIES.iter().map(|one| (one.name, one.policy)).collect();
             set(&mut congestion.policy, one_of(text, &known))
         },
-    },
-    SettingRecord {
-        name: "ports",
-        summary: "Light paths of a computer at once",
-        default: "1",
-        apply: |congestion, text| count(&mut congestion.ports, text, 1),
-    },
-    SettingRecord {
-        name: "latency",
-        summary: "Of a message, beyond propagation",
-        default: "100us",
-        apply: |congestion, text| set(&mut congestion.latency, parsed(text)),
-    },
-    SettingRecord {
-        name: "establish",
-        summary: "Until granted light paths carry light",
-        default: "5ms",
-        apply: |congestion, text| set(&mut congestion.establish, parsed(text)),
-    },
-    SettingRecord {
-        name: "release",
-        summary: "Until the wavelengths of a phase that ended are free",
-        default: "5ms",
-        apply: |congestion, text| set(&mut congestion.release, parsed(text)),
-    },
-    SettingRecord {
-        name: "retries",
-        summary: "Of a refused request, before the collective gives up",
-        default: "20",
-        apply: |congestion, text| count(&mut congestion.retries, text, 0),
-    },
-    SettingRecord {
-        name: "back_off",
-        summary: "Mean wait after the first refusal, then doubled",
-        default: "10ms",
-        apply: |congestion, text| set(&mut congestion.back_off, parsed(text)),
-    },
-    SettingRecord {
-        name: "longest_back_off",
-        summary: "The longest mean wait",
-        default: "1s",
-        apply: |congestion, text| set(&mut congestion.longest_back_off, parsed(text)),
-    },
-    SettingRecord {
-        name: "degrade_after",
-        summary: "Refusals after which degrade cuts a phase",
-        default: "3",
-        apply: |congestion, text| count(&mut congestion.degrade_after, text, 1),
-    },
+    ),
+    setting(
+        "ports",
+        "Light paths of a host at once",
+        Values::Whole(1, 1 << 20),
+        "1",
+        |congestion, text| count(&mut congestion.ports, text, 1),
+    ),
+    setting(
+        "latency",
+        "Of a message, beyond propagation",
+        Values::Time,
+        "100us",
+        |congestion, text| set(&mut congestion.latency, parsed(text)),
+    ),
+    setting(
+        "establish",
+        "Until granted light paths carry light",
+        Values::Time,
+        "5ms",
+        |congestion, text| set(&mut congestion.establish, parsed(text)),
+    ),
+    setting(
+        "release",
+        "Until the wavelengths of a phase that ended are free",
+        Values::Time,
+        "5ms",
+        |congestion, text| set(&mut congestion.release, parsed(text)),
+    ),
+    setting(
+        "retries",
+        "Of a refused request, before the collective gives up",
+        Values::Whole(0, 1 << 20),
+        "20",
+        |congestion, text| count(&mut congestion.retries, text, 0),
+    ),
+    setting(
+        "back_off",
+        "Mean wait after the first refusal, then doubled",
+        Values::Time,
+        "10ms",
+        |congestion, text| set(&mut congestion.back_off, parsed(text)),
+    ),
+    setting(
+        "longest_back_off",
+        "The longest mean wait",
+        Values::Time,
+        "1s",
+        |congestion, text| set(&mut congestion.longest_back_off, parsed(text)),
+    ),
+    setting(
+        "degrade_after",
+        "Refusals after which degrade cuts a phase",
+        Values::Whole(1, 1 << 20),
+        "3",
+        |congestion, text| count(&mut congestion.degrade_after, text, 1),
+    ),
 ];
 
-/// Settings of bursts that a collective, which runs to its end, leaves without effect.
+/// A setting of circuits for collectives.
+const fn setting(
+    name: &'static str,
+    summary: &'static str,
+    values: Values,
+    default: &'static str,
+    apply: fn(&mut Congestion, &str) -> Result<(), String>,
+) -> Setting<Congestion> {
+    Setting::new(name, summary, values, default, &["burst"], apply)
+}
+
+/// BurstSettings of bursts that a collective, which runs to its end, leaves without effect.
 const OF_MEASUREMENTS: &[&str] = &["bursts", "relative_error"];
 
 impl Congestion {
@@ -169,31 +179,30 @@ impl Congestion {
     /// An unknown setting, one without effect here, or a value that is none.
     pub fn from_texts<'a>(
         texts: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<(Congestion, Settings), BurstError> {
+    ) -> Result<(Congestion, BurstSettings), BurstError> {
         let mut congestion = Congestion::default();
         let mut of_bursts = Vec::new();
         for (name, text) in texts {
             let refuse = |setting, problem| BurstError::Setting { setting, problem };
-            if let Some(record) = SETTINGS.iter().find(|record| record.name == name) {
-                let applied = (record.apply)(&mut congestion, text.trim());
-                applied.map_err(|problem| refuse(record.name, problem))?;
+            if let Some(own) = find(SETTINGS, name) {
+                let applied = own.apply(&mut congestion, text);
+                applied.map_err(|problem| refuse(own.record.name, problem))?;
                 continue;
             }
             if let Some(setting) = OF_MEASUREMENTS.iter().find(|one| **one == name) {
                 let problem = "bursts go on until the collective has ended; leave it out".into();
                 return Err(refuse(setting, problem));
             }
-            let known = settings::SETTINGS.iter().map(|record| record.name);
-            if !known.clone().any(|one| one == name) {
-                let own = SETTINGS.iter().map(|record| record.name);
+            if find(settings::SETTINGS, name).is_none() {
+                let known = names(SETTINGS).chain(names(settings::SETTINGS));
                 return Err(BurstError::Unknown {
                     name: name.into(),
-                    hint: suggest(name, own.chain(known)),
+                    hint: suggest(name, known),
                 });
             }
             of_bursts.push((name, text));
         }
-        Ok((congestion, Settings::from_texts(of_bursts)?))
+        Ok((congestion, BurstSettings::from_texts(of_bursts)?))
     }
 
     /// Refuses what no run can have.
@@ -205,7 +214,7 @@ impl Congestion {
             })
         };
         if self.ports == 0 {
-            return refuse("ports", "a computer needs at least one");
+            return refuse("ports", "a host needs at least one");
         }
         if self.degrade_after == 0 {
             return refuse("degrade_after", "must be at least 1");

@@ -2,9 +2,9 @@
 //! arrive.
 
 use super::super::Report;
-use super::super::agenda::{Kind, LATEST_PS};
 use super::super::border::Begun;
 use super::super::channel::Chunk;
+use super::super::event_queue::{Kind, LATEST_PS};
 use super::super::pool::{Linked, List, NONE};
 use super::super::routes::Routes;
 use super::super::steps::{Order, Steps};
@@ -17,7 +17,7 @@ pub(in super::super) const FIRST_STREAM: u32 = 1 << 31;
 /// A message in the network. Where it goes to another part of that, each of both parts has one: the one
 /// cuts it, the other receives it.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Message {
+pub(in super::super) struct PacketMessage {
     next: u32,
     destination: u32,
     tag: u32,
@@ -33,10 +33,10 @@ pub(in super::super) struct Message {
     ready: u64,
 }
 
-impl Message {
+impl PacketMessage {
     /// The half of a message that its destination's part keeps.
-    pub(in super::super) fn received(begun: &Begun) -> Message {
-        Message {
+    pub(in super::super) fn received(begun: &Begun) -> PacketMessage {
+        PacketMessage {
             next: NONE,
             destination: begun.destination,
             tag: begun.tag,
@@ -50,7 +50,7 @@ impl Message {
     }
 }
 
-impl Linked for Message {
+impl Linked for PacketMessage {
     fn next(&self) -> u32 {
         self.next
     }
@@ -113,7 +113,7 @@ impl<R: Routes> Engine<R> {
         let sequencing = delays.sequencing() + delays.handover(ports, link);
         nic.sequenced = taken.saturating_add(sequencing);
         let ready = nic.sequenced;
-        let message = self.messages.add(Message {
+        let message = self.messages.add(PacketMessage {
             next: NONE,
             destination: order.destination,
             tag: order.tag,
@@ -142,7 +142,7 @@ impl<R: Routes> Engine<R> {
             nic.generating = true;
             let delay = delays.handover(&mut self.ports, link);
             let time = ready.max(nic.paced).saturating_add(delay);
-            self.agenda.push(time, Kind::Generate, order.source);
+            self.event_queue.push(time, Kind::Generate, order.source);
         }
     }
 
@@ -192,7 +192,7 @@ impl<R: Routes> Engine<R> {
         if !nic.sending {
             nic.sending = true;
             let time = self.now + self.setup.delays.handover(&mut self.ports, link);
-            self.agenda.push(time, Kind::Inject, terminal);
+            self.event_queue.push(time, Kind::Inject, terminal);
         }
     }
 
@@ -204,7 +204,7 @@ impl<R: Routes> Engine<R> {
             let ready = self.messages[nic.messages.head].ready;
             let delay = self.setup.delays.handover(&mut self.ports, nic.link);
             let time = ready.max(nic.paced).max(self.now).saturating_add(delay);
-            self.agenda.push(time, Kind::Generate, terminal);
+            self.event_queue.push(time, Kind::Generate, terminal);
         }
     }
 
@@ -228,13 +228,14 @@ impl<R: Routes> Engine<R> {
         self.occupy(link, into, self.now);
         let start = self.now.max(self.ports[link as usize].free);
         if start >= LATEST_PS {
-            return self.agenda.push(start, Kind::Inject, terminal);
+            return self.event_queue.push(start, Kind::Inject, terminal);
         }
         let gone = self.put(link, into, number, start);
         let arrival = gone + self.ports[link as usize].latency;
-        self.agenda.push_at(arrival, Kind::Arrive, link, number);
+        self.event_queue
+            .push_at(arrival, Kind::Arrive, link, number);
         if more {
-            self.agenda.push(gone, Kind::Inject, terminal);
+            self.event_queue.push(gone, Kind::Inject, terminal);
         }
         if held_up {
             if self.nics[terminal as usize].queued < self.setup.most_queued {
@@ -333,7 +334,7 @@ impl<R: Routes> Engine<R> {
         };
         let next = self.now + stream.traffic().period.ps();
         if more && stream.traffic().sends_at(next) {
-            self.agenda.push(next, Kind::Timer, timer);
+            self.event_queue.push(next, Kind::Timer, timer);
         }
         self.submit(order);
     }

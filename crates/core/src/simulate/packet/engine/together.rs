@@ -1,12 +1,12 @@
 //! How a part goes on beside others: what it waits for, and its mail; see [`border`](super::super::border).
 
-use super::super::agenda::Kind;
 use super::super::border::{Begun, NEVER, wait};
 use super::super::division::Division;
+use super::super::event_queue::Kind;
 use super::super::pool::NONE;
 use super::super::routes::Routes;
 use super::Engine;
-use super::terminal::Message;
+use super::terminal::PacketMessage;
 
 /// Parts whose next events are further away than so many steps of their clocks stop, to be told of it.
 const FAR_STEPS: u64 = 1 << 9;
@@ -57,7 +57,7 @@ impl<R: Routes> Engine<R> {
                 until = until.min(last + 1);
             }
         }
-        let next = self.agenda.next_time().unwrap_or(NEVER);
+        let next = self.event_queue.next_time().unwrap_or(NEVER);
         self.show(next.min(known), next);
         next >= until && known >= until
     }
@@ -65,7 +65,7 @@ impl<R: Routes> Engine<R> {
     /// Asks for a rest where clocks would have to rise in many steps before any part has something to do.
     pub(super) fn rest_if_far(&mut self) {
         let seen = self.border.see(self.part);
-        let next = self.agenda.next_time().unwrap_or(NEVER).min(seen.next);
+        let next = self.event_queue.next_time().unwrap_or(NEVER).min(seen.next);
         let steps = FAR_STEPS * self.setup.division.chunk;
         if next > self.clock.saturating_add(steps) {
             self.ask_for_rest();
@@ -135,7 +135,8 @@ impl<R: Routes> Engine<R> {
                 chunk.message = self.received[home][chunk.message as usize];
             }
             let number = self.chunks.add(chunk);
-            self.agenda.push_at(time, Kind::Arrive, chunk.link, number);
+            self.event_queue
+                .push_at(time, Kind::Arrive, chunk.link, number);
         }
         for (channel, time) in mail.credits.drain(..) {
             self.credit_doubts(channel, time);
@@ -155,7 +156,7 @@ impl<R: Routes> Engine<R> {
         if received.len() <= place {
             received.resize(place + 1, NONE);
         }
-        received[place] = self.messages.add(Message::received(begun));
+        received[place] = self.messages.add(PacketMessage::received(begun));
     }
 
     /// Whether it waits for others too often to be of use at the same time as they.

@@ -191,7 +191,9 @@ fn check(plan: &Plan, random: &mut Random) {
         let time = match simulate::run(plan, size, &method) {
             Ok(outcome) => outcome.time,
             // Two ranks joined without a router between have no packets.
-            Err(SimulationError::Packet(_)) => continue,
+            Err(SimulationError::Refused {
+                code: "packets", ..
+            }) => continue,
             Err(error) => panic!("{error}"),
         };
         let placed = collective.with_root(*root).unwrap();

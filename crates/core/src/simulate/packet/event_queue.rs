@@ -22,8 +22,8 @@ const BUCKETS: u64 = 1 << 12;
 const DIGIT: u32 = 5;
 const FEW: usize = 128;
 
-/// What would happen from this time on, 13 days, never happens: the agenda only remembers that something
-/// would. Settings bound each delay by this time, so that an instant before it and the delays that follow it
+/// What would happen from this time on, 13 days, never happens: the event_queue only remembers that something
+/// would. PacketSettings bound each delay by this time, so that an instant before it and the delays that follow it
 /// stay below 2^64; where delays add up without end, in queues, sums saturate far beyond it.
 pub(super) const LATEST_PS: u64 = 1 << 60;
 
@@ -64,7 +64,7 @@ impl Kind {
 
 /// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct PacketEvent {
     /// Picoseconds, and the kind in the lowest bits.
     when: u64,
     /// All ones less the link, channel or terminal that it happens to; below that, the chunk, link, channel,
@@ -72,7 +72,7 @@ pub(super) struct Event {
     what: u64,
 }
 
-impl Event {
+impl PacketEvent {
     /// Picoseconds.
     #[inline]
     pub(super) fn time(&self) -> u64 {
@@ -96,7 +96,7 @@ impl Event {
     }
 
     #[inline]
-    fn is_before(&self, other: &Event) -> bool {
+    fn is_before(&self, other: &PacketEvent) -> bool {
         self.when < other.when || self.when == other.when && self.what >> 32 < other.what >> 32
     }
 }
@@ -105,16 +105,16 @@ impl Event {
 type Far = Reverse<(u128, u64, u64)>;
 
 /// A queue of events.
-pub(super) struct Agenda {
+pub(super) struct PacketQueue {
     /// The logarithm of a bucket's picoseconds.
     shift: u32,
-    buckets: Vec<Vec<Event>>,
+    buckets: Vec<Vec<PacketEvent>>,
     /// One bit per bucket: whether it has events.
     filled: Vec<u64>,
     /// Empty arrays, to be used again.
-    spare: Vec<Vec<Event>>,
+    spare: Vec<Vec<PacketEvent>>,
     /// Events of the open bucket and before, latest first.
-    open: Vec<Event>,
+    open: Vec<PacketEvent>,
     /// The number of the open bucket, counted from time 0.
     cursor: u64,
     in_buckets: usize,
@@ -124,10 +124,10 @@ pub(super) struct Agenda {
     beyond: bool,
 }
 
-impl Agenda {
+impl PacketQueue {
     /// An empty one with buckets of 2^`shift` picoseconds.
-    pub(super) fn new(shift: u32) -> Agenda {
-        Agenda {
+    pub(super) fn new(shift: u32) -> PacketQueue {
+        PacketQueue {
             shift,
             buckets: vec![Vec::new(); BUCKETS as usize],
             filled: vec![0; BUCKETS as usize / 64],
@@ -155,7 +155,7 @@ impl Agenda {
             return;
         }
         let bucket = time >> self.shift;
-        let event = Event {
+        let event = PacketEvent {
             when: (time << Kind::BITS) + kind as u64,
             what: (u64::from(!place) << 32) + u64::from(index),
         };
@@ -174,7 +174,7 @@ impl Agenda {
 
     /// Takes the next event of the open bucket, if that happens before a time.
     #[inline]
-    pub(super) fn pop(&mut self, before: u64) -> Option<Event> {
+    pub(super) fn pop(&mut self, before: u64) -> Option<PacketEvent> {
         let next = self.open.last()?;
         if next.time() >= before {
             return None;
@@ -184,7 +184,7 @@ impl Agenda {
 
     /// The events of the open bucket; where all of them have been taken, of the next that has some, unless
     /// it begins at that time or later. No events at the end.
-    pub(super) fn open(&mut self, before: u64) -> &[Event] {
+    pub(super) fn open(&mut self, before: u64) -> &[PacketEvent] {
         if self.open.is_empty() {
             self.advance(before);
         }
@@ -208,7 +208,7 @@ impl Agenda {
         }
         if self.in_buckets > 0 {
             let slot = (self.next_filled() % BUCKETS) as usize;
-            return self.buckets[slot].iter().map(Event::time).min();
+            return self.buckets[slot].iter().map(PacketEvent::time).min();
         }
         match self.far.peek() {
             Some(Reverse((order, ..))) => Some((order >> 64 >> Kind::BITS) as u64),
@@ -217,7 +217,7 @@ impl Agenda {
     }
 
     #[inline]
-    fn push_near(&mut self, bucket: u64, event: Event) {
+    fn push_near(&mut self, bucket: u64, event: PacketEvent) {
         let slot = (bucket % BUCKETS) as usize;
         let (word, bit) = (slot / 64, 1 << (slot % 64));
         if self.filled[word] & bit == 0 {
@@ -243,7 +243,7 @@ impl Agenda {
         self.cursor = next;
         while let Some(&Reverse((order, _, what))) = self.far.peek() {
             let when = (order >> 64) as u64;
-            let event = Event { when, what };
+            let event = PacketEvent { when, what };
             let bucket = event.time() >> self.shift;
             if bucket >= self.cursor + BUCKETS {
                 break;
@@ -284,9 +284,9 @@ impl Agenda {
 }
 
 /// Sorts events of a bucket into an array, latest first; the lowest digit of `time >> shift` is their span.
-fn sort_few(events: &[Event], shift: u32, sorted: &mut Vec<Event>) {
+fn sort_few(events: &[PacketEvent], shift: u32, sorted: &mut Vec<PacketEvent>) {
     const SPANS: usize = 1 << DIGIT;
-    let span = |event: &Event| (event.time() >> shift) as usize % SPANS;
+    let span = |event: &PacketEvent| (event.time() >> shift) as usize % SPANS;
     let mut place = [0_u8; SPANS];
     for event in events {
         place[span(event)] += 1;
@@ -298,7 +298,7 @@ fn sort_few(events: &[Event], shift: u32, sorted: &mut Vec<Event>) {
         later += own;
     }
     sorted.clear();
-    sorted.resize(events.len(), Event { when: 0, what: 0 });
+    sorted.resize(events.len(), PacketEvent { when: 0, what: 0 });
     for event in events.iter().rev() {
         let place = &mut place[span(event)];
         sorted[usize::from(*place)] = *event;
@@ -319,18 +319,18 @@ fn sort_few(events: &[Event], shift: u32, sorted: &mut Vec<Event>) {
 mod tests {
     use super::*;
 
-    fn take(agenda: &mut Agenda) -> Option<Event> {
-        let next = agenda.next_time()?;
-        agenda.open(next);
-        assert_eq!(agenda.pop(next), None);
-        agenda.open(next + 1);
-        agenda.pop(next + 1)
+    fn take(event_queue: &mut PacketQueue) -> Option<PacketEvent> {
+        let next = event_queue.next_time()?;
+        event_queue.open(next);
+        assert_eq!(event_queue.pop(next), None);
+        event_queue.open(next + 1);
+        event_queue.pop(next + 1)
     }
 
     #[test]
     fn events_leave_by_time_kind_and_place_and_then_in_the_order_of_their_coming() {
         for shift in [0, 4, 10] {
-            let mut agenda = Agenda::new(shift);
+            let mut event_queue = PacketQueue::new(shift);
             let mut plain: Vec<(u64, u8, Reverse<u32>, u32)> = Vec::new();
             let (mut state, mut now, mut taken) = (shift as u64, 0, 0);
             for index in 0..20_000_u32 {
@@ -345,12 +345,12 @@ mod tests {
                 };
                 let (kind, place) = ((state >> 33) as u8 % 8, (state >> 36) as u32 % 4);
                 let kinded = Kind::ALL[usize::from(kind)];
-                agenda.push_at(now + delay, kinded, place, index);
+                event_queue.push_at(now + delay, kinded, place, index);
                 plain.push((now + delay, kind, Reverse(place), index));
                 if draw % 3 == 0 {
                     let least = plain.iter().enumerate().min_by_key(|(_, event)| **event);
                     let expected = plain.remove(least.unwrap().0);
-                    let event = take(&mut agenda).unwrap();
+                    let event = take(&mut event_queue).unwrap();
                     assert_eq!(told(event), expected);
                     now = event.time();
                     taken += 1;
@@ -358,24 +358,24 @@ mod tests {
             }
             plain.sort_unstable();
             for expected in plain {
-                assert_eq!(told(take(&mut agenda).unwrap()), expected);
+                assert_eq!(told(take(&mut event_queue).unwrap()), expected);
                 taken += 1;
             }
-            assert_eq!((taken, take(&mut agenda)), (20_000, None));
+            assert_eq!((taken, take(&mut event_queue)), (20_000, None));
         }
     }
 
     #[test]
     fn what_is_too_late_is_told_and_never_taken() {
-        let mut agenda = Agenda::new(4);
+        let mut event_queue = PacketQueue::new(4);
         for time in [u64::MAX, LATEST_PS, LATEST_PS - 1, 5] {
-            agenda.push(time, Kind::Send, 0);
+            event_queue.push(time, Kind::Send, 0);
         }
         for time in [5, LATEST_PS - 1] {
-            assert_eq!(take(&mut agenda).map(|event| event.time()), Some(time));
+            assert_eq!(take(&mut event_queue).map(|event| event.time()), Some(time));
         }
-        assert_eq!(agenda.next_time(), Some(LATEST_PS));
-        assert!(agenda.open(u64::MAX).is_empty());
+        assert_eq!(event_queue.next_time(), Some(LATEST_PS));
+        assert!(event_queue.open(u64::MAX).is_empty());
     }
 
     #[test]
@@ -390,25 +390,25 @@ mod tests {
             // Of few times and places, so that many are equal.
             let times = 1 + draw(1 << shift);
             let few = draw(FEW as u64 + 1);
-            let events = (0..few).map(|index| Event {
+            let events = (0..few).map(|index| PacketEvent {
                 when: (((7 << shift) + draw(times)) << Kind::BITS) + draw(2),
                 what: ((!draw(3)) << 32) + index,
             });
-            let events: Vec<Event> = events.collect();
+            let events: Vec<PacketEvent> = events.collect();
             let mut expected = events.clone();
             expected.sort_by_key(|event| {
                 let (time, kind, place, _) = told(*event);
                 (time, kind, place)
             });
             expected.reverse();
-            let mut sorted = vec![Event { when: 1, what: 1 }; case % 7];
+            let mut sorted = vec![PacketEvent { when: 1, what: 1 }; case % 7];
             sort_few(&events, shift.saturating_sub(DIGIT), &mut sorted);
             // The stable order of equals shows in the indices.
             assert_eq!(sorted, expected, "shift {shift}");
         }
     }
 
-    fn told(event: Event) -> (u64, u8, Reverse<u32>, u32) {
+    fn told(event: PacketEvent) -> (u64, u8, Reverse<u32>, u32) {
         let place = Reverse(!(event.what >> 32) as u32);
         (event.time(), event.kind() as u8, place, event.index())
     }

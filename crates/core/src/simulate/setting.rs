@@ -1,0 +1,178 @@
+//! Settings of simulators: each is declared once, with its name, its values, its default and its effect.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use crate::spelling::{same_name, shown, suggest};
+
+/// The declaration of a setting that changes a `T`.
+pub struct Setting<T: 'static> {
+    /// What is said of it.
+    pub record: SettingRecord,
+    apply: fn(&mut T, &str) -> Result<(), String>,
+}
+
+/// What is said of a setting.
+#[derive(Clone, Copy)]
+pub struct SettingRecord {
+    /// As typed.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// What it takes.
+    pub values: Values,
+    /// What holds where it is not given.
+    pub default: &'static str,
+    /// Whether short help shows it.
+    pub level: Level,
+    /// The simulators that know it.
+    pub simulators: &'static [&'static str],
+}
+
+/// Whether short help shows a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// It does.
+    Usual,
+    /// Only help on everything does.
+    All,
+}
+
+/// What a setting takes.
+#[derive(Clone, Copy)]
+pub enum Values {
+    /// One of some words.
+    Words(fn() -> Vec<&'static str>),
+    /// A time with its unit.
+    Time,
+    /// A number of bytes with its unit.
+    Bytes,
+    /// A whole number within limits, both included.
+    Whole(u64, u64),
+    /// A number greater than 0.
+    Positive,
+    /// A text of a form that is said here.
+    Text(&'static str),
+}
+
+impl Values {
+    /// The unit of a quantity; empty where it has none.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Values::Time => "time",
+            Values::Bytes => "bytes",
+            _ => "",
+        }
+    }
+
+    /// The values in words.
+    pub fn range(self) -> String {
+        match self {
+            Values::Words(words) => words().join(", "),
+            Values::Time => "a time, such as 10us".into(),
+            Values::Bytes => "a number of bytes, such as 4KiB".into(),
+            Values::Whole(least, u64::MAX) => format!("a whole number from {least}"),
+            Values::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Values::Positive => "a number greater than 0".into(),
+            Values::Text(form) => form.into(),
+        }
+    }
+}
+
+impl<T> Setting<T> {
+    /// A setting of one simulator that short help shows.
+    pub const fn new(
+        name: &'static str,
+        summary: &'static str,
+        values: Values,
+        default: &'static str,
+        simulators: &'static [&'static str],
+        apply: fn(&mut T, &str) -> Result<(), String>,
+    ) -> Setting<T> {
+        let level = Level::Usual;
+        let record = SettingRecord {
+            name,
+            summary,
+            values,
+            default,
+            level,
+            simulators,
+        };
+        Setting { record, apply }
+    }
+
+    /// The same, shown only by help on everything.
+    pub const fn further(mut self) -> Setting<T> {
+        self.record.level = Level::All;
+        self
+    }
+
+    /// Changes what the setting is of, as a text says.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn apply(&self, to: &mut T, text: &str) -> Result<(), String> {
+        (self.apply)(to, text.trim())
+    }
+}
+
+/// The setting with a name.
+pub(super) fn find<'a, T>(settings: &'a [Setting<T>], name: &str) -> Option<&'a Setting<T>> {
+    settings.iter().find(|setting| setting.record.name == name)
+}
+
+/// Names of settings.
+pub(super) fn names<T>(settings: &[Setting<T>]) -> impl Iterator<Item = &'static str> + Clone {
+    settings.iter().map(|setting| setting.record.name)
+}
+
+/// The words of a table of words and what they stand for.
+pub(super) fn words<V>(table: &[(&'static str, V)]) -> Vec<&'static str> {
+    table.iter().map(|(word, _)| *word).collect()
+}
+
+/// Sets a place to a value that was read.
+pub(super) fn set<V>(place: &mut V, value: Result<V, String>) -> Result<(), String> {
+    value.map(|value| *place = value)
+}
+
+/// A value that its own type reads.
+pub(super) fn parsed<V: FromStr>(text: &str) -> Result<V, String>
+where
+    V::Err: Display,
+{
+    text.parse()
+        .map_err(|problem: V::Err| format!("`{}`: {problem}", shown(text)))
+}
+
+/// What a word of a table stands for.
+pub(super) fn one_of<V: Copy>(text: &str, known: &[(&'static str, V)]) -> Result<V, String> {
+    let found = known.iter().find(|(name, _)| same_name(name, text));
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let hint = suggest(text, known.iter().map(|(name, _)| *name));
+        format!("unknown value `{}`{hint}", shown(text))
+    })
+}
+
+/// A number greater than 0.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err(format!("`{}` is no number greater than 0", shown(text))),
+    }
+}
+
+/// A whole number, also as `1e7`.
+pub(super) fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let number = text.parse::<u64>().ok().or_else(|| {
+        let number: f64 = text.parse().ok()?;
+        (number.fract() == 0.0 && (0.0..=2f64.powi(53)).contains(&number)).then_some(number as u64)
+    });
+    match number {
+        Some(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!(
+            "`{}` is no whole number from {least} to {most}, such as 1000 or 1e3",
+            shown(text)
+        )),
+    }
+}

@@ -1,0 +1,85 @@
+//! The record of `circuit`, which takes single messages as circuits on demand.
+
+use super::{Case, Simulator, Unfit};
+use crate::fabric::Fabric;
+use crate::outcome::Outcome;
+use crate::simulate::live::{Happening, Live, NetworkUse};
+use crate::simulate::on_demand::OnDemand;
+use crate::simulate::{Method, SimulationError, circuit, default_policy};
+use crate::units::{Bytes, Time};
+
+pub(super) const RECORD: Simulator = Simulator {
+    name: "circuit",
+    summary: "The plan slot by slot, lightpath by lightpath, under any policy",
+    citation: "opticoll",
+    applies: |fabric, _| match fabric.network() {
+        None => Ok(()),
+        Some(_) => Err(Unfit::Fabric(
+            "it is an electrical fabric without circuits; use fluid",
+        )),
+    },
+    run: Some(run),
+    live: Some(live),
+};
+
+fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
+    let fabric = &case.plan.kept().fabric;
+    let policy = case.method.policy.unwrap_or(default_policy(fabric));
+    let plan = case.plan;
+    match (fabric.light_path_grid(), case.method.paths) {
+        (Some(_), paths) => circuit::light_paths::simulate(
+            plan.kept(),
+            case.size,
+            policy,
+            paths.unwrap_or_default(),
+        ),
+        (None, None) => circuit::simulate(plan, case.size, policy),
+        (None, Some(_)) => {
+            let hint = "its ports hold no light paths that are set up and released; a light_path_grid \
+                        has such";
+            Err(SimulationError::value("paths", RECORD.not_on(fabric, hint)))
+        }
+    }
+}
+
+fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
+    let ring = crate::simulate::needed_ring(fabric, RECORD.name)?;
+    let policy = method.policy.unwrap_or(default_policy(fabric));
+    Ok(Box::new(OnRing {
+        circuits: OnDemand::new(ring, policy)?,
+        ended: Vec::new(),
+    }))
+}
+
+struct OnRing<'a> {
+    circuits: OnDemand<'a>,
+    ended: Vec<u32>,
+}
+
+impl Live for OnRing<'_> {
+    fn send(
+        &mut self,
+        number: u32,
+        ends: (u32, u32),
+        bytes: Bytes,
+        ready: Time,
+    ) -> Result<(), SimulationError> {
+        Ok(self.circuits.send(number, ends, bytes, ready)?)
+    }
+
+    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
+        Ok(self.circuits.next_time())
+    }
+
+    fn advance(&mut self, happened: &mut Vec<Happening>) -> Result<(), SimulationError> {
+        let now = self.circuits.next_time().unwrap_or(Time::ZERO);
+        self.circuits.advance(&mut self.ended)?;
+        let ended = self.ended.drain(..);
+        happened.extend(ended.map(|message| Happening::arrival(message, now)));
+        Ok(())
+    }
+
+    fn close(self: Box<Self>, _time: Time) -> Result<NetworkUse, SimulationError> {
+        Ok(NetworkUse::LightPaths(self.circuits.used()))
+    }
+}

@@ -1,0 +1,31 @@
+//! The record of `closed_form`.
+
+use super::{Case, Simulator, Unfit};
+use crate::outcome::Outcome;
+use crate::simulate::{SimulationError, circuit, closed_form, default_policy};
+
+pub(super) const RECORD: Simulator = Simulator {
+    name: "closed_form",
+    summary: "The paper's number of steps times the paper's time of a step",
+    citation: "Dai et al., OpTree, Theorem 3; WRHT poster, section 2",
+    applies: |fabric, _| match fabric.network() {
+        Some(_) => Err(Unfit::Fabric(
+            "it is an electrical fabric without circuits; use fluid",
+        )),
+        None if fabric.wss_grid().is_some() => Err(Unfit::Fabric(
+            "light goes around no ring there; use control or circuit",
+        )),
+        None => Ok(()),
+    },
+    run: Some(run),
+    live: None,
+};
+
+fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
+    let policy = default_policy(&case.plan.kept().fabric);
+    let policy = case.method.policy.unwrap_or(policy);
+    Ok(Outcome {
+        utilisation: circuit::utilisation(case.plan),
+        ..closed_form::simulate(case.plan, case.size, policy)?
+    })
+}
