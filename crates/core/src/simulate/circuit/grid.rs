@@ -85,7 +85,8 @@ pub(super) fn simulate(
                 column[place] = Bytes::new(column[place]).plus(*bytes)?.get();
             }
             for rank in [hop.from, hop.to] {
-                columns.finish[rank as usize] = now.plus(taken)?;
+                let finish = &mut columns.finish[rank as usize];
+                *finish = (*finish).max(now.plus(taken)?);
             }
         }
         let end = now.plus(longest)?;

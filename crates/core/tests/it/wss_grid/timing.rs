@@ -236,3 +236,20 @@ fn four_thousand_ranks_take_what_theory_says() {
         vec![3 * 23; 4096]
     );
 }
+
+#[test]
+fn a_rank_ends_with_its_latest_burst_and_not_with_the_one_listed_last() {
+    // At 8 Gb/s a chunk of 1000 bytes takes 1 us. In slot 1 rank 2 receives two chunks, which takes 2 us, and
+    // sends one; it then has and has given everything: 1 us + 2 us. The others end with slot 2.
+    let plan = crate::by_hand(
+        "wss_grid:rows=1,columns=3,rate=8Gb/s",
+        "all_gather 1 1 1",
+        "slot 0\ncopy 1 1>0 row.0\n\
+         slot 1\ncopy 0+2 0>2 row.0\ncopy 2 2>1 row.0\n\
+         slot 2\ncopy 2 1>0 row.0\ncopy 0 0>1 row.1",
+    );
+    assert_eq!(verify(&plan), []);
+    let outcome = simulate::circuit::simulate(&plan, Bytes::new(1000), Policy::Free).unwrap();
+    let finish: Vec<u64> = outcome.ranks.finish.iter().map(|time| time.ps()).collect();
+    assert_eq!(finish, [4_000_000, 4_000_000, 3_000_000]);
+}
