@@ -61,6 +61,25 @@ def reference_kinds(text: str) -> set[str]:
     return {problem.kind for problem in reference.verify(reference.read(text))}
 
 
+def check_both_prove(text: str) -> None:
+    """Neither verifier finds a violation in a plan's text."""
+    assert core_kinds(text) == set()
+    assert reference_kinds(text) == set()
+
+
+def in_one_line(change: Callable[[str, random.Random], str]) -> Callable[[str, random.Random], str]:
+    """A mutation of a plan's text that changes one line, of a transfer or the fabric."""
+
+    def mutated(text: str, generator: random.Random) -> str:
+        lines = text.splitlines()
+        kinds = ("copy", "reduce", "fabric")
+        number = generator.choice([n for n, line in enumerate(lines) if line.startswith(kinds)])
+        lines[number] = change(lines[number], generator)
+        return "\n".join(lines) + "\n"
+
+    return mutated
+
+
 def compare_mutants(
     text: str, mutate: Callable[[str, random.Random], str], changes: Iterable[int]
 ) -> list[set[str]]:

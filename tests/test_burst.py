@@ -9,6 +9,7 @@ import pytest
 
 from conftest import Run
 from opticoll import _core
+from test_bad_input import check as refused
 from test_cli import run_json
 
 LADDER = "ladder:rungs=5,hosts=10,wavelengths={},rate=10Gb/s"
@@ -157,13 +158,7 @@ def test_bad_input_is_refused_and_writes_nothing(
     monkeypatch.chdir(tmp_path)
     fabric = [] if "--fabric" in options else ["--fabric", LADDER.format(12)]
     simulator = [] if "--simulator" in options else ["--simulator", "burst"]
-    finished = run("traffic", *simulator, *fabric, *options, "--csv", "table.csv")
-    assert (finished.code, finished.out) == (2, "")
-    first = finished.err.splitlines()[0]
-    assert first.startswith("opticoll: error: ")
-    for word in words:
-        assert word in first, first
-    assert list(tmp_path.iterdir()) == []
+    refused(run, tmp_path, ["traffic", *simulator, *fabric, *options, "--csv", "table.csv"], *words)
 
 
 def test_options_of_bursts_are_refused_for_packets(run: Run) -> None:
