@@ -62,6 +62,8 @@ class Fabric:
     @property
     def family(self) -> str: ...
     @property
+    def words(self) -> str: ...  # what it is made of: `16 ranks, 1 fibre per direction, ...`
+    @property
     def ranks(self) -> int: ...
     @property
     def electrical(self) -> bool: ...  # links and routes, no light

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from opticoll import registry
-from opticoll._core import Fabric, Outcome, Plan, Violation, format_time, time_bound
+from opticoll._core import Fabric, Outcome, Plan, Violation, time_bound
 from opticoll.layout import (
     PICOSECONDS,
     align,
@@ -236,40 +236,8 @@ def _time_bound(
 def describe_fabric(fabric: Fabric) -> list[str]:
     """The fabric in words, and as spelled; three lines."""
     (record,) = [one for one in registry.records("fabrics") if one["name"] == fabric.family]
-    if fabric.electrical:
-        links = plural(fabric.link_count, "link")
-        return [
-            f"{record['summary'][0].lower()}{record['summary'][1:]}",
-            f"{plural(fabric.ranks, 'rank')}, {links}",
-            fabric.spec,
-        ]
-    if fabric.grid is not None:
-        rows, columns = fabric.grid
-        return [
-            f"{record['summary'][0].lower()}{record['summary'][1:]}",
-            f"{plural(fabric.ranks, 'rank')} on {rows} x {columns} nodes, "
-            f"{plural(fabric.wavelengths, 'wavelength')} per laser, "
-            f"{format_rate(fabric.rate_bits_per_second)} per transceiver, "
-            f"{format_time(fabric.reconfiguration_ps)} to tune",
-            fabric.spec,
-        ]
-    if fabric.path_ports is not None and fabric.path_times_ps is not None:
-        latency, establish, release = (format_time(time) for time in fabric.path_times_ps)
-        return [
-            f"{record['summary'][0].lower()}{record['summary'][1:]}",
-            f"{plural(fabric.ranks, 'rank')}, {plural(fabric.path_ports, 'port')} each, "
-            f"{format_rate(fabric.rate_bits_per_second)} per path, latency {latency}, "
-            f"{establish} to set up, {release} to release",
-            fabric.spec,
-        ]
-    return [
-        f"{record['summary'][0].lower()}{record['summary'][1:]}",
-        f"{plural(fabric.ranks, 'rank')}, {plural(fabric.fibres, 'fibre')} per direction, "
-        f"{plural(fabric.wavelengths, 'wavelength')} per fibre, "
-        f"{format_rate(fabric.rate_bits_per_second)} per wavelength, "
-        f"{format_time(fabric.reconfiguration_ps)} to reconfigure",
-        fabric.spec,
-    ]
+    summary = record["summary"]
+    return [f"{summary[0].lower()}{summary[1:]}", fabric.words, fabric.spec]
 
 
 def _plan_line(row: PlanRow) -> str:

@@ -34,7 +34,7 @@ use thiserror::Error;
 
 use crate::network::Network;
 use crate::spec::{OptionRecord, Role, Spec, SpecError};
-use crate::spelling::shown;
+use crate::spelling::{plural, shown};
 use crate::units::Time;
 pub use crossbar::Crossbar;
 pub use custom::Custom;
@@ -305,6 +305,20 @@ impl Fabric {
             Fabric::Grid(grid) => Some(grid),
             Fabric::FullyConnected(connected) => Some(connected),
             Fabric::Custom(custom) => Some(custom),
+        }
+    }
+
+    /// What it is made of, in words: `16 ranks, 1 fibre per direction, ...`.
+    pub fn words(&self) -> String {
+        match self {
+            Fabric::WdmRing(ring) => ring.words(),
+            Fabric::WssGrid(grid) => grid.words(),
+            Fabric::LightPathGrid(grid) => grid.words(),
+            _ => {
+                let links = self.network().map_or(0, |network| network.links().len());
+                let ranks = plural(self.ranks() as usize, "rank");
+                format!("{ranks}, {}", plural(links, "link"))
+            }
         }
     }
 

@@ -1,6 +1,12 @@
 //! Names that are one whatever their case and hyphens, the nearest known name to a misspelt one, and
 //! how a word of somebody else is shown in a message.
 
+/// `1 slot`, `2 slots`.
+pub(crate) fn plural(count: usize, word: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {word}{ending}")
+}
+
 /// The characters of a foreign word that a message repeats.
 const MOST_SHOWN: usize = 100;
 

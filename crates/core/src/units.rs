@@ -390,6 +390,15 @@ impl fmt::Display for Bytes {
     }
 }
 
+impl Rate {
+    /// The rate for people, such as `40 Gb/s`.
+    pub fn words(self) -> String {
+        let text = self.to_string();
+        let unit = text.find(char::is_alphabetic).unwrap_or(text.len());
+        format!("{} {}", &text[..unit], &text[unit..])
+    }
+}
+
 impl fmt::Display for Rate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = match self.0 {

@@ -67,6 +67,12 @@ impl Fabric {
         self.fabric.family()
     }
 
+    /// What it is made of, in words.
+    #[getter]
+    fn words(&self) -> String {
+        self.fabric.words()
+    }
+
     #[getter]
     fn ranks(&self) -> u32 {
         self.fabric.ranks()

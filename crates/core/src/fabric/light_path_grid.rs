@@ -10,6 +10,7 @@ use super::light::{Field, Light, LightKind};
 use super::options::{self, Options, Otherwise::*, declare};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::spec::{OptionRecord, Role, Spec};
+use crate::spelling::plural;
 use crate::units::{Rate, Time};
 
 /// Ranks with ports for light paths.
@@ -115,6 +116,19 @@ fn declared(options: &mut Options<'_, LightPathGrid>) -> Result<LightPathGrid, F
 }
 
 impl LightPathGrid {
+    /// What it is made of.
+    pub(super) fn words(&self) -> String {
+        format!(
+            "{}, {} each, {} per path, latency {}, {} to set up, {} to release",
+            plural(self.ranks as usize, "rank"),
+            plural(self.ports as usize, "port"),
+            self.rate.words(),
+            self.latency,
+            self.establish,
+            self.release
+        )
+    }
+
     /// The complete specification.
     pub fn spec(&self) -> Spec {
         options::print(self, &RECORD, declared)

@@ -15,6 +15,7 @@ mod loss;
 use super::options::{self, Options, Otherwise::*, declare};
 use super::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::spec::{OptionRecord, Role, Spec};
+use crate::spelling::plural;
 use crate::units::{Rate, Time};
 pub use faults::{BrokenLink, DeadChannel};
 pub use light::{CONVERTED, LIGHT, WdmLight};
@@ -258,6 +259,18 @@ impl WdmRing {
         } else {
             to + self.ranks - from
         }
+    }
+
+    /// What it is made of.
+    pub(super) fn words(&self) -> String {
+        format!(
+            "{}, {} per direction, {} per fibre, {} per wavelength, {} to reconfigure",
+            plural(self.ranks as usize, "rank"),
+            plural(self.fibres as usize, "fibre"),
+            plural(self.wavelengths as usize, "wavelength"),
+            self.rate.words(),
+            self.reconfiguration
+        )
     }
 
     /// The complete specification.

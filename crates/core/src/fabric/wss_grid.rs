@@ -20,6 +20,7 @@ use std::fmt;
 use super::options::{self, Options, Otherwise::*, declare};
 use super::{Fabric, FabricError, FamilyRecord};
 use crate::spec::{OptionRecord, Role, Spec};
+use crate::spelling::plural;
 use crate::units::{Rate, Time};
 pub use configuration::{Configuration, Setting};
 pub use light::{LIGHT, TunedLight};
@@ -339,6 +340,19 @@ impl WssGrid {
             plan,
             ..self.clone()
         }
+    }
+
+    /// What it is made of.
+    pub(super) fn words(&self) -> String {
+        format!(
+            "{} on {} x {} nodes, {} per laser, {} per transceiver, {} to tune",
+            plural(self.nodes.len(), "rank"),
+            self.rows,
+            self.columns,
+            plural(self.wavelengths as usize, "wavelength"),
+            self.rate.words(),
+            self.tuning
+        )
     }
 
     /// The complete specification.
