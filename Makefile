@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildc
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check bench fuzz validate golden figures clean
+.PHONY: demo test check stub bench fuzz validate golden figures clean
 
 demo: $(VENV)/built
 	mkdir -p out
@@ -23,6 +23,10 @@ check: $(VENV)/built
 	ruff format --check
 	mypy
 	lint-imports
+
+# The types of the compiled core for editors and mypy, from the binding's signatures and doc comments.
+stub: $(VENV)/built
+	python crates/py/stub.py
 
 bench: $(VENV)/built
 	cargo bench --package opticoll

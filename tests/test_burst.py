@@ -27,9 +27,12 @@ def test_columns_add_up_and_progress_is_told() -> None:
     assert outcome.loss_low < outcome.loss < outcome.loss_high
     for columns in (outcome.by_hops, outcome.by_pair, outcome.moments):
         assert columns["offered"].sum() == outcome.bursts
-        assert columns["lost"].sum() == outcome.lost == sum(outcome.lost_at.values())
-    assert outcome.by_pair["lost"].shape == (10, 10)
-    assert len(outcome.link_names) == len(outcome.links["utilisation"]) == 26
+        assert (
+            columns["lost"].sum()
+            == outcome.lost
+            == (outcome.lost_at_links + outcome.lost_at_converters + outcome.lost_at_receivers)
+        )
+    assert (len(outcome.by_pair), len(outcome.links)) == (10 * 10, 26)
     # The busiest link is offered 10.91 Erlang.
     assert outcome.links["utilisation"].max() < 10.91 / 16
 
@@ -72,7 +75,7 @@ def test_what_progress_raises_ends_the_run() -> None:
 
 
 def test_every_setting_has_a_summary_and_a_default() -> None:
-    for record in _core.burst_settings():
+    for record in _core.records("burst_settings"):
         assert record["summary"]
         assert record["options"][0][0] == "default"
 
@@ -131,7 +134,7 @@ def test_one_case_is_said_in_lines_and_drawn(run: Run, tmp_path: Path) -> None:
 
 def test_every_setting_is_an_option(run: Run) -> None:
     finished = run("traffic", "--help")
-    for record in _core.burst_settings():
+    for record in _core.records("burst_settings"):
         assert f"--{record['name'].replace('_', '-')} " in finished.out, record["name"]
 
 

@@ -34,7 +34,7 @@ def test_without_bursts_a_ring_takes_what_its_formula_says() -> None:
     done = carried_out()
     # One phase of 10 ms, and 14 messages of 1000 bytes: 0.1 ms of latency and 0.8 us of light each.
     assert done["time_s"] == pytest.approx(10e-3 + 14 * 100.8e-6, rel=1e-12)
-    assert done.outcome.times_ps == [10_000_000_000 + 14 * 100_800_000] * 2
+    assert done.outcome.runs["time_ps"] == [10_000_000_000 + 14 * 100_800_000] * 2
     assert done["time_low_s"] == done["time_high_s"] == done["time_s"]
     assert (done["ranks"], done["failed"], done["verified"]) == (8, 0, True)
     assert done["bursts"] == 0
@@ -43,10 +43,11 @@ def test_without_bursts_a_ring_takes_what_its_formula_says() -> None:
 
 def test_executed_transfers_are_a_plan_of_their_own() -> None:
     done = carried_out()
-    executed = done.outcome.executed(1, 0)
+    plan = opticoll.plan("all_reduce", "crossbar:ranks=8,rate=10Gb/s", "ring")
+    executed = _core.delivered_plan(done.outcome, plan, 1, 0)
     assert (len(executed), executed.verify()) == (14 * 8, [])
     with pytest.raises(IndexError):
-        done.outcome.executed(2, 0)
+        _core.delivered_plan(done.outcome, plan, 2, 0)
 
 
 def test_places_differ_and_the_best_is_never_worse() -> None:
@@ -68,10 +69,11 @@ def test_two_collectives_share_the_network_and_both_are_verified() -> None:
     settings = {"replications": "3", "size": "1MB", "warm_up": "1000", "back_off": "1ms"}
     done = carried_out(**changes, settings=settings)
     assert (done["ranks"], done["copies"], done["verified"]) == (10, 2, True)
-    for number in range(3):
-        for collective in range(2):
-            verified = done.outcome.executed(number, collective).verify() == []
-            assert verified == (done.outcome.failure(number, collective) is None)
+    plan = opticoll.plan("all_reduce", "crossbar:ranks=10,rate=10Gb/s", "ring")
+    for place, job in enumerate(done.outcome.jobs):
+        delivered = _core.delivered_plan(done.outcome, plan, *divmod(place, 2))
+        assert (delivered.verify() == []) == (job["step"] is None)
+    assert done.outcome.jobs.shape == (3, 2)
 
 
 def test_plans_with_light_and_places_that_do_not_fit_are_refused() -> None:

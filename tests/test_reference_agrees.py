@@ -18,7 +18,7 @@ from opticoll.reference import CONVERTED, Lightpath, NotAPlan, Problem, read, ve
 @st.composite
 def made_plans(draw: st.DrawFn) -> _core.Plan:
     """A small plan by any algorithm on any fabric."""
-    record = draw(st.sampled_from(_core.algorithms()))
+    record = draw(st.sampled_from(_core.records("algorithms")))
     ranks = draw(st.integers(1, 9))
     options = {"wavelengths": draw(st.integers(1, 4)), "fibres": draw(st.integers(1, 2))}
     spec = f"wdm_ring:ranks={ranks}," + ",".join(f"{key}={value}" for key, value in options.items())

@@ -34,7 +34,9 @@ GRIDS = (
     "rows=3,columns=3,nodes=0-7",
     "rows=3,columns=3,dead_transceivers=4.row,dead_ports=column0.2",
 )
-ALGORITHMS = sorted({(str(record["collective"]), record["name"]) for record in _core.algorithms()})
+ALGORITHMS = sorted(
+    {(str(record["collective"]), record["name"]) for record in _core.records("algorithms")}
+)
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from opticoll import registry, words
-from opticoll._core import burst_settings, congestion_settings
+from opticoll._core import records
 
 __all__ = [
     "NO_BURSTS",
@@ -151,7 +151,7 @@ else:
         """A field for each setting of bursts that packets do not have as well."""
         helps = {
             record["name"]: f"{record['summary']}; {record['options'][0][1]} if not given."
-            for record in burst_settings()
+            for record in records("burst_settings")
             if record["name"] != "routing"
         }
         for name in ("source", "intensity", "signalling", "assignment", "converters"):
@@ -162,7 +162,7 @@ else:
         """A field for each setting of light paths that may be refused."""
         helps = {
             record["name"]: f"{record['summary']}; {record['options'][0][1]} if not given."
-            for record in congestion_settings()
+            for record in records("congestion_settings")
         }
         helps["congestion"] = f"Several with commas. {helps['congestion']}"
         return _options("CongestionOptions", helps)

@@ -11,15 +11,12 @@ True
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Literal, cast
+from collections.abc import Iterable
+from typing import Literal, cast, get_args
 
 from opticoll import _core
 from opticoll.errors import AlgorithmError, CollectiveError, UsageError
 from opticoll.rows import Row, means
-
-if TYPE_CHECKING:
-    from opticoll._core import Record
 
 __all__ = [
     "DEFAULT_ALGORITHM",
@@ -80,24 +77,11 @@ class RecordRow(Row):
     )
 
 
-KINDS: dict[str, Callable[[], list[Record]]] = {
-    "algorithms": _core.algorithms,
-    "fabrics": _core.fabrics,
-    "presets": _core.presets,
-    "simulators": _core.simulators,
-    "policies": _core.policies,
-    "start_rules": _core.start_rules,
-    "settings": _core.settings,
-    "collectives": _core.collectives,
-    "wavelengths": _core.wavelength_assignments,
-    "models": _core.models,
-    "devices": _core.devices,
-}
-"""Where the records of each kind come from."""
+KINDS: tuple[str, ...] = get_args(Kind)
 
 
 def records(kind: str) -> list[RecordRow]:
-    """Records of one kind (a key of `KINDS`), in the order of their declaration.
+    """Records of one kind (one of `KINDS`), in the order of their declaration.
 
     Raises
     ------
@@ -117,7 +101,7 @@ def records(kind: str) -> list[RecordRow]:
             collective=record["collective"],
             family=record["family"],
         )
-        for record in KINDS[kind]()
+        for record in _core.records(kind)
     ]
 
 
@@ -148,14 +132,14 @@ def algorithm_names(collective: str, family: str | None = None) -> list[str]:
     With a family of fabrics, those that are made for another one are left out.
     """
     kind = _core.collective_kind(collective)
-    of_kind = [record for record in _core.algorithms() if record["collective"] == kind]
+    of_kind = [record for record in _core.records("algorithms") if record["collective"] == kind]
     wanted = (None, family) if family else {record["family"] for record in of_kind}
     return [record["name"] for record in of_kind if record["family"] in wanted]
 
 
 def plans_by_size(algorithm: str) -> bool:
     """Whether the plans of an algorithm as spelled depend on the size and the policy."""
-    names = [record["name"] for record in _core.algorithms() if record["by_size"]]
+    names = [record["name"] for record in _core.records("algorithms") if record["by_size"]]
     return canonical(algorithm.partition(":")[0], names) is not None
 
 

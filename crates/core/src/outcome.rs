@@ -3,7 +3,7 @@
 pub(crate) mod meter;
 pub mod packets;
 
-use crate::table::{self, Description, Details, Field, Part, Table};
+use crate::table::{Column, Description, Details, Field, Part, Table, Values};
 use crate::units::Time;
 
 crate::columns! {
@@ -257,12 +257,12 @@ impl Part for Option<LinkUse> {
                 ("link", used.bytes.len() / used.bins.max(1)),
                 ("bin", used.bins),
             ],
-            columns: vec![table::Column {
-                name: "bytes".into(),
-                unit: "B",
-                meaning: "Bytes carried; over the length of a bin, the mean rate in it.".into(),
-                values: table::Values::F64(&used.bytes),
-            }],
+            columns: vec![Column::new(
+                "bytes",
+                "B",
+                "Bytes carried; over the length of a bin, the mean rate in it.",
+                Values::F64(&used.bytes),
+            )],
         });
     }
 }

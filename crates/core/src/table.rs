@@ -92,6 +92,16 @@ pub struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
+    /// A column with its unit already in the name.
+    pub fn new(name: &str, unit: &'static str, meaning: &str, values: Values<'a>) -> Column<'a> {
+        Column {
+            name: name.into(),
+            unit,
+            meaning: meaning.into(),
+            values,
+        }
+    }
+
     /// The value of a row, which must be there.
     pub fn value(&self, row: usize) -> Value<'a> {
         match &self.values {
@@ -400,19 +410,31 @@ macro_rules! totals {
                 other.as_any().downcast_ref() == Some(self)
             }
         }
+
+        impl $crate::table::Part for $name {
+            fn describe<'a>(
+                &'a self,
+                _: &$crate::table::Field,
+                into: &mut $crate::table::Description<'a>,
+            ) {
+                $crate::table::Described::describe(self, into);
+            }
+        }
     };
 }
 
 /// A table of columns, each a vector of [`Cell`](crate::table::Cell)s. A `shaped` one has axes; without axes, and in
-/// others, the rows have one.
+/// others, the rows have one. Fields after a `;` are not described.
 #[macro_export]
 macro_rules! columns {
     ($(#[doc = $about:literal])* $(#[derive($($derived:ident),*)])? pub struct $name:ident $($shaped:ident)? {
         $($(#[doc = $meaning:literal])* pub $field:ident: $kind:ty $(as $unit:literal)?,)*
+        $(; $($(#[doc = $untold:literal])* pub $hidden:ident: $other:ty,)*)?
     }) => {
         $crate::columns! { @struct $($shaped)?
             $(#[doc = $about])* $(#[derive($($derived),*)])? pub struct $name {
                 $($(#[doc = $meaning])* pub $field: Vec<$kind>,)*
+                $($($(#[doc = $untold])* pub $hidden: $other,)*)?
             }
         }
 

@@ -11,8 +11,10 @@ use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
 use crate::interrupt;
 
-/// The lower bound on the time of any plan of a collective: (picoseconds, name, assumption); where there is
-/// none, why.
+/// The lower bound on the time of any plan in picoseconds, its name and its assumption.
+///
+/// Without a bound two times None, and why: `closed_form` times no plan, or flows do not share the cables of a rank.
+/// With a placement of packets the root is where the placement puts it.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, size_bytes, policy, root = 0, paths = None, simulator = None, placement = None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
@@ -51,7 +53,7 @@ pub(crate) fn time_bound(
     })?
 }
 
-/// The lower bound on the slots of a collective in whole blocks: (slots, name, assumption).
+/// The lower bound on slots, its name and its assumption; blocks are whole.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, root = 0))]
 pub(crate) fn slots_bound(

@@ -2,110 +2,45 @@
 
 use std::collections::BTreeMap;
 
-use numpy::{IntoPyArray, PyArray1};
 use opticoll::plan::{self, AnyPlan};
 use opticoll::planner::placement::{self, Problem};
-use opticoll::simulate::burst::collective::{
-    self, CollectiveOutcome, Congestion, Job, JobRun, Run, executed,
-};
-use opticoll::simulate::burst::{BurstNetwork, Work};
-use opticoll::units::{Bytes, Time};
+use opticoll::simulate::burst::Work;
+use opticoll::simulate::burst::collective::{self, CollectiveOutcome, Congestion, Job, executed};
+use opticoll::units::Bytes;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::burst::network_of;
 use crate::error::{IntoPyErr, ScheduleError};
 use crate::interrupt;
 use crate::method::Size;
 use crate::plan::Plan;
+use crate::table::Outcome;
 
-/// Step, hosts of the light path, tries, and picoseconds from the beginning.
-type Refused = (u32, (u32, u32), u32, u64);
-
-/// What became of collectives, replication by replication.
-#[pyclass(frozen, module = "opticoll._core")]
-pub(crate) struct CollectiveRuns {
-    outcome: CollectiveOutcome,
-    plan: plan::Plan,
-    network: BurstNetwork,
-}
-
-impl CollectiveRuns {
-    fn job(&self, run: usize, collective: usize) -> PyResult<&JobRun> {
-        let run = self.outcome.runs.get(run);
-        run.and_then(|run| run.jobs.get(collective))
-            .ok_or_else(|| PyIndexError::new_err("there is no such replication or collective"))
-    }
-}
-
-#[pymethods]
-impl CollectiveRuns {
-    #[getter]
-    fn network(&self) -> &str {
-        self.network.spelling()
-    }
-
-    fn __len__(&self) -> usize {
-        self.outcome.runs.len()
-    }
-
-    #[getter]
-    fn failed(&self) -> u32 {
-        self.outcome.failed
-    }
-
-    #[getter]
-    fn mean_seconds(&self) -> Option<f64> {
-        self.outcome.mean_seconds
-    }
-
-    #[getter]
-    fn interval_seconds(&self) -> Option<(f64, f64)> {
-        self.outcome.interval_seconds
-    }
-
-    /// Of each replication: when its last collective had ended, in picoseconds.
-    #[getter]
-    fn times_ps(&self) -> Vec<Option<u64>> {
-        let runs = self.outcome.runs.iter();
-        runs.map(|run| run.time.map(Time::ps)).collect()
-    }
-
-    /// Sums over the collectives of each replication, and bursts beside them.
-    #[getter]
-    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let column = |of: &dyn Fn(&Run) -> u64| -> Bound<'py, PyArray1<u64>> {
-            let column: Vec<u64> = self.outcome.runs.iter().map(of).collect();
-            column.into_pyarray(py)
-        };
-        let jobs = |of: fn(&JobRun) -> u64| move |run: &Run| run.jobs.iter().map(of).sum::<u64>();
-        let columns = PyDict::new(py);
-        columns.set_item("refusals", column(&jobs(|job| job.refusals)))?;
-        columns.set_item("phases", column(&jobs(|job| job.phases.into())))?;
-        columns.set_item("degraded", column(&jobs(|job| job.degraded.into())))?;
-        columns.set_item("waited_ps", column(&jobs(|job| job.waited.ps())))?;
-        columns.set_item("bursts", column(&|run| run.bursts.offered))?;
-        columns.set_item("bursts_lost", column(&|run| run.bursts.lost))?;
-        Ok(columns)
-    }
-
-    /// Why a collective gave up, or nothing.
-    fn failure(&self, run: usize, collective: usize) -> PyResult<Option<Refused>> {
-        let failure = self.job(run, collective)?.failure;
-        Ok(failure.map(|one| (one.step, one.hosts, one.tries, one.at.ps())))
-    }
-
-    /// The transfers that arrived, in the order in which they did, as a plan to be verified.
-    fn executed(&self, py: Python<'_>, run: usize, collective: usize) -> PyResult<Plan> {
-        let job = self.job(run, collective)?;
-        interrupt::run(py, || {
-            let schedule = executed(&self.plan.schedule, &job.delivered);
-            let algorithm = self.plan.algorithm.clone();
-            let plan = plan::Plan::without_light(&self.plan.fabric, schedule, algorithm);
-            Plan::from_core(AnyPlan::Full(plan))
-        })
-    }
+/// Of a replication and collective, the transfers that arrived, in the order in which they did, as a plan to be
+/// verified.
+#[pyfunction]
+pub(crate) fn delivered_plan(
+    py: Python<'_>,
+    runs: &Outcome,
+    plan: &Plan,
+    run: usize,
+    collective: usize,
+) -> PyResult<Plan> {
+    let missing = || PyIndexError::new_err("there is no such replication or collective");
+    let outcome: &CollectiveOutcome = runs.get().ok_or_else(missing)?;
+    let job = outcome
+        .runs
+        .get(run)
+        .and_then(|run| run.jobs.get(collective));
+    let delivered = &job.ok_or_else(missing)?.delivered;
+    interrupt::run(py, || {
+        let kept = plan.kept();
+        let schedule = executed(&kept.schedule, delivered);
+        let algorithm = kept.algorithm.clone();
+        let plan = plan::Plan::without_light(&kept.fabric, schedule, algorithm);
+        Plan::from_core(AnyPlan::Full(plan))
+    })
 }
 
 /// The whole plan, if it is one of messages.
@@ -122,9 +57,17 @@ fn messages(plan: &Plan) -> PyResult<plan::Plan> {
     })
 }
 
-/// Carries out copies of a plan at once, the ranks of each at hosts.
+/// Copies of a plan at once over light paths; `places` are the hosts of each one's ranks.
+///
+/// The settings are the records `congestion_settings` and `burst_settings`. Without `external` there are no bursts.
+/// `progress` is called with the number of replications so far; what it raises ends the run. The outcome does not depend
+/// on the number of threads. Raises FabricError, ScheduleError for a plan with light, or SimulationError with the
+/// attribute `setting` where one is at fault.
 #[pyfunction]
-#[pyo3(signature = (fabric, plan, places, size, settings, *, external = true, threads = 1, progress = None))]
+#[pyo3(signature = (
+    fabric, plan, places, size: "int | str", settings, *, external = true, threads = 1,
+    progress: "Callable[[int], object] | None" = None
+))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
 pub(crate) fn simulate_collectives(
     py: Python<'_>,
@@ -136,7 +79,7 @@ pub(crate) fn simulate_collectives(
     external: bool,
     threads: usize,
     progress: Option<Py<PyAny>>,
-) -> PyResult<CollectiveRuns> {
+) -> PyResult<Outcome> {
     let texts = settings
         .iter()
         .map(|(name, text)| (name.as_str(), text.as_str()));
@@ -176,11 +119,7 @@ pub(crate) fn simulate_collectives(
     match (raised, outcome) {
         (Some(error), _) => Err(error),
         (None, outcome) => outcome
-            .map(|outcome| CollectiveRuns {
-                outcome,
-                plan,
-                network,
-            })
+            .map(Outcome::from_core)
             .map_err(IntoPyErr::into_py_err),
     }
 }
@@ -198,10 +137,11 @@ pub(crate) fn burst_rate(py: Python<'_>, fabric: &str) -> PyResult<u64> {
     Ok(network_of(py, fabric)?.rate().bits_per_second())
 }
 
-/// Hosts for the ranks of several copies of a plan, from given ones on: (hosts, bytes times hops, the lower
-/// bound, whether it is the least). Without a search the first given ones are only judged.
+/// Hosts of all ranks, bytes times hops, a lower bound, whether it is the least.
+///
+/// The search sets out from `starts` among others; without it the first of them is judged.
 #[pyfunction]
-#[pyo3(signature = (fabric, plan, copies, size, starts, *, search = true))]
+#[pyo3(signature = (fabric, plan, copies, size: "int | str", starts, *, search = true))]
 pub(crate) fn place_ranks(
     py: Python<'_>,
     fabric: &str,

@@ -30,7 +30,7 @@ impl Fabric {
 #[pymethods]
 impl Fabric {
     #[new]
-    #[pyo3(signature = (spec, /, **options))]
+    #[pyo3(signature = (spec, /, **options: "str | int"))]
     fn new(spec: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Fabric> {
         let mut text = spec.to_owned();
         if let Some(options) = options {
@@ -52,7 +52,7 @@ impl Fabric {
         Ok(Fabric { fabric })
     }
 
-    #[pyo3(signature = (**options))]
+    #[pyo3(signature = (**options: "str | int"))]
     fn with_options(&self, options: Option<&Bound<'_, PyDict>>) -> PyResult<Fabric> {
         Fabric::new(&self.spec(), options)
     }

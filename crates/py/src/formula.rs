@@ -63,7 +63,7 @@ pub(crate) fn optree_steps(ranks: u32, wavelengths: NonZeroU32, depth: u32) -> u
 
 /// Theorem 2 of the OpTree paper; None where it is undefined.
 #[pyfunction]
-#[pyo3(signature = (ranks, rounding = "ceil"))]
+#[pyo3(signature = (ranks, rounding: "Literal['ceil', 'round']" = "ceil"))]
 pub(crate) fn optree_depth(ranks: u32, rounding: &str) -> PyResult<Option<u32>> {
     let rounding = match rounding {
         "ceil" => optree::DepthRounding::Ceil,

@@ -15,9 +15,11 @@ use crate::plan::Plan;
 use crate::table::Outcome;
 use crate::violation::Violation;
 
-/// The plan anew on what is left after failures, and picoseconds before and after.
+/// On a wss_grid, after failures: the plan anew, picoseconds before and after.
+///
+/// Raises FabricError for failures that are none, AlgorithmError where nothing can be planned.
 #[pyfunction]
-#[pyo3(signature = (plan, failed, algorithm = None, size = None, **settings))]
+#[pyo3(signature = (plan, failed, algorithm = None, size: "int | str | None" = None, **settings: "Unpack[Settings]"))]
 pub(crate) fn replan(
     py: Python<'_>,
     plan: &Plan,
@@ -55,7 +57,10 @@ pub(crate) fn replan(
 /// When a task was admitted, started and ended, the arbiter's messages, ports and settings, a round.
 type Admitted = (u64, u64, u64, u32, usize, usize, Outcome);
 
-/// Several tasks on one grid, each a plan, bytes, rounds and the picoseconds of its request.
+/// Tasks on one wss_grid: plan, bytes, rounds and picoseconds of the request of each.
+///
+/// Returns picoseconds admitted, started and ended, messages of the arbiter, ports, settings of switches, and one round.
+/// Raises SimulationError.
 #[pyfunction]
 pub(crate) fn simulate_tasks(
     py: Python<'_>,

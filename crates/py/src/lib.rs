@@ -36,14 +36,12 @@ mod _core {
     #[pymodule_export]
     use crate::bound::{relay_tree_costs, slots_bound, time_bound};
     #[pymodule_export]
-    use crate::burst::{
-        BurstOutcome, burst_fixed_point, check_bursts, engset, erlang_b, simulate_bursts,
-    };
+    use crate::burst::{burst_fixed_point, check_bursts, engset, erlang_b, simulate_bursts};
     #[pymodule_export]
     use crate::collective::Collective;
     #[pymodule_export]
     use crate::congestion::{
-        CollectiveRuns, burst_hosts, burst_rate, place_ranks, simulate_collectives,
+        burst_hosts, burst_rate, delivered_plan, place_ranks, simulate_collectives,
     };
     #[pymodule_export]
     use crate::error::{
@@ -74,23 +72,16 @@ mod _core {
     #[pymodule_export]
     use crate::planning::{build_schedule, make_plan, plan_collective};
     #[pymodule_export]
-    use crate::record::{
-        algorithms, burst_settings, collectives, congestion_policies, congestion_settings, devices,
-        fabrics, models, policies, presets, settings, simulators, start_rules,
-        wavelength_assignments,
-    };
+    use crate::record::records;
     #[pymodule_export]
-    use crate::replay::{
-        EventTable, Replay, Trace, call_names, read_goal_file, read_trace, replay_trace,
-    };
+    use crate::replay::{EventTable, Trace, call_names, read_goal_file, read_trace, replay_trace};
     #[pymodule_export]
     use crate::schedule::Schedule;
     #[pymodule_export]
     use crate::table::{Outcome, Table};
     #[pymodule_export]
     use crate::training::{
-        Iteration, TimedModel, TrainingModel, check_buckets, collective_cost, device_memory,
-        parameter_memory,
+        TimedModel, TrainingModel, check_buckets, collective_cost, device_memory, parameter_memory,
     };
 
     #[pymodule_export]

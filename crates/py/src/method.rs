@@ -42,7 +42,7 @@ pub(crate) fn method(settings: Option<Settings>) -> PyResult<Method> {
 
 /// Refuses settings that are none, whatever the plan.
 #[pyfunction]
-#[pyo3(signature = (**settings))]
+#[pyo3(signature = (**settings: "Unpack[Settings]"))]
 pub(crate) fn check_settings(settings: Option<Settings>) -> PyResult<()> {
     method(settings).map(drop)
 }

@@ -63,7 +63,7 @@ fn work(
 
 /// Traffic alone on a fabric, packet by packet.
 #[pyfunction]
-#[pyo3(signature = (fabric, traffic, *, watch = None, timeline = false, **settings))]
+#[pyo3(signature = (fabric, traffic, *, watch: "Callable[[int, int, int], None] | None" = None, timeline = false, **settings: "Unpack[Settings]"))]
 pub(crate) fn simulate_traffic(
     py: Python<'_>,
     fabric: &Fabric,
@@ -92,7 +92,7 @@ pub(crate) fn simulate_traffic(
 
 /// The work of [`simulate_traffic`] before it starts: messages, chunks, about how many forwards.
 #[pyfunction]
-#[pyo3(signature = (fabric, traffic, **settings))]
+#[pyo3(signature = (fabric, traffic, **settings: "Unpack[Settings]"))]
 pub(crate) fn expected_traffic(
     fabric: &Fabric,
     traffic: &str,

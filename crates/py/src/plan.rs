@@ -150,6 +150,7 @@ impl Plan {
         self.plan.slots()
     }
 
+    /// Slots of each step of the schedule.
     #[getter]
     fn step_slots(&self) -> Vec<u32> {
         self.kept()
@@ -163,6 +164,7 @@ impl Plan {
         self.plan.transfers() as usize
     }
 
+    /// Whether the plan is kept as what rank 0 sends, for all ranks.
     #[getter]
     fn folded(&self) -> bool {
         matches!(*self.plan, AnyPlan::Folded(_))
@@ -183,7 +185,7 @@ impl Plan {
         self.kept().schedule.claims.paper_steps
     }
 
-    /// The lower bound on slots: (slots, name, assumption). Where lightpaths carry several chunks, the
+    /// The lower bound on slots, its name and its assumption. Where lightpaths carry several chunks, the
     /// one that holds for any number of them.
     #[getter]
     fn bound(&self, py: Python<'_>) -> PyResult<Option<(u64, &'static str, &'static str)>> {
@@ -206,7 +208,10 @@ impl Plan {
         })
     }
 
-    /// What `auto` compared, the chosen one first: (name, slots, picoseconds, why it was left out).
+    /// What `auto` compared, the chosen one first, then by time: name, slots, picoseconds, why it was left out.
+    ///
+    /// The reason is empty where the plan was made and simulated. Where it was not, slots and time are the least that
+    /// they may be.
     #[getter]
     fn candidates(&self) -> Vec<(&str, u64, u64, String)> {
         let candidates = self.choice.candidates.iter();
@@ -230,6 +235,11 @@ impl Plan {
         self.choice.reasons.iter().map(String::as_str).collect()
     }
 
+    /// One entry a transfer, in the order of the schedule.
+    ///
+    /// chunk, count, source, destination, action (0 copy, 1 reduce), the fields of the fabric's light (`light_fields`) and
+    /// slot. Raises ScheduleError for a folded plan of more than 2^26 transfers.
+    #[pyo3(signature = () -> "dict[str, NDArray[Any]]")]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let transfers = self.plan.transfers();
         if transfers > MOST_COLUMNS {
@@ -244,6 +254,8 @@ impl Plan {
         }
     }
 
+    /// The columns of one slot, and `transfer`: the indices in the whole plan.
+    #[pyo3(signature = (slot) -> "dict[str, NDArray[Any]]")]
     fn slot_columns<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
         let (indices, plan) = interrupt::run(py, || {
             let mut here = self.kept().without_lightpaths();
@@ -262,7 +274,7 @@ impl Plan {
     }
 
     /// The hops of a slot, or of all, on a grid of tunable circuits.
-    #[pyo3(signature = (slot = None))]
+    #[pyo3(signature = (slot = None) -> "dict[str, NDArray[Any]]")]
     fn hop_columns<'py>(&self, py: Python<'py>, slot: Option<u32>) -> PyResult<Bound<'py, PyDict>> {
         let hops: Vec<(u64, Hop)> = interrupt::run(py, || {
             let kept = self.kept();
@@ -296,12 +308,18 @@ impl Plan {
         Ok((moved.source, moved.destination))
     }
 
+    /// Everything wrong; transfers of a folded plan are orbits, for all their rotations.
     fn verify(&self, py: Python<'_>) -> PyResult<Vec<Violation>> {
         let violations = interrupt::run(py, || verify::verify(self.whole()))?;
         Ok(violations.into_iter().map(Violation::from_core).collect())
     }
 
-    #[pyo3(signature = (size = None, *, watch = None, timeline = false, **settings))]
+    /// Run a simulator; the size in bytes or as text with a unit, else the plan's own.
+    ///
+    /// On rings: circuit under the policy every_step, if nothing else is said. On electrical fabrics: fluid. The packet
+    /// simulator calls `watch(events, messages_delivered, time_ps)` now and then, and measures the table `timeline` if
+    /// asked. Raises SimulationError, with the attribute `setting` where one is at fault.
+    #[pyo3(signature = (size: "int | str | None" = None, *, watch: "Callable[[int, int, int], None] | None" = None, timeline = false, **settings: "Unpack[Settings]"))]
     fn simulate(
         &self,
         py: Python<'_>,
@@ -329,7 +347,7 @@ impl Plan {
     }
 
     /// The work of the packet simulator: messages, chunks, about how many forwards by routers.
-    #[pyo3(signature = (size = None, **settings))]
+    #[pyo3(signature = (size: "int | str | None" = None, **settings: "Unpack[Settings]"))]
     fn expected_packets(
         &self,
         py: Python<'_>,
@@ -349,7 +367,7 @@ impl Plan {
     }
 
     /// (transfer, start, end) of each message on an electrical fabric, in picoseconds.
-    #[pyo3(signature = (size = None, start = "rendezvous"))]
+    #[pyo3(signature = (size: "int | str | None" = None, start = "rendezvous"))]
     fn message_times(
         &self,
         py: Python<'_>,

@@ -34,7 +34,7 @@ pub(crate) fn build_schedule(
     .map(Schedule::from_core)
 }
 
-/// Routes and wavelengths for a schedule.
+/// Route and assign wavelengths; the schedule is copied.
 #[pyfunction]
 #[pyo3(signature = (schedule, fabric, algorithm, wavelength = "auto", size_bytes = None))]
 pub(crate) fn make_plan(
@@ -54,12 +54,16 @@ pub(crate) fn make_plan(
     })?
 }
 
-/// Schedule, routes and wavelengths in one.
+/// build_schedule and make_plan in one, or a plan by the planner (relay_tree, auto).
+///
+/// The planner plans for a size (4 MiB if none is given) and for settings; `auto` calls `watch` with the name of each
+/// candidate before it is made.
 #[pyfunction]
 #[pyo3(name = "plan")]
 #[pyo3(signature = (
-    kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None, watch = None,
-    **settings
+    kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None,
+    watch: "Callable[[str], object] | None" = None,
+    **settings: "Unpack[Settings]"
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn plan_collective(

@@ -5,6 +5,7 @@ use opticoll::simulate::SettingRecord;
 use opticoll::spec::OptionRecord;
 use opticoll::workload::training::{device, models as training_models};
 use opticoll::{algorithm, fabric, planner, simulate, wavelength};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
 /// One entry of `opticoll list`.
@@ -40,9 +41,38 @@ fn option(one: &OptionRecord) -> (&'static str, String) {
     (one.name, one.meaning.to_owned())
 }
 
-/// All algorithms, by collective, the default of each first.
+/// A word, and how the records of that kind are read.
+type Kind = (&'static str, fn() -> Vec<Record>);
+
+/// What has records.
+const KINDS: &[Kind] = &[
+    ("algorithms", algorithms),
+    ("fabrics", fabrics),
+    ("presets", presets),
+    ("simulators", simulators),
+    ("settings", settings),
+    ("burst_settings", burst_settings),
+    ("congestion_settings", congestion_settings),
+    ("congestion_policies", congestion_policies),
+    ("start_rules", start_rules),
+    ("policies", policies),
+    ("models", models),
+    ("devices", devices),
+    ("collectives", collectives),
+    ("wavelengths", wavelength_assignments),
+];
+
+/// The records of a kind, such as `algorithms`; KeyError for another word.
 #[pyfunction]
-pub(crate) fn algorithms() -> Vec<Record> {
+#[pyo3(signature = (kind) -> "list[Record]")]
+pub(crate) fn records(kind: &str) -> PyResult<Vec<Record>> {
+    let found = KINDS.iter().find(|(name, _)| *name == kind);
+    let (_, read) = found.ok_or_else(|| PyKeyError::new_err(kind.to_owned()))?;
+    Ok(read())
+}
+
+/// All algorithms, by collective, the default of each first.
+fn algorithms() -> Vec<Record> {
     let record = |one: &algorithm::Algorithm| Record {
         label: one.label,
         options: one.options.iter().map(option).collect(),
@@ -68,8 +98,7 @@ pub(crate) fn algorithms() -> Vec<Record> {
 }
 
 /// All fabric families.
-#[pyfunction]
-pub(crate) fn fabrics() -> Vec<Record> {
+fn fabrics() -> Vec<Record> {
     let record = |one: &fabric::FamilyRecord| Record {
         options: one.all_options().iter().map(option).collect(),
         ..Record::new(one.name, one.summary, one.citation)
@@ -78,8 +107,7 @@ pub(crate) fn fabrics() -> Vec<Record> {
 }
 
 /// All presets; the only option listed is what each stands for.
-#[pyfunction]
-pub(crate) fn presets() -> Vec<Record> {
+fn presets() -> Vec<Record> {
     let record = |one: &fabric::PresetRecord| Record {
         options: vec![("stands for", one.spec.to_owned())],
         ..Record::new(one.name, one.summary, one.citation)
@@ -88,8 +116,7 @@ pub(crate) fn presets() -> Vec<Record> {
 }
 
 /// All simulators.
-#[pyfunction]
-pub(crate) fn simulators() -> Vec<Record> {
+fn simulators() -> Vec<Record> {
     simulate::SIMULATORS
         .iter()
         .map(|one| Record::new(one.name, one.summary, one.citation))
@@ -115,28 +142,24 @@ fn setting(one: &SettingRecord) -> Record {
 }
 
 /// All settings of simulators of plans.
-#[pyfunction]
-pub(crate) fn settings() -> Vec<Record> {
+fn settings() -> Vec<Record> {
     simulate::method::settings().map(setting).collect()
 }
 
 /// All settings of bursts.
-#[pyfunction]
-pub(crate) fn burst_settings() -> Vec<Record> {
+fn burst_settings() -> Vec<Record> {
     let settings = simulate::burst::SETTINGS.iter();
     settings.map(|one| setting(&one.record)).collect()
 }
 
 /// All settings of collectives over light paths that may be refused.
-#[pyfunction]
-pub(crate) fn congestion_settings() -> Vec<Record> {
+fn congestion_settings() -> Vec<Record> {
     let settings = simulate::burst::collective::SETTINGS.iter();
     settings.map(|one| setting(&one.record)).collect()
 }
 
 /// What may follow the refusal of a light path.
-#[pyfunction]
-pub(crate) fn congestion_policies() -> Vec<Record> {
+fn congestion_policies() -> Vec<Record> {
     simulate::burst::collective::POLICIES
         .iter()
         .map(|one| Record::new(one.name, one.summary, ""))
@@ -144,8 +167,7 @@ pub(crate) fn congestion_policies() -> Vec<Record> {
 }
 
 /// All start rules.
-#[pyfunction]
-pub(crate) fn start_rules() -> Vec<Record> {
+fn start_rules() -> Vec<Record> {
     simulate::fluid::START_RULES
         .iter()
         .map(|one| Record::new(one.name, one.summary, one.citation))
@@ -153,8 +175,7 @@ pub(crate) fn start_rules() -> Vec<Record> {
 }
 
 /// All policies.
-#[pyfunction]
-pub(crate) fn policies() -> Vec<Record> {
+fn policies() -> Vec<Record> {
     simulate::POLICIES
         .iter()
         .map(|one| Record::new(one.name, one.summary, one.citation))
@@ -162,8 +183,7 @@ pub(crate) fn policies() -> Vec<Record> {
 }
 
 /// All models of training.
-#[pyfunction]
-pub(crate) fn models() -> Vec<Record> {
+fn models() -> Vec<Record> {
     let record = |one: &training_models::ModelRecord| Record {
         label: one.label,
         options: one.options.iter().map(option).collect(),
@@ -173,8 +193,7 @@ pub(crate) fn models() -> Vec<Record> {
 }
 
 /// All devices that compute, the default first.
-#[pyfunction]
-pub(crate) fn devices() -> Vec<Record> {
+fn devices() -> Vec<Record> {
     let record = |one: &device::DeviceRecord| Record {
         options: device::OPTIONS.iter().map(option).collect(),
         ..Record::new(one.name, one.summary, one.citation)
@@ -183,8 +202,7 @@ pub(crate) fn devices() -> Vec<Record> {
 }
 
 /// All collectives; the summary says what a size means.
-#[pyfunction]
-pub(crate) fn collectives() -> Vec<Record> {
+fn collectives() -> Vec<Record> {
     CollectiveKind::ALL
         .iter()
         .map(|kind| Record::new(kind.name(), kind.size_convention(), ""))
@@ -192,8 +210,7 @@ pub(crate) fn collectives() -> Vec<Record> {
 }
 
 /// All wavelength assignments, the default first.
-#[pyfunction]
-pub(crate) fn wavelength_assignments() -> Vec<Record> {
+fn wavelength_assignments() -> Vec<Record> {
     let record = |one: &wavelength::AssignmentRecord| Record {
         options: one.options.iter().map(option).collect(),
         ..Record::new(one.name, one.summary, one.citation)

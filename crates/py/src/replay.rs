@@ -1,4 +1,4 @@
-//! `Trace` and `Replay`: traces of MPI programs, replayed over networks.
+//! `Trace`: traces of MPI programs, replayed over networks.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,25 +6,24 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Medium;
-use opticoll::simulate::live::NetworkUse;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::carrier::{Eager, Ends};
 use opticoll::workload::error::TraceError as TraceProblem;
 use opticoll::workload::expand::Algorithms;
-use opticoll::workload::network::{self, Done, Request, Source, Transport};
+use opticoll::workload::network::{self, Request, Source, Transport};
 use opticoll::workload::program::Call;
-use opticoll::workload::replay::{ReplaySettings, ReplayedRanks};
+use opticoll::workload::replay::ReplaySettings;
 use opticoll::workload::{csv, event_table, goal_binary, goal_text, time_independent};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyDict;
 
 use crate::error::{IntoPyErr, TraceError};
 use crate::interrupt;
 use crate::method::{Settings, method};
+use crate::table::Outcome;
 
 /// What a trace was read as.
 #[pyclass(frozen, module = "opticoll._core")]
@@ -90,8 +89,13 @@ impl EventTable {
         Ok(EventTable { table })
     }
 
-    /// Appends rows: names of calls, the index of each row's call among them, the columns of numbers,
-    /// and rows of an Alltoallv with the bytes for each member.
+    /// Append rows: names of calls, of each row the index of its call, and its numbers.
+    ///
+    /// The numbers are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns, 2^64 - 1 for one that is
+    /// missing; `sizes` are rows of an Alltoallv with the bytes for each member. Raises TraceError, which names the row.
+    #[pyo3(signature = (
+        names, call: "NDArray[np.uint32]", numbers: "list[NDArray[np.uint64]]", sizes
+    ))]
     fn extend(
         &mut self,
         py: Python<'_>,
@@ -117,7 +121,7 @@ impl EventTable {
         interrupt::run(py, || self.table.extend(columns))?.map_err(IntoPyErr::into_py_err)
     }
 
-    /// The trace of all rows; the table is empty afterwards.
+    /// The trace of all rows; the table is empty afterwards. Raises TraceError.
     fn finish(&mut self) -> PyResult<Trace> {
         let read = std::mem::take(&mut self.table).finish();
         read.map(|trace| Trace {
@@ -127,7 +131,10 @@ impl EventTable {
     }
 }
 
-/// Reads a trace: `table`, `time_independent`, `goal` or `goal_binary`.
+/// A trace of the form `table`, `time_independent`, `goal` or `goal_binary`.
+///
+/// The lines of a `table` are in no file, and no message names them. Raises TraceError, which names line, byte, or rank
+/// and event.
 #[pyfunction]
 #[pyo3(signature = (content, form, operations_per_second = 1_000_000_000))]
 pub(crate) fn read_trace(
@@ -156,7 +163,7 @@ pub(crate) fn read_trace(
         .map_err(|error: TraceProblem| error.into_py_err())
 }
 
-/// Reads a file in binary GOAL, rank by rank, without holding it.
+/// Read binary GOAL rank by rank, without holding the file; raises OSError and TraceError.
 #[pyfunction]
 pub(crate) fn read_goal_file(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
     let read = interrupt::run(py, || {
@@ -170,11 +177,15 @@ pub(crate) fn read_goal_file(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
         .map_err(|error: TraceProblem| error.into_py_err())
 }
 
-/// Replays a trace; with settings of bursts, over light paths on request in a network of bursts.
+/// Replay a trace over a fabric, or a cost model such as `zero`, `hockney:...`, `loggp:...`, `light_path_grid:...`.
+///
+/// With `bursts`, settings of light paths and of bursts, over a network as of `simulate_bursts`, in which each message
+/// asks for a light path. Raises FabricError, SimulationError, AlgorithmError, and TraceError, which names rank, event
+/// and line where one is at fault.
 #[pyfunction]
 #[pyo3(signature = (
-    trace, network, algorithms, *, compute_factor = (1, 1), overhead_ps = 0, eager_bytes = None,
-    rendezvous = false, timeline = false, bursts = None, **settings
+    trace, network, algorithms, *, compute_factor: "tuple[int, int]" = (1, 1), overhead_ps = 0, eager_bytes = None,
+    rendezvous = false, timeline = false, bursts = None, **settings: "Unpack[Settings]"
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
 pub(crate) fn replay_trace(
@@ -189,7 +200,7 @@ pub(crate) fn replay_trace(
     timeline: bool,
     bursts: Option<BTreeMap<String, String>>,
     settings: Option<Settings>,
-) -> PyResult<Replay> {
+) -> PyResult<Outcome> {
     let ranks = trace.get().source.ranks();
     let medium = Medium::parse_for(network, ranks).map_err(IntoPyErr::into_py_err)?;
     let texts = bursts.as_ref().map(|texts| {
@@ -223,189 +234,12 @@ pub(crate) fn replay_trace(
     };
     let source = &trace.get().source;
     interrupt::run(py, || network::run(source, &request))?
-        .map(|done| Replay {
-            done,
-            network: network.to_string(),
-        })
+        .map(Outcome::from_core)
         .map_err(IntoPyErr::into_py_err)
 }
 
 fn spelling(error: opticoll::spec::SpecError) -> PyErr {
     error.into_py_err()
-}
-
-/// Collective, ranks, bytes planned for, what was asked for, the algorithm of the plan.
-type Chosen<'a> = (&'static str, u32, Option<u64>, &'a str, &'a str);
-
-/// What a replay found.
-#[pyclass(frozen, module = "opticoll._core")]
-pub(crate) struct Replay {
-    done: Done,
-    network: String,
-}
-
-impl Replay {
-    fn ranks(&self) -> &ReplayedRanks {
-        &self.done.replayed.ranks
-    }
-}
-
-fn picoseconds<'py>(py: Python<'py>, times: &[Time]) -> Bound<'py, PyArray1<u64>> {
-    let times: Vec<u64> = times.iter().map(|time| time.ps()).collect();
-    times.into_pyarray(py)
-}
-
-#[pymethods]
-impl Replay {
-    #[getter]
-    fn time_ps(&self) -> u64 {
-        self.done.replayed.time.ps()
-    }
-
-    #[getter]
-    fn messages(&self) -> u64 {
-        self.done.replayed.messages
-    }
-
-    #[getter]
-    fn bytes(&self) -> u64 {
-        self.done.replayed.bytes
-    }
-
-    #[getter]
-    fn events(&self) -> u64 {
-        self.done.replayed.events
-    }
-
-    #[getter]
-    fn nodes(&self) -> usize {
-        self.done.nodes
-    }
-
-    #[getter]
-    fn simulator(&self) -> &'static str {
-        self.done.simulator
-    }
-
-    #[getter]
-    fn network(&self) -> &str {
-        &self.network
-    }
-
-    /// Set-ups, picoseconds of setting up, messages that waited, picoseconds of waiting, most at once;
-    /// the last three only where waiting is simulated. In a network of bursts also requests that were refused,
-    /// and bursts beside them, all and lost.
-    #[getter]
-    fn light_paths<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let ranks = self.ranks();
-        let own: u64 = ranks.set_ups.iter().sum();
-        let columns = PyDict::new(py);
-        match &self.done.found {
-            Some(NetworkUse::LightPaths(used)) => {
-                columns.set_item("set_ups", used.set_ups)?;
-                columns.set_item("setting_up_ps", used.setting_up.ps())?;
-                columns.set_item("waited", used.waited)?;
-                columns.set_item("waiting_ps", used.waiting.ps())?;
-                columns.set_item("most_at_once", used.most)?;
-            }
-            Some(NetworkUse::Requests(used)) => {
-                columns.set_item("set_ups", used.set_ups)?;
-                columns.set_item("setting_up_ps", used.setting_up.ps())?;
-                columns.set_item("waited", used.waited)?;
-                columns.set_item("waiting_ps", used.waiting.ps())?;
-                columns.set_item("most_at_once", used.most)?;
-                columns.set_item("refusals", used.refusals)?;
-                columns.set_item("bursts", used.bursts.offered)?;
-                columns.set_item("bursts_lost", used.bursts.lost)?;
-            }
-            None if own > 0 => {
-                let spent: u64 = ranks.setting_up.iter().map(|time| time.ps()).sum();
-                columns.set_item("set_ups", own)?;
-                columns.set_item("setting_up_ps", spent)?;
-            }
-            _ => return Ok(None),
-        }
-        Ok(Some(columns))
-    }
-
-    /// By which algorithms collectives ran: (collective, ranks, bytes planned for, asked for, algorithm).
-    #[getter]
-    fn chosen(&self) -> Vec<Chosen<'_>> {
-        let chosen = self.done.chosen.iter();
-        chosen
-            .map(|one| {
-                let size = one.size.map(Bytes::get);
-                let names = (one.asked.as_str(), one.algorithm.as_str());
-                (one.kind.name(), one.ranks, size, names.0, names.1)
-            })
-            .collect()
-    }
-
-    /// The link used most and the share of its rate that was used.
-    #[getter]
-    fn busiest_link(&self) -> Option<(&str, f64)> {
-        match &self.done.found {
-            Some(NetworkUse::Links { busiest }) => {
-                let busiest = busiest.as_ref();
-                busiest.map(|(name, share)| (name.as_str(), *share))
-            }
-            _ => None,
-        }
-    }
-
-    /// Per rank: when it ended, its local work, its set-ups, its messages and bytes.
-    #[getter]
-    fn ranks_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let ranks = self.ranks();
-        let columns = PyDict::new(py);
-        columns.set_item("finish_ps", picoseconds(py, &ranks.finish))?;
-        columns.set_item("compute_ps", picoseconds(py, &ranks.compute))?;
-        columns.set_item("setting_up_ps", picoseconds(py, &ranks.setting_up))?;
-        columns.set_item("messages", ranks.messages.clone().into_pyarray(py))?;
-        columns.set_item("bytes", ranks.bytes.clone().into_pyarray(py))?;
-        Ok(columns)
-    }
-
-    /// Per kind of call that was made: calls and picoseconds inside them by rank, messages and bytes.
-    #[getter]
-    fn calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let ranks = self.ranks();
-        let named = PyDict::new(py);
-        for (index, call) in Call::ALL.into_iter().enumerate() {
-            let counts: Vec<u64> = ranks.calls.iter().map(|calls| calls[index]).collect();
-            if counts.iter().all(|&count| count == 0) {
-                continue;
-            }
-            let inside: Vec<Time> = ranks.in_call.iter().map(|times| times[index]).collect();
-            let sent = self.done.replayed.calls[index];
-            let columns = PyDict::new(py);
-            columns.set_item("calls", counts.into_pyarray(py))?;
-            columns.set_item("time_ps", picoseconds(py, &inside))?;
-            columns.set_item("messages", sent.messages)?;
-            columns.set_item("bytes", sent.bytes)?;
-            named.set_item(call.name(), columns)?;
-        }
-        Ok(named)
-    }
-
-    /// The calls in the order in which they ended, if a time-line was asked for.
-    #[getter]
-    fn timeline<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let timeline = &self.done.replayed.timeline;
-        let calls: Vec<u8> = timeline.call.iter().map(|&call| call as u8).collect();
-        let columns = PyDict::new(py);
-        columns.set_item("rank", timeline.rank.clone().into_pyarray(py))?;
-        columns.set_item("event", timeline.event.clone().into_pyarray(py))?;
-        columns.set_item("call", calls.into_pyarray(py))?;
-        columns.set_item("start_ps", picoseconds(py, &timeline.start))?;
-        columns.set_item("end_ps", picoseconds(py, &timeline.end))?;
-        Ok(columns)
-    }
-
-    fn __repr__(&self) -> String {
-        let replayed = &self.done.replayed;
-        format!("<Replay {}, {} messages>", replayed.time, replayed.messages)
-    }
 }
 
 /// The kinds of calls, in the order of their numbers in a time-line.

@@ -35,6 +35,10 @@ impl Schedule {
         Schedule::from_core(schedule::Schedule::new(collective.collective))
     }
 
+    /// Append one step.
+    ///
+    /// chunk, source, destination and count are integers or arrays of integers with one dimension; a single number holds
+    /// for all transfers of the step. Raises ScheduleError.
     #[pyo3(signature = (chunk, source, destination, count = None, action = "copy"))]
     fn step(
         &self,
@@ -83,6 +87,7 @@ impl Schedule {
         Ok(())
     }
 
+    /// Replace the claims; all but paper_steps are enforced by the verifier.
     #[pyo3(signature = (*, paper_steps = None, schedule_steps = None, chunks_sent_per_rank = None, neighbours_only = false))]
     fn claim(
         &self,

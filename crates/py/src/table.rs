@@ -23,6 +23,11 @@ impl Outcome {
         }
     }
 
+    /// The result itself, where it is of a type.
+    pub(crate) fn get<T: Described>(&self) -> Option<&T> {
+        (*self.result).as_any().downcast_ref()
+    }
+
     fn table(&self, name: &str) -> Table {
         Table {
             result: Arc::clone(&self.result),
@@ -54,6 +59,7 @@ impl Outcome {
     }
 
     /// Name, unit and meaning of each total.
+    #[pyo3(signature = () -> "list[FieldRecord]")]
     fn describe(&self) -> Vec<FieldRecord> {
         let totals = Description::of(&*self.result).totals.into_iter();
         totals
@@ -154,6 +160,7 @@ impl Table {
     }
 
     /// Name, unit and meaning of each column.
+    #[pyo3(signature = () -> "list[FieldRecord]")]
     fn describe(&self) -> PyResult<Vec<FieldRecord>> {
         self.read(|table| {
             let columns = table.columns.iter();
@@ -176,6 +183,7 @@ impl Table {
     }
 
     /// One dictionary of plain values for each row; without NumPy.
+    #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.read(|table| {
             let rows = PyList::empty(py);

@@ -1,21 +1,20 @@
-//! `TrainingModel`, `TimedModel` and `Iteration`, and what an all_reduce costs.
+//! `TrainingModel` and `TimedModel`, and what an all_reduce costs.
 
 use std::collections::BTreeMap;
 
-use numpy::{IntoPyArray, PyArray1};
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::training::{
-    self, Cost, Model, Sent, TimedLayer,
+    self, Cost, Model, TimedLayer,
     buckets::{self, Bucket, Buckets},
     cost, device, memory, models,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::error::{IntoPyErr, TrainingError};
 use crate::interrupt;
 use crate::method::{Settings, method};
 use crate::plan::Plan;
+use crate::table::Outcome;
 
 /// A model that is known by name.
 #[pyclass(frozen, module = "opticoll._core")]
@@ -144,7 +143,7 @@ impl TimedModel {
         rule: &str,
         overlap: bool,
         costs: BTreeMap<u64, (u64, u64, u64)>,
-    ) -> PyResult<Iteration> {
+    ) -> PyResult<Outcome> {
         let cost = |(time, reconfiguration, control)| Cost {
             time: Time::from_ps(time),
             reconfiguration: Time::from_ps(reconfiguration),
@@ -156,75 +155,8 @@ impl TimedModel {
             .collect();
         let grouped = self.grouped(rule)?;
         training::iterate(&self.layers, &grouped, overlap, &costs)
-            .map(|iteration| Iteration { iteration })
+            .map(Outcome::from_core)
             .map_err(IntoPyErr::into_py_err)
-    }
-}
-
-/// An iteration of training.
-#[pyclass(frozen, module = "opticoll._core")]
-pub(crate) struct Iteration {
-    iteration: training::Iteration,
-}
-
-#[pymethods]
-impl Iteration {
-    #[getter]
-    fn time_ps(&self) -> u64 {
-        self.iteration.time.ps()
-    }
-
-    #[getter]
-    fn compute_ps(&self) -> u64 {
-        self.iteration.compute.ps()
-    }
-
-    #[getter]
-    fn forward_ps(&self) -> u64 {
-        self.iteration.forward.ps()
-    }
-
-    #[getter]
-    fn exposed_ps(&self) -> u64 {
-        self.iteration.exposed.ps()
-    }
-
-    #[getter]
-    fn reconfiguration_ps(&self) -> u64 {
-        self.iteration.reconfiguration.ps()
-    }
-
-    #[getter]
-    fn control_ps(&self) -> u64 {
-        self.iteration.control.ps()
-    }
-
-    /// Everything sent, hidden or not: (all, reconfiguration, control).
-    #[getter]
-    fn sending_ps(&self) -> (u64, u64, u64) {
-        let sending = self.iteration.sending;
-        (
-            sending.time.ps(),
-            sending.reconfiguration.ps(),
-            sending.control.ps(),
-        )
-    }
-
-    /// One entry a bucket.
-    #[getter]
-    fn buckets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let column = |of: fn(&Sent) -> u64| -> Bound<'py, PyArray1<u64>> {
-            let values: Vec<u64> = self.iteration.sent.iter().map(of).collect();
-            values.into_pyarray(py)
-        };
-        let columns = PyDict::new(py);
-        columns.set_item("bytes", column(|sent| sent.bucket.bytes.get()))?;
-        columns.set_item("tensors", column(|sent| sent.bucket.tensors.into()))?;
-        columns.set_item("layer", column(|sent| sent.bucket.layer as u64))?;
-        columns.set_item("ready_ps", column(|sent| sent.ready.ps()))?;
-        columns.set_item("start_ps", column(|sent| sent.start.ps()))?;
-        columns.set_item("end_ps", column(|sent| sent.end.ps()))?;
-        Ok(columns)
     }
 }
 
@@ -257,7 +189,7 @@ pub(crate) struct CollectiveCost {
 
 /// Simulates a plan that was verified.
 #[pyfunction]
-#[pyo3(signature = (plan, size_bytes, **settings))]
+#[pyo3(signature = (plan, size_bytes, **settings: "Unpack[Settings]") -> "CollectiveCost")]
 pub(crate) fn collective_cost(
     py: Python<'_>,
     plan: &Bound<'_, Plan>,

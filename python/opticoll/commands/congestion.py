@@ -23,16 +23,16 @@ from cyclopts import Parameter
 import opticoll
 from opticoll import config, proof, registry, words
 from opticoll._core import (
-    CollectiveRuns,
     OpticollError,
+    Outcome,
     Plan,
     burst_hosts,
     burst_rate,
-    burst_settings,
     collective_kind,
-    congestion_settings,
+    delivered_plan,
     format_size,
     place_ranks,
+    records,
     simulate_collectives,
 )
 from opticoll.arguments import DEFAULT_SIZE, check_root, key_values
@@ -182,7 +182,7 @@ class CongestionRow(Row):
         "that ended"
     )
     failure: str = means("Why the first collective gave up; empty where none did")
-    outcome: CollectiveRuns = hidden(default=None)
+    outcome: Outcome = hidden(default=None)
 
 
 @dataclass(frozen=True)
@@ -204,8 +204,8 @@ class _Case:
         """A setting, or what holds where it is not given."""
         if name == "replications" and name not in self.settings:
             return str(REPLICATIONS)
-        records = [*congestion_settings(), *burst_settings()]
-        default = {one["name"]: one["options"][0][1] for one in records}
+        known = [*records("congestion_settings"), *records("burst_settings")]
+        default = {one["name"]: one["options"][0][1] for one in known}
         return self.settings.get(name, default[name])
 
 
@@ -262,7 +262,7 @@ def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
             threads=threads,
             progress=progress,
         )
-        before += len(runs)
+        before += len(runs.runs)
         yield _row(case, plan, places, runs)
 
 
@@ -348,7 +348,7 @@ def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places
             external=False,
             threads=threads,
         )
-        time_ps = next((time for time in runs.times_ps if time is not None), None)
+        (time_ps,) = runs.runs["time_ps"]
         time = float("inf") if time_ps is None else float(time_ps)
         if best is None or time < best[0]:
             best = (time, plan, places)
@@ -387,22 +387,19 @@ def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
     return plan, _Places(hosts, cost, bound, least)
 
 
-def _row(case: _Case, plan: Plan, places: _Places, runs: CollectiveRuns) -> CongestionRow:
-    columns, times = runs.columns, runs.times_ps
-    ended = [time for time in times if time is not None]
-    low, high = runs.interval_seconds or (None, None)
+def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionRow:
+    columns = runs.runs
+    ended = [time for time in columns["time_ps"] if time is not None]
     verified, failures = True, []
-    for number in range(len(runs)):
-        for collective in range(case.copies):
-            failure = runs.failure(number, collective)
-            if failure is None:
-                verified &= runs.executed(number, collective).verify() == []
-                continue
-            step, (one, other), tries, at = failure
-            failures.append(
-                f"step {step}: the light path between hosts {one} and {other} was refused "
-                f"{tries} times, the last after {at / PICOSECONDS:.3g} s"
-            )
+    for place, job in enumerate(runs.jobs):
+        if job["step"] is None:
+            verified &= delivered_plan(runs, plan, *divmod(place, case.copies)).verify() == []
+            continue
+        failures.append(
+            f"step {job['step']}: the light path between hosts {job['source']} and "
+            f"{job['destination']} was refused {job['tries']} times, the last after "
+            f"{job['at_ps'] / PICOSECONDS:.3g} s"
+        )
     own = ("congestion", "ports", "replications")
     others = {name: text for name, text in case.settings.items() if name not in own}
     bursts = int(columns["bursts"].sum())
@@ -421,11 +418,11 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: CollectiveRuns) -> Cong
         placement=case.placement,
         intensity=case.intensity,
         settings=" ".join(f"{name}={text}" for name, text in others.items()),
-        replications=len(runs),
+        replications=len(columns),
         failed=runs.failed,
         time_s=runs.mean_seconds,
-        time_low_s=low,
-        time_high_s=high,
+        time_low_s=runs.low_seconds,
+        time_high_s=runs.high_seconds,
         longest_s=max(ended) / PICOSECONDS if ended else None,
         waited_s=float(columns["waited_ps"].mean()) / PICOSECONDS,
         refusals=float(columns["refusals"].mean()),

@@ -10,7 +10,7 @@ from opticoll.plot.output import PlotError, drawn, sheet
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from opticoll._core import BurstOutcome
+    from opticoll._core import Outcome
 
 
 class Loss(NamedTuple):
@@ -88,9 +88,9 @@ def losses(
 
 
 @drawn
-def one_loss(outcome: "BurstOutcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
+def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
     """Draw the loss of each round over time, and how much of each link was held."""
-    moments, links, names = outcome.moments, outcome.links, outcome.link_names
+    moments, links, names = outcome.moments, outcome.links, outcome.links["link"]
     figure = sheet(10.5, max(3.6, 1.4 + 0.19 * len(names)))
     left, right = figure.subplots(1, 2)
     times = moments["end_ps"] / 1e12

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opticoll._core import algorithms
+from opticoll._core import records
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, check_path, save_pages, sheet
 from opticoll.registry import fabric_labels
@@ -88,7 +88,9 @@ def _rule(row: Row) -> str:
 
 def _names(rows: Sequence[Row]) -> dict[str, str]:
     """How each algorithm as spelled is written in the figure: its label, then its options."""
-    labels = {(record["collective"], record["name"]): record["label"] for record in algorithms()}
+    labels = {
+        (record["collective"], record["name"]): record["label"] for record in records("algorithms")
+    }
     names = {}
     for row in rows:
         name, _, options = str(row["algorithm"]).partition(":")

@@ -164,12 +164,8 @@ impl Part for Distribution {
         let bins = Rc::new(bins);
         let column = |name: &str, unit, meaning: &str, read: fn(&(Time, Time, u64)) -> u64| {
             let bins = Rc::clone(&bins);
-            Column {
-                name: name.into(),
-                unit,
-                meaning: meaning.into(),
-                values: Values::Whole(Box::new(move |row| read(&bins[row]))),
-            }
+            let read = move |row: usize| read(&bins[row]);
+            Column::new(name, unit, meaning, Values::Whole(Box::new(read)))
         };
         into.table(Table {
             name: field.name,

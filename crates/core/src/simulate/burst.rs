@@ -81,7 +81,7 @@ use crate::units::{Time, UnitError};
 
 pub use interval::interval;
 pub use network::{BurstLink, BurstNetwork};
-pub use outcome::{BurstOutcome, BurstRecord, LinkUse, Moment, Share, Taken};
+pub use outcome::{BurstOutcome, BurstRecord, HopShare, LinkUse, Moment, PairShare, Share, Taken};
 pub use replication::{Progress, check, simulate};
 pub use settings::{
     Assembly, Assignment, BurstSettings, Converters, Destinations, Length, Refused, Routing,

@@ -1,9 +1,8 @@
 //! Messages that are sent while a simulation runs, for programs that compute between messages: replays.
 
 use super::SimulationError;
-use super::burst::collective::RequestUse;
-use super::on_demand::LightPathUse;
 use crate::network::Network;
+use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 /// A network under a simulator whose clock is moved from outside.
@@ -38,7 +37,7 @@ pub trait Live {
     ///
     /// # Errors
     /// A time that leaves 64 bits.
-    fn close(self: Box<Self>, time: Time) -> Result<NetworkUse, SimulationError>;
+    fn close(self: Box<Self>, time: Time) -> Result<Details, SimulationError>;
 }
 
 /// What has become of a message.
@@ -66,23 +65,20 @@ impl Happening {
     }
 }
 
-/// How a network was used.
-#[derive(Debug, Clone, PartialEq)]
-pub enum NetworkUse {
-    /// How links were used.
-    Links {
-        /// The link used most: its name and the share of its rate that was used over the whole time.
-        busiest: Option<(String, f64)>,
-    },
-    /// What circuits have cost.
-    LightPaths(LightPathUse),
-    /// The same in a network of bursts, and what was blocked.
-    Requests(RequestUse),
+crate::totals! {
+    /// How links that messages share were used.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct BusiestLink {
+        /// Name of the link used most; none where nothing was sent.
+        pub busiest_link: Option<String>,
+        /// Share of its rate that was used over the whole time.
+        pub busiest_link_utilisation: Option<f64>,
+    }
 }
 
-impl NetworkUse {
+impl BusiestLink {
     /// The use of links by the bytes that each carried up to a time.
-    pub(super) fn of_links(network: &dyn Network, bytes: &[u64], time: Time) -> NetworkUse {
+    pub(super) fn of_links(network: &dyn Network, bytes: &[u64], time: Time) -> Details {
         let shares =
             (0u32..)
                 .zip(bytes.iter().zip(network.links()))
@@ -94,6 +90,10 @@ impl NetworkUse {
         // The first of the busiest.
         let busiest = used.reduce(|most, one| if one.1 > most.1 { one } else { most });
         let busiest = busiest.map(|(link, share)| (network.link_name(link), share));
-        NetworkUse::Links { busiest }
+        let (busiest_link, busiest_link_utilisation) = busiest.unzip();
+        Details::default().with(BusiestLink {
+            busiest_link,
+            busiest_link_utilisation,
+        })
     }
 }

@@ -55,19 +55,21 @@ pub enum OnDemandError {
     Units(#[from] UnitError),
 }
 
-/// What light paths have cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LightPathUse {
-    /// How often one was set up.
-    pub set_ups: u64,
-    /// The time that setting up took, summed over messages.
-    pub setting_up: Time,
-    /// Messages that had to wait for a channel or a port.
-    pub waited: u64,
-    /// The time of their waiting, summed.
-    pub waiting: Time,
-    /// The most light paths that carried data at once.
-    pub most: u32,
+crate::totals! {
+    /// What circuits on demand have cost.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub struct LightPathUse {
+        /// How often one was set up.
+        pub set_ups: u64,
+        /// Time that setting up took, summed over messages.
+        pub setting_up: Time,
+        /// Messages that had to wait for a channel or a port.
+        pub waited: u64,
+        /// Time of their waiting, summed.
+        pub waiting: Time,
+        /// The most circuits that carried data at once.
+        pub most_at_once: u32,
+    }
 }
 
 /// The way of a light path: the links `first..first + hops` (mod N) of a direction.
@@ -327,7 +329,7 @@ impl<'a> OnDemand<'a> {
             }
         };
         self.ends.put(end.ps(), place);
-        self.used.most = self.used.most.max(self.ends.len() as u32);
+        self.used.most_at_once = self.used.most_at_once.max(self.ends.len() as u32);
     }
 
     /// A light path has carried its message; returns the message's number.

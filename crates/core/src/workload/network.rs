@@ -24,9 +24,9 @@ use super::trace::Trace;
 use crate::fabric::{Fabric, LightPathGrid, Medium, MessageCost, light_path_grid};
 use crate::simulate::burst::BurstError;
 use crate::simulate::fluid::Endpoint;
-use crate::simulate::live::NetworkUse;
 use crate::simulate::{Method, SimulationError, default_simulator};
 use crate::spec::Spec;
+use crate::table::Details;
 use crate::units::{Bytes, Rate, Time, UnitError};
 
 /// What a trace was read as.
@@ -219,19 +219,34 @@ pub struct Request<'a> {
     pub settings: ReplaySettings,
 }
 
-/// A replay with what the network says of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Done {
-    /// Times, messages and bytes.
-    pub replayed: Replayed,
-    /// The simulator, or the name of the cost model.
-    pub simulator: &'static str,
-    /// What a simulated network has found.
-    pub found: Option<NetworkUse>,
-    /// Nodes of the program that was replayed.
-    pub nodes: usize,
-    /// By which algorithms its collectives ran.
-    pub chosen: Vec<Chosen>,
+crate::totals! {
+    /// A replay with what the network says of it.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Done {
+        /// Specification of the network.
+        pub network: String,
+        /// The simulator, or the name of the cost model.
+        pub simulator: &'static str,
+        /// Nodes of the program that was replayed: messages, receives, pieces of local work.
+        pub nodes: usize,
+        /// Times, messages and bytes.
+        pub replayed: Replayed,
+        /// By which algorithms its collectives ran.
+        pub collectives: Vec<Chosen>,
+        /// What a simulated network has found, or what setting up circuits cost the ranks.
+        pub found: Details,
+    }
+}
+
+crate::totals! {
+    /// What it cost the ranks to set circuits up themselves.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct OwnSetUps {
+        /// How often circuits were set up.
+        pub set_ups: u64,
+        /// Time that setting up and releasing took, summed over ranks.
+        pub setting_up: Time,
+    }
 }
 
 /// Replays a trace over a network.
@@ -261,7 +276,7 @@ pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
             let expanded = expand_on(trace, request.algorithms, target)?;
             let done = replay_program(&expanded.program, request)?;
             Ok(Done {
-                chosen: expanded.chosen,
+                collectives: expanded.chosen,
                 ..done
             })
         }
@@ -336,6 +351,24 @@ const fn hockney(latency: Time, rate: Rate) -> Hockney {
     }
 }
 
+/// A replay without collectives of its own.
+fn done(
+    replayed: Replayed,
+    simulator: &'static str,
+    found: Details,
+    program: &Program,
+    request: &Request<'_>,
+) -> Done {
+    Done {
+        network: request.network.to_string(),
+        simulator,
+        nodes: program.len(),
+        replayed,
+        collectives: Vec::new(),
+        found,
+    }
+}
+
 fn modelled(
     program: &Program,
     name: &'static str,
@@ -353,13 +386,19 @@ fn modelled(
     let ends = request.ends;
     let mut model = WithEnds { model, ends };
     let replayed = replay_over(program, &mut Costs(&mut model), request.settings)?;
-    Ok(Done {
-        replayed,
-        simulator: name,
-        found: None,
-        nodes: program.len(),
-        chosen: Vec::new(),
-    })
+    let ranks = &replayed.ranks;
+    let set_ups = ranks.set_ups.iter().sum();
+    let mut setting_up = Time::ZERO;
+    for spent in &ranks.setting_up {
+        setting_up = setting_up.plus(*spent)?;
+    }
+    let own = OwnSetUps {
+        set_ups,
+        setting_up,
+    };
+    let found = Details::default();
+    let found = if set_ups > 0 { found.with(own) } else { found };
+    Ok(done(replayed, name, found, program, request))
 }
 
 fn simulated(
@@ -370,13 +409,7 @@ fn simulated(
     let (mut carrier, simulator) = on_fabric(fabric, request.method, request.ends)?;
     let replayed = replay_over(program, &mut carrier, request.settings)?;
     let found = carrier.live.close(replayed.time)?;
-    Ok(Done {
-        replayed,
-        simulator,
-        found: Some(found),
-        nodes: program.len(),
-        chosen: Vec::new(),
-    })
+    Ok(done(replayed, simulator, found, program, request))
 }
 
 fn over_bursts(
@@ -394,11 +427,6 @@ fn over_bursts(
     request.method.known_to("burst")?;
     let mut carrier = OnBursts::new(over, request.ends).map_err(SimulationError::from)?;
     let replayed = replay_over(program, &mut carrier, request.settings)?;
-    Ok(Done {
-        replayed,
-        simulator: "burst",
-        found: Some(NetworkUse::Requests(carrier.used())),
-        nodes: program.len(),
-        chosen: Vec::new(),
-    })
+    let found = Details::default().with(carrier.used());
+    Ok(done(replayed, "burst", found, program, request))
 }

@@ -9,6 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::error::{Place, TraceError};
+use crate::table::{Cell, Value, Values};
 
 /// No partner, no event, no line.
 pub const NONE: u32 = u32::MAX;
@@ -65,6 +66,16 @@ pub enum Call {
     AllToAll,
     /// A total exchange of blocks of various sizes.
     AllToAllVarious,
+}
+
+impl Cell for Call {
+    fn value(&self) -> Value<'_> {
+        Value::Whole(*self as u128)
+    }
+
+    fn column(cells: &[Call]) -> Values<'_> {
+        Values::Whole(Box::new(|row| cells[row] as u64))
+    }
 }
 
 impl Call {

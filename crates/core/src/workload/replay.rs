@@ -46,42 +46,73 @@ impl Default for ReplaySettings {
     }
 }
 
-/// The calls of all ranks, in the order in which they ended.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Timeline {
-    /// The rank.
-    pub rank: Vec<u32>,
-    /// The event of the trace, counted from 0 within its rank.
-    pub event: Vec<u32>,
-    /// What was called.
-    pub call: Vec<Call>,
-    /// When it was called; a rank's local work lies between calls.
-    pub start: Vec<Time>,
-    /// When it returned.
-    pub end: Vec<Time>,
+crate::columns! {
+    /// One row per call of a rank, in the order in which they ended.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct Timeline {
+        /// The rank.
+        pub rank: u32,
+        /// The event of the trace, counted from 0 within its rank.
+        pub event: u32,
+        /// What was called: the number of the kind of call.
+        pub call: Call,
+        /// When it was called; a rank's local work lies between calls.
+        pub start: Time,
+        /// When it returned.
+        pub end: Time,
+    }
 }
 
-/// One entry per rank.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ReplayedRanks {
-    /// When its last node ended.
-    pub finish: Vec<Time>,
-    /// Local work, scaled.
-    pub compute: Vec<Time>,
-    /// Time inside each call, by the call's number. Where a program is no sequence (GOAL), nodes
-    /// overlap: then it is the time from ready to end, summed over sends and over receives.
-    pub in_call: Vec<[Time; Call::ALL.len()]>,
-    /// How often each call was made, by the call's number; of GOAL, nodes.
-    pub calls: Vec<[u64; Call::ALL.len()]>,
-    /// Messages sent.
-    pub messages: Vec<u64>,
-    /// Bytes sent.
-    pub bytes: Vec<u64>,
-    /// How often it set up light paths, any number at one instant; zero where the program does not set them up
-    /// itself.
-    pub set_ups: Vec<u64>,
-    /// The time that setting up and releasing took it.
-    pub setting_up: Vec<Time>,
+crate::columns! {
+    /// One row per rank.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct ReplayedRanks {
+        /// When its last node ended.
+        pub finish: Time,
+        /// Local work, scaled.
+        pub compute: Time,
+        /// Time inside calls. Where a program is no sequence (GOAL), nodes overlap: then it is the time from ready to
+        /// end, summed over sends and receives.
+        pub calls: Time,
+        /// Time that setting up and releasing circuits took it.
+        pub setting_up: Time,
+        /// Messages sent.
+        pub messages: u64,
+        /// Bytes sent.
+        pub bytes: u64 as "B",
+        /// How often it set up circuits, any number at one instant; zero where the program does not set them up itself.
+        pub set_ups: u64,
+    }
+}
+
+crate::columns! {
+    /// One row per kind of call that was made, and rank.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct Calls shaped {
+        /// How often the rank made the call; of GOAL, nodes.
+        pub calls: u64,
+        /// Time inside the call.
+        pub time: Time,
+    }
+}
+
+crate::rows! {
+    /// One row per kind of call that was made.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct CallSum {
+        /// The kind of call.
+        pub call: &'static str,
+        /// How often it was made by all ranks; of GOAL, nodes.
+        pub calls: u64,
+        /// Messages that belong to it.
+        pub messages: u64,
+        /// Bytes that belong to it.
+        pub bytes: u64 as "B",
+        /// Time inside it, summed over ranks.
+        pub total: u128 as "ps",
+        /// Longest time of one rank inside it.
+        pub longest: Time,
+    }
 }
 
 /// The messages that belong to a kind of call.
@@ -93,23 +124,27 @@ pub struct Sent {
     pub bytes: u64,
 }
 
-/// What a replay found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replayed {
-    /// From the start to the end of the last node.
-    pub time: Time,
-    /// Messages sent.
-    pub messages: u64,
-    /// Bytes sent.
-    pub bytes: u64,
-    /// Events of the simulation.
-    pub events: u64,
-    /// What was sent by the call's number.
-    pub calls: [Sent; Call::ALL.len()],
-    /// Per rank.
-    pub ranks: ReplayedRanks,
-    /// Per call; empty where it was not asked for.
-    pub timeline: Timeline,
+crate::totals! {
+    /// What a replay found.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Replayed {
+        /// From the start to the end of the last node.
+        pub time: Time,
+        /// Messages sent.
+        pub messages: u64,
+        /// Bytes sent.
+        pub bytes: u64 as "B",
+        /// Events of the replay itself.
+        pub events: u64,
+        /// Per rank.
+        pub ranks: ReplayedRanks,
+        /// Per kind of call.
+        pub kinds: Vec<CallSum>,
+        /// Per kind of call and rank, in the order of `kinds`.
+        pub calls: Calls,
+        /// Per call; empty where it was not asked for.
+        pub timeline: Timeline,
+    }
 }
 
 /// Replays a program over a cost model.

@@ -160,38 +160,50 @@ pub struct Cost {
     pub control: Time,
 }
 
-/// A bucket in the course of an iteration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sent {
-    /// The bucket.
-    pub bucket: Bucket,
-    /// When its last gradient was there.
-    pub ready: Time,
-    /// When its all_reduce began.
-    pub start: Time,
-    /// When that had ended everywhere.
-    pub end: Time,
+crate::rows! {
+    /// One row per bucket, in the order of sending.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Sent {
+        /// Bytes of its gradients.
+        pub bytes: Bytes,
+        /// Number of its gradients.
+        pub tensors: u32,
+        /// The layer whose backward pass completes it.
+        pub layer: usize,
+        /// When its last gradient was there.
+        pub ready: Time,
+        /// When its all_reduce began.
+        pub start: Time,
+        /// When that had ended everywhere.
+        pub end: Time,
+    }
 }
 
-/// An iteration. `time` is the sum of `compute`, `exposed`, `reconfiguration` and `control`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Iteration {
-    /// From the start to the last gradient.
-    pub time: Time,
-    /// Forward and backward pass.
-    pub compute: Time,
-    /// The forward pass.
-    pub forward: Time,
-    /// Data moving after the backward pass.
-    pub exposed: Time,
-    /// Reconfiguration after the backward pass.
-    pub reconfiguration: Time,
-    /// Control after the backward pass.
-    pub control: Time,
-    /// All that was sent, hidden or not.
-    pub sending: Cost,
-    /// The buckets in their order.
-    pub sent: Vec<Sent>,
+crate::totals! {
+    /// An iteration. The time is the sum of `compute`, `exposed`, `reconfiguration` and `control`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Iteration {
+        /// From the start to the last gradient.
+        pub time: Time,
+        /// Forward and backward pass.
+        pub compute: Time,
+        /// The forward pass.
+        pub forward: Time,
+        /// Data moving after the backward pass.
+        pub exposed: Time,
+        /// Reconfiguration after the backward pass.
+        pub reconfiguration: Time,
+        /// Control after the backward pass.
+        pub control: Time,
+        /// All all_reduces, hidden or not.
+        pub sending: Time,
+        /// Reconfiguration, hidden or not.
+        pub sending_reconfiguration: Time,
+        /// Control, hidden or not.
+        pub sending_control: Time,
+        /// The buckets in their order.
+        pub buckets: Vec<Sent>,
+    }
 }
 
 impl Model {
@@ -278,8 +290,10 @@ pub fn iterate(
         exposed: Time::ZERO,
         reconfiguration: Time::ZERO,
         control: Time::ZERO,
-        sending: Cost::default(),
-        sent: Vec::with_capacity(buckets.len()),
+        sending: Time::ZERO,
+        sending_reconfiguration: Time::ZERO,
+        sending_control: Time::ZERO,
+        buckets: Vec::with_capacity(buckets.len()),
     };
     let mut free = Time::ZERO;
     for &bucket in buckets {
@@ -288,8 +302,10 @@ pub fn iterate(
         let ready = if overlap { done[bucket.layer] } else { compute };
         let start = ready.max(free);
         free = start.plus(cost.time)?;
-        iteration.sent.push(Sent {
-            bucket,
+        iteration.buckets.push(Sent {
+            bytes: bucket.bytes,
+            tensors: bucket.tensors,
+            layer: bucket.layer,
             ready,
             start,
             end: free,
@@ -303,9 +319,9 @@ pub fn iterate(
 impl Iteration {
     /// Adds an all_reduce to what was sent, and its part after the backward pass to what waits.
     fn count(&mut self, start: Time, end: Time, cost: Cost) -> Result<(), TrainingError> {
-        self.sending.time = self.sending.time.plus(cost.time)?;
-        self.sending.reconfiguration = self.sending.reconfiguration.plus(cost.reconfiguration)?;
-        self.sending.control = self.sending.control.plus(cost.control)?;
+        self.sending = self.sending.plus(cost.time)?;
+        self.sending_reconfiguration = self.sending_reconfiguration.plus(cost.reconfiguration)?;
+        self.sending_control = self.sending_control.plus(cost.control)?;
         let after = end.ps().saturating_sub(start.max(self.compute).ps());
         if after == 0 {
             return Ok(());

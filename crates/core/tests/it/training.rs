@@ -307,7 +307,7 @@ proptest! {
         prop_assert_eq!(found.time.ps(), slow(&layers, &grouped, overlap, &costs));
         let parts = [found.compute, found.exposed, found.reconfiguration, found.control];
         prop_assert_eq!(found.time.ps(), parts.iter().map(|part| part.ps()).sum::<u64>());
-        prop_assert_eq!(found.sent.len(), grouped.len());
+        prop_assert_eq!(found.buckets.len(), grouped.len());
         let tensors: u32 = grouped.iter().map(|bucket| bucket.tensors).sum();
         prop_assert_eq!(tensors as usize, shapes.iter().map(|(_, _, own)| own.len()).sum::<usize>());
     }
@@ -334,7 +334,7 @@ fn what_waits_is_split_as_what_was_sent() {
             found.exposed,
         ];
         assert_eq!(parts.map(Time::ps), expected, "overlap {overlap}");
-        assert_eq!(found.sending.time.ps(), 200);
+        assert_eq!(found.sending.ps(), 200);
     };
     check(true, [240, 60, 40 + 50, 20 + 25, 20 + 25]);
     check(false, [260, 60, 100, 50, 50]);

@@ -16,12 +16,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction as Rational
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from opticoll import _core, config, registry, words
-from opticoll._core import Fabric, Replay, Trace, format_size, replay_trace
+from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
 from opticoll.arguments import key_values
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
@@ -44,9 +44,6 @@ from opticoll.rows import (
 )
 from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file, text_file
 from opticoll.settings import Settings, given
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = [
     "COMMAND",
@@ -228,7 +225,7 @@ class ReplayRow(Row):
     )
     per_call: list[CallRow] = means("Calls by kind")
     per_rank: list[ReplayRankRow] = means("Calls by rank")
-    outcome: Replay = hidden(default=None)
+    outcome: Outcome = hidden(default=None)
     in_order: bool = hidden(default=None)
 
 
@@ -351,67 +348,52 @@ def _spell_eager(limit: int | None, *, none: bool) -> str:
     return "all" if limit is None else _core.format_size(limit)
 
 
-def _row(done: Replay, trace: Trace) -> dict[str, Any]:
-    columns = done.ranks_columns
-    compute_ps, finish_ps = columns["compute_ps"], columns["finish_ps"]
-    calls = done.calls
-    inside = sum((call["time_ps"] for call in calls.values()), start=0 * compute_ps)
-
-    def seconds(column: "NDArray[Any]", rank: int) -> float:
-        return int(column[rank]) / PICOSECONDS
-
+def _row(done: Outcome, trace: Trace) -> dict[str, Any]:
     ranks = [
         ReplayRankRow(
             rank=rank,
-            finish_s=seconds(finish_ps, rank),
-            compute_s=seconds(compute_ps, rank),
-            calls_s=seconds(inside, rank),
-            setting_up_s=seconds(columns["setting_up_ps"], rank),
-            messages=int(columns["messages"][rank]),
-            bytes=int(columns["bytes"][rank]),
+            finish_s=one["finish_ps"] / PICOSECONDS,
+            compute_s=one["compute_ps"] / PICOSECONDS,
+            calls_s=one["calls_ps"] / PICOSECONDS,
+            setting_up_s=one["setting_up_ps"] / PICOSECONDS,
+            messages=one["messages"],
+            bytes=one["bytes"],
         )
-        for rank in range(trace.ranks)
+        for rank, one in enumerate(done.ranks)
     ]
     kinds = [
         CallRow(
-            call=name,
-            calls=int(call["calls"].sum()),
-            messages=call["messages"],
-            bytes=call["bytes"],
-            total_s=int(call["time_ps"].sum()) / PICOSECONDS,
-            longest_s=int(call["time_ps"].max()) / PICOSECONDS,
+            call=one["call"],
+            calls=one["calls"],
+            messages=one["messages"],
+            bytes=one["bytes"],
+            total_s=one["total_ps"] / PICOSECONDS,
+            longest_s=one["longest_ps"] / PICOSECONDS,
         )
-        for name, call in calls.items()
+        for one in done.kinds
     ]
-    busiest = done.busiest_link
     return {
         "fabric": done.network,
         "simulator": done.simulator,
-        "collectives": [
-            CollectiveRow(
-                collective=kind, ranks=ranks, size_bytes=size, algorithm=asked, chosen=chosen
-            )
-            for kind, ranks, size, asked, chosen in done.chosen
-        ],
+        "collectives": [CollectiveRow(**one) for one in done.collectives],
         "ranks": trace.ranks,
         "trace_events": trace.events,
         "time_s": done.time_ps / PICOSECONDS,
         "time_ps": done.time_ps,
-        "compute_s": int(compute_ps.max()) / PICOSECONDS,
+        "compute_s": max(rank.compute_s for rank in ranks),
         "messages": done.messages,
         "bytes": done.bytes,
         "events": done.events,
-        "busiest_link": None if busiest is None else busiest[0],
-        "busiest_link_utilisation": None if busiest is None else busiest[1],
-        "light_paths": _light_paths(done),
+        "busiest_link": done.totals.get("busiest_link"),
+        "busiest_link_utilisation": done.totals.get("busiest_link_utilisation"),
+        "light_paths": _light_paths(done.totals),
         "per_call": kinds,
         "per_rank": ranks,
     }
 
 
-def _light_paths(done: Replay) -> LightPathRow | None:
-    used = done.light_paths
-    if used is None:
+def _light_paths(used: dict[str, Any]) -> LightPathRow | None:
+    if "set_ups" not in used:
         return None
     waiting = used.get("waiting_ps")
     return LightPathRow(

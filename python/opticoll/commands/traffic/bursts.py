@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from opticoll import config
-from opticoll._core import BurstOutcome, burst_rate, burst_settings, check_bursts, simulate_bursts
+from opticoll._core import Outcome, burst_rate, check_bursts, records, simulate_bursts
 from opticoll.errors import UsageError
 from opticoll.layout import PICOSECONDS, align, human_seconds
 from opticoll.rows import (
@@ -45,7 +45,7 @@ class Case:
 
     def value(self, name: str) -> str:
         """A setting, or what holds where it is not given."""
-        default = {one["name"]: one["options"][0][1] for one in burst_settings()}
+        default = {one["name"]: one["options"][0][1] for one in records("burst_settings")}
         return self.settings.get(name, default[name])
 
 
@@ -126,7 +126,7 @@ class BurstRow(Row):
     by_pair: list[PairShare] = means("Losses by pair of nodes")
     links: list[LinkShare] = means("Use of each link")
     over_time: list[Moment] = means("Losses by round of all replications")
-    outcome: BurstOutcome = hidden(default=None)
+    outcome: Outcome = hidden(default=None)
     case: Any = hidden(default=None)
 
 
@@ -173,7 +173,7 @@ def simulate(cases: Sequence[Case], threads: int, watch: Watch) -> Iterator[Burs
         yield _row(case, outcome)
 
 
-def _row(case: Case, outcome: BurstOutcome) -> BurstRow:
+def _row(case: Case, outcome: Outcome) -> BurstRow:
     utilisation = outcome.links["utilisation"]
     busiest = int(utilisation.argmax())
     others = {name: text for name, text in case.settings.items() if name not in NAMED}
@@ -192,58 +192,22 @@ def _row(case: Case, outcome: BurstOutcome) -> BurstRow:
         loss=outcome.loss,
         loss_low=outcome.loss_low,
         loss_high=outcome.loss_high,
-        lost_at_links=outcome.lost_at["links"],
-        lost_at_converters=outcome.lost_at["converters"],
-        lost_at_receivers=outcome.lost_at["receivers"],
+        lost_at_links=outcome.lost_at_links,
+        lost_at_converters=outcome.lost_at_converters,
+        lost_at_receivers=outcome.lost_at_receivers,
         mean_wait_s=outcome.mean_wait_ps / PICOSECONDS,
-        busiest_link=outcome.link_names[busiest],
+        busiest_link=outcome.links["link"][busiest],
         busiest_utilisation=float(utilisation[busiest]),
         mean_utilisation=float(utilisation.mean()),
         wasted_utilisation=float(outcome.links["wasted"].mean()),
         simulated_s=outcome.simulated_seconds,
-        **_details(outcome),
+        by_hops=[HopShare(**one) for one in outcome.by_hops],
+        by_pair=[PairShare(**one) for one in outcome.by_pair],
+        links=[LinkShare(**one) for one in outcome.links],
+        over_time=[Moment(end_s=one.pop("end_ps") / PICOSECONDS, **one) for one in outcome.moments],
         outcome=outcome,
         case=case,
     )
-
-
-def _details(outcome: BurstOutcome) -> dict[str, Any]:
-    """Losses by links on the way, by pair of nodes and over time; links."""
-    hops, pairs, moments = outcome.by_hops, outcome.by_pair, outcome.moments
-    links, nodes = outcome.links, len(pairs["offered"])
-    return {
-        "by_hops": [
-            HopShare(links=number, offered=int(offered), lost=int(lost))
-            for number, (offered, lost) in enumerate(
-                zip(hops["offered"], hops["lost"], strict=True)
-            )
-        ],
-        "by_pair": [
-            PairShare(
-                source=source,
-                destination=destination,
-                offered=int(pairs["offered"][source, destination]),
-                lost=int(pairs["lost"][source, destination]),
-            )
-            for source in range(nodes)
-            for destination in range(nodes)
-        ],
-        "links": [
-            LinkShare(
-                link=name,
-                utilisation=float(links["utilisation"][number]),
-                wasted=float(links["wasted"][number]),
-                refused=int(links["refused"][number]),
-            )
-            for number, name in enumerate(outcome.link_names)
-        ],
-        "over_time": [
-            Moment(end_s=int(end) / PICOSECONDS, offered=int(offered), lost=int(lost))
-            for end, offered, lost in zip(
-                moments["end_ps"], moments["offered"], moments["lost"], strict=True
-            )
-        ],
-    }
 
 
 SHOWN = (*NAMED, "bursts", "lost", "loss", "loss_low", "loss_high", "busiest_utilisation")

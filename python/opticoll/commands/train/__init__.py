@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from opticoll import registry, words
-from opticoll._core import Fabric, Iteration, TimedModel, check_buckets, format_size
+from opticoll._core import Fabric, Outcome, TimedModel, check_buckets, format_size
 from opticoll.arguments import need_fabrics, settings_on
 from opticoll.commands.train.prices import GRADIENTS, MemoryRow, Model, Prices, timed
 from opticoll.errors import UsageError
@@ -262,10 +262,10 @@ def _row(
     rule: str,
     model: TimedModel,
     prices: Prices,
-    iteration: Iteration,
+    iteration: Outcome,
 ) -> TrainingRow:
     layers = model.layers
-    columns = {name: column.tolist() for name, column in iteration.buckets.items()}
+    columns = {name: column.tolist() for name, column in iteration.buckets.columns.items()}
     sizes: list[int] = columns["bytes"]
     samples = asked.samples if asked.samples is not None else named.epoch_samples
     if asked.epochs is not None and samples is None:
@@ -303,7 +303,7 @@ def _row(
         exposed_communication_s=iteration.exposed_ps / PICOSECONDS,
         reconfiguration_s=iteration.reconfiguration_ps / PICOSECONDS,
         control_s=iteration.control_ps / PICOSECONDS,
-        communication_s=iteration.sending_ps[0] / PICOSECONDS,
+        communication_s=iteration.sending_ps / PICOSECONDS,
         samples_per_s=batch * fabric.ranks * PICOSECONDS / max(iteration.time_ps, 1),
         efficiency=iteration.compute_ps / max(iteration.time_ps, 1),
         setup_s=setup_ps / PICOSECONDS,

@@ -10,11 +10,12 @@ import csv
 import io
 from functools import cache
 from importlib import resources
+from typing import Any
 
 import zstandard
 
 import opticoll
-from opticoll import Replay, plot
+from opticoll import Outcome, plot
 from opticoll.papers.kit import Finding, Results, TableRow, Verdict, compared, finding
 
 __all__ = ["motivation", "run"]
@@ -84,10 +85,15 @@ def without_skew(text: str, work_ps: int) -> str:
     return "\n".join(head) + "\n" + written.getvalue()
 
 
-def replayed(text: str, network: str) -> Replay:
+def replayed(text: str, network: str) -> Outcome:
     """A program over a network, its collectives as the paper has them."""
     trace = opticoll.read_trace(text.encode())
     return opticoll.replay(trace, network, collectives=ALGORITHMS).outcome
+
+
+def _calls(done: Outcome) -> dict[str, Any]:
+    """How often each rank made each kind of call."""
+    return dict(zip(done.kinds["call"], done.calls["calls"], strict=True))
 
 
 def times(text: str) -> dict[str, int]:
@@ -182,8 +188,8 @@ def _draw(results: Results, rows: list[TableRow]) -> None:
 def _findings(application: str, model: dict[str, int], real: dict[str, int]) -> list[Finding]:
     printed, name = PRINTED[application], application.upper()
     made = [
-        int(counts["calls"][0])
-        for call, counts in replayed(table(application), "zero").calls.items()
+        int(calls[0])
+        for call, calls in _calls(replayed(table(application), "zero")).items()
         if call in ALGORITHMS
     ]
     findings = [
@@ -259,8 +265,7 @@ def _misprint() -> Finding:
 
 def motivation(results: Results) -> list[Finding]:
     """MG: calls of a process, and what a set-up for each would cost; writes motivation.csv."""
-    free = replayed(table("mg"), "zero")
-    calls = {name: columns["calls"] for name, columns in free.calls.items()}
+    calls = _calls(replayed(table("mg"), "zero"))
     rows: list[TableRow] = []
     for name, printed in MG_PRINTED.items():
         counts = calls[name]

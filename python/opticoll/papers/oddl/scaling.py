@@ -202,7 +202,7 @@ def _closed(model: str, nodes: int, name: str, cost_ps: Callable[[int, int], int
         exposed_communication_s=iteration.exposed_ps / 1e12,
         reconfiguration_s=0.0,
         control_s=0.0,
-        communication_s=iteration.sending_ps[0] / 1e12,
+        communication_s=iteration.sending_ps / 1e12,
         found="closed form",
         verified=False,
     )

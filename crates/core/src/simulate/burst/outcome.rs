@@ -11,25 +11,60 @@ pub struct Share {
     pub lost: u64,
 }
 
-/// How much a link was held.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct LinkUse {
-    /// The share of all its wavelengths' time that was held.
-    pub utilisation: f64,
-    /// The share that was held for bursts that were lost further on.
-    pub wasted: f64,
-    /// Bursts that it refused. A set-up that no wavelength of the whole route could serve counts at
-    /// none of them.
-    pub refused: u64,
+crate::rows! {
+    /// One row per number of links on the way of a burst.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct HopShare {
+        /// Number of links, from 0.
+        pub links: usize,
+        /// Bursts whose end is known.
+        pub offered: u64,
+        /// Those that were lost.
+        pub lost: u64,
+    }
 }
 
-/// One round of all replications.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
-    /// The mean end of the round in the replications, from the beginning of measurement.
-    pub end: Time,
-    /// Bursts of the round.
-    pub share: Share,
+crate::rows! {
+    /// One row per pair of nodes; a node is a pair with itself, too.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct PairShare {
+        /// The node whose hosts send.
+        pub source: usize,
+        /// The node whose hosts receive.
+        pub destination: usize,
+        /// Bursts whose end is known.
+        pub offered: u64,
+        /// Those that were lost.
+        pub lost: u64,
+    }
+}
+
+crate::rows! {
+    /// One row per link.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct LinkUse {
+        /// Name of the link.
+        pub link: String,
+        /// Share of all its wavelengths' time that was held.
+        pub utilisation: f64,
+        /// Share that was held for bursts that were lost further on.
+        pub wasted: f64,
+        /// Bursts that it blocked. A set-up that no wavelength of the whole route could serve counts at none of them.
+        pub refused: u64,
+    }
+}
+
+crate::rows! {
+    /// One row per round of all replications.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Moment {
+        /// Mean end of the round in the replications, from the beginning of measurement.
+        pub end: Time,
+        /// Bursts of the round.
+        pub offered: u64,
+        /// Those that were lost.
+        pub lost: u64,
+    }
 }
 
 /// What a burst held on a link, or at a converter or receiver.
@@ -66,39 +101,44 @@ pub struct BurstRecord {
     pub arrived: Option<bool>,
 }
 
-/// What a simulation of bursts found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BurstOutcome {
-    /// Bursts measured.
-    pub bursts: u64,
-    /// Those that were lost.
-    pub lost: u64,
-    /// Their share.
-    pub loss: f64,
-    /// The lower end of its interval of 95 %; see [`interval`](super::interval()).
-    pub loss_low: f64,
-    /// The upper end.
-    pub loss_high: f64,
-    /// By the number of links, from 0.
-    pub by_hops: Vec<Share>,
-    /// By pair of nodes, source * N + destination.
-    pub by_pair: Vec<Share>,
-    /// Lost since no wavelength was free.
-    pub lost_at_links: u64,
-    /// Lost since the wavelength was not free and no converter was left.
-    pub lost_at_converters: u64,
-    /// Lost since all receivers were taken.
-    pub lost_at_receivers: u64,
-    /// Per link.
-    pub links: Vec<LinkUse>,
-    /// Loss over time.
-    pub moments: Vec<Moment>,
-    /// The mean wait of a burst for its transmitter.
-    pub mean_wait: Time,
-    /// Simulated time that was measured, in all replications together, in seconds.
-    pub simulated_seconds: f64,
-    /// Every burst, in the order in which control messages were sent, if asked for: of the first replication.
-    pub records: Vec<BurstRecord>,
+crate::totals! {
+    /// What a simulation of bursts found.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct BurstOutcome {
+        /// Specification of the network.
+        pub network: String,
+        /// Bursts measured.
+        pub bursts: u64,
+        /// Those that were lost.
+        pub lost: u64,
+        /// Their share.
+        pub loss: f64,
+        /// Lower end of its interval of 95 %: the wider of batch means and exact binomial.
+        pub loss_low: f64,
+        /// Upper end of its interval of 95 %.
+        pub loss_high: f64,
+        /// Lost since no wavelength was free.
+        pub lost_at_links: u64,
+        /// Lost since the wavelength was not free and no converter was left.
+        pub lost_at_converters: u64,
+        /// Lost since all receivers were taken.
+        pub lost_at_receivers: u64,
+        /// Mean wait of a burst for its transmitter.
+        pub mean_wait: Time,
+        /// Simulated time that was measured, in all replications together.
+        pub simulated_seconds: f64 as "s",
+        /// By the number of links, from 0.
+        pub by_hops: Vec<HopShare>,
+        /// By pair of nodes, source by source.
+        pub by_pair: Vec<PairShare>,
+        /// Per link.
+        pub links: Vec<LinkUse>,
+        /// Loss over time.
+        pub moments: Vec<Moment>,
+        ;
+        /// Every burst, in the order in which control messages were sent, if asked for: of the first replication.
+        pub records: Vec<BurstRecord>,
+    }
 }
 
 /// Why a burst was lost.

@@ -6,7 +6,7 @@ use std::thread;
 use super::engine::Engine;
 use super::interval::interval;
 use super::network::BurstNetwork;
-use super::outcome::{BurstOutcome, LinkUse, Moment, Share, Tally};
+use super::outcome::{BurstOutcome, HopShare, LinkUse, Moment, PairShare, Share, Tally};
 use super::settings::{BurstSettings, Destinations, Source};
 use super::{BurstError, Work};
 use crate::interrupt::{self, Part};
@@ -169,7 +169,8 @@ impl Counted {
         }
         self.moments.push(Moment {
             end: Time::from_ps((ends / engines.len().max(1) as u128) as u64),
-            share: round,
+            offered: round.offered,
+            lost: round.lost,
         });
     }
 
@@ -190,7 +191,9 @@ impl Counted {
             measured += u128::from(engine.measured_ps());
         }
         let whole = (measured * u128::from(network.wavelengths())).max(1) as f64;
-        let links = tally.links.iter().map(|(held, wasted, refused)| LinkUse {
+        let named = tally.links.iter().zip(network.links());
+        let links = named.map(|((held, wasted, refused), link)| LinkUse {
+            link: link.name.clone(),
             utilisation: *held as f64 / whole,
             wasted: *wasted as f64 / whole,
             refused: *refused,
@@ -200,14 +203,31 @@ impl Counted {
         let Share { offered, lost } = tally.total;
         let wait = tally.waited_ps / u128::from(tally.sent.max(1));
         let [lost_at_links, lost_at_converters, lost_at_receivers] = tally.causes;
+        let nodes = network.nodes() as usize;
+        let by_hops = tally.by_hops.iter().enumerate();
+        let by_pair = tally.by_pair.iter().enumerate();
         BurstOutcome {
+            network: network.spelling().to_owned(),
             bursts: offered,
             lost,
             loss: lost as f64 / offered.max(1) as f64,
             loss_low,
             loss_high,
-            by_hops: tally.by_hops,
-            by_pair: tally.by_pair,
+            by_hops: by_hops
+                .map(|(links, &Share { offered, lost })| HopShare {
+                    links,
+                    offered,
+                    lost,
+                })
+                .collect(),
+            by_pair: by_pair
+                .map(|(pair, &Share { offered, lost })| PairShare {
+                    source: pair / nodes,
+                    destination: pair % nodes,
+                    offered,
+                    lost,
+                })
+                .collect(),
             lost_at_links,
             lost_at_converters,
             lost_at_receivers,

@@ -3,9 +3,10 @@
 use super::{Case, Simulator, Unfit};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
-use crate::simulate::live::{Happening, Live, NetworkUse};
+use crate::simulate::live::{Happening, Live};
 use crate::simulate::on_demand::OnDemand;
 use crate::simulate::{Method, SimulationError, circuit, default_policy};
+use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 pub(super) const RECORD: Simulator = Simulator {
@@ -79,7 +80,7 @@ impl Live for OnRing<'_> {
         Ok(())
     }
 
-    fn close(self: Box<Self>, _time: Time) -> Result<NetworkUse, SimulationError> {
-        Ok(NetworkUse::LightPaths(self.circuits.used()))
+    fn close(self: Box<Self>, _time: Time) -> Result<Details, SimulationError> {
+        Ok(Details::default().with(self.circuits.used()))
     }
 }

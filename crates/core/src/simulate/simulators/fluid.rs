@@ -4,8 +4,9 @@ use super::{Case, Simulator, Unfit};
 use crate::fabric::Fabric;
 use crate::network::Network;
 use crate::outcome::Outcome;
-use crate::simulate::live::{Happening, Live, NetworkUse};
+use crate::simulate::live::{BusiestLink, Happening, Live};
 use crate::simulate::{Method, SimulationError, fluid, fluid_options, needed_network};
+use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 pub(super) const RECORD: Simulator = Simulator {
@@ -80,8 +81,8 @@ impl Live for Flows<'_> {
         Ok(())
     }
 
-    fn close(self: Box<Self>, time: Time) -> Result<NetworkUse, SimulationError> {
+    fn close(self: Box<Self>, time: Time) -> Result<Details, SimulationError> {
         let links = self.flows.close()?.links.bytes;
-        Ok(NetworkUse::of_links(self.network, &links, time))
+        Ok(BusiestLink::of_links(self.network, &links, time))
     }
 }

@@ -5,8 +5,9 @@ use super::{Case, Simulator};
 use crate::fabric::Fabric;
 use crate::network::Network;
 use crate::outcome::Outcome;
-use crate::simulate::live::{Happening, Live, NetworkUse};
+use crate::simulate::live::{BusiestLink, Happening, Live};
 use crate::simulate::{Method, SimulationError, needed_network, packet, packet_settings};
+use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 pub(super) const RECORD: Simulator = Simulator {
@@ -65,8 +66,8 @@ impl Live for Packets<'_> {
         Ok(())
     }
 
-    fn close(self: Box<Self>, time: Time) -> Result<NetworkUse, SimulationError> {
+    fn close(self: Box<Self>, time: Time) -> Result<Details, SimulationError> {
         let links = self.packets.close(time)?.links.bytes;
-        Ok(NetworkUse::of_links(self.network, &links, time))
+        Ok(BusiestLink::of_links(self.network, &links, time))
     }
 }

@@ -18,19 +18,21 @@ use crate::units::Bytes;
 use crate::verify::verify;
 use crate::workload::error::{Place, TraceError};
 
-/// The algorithm of a collective in communicators of so many ranks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
-    /// The collective.
-    pub kind: CollectiveKind,
-    /// Ranks of the communicator.
-    pub ranks: u32,
-    /// The size for which it was chosen; `None` where it does not depend on the size.
-    pub size: Option<Bytes>,
-    /// What was asked for, such as `auto`.
-    pub asked: String,
-    /// The algorithm of the plan.
-    pub algorithm: String,
+crate::rows! {
+    /// One row per collective and size among so many ranks.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Chosen {
+        /// The collective.
+        pub collective: &'static str,
+        /// Ranks of the communicator.
+        pub ranks: u32,
+        /// The size for which it was chosen; none where it does not depend on the size.
+        pub size: Option<Bytes>,
+        /// What was asked for, such as `auto`.
+        pub algorithm: String,
+        /// The algorithm of the plan.
+        pub chosen: String,
+    }
 }
 
 /// The size that plans are made for: a power of two, and none where the algorithm's do not depend on it.
@@ -98,11 +100,11 @@ pub(super) fn schedule(
         None => Ok((
             plan.schedule,
             Chosen {
-                kind,
+                collective: kind.name(),
                 ranks,
                 size,
-                asked: spec.to_string(),
-                algorithm: plan.algorithm,
+                algorithm: spec.to_string(),
+                chosen: plan.algorithm,
             },
         )),
         Some(violation) => Err(TraceError::Violation {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::{ReplaySettings, Replayed, ReplayedRanks, Sent, Timeline};
+use super::{CallSum, Calls, ReplaySettings, Replayed, ReplayedRanks, Sent, Timeline};
 use crate::interrupt;
 use crate::simulate::live::Happening;
 use crate::units::{Bytes, Time, UnitError};
@@ -55,7 +55,10 @@ pub(super) struct Engine<'a, C> {
     pub(super) ended: usize,
     events: u64,
     ranks: ReplayedRanks,
-    calls: [Sent; Call::ALL.len()],
+    /// By rank and call: how often it was made, and the time inside.
+    made: Vec<[(u64, Time); Call::ALL.len()]>,
+    /// What belongs to each call.
+    sent: [Sent; Call::ALL.len()],
     timeline: Timeline,
 }
 
@@ -127,14 +130,14 @@ impl<'a, C: Carrier> Engine<'a, C> {
             ranks: ReplayedRanks {
                 finish: vec![Time::ZERO; ranks],
                 compute: vec![Time::ZERO; ranks],
-                in_call: vec![[Time::ZERO; Call::ALL.len()]; ranks],
-                calls: vec![[0; Call::ALL.len()]; ranks],
+                calls: vec![Time::ZERO; ranks],
                 messages: vec![0; ranks],
                 bytes: vec![0; ranks],
                 set_ups: vec![0; ranks],
                 setting_up: vec![Time::ZERO; ranks],
             },
-            calls: [Sent::default(); Call::ALL.len()],
+            made: vec![[(0, Time::ZERO); Call::ALL.len()]; ranks],
+            sent: [Sent::default(); Call::ALL.len()],
             timeline: Timeline::default(),
             program,
         })
@@ -334,7 +337,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
         self.ranks.messages[source as usize] += 1;
         let bytes = &mut self.ranks.bytes[source as usize];
         *bytes = bytes.checked_add(plain.amount).ok_or_else(too_many)?;
-        let sent = &mut self.calls[plain.call as usize];
+        let sent = &mut self.sent[plain.call as usize];
         sent.messages += 1;
         sent.bytes = sent.bytes.checked_add(plain.amount).ok_or_else(too_many)?;
         let Some(delivery) = delivery else {
@@ -412,10 +415,10 @@ impl<'a, C: Carrier> Engine<'a, C> {
 
     fn record(&mut self, rank: u32, node: u32, start: u64) -> Result<(), TraceError> {
         let plain = &self.program.nodes[node as usize];
-        let inside = &mut self.ranks.in_call[rank as usize][plain.call as usize];
+        let (count, inside) = &mut self.made[rank as usize][plain.call as usize];
         let spent = Time::from_ps(self.now - start);
         *inside = inside.plus(spent)?;
-        self.ranks.calls[rank as usize][plain.call as usize] += 1;
+        *count += 1;
         if self.settings.timeline {
             self.timeline.rank.push(rank);
             self.timeline.event.push(plain.event);
@@ -426,22 +429,43 @@ impl<'a, C: Carrier> Engine<'a, C> {
         Ok(())
     }
 
-    pub(super) fn result(self) -> Result<Replayed, TraceError> {
+    pub(super) fn result(mut self) -> Result<Replayed, TraceError> {
         let mut bytes = self.ranks.bytes.iter();
         let bytes = bytes.try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));
+        let bytes = bytes.ok_or_else(too_many)?;
+        for (calls, made) in self.ranks.calls.iter_mut().zip(&self.made) {
+            for (_, inside) in made {
+                *calls = calls.plus(*inside)?;
+            }
+        }
+        let (mut kinds, mut calls) = (Vec::new(), Calls::default());
+        for (number, call) in Call::ALL.into_iter().enumerate() {
+            let made = || self.made.iter().map(|rank| rank[number]);
+            let count: u64 = made().map(|(count, _)| count).sum();
+            if count == 0 {
+                continue;
+            }
+            kinds.push(CallSum {
+                call: call.name(),
+                calls: count,
+                messages: self.sent[number].messages,
+                bytes: self.sent[number].bytes,
+                total: made().map(|(_, inside)| u128::from(inside.ps())).sum(),
+                longest: made().map(|(_, inside)| inside).max().unwrap_or(Time::ZERO),
+            });
+            calls.calls.extend(made().map(|(count, _)| count));
+            calls.time.extend(made().map(|(_, inside)| inside));
+        }
+        calls.shape = vec![("call", kinds.len()), ("rank", self.made.len())];
+        let finish = self.ranks.finish.iter().copied();
         Ok(Replayed {
-            time: self
-                .ranks
-                .finish
-                .iter()
-                .copied()
-                .max()
-                .unwrap_or(Time::ZERO),
+            time: finish.max().unwrap_or(Time::ZERO),
             messages: self.ranks.messages.iter().sum(),
-            bytes: bytes.ok_or_else(too_many)?,
+            bytes,
             events: self.events,
-            calls: self.calls,
             ranks: self.ranks,
+            kinds,
+            calls,
             timeline: self.timeline,
         })
     }

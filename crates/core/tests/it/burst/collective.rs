@@ -493,7 +493,7 @@ fn the_mean_has_students_interval() {
     let squares: f64 = times.iter().map(|time| (time - mean).powi(2)).sum();
     // Student's t with four degrees of freedom.
     let half = 2.7764 * (squares / 4.0 / 5.0).sqrt();
-    let (low, high) = outcome.interval_seconds.unwrap();
+    let (low, high) = (outcome.low_seconds.unwrap(), outcome.high_seconds.unwrap());
     assert!((outcome.mean_seconds.unwrap() - mean).abs() < 1e-12);
     let close = |got: f64, expected: f64| (got - expected).abs() < 1e-4 * half;
     assert!(half > 0.0 && close(low, mean - half) && close(high, mean + half));

@@ -1,7 +1,7 @@
 //! The 2 x 5 ladder with ten hosts at each node: the rows of an independent simulation, and what must
 //! hold whatever the numbers are.
 
-use opticoll::simulate::burst::{BurstOutcome, Share};
+use opticoll::simulate::burst::BurstOutcome;
 
 use super::{ladder, link, run, run_with, settings};
 
@@ -167,14 +167,25 @@ fn what_is_counted_adds_up() {
 }
 
 fn check_sums(outcome: &BurstOutcome, text: &str) {
-    let sum = |shares: &mut dyn Iterator<Item = Share>| {
-        shares.fold((0, 0), |sum, one| (sum.0 + one.offered, sum.1 + one.lost))
+    let sum = |shares: &mut dyn Iterator<Item = (u64, u64)>| {
+        shares.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     };
     let total = (outcome.bursts, outcome.lost);
     assert!(outcome.lost > 0 && outcome.bursts == 20_000, "{text}");
-    assert_eq!(sum(&mut outcome.by_hops.iter().copied()), total, "{text}");
-    assert_eq!(sum(&mut outcome.by_pair.iter().copied()), total, "{text}");
-    assert_eq!(sum(&mut outcome.moments.iter().map(|one| one.share)), total);
+    assert_eq!(
+        sum(&mut outcome.by_hops.iter().map(|one| (one.offered, one.lost))),
+        total,
+        "{text}"
+    );
+    assert_eq!(
+        sum(&mut outcome.by_pair.iter().map(|one| (one.offered, one.lost))),
+        total,
+        "{text}"
+    );
+    assert_eq!(
+        sum(&mut outcome.moments.iter().map(|one| (one.offered, one.lost))),
+        total
+    );
     let causes = outcome.lost_at_links + outcome.lost_at_converters + outcome.lost_at_receivers;
     assert_eq!(causes, outcome.lost, "{text}");
     let ended = |arrived| {

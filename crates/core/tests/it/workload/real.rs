@@ -186,8 +186,7 @@ fn a_rank_computes_or_is_in_a_call_until_it_ends() {
         };
         let ranks = run(&program(application), &mut model).ranks;
         for rank in 0..16 {
-            let inside: u64 = ranks.in_call[rank].iter().map(|time| time.ps()).sum();
-            let all = ranks.compute[rank].ps() + inside;
+            let all = ranks.compute[rank].ps() + ranks.calls[rank].ps();
             assert_eq!(all, ranks.finish[rank].ps(), "{application}, rank {rank}");
         }
     }

@@ -3,6 +3,7 @@
 use crate::schedule::Schedule;
 use crate::simulate::burst::Share;
 use crate::simulate::burst::interval;
+use crate::table::{Cell, Column, Description, Field, Part, Table, Value, Values};
 use crate::units::Time;
 
 /// A transfer that arrived.
@@ -59,22 +60,28 @@ pub struct Run {
     pub bursts: Share,
 }
 
-/// All replications.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CollectiveOutcome {
-    /// One by one, in the order of their numbers.
-    pub runs: Vec<Run>,
-    /// Those in which a job gave up.
-    pub failed: u32,
-    /// The mean time of the others, in seconds.
-    pub mean_seconds: Option<f64>,
-    /// The ends of the interval of 95 % of that mean by Student's t: replications are independent, and their
-    /// mean is taken for normal. `None` of fewer than two.
-    pub interval_seconds: Option<(f64, f64)>,
+crate::totals! {
+    /// All replications.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct CollectiveOutcome {
+        /// Specification of the network.
+        pub network: String,
+        /// Replications in which a job gave up.
+        pub failed: u32,
+        /// Mean time of the others.
+        pub mean_seconds: Option<f64> as "s",
+        /// Lower end of the interval of 95 % of that mean by Student's t: replications are independent, and their
+        /// mean is taken for normal. None of fewer than two.
+        pub low_seconds: Option<f64> as "s",
+        /// Upper end of that interval.
+        pub high_seconds: Option<f64> as "s",
+        /// One by one, in the order of their numbers.
+        pub runs: Vec<Run>,
+    }
 }
 
 impl CollectiveOutcome {
-    pub(super) fn new(runs: Vec<Run>) -> CollectiveOutcome {
+    pub(super) fn new(network: String, runs: Vec<Run>) -> CollectiveOutcome {
         let times: Vec<f64> = runs
             .iter()
             .filter_map(|run| Some(run.time?.seconds()))
@@ -82,11 +89,117 @@ impl CollectiveOutcome {
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         let half = interval::half_width(&times);
         CollectiveOutcome {
+            network,
             failed: (runs.len() - times.len()) as u32,
             mean_seconds: (!times.is_empty()).then_some(mean),
-            interval_seconds: half.map(|half| (mean - half, mean + half)),
+            low_seconds: half.map(|half| mean - half),
+            high_seconds: half.map(|half| mean + half),
             runs,
         }
+    }
+}
+
+impl Part for Vec<Run> {
+    /// The table `runs` with sums over the jobs, and the table `jobs`.
+    fn describe<'a>(&'a self, field: &Field, into: &mut Description<'a>) {
+        let summed = |of: fn(&JobRun) -> u64| -> Values<'a> {
+            Values::Whole(Box::new(move |run| self[run].jobs.iter().map(of).sum()))
+        };
+        let time = |run: usize| self[run].time.as_ref().map_or(Value::Absent, Time::value);
+        into.table(Table {
+            name: field.name,
+            row: "One row per replication; sums over its jobs.".into(),
+            shape: vec![("run", self.len())],
+            columns: vec![
+                Column::new(
+                    "time_ps",
+                    "ps",
+                    "When the last job had ended; none where one gave up.",
+                    Values::Listed(Box::new(time)),
+                ),
+                Column::new(
+                    "refusals",
+                    "",
+                    "Requests that were refused.",
+                    summed(|job| job.refusals),
+                ),
+                Column::new(
+                    "phases",
+                    "",
+                    "Phases carried out.",
+                    summed(|job| job.phases.into()),
+                ),
+                Column::new(
+                    "degraded",
+                    "",
+                    "Phases cut since they were refused.",
+                    summed(|job| job.degraded.into()),
+                ),
+                Column::new(
+                    "waited_ps",
+                    "ps",
+                    "Waiting for circuits that were granted.",
+                    summed(|job| job.waited.ps()),
+                ),
+                Column::new(
+                    "bursts",
+                    "",
+                    "Bursts beside the jobs.",
+                    Values::Whole(Box::new(|run| self[run].bursts.offered)),
+                ),
+                Column::new(
+                    "bursts_lost",
+                    "",
+                    "Those that were lost.",
+                    Values::Whole(Box::new(|run| self[run].bursts.lost)),
+                ),
+            ],
+        });
+        let jobs = self.first().map_or(0, |run| run.jobs.len());
+        let failed = |of: fn(&Failure) -> u64| -> Values<'a> {
+            Values::Listed(Box::new(move |row| {
+                let failure = &self[row / jobs].jobs[row % jobs].failure;
+                let of = |one: &Failure| Value::Whole(of(one).into());
+                failure.as_ref().map_or(Value::Absent, of)
+            }))
+        };
+        into.table(Table {
+            name: "jobs",
+            row: "One row per replication and job; why it gave up, absent where it ended.".into(),
+            shape: vec![("run", self.len()), ("job", jobs)],
+            columns: vec![
+                Column::new(
+                    "step",
+                    "",
+                    "The step that was to come first.",
+                    failed(|one| one.step.into()),
+                ),
+                Column::new(
+                    "source",
+                    "",
+                    "One host of the circuit that was refused.",
+                    failed(|one| one.hosts.0.into()),
+                ),
+                Column::new(
+                    "destination",
+                    "",
+                    "The other host.",
+                    failed(|one| one.hosts.1.into()),
+                ),
+                Column::new(
+                    "tries",
+                    "",
+                    "How often it was asked for.",
+                    failed(|one| one.tries.into()),
+                ),
+                Column::new(
+                    "at_ps",
+                    "ps",
+                    "When, from the beginning of the jobs.",
+                    failed(|one| one.at.ps()),
+                ),
+            ],
+        });
     }
 }
 

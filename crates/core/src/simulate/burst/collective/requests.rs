@@ -32,26 +32,30 @@ use super::path::Held;
 use super::settings::Congestion;
 use crate::event::EventQueue;
 use crate::simulate::burst::settings::BurstSettings;
-use crate::simulate::burst::{BurstError, BurstNetwork, Share, Work, check};
+use crate::simulate::burst::{BurstError, BurstNetwork, Work, check};
 use crate::units::{Bytes, Time};
 
-/// What light paths on request have cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RequestUse {
-    /// Light paths that were set up.
-    pub set_ups: u64,
-    /// The time that setting up and releasing took, summed.
-    pub setting_up: Time,
-    /// Requests that were refused.
-    pub refusals: u64,
-    /// Light paths that were not granted at the instant of their first message.
-    pub waited: u64,
-    /// The time of their waiting for ports and after refusals, summed.
-    pub waiting: Time,
-    /// The most light paths that were up at once.
-    pub most: u32,
-    /// Bursts whose end became known meanwhile.
-    pub bursts: Share,
+crate::totals! {
+    /// What circuits on request have cost.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub struct RequestUse {
+        /// Circuits that were set up.
+        pub set_ups: u64,
+        /// Time that setting up and releasing took, summed.
+        pub setting_up: Time,
+        /// Circuits that were not granted at the instant of their first message.
+        pub waited: u64,
+        /// Time of their waiting for ports and after refusals, summed.
+        pub waiting: Time,
+        /// The most circuits that were up at once.
+        pub most_at_once: u32,
+        /// Requests that were refused.
+        pub refusals: u64,
+        /// Bursts whose end became known meanwhile.
+        pub bursts: u64,
+        /// Those that were lost.
+        pub bursts_lost: u64,
+    }
 }
 
 /// From which host to which.
@@ -196,8 +200,10 @@ impl<'a> OnRequest<'a> {
 
     /// What it has cost so far.
     pub fn used(&self) -> RequestUse {
+        let bursts = self.beside.engine.tally.total;
         RequestUse {
-            bursts: self.beside.engine.tally.total,
+            bursts: bursts.offered,
+            bursts_lost: bursts.lost,
             ..self.used
         }
     }
@@ -280,7 +286,7 @@ impl<'a> OnRequest<'a> {
         self.used.set_ups += 1;
         self.used.setting_up = self.used.setting_up.plus(establish)?.plus(release)?;
         self.now_up += 1;
-        self.used.most = self.used.most.max(self.now_up);
+        self.used.most_at_once = self.used.most_at_once.max(self.now_up);
         self.carry(direction, establish)?;
         // The way back needs no further port.
         let back = (direction.1, direction.0);

@@ -1,0 +1,68 @@
+"""Write `python/opticoll/_core.pyi` from the binding: its signatures, types and doc comments.
+
+The head, `stub_head.pyi`, holds what the generator does not see: errors, typed dictionaries and
+constants.
+"""
+
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+STUB = HERE.parents[1] / "python/opticoll/_core.pyi"
+
+# Attributes and special methods, whose types pyo3 derives and does not let be said.
+TYPES = {
+    "totals": "dict[str, Any]",
+    "tables": "dict[str, Table]",
+    "columns": "dict[str, Any]",
+    "axes": "tuple[str, ...]",
+    "shape": "tuple[int, ...]",
+    "drawing": "Drawing | None",
+    "__iter__": "Iterator[dict[str, Any]]",
+}
+
+WORDS = (
+    ("SupportsGetItem[int, ", "list["),
+    ("SupportsIndex", "int"),
+    ("SupportsFloat", "float"),
+    ("(self, /, ", "(self, "),
+    ("(self, /)", "(self)"),
+    ("(cls, /, ", "(cls, "),
+)
+
+
+def typed(generated: str) -> str:
+    """The classes and functions as people write them."""
+    body = generated[generated.index("@final") :]
+    # A module that is filled at run time may hold anything, which would hide errors of typing.
+    body = body.removesuffix("def __getattr__(name: str) -> Incomplete: ...\n")
+    for old, new in WORDS:
+        body = body.replace(old, new)
+    for name, kind in TYPES.items():
+        derived = rf"(def {name}\(self\)) -> (dict|tuple|Any)[^\[:\n]*:"
+        body = re.sub(derived, rf"\1 -> {kind}:", body)
+    body = re.sub(r"(: |-> )\"([^\"\n]+)\"(?=[,)=: ])", r"\1\2", body)
+    pieces = body.split('"""')
+    for place in range(1, len(pieces), 2):
+        lines = pieces[place].strip()
+        indent = pieces[place][pieces[place].rindex("\n") :]
+        pieces[place] = lines if "\n" not in lines else lines + indent
+    return '"""'.join(pieces)
+
+
+def main() -> None:
+    """Build the core with its signatures in it, read them, write the stub."""
+    with tempfile.TemporaryDirectory() as folder:
+        manifest = ("--manifest-path", HERE / "Cargo.toml", "--features", "stub", "--out", folder)
+        subprocess.run(["maturin", "generate-stubs", *manifest], check=True)
+        generated = (Path(folder) / "opticoll/_core.pyi").read_text(encoding="utf-8")
+    head = (HERE / "stub_head.pyi").read_text(encoding="utf-8")
+    STUB.write_text(head + typed(generated), encoding="utf-8")
+    for command in (["check", "--quiet", "--fix"], ["format", "--quiet"]):
+        subprocess.run(["ruff", *command, STUB], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The compiled core. Everything numeric happens there; see the modules of this package for use."""
+
+from collections.abc import Callable, Iterator
+from os import PathLike
+from typing import Any, Literal, TypedDict, Unpack, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opticoll.settings import Settings
+
+__version__: str
+CONVERTED: int
+"""In the column `wavelength`: converters choose it link by link."""
+
+class OpticollError(Exception):
+    """Base of all errors of opticoll."""
+
+    field: tuple[str | int, ...]
+    """The argument at fault; set by `opticoll.compare` only."""
+
+class UnitError(OpticollError): ...
+
+class FabricError(OpticollError):
+    option: str | None
+    """The option at fault, if it is one."""
+
+class CollectiveError(OpticollError): ...
+class AlgorithmError(OpticollError): ...
+class ScheduleError(OpticollError): ...
+class WavelengthError(OpticollError): ...
+class PlanFileError(OpticollError): ...
+
+class SimulationError(OpticollError):
+    setting: str | None
+    """The setting at fault, if it is one."""
+
+class MemoryLimitError(OpticollError): ...
+class TraceError(OpticollError): ...
+class TrainingError(OpticollError): ...
+
+class Record(TypedDict):
+    """One entry of `list`: an algorithm, fabric family, preset, simulator, policy or assignment."""
+
+    name: str
+    label: str
+    summary: str
+    citation: str
+    options: list[tuple[str, str]]  # option, meaning
+    collective: str | None  # of an algorithm, else None
+    by_size: bool  # whether an algorithm's plans depend on the size and the policy
+    family: str | None  # the only family of fabrics that an algorithm is for; None is any
+
+class Drawing(TypedDict):
+    """How a fabric is drawn, as its family usually is, or by the distances of its links."""
+
+    places: NDArray[np.float64]  # a row a vertex, ranks first: x to the right, y upwards
+    around: NDArray[np.uint32]  # links that lead from one side of the picture to the other
+
+class FieldRecord(TypedDict):
+    """A total of an outcome, or a column of a table."""
+
+    name: str
+    unit: str
+    meaning: str
+
+class CollectiveCost(TypedDict):
+    """What a collective costs, and how that was found; parts of the time are within it."""
+
+    time_ps: int
+    reconfiguration_ps: int
+    control_ps: int
+    simulator: str
+    policy: str | None
+    start: str | None
