@@ -452,7 +452,7 @@ def test_traffic_bursts_and_congestion_are_those_of_the_command_line() -> None:
         settings={"ports": "2", "replications": "1"},
     )
     # 9 steps, each with set-up, 1 MB at 10 Gb/s and release.
-    assert (ring.verified, ring.time_s, len(ring.outcome)) == (True, 0.0181, 1)
+    assert (ring.verified, ring.time_s, len(ring.outcome.runs)) == (True, 0.0181, 1)
 
 
 def test_records_are_those_that_list_prints() -> None:

@@ -153,7 +153,7 @@ def test_a_request_that_explains_the_difference_is_found(results: Results) -> No
     table = rows(results, "four_nodes")
     for batch in four_nodes.BATCHES:
         own: list[dict[str, object]] = [
-            dict(row)
+            row | {name: float(row[name]) for name in ("request_us", "oddl_min")}
             for row in table
             if (row["batch"], row["buckets"], row["overlap"]) == (str(batch), "tensor", "false")
         ]

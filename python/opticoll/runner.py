@@ -31,8 +31,6 @@
 ]
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json

@@ -1,7 +1,7 @@
 """Collectives over light paths that other traffic may refuse.
 
 >>> import opticoll
->>> (row,) = opticoll.congestion(
+>>> row = opticoll.congestion(
 ...     "all_gather", "ladder:rungs=5,wavelengths=4,rate=10Gb/s,latency=0s",
 ...     algorithm="ring", size=10**6, settings={"ports": "2", "replications": "1"},
 ... )

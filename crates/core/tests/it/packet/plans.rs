@@ -193,8 +193,8 @@ fn values_that_are_none_are_refused_with_a_reason() {
         ("jitter", "-1", "whole number"),
         ("placement", "0-1-2", "each of the"),
         ("placement", "random", "shuffled-SEED"),
-        ("virtual_channels", "0", "at least 1"),
-        ("cores", "0", "at least 1"),
+        ("virtual_channels", "0", "whole number from 1 to"),
+        ("cores", "0", "whole number from 1 to"),
         ("cores", "two", "whole number"),
         (
             "background",
