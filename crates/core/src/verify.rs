@@ -67,12 +67,11 @@ mod delivery;
 mod folded;
 mod form;
 mod holdings;
-mod light;
 mod light_path_grid;
 mod order;
 mod report;
-mod resources;
 mod tasks;
+mod wdm_ring;
 mod wss_grid;
 
 use std::fmt;
@@ -324,8 +323,7 @@ fn full(plan: &Plan) -> Vec<Violation> {
     let mut report = Report::default();
     if let Some(admitted) = form::check(plan, &mut report) {
         let order = Order::by_slot(plan, &admitted);
-        let riders = light::check(plan, &admitted, &order, &mut report);
-        resources::check(plan, &admitted, &order, &riders, &mut report);
+        wdm_ring::check(plan, &admitted, &order, &mut report);
         wss_grid::check(plan, &admitted, &mut report);
         light_path_grid::check(plan, &admitted, &order, &mut report);
         let chunks = 0..plan.schedule.collective.chunks();

@@ -6,11 +6,11 @@
 //! that goes as far as the farthest of them: a *light tree*. The others *ride* on it: they occupy no
 //! link and no transmitter of their own.
 
-use super::form::Admitted;
-use super::order::Order;
-use super::report::{Report, named};
-use super::resources::{Arc, link_at, spelled};
-use super::{Violation, ViolationKind};
+use super::super::form::Admitted;
+use super::super::order::Order;
+use super::super::report::{Report, named};
+use super::super::{Violation, ViolationKind};
+use super::{Arc, link_at, spelled};
 use crate::fabric::wdm_ring::LossBudget;
 use crate::fabric::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
@@ -30,14 +30,12 @@ impl Riders {
 /// Checks every lightpath on its own, and tells the riders.
 pub(super) fn check(
     plan: &Plan,
+    ring: &WdmRing,
     admitted: &Admitted,
     order: &Order,
     report: &mut Report,
 ) -> Riders {
     let mut riders = Riders(Vec::new());
-    let Some(ring) = plan.fabric.ring() else {
-        return riders;
-    };
     if !ring.broken.is_empty() || !ring.dead.is_empty() {
         for transfer in admitted.transfers().filter(|&path| admitted.is_lit(path)) {
             interrupt::check();

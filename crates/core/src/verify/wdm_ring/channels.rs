@@ -6,13 +6,12 @@
 //! d+1, ..., s-1, s, all modulo N. Of each group a set of links is filled, word by word; only
 //! where an arc meets links that are taken are the lightpaths compared one with another.
 
-use std::ops::Range;
-
-use super::form::Admitted;
+use super::super::form::Admitted;
+use super::super::order::Order;
+use super::super::report::{Report, named};
+use super::super::{Violation, ViolationKind};
 use super::light::Riders;
-use super::order::Order;
-use super::report::{Report, named};
-use super::{Link, Violation, ViolationKind};
+use super::{Arc, link_at, spelled};
 use crate::fabric::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
@@ -20,14 +19,12 @@ use crate::plan::Plan;
 /// Checks channels and ports, slot by slot.
 pub(super) fn check(
     plan: &Plan,
+    ring: &WdmRing,
     admitted: &Admitted,
     order: &Order,
     riders: &Riders,
     report: &mut Report,
 ) {
-    let Some(ring) = plan.fabric.ring() else {
-        return;
-    };
     let mut channels = Channels::new(plan, ring, admitted);
     let mut ports = ring.ports.map(|most| Ports::new(most, ring.ranks));
     let mut converted = Vec::new();
@@ -47,70 +44,6 @@ pub(super) fn check(
             let transfers = slot.map(|position| order.at(position));
             let sent = transfers.clone().filter(|&path| !riders.has(path));
             ports.check(plan, sent, transfers, report);
-        }
-    }
-}
-
-/// The links that a lightpath occupies: `links` of them, from `first` upwards around the ring.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Arc {
-    first: u32,
-    /// How many.
-    pub(super) links: u32,
-    transfer: u32,
-}
-
-impl Arc {
-    /// The arc of a transfer on a ring.
-    pub(super) fn new(plan: &Plan, ranks: u32, transfer: usize) -> Arc {
-        let (source, destination) = plan.schedule.ends(transfer);
-        let apart = |from: u32, to: u32| {
-            if to >= from {
-                to - from
-            } else {
-                ranks - (from - to)
-            }
-        };
-        let (first, links) = match WdmLight::from(plan.light[transfer]).direction {
-            Direction::Clockwise => (source, apart(source, destination)),
-            Direction::CounterClockwise => {
-                let above = destination + 1;
-                (
-                    if above == ranks { 0 } else { above },
-                    apart(destination, source),
-                )
-            }
-        };
-        Arc {
-            first,
-            links,
-            transfer: transfer as u32,
-        }
-    }
-
-    /// The arc as one or two ranges of links.
-    fn ranges(&self, ranks: u32) -> [Range<u32>; 2] {
-        let to_end = ranks - self.first;
-        if self.links <= to_end {
-            [self.first..self.first + self.links, 0..0]
-        } else {
-            [self.first..ranks, 0..self.links - to_end]
-        }
-    }
-
-    /// Whether a link (by the rank at which it starts) is among them.
-    pub(super) fn contains(&self, link: u32, ranks: u32) -> bool {
-        self.ranges(ranks).iter().any(|range| range.contains(&link))
-    }
-
-    /// The first link that two arcs share.
-    fn shared(&self, other: &Arc, ranks: u32) -> Option<u32> {
-        if self.contains(other.first, ranks) {
-            Some(other.first)
-        } else if other.contains(self.first, ranks) {
-            Some(self.first)
-        } else {
-            None
         }
     }
 }
@@ -285,44 +218,6 @@ fn pairs(plan: &Plan, ranks: u32, earlier: &[Arc], arc: &Arc, report: &mut Repor
             }
         });
     }
-}
-
-/// The link of a transfer's fibre that starts at a rank.
-pub(super) fn link_at(plan: &Plan, transfer: usize, rank: u32) -> Link {
-    let WdmLight {
-        direction, fibre, ..
-    } = WdmLight::from(plan.light[transfer]);
-    Link {
-        rank,
-        direction,
-        fibre,
-    }
-}
-
-/// `clockwise fibre 0 between ranks 2 and 3`.
-pub(super) fn spelled(link: Link, ranks: u32) -> String {
-    let (way, next) = match link.direction {
-        Direction::Clockwise => (
-            "clockwise",
-            if link.rank + 1 == ranks {
-                0
-            } else {
-                link.rank + 1
-            },
-        ),
-        Direction::CounterClockwise => (
-            "counter-clockwise",
-            if link.rank == 0 {
-                ranks - 1
-            } else {
-                link.rank - 1
-            },
-        ),
-    };
-    format!(
-        "{way} fibre {} between ranks {} and {next}",
-        link.fibre, link.rank
-    )
 }
 
 /// With converters at every rank the wavelengths of a link can be dealt out anew, so that on each

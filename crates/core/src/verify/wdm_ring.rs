@@ -1,0 +1,125 @@
+//! The rules of a `wdm_ring`: light gets where it should (`light`), and every channel and port is used by one
+//! lightpath at a time (`channels`).
+
+mod channels;
+mod light;
+
+use std::ops::Range;
+
+use super::Link;
+use super::form::Admitted;
+use super::order::Order;
+use super::report::Report;
+use crate::fabric::{Direction, WdmLight};
+use crate::plan::Plan;
+
+/// Checks the lightpaths of a plan on a ring of wavelengths.
+pub(super) fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
+    let Some(ring) = plan.fabric.ring() else {
+        return;
+    };
+    let riders = light::check(plan, ring, admitted, order, report);
+    channels::check(plan, ring, admitted, order, &riders, report);
+}
+
+/// The links that a lightpath occupies: `links` of them, from `first` upwards around the ring.
+#[derive(Clone, Copy, Default)]
+struct Arc {
+    first: u32,
+    /// How many.
+    links: u32,
+    transfer: u32,
+}
+
+impl Arc {
+    /// The arc of a transfer on a ring.
+    fn new(plan: &Plan, ranks: u32, transfer: usize) -> Arc {
+        let (source, destination) = plan.schedule.ends(transfer);
+        let apart = |from: u32, to: u32| {
+            if to >= from {
+                to - from
+            } else {
+                ranks - (from - to)
+            }
+        };
+        let (first, links) = match WdmLight::from(plan.light[transfer]).direction {
+            Direction::Clockwise => (source, apart(source, destination)),
+            Direction::CounterClockwise => {
+                let above = destination + 1;
+                (
+                    if above == ranks { 0 } else { above },
+                    apart(destination, source),
+                )
+            }
+        };
+        Arc {
+            first,
+            links,
+            transfer: transfer as u32,
+        }
+    }
+
+    /// The arc as one or two ranges of links.
+    fn ranges(&self, ranks: u32) -> [Range<u32>; 2] {
+        let to_end = ranks - self.first;
+        if self.links <= to_end {
+            [self.first..self.first + self.links, 0..0]
+        } else {
+            [self.first..ranks, 0..self.links - to_end]
+        }
+    }
+
+    /// Whether a link (by the rank at which it starts) is among them.
+    fn contains(&self, link: u32, ranks: u32) -> bool {
+        self.ranges(ranks).iter().any(|range| range.contains(&link))
+    }
+
+    /// The first link that two arcs share.
+    fn shared(&self, other: &Arc, ranks: u32) -> Option<u32> {
+        if self.contains(other.first, ranks) {
+            Some(other.first)
+        } else if other.contains(self.first, ranks) {
+            Some(self.first)
+        } else {
+            None
+        }
+    }
+}
+
+/// The link of a transfer's fibre that starts at a rank.
+fn link_at(plan: &Plan, transfer: usize, rank: u32) -> Link {
+    let WdmLight {
+        direction, fibre, ..
+    } = WdmLight::from(plan.light[transfer]);
+    Link {
+        rank,
+        direction,
+        fibre,
+    }
+}
+
+/// `clockwise fibre 0 between ranks 2 and 3`.
+fn spelled(link: Link, ranks: u32) -> String {
+    let (way, next) = match link.direction {
+        Direction::Clockwise => (
+            "clockwise",
+            if link.rank + 1 == ranks {
+                0
+            } else {
+                link.rank + 1
+            },
+        ),
+        Direction::CounterClockwise => (
+            "counter-clockwise",
+            if link.rank == 0 {
+                ranks - 1
+            } else {
+                link.rank - 1
+            },
+        ),
+    };
+    format!(
+        "{way} fibre {} between ranks {} and {next}",
+        link.fibre, link.rank
+    )
+}
