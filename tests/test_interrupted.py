@@ -28,6 +28,14 @@ DRAGONFLY = "dragonfly:terminals_per_router=4,routers_per_group=8,global_per_rou
 LADDER = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
 
+@pytest.fixture(autouse=True)
+def interrupts_are_heard() -> Iterator[None]:
+    """A job that a shell runs in the background ignores them from its beginning."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[None]:
     """What runs inside is interrupted, and has ended soon after."""
