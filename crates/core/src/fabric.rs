@@ -12,6 +12,7 @@
 //! # Ok::<(), opticoll::fabric::FabricError>(())
 //! ```
 
+pub mod circuits;
 pub mod crossbar;
 pub mod custom;
 pub mod dragonfly;
@@ -36,6 +37,7 @@ use crate::network::Network;
 use crate::spec::{OptionRecord, Role, Spec, SpecError};
 use crate::spelling::{plural, shown};
 use crate::units::Time;
+pub use circuits::Circuits;
 pub use crossbar::Crossbar;
 pub use custom::Custom;
 pub use dragonfly::Dragonfly;
@@ -273,6 +275,16 @@ impl Fabric {
             Fabric::WdmRing(_) => Some(&wdm_ring::LIGHT),
             Fabric::WssGrid(_) => Some(&wss_grid::LIGHT),
             Fabric::LightPathGrid(_) => Some(&light_path_grid::LIGHT),
+            _ => None,
+        }
+    }
+
+    /// Its circuits, where these are placed in slots.
+    pub fn circuits(&self) -> Option<&dyn Circuits> {
+        match self {
+            Fabric::WdmRing(ring) => Some(ring),
+            Fabric::WssGrid(grid) => Some(grid),
+            Fabric::LightPathGrid(grid) => Some(grid),
             _ => None,
         }
     }

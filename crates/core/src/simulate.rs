@@ -21,10 +21,12 @@ pub mod simulators;
 
 use std::str::FromStr;
 
+use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use crate::algorithm::light_path::LightPathError;
-use crate::fabric::{Fabric, Hop, LightPathGrid, TunedLight, WdmRing, WssGrid};
+use crate::fabric::{Circuits, Fabric, Hop, WdmRing};
+use crate::interrupt;
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::spec::SpecError;
@@ -387,62 +389,89 @@ fn needed_ring<'a>(
     })
 }
 
-/// The grid that a simulator needs.
-fn needed_grid<'a>(
+/// The circuits that a simulator needs.
+fn needed_circuits<'a>(
     fabric: &'a Fabric,
     simulator: &'static str,
-) -> Result<&'a WssGrid, SimulationError> {
-    fabric.wss_grid().ok_or(SimulationError::Fabric {
+) -> Result<&'a dyn Circuits, SimulationError> {
+    fabric.circuits().ok_or(SimulationError::Fabric {
         simulator,
         family: fabric.family(),
-        hint: match fabric.has_light() {
-            true => "its lasers are not tuned flow by flow; use circuit or closed_form",
-            false => "it is an electrical fabric without circuits; use fluid",
-        },
+        hint: "it is an electrical fabric without circuits; use fluid",
     })
 }
 
-/// The grid of light paths that a simulator or a setting needs.
-fn needed_light_paths<'a>(
-    fabric: &'a Fabric,
-    simulator: &'static str,
-) -> Result<&'a LightPathGrid, SimulationError> {
-    fabric.light_path_grid().ok_or(SimulationError::Fabric {
-        simulator,
-        family: fabric.family(),
-        hint: "its ports hold no light paths that are set up and released; a light_path_grid has \
-                   such",
-    })
-}
-
-/// Refuses what has no place on a grid of tunable circuits, so that engines may index freely.
-fn check_grid(plan: &Plan, grid: &WssGrid) -> Result<(), SimulationError> {
+/// Refuses what has no place on the fabric, so that engines may index freely.
+fn admit(plan: &Plan, circuits: &dyn Circuits) -> Result<(), SimulationError> {
     let chunks = u64::from(plan.schedule.collective.chunks());
-    let ranks = grid.ranks();
+    let relays = plan.fabric.light().is_some_and(|kind| kind.relays);
     let in_order = plan.relays.is_sorted_by_key(|relay| relay.transfer);
-    for transfer in 0..plan.len() {
-        let moved = plan.schedule.transfer(transfer);
-        let sound = |hop: Hop| {
-            let light = TunedLight::from(hop.light);
-            hop.from < ranks
-                && hop.to < ranks
-                && light.plane < 2
-                && u32::from(light.wavelength) < grid.wavelengths
-                && hop.slot < plan.slots()
-        };
-        let increasing = plan
-            .way(transfer)
-            .is_sorted_by(|one, next| one.slot < next.slot);
+    let mut hops = Vec::new();
+    let mut transfers = Vec::new();
+    let mut ends = FxHashMap::default();
+    let slots = plan.slots();
+    for (transfer, moved) in plan.schedule.transfers().enumerate() {
+        let relayed = !plan.relays.is_empty();
+        match relayed {
+            true => hops.extend(plan.way(transfer)),
+            false => hops.push(Hop {
+                from: moved.source,
+                to: moved.destination,
+                light: plan.light[transfer],
+                slot: plan.slot[transfer],
+            }),
+        }
+        let way = &hops[transfers.len()..];
         let problem = if u64::from(moved.chunk) + u64::from(moved.count) > chunks {
             "it carries chunks that do not exist"
-        } else if !plan.way(transfer).all(sound) {
-            "a rank, its transceiver, wavelength or slot does not exist"
-        } else if !(in_order && increasing) {
+        } else if way.iter().any(|hop| hop.slot >= slots) {
+            "its slot is beyond the last"
+        } else if relayed && !(in_order && way.is_sorted_by(|one, next| one.slot < next.slot)) {
             "its relays are out of order"
+        } else if way.len() > 1 && !relays {
+            "ranks relay it, which light between two ranks does without"
         } else {
+            transfers.resize(hops.len(), transfer);
+            if hops.len() >= HOPS {
+                interrupt::check();
+                admit_hops(circuits, &hops, &transfers, &mut ends)?;
+                hops.clear();
+                transfers.clear();
+            }
             continue;
         };
         return Err(SimulationError::Transfer { transfer, problem });
+    }
+    admit_hops(circuits, &hops, &transfers, &mut ends)
+}
+
+/// So many hops are looked at together.
+const HOPS: usize = 1 << 8;
+
+/// A port of a rank: the rank and the number.
+type Port = (u32, u32);
+
+/// Refuses hops that do not exist, each of a transfer, and second paths of a port in a slot; `ends` are the
+/// other ends of the paths seen so far, by slot and port.
+fn admit_hops(
+    circuits: &dyn Circuits,
+    hops: &[Hop],
+    transfers: &[usize],
+    ends: &mut FxHashMap<(u32, Port), Port>,
+) -> Result<(), SimulationError> {
+    let refused = |hop: usize, problem| {
+        let transfer = transfers[hop];
+        Err(SimulationError::Transfer { transfer, problem })
+    };
+    if let Some((hop, problem)) = circuits.refused(hops) {
+        return refused(hop, problem);
+    }
+    for (place, [one, other]) in circuits.ports(hops).into_iter().enumerate() {
+        let slot = hops[place].slot;
+        let mut holds = |end, other| *ends.entry((slot, end)).or_insert(other) == other;
+        if !(holds(one, other) & holds(other, one)) {
+            return refused(place, "a port of it holds another path in its slot");
+        }
     }
     Ok(())
 }

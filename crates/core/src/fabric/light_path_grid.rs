@@ -6,6 +6,8 @@
 //! paths at one instant takes one time, releasing them another. The network between is not modelled: every
 //! path can be had.
 
+mod circuits;
+
 use super::light::{Field, Light, LightKind};
 use super::options::{self, Options, Otherwise::*, declare};
 use super::{Fabric, FabricError, FamilyRecord};
@@ -65,6 +67,7 @@ pub struct PortsLight {
 }
 
 impl From<Light> for PortsLight {
+    #[inline]
     fn from(Light(word): Light) -> PortsLight {
         PortsLight {
             source_port: (word >> 16) as u8,
@@ -74,6 +77,7 @@ impl From<Light> for PortsLight {
 }
 
 impl From<PortsLight> for Light {
+    #[inline]
     fn from(light: PortsLight) -> Light {
         Light(u32::from(light.source_port) << 16 | u32::from(light.destination_port))
     }

@@ -8,6 +8,7 @@
 //! The link with index i of a direction is the one that *starts* at rank i: clockwise i -> i+1,
 //! counter-clockwise i -> i-1.
 
+mod circuits;
 mod faults;
 mod light;
 mod loss;

@@ -10,6 +10,7 @@
 //! Which wavelength leads where is a [`WavelengthPlan`]. The ranks of a task are the nodes allocated
 //! to it, in increasing order; a node that leaves is one that is no longer allocated.
 
+mod circuits;
 mod configuration;
 mod failures;
 mod light;

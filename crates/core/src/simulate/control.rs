@@ -74,7 +74,7 @@ pub fn simulate_within(
         family: plan.fabric.family(),
         hint: "distributed control is that of a wss_grid; leave the simulator out",
     })?;
-    super::check_grid(plan, grid)?;
+    super::admit(plan, grid)?;
     let flows = Flows::of(plan, size)?;
     let run = engine::run(&flows, grid, limit)?;
     let (links, ranks) = ledger(plan, &flows, &run)?;

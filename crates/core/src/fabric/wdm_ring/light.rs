@@ -56,6 +56,7 @@ pub struct WdmLight {
 }
 
 impl From<Light> for WdmLight {
+    #[inline]
     fn from(Light(word): Light) -> WdmLight {
         WdmLight {
             direction: Direction::BOTH[(word >> 24 & 1) as usize],
@@ -66,6 +67,7 @@ impl From<Light> for WdmLight {
 }
 
 impl From<WdmLight> for Light {
+    #[inline]
     fn from(light: WdmLight) -> Light {
         let direction = (light.direction as u32) << 24;
         Light(direction | u32::from(light.fibre) << 16 | u32::from(light.wavelength))

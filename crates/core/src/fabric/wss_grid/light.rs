@@ -38,6 +38,7 @@ pub struct TunedLight {
 }
 
 impl From<Light> for TunedLight {
+    #[inline]
     fn from(Light(word): Light) -> TunedLight {
         TunedLight {
             plane: (word >> 16) as u8,
@@ -47,6 +48,7 @@ impl From<Light> for TunedLight {
 }
 
 impl From<TunedLight> for Light {
+    #[inline]
     fn from(light: TunedLight) -> Light {
         Light(u32::from(light.plane) << 16 | u32::from(light.wavelength))
     }

@@ -23,13 +23,15 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Ledger, Slots, Timing};
+use super::Timing;
+use super::ledger::Ledger;
+use super::messages::{Messages, Slots};
 use crate::fabric::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::outcome::{Critical, SlotColumns};
 use crate::plan::Plan;
 use crate::schedule::Transfer;
-use crate::simulate::{Policy, SimulationError};
+use crate::simulate::SimulationError;
 use crate::units::Time;
 
 /// Something that became free, or a chunk that arrived, with the transfer that made it so.
@@ -136,6 +138,7 @@ struct Network<'a> {
     links: Vec<Since>,
     transmitters: Ports,
     receivers: Ports,
+    messages: Messages<'a>,
     runs: Vec<Run>,
 }
 
@@ -144,16 +147,10 @@ pub(super) fn run(
     ring: &WdmRing,
     period: u32,
     slots: &Slots,
-    ledger: &mut Ledger<'_>,
+    messages: Messages<'_>,
+    ledger: &mut Ledger,
 ) -> Result<Timing, SimulationError> {
-    if ring.converters {
-        return Err(SimulationError::policy(
-            "circuit",
-            Policy::PerPort,
-            "with converters a lightpath has no wavelength of its own; use on_change",
-        ));
-    }
-    let mut network = Network::new(plan, ring, period);
+    let mut network = Network::new(plan, ring, period, messages);
     let mut columns = SlotColumns::default();
     let mut previous = Time::ZERO;
     for step in &plan.step_slots {
@@ -161,10 +158,12 @@ pub(super) fn run(
             interrupt::check();
             let mut retuned = Time::ZERO;
             let (mut start, mut end) = (None, None);
-            let trees = ledger.trees;
+            let trees = network.messages.trees;
             let leaders = slots.of_slot(slot).iter().copied();
+            let mut lightpaths = 0;
             for transfer in leaders.filter(|&transfer| trees.leads(transfer)) {
                 interrupt::check();
+                lightpaths += 1;
                 let (began, retune) = network.start(transfer, ledger)?;
                 retuned = retuned.max(retune);
                 start = Some(start.map_or(began, |start: Time| start.min(began)));
@@ -173,9 +172,7 @@ pub(super) fn run(
             columns.start.push(start.unwrap_or(previous));
             columns.end.push(end.unwrap_or(previous));
             columns.reconfiguration.push(retuned);
-            columns
-                .lightpaths
-                .push(ledger.lightpaths(slots.of_slot(slot)));
+            columns.lightpaths.push(lightpaths);
             previous = previous.max(end.unwrap_or(previous));
         }
         for slot in step.clone() {
@@ -185,14 +182,16 @@ pub(super) fn run(
                 .for_each(|&transfer| network.deliver(transfer));
         }
     }
+    let charged = |time: &&Time| **time > Time::ZERO;
     Ok(Timing {
+        reconfigurations: columns.reconfiguration.iter().filter(charged).count() as u64,
         slots: columns,
         critical_path: network.critical_path(),
     })
 }
 
 impl<'a> Network<'a> {
-    fn new(plan: &'a Plan, ring: &'a WdmRing, period: u32) -> Network<'a> {
+    fn new(plan: &'a Plan, ring: &'a WdmRing, period: u32, messages: Messages<'a>) -> Network<'a> {
         let ports = || Ports {
             per_rank: ring.ports.map(|ports| ports as usize),
             ports: FxHashMap::default(),
@@ -206,6 +205,7 @@ impl<'a> Network<'a> {
             links: vec![Since::default(); channels_in_all(ring) as usize * 2 * period as usize],
             transmitters: ports(),
             receivers: ports(),
+            messages,
             runs: vec![Run::default(); plan.len()],
         }
     }
@@ -215,7 +215,7 @@ impl<'a> Network<'a> {
     fn start(
         &mut self,
         transfer: u32,
-        ledger: &mut Ledger<'_>,
+        ledger: &mut Ledger,
     ) -> Result<(Time, Time), SimulationError> {
         let index = transfer as usize;
         let Transfer {
@@ -233,7 +233,8 @@ impl<'a> Network<'a> {
         let path = path(self.ring, source, destination, circuit.direction)
             .map(move |link| row + (link % period) as usize);
         let sending = (source % period, destination % period, channel);
-        let members: Vec<u32> = ledger
+        let members: Vec<u32> = self
+            .messages
             .trees
             .riders(transfer)
             .iter()
@@ -269,8 +270,10 @@ impl<'a> Network<'a> {
         let start = ready.time;
         let mut end = start;
         for &member in &members {
-            end = start.plus(ledger.enter(member as usize)?)?;
-            ledger.finish(member as usize, end);
+            let message = self.messages.of_transfer(member, self.ring)?;
+            end = start.plus(message.taken)?;
+            ledger.enter(&message)?;
+            ledger.finish(&message, end);
             self.runs[member as usize] = Run {
                 start,
                 end,

@@ -17,27 +17,25 @@
 //! byte larger than others. The largest then stands for all: with barriers no time depends on it;
 //! otherwise times, and in any case bytes and busy times, are those of chunks cut a byte too large.
 
-use super::{Sizes, run, utilisation};
+use super::messages::Sizes;
+use super::{Run, utilisation};
+use crate::fabric::circuits::Charge;
 use crate::fabric::{CONVERTED, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::outcome::{LinkColumns, Outcome, RankColumns};
 use crate::plan::FoldedPlan;
 use crate::plan::folded::chunks_per_rank;
-use crate::simulate::{Policy, SimulationError};
+use crate::simulate::SimulationError;
 use crate::units::{Bytes, Time, UnitError};
 
 /// The most transfers of a quotient: some 20 GB.
 const MOST_TRANSFERS: u64 = 1 << 28;
 
-pub(super) fn simulate(
-    plan: &FoldedPlan,
-    size: Bytes,
-    policy: Policy,
-) -> Result<Outcome, SimulationError> {
+pub(super) fn simulate(plan: &FoldedPlan, run: Run) -> Result<Outcome, SimulationError> {
     let ring = crate::simulate::needed_ring(&plan.orbits.fabric, "circuit")?;
     let repeats = period(plan, ring)?;
-    let period = match policy {
-        Policy::PerPort => repeats,
+    let period = match run.charge {
+        Charge::ChangedPort => repeats,
         _ => 1,
     };
     let transfers = plan.orbits.len() as u64 * u64::from(period);
@@ -51,7 +49,12 @@ pub(super) fn simulate(
     }
     let chunks = chunks_per_rank(&plan.orbits.schedule.collective);
     let sizes = chunks.map_or(Sizes::Own, Sizes::MostOfRotations);
-    let mut outcome = run(&plan.copies(period), period, sizes, size, policy)?;
+    let run = Run {
+        period,
+        sizes,
+        ..run
+    };
+    let mut outcome = run.simulate(&plan.copies(period), ring)?;
     spread(&mut outcome, ring, period)?;
     for critical in &mut outcome.critical_path {
         let period = period as usize;

@@ -6,11 +6,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Slots;
-use crate::fabric::{WdmLight, WdmRing};
+use super::messages::{Slots, hop};
+use crate::fabric::circuits::{Circuits, Message, Sharing};
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Action;
+use crate::units::Bytes;
 
 /// The light trees of a plan; every other transfer leads itself alone.
 #[derive(Default)]
@@ -22,16 +23,20 @@ pub(super) struct Trees {
 
 impl Trees {
     /// Finds them slot by slot.
-    pub(super) fn of(plan: &Plan, ring: &WdmRing, slots: &Slots) -> Trees {
+    pub(super) fn of(plan: &Plan, circuits: &dyn Circuits, slots: &Slots) -> Trees {
         let mut trees = Trees::default();
-        if !ring.multicast {
+        if circuits.sharing() != Sharing::Tree {
             return trees;
         }
         trees.leader = (0..plan.len() as u32).collect();
-        let hops = |transfer: u32| {
-            let moved = plan.schedule.transfer(transfer as usize);
-            let direction = WdmLight::from(plan.light[transfer as usize]).direction;
-            ring.hops(moved.source, moved.destination, direction)
+        let length = |transfer: u32| {
+            let message = Message::new(hop(plan, transfer).0, transfer, Bytes::new(0));
+            let mut measured = [message];
+            // Times that do not fit are refused where messages are sent.
+            let lines = circuits.measure(&mut measured).map(|()| &measured[0].lines);
+            lines.map_or(0, |lines| {
+                lines.iter().map(|range| range.len()).sum::<usize>()
+            })
         };
         let light = |transfer: u32| {
             let moved = plan.schedule.transfer(transfer as usize);
@@ -46,7 +51,7 @@ impl Trees {
                     plan.schedule.transfer(transfer as usize).action == Action::Copy
                 })
                 .collect();
-            copies.sort_by_cached_key(|&transfer| (light(transfer), hops(transfer), transfer));
+            copies.sort_by_cached_key(|&transfer| (light(transfer), length(transfer), transfer));
             for together in copies.chunk_by(|&one, &other| light(one) == light(other)) {
                 interrupt::check();
                 let [riders @ .., leader] = together else {

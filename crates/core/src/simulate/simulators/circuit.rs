@@ -28,12 +28,9 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
     let policy = case.method.policy.unwrap_or(default_policy(fabric));
     let plan = case.plan;
     match (fabric.light_path_grid(), case.method.paths) {
-        (Some(_), paths) => circuit::light_paths::simulate(
-            plan.kept(),
-            case.size,
-            policy,
-            paths.unwrap_or_default(),
-        ),
+        (Some(_), paths) => {
+            circuit::simulate_with(plan, case.size, policy, paths.unwrap_or_default())
+        }
         (None, None) => circuit::simulate(plan, case.size, policy),
         (None, Some(_)) => {
             let hint = "its ports hold no light paths that are set up and released; a light_path_grid \
