@@ -37,7 +37,7 @@ def test_a_slot_has_an_arc_for_each_hop_from_node_to_node(
 ) -> None:
     plan = opticoll.plan("all_to_all", f"wss_grid:{options}", "direct")
     assert plan.verify() == []
-    _, columns = plan.fabric.grid or (0, 0)
+    columns = plan.fabric.option("columns")
     for slot in range(plan.slots):
         plot.grid(plan, slot, tmp_path / "f.png")
         axes = drawn[-1].axes[0]
@@ -46,7 +46,7 @@ def test_a_slot_has_an_arc_for_each_hop_from_node_to_node(
         assert len(arcs.get_segments()) == len(hops["source"])
         for index, line in enumerate(arcs.get_segments()):
             for end, rank in ((line[0], "source"), (line[-1], "destination")):
-                row, column = divmod(plan.fabric.grid_nodes[hops[rank][index]], columns)
+                row, column = divmod(plan.fabric.drawing["nodes"][hops[rank][index]], columns)
                 assert np.hypot(end[0] - column, end[1] - row) < 0.3
             # Light of a row bulges away from the row, of a column from the column.
             straight = line[:, 1] if hops["plane"][index] == 0 else line[:, 0]

@@ -10,7 +10,7 @@ import opticoll
 from opticoll import _core
 
 STUB = ast.parse((Path(opticoll.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
-NOT_IN_THE_CORE = {"Record", "Drawing", "FieldRecord", "CollectiveCost"}
+NOT_IN_THE_CORE = {"Record", "Drawing", "OptionValue", "FieldRecord", "CollectiveCost"}
 """Typed dictionaries."""
 
 

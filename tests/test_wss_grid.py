@@ -96,7 +96,11 @@ def test_auto_is_the_default_and_takes_both_planes(run: Run) -> None:
     row = answer(run, "plan", "all_reduce", "--fabric", fabric, "--size", "100MB")
     assert row["chosen"] == "dual_plane_halving_doubling"
     plan = opticoll.plan("all_reduce", fabric, size="100MB")
-    assert (plan.fabric.grid, plan.fabric.ring, plan.fabric.electrical) == ((4, 4), False, False)
+    assert (plan.fabric.option("rows"), plan.fabric.option("columns")) == (4, 4)
+    assert (list(plan.fabric.light_fields), plan.fabric.electrical) == (
+        ["plane", "wavelength"],
+        False,
+    )
     outcome = plan.simulate()
     flows = outcome.flows
     assert flows["end_ps"].max() == outcome.time_ps

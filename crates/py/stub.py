@@ -19,7 +19,8 @@ TYPES = {
     "columns": "dict[str, Any]",
     "axes": "tuple[str, ...]",
     "shape": "tuple[int, ...]",
-    "drawing": "Drawing | None",
+    "drawing": "Drawing",
+    "light_fields": "dict[str, list[str]]",
     "__iter__": "Iterator[dict[str, Any]]",
 }
 
@@ -30,6 +31,7 @@ WORDS = (
     ("(self, /, ", "(self, "),
     ("(self, /)", "(self)"),
     ("(cls, /, ", "(cls, "),
+    ("dict[str, Incomplete]", "dict[str, OptionValue]"),
 )
 
 

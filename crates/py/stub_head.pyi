@@ -51,11 +51,20 @@ class Record(TypedDict):
     by_size: bool  # whether an algorithm's plans depend on the size and the policy
     family: str | None  # the only family of fabrics that an algorithm is for; None is any
 
-class Drawing(TypedDict):
-    """How a fabric is drawn, as its family usually is, or by the distances of its links."""
+class Drawing(TypedDict, total=False):
+    """How a fabric is drawn; what its family has of it."""
 
     places: NDArray[np.float64]  # a row a vertex, ranks first: x to the right, y upwards
     around: NDArray[np.uint32]  # links that lead from one side of the picture to the other
+    nodes: NDArray[np.uint32]  # by rank, the node of a grid of switches
+    dark: list[tuple[int, int]]  # ranks, and the planes in which no light reaches them
+
+class OptionValue(TypedDict):
+    """An option of a fabric."""
+
+    value: int | str
+    unit: str
+    meaning: str
 
 class FieldRecord(TypedDict):
     """A total of an outcome, or a column of a table."""

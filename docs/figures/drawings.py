@@ -147,7 +147,7 @@ def rotated(path: Path) -> None:
 
     plan = opticoll.plan("all_gather", SMALL, "relay_tree")
     columns = plan.columns()
-    ranks, channels = plan.fabric.ranks, plan.fabric.wavelengths
+    ranks, channels = plan.fabric.ranks, plan.fabric.option("wavelengths")
     with style.applied():
         figure = Figure(figsize=(10.4, 4.9), layout="constrained")
         grid = figure.subplots(1, 2, sharex=True, sharey=True)
@@ -253,7 +253,7 @@ def _loads(axes: Any, plan: opticoll.Plan) -> None:
     ways = columns["direction"].astype(np.int64)
     ahead = (columns["destination"].astype(np.int64) - columns["source"]) % ranks
     links = np.where(ways == 0, ahead, ranks - ahead)
-    offered = 2 * plan.fabric.wavelengths * plan.fabric.fibres
+    offered = 2 * plan.fabric.option("wavelengths") * plan.fabric.option("fibres")
     base = np.zeros(plan.slots)
     for way, name in enumerate(WAYS):
         load = np.bincount(columns["slot"][ways == way], links[ways == way], plan.slots) / ranks
@@ -271,7 +271,8 @@ def _loads(axes: Any, plan: opticoll.Plan) -> None:
     axes.grid(axis="x", visible=False)
     axes.legend(loc="upper left", ncols=2)
     axes.set_title(
-        f"N = {ranks}, w = {plan.fabric.wavelengths}: {plan.slots} slots, {used:.1%} of links used"
+        f"N = {ranks}, w = {plan.fabric.option('wavelengths')}: {plan.slots} slots, "
+        f"{used:.1%} of links used"
     )
 
 

@@ -51,11 +51,20 @@ class Record(TypedDict):
     by_size: bool  # whether an algorithm's plans depend on the size and the policy
     family: str | None  # the only family of fabrics that an algorithm is for; None is any
 
-class Drawing(TypedDict):
-    """How a fabric is drawn, as its family usually is, or by the distances of its links."""
+class Drawing(TypedDict, total=False):
+    """How a fabric is drawn; what its family has of it."""
 
     places: NDArray[np.float64]  # a row a vertex, ranks first: x to the right, y upwards
     around: NDArray[np.uint32]  # links that lead from one side of the picture to the other
+    nodes: NDArray[np.uint32]  # by rank, the node of a grid of switches
+    dark: list[tuple[int, int]]  # ranks, and the planes in which no light reaches them
+
+class OptionValue(TypedDict):
+    """An option of a fabric."""
+
+    value: int | str
+    unit: str
+    meaning: str
 
 class FieldRecord(TypedDict):
     """A total of an outcome, or a column of a table."""
@@ -126,38 +135,20 @@ class Fabric:
     def __reduce__(self) -> tuple[Any, tuple[str]]: ...
     def __repr__(self) -> str: ...
     @property
-    def control_ps(self) -> int | None:
-        """Delay of one control message of a grid of tunable circuits."""
-    @property
-    def dragonfly_shape(self) -> tuple[int, int, int] | None:
-        """Groups, routers per group and ranks per router of a dragonfly."""
-    @property
-    def drawing(self) -> Drawing | None:
-        """How an electrical fabric is drawn: `places` of its vertices, ranks first, and links that lead `around`."""
+    def drawing(self) -> Drawing:
+        """How it is drawn: of an electrical fabric `places` of its vertices, ranks first, and links that lead `around`; of
+        a grid of switches the `nodes` of its ranks, and ranks with the planes in which they are `dark`.
+        """
     @property
     def electrical(self) -> bool: ...
     @property
     def family(self) -> str: ...
     @property
-    def fibres(self) -> int: ...
-    @property
-    def grid(self) -> tuple[int, int] | None:
-        """Rows and columns of a grid of tunable circuits."""
-    @property
-    def grid_dark(self) -> list[tuple[int, int]]:
-        """Ranks of a grid and the planes, 0 or 1, in which no light reaches them."""
-    @property
-    def grid_nodes(self) -> list[int]:
-        """The node of each rank of a grid of tunable circuits."""
-    @property
-    def has_wavelengths(self) -> bool:
-        """Whether plans say which wavelength carries what."""
-    @property
     def injection_bandwidth(self) -> int:
         """Bits per second that a rank can send: of ranks that differ, the least."""
     @property
-    def light_fields(self) -> list[tuple[str, str, list[str]]]:
-        """The fields of light in plans: name, meaning, and the names of its values where it has such."""
+    def light_fields(self) -> dict[str, list[str]]:
+        """The fields of light in plans by name, each with the names of its values where it has such."""
     @property
     def link_count(self) -> int: ...
     @property
@@ -171,37 +162,24 @@ class Fabric:
     @property
     def link_rates(self) -> list[int]:
         """Bits per second of each link of an electrical fabric."""
+    def option(self, name: str) -> Any:
+        """The value of an option, times in picoseconds, rates in bits per second; none where it is not in `options`."""
     @property
-    def path_ports(self) -> int | None:
-        """Ports of a rank on a grid of light paths."""
-    @property
-    def path_times_ps(self) -> tuple[int, int, int] | None:
-        """On a grid of light paths: latency, and the times to set paths up and to release them."""
+    def options(self) -> dict[str, OptionValue]:
+        """The options by name, but for those that have a silent default."""
     @property
     def ranks(self) -> int: ...
-    @property
-    def rate_bits_per_second(self) -> int: ...
-    @property
-    def reconfiguration_ps(self) -> int: ...
-    @property
-    def ring(self) -> bool:
-        """Whether light goes around a ring."""
     def route(self, source: int, destination: int) -> list[int]:
         """The links of an electrical fabric on the way between two ranks."""
     @property
     def simulator(self) -> str:
         """The simulator that times plans where none is named."""
     @property
-    def slow_switch_ps(self) -> int | None:
-        """Time to set the switches of a grid of tunable circuits, once for a task."""
-    @property
     def spec(self) -> str: ...
-    @property
-    def wavelengths(self) -> int: ...
+    def with_options(self, **options: str | int) -> Fabric: ...
     @property
     def words(self) -> str:
         """What it is made of, in words."""
-    def with_options(self, **options: str | int) -> Fabric: ...
 
 @final
 class Outcome:
@@ -453,11 +431,11 @@ class Violation:
 def build_schedule(collective: Collective, fabric: Fabric, algorithm: str) -> Schedule:
     """The schedule that an algorithm makes."""
 
-def burst_hosts(fabric: str) -> tuple[int, int]:
-    """Nodes of a network, and computers at each."""
-
 def burst_fixed_point(fabric: str, intensity: float | int) -> float:
     """Loss of Poisson bursts to everyone with full conversion, by the reduced-load fixed point."""
+
+def burst_hosts(fabric: str) -> tuple[int, int]:
+    """Nodes of a network, and hosts at each."""
 
 def burst_rate(fabric: str) -> int:
     """Bits per second of a wavelength of a network."""

@@ -176,7 +176,8 @@ def plan_row(
         given.get("placement"),
     )
     fabric = plan.fabric
-    lit = fabric.has_wavelengths
+    wavelengths = fabric.option("wavelengths")
+    lit = wavelengths is not None
     link = outcome.totals.get("bottleneck")
     return PlanRow(
         collective=plan.collective.kind,
@@ -184,7 +185,7 @@ def plan_row(
         chosen=plan.algorithm,
         fabric=fabric.spec,
         ranks=fabric.ranks,
-        wavelengths=fabric.wavelengths if lit else None,
+        wavelengths=wavelengths,
         injection_bandwidth=fabric.injection_bandwidth,
         root=plan.collective.root,
         size_bytes=size_bytes,
@@ -282,7 +283,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
     pieces = "" if cut == 1 else f", each for a piece: {cut} pieces to a block or vector"
     assumed = {"steps": row.bound_assumption, "time": row.bound_time_assumption}
     bounds = [f"{what}: {words}" for what, words in assumed.items() if words is not None]
-    electrical, lit = plan.fabric.electrical, plan.fabric.has_wavelengths
+    electrical, lit = plan.fabric.electrical, row.wavelengths is not None
     light = [
         ["wavelengths", f"{row.wavelengths_used} used of {row.wavelengths}"],
         ["configurations", f"{row.configurations} different circuit settings"],

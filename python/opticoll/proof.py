@@ -105,7 +105,7 @@ def proof_row(plan: Plan, violations: Sequence[Violation]) -> ProofRow:
         chosen=plan.algorithm,
         fabric=plan.fabric.spec,
         ranks=plan.fabric.ranks,
-        wavelengths=plan.fabric.wavelengths if plan.fabric.has_wavelengths else None,
+        wavelengths=plan.fabric.option("wavelengths"),
         steps=plan.slots,
         transfers=len(plan),
         verified=not violations,

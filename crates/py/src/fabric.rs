@@ -1,11 +1,13 @@
 //! `Fabric`.
 
+use std::collections::BTreeMap;
+
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
-use opticoll::fabric::light::Field;
-use opticoll::fabric::{self, Plane, WdmRing};
+use opticoll::fabric::{self, Plane};
 use opticoll::network::Network;
 use opticoll::simulate;
-use opticoll::spec::Spec;
+use opticoll::spec::{OptionRecord, Spec};
+use opticoll::units::{Rate, Time};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -19,11 +21,50 @@ pub(crate) struct Fabric {
     pub(crate) fabric: fabric::Fabric,
 }
 
+/// An option of a fabric.
+#[derive(IntoPyObject)]
+pub(crate) struct OptionValue {
+    value: OneValue,
+    unit: &'static str,
+    meaning: &'static str,
+}
+
+/// A number, or a text where it is none.
+#[derive(IntoPyObject)]
+pub(crate) enum OneValue {
+    Number(u64),
+    Text(String),
+}
+
+/// What a text of a specification says, and its unit.
+fn plain(text: &str) -> (OneValue, &'static str) {
+    let number = || Some((text.parse().ok()?, ""));
+    let time = || {
+        let time = text.parse::<Time>().ok()?;
+        (time.to_string() == text).then_some((time.ps(), "ps"))
+    };
+    let rate = || {
+        let rate = text.parse::<Rate>().ok()?;
+        (rate.to_string() == text).then_some((rate.bits_per_second(), "bit/s"))
+    };
+    match number().or_else(time).or_else(rate) {
+        Some((number, unit)) => (OneValue::Number(number), unit),
+        None => (OneValue::Text(text.to_owned()), ""),
+    }
+}
+
 impl Fabric {
-    fn needed_ring(&self, what: &'static str) -> PyResult<&WdmRing> {
-        self.fabric
-            .needed_ring(what)
-            .map_err(IntoPyErr::into_py_err)
+    /// The complete specification.
+    fn parsed(&self) -> Spec {
+        let spec = self.spec().parse();
+        spec.unwrap_or_else(|_| Spec::new(self.family()))
+    }
+
+    /// What the family's options are.
+    fn records(&self) -> Vec<OptionRecord> {
+        let mut families = fabric::FAMILIES.iter();
+        let family = families.find(|one| one.name == self.fabric.family());
+        family.map_or_else(Vec::new, |one| one.all_options())
     }
 }
 
@@ -78,117 +119,37 @@ impl Fabric {
         self.fabric.ranks()
     }
 
-    /// Whether light goes around a ring.
+    /// The options by name, but for those that have a silent default.
     #[getter]
-    fn ring(&self) -> bool {
-        self.fabric.ring().is_some()
-    }
-
-    /// Rows and columns of a grid of tunable circuits.
-    #[getter]
-    fn grid(&self) -> Option<(u32, u32)> {
-        let grid = self.fabric.wss_grid()?;
-        Some((grid.rows, grid.columns))
-    }
-
-    /// The node of each rank of a grid of tunable circuits.
-    #[getter]
-    fn grid_nodes(&self) -> Vec<u32> {
-        let grid = self.fabric.wss_grid();
-        grid.map_or_else(Vec::new, |grid| grid.nodes.clone())
-    }
-
-    /// Ranks of a grid and the planes, 0 or 1, in which no light reaches them.
-    #[getter]
-    fn grid_dark(&self) -> Vec<(u32, u8)> {
-        let Some(grid) = self.fabric.wss_grid() else {
-            return Vec::new();
+    fn options(&self) -> BTreeMap<String, OptionValue> {
+        let records = self.records();
+        let described = |(name, text): (&str, &str)| {
+            let (value, unit) = plain(text);
+            let record = records.iter().find(|one| one.name == name);
+            let value = OptionValue {
+                value,
+                unit,
+                meaning: record.map_or("", |one| one.meaning),
+            };
+            (name.to_owned(), value)
         };
-        let places = (0..grid.ranks()).flat_map(|rank| Plane::BOTH.map(|plane| (rank, plane)));
-        places
-            .filter(|&(rank, plane)| !grid.works(rank, plane))
-            .map(|(rank, plane)| (rank, plane as u8))
-            .collect()
+        self.parsed().options().map(described).collect()
     }
 
-    /// Delay of one control message of a grid of tunable circuits.
-    #[getter]
-    fn control_ps(&self) -> Option<u64> {
-        Some(self.fabric.wss_grid()?.control.ps())
+    /// The value of an option, times in picoseconds, rates in bits per second; none where it is not in `options`.
+    #[pyo3(signature = (name) -> "Any")]
+    fn option(&self, name: &str) -> Option<OneValue> {
+        self.parsed().option(name).map(|text| plain(text).0)
     }
 
-    /// Time to set the switches of a grid of tunable circuits, once for a task.
+    /// The fields of light in plans by name, each with the names of its values where it has such.
     #[getter]
-    fn slow_switch_ps(&self) -> Option<u64> {
-        Some(self.fabric.wss_grid()?.slow_switch.ps())
-    }
-
-    /// Ports of a rank on a grid of light paths.
-    #[getter]
-    fn path_ports(&self) -> Option<u32> {
-        Some(self.fabric.light_path_grid()?.ports)
-    }
-
-    /// On a grid of light paths: latency, and the times to set paths up and to release them.
-    #[getter]
-    fn path_times_ps(&self) -> Option<(u64, u64, u64)> {
-        let grid = self.fabric.light_path_grid()?;
-        Some((grid.latency.ps(), grid.establish.ps(), grid.release.ps()))
-    }
-
-    /// The fields of light in plans: name, meaning, and the names of its values where it has such.
-    #[getter]
-    fn light_fields(&self) -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
-        let fields = self.fabric.light().map_or(&[][..], |kind| kind.fields);
-        let described = |field: &Field| (field.name, field.meaning, field.names.to_vec());
-        fields.iter().map(described).collect()
-    }
-
-    /// Whether plans say which wavelength carries what.
-    #[getter]
-    fn has_wavelengths(&self) -> bool {
-        self.fabric.has_light() && self.fabric.light_path_grid().is_none()
-    }
-
-    #[getter]
-    fn wavelengths(&self) -> PyResult<u32> {
-        if let Some(grid) = self.fabric.wss_grid() {
-            return Ok(grid.wavelengths);
+    fn light_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        for field in self.fabric.light().map_or(&[][..], |kind| kind.fields) {
+            fields.set_item(field.name, field.names.to_vec())?;
         }
-        Ok(self.needed_ring("the number of wavelengths")?.wavelengths)
-    }
-
-    #[getter]
-    fn fibres(&self) -> PyResult<u32> {
-        if self.fabric.wss_grid().is_some() {
-            return Ok(2);
-        }
-        Ok(self.needed_ring("the number of fibres")?.fibres)
-    }
-
-    #[getter]
-    fn rate_bits_per_second(&self) -> PyResult<u64> {
-        if let Some(grid) = self.fabric.wss_grid() {
-            return Ok(grid.rate.bits_per_second());
-        }
-        if let Some(grid) = self.fabric.light_path_grid() {
-            return Ok(grid.rate.bits_per_second());
-        }
-        Ok(self
-            .needed_ring("the rate of a wavelength")?
-            .rate
-            .bits_per_second())
-    }
-
-    #[getter]
-    fn reconfiguration_ps(&self) -> PyResult<u64> {
-        if let Some(grid) = self.fabric.wss_grid() {
-            return Ok(grid.tuning.ps());
-        }
-        Ok(self
-            .needed_ring("the time of a reconfiguration")?
-            .reconfiguration
-            .ps())
+        Ok(fields)
     }
 
     /// Bits per second that a rank can send: of ranks that differ, the least.
@@ -250,31 +211,25 @@ impl Fabric {
         links.map(|link| network.ends(link)).collect()
     }
 
-    /// How an electrical fabric is drawn: `places` of its vertices, ranks first, and links that lead `around`.
+    /// How it is drawn: of an electrical fabric `places` of its vertices, ranks first, and links that lead `around`; of
+    /// a grid of switches the `nodes` of its ranks, and ranks with the planes in which they are `dark`.
     #[getter]
-    fn drawing<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let network = self.fabric.network();
-        let Some(drawing) = interrupt::run(py, || network.map(Network::drawing))? else {
-            return Ok(None);
-        };
+    fn drawing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);
-        let places = drawing.places.into_flattened().into_pyarray(py);
-        columns.set_item("places", places.reshape([places.len() / 2, 2])?)?;
-        columns.set_item("around", drawing.around.into_pyarray(py))?;
-        Ok(Some(columns))
-    }
-
-    /// Groups, routers per group and ranks per router of a dragonfly.
-    #[getter]
-    fn dragonfly_shape(&self) -> Option<(u32, u32, u32)> {
-        match &self.fabric {
-            fabric::Fabric::Dragonfly(dragonfly) => Some((
-                dragonfly.groups(),
-                dragonfly.routers_per_group(),
-                dragonfly.terminals_per_router(),
-            )),
-            _ => None,
+        if let Some(grid) = self.fabric.wss_grid() {
+            let places = (0..grid.ranks()).flat_map(|rank| Plane::BOTH.map(|plane| (rank, plane)));
+            let dark = places.filter(|&(rank, plane)| !grid.works(rank, plane));
+            let dark: Vec<(u32, u32)> = dark.map(|(rank, plane)| (rank, plane as u32)).collect();
+            columns.set_item("nodes", grid.nodes.clone().into_pyarray(py))?;
+            columns.set_item("dark", dark)?;
         }
+        let network = self.fabric.network();
+        if let Some(drawing) = interrupt::run(py, || network.map(Network::drawing))? {
+            let places = drawing.places.into_flattened().into_pyarray(py);
+            columns.set_item("places", places.reshape([places.len() / 2, 2])?)?;
+            columns.set_item("around", drawing.around.into_pyarray(py))?;
+        }
+        Ok(columns)
     }
 
     /// The links of an electrical fabric on the way between two ranks.

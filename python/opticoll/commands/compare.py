@@ -233,7 +233,7 @@ def _leaves_wavelengths(scenario: Scenario, row: PlanRow) -> bool:
     if row.wavelengths is None or row.wavelengths_used is None or ":" in row.algorithm:
         return False
     free = 2 * row.wavelengths_used <= row.wavelengths
-    return free and scenario.wavelength == "auto" and Fabric(row.fabric).ring
+    return free and scenario.wavelength == "auto" and "direction" in Fabric(row.fabric).light_fields
 
 
 def _check_ran(

@@ -52,6 +52,15 @@ class Show(Source):
     wavelength: WavelengthOption = None
 
 
+VIEWS = {
+    "direction": ("ring", "is a ring of light"),
+    "plane": ("grid", "is a grid of tunable circuits"),
+    "source_port": ("ports", "has ports with light paths"),
+}
+"""By a field of light: the view of a plan that has it, and what its fabric is."""
+
+ELECTRICAL = ("fabric", "is an electrical fabric without light")
+
 Pair = Annotated[list[Count], Length(2)]
 
 
@@ -112,14 +121,13 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
         raise UsageError(
             f"there is no slot {slot}: the plan has {plural(plan.slots, 'slot')}, from 0"
         )
-    lit = plan.fabric.has_wavelengths
     yield SlotRow(
         collective=plan.collective.kind,
         algorithm=plan.asked,
         chosen=plan.algorithm,
         fabric=plan.fabric.spec,
         ranks=plan.fabric.ranks,
-        wavelengths=plan.fabric.wavelengths if lit else None,
+        wavelengths=plan.fabric.option("wavelengths"),
         steps=plan.slots,
         step_slots=plan.step_slots,
         transfers=len(plan),
@@ -142,7 +150,7 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
             destination=int(columns["destination"][index]),
             light={
                 name: words[value] if (value := int(columns[name][index])) < len(words) else value
-                for name, _, words in fields
+                for name, words in fields.items()
             },
         )
         for index, transfer in enumerate(columns["transfer"])
@@ -152,25 +160,14 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
 def _checked_view(plan: Plan, view: str | None, size: str | None) -> str:
     """The view of a plan, by its fabric if none is given; refuses one of the other kind."""
     fabric = plan.fabric
-    if fabric.path_ports is not None:
-        if view not in (None, "ports"):
-            raise UsageError(
-                f"--view {view}: {fabric.family} has ports with light paths; use --view ports"
-            )
-        return "ports"
-    if view == "ports":
-        raise UsageError("--view ports: only a light_path_grid has light paths over time")
-    if fabric.electrical:
-        usual, has = "fabric", "an electrical fabric without light"
-    elif fabric.grid is not None:
-        usual, has = "grid", "a grid of tunable circuits"
-    else:
-        usual, has = "ring", "a ring of light"
-    if view not in (None, usual, "space_time"):
-        raise UsageError(
-            f"--view {view}: {fabric.family} is {has}; use --view {usual} or space_time"
-        )
-    if size is not None and not fabric.electrical:
+    usual, about = next(
+        (own for field, own in VIEWS.items() if field in fabric.light_fields), ELECTRICAL
+    )
+    others = () if usual == "ports" else ("space_time",)
+    if view not in (None, usual, *others):
+        known = " or ".join((usual, *others))
+        raise UsageError(f"--view {view}: {fabric.family} {about}; use --view {known}")
+    if size is not None and usual in ("ring", "grid"):
         raise UsageError("--size: lightpaths look the same at any size; leave --size out")
     return usual if view is None else view
 
@@ -192,8 +189,8 @@ def _head(plan: Plan) -> str:
         ["slots", f"{plan.slots}, by steps of the schedule: {slots}{more}"],
         ["transfers", str(len(plan))],
     ]
-    if plan.fabric.has_wavelengths:
-        used = f"{plan.wavelengths_used} used of {plan.fabric.wavelengths}"
+    if "wavelengths" in plan.fabric.options:
+        used = f"{plan.wavelengths_used} used of {plan.fabric.option('wavelengths')}"
         facts.append(["wavelengths", used])
     return align(facts)
 
@@ -205,7 +202,7 @@ def _slot_lines(row: SlotRow) -> str:
         return "no slots: nothing needs to be sent"
     here = len(row.lightpaths)
     cells = [_words(one) for one in row.lightpaths[:MOST_LIGHTPATHS]]
-    if plan.fabric.grid is not None:
+    if "plane" in plan.fabric.light_fields:
         hops = plan.hop_columns(row.slot)
         here = len(hops["transfer"])
         cells = [
@@ -260,7 +257,7 @@ def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
             plot.fabric(plan, path, slot=asked.slot, size=size_of(plan, asked.size))
         case _ if plan.fabric.electrical:
             plot.messages(plan, path, size=size_of(plan, asked.size))
-        case _ if plan.fabric.grid is not None:
+        case _ if "plane" in plan.fabric.light_fields:
             plot.grid_space_time(plan, path)
         case _:
             plot.space_time(plan, path)

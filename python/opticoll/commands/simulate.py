@@ -332,19 +332,13 @@ def _links(plan: Plan, outcome: Outcome) -> list[LinkRow]:
             )
             for name, row in zip(plan.fabric.link_names, outcome.links, strict=True)
         ]
-    rows = iter(outcome.links)
+    rows, axis = iter(outcome.links), outcome.links.axes[0]
+    numbered = [f"{axis} {number}" for number in range(outcome.links.shape[0])]
     return [
         LinkRow(rank=rank, direction=direction, **next(rows))
-        for direction in _ways_out(plan.fabric)
-        for rank in range(outcome.links.shape[-1])
+        for direction in plan.fabric.light_fields.get(axis) or numbered
+        for rank in range(outcome.links.shape[1])
     ]
-
-
-def _ways_out(fabric: Fabric) -> tuple[str, ...]:
-    """The ways to leave a rank, as the rows of an outcome's links are called."""
-    if fabric.path_ports is not None:
-        return tuple(f"port {port}" for port in range(fabric.path_ports))
-    return ("cw", "ccw") if fabric.ring else ("row", "column")
 
 
 def _bins(plan: Plan, outcome: Outcome) -> list[BinRow]:
@@ -439,8 +433,8 @@ def _table(row: SimulateRow, per: str) -> str:
             [str(one.rank), one.direction, human_time(one.busy_ps), str(one.bytes)]
             for one in row.per_link
         ]
-        by = "direction" if fabric.ring else "by"
-        busy = "wavelengths busy" if fabric.has_wavelengths else "busy"
+        by = "direction" if "direction" in fabric.light_fields else "by"
+        busy = "wavelengths busy" if "wavelengths" in fabric.options else "busy"
         return align(cells, ["from rank", by, busy, "bytes"], right=range(4))
     if per == "rank":
         names = ["rank", "sent_bytes", "received_bytes", "finish_ps"]
@@ -470,7 +464,7 @@ def _summary(row: SimulateRow) -> str:
         ["utilisation", f"{row.utilisation:.1%} of link-wavelength-slots carry light"],
         ["critical path", plural(len(path), "transfer")],
     ]
-    if plan.fabric.path_times_ps is not None:
+    if "establish" in plan.fabric.options:
         facts = [*_path_facts(outcome), facts[2]]
     if row.start is not None:
         facts = [*_flow_facts(row), facts[2]]

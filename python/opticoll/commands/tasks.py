@@ -97,7 +97,7 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
         fabric, tasks = config.to_fabric(asked.fabric), list(asked.tasks)
     else:
         raise UsageError("the file of tasks is missing; give one such as tasks.yaml")
-    if fabric.grid is None:
+    if "slow_switch" not in fabric.options:
         raise UsageError(f"tasks share the switches of a wss_grid; got {fabric.family}")
     if not tasks:
         raise UsageError("there are no tasks")

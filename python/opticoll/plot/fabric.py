@@ -58,7 +58,6 @@ def _drawing(machine: Fabric) -> "Drawing":
             f"{vertices} ranks and switches are too many for one picture (at most {_MOST_VERTICES})"
         )
     drawing = machine.drawing
-    assert drawing is not None
     if not len(drawing["places"]):
         raise PlotError(
             f"{vertices} ranks and switches of a {machine.family} are too many to be laid out by "

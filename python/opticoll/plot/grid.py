@@ -43,6 +43,11 @@ def _hops(plan: Plan, slot: int | None = None) -> _Hops:
     return _Hops(*(columns[name].astype(np.int64) for name in names))
 
 
+def _sides(plan: Plan) -> tuple[int, int]:
+    """Rows and columns of nodes."""
+    return plan.fabric.option("rows"), plan.fabric.option("columns")
+
+
 @drawn
 def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
     """Draw the nodes in rows and columns and the light of `slot` as arcs coloured by wavelength.
@@ -60,9 +65,9 @@ def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
 
 
 def _grid_figure(plan: Plan, slot: int) -> "Figure":
-    rows, columns = plan.fabric.grid or (1, 1)
+    rows, columns = _sides(plan)
     hops = _hops(plan, slot)
-    nodes = np.array(plan.fabric.grid_nodes, dtype=np.int64)
+    nodes = np.array(plan.fabric.drawing["nodes"], dtype=np.int64)
     wide = float(np.clip(0.75 * columns, 4.4, 11.0))
     high = float(np.clip(0.75 * rows, 1.2, 10.0))
     figure = sheet(wide + 1.0, high + 1.7)
@@ -93,7 +98,7 @@ def _draw_hops(
 ) -> None:
     from matplotlib.collections import LineCollection
 
-    rows, columns = plan.fabric.grid or (1, 1)
+    rows, columns = _sides(plan)
     turn = np.linspace(0, np.pi, 97)
     # Arcs end where the circles of their nodes begin.
     clear = 0.19 if rows * columns <= _MOST_LABELS else 0.13
@@ -121,7 +126,7 @@ def _draw_hops(
 
 
 def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
-    rows, columns = plan.fabric.grid or (1, 1)
+    rows, columns = _sides(plan)
     everywhere = np.arange(rows * columns)
     free = np.setdiff1d(everywhere, nodes)
     few = rows * columns <= _MOST_LABELS
@@ -143,7 +148,7 @@ def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
         for rank, node in enumerate(nodes):
             row, column = divmod(int(node), columns)
             axes.text(column, row, str(rank), ha="center", va="center", fontsize=7.5, zorder=5)
-    for rank, plane in plan.fabric.grid_dark:
+    for rank, plane in plan.fabric.drawing["dark"]:
         row, column = divmod(int(nodes[rank]), columns)
         x, y = (column + 0.3, row) if PLANES[plane] == "row" else (column, row + 0.3)
         axes.plot(x, y, marker="x", color=style.INK, markersize=6, markeredgewidth=1.6, zorder=6)
@@ -231,7 +236,7 @@ def _space_time_figure(plan: Plan) -> "Figure":
     axes.set_ylabel("Port (rank that sends)")
     name_planes(axes, "ports")
     steps = len(plan.step_slots)
-    rows, columns = plan.fabric.grid or (1, 1)
+    rows, columns = _sides(plan)
     axes.set_title(
         f"{plan.collective.kind}, {plan.algorithm}, {rows} x {columns} nodes:\n{plan.slots} "
         f"slots in {steps} step{'s' if steps != 1 else ''}, {len(hops):,} hops",

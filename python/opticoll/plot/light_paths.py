@@ -39,9 +39,10 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     from matplotlib.patches import Patch
 
     fabric = plan.fabric
-    ports, times = fabric.path_ports, fabric.path_times_ps
-    if ports is None or times is None:
+    ports, establish = fabric.option("ports"), fabric.option("establish")
+    if establish is None:
         raise PlotError(f"{fabric.family} has no light paths that are set up and released")
+    release = fabric.option("release" if "release" in fabric.options else "establish")
     rows = fabric.ranks * ports
     if rows > _MOST_ROWS:
         raise PlotError(f"{rows} ports are too many to draw: {_MOST_ROWS} at most")
@@ -54,7 +55,7 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     figure = sheet(9.6, max(3.6, 0.16 * rows + 1.9))
     axes = figure.subplots()
     for group in groups(plan):
-        _draw(axes, plan, group, outcome.slots, (ports, *times[1:], scale), colours)
+        _draw(axes, plan, group, outcome.slots, (ports, establish, release, scale), colours)
     axes.set_ylim(rows - 0.5, -0.5)
     for rank in range(1, fabric.ranks):
         axes.axhline(rank * ports - 0.5, color=style.INK, linewidth=0.4)

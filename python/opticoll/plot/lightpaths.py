@@ -38,7 +38,7 @@ class Lightpaths:
 
 def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
     """The lightpaths of a plan, or of one slot of it."""
-    ranks, wavelengths = plan.fabric.ranks, plan.fabric.wavelengths
+    ranks, wavelengths = plan.fabric.ranks, plan.fabric.option("wavelengths")
     columns = plan.columns() if slot is None else plan.slot_columns(slot)
     source, destination, way, fibre, wavelength, slots = (
         columns[name].astype(np.int64)
@@ -50,7 +50,7 @@ def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
     lane = fibre * wavelengths + np.where(converted, 0, wavelength)
     paths = Lightpaths(
         ranks=ranks,
-        channels=plan.fabric.fibres * wavelengths,
+        channels=plan.fabric.option("fibres") * wavelengths,
         source=source,
         destination=destination,
         way=way,

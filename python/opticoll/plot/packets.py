@@ -38,7 +38,7 @@ def packets(
     """
     if len(measured.message_latency) == 0:
         raise PlotError("there is nothing to draw: no message was delivered")
-    mapped = fabric.dragonfly_shape is not None and fabric.link_ends is not None
+    mapped = "routers_per_group" in fabric.options and fabric.link_ends is not None
     lines = 1 if measured.timeline_bin_ps is None else 3
     width, height = (12.5 if mapped else 8.0), 1.2 + 2.6 * max(lines, 2 if mapped else 1)
     figure = sheet(width, height)
@@ -179,8 +179,7 @@ def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
     from matplotlib.colors import Normalize
     from matplotlib.patches import Wedge
 
-    assert fabric.dragonfly_shape is not None
-    groups = fabric.dragonfly_shape[0]
+    groups = fabric.option("groups")
     between, within = _loads(measured, fabric)
     most = max([*between.values(), *within, 1e-9])
     colours, scale = colormaps["viridis_r"], Normalize(0, 100 * most)
@@ -216,9 +215,8 @@ def _loads(
     measured: "Outcome", fabric: "Fabric"
 ) -> tuple[dict[tuple[int, int], float], list[float]]:
     """Per pair of groups and per group: the greatest share of the time that a link was sending."""
-    assert fabric.dragonfly_shape is not None
     assert fabric.link_ends is not None
-    groups, routers, _ = fabric.dragonfly_shape
+    groups, routers = fabric.option("groups"), fabric.option("routers_per_group")
     ranks, whole = fabric.ranks, max(measured.time_ps, 1)
     between: dict[tuple[int, int], float] = {}
     within = [0.0] * groups

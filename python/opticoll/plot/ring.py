@@ -51,7 +51,7 @@ def _figure(plan: Plan, slot: int, given: Lightpaths) -> "Figure":
     step = int(np.searchsorted(np.cumsum(plan.step_slots), slot, side="right"))
     axes.set_title(
         f"{plan.collective.kind}, {plan.algorithm}, N = {paths.ranks}, w = "
-        f"{plan.fabric.wavelengths}: slot {slot} (of {plan.slots}), step {step}\n"
+        f"{plan.fabric.option('wavelengths')}: slot {slot} (of {plan.slots}), step {step}\n"
         f"{len(paths):,} lightpaths; clockwise outside, counter-clockwise inside"
     )
     _key(figure, axes, paths, lit, plan, colours)
@@ -189,7 +189,7 @@ def _key(
         figure.legend(handles=handles, loc="outside lower center")
         return
     if paths.channels <= 8:
-        wavelengths, fibres = plan.fabric.wavelengths, plan.fabric.fibres
+        wavelengths, fibres = plan.fabric.option("wavelengths"), plan.fabric.option("fibres")
         handles = [
             Line2D(
                 [],
@@ -210,5 +210,5 @@ def _key(
     places = range(0, paths.channels, stride)
     bar.set_ticks(list(places), labels=[str(lit[place]) for place in places])
     bar.minorticks_off()
-    counted = "" if plan.fabric.fibres == 1 else ", counted over all fibres"
+    counted = "" if plan.fabric.option("fibres") == 1 else ", counted over all fibres"
     bar.set_label(f"Wavelength (number{counted})")

@@ -68,7 +68,7 @@ def _figure(plan: Plan, paths: Lightpaths, *, as_bars: bool) -> "Figure":
     steps = len(plan.step_slots)
     figure.suptitle(
         f"{plan.collective.kind}, {plan.algorithm}, N = {paths.ranks}, w = "
-        f"{plan.fabric.wavelengths}: {plan.slots} slots in {steps} "
+        f"{plan.fabric.option('wavelengths')}: {plan.slots} slots in {steps} "
         f"step{'s' if steps != 1 else ''}, {len(paths):,} lightpaths",
         x=0.01,
         ha="left",
@@ -106,7 +106,7 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
         for slot in range(1, plan.slots):
             axes.axhline(slot, color=style.FAINT, linewidth=0.5, zorder=0.5)
     if paths.channels <= 8:
-        wavelengths, fibres = plan.fabric.wavelengths, plan.fabric.fibres
+        wavelengths, fibres = plan.fabric.option("wavelengths"), plan.fabric.option("fibres")
         handles = [
             Patch(color=colours(index), label=channel_name(int(lane), wavelengths, fibres))
             for index, lane in enumerate(lit)
@@ -121,7 +121,7 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
     places = range(0, paths.channels, stride)
     bar.set_ticks(list(places), labels=[str(lit[place]) for place in places])
     bar.minorticks_off()
-    counted = "" if plan.fabric.fibres == 1 else ", counted over all fibres"
+    counted = "" if plan.fabric.option("fibres") == 1 else ", counted over all fibres"
     bar.set_label(f"Wavelength (number{counted})")
 
 

@@ -271,7 +271,7 @@ def _row(
     if asked.epochs is not None and samples is None:
         raise UsageError("an epoch has no known number of samples here; give samples")
     iterations = training_s = None
-    setup_ps = fabric.slow_switch_ps or 0
+    setup_ps = fabric.option("slow_switch") or 0
     if asked.epochs is not None and samples is not None:
         iterations = asked.epochs * -(-samples // (batch * fabric.ranks))
         training_s = (setup_ps + iterations * iteration.time_ps) / PICOSECONDS

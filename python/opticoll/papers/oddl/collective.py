@@ -49,7 +49,7 @@ def switches(results: Results, *, quick: bool) -> list[Finding]:
     for nodes in SIZES:
         row_count, columns = sides(nodes)
         fabric = Fabric(grid(nodes, ",plan=xor"))
-        assert fabric.grid == (row_count, columns)
+        assert (fabric.option("rows"), fabric.option("columns")) == (row_count, columns)
         row: TableRow = {
             "nodes": nodes,
             "rows": row_count,
