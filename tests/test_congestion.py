@@ -166,6 +166,7 @@ def test_a_violated_plan_is_printed_as_by_verify(
         (["--bursts", "source"], ["--bursts", "key=value"]),
         (["--bursts", "sauce=poisson"], ["did you mean `source`"]),
         (["--bursts", "seed=3"], ["--seed"]),
+        (["--seed", "3"], ["--seed", "nothing is drawn"]),
         (["--bursts", "bursts=3"], ["leave it out"]),
         (["--ports", "0"], ["ports", "from 1"]),
         (["--ranks", "21"], ["21 ranks", "20 hosts"]),

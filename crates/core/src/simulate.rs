@@ -18,6 +18,7 @@ pub mod packet;
 pub mod pattern;
 pub mod setting;
 pub mod simulators;
+pub mod tasks;
 
 use std::str::FromStr;
 
@@ -255,8 +256,8 @@ impl FromStr for Paths {
     }
 }
 
-/// The declaration of a policy.
-pub struct Record {
+/// The declaration of a policy, or of a start rule.
+pub struct PolicyRecord {
     /// As typed.
     pub name: &'static str,
     /// One sentence.
@@ -266,34 +267,34 @@ pub struct Record {
 }
 
 /// All policies, in the order of [`Policy`]; the first is the default on rings of wavelengths.
-pub const POLICIES: &[Record] = &[
-    Record {
+pub const POLICIES: &[PolicyRecord] = &[
+    PolicyRecord {
         name: "every_step",
         summary: "Reconfiguration is charged at every slot",
         citation: "Dai et al., OpTree, section III.D; WRHT poster",
     },
-    Record {
+    PolicyRecord {
         name: "on_change",
         summary: "Charged at a slot that needs a circuit which is not set already",
         citation: "opticoll",
     },
-    Record {
+    PolicyRecord {
         name: "per_port",
         summary: "Only ports whose circuit changes wait; no barriers between slots",
         citation: "opticoll",
     },
-    Record {
+    PolicyRecord {
         name: "free",
         summary: "Never charged: static circuits",
         citation: "opticoll",
     },
-    Record {
+    PolicyRecord {
         name: "two_tier",
         summary: "Slow switches once for a task, fast lasers where a flow needs another circuit",
         citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
                    Optical Network, OFC 2024",
     },
-    Record {
+    PolicyRecord {
         name: "establish_release",
         summary: "Light paths are set up, used and released, for as many peers at once as ports",
         citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS \

@@ -161,7 +161,7 @@ impl Fabric {
     /// The simulator that times plans where none is named.
     #[getter]
     fn simulator(&self) -> &'static str {
-        simulate::default_simulator(&self.fabric)
+        simulate::default_simulator(&self.fabric).name
     }
 
     #[getter]

@@ -1,7 +1,7 @@
 //! What is peculiar to grids of tunable circuits: planning anew after failures, and several tasks.
 
 use opticoll::planner::tunable;
-use opticoll::simulate::control::{self, Task};
+use opticoll::simulate::tasks::{self, Task};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify;
@@ -75,7 +75,7 @@ pub(crate) fn simulate_tasks(
             request: Time::from_ps(*request),
         })
         .collect();
-    let admissions = interrupt::run(py, || control::tasks(&asked))?;
+    let admissions = interrupt::run(py, || tasks::tasks(&asked))?;
     let admissions = admissions.map_err(IntoPyErr::into_py_err)?;
     let told = admissions.into_iter().map(|one| {
         (

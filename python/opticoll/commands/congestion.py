@@ -71,6 +71,9 @@ PLACEMENTS = {
 }
 """Where ranks sit."""
 
+AT_ONCE = "all_or_nothing"
+"""The policy where none is given, under which nobody waits for himself."""
+
 REPLICATIONS = 20
 """Of each case, if not given."""
 
@@ -116,13 +119,13 @@ class Congestion:
         int | None, words.count("Of each case, with seeds of their own; 20.")
     ] = None
     seed: Annotated[
-        int,
+        int | None,
         Parameter(
-            help="What all draws depend on.",
+            help="What all draws depend on; 1 if not given.",
             converter=words.whole(least=0, most=words.MOST_SEED),
             allow_leading_hyphen=True,
         ),
-    ] = 1
+    ] = None
     jobs: Annotated[int | None, words.count("Replications at a time; all processors.")] = None
 
 
@@ -272,7 +275,8 @@ def _cases(asked: Congestion) -> list[_Case]:
     if isinstance(asked.bursts, Mapping):
         given |= asked.bursts
     else:
-        given |= {**_of_bursts(asked.bursts), "seed": str(asked.seed)}
+        seed = 1 if asked.seed is None else asked.seed
+        given |= {**_of_bursts(asked.bursts), "seed": str(seed)}
     if asked.replications is not None:
         given["replications"] = str(asked.replications)
     if asked.fabric is None:
@@ -283,6 +287,12 @@ def _cases(asked: Congestion) -> list[_Case]:
     policies = words.listed("--congestion", given.pop("congestion", None))
     placements = words.listed("--placement", asked.placement)
     intensities = words.listed("--intensity", str(asked.intensity))
+    loads = [_number(text) for text in intensities]
+    if asked.seed is not None and not _draws(asked.collectives, policies, loads, given):
+        raise UsageError(
+            "--seed: nothing is drawn where one collective asks for all paths of a phase at once "
+            "and no bursts are beside it; leave it out, or give --intensity or --collectives"
+        )
     return [
         _Case(
             fabric=config.to_medium(asked.fabric),
@@ -293,11 +303,19 @@ def _cases(asked: Congestion) -> list[_Case]:
             copies=asked.collectives,
             root=asked.root or 0,
             placement=placement,
-            intensity=_number(text),
+            intensity=load,
             settings={**given, **({"congestion": policy} if policy else {})},
         )
-        for policy, placement, text in itertools.product(policies, placements, intensities)
+        for policy, placement, load in itertools.product(policies, placements, loads)
     ]
+
+
+def _draws(
+    collectives: int, policies: list[str], loads: list[float], given: Mapping[str, str]
+) -> bool:
+    """Whether bursts, waits between a collective's requests or wavelengths are drawn."""
+    alone = collectives == 1 and all(canonical(one or AT_ONCE, [AT_ONCE]) for one in policies)
+    return not alone or any(loads) or canonical(given.get("assignment", ""), ["random"]) is not None
 
 
 def _of_bursts(text: str | None) -> dict[str, str]:

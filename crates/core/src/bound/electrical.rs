@@ -62,7 +62,7 @@
 //!
 //! **Rounding.** Bounds are rounded down to picoseconds. The flow simulator computes with 53 bits, and takes
 //! ends within a share of 2^-40 of the time for one instant: its times may lie below the exact ones by
-//! some 1e-12 of them ([`ROUNDING`]; 6e-13 is the most that was seen), and so below a bound that a plan meets.
+//! some 1e-12 of them (its `ROUNDING`; 6e-13 is the most that was seen), and so below a bound that a plan meets.
 
 mod cuts;
 mod distances;
@@ -74,10 +74,6 @@ use crate::network::Network;
 use crate::units::{Bytes, Time, UnitError};
 use cuts::Part;
 use links::{Links, NONE, UNBOUNDED};
-
-/// The share of its time by which a plan may seem faster than a bound that it meets, for the rounding of the
-/// flow simulator.
-pub const ROUNDING: f64 = 1e-12;
 
 /// The greatest bound on the time of any plan; none where some cable of a rank is not shared, or leads
 /// nobody knows where. Of equal ones the first, which assumes least.

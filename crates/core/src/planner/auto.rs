@@ -12,6 +12,7 @@ use crate::bound::time;
 use crate::collective::CollectiveKind;
 use crate::place;
 use crate::plan::AnyPlan;
+use crate::simulate::Simulator;
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Time;
 
@@ -44,7 +45,8 @@ pub(super) const PLANNER: Planner = Planner {
 const WORK_PER_SECOND: u64 = 1_000_000;
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    if question.method.simulator == Some("closed_form") {
+    let simulator = question.method.simulator;
+    if simulator.is_some_and(|one| !one.times_plans) {
         return Err(PlannerError::OnlyFormulas);
     }
     let mut question = *question;
@@ -213,14 +215,8 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
         return Ok(Vec::new());
     };
     let (fabric, method) = (question.fabric, question.method);
-    let (steps, rule) = match (fabric.has_light(), method.simulator) {
-        (true, _) => ("slots", format!(" under {}", question.policy().name())),
-        (false, Some("packet")) => ("steps", " packet by packet".into()),
-        (false, _) => {
-            let start = method.start.unwrap_or_default();
-            ("steps", format!(" under {}", start.name()))
-        }
-    };
+    let steps = if fabric.has_light() { "slots" } else { "steps" };
+    let rule = (Simulator::chosen(fabric, method).rule)(fabric, method);
     let gap = match fabric.ring() {
         Some(ring) => {
             let charge = question.policy().into();
@@ -232,7 +228,7 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
     let made = candidates.iter().filter(|one| one.left_out.is_none());
     let timed = made.clone().count();
     let mut reasons = vec![format!(
-        "{} takes {} in {} {steps}{rule}, the least of {timed} plans simulated{gap}",
+        "{} takes {} in {} {steps} {rule}, the least of {timed} plans simulated{gap}",
         best.name, best.time, best.slots,
     )];
     if let Some(next) = made.clone().nth(1) {

@@ -105,7 +105,7 @@ pub fn stated_bound(
     size: Bytes,
     method: &Method,
 ) -> Result<StatedBound, NoBound> {
-    if method.simulator == Some("closed_form") {
+    if method.simulator.is_some_and(|one| !one.times_plans) {
         return Err(NoBound::Formula);
     }
     let bound = time_bound(fabric, collective, size, method)?;
@@ -114,17 +114,9 @@ pub fn stated_bound(
         None => NoBound::Unknown,
     })?;
     let mut assumption = bound.assumption.to_owned();
-    match method.simulator {
-        Some("packet") => {
-            let given = method.packet.placement.terminals(fabric.ranks()).is_some();
-            let place = if given { "given" } else { "natural" };
-            assumption += &format!("; ranks sit where the {place} placement puts them");
-        }
-        Some("fluid") => {
-            let share = bound::electrical::ROUNDING;
-            assumption += &format!("; times by fluid are rounded, by about {share:e} of them");
-        }
-        _ => {}
+    let simulator = method.simulator;
+    if let Some(words) = simulator.and_then(|one| (one.beside_bound)(fabric, method)) {
+        assumption += &format!("; {words}");
     }
     Ok(StatedBound {
         time: bound.time,

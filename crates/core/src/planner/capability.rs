@@ -12,7 +12,7 @@
 
 use super::demands::{self, Demand, Placed};
 use super::tree::{self, Edge, Reserve};
-use super::{PlannerError, ports, reachable};
+use super::{PlannerError, ports, reachable, relay_tree};
 use crate::bound;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::wdm_ring::BrokenLink;
@@ -59,7 +59,7 @@ pub(super) fn all_gather(ring: &WdmRing, collective: Collective) -> Result<AnyPl
         }
     }
     let (demands, placed) = best.ok_or(not_found)?;
-    let plan = demands::plan(ring, collective, &demands, &placed, "relay_tree");
+    let plan = demands::plan(ring, collective, &demands, &placed, relay_tree::NAME);
     Ok(AnyPlan::Full(plan))
 }
 

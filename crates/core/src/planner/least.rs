@@ -24,7 +24,7 @@ use crate::fabric::{Direction, WdmLight, WdmRing};
 use crate::route;
 use crate::schedule::Schedule;
 use crate::simulate::packet::Placement;
-use crate::simulate::{self, Policy, fluid};
+use crate::simulate::{Policy, SimulationError, Simulator, fluid};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time};
 
@@ -102,20 +102,19 @@ pub(super) fn of_schedule(
     schedule: &Schedule,
     question: &Question<'_>,
 ) -> Result<Time, PlannerError> {
+    if !Simulator::chosen(question.fabric, question.method).bounded_by_loads {
+        return Ok(Time::ZERO);
+    }
     if let Some(ring) = question.fabric.ring() {
         return by_loads(schedule, ring, question);
     }
-    let simulator = question.method.simulator;
     let Some(network) = question.fabric.network() else {
         return Ok(Time::ZERO);
     };
-    if simulator.is_some_and(|name| name != simulate::default_simulator(question.fabric)) {
-        return Ok(Time::ZERO);
-    }
     let rule = question.method.start.unwrap_or_default();
     let options = &question.method.fluid;
     fluid::least_schedule(network, schedule, question.size, rule, options)
-        .map_err(|error| simulate::SimulationError::from(error).into())
+        .map_err(|error| SimulationError::from(error).into())
 }
 
 fn by_loads(
@@ -123,9 +122,7 @@ fn by_loads(
     ring: &WdmRing,
     question: &Question<'_>,
 ) -> Result<Time, PlannerError> {
-    let simulator = question.method.simulator;
-    if ring.multicast || !ring.broken.is_empty() || simulator.is_some_and(|name| name != "circuit")
-    {
+    if ring.multicast || !ring.broken.is_empty() {
         return Ok(Time::ZERO);
     }
     let light = route::shortest_arcs(schedule, ring);

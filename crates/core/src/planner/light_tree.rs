@@ -24,7 +24,8 @@ pub(super) const PLANNER: Planner = Planner {
     )
 };
 
-const NAME: &str = "light_tree";
+/// The planner's name.
+pub(super) const NAME: &str = "light_tree";
 
 /// More pieces than that are more than any two directions have channels.
 const MOST_PIECES: u32 = 1 << 13;

@@ -11,7 +11,7 @@
 //! for every chunk, a slot for 2c, where light reaches as far.
 
 use super::demands::{self, Demand};
-use super::reachable;
+use super::{light_tree, reachable, relay_tree};
 use crate::collective::Collective;
 use crate::fabric::{Direction, Fabric, WdmRing};
 use crate::interrupt;
@@ -35,7 +35,7 @@ pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Option<Plan
     }
     let demands = chained(ring, &chains);
     let placed = demands::place(ring, &demands, u32::MAX)?;
-    let plan = demands::plan(ring, collective, &demands, &placed, "relay_tree");
+    let plan = demands::plan(ring, collective, &demands, &placed, relay_tree::NAME);
     Some(plan)
 }
 
@@ -57,7 +57,7 @@ pub(super) fn broadcast(fabric: &Fabric, collective: Collective) -> Option<Plan>
     }
     let demands = chained(ring, &chains);
     let placed = demands::place(ring, &demands, u32::MAX)?;
-    let plan = demands::plan(ring, collective, &demands, &placed, "light_tree");
+    let plan = demands::plan(ring, collective, &demands, &placed, light_tree::NAME);
     Some(plan)
 }
 

@@ -34,9 +34,9 @@
 //! **Receivers.** A host receives any number of bursts at once, or so many as it has receivers; each
 //! is held like a link after the last.
 //!
-//! **Time** is in whole picoseconds; events of one time happen in the order in which they were put on
-//! the agenda. Random numbers are those of `rand_pcg`, and logarithms are computed by additions,
-//! multiplications and divisions, so that a run is repeated exactly on any machine.
+//! **Time** is in whole picoseconds; events of one time happen in the order in which they entered the event queue.
+//! Random numbers are those of `rand_pcg` and logarithms those of `libm`, so that a run is repeated exactly on any
+//! machine.
 //!
 //! **Replications** run side by side with seeds of their own, in rounds; each round of each
 //! replication is a batch. Results are the same for any number of threads.

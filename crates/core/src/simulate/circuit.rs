@@ -109,7 +109,6 @@ impl Run {
         let capacity = u128::from(time.ps()) * links.busy.len() as u128;
         let details = Details::default();
         Ok(Outcome {
-            simulator: "circuit",
             time,
             reconfigurations: timing.reconfigurations,
             utilisation: match plan.fabric.ring() {

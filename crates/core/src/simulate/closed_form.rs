@@ -64,7 +64,6 @@ pub fn simulate<'a>(
 /// What a formula gives: no columns and no utilisation.
 fn outcome(policy: Policy, time: Time, reconfigurations: u64) -> Outcome {
     Outcome {
-        simulator: "closed_form",
         policy: Some(policy.name()),
         time,
         reconfigurations,

@@ -38,7 +38,6 @@ mod flows;
 #[cfg(test)]
 mod interleavings;
 mod protocol;
-mod tasks;
 
 use super::SimulationError;
 use crate::interrupt;
@@ -50,7 +49,6 @@ use crate::table::Details;
 use crate::units::{Bytes, Time};
 use engine::{Cause, Run};
 use flows::Flows;
-pub use tasks::{Admission, Task, tasks};
 
 /// The time that a plan takes on its grid under distributed control.
 ///
@@ -83,7 +81,6 @@ pub fn simulate_within(
     let busy: u128 = links.busy.iter().map(|time| u128::from(time.ps())).sum();
     let capacity = u128::from(run.time.ps()) * links.busy.len() as u128;
     Ok(Outcome {
-        simulator: "control",
         policy: Some(super::Policy::TwoTier.name()),
         time: run.time,
         reconfigurations: run.grants,

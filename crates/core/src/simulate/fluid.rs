@@ -112,7 +112,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::{Record, SimulationError};
+use super::{PolicyRecord, SimulationError};
 use crate::network::Network;
 use crate::outcome::{FlowColumns, FluidOutcome, Setting};
 use crate::schedule::Schedule;
@@ -134,6 +134,10 @@ use quotient::Worth;
 use schedule::ScheduledSteps;
 use steps::Stepped;
 pub use times::{MessageTime, message_times};
+
+/// The share of its time by which a plan may seem faster than a bound that it meets: ends within so little of each
+/// other are taken for one instant.
+pub const ROUNDING: f64 = 1e-12;
 
 /// Why flows were refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -228,18 +232,18 @@ pub enum StartRule {
 }
 
 /// All start rules, in the order of [`StartRule::ALL`]; the first is the default.
-pub const START_RULES: &[Record] = &[
-    Record {
+pub const START_RULES: &[PolicyRecord] = &[
+    PolicyRecord {
         name: "rendezvous",
         summary: "A flow starts when both its ends have finished their earlier steps",
         citation: "MPI standard, MPI_Sendrecv with synchronous messages",
     },
-    Record {
+    PolicyRecord {
         name: "sender",
         summary: "A flow starts when its sender has finished its earlier steps",
         citation: "opticoll",
     },
-    Record {
+    PolicyRecord {
         name: "step",
         summary: "A flow starts when all flows of earlier steps have ended",
         citation: "Valiant, A bridging model for parallel computation, CACM 1990",

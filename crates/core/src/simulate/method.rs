@@ -7,7 +7,7 @@ use super::background::{self, Background};
 use super::fluid::{self, Endpoint, LinkBin, StartRule, Weights};
 use super::packet;
 use super::setting::{self, Setting, SettingRecord, Values, set};
-use super::{POLICIES, Paths, Policy, SimulationError};
+use super::{POLICIES, Paths, Policy, SimulationError, Simulator};
 use crate::spec::{Spec, SpecError};
 use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Bytes, Time};
@@ -15,9 +15,8 @@ use crate::units::{Bytes, Time};
 /// How a plan is timed; what is left out has its default for the plan's fabric.
 #[derive(Debug, Clone, Default)]
 pub struct Method {
-    /// The simulator, by its recorded name: circuit on rings of wavelengths, fluid on electrical
-    /// fabrics.
-    pub simulator: Option<&'static str>,
+    /// The simulator: the first that applies.
+    pub simulator: Option<&'static Simulator>,
     /// When reconfiguration is charged: every_step. For light only.
     pub policy: Option<Policy>,
     /// When light paths go: released. For grids of light paths only.

@@ -3,14 +3,16 @@
 mod burst;
 mod circuit;
 mod closed_form;
-mod control;
+pub(super) mod control;
 mod fluid;
 mod packet;
 
+use std::fmt;
+
 use super::live::Live;
-use super::method::Method;
+use super::method::{Method, settings};
 use super::packet::Progress;
-use super::{Policy, SimulationError};
+use super::{Policy, SimulationError, default_policy};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
 use crate::plan::PlanRef;
@@ -31,6 +33,14 @@ pub struct Simulator {
     pub run: Option<for<'a> fn(Case<'a>) -> Result<Outcome, SimulationError>>,
     /// Carries single messages.
     pub live: Option<StartLive>,
+    /// Whether its times are those of plans, not of formulas that know none.
+    pub times_plans: bool,
+    /// Whether no plan takes less than the loads of its schedule's steps, which are known before it is placed.
+    pub bounded_by_loads: bool,
+    /// The rule by which it times, in words that follow a time.
+    pub rule: fn(&Fabric, &Method) -> String,
+    /// What is to be said beside a lower bound on its times.
+    pub beside_bound: fn(&Fabric, &Method) -> Option<String>,
 }
 
 /// Starts a network without messages.
@@ -67,7 +77,37 @@ pub const SIMULATORS: &[Simulator] = &[
     closed_form::RECORD,
 ];
 
+impl fmt::Debug for Simulator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
 impl Simulator {
+    /// A simulator of circuits that carries nothing yet.
+    const fn new(
+        name: &'static str,
+        summary: &'static str,
+        citation: &'static str,
+        applies: fn(&Fabric, &Method) -> Result<(), Unfit>,
+    ) -> Simulator {
+        Simulator {
+            name,
+            summary,
+            citation,
+            applies,
+            run: None,
+            live: None,
+            times_plans: true,
+            bounded_by_loads: false,
+            rule: |fabric, method| {
+                let policy = method.policy.unwrap_or(default_policy(fabric));
+                format!("under {}", policy.name())
+            },
+            beside_bound: |_, _| None,
+        }
+    }
+
     /// The simulator with a name.
     ///
     /// # Errors
@@ -86,10 +126,7 @@ impl Simulator {
     /// # Errors
     /// A simulator for other fabrics, settings that it does not know.
     pub fn of(fabric: &Fabric, method: &Method) -> Result<&'static Simulator, SimulationError> {
-        let simulator = match method.simulator {
-            Some(name) => Simulator::named(name)?,
-            None => preferred(fabric, method),
-        };
+        let simulator = Simulator::chosen(fabric, method);
         // The fabric comes first: to someone on the wrong one a setting is no mistake.
         let applies = (simulator.applies)(fabric, method);
         if let Err(Unfit::Fabric(hint)) = applies {
@@ -102,6 +139,19 @@ impl Simulator {
         Ok(simulator)
     }
 
+    /// The same, whether it runs there or not.
+    pub fn chosen(fabric: &Fabric, method: &Method) -> &'static Simulator {
+        let applies = |one: &&Simulator| (one.applies)(fabric, method).is_ok();
+        let preferred = || SIMULATORS.iter().find(applies).unwrap_or(&SIMULATORS[0]);
+        method.simulator.unwrap_or_else(preferred)
+    }
+
+    /// Whether it knows a setting.
+    pub fn takes(&self, setting: &str) -> bool {
+        let mut known = settings().filter(|record| record.simulators.contains(&self.name));
+        known.any(|record| record.name == setting)
+    }
+
     /// The error that the simulator does not run on a fabric.
     pub fn not_on(&self, fabric: &Fabric, hint: &'static str) -> SimulationError {
         SimulationError::Fabric {
@@ -112,14 +162,9 @@ impl Simulator {
     }
 }
 
-fn preferred(fabric: &Fabric, method: &Method) -> &'static Simulator {
-    let applies = |one: &&Simulator| (one.applies)(fabric, method).is_ok();
-    SIMULATORS.iter().find(applies).unwrap_or(&SIMULATORS[0])
-}
-
 /// The simulator that is used on a fabric where none is named.
-pub fn default_simulator(fabric: &Fabric) -> &'static str {
-    preferred(fabric, &Method::default()).name
+pub fn default_simulator(fabric: &Fabric) -> &'static Simulator {
+    Simulator::chosen(fabric, &Method::default())
 }
 
 impl Method {
@@ -134,7 +179,7 @@ impl Method {
         let mut method = Method::default();
         for (name, text) in settings {
             match name {
-                "simulator" => method.simulator = Some(Simulator::named(text)?.name),
+                "simulator" => method.simulator = Some(Simulator::named(text)?),
                 _ => method.set(name, text)?,
             }
         }
@@ -172,11 +217,15 @@ pub fn run_watched<'a>(
     let Some(run) = simulator.run else {
         return Err(simulator.not_on(fabric, "it carries messages and bursts, no plans"));
     };
-    run(Case {
+    let outcome = run(Case {
         plan,
         size,
         method,
         watch,
+    })?;
+    Ok(Outcome {
+        simulator: simulator.name,
+        ..outcome
     })
 }
 
@@ -192,7 +241,7 @@ pub fn simulate<'a>(
     simulator: &str,
 ) -> Result<Outcome, SimulationError> {
     let method = Method {
-        simulator: Some(Simulator::named(simulator)?.name),
+        simulator: Some(Simulator::named(simulator)?),
         policy: Some(policy),
         ..Method::default()
     };

@@ -24,7 +24,7 @@ use super::trace::Trace;
 use crate::fabric::{Fabric, LightPathGrid, Medium, MessageCost, light_path_grid};
 use crate::simulate::burst::BurstError;
 use crate::simulate::fluid::Endpoint;
-use crate::simulate::{Method, SimulationError, default_simulator};
+use crate::simulate::{Method, SimulationError, Simulator};
 use crate::spec::Spec;
 use crate::table::Details;
 use crate::units::{Bytes, Rate, Time, UnitError};
@@ -177,9 +177,7 @@ fn latency_across(fabric: &Fabric) -> Time {
 fn with_overhead(request: &Request<'_>) -> Method {
     let mut method = request.method.clone();
     let flows = match request.network {
-        Transport::Fabric(fabric) => {
-            method.simulator.unwrap_or(default_simulator(fabric)) == "fluid"
-        }
+        Transport::Fabric(fabric) => Simulator::chosen(fabric, &method).takes("endpoint"),
         Transport::Messages(cost) => *cost != MessageCost::Zero,
         _ => false,
     };
@@ -377,7 +375,7 @@ fn modelled(
 ) -> Result<Done, TraceError> {
     if let Some(simulator) = request.method.simulator {
         return Err(TraceError::Network(SimulationError::Fabric {
-            simulator,
+            simulator: simulator.name,
             family: name,
             hint: "it is a formula for each message; leave the simulator out",
         }));
@@ -419,7 +417,7 @@ fn over_bursts(
 ) -> Result<Done, TraceError> {
     if let Some(simulator) = request.method.simulator {
         return Err(TraceError::Network(SimulationError::Fabric {
-            simulator,
+            simulator: simulator.name,
             family: "networks of bursts",
             hint: "its simulator is burst",
         }));

@@ -580,6 +580,23 @@ fn options_out_of_range_are_refused_with_a_reason() {
         (works(shift(72)), cut(2048, 512), "oneself"),
         (works(endless), cut(2048, 512), "until a collective ends"),
         (
+            good.clone(),
+            Options {
+                seed: 2,
+                ..cut(2048, 512)
+            },
+            "minimal routes draw no groups",
+        ),
+        (
+            good.clone(),
+            Options {
+                jitter: Some(1),
+                overheads: packet::Overheads::NONE,
+                ..cut(2048, 512)
+            },
+            "nothing is drawn",
+        ),
+        (
             good,
             Options {
                 router_delay: Time::from_ps(u64::MAX),

@@ -8,9 +8,9 @@ use rand_pcg::Pcg64Mcg;
 
 use super::network::BurstNetwork;
 use super::settings::{Assembly, BurstSettings, Destinations, Length, Source};
-use super::special::ln;
 use super::{Burst, Work};
 use crate::units::{Rate, Time};
+use libm::log;
 
 /// No further event.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -247,5 +247,5 @@ fn unit(random: &mut Pcg64Mcg) -> f64 {
 /// An exponential time of this mean, to the nearest picosecond.
 #[inline]
 fn exponential(mean: f64, random: &mut Pcg64Mcg) -> u64 {
-    (-ln(unit(random)) * mean).round() as u64
+    (-log(unit(random)) * mean).round() as u64
 }

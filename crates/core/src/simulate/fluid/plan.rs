@@ -55,7 +55,6 @@ pub fn simulate_plan(
         .map(|(one, transfer)| Critical { transfer, ..*one })
         .collect();
     Ok(Outcome {
-        simulator: "fluid",
         start: Some(fluid.start_rule),
         time: fluid.time,
         utilisation: mean_utilisation(network, &fluid.utilisation),

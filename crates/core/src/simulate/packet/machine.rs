@@ -17,7 +17,8 @@ use super::routes::{Machine, Routes};
 use super::steps::{Order, Steps};
 use super::traffic::Stream;
 use super::{
-    Collective, Options, PacketError, Progress, Report, Routing, Traffic, Work, paths, run,
+    Collective, Options, Overheads, PacketError, Progress, Report, Routing, Traffic, Work, paths,
+    run,
 };
 use crate::fabric::{Dragonfly, Fabric};
 use crate::network::Network;
@@ -268,6 +269,16 @@ fn check_options(options: &Options) -> Result<(), PacketError> {
             let problem = format!("is {buffer}; from one chunk ({}) to 1 TiB", options.chunk);
             return refuse(option, problem);
         }
+    }
+    if options.seed != Options::default().seed && options.routing == Routing::Minimal {
+        let problem =
+            "minimal routes draw no groups; leave it out, or use valiant, adaptive or progressive";
+        return refuse("routing_seed", problem.into());
+    }
+    if options.jitter.is_some() && options.overheads == Overheads::NONE {
+        let problem =
+            "without small delays nothing is drawn; leave it out, or use small_delays=codes";
+        return refuse("jitter", problem.into());
     }
     if options.virtual_channels == Some(0) {
         return refuse("virtual_channels", "must be at least 1".into());

@@ -60,7 +60,6 @@ pub fn simulate_plan(
     let most_loaded = highest(&utilisation);
     let steps = &packets.steps;
     Ok(Outcome {
-        simulator: "packet",
         start: Some(settings.issue.name()),
         time: packets.time,
         utilisation: mean_utilisation(network, &utilisation),

@@ -10,17 +10,20 @@ use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 pub(super) const RECORD: Simulator = Simulator {
-    name: "circuit",
-    summary: "The plan slot by slot, lightpath by lightpath, under any policy",
-    citation: "opticoll",
-    applies: |fabric, _| match fabric.network() {
-        None => Ok(()),
-        Some(_) => Err(Unfit::Fabric(
-            "it is an electrical fabric without circuits; use fluid",
-        )),
-    },
     run: Some(run),
     live: Some(live),
+    bounded_by_loads: true,
+    ..Simulator::new(
+        "circuit",
+        "The plan slot by slot, lightpath by lightpath, under any policy",
+        "opticoll",
+        |fabric, _| match fabric.network() {
+            None => Ok(()),
+            Some(_) => Err(Unfit::Fabric(
+                "it is an electrical fabric without circuits; use fluid",
+            )),
+        },
+    )
 };
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {

@@ -5,20 +5,22 @@ use crate::outcome::Outcome;
 use crate::simulate::{SimulationError, circuit, closed_form, default_policy};
 
 pub(super) const RECORD: Simulator = Simulator {
-    name: "closed_form",
-    summary: "The paper's number of steps times the paper's time of a step",
-    citation: "Dai et al., OpTree, Theorem 3; WRHT poster, section 2",
-    applies: |fabric, _| match fabric.network() {
-        Some(_) => Err(Unfit::Fabric(
-            "it is an electrical fabric without circuits; use fluid",
-        )),
-        None if fabric.wss_grid().is_some() => Err(Unfit::Fabric(
-            "light goes around no ring there; use control or circuit",
-        )),
-        None => Ok(()),
-    },
     run: Some(run),
-    live: None,
+    times_plans: false,
+    ..Simulator::new(
+        "closed_form",
+        "The paper's number of steps times the paper's time of a step",
+        "Dai et al., OpTree, Theorem 3; WRHT poster, section 2",
+        |fabric, _| match fabric.network() {
+            Some(_) => Err(Unfit::Fabric(
+                "it is an electrical fabric without circuits; use fluid",
+            )),
+            None if fabric.wss_grid().is_some() => Err(Unfit::Fabric(
+                "light goes around no ring there; use control or circuit",
+            )),
+            None => Ok(()),
+        },
+    )
 };
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {

@@ -4,26 +4,27 @@ use super::{Case, Simulator, Unfit};
 use crate::outcome::Outcome;
 use crate::simulate::{Policy, SimulationError, control};
 
-pub(super) const RECORD: Simulator = Simulator {
-    name: "control",
-    summary: "Tunable circuits flow by flow: request, grant, tune, lock, send and release",
-    citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
-               Optical Network, OFC 2024",
-    applies: |fabric, method| match method.policy {
-        _ if fabric.network().is_some() => Err(Unfit::Fabric(
-            "it is an electrical fabric without circuits; use fluid",
-        )),
-        _ if fabric.wss_grid().is_none() => Err(Unfit::Fabric(
-            "its lasers are not tuned flow by flow; use circuit or closed_form",
-        )),
-        None | Some(Policy::TwoTier) => Ok(()),
-        Some(policy) => Err(Unfit::Policy(
-            policy,
-            "lasers are tuned flow by flow; use two_tier, or the circuit simulator",
-        )),
-    },
+pub(in crate::simulate) const RECORD: Simulator = Simulator {
     run: Some(run),
-    live: None,
+    ..Simulator::new(
+        "control",
+        "Tunable circuits flow by flow: request, grant, tune, lock, send and release",
+        "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
+               Optical Network, OFC 2024",
+        |fabric, method| match method.policy {
+            _ if fabric.network().is_some() => Err(Unfit::Fabric(
+                "it is an electrical fabric without circuits; use fluid",
+            )),
+            _ if fabric.wss_grid().is_none() => Err(Unfit::Fabric(
+                "its lasers are not tuned flow by flow; use circuit or closed_form",
+            )),
+            None | Some(Policy::TwoTier) => Ok(()),
+            Some(policy) => Err(Unfit::Policy(
+                policy,
+                "lasers are tuned flow by flow; use two_tier, or the circuit simulator",
+            )),
+        },
+    )
 };
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {

@@ -10,13 +10,23 @@ use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 pub(super) const RECORD: Simulator = Simulator {
-    name: "fluid",
-    summary: "Flows share the links of electrical fabrics max-min fairly, under a start rule",
-    citation: "Bertsekas and Gallager, Data Networks, section 6.5; SimGrid's model without its \
-               corrections",
-    applies: |fabric, _| has_links(fabric),
     run: Some(run),
     live: Some(live),
+    bounded_by_loads: true,
+    rule: |_, method| format!("under {}", method.start.unwrap_or_default().name()),
+    beside_bound: |_, _| {
+        let share = fluid::ROUNDING;
+        Some(format!(
+            "times by fluid are rounded, by about {share:e} of them"
+        ))
+    },
+    ..Simulator::new(
+        "fluid",
+        "Flows share the links of electrical fabrics max-min fairly, under a start rule",
+        "Bertsekas and Gallager, Data Networks, section 6.5; SimGrid's model without its \
+               corrections",
+        |fabric, _| has_links(fabric),
+    )
 };
 
 /// Whether messages share links on a fabric.

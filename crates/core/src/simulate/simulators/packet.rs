@@ -11,13 +11,21 @@ use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 pub(super) const RECORD: Simulator = Simulator {
-    name: "packet",
-    summary: "Chunks of messages on electrical fabrics, with virtual channels, credits and buffers",
-    citation: "Mubarak et al., A Case Study in Using Massively Parallel Simulation for \
-               Extreme-Scale Torus Network Codesign, 2014; CODES's dragonfly",
-    applies: |fabric, _| has_links(fabric),
     run: Some(run),
     live: Some(live),
+    rule: |_, _| "packet by packet".into(),
+    beside_bound: |fabric, method| {
+        let given = method.packet.placement.terminals(fabric.ranks()).is_some();
+        let place = if given { "given" } else { "natural" };
+        Some(format!("ranks sit where the {place} placement puts them"))
+    },
+    ..Simulator::new(
+        "packet",
+        "Chunks of messages on electrical fabrics, with virtual channels, credits and buffers",
+        "Mubarak et al., A Case Study in Using Massively Parallel Simulation for \
+               Extreme-Scale Torus Network Codesign, 2014; CODES's dragonfly",
+        |fabric, _| has_links(fabric),
+    )
 };
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {

@@ -120,11 +120,15 @@ pub(super) fn schedule(
 fn method_on(fabric: &Fabric, target: Target<'_>) -> Method {
     let given = target.method.cloned().unwrap_or_default();
     let mut method = Method::default();
-    match default_simulator(fabric) {
-        "fluid" => method.fluid.endpoint = given.fluid.endpoint,
-        "circuit" if fabric.ring().is_some() => method.policy = given.policy,
-        "circuit" => method.paths = target.set_up.map(|paths| paths.paths),
-        _ => {}
+    let simulator = default_simulator(fabric);
+    if simulator.takes("endpoint") {
+        method.fluid.endpoint = given.fluid.endpoint;
+    }
+    if simulator.takes("policy") && fabric.ring().is_some() {
+        method.policy = given.policy;
+    }
+    if simulator.takes("paths") {
+        method.paths = target.set_up.map(|paths| paths.paths);
     }
     method
 }

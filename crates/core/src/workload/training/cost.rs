@@ -41,7 +41,8 @@ fn split(
     outcome: &Outcome,
 ) -> Result<(Time, Time), SimulationError> {
     let fabric = &plan.kept().fabric;
-    if let (Some(tuned), "control") = (outcome.details.get::<Tuned>(), outcome.simulator) {
+    let tuned = outcome.details.get::<Tuned>();
+    if let Some(tuned) = tuned.filter(|tuned| !tuned.flows.source.is_empty()) {
         let control = tuned.path_control.plus(tuned.path_waiting)?;
         return Ok((tuned.path_tuning, control));
     }

@@ -6,7 +6,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Schedule, Transfer};
-use opticoll::simulate::{self, Method};
+use opticoll::simulate::{self, Method, fluid};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
@@ -16,7 +16,7 @@ mod random;
 
 /// Whether a time is at least another, within the rounding of the flow simulator.
 fn at_least(time: Time, least: Time) -> bool {
-    time.seconds() >= least.seconds() * (1.0 - electrical_bound::ROUNDING)
+    time.seconds() >= least.seconds() * (1.0 - fluid::ROUNDING)
 }
 
 #[test]

@@ -5,7 +5,7 @@ use opticoll::fabric::{Fabric, Light};
 use opticoll::plan::{Plan, text};
 use opticoll::planner;
 use opticoll::simulate::fluid::StartRule;
-use opticoll::simulate::{self, Method, Policy};
+use opticoll::simulate::{self, Method, Policy, Simulator};
 use opticoll::units::Bytes;
 use opticoll::verify::{ViolationKind, verify};
 
@@ -97,8 +97,8 @@ fn what_does_not_fit_the_fabric_is_refused_with_a_hint() {
     let fabric = Fabric::parse("crossbar:ranks=16").unwrap();
     let plan = proved(CollectiveKind::AllGather, "ring", &fabric);
     let lit = crate::verified(CollectiveKind::AllGather, "ring", 16, 1);
-    let method = |simulator, policy, start| Method {
-        simulator,
+    let method = |simulator: Option<&str>, policy, start| Method {
+        simulator: simulator.map(|name| Simulator::named(name).unwrap()),
         policy,
         start,
         ..Method::default()

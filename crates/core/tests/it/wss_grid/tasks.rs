@@ -6,8 +6,8 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, Plane, TunedLight};
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError, tunable};
-use opticoll::simulate::control::{Task, simulate, tasks};
-use opticoll::simulate::{Method, SimulationError};
+use opticoll::simulate::tasks::{Task, tasks};
+use opticoll::simulate::{Method, SimulationError, run};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify;
@@ -37,7 +37,9 @@ fn the_arbiter_admits_tasks_when_their_nodes_are_free_and_then_stands_aside() {
         task(&upper, 1, 6),
     ];
     let found = tasks(&wanted).unwrap();
-    let alone = simulate(&upper, Bytes::new(8000)).unwrap().time;
+    let alone = run(&upper, Bytes::new(8000), &Method::default())
+        .unwrap()
+        .time;
     let slow = Time::from_ps(1_000_000_000);
     let us = |count: u64| Time::from_ps(count * 1_000_000);
     // Two on disjoint nodes run side by side, each as long as alone.
@@ -205,7 +207,7 @@ fn two_tasks_run_side_by_side_where_their_ports_differ_and_nowhere_else() {
             let at_once = found[1].admitted == Time::ZERO;
             assert_eq!(at_once, disjoint, "{} and {}", one.fabric, other.fabric);
             assert_eq!(verify::tasks(&[one, other]).is_empty(), disjoint);
-            let alone = simulate(other, Bytes::new(1000)).unwrap();
+            let alone = run(other, Bytes::new(1000), &Method::default()).unwrap();
             assert_eq!(found[1].round, alone);
             if !disjoint {
                 assert_eq!(found[1].admitted, found[0].end);

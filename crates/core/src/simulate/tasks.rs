@@ -17,11 +17,11 @@
 
 use std::collections::BTreeMap;
 
-use super::simulate;
+use super::simulators::control;
+use super::{Method, SimulationError, run};
 use crate::fabric::wss_grid::{Configuration, Port};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
-use crate::simulate::SimulationError;
 use crate::units::{Bytes, Time};
 
 /// A collective to be carried out, again and again, on the nodes of a fabric.
@@ -57,8 +57,12 @@ pub struct Admission {
 /// Runs tasks on one machine; the answers are in the order of the tasks.
 ///
 /// # Errors
-/// What [`simulate`] refuses, and tasks that are not for one machine.
+/// What the control simulator refuses, and tasks that are not for one machine.
 pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
+    let method = Method {
+        simulator: Some(&control::RECORD),
+        ..Method::default()
+    };
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|&task| tasks[task].request);
     // When each port is free again.
@@ -73,13 +77,13 @@ pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
             rounds,
             request,
         } = tasks[task];
-        let round = simulate(plan, size)?;
+        let round = run(plan, size, &method)?;
         let Some(grid) = plan.fabric.wss_grid() else {
             continue;
         };
         if !grid.is_same_machine(machine.get_or_insert(grid)) {
             return Err(SimulationError::Fabric {
-                simulator: "control",
+                simulator: control::RECORD.name,
                 family: plan.fabric.family(),
                 hint: "all tasks must be on one grid; they may differ in nodes and wavelengths only",
             });
