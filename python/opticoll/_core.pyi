@@ -477,6 +477,9 @@ def expected_traffic(
 ) -> tuple[int, int, int]:
     """The work of [`simulate_traffic`] before it starts: messages, chunks, about how many forwards."""
 
+def fields_of(result: str) -> list[FieldRecord]:
+    """Name, unit and meaning of every total, and of every column as `table.column`, of a type of results."""
+
 def format_size(size_bytes: int) -> str:
     """A size in the largest unit in which it is a whole number."""
 

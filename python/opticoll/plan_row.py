@@ -26,8 +26,10 @@ from opticoll.layout import (
     wrapped,
 )
 from opticoll.proof import (
+    PlanHead,
     ViolationRow,
     algorithm_name,
+    head,
     verdict,
     violation_lines,
     violation_rows,
@@ -37,7 +39,6 @@ from opticoll.rows import (
     Bytes,
     Count,
     Picoseconds,
-    Positive,
     Row,
     Seconds,
     hidden,
@@ -72,25 +73,17 @@ class CandidateRow(Row):
     left_out: str = means("Why the plan was left out; empty where it was simulated")
 
 
-class SettingRow(Row):
+class SettingRow(Row, core="plan.settings"):
     """A setting that differs from the plain model of its simulator."""
 
-    name: str = means("Name of the setting")
-    value: str = means("Its value")
-    plain: str = means("Its value in the plain model")
+    name: str
+    value: str
+    plain: str
 
 
-class PlanRow(Row):
+class PlanRow(PlanHead):
     """One plan at one size, verified and simulated. Bounds hold for any plan."""
 
-    collective: str = means("Collective, such as `all_gather`")
-    algorithm: str = means("Algorithm as asked for")
-    chosen: str = means("Algorithm of the plan: the one asked for, or what `auto` chose")
-    fabric: str = means("Complete specification of the fabric")
-    ranks: Positive = means("Number of ranks of the fabric")
-    wavelengths: Positive | None = means(
-        "Number of wavelengths of each directed fibre", absent="the fabric has no wavelengths"
-    )
     injection_bandwidth: BitsPerSecond = means(
         "Bandwidth that a rank can inject; of ranks that differ, the least"
     )
@@ -176,16 +169,10 @@ def plan_row(
         given.get("placement"),
     )
     fabric = plan.fabric
-    wavelengths = fabric.option("wavelengths")
-    lit = wavelengths is not None
+    lit = "wavelengths" in fabric.options
     link = outcome.totals.get("bottleneck")
-    return PlanRow(
-        collective=plan.collective.kind,
-        algorithm=plan.asked,
-        chosen=plan.algorithm,
-        fabric=fabric.spec,
-        ranks=fabric.ranks,
-        wavelengths=wavelengths,
+    return PlanRow.of(
+        head(plan),
         injection_bandwidth=fabric.injection_bandwidth,
         root=plan.collective.root,
         size_bytes=size_bytes,
@@ -193,15 +180,11 @@ def plan_row(
         policy=outcome.policy,
         simulator=outcome.simulator,
         start=outcome.start,
-        settings=[
-            SettingRow(name=one["name"], value=one["value"], plain=one["plain"]) for one in settings
-        ],
-        steps=plan.slots,
+        settings=[SettingRow.of(one) for one in settings],
         claimed_steps=plan.claimed_steps,
         bound_steps=steps,
         bound_name=name,
         bound_assumption=assumption,
-        transfers=len(plan),
         wavelengths_used=plan.wavelengths_used if lit else None,
         configurations=plan.configurations if lit else None,
         time_s=outcome.time_ps / PICOSECONDS,

@@ -19,9 +19,11 @@ from opticoll.runner import Refuted
 
 __all__ = [
     "FibreRow",
+    "PlanHead",
     "ProofRow",
     "ViolationRow",
     "algorithm_name",
+    "head",
     "proof_row",
     "proof_text",
     "refuted",
@@ -57,8 +59,8 @@ class ViolationRow(Row):
     wavelength: Count | None = means("Wavelength concerned", absent="no wavelength")
 
 
-class ProofRow(Row):
-    """Whether a plan is proved, and everything that is wrong with it."""
+class PlanHead(Row):
+    """What a plan is for, and on what."""
 
     collective: str = means("Collective, such as `all_gather`")
     algorithm: str = means("Algorithm as asked for")
@@ -68,6 +70,25 @@ class ProofRow(Row):
     wavelengths: Positive | None = means(
         "Number of wavelengths of each directed fibre", absent="the fabric has no wavelengths"
     )
+
+
+def head(plan: Plan) -> dict[str, Any]:
+    """What rows of plans have in common, and how much a plan is."""
+    return {
+        "collective": plan.collective.kind,
+        "algorithm": plan.asked,
+        "chosen": plan.algorithm,
+        "fabric": plan.fabric.spec,
+        "ranks": plan.fabric.ranks,
+        "wavelengths": plan.fabric.option("wavelengths"),
+        "steps": plan.slots,
+        "transfers": len(plan),
+    }
+
+
+class ProofRow(PlanHead):
+    """Whether a plan is proved, and everything that is wrong with it."""
+
     steps: Count = means("Number of time slots really used")
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
     verified: bool = means("Whether there are no violations")
@@ -99,18 +120,7 @@ def _fibre(rank: int, direction: Any, fibre: int) -> FibreRow:
 
 def proof_row(plan: Plan, violations: Sequence[Violation]) -> ProofRow:
     """What the verifier says of a plan."""
-    return ProofRow(
-        collective=plan.collective.kind,
-        algorithm=plan.asked,
-        chosen=plan.algorithm,
-        fabric=plan.fabric.spec,
-        ranks=plan.fabric.ranks,
-        wavelengths=plan.fabric.option("wavelengths"),
-        steps=plan.slots,
-        transfers=len(plan),
-        verified=not violations,
-        violations=violation_rows(violations),
-    )
+    return ProofRow.of(head(plan), verified=not violations, violations=violation_rows(violations))
 
 
 def proof_text(plan: Plan, row: ProofRow) -> str:

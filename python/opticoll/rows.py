@@ -1,7 +1,8 @@
 """Rows of results: each field declared once, with its unit and what it means.
 
 A row class is the only declaration of a result. JSON, its schema, CSV, text tables and the
-reference page are read from the class.
+reference page are read from the class. What the compiled core declares already, name, unit and
+meaning of a total or of a column of a table, a class reads from there.
 
 >>> class Lap(Row):
 ...     "A lap of a race."
@@ -16,20 +17,36 @@ Ada     250.0 ms
 Bob            -
 >>> schema(Lap)["properties"]["time_s"]["type"]
 ['number', 'null']
+>>> class Hops(Row, core="bursts.by_hops"):
+...     "Bursts with so many links on their route."
+...     links: Count
+...     lost: Count
+>>> plain(Hops.of({"links": 2, "offered": 9, "lost": 1})), columns(Hops)[1].meaning
+({'links': 2, 'lost': 1}, 'Bursts that were lost')
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, dataclass_transform, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
-from opticoll._core import format_size
-from opticoll.layout import align, format_rate, human_seconds, human_time
+from opticoll._core import Outcome, fields_of, format_size
+from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, human_time
 
 __all__ = [
     "BitsPerSecond",
@@ -95,7 +112,7 @@ Share = Annotated[float, Unit("1", "{:.1%}".format, most=1)]
 
 
 def means(
-    text: str,
+    text: str = "",
     heading: str = "",
     *,
     absent: str = "",
@@ -103,7 +120,7 @@ def means(
     spread: bool = False,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """A field: what it means, and its heading in text tables.
+    """A field: what it means, and its heading in text tables; the core's words if none are given.
 
     `absent` says why the field may be null, `omitted` when a row does not have it (its default is
     then `OMITTED`). The entries of a mapping that is `spread` are columns of the row themselves.
@@ -120,15 +137,42 @@ def means(
 
 def hidden(*, default: None) -> Any:
     """A field for figures and notebooks, which no file and no schema has."""
-    return dataclasses.field(default=default, repr=False, compare=False)
+    return dataclasses.field(default=default, repr=False, compare=False, metadata={"meaning": None})
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(means, hidden))
 class Row(Mapping[str, Any]):
-    """Base of row classes: frozen dataclasses with keyword arguments only, also mappings."""
+    """Base of row classes: frozen dataclasses with keyword arguments only, also mappings.
 
-    def __init_subclass__(cls) -> None:
+    `core` says where the core declares fields that have no words here: results such as `bursts`,
+    or one of their tables as `bursts.by_hops`; several with spaces between them.
+    """
+
+    _core: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, core: str = "") -> None:
+        cls._core = (*core.split(), *cls._core)
         dataclass(frozen=True, kw_only=True)(cls)
+
+    @classmethod
+    def of(cls, *sources: Outcome | Mapping[str, Any], **own: Any) -> Self:
+        """A row of own values, the others those of the same name in totals, rows of tables or rows.
+
+        A field of seconds has the picoseconds of a source.
+        """
+        for source in sources:
+            known = vars(source) if isinstance(source, Row) else source
+            known = known.totals if isinstance(known, Outcome) else known
+            for one in dataclasses.fields(cls):  # type: ignore[arg-type]
+                if one.name in own:
+                    continue
+                exact = f"{one.name.removesuffix('_s')}_ps"
+                if one.name in known:
+                    own[one.name] = known[one.name]
+                elif exact in known and one.name.endswith("_s"):
+                    time_ps = known[exact]
+                    own[one.name] = None if time_ps is None else time_ps / PICOSECONDS
+        return cls(**own)
 
     def __getitem__(self, name: str) -> Any:
         for own, value in self._cells():
@@ -203,9 +247,43 @@ def columns(kind: type[Row]) -> tuple[Column, ...]:
     """
     if kind not in _COLUMNS:
         hints = typing.get_type_hints(kind, include_extras=True)
-        fields = [one for one in dataclasses.fields(kind) if "meaning" in one.metadata]  # type: ignore[arg-type]
-        _COLUMNS[kind] = tuple(_column(one.name, hints[one.name], **one.metadata) for one in fields)
+        made = []
+        for one in dataclasses.fields(kind):  # type: ignore[arg-type]
+            about = one.metadata or means().metadata
+            if about["meaning"] is not None:
+                meaning = about["meaning"] or _core_meaning(kind, one.name, hints[one.name])
+                made.append(_column(one.name, hints[one.name], **{**about, "meaning": meaning}))
+        _COLUMNS[kind] = tuple(made)
     return _COLUMNS[kind]
+
+
+@functools.cache
+def _core_fields(result: str) -> dict[str, tuple[str, str]]:
+    """Unit and meaning of the totals and columns of a result by their names, or of one table."""
+    name, _, of_table = result.partition(".")
+    return {
+        one["name"].removeprefix(f"{of_table}."): (one["unit"], one["meaning"].removesuffix("."))
+        for one in fields_of(name)
+        if one["name"].startswith(of_table)
+    }
+
+
+def _core_meaning(kind: type[Row], name: str, hint: Any) -> str:
+    """What a field means by the declaration in the core, whose unit it must have."""
+    names = (name, f"{name.removesuffix('_s')}_ps")
+    for known in map(_core_fields, kind._core):
+        for unit, meaning in (known[one] for one in names if one in known):
+            own = [one.name for one in _remarks(hint) if isinstance(one, Unit)]
+            if own and own[0] not in (unit, "", "1", "Erlang") and (own[0], unit) != ("s", "ps"):
+                raise TypeError(f"{name}: the unit in the core is `{unit}`, not `{own[0]}`")
+            return meaning
+    raise TypeError(f"{name}: no meaning is given, and the core has no such field")
+
+
+def _remarks(hint: Any) -> list[Any]:
+    """All remarks within a type."""
+    own = list(getattr(hint, "__metadata__", ()))
+    return own + [remark for part in get_args(hint) for remark in _remarks(part)]
 
 
 def _column(

@@ -263,6 +263,17 @@ impl Field {
         format!("{}{ending}", self.name)
     }
 
+    /// It as a column of a table, or as a total where `table` is empty.
+    pub fn outline<T: Cell>(&self, table: &'static str) -> Outline {
+        let unit = self.unit_or(T::UNIT);
+        Outline {
+            table,
+            name: self.name_in(unit),
+            unit,
+            meaning: self.sentence(),
+        }
+    }
+
     /// The doc comment on one line.
     pub fn sentence(&self) -> String {
         sentence(self.meaning)
@@ -274,10 +285,38 @@ pub fn sentence(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A total or a column of a type of results, without a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// The table of a column; empty for a total.
+    pub table: &'static str,
+    /// The name, which ends in the unit.
+    pub name: String,
+    /// The unit; empty for numbers of things.
+    pub unit: &'static str,
+    /// What the value is, in a sentence.
+    pub meaning: String,
+}
+
+/// The totals and columns that all results of a type have.
+pub fn outline<T: Part>() -> Vec<Outline> {
+    let mut outlines = Vec::new();
+    let whole = Field {
+        name: "",
+        unit: "",
+        meaning: "",
+    };
+    T::outline(&whole, &mut outlines);
+    outlines
+}
+
 /// A field that describes itself: a single value, a table, or several of them.
 pub trait Part {
     /// Adds it to a description.
     fn describe<'a>(&'a self, field: &Field, into: &mut Description<'a>);
+
+    /// Adds what is known of it without a value; nothing where that depends on the value.
+    fn outline(_: &Field, _: &mut Vec<Outline>) {}
 }
 
 /// What a column or a total holds.
@@ -369,6 +408,10 @@ impl<T: Cell> Part for T {
     fn describe<'a>(&'a self, field: &Field, into: &mut Description<'a>) {
         into.total(field, field.unit_or(T::UNIT), self.value());
     }
+
+    fn outline(field: &Field, into: &mut Vec<Outline>) {
+        into.push(field.outline::<T>(""));
+    }
 }
 
 impl Part for Details {
@@ -377,6 +420,19 @@ impl Part for Details {
             detail.describe(into);
         }
     }
+}
+
+/// A field of a result, its unit and the lines of its doc comment.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! field {
+    ($field:ident $($unit:literal)?; $($meaning:literal)*) => {
+        $crate::table::Field {
+            name: stringify!($field),
+            unit: concat!($($unit)?),
+            meaning: concat!($($meaning),*),
+        }
+    };
 }
 
 /// A result: every field is a [`Part`](crate::table::Part). Fields after a `;` are not described.
@@ -395,11 +451,7 @@ macro_rules! totals {
 
         impl $crate::table::Described for $name {
             fn describe<'a>(&'a self, into: &mut $crate::table::Description<'a>) {
-                $($crate::table::Part::describe(&self.$field, &$crate::table::Field {
-                    name: stringify!($field),
-                    unit: concat!($($unit)?),
-                    meaning: concat!($($meaning),*),
-                }, into);)*
+                $($crate::table::Part::describe(&self.$field, &$crate::field!($field $($unit)?; $($meaning)*), into);)*
             }
 
             fn as_any(&self) -> &dyn std::any::Any {
@@ -418,6 +470,12 @@ macro_rules! totals {
                 into: &mut $crate::table::Description<'a>,
             ) {
                 $crate::table::Described::describe(self, into);
+            }
+
+            fn outline(_: &$crate::table::Field, into: &mut Vec<$crate::table::Outline>) {
+                $(<$kind as $crate::table::Part>::outline(
+                    &$crate::field!($field $($unit)?; $($meaning)*), into,
+                );)*
             }
         }
     };
@@ -445,11 +503,7 @@ macro_rules! columns {
                 into: &mut $crate::table::Description<'a>,
             ) {
                 let columns = vec![$({
-                    let field = $crate::table::Field {
-                        name: stringify!($field),
-                        unit: concat!($($unit)?),
-                        meaning: concat!($($meaning),*),
-                    };
+                    let field = $crate::field!($field $($unit)?; $($meaning)*);
                     let unit = field.unit_or(<$kind as $crate::table::Cell>::UNIT);
                     $crate::table::Column {
                         name: field.name_in(unit),
@@ -468,6 +522,12 @@ macro_rules! columns {
                     shape,
                     columns,
                 });
+            }
+
+            fn outline(table: &$crate::table::Field, into: &mut Vec<$crate::table::Outline>) {
+                into.extend([$(
+                    $crate::field!($field $($unit)?; $($meaning)*).outline::<$kind>(table.name)
+                ),*]);
             }
         }
     };
@@ -504,11 +564,7 @@ macro_rules! rows {
                 into: &mut $crate::table::Description<'a>,
             ) {
                 let columns = vec![$({
-                    let field = $crate::table::Field {
-                        name: stringify!($field),
-                        unit: concat!($($unit)?),
-                        meaning: concat!($($meaning),*),
-                    };
+                    let field = $crate::field!($field $($unit)?; $($meaning)*);
                     let unit = field.unit_or(<$kind as $crate::table::Cell>::UNIT);
                     $crate::table::Column {
                         name: field.name_in(unit),
@@ -523,6 +579,12 @@ macro_rules! rows {
                     shape: vec![("row", self.len())],
                     columns,
                 });
+            }
+
+            fn outline(table: &$crate::table::Field, into: &mut Vec<$crate::table::Outline>) {
+                into.extend([$(
+                    $crate::field!($field $($unit)?; $($meaning)*).outline::<$kind>(table.name)
+                ),*]);
             }
         }
     };

@@ -78,7 +78,7 @@ mod _core {
     #[pymodule_export]
     use crate::schedule::Schedule;
     #[pymodule_export]
-    use crate::table::{Outcome, Table};
+    use crate::table::{Outcome, Table, fields_of};
     #[pymodule_export]
     use crate::training::{
         TimedModel, TrainingModel, check_buckets, collective_cost, device_memory, parameter_memory,

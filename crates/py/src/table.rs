@@ -3,7 +3,13 @@
 use std::sync::Arc;
 
 use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods};
-use opticoll::table::{self, Described, Description, Value, Values};
+use opticoll::outcome;
+use opticoll::outcome::packets::PacketOutcome;
+use opticoll::simulate::burst::BurstOutcome;
+use opticoll::simulate::burst::collective::{CollectiveOutcome, RequestUse};
+use opticoll::table::{self, Described, Description, Outline, Value, Values, outline};
+use opticoll::workload::network::Done;
+use opticoll::workload::training::Iteration;
 use pyo3::exceptions::{PyAttributeError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -225,6 +231,37 @@ impl Table {
             format!("<Table {} {shape:?}: {}>", self.name, columns.join(", "))
         })
     }
+}
+
+/// A word, and the outline of a type of results.
+type Known = (&'static str, fn() -> Vec<Outline>);
+
+/// The types of results by the words of [`fields_of`].
+const RESULTS: &[Known] = &[
+    ("plan", outline::<outcome::Outcome>),
+    ("tuned", outline::<outcome::Tuned>),
+    ("packets", outline::<PacketOutcome>),
+    ("bursts", outline::<BurstOutcome>),
+    ("collectives", outline::<CollectiveOutcome>),
+    ("requests", outline::<RequestUse>),
+    ("replay", outline::<Done>),
+    ("iteration", outline::<Iteration>),
+];
+
+/// Name, unit and meaning of every total, and of every column as `table.column`, of a type of results.
+#[pyfunction]
+#[pyo3(signature = (result) -> "list[FieldRecord]")]
+pub(crate) fn fields_of(result: &str) -> PyResult<Vec<FieldRecord>> {
+    let found = RESULTS.iter().find(|(name, _)| *name == result);
+    let (_, outline) = found.ok_or_else(|| PyKeyError::new_err(result.to_owned()))?;
+    let named = |one: Outline| {
+        let name = match one.table {
+            "" => one.name,
+            table => format!("{table}.{}", one.name),
+        };
+        FieldRecord::new(name, one.unit, one.meaning)
+    };
+    Ok(outline().into_iter().map(named).collect())
 }
 
 fn lengths(table: &table::Table<'_>) -> Vec<usize> {

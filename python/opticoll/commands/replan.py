@@ -70,8 +70,9 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
     spelling = None if instead is None else algorithm_spelling(before.collective.kind, instead)
     plan, before_ps, after_ps = core_replan(before, asked.failed, spelling, size_bytes, **settings)
     row = plan_row(plan, plan.verify(), plan.simulate(size_bytes, **settings), size_bytes)
-    yield ReplanRow(
-        **{**vars(row), "plan": plan},
+    yield ReplanRow.of(
+        row,
+        plan=plan,
         failed=asked.failed,
         before_fabric=before.fabric.spec,
         before_algorithm=before.algorithm,

@@ -16,8 +16,8 @@ from opticoll.errors import UsageError
 from opticoll.layout import align, labelled, plural
 from opticoll.options import WavelengthOption
 from opticoll.plan_row import describe_fabric
-from opticoll.proof import algorithm_name
-from opticoll.rows import Count, Length, Positive, Row, hidden, means
+from opticoll.proof import PlanHead, algorithm_name, head
+from opticoll.rows import Count, Length, Row, hidden, means
 from opticoll.runner import Command, Watch, figure_file, on_command_line
 
 __all__ = ["COMMAND", "LightpathRow", "Show", "SlotRow", "compute"]
@@ -80,17 +80,9 @@ class LightpathRow(Row):
     )
 
 
-class SlotRow(Row):
+class SlotRow(PlanHead):
     """A plan's head and the lightpaths of one of its slots."""
 
-    collective: str = means("Collective, such as `all_gather`")
-    algorithm: str = means("Algorithm as asked for")
-    chosen: str = means("Algorithm of the plan: the one asked for, or what `auto` chose")
-    fabric: str = means("Complete specification of the fabric")
-    ranks: Positive = means("Number of ranks of the fabric")
-    wavelengths: Positive | None = means(
-        "Number of wavelengths of each directed fibre", absent="the fabric has no wavelengths"
-    )
     steps: Count = means("Number of time slots really used")
     step_slots: list[Count] = means("Number of time slots of each step of the schedule")
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
@@ -121,16 +113,9 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
         raise UsageError(
             f"there is no slot {slot}: the plan has {plural(plan.slots, 'slot')}, from 0"
         )
-    yield SlotRow(
-        collective=plan.collective.kind,
-        algorithm=plan.asked,
-        chosen=plan.algorithm,
-        fabric=plan.fabric.spec,
-        ranks=plan.fabric.ranks,
-        wavelengths=plan.fabric.option("wavelengths"),
-        steps=plan.slots,
+    yield SlotRow.of(
+        head(plan),
         step_slots=plan.step_slots,
-        transfers=len(plan),
         slot=slot or 0,
         lightpaths=_lightpaths(plan, slot or 0),
         plan=plan,

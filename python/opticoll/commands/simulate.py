@@ -56,12 +56,12 @@ ON_LIGHT = "on electrical fabrics"
 ON_GRIDS = "but on grids of tunable circuits"
 
 
-class PathRow(Row):
+class PathRow(Row, core="plan.critical_path"):
     """A transfer of the critical path, which waits for the one before it."""
 
-    transfer: Count = means("Index into the plan")
-    start_ps: Picoseconds = means("Time at which it, or the reconfiguration before it, begins")
-    end_ps: Picoseconds = means("Time at which it has delivered")
+    transfer: Count
+    start_ps: Picoseconds
+    end_ps: Picoseconds
     bottleneck: str | None = means(
         "Link that bounds the message",
         absent="no link bounds it",
@@ -70,17 +70,17 @@ class PathRow(Row):
     )
 
 
-class StepRow(Row):
+class StepRow(Row, core="plan.slots"):
     """A time slot; on electrical fabrics a step."""
 
-    slot: Count = means("Index of the slot", "slot")
-    start_ps: Picoseconds = means("Time at which the slot begins", "start")
-    end_ps: Picoseconds = means("Time at which the slot ends", "end")
-    reconfiguration_ps: Picoseconds = means("Time charged for reconfiguration", "reconfiguration")
-    lightpaths: Count = means("Number of lightpaths; on electrical fabrics, of messages")
+    slot: Count = means("Index of the slot")
+    start_ps: Picoseconds
+    end_ps: Picoseconds
+    reconfiguration_ps: Picoseconds
+    lightpaths: Count
 
 
-class LinkRow(Row):
+class LinkRow(Row, core="plan.links"):
     """A link over all its fibres; on electrical fabrics each link."""
 
     rank: Count = means(
@@ -90,20 +90,20 @@ class LinkRow(Row):
         "Direction, plane or port by which it leaves", omitted=ON_LIGHT, default=OMITTED
     )
     link: str = means("Link in words", omitted=ON_LINKS, default=OMITTED)
-    busy_ps: Picoseconds = means("Time in use, summed over channels", "busy")
-    bytes: Bytes = means("Number of bytes carried")
+    busy_ps: Picoseconds
+    bytes: Bytes
     utilisation: Utilisation = means(
         "Share of its capacity that was used", omitted=ON_LINKS, default=OMITTED
     )
 
 
-class RankRow(Row):
+class RankRow(Row, core="plan.ranks"):
     """A rank."""
 
     rank: Count = means("Rank")
-    sent_bytes: Count = means("Number of bytes sent", "bytes sent")
-    received_bytes: Count = means("Number of bytes received", "bytes received")
-    finish_ps: Picoseconds = means("Time at which the rank has finished", "finished")
+    sent_bytes: Count = means(heading="bytes sent")
+    received_bytes: Count = means(heading="bytes received")
+    finish_ps: Picoseconds = means(heading="finished")
 
 
 class BinRow(Row):
@@ -125,15 +125,15 @@ class LatencyRow(Row):
     percentiles_ps: dict[str, Picoseconds] = means("By percent, rounded up by at most 1/64")
 
 
-class ClassRow(Row):
+class ClassRow(Row, core="packets.classes"):
     """The links of a class."""
 
-    links: Count = means("Number of links")
-    bytes: Count = means("Number of bytes carried")
-    stall_ps: Picoseconds = means("Time for which channels stood still for want of credit, summed")
+    links: Count
+    bytes: Count
+    stall_ps: Picoseconds
 
 
-class PacketRow(Row):
+class PacketRow(Row, core="packets"):
     """What the packet simulator says beyond times of steps, links and ranks."""
 
     message_latency: LatencyRow = means(
@@ -141,19 +141,19 @@ class PacketRow(Row):
     )
     background_latency: LatencyRow = means("The same, of background traffic")
     chunk_latency: LatencyRow = means("From the making of a chunk's packet to its arrival")
-    mean_hops: Number = means("Mean number of routers that a chunk passed")
+    mean_hops: Number
     classes: dict[str, ClassRow] = means(
         "By class of link: injection, ejection, local and global where there are such"
     )
-    minimal_chunks: Count = means("Number of chunks that took the shortest route")
-    detoured_chunks: Count = means("Number of chunks that went by way of another group")
-    bytes_sent: Bytes = means("Number of bytes handed to the network, background included")
-    bytes_delivered: Bytes = means("Number of bytes that had arrived at the end")
-    router_forwards: Count = means("Number of chunks that routers sent on")
-    events: Count = means("Number of events of the simulation")
+    minimal_chunks: Count
+    detoured_chunks: Count
+    bytes_sent: Bytes
+    bytes_delivered: Bytes
+    router_forwards: Count
+    events: Count
 
 
-class SimulateRow(PlanRow):
+class SimulateRow(PlanRow, core="tuned"):
     """The plan, and where its time goes. A formula gives the total only."""
 
     reconfigurations: Count | None = means(
@@ -173,37 +173,15 @@ class SimulateRow(PlanRow):
         default=OMITTED,
     )
     packets: PacketRow | None = means("What packets say", absent="another simulator")
-    control_messages: Count = means(
-        "Number of control messages in all", omitted=ON_GRIDS, default=OMITTED
-    )
-    control_messages_per_rank: Count = means(
-        "Most control messages that a rank sent", omitted=ON_GRIDS, default=OMITTED
-    )
-    revocations: Count = means(
-        "Number of circuits that were taken back", omitted=ON_GRIDS, default=OMITTED
-    )
-    slow_switch_ps: Picoseconds = means(
-        "Time to set the switches, once for a task; not part of the time",
-        omitted=ON_GRIDS,
-        default=OMITTED,
-    )
-    path_transmission_ps: Picoseconds = means(
-        "Time along the critical path in which data are sent", omitted=ON_GRIDS, default=OMITTED
-    )
-    path_tuning_ps: Picoseconds = means(
-        "Time along the critical path for tuning and locking", omitted=ON_GRIDS, default=OMITTED
-    )
-    path_control_ps: Picoseconds = means(
-        "Time along the critical path for requests and grants", omitted=ON_GRIDS, default=OMITTED
-    )
-    path_latency_ps: Picoseconds = means(
-        "Time along the critical path in which data propagate", omitted=ON_GRIDS, default=OMITTED
-    )
-    path_waiting_ps: Picoseconds = means(
-        "Time along the critical path that requests wait in queues",
-        omitted=ON_GRIDS,
-        default=OMITTED,
-    )
+    control_messages: Count = means(omitted=ON_GRIDS, default=OMITTED)
+    control_messages_per_rank: Count = means(omitted=ON_GRIDS, default=OMITTED)
+    revocations: Count = means(omitted=ON_GRIDS, default=OMITTED)
+    slow_switch_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
+    path_transmission_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
+    path_tuning_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
+    path_control_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
+    path_latency_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
+    path_waiting_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
     per_step: list[StepRow] = means("Steps", omitted="without --per step", default=OMITTED)
     per_link: list[LinkRow] = means("Links", omitted="without --per link", default=OMITTED)
     per_time: list[BinRow] = means(
@@ -238,11 +216,8 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
     tables: dict[str, Any] = {}
     if asked.per is not None:
         tables[f"per_{asked.per}"] = _TABLES[asked.per](plan, outcome)
-    yield SimulateRow(
-        **{**vars(row), "plan": plan},
-        **_totals(plan, outcome),
-        **tables,
-        outcome=outcome,
+    yield SimulateRow.of(
+        row, outcome, plan=plan, outcome=outcome, **_totals(plan, outcome), **tables
     )
 
 
@@ -275,37 +250,17 @@ def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
     return {**settings, "link_bin": "fitted"}
 
 
-TUNED = (
-    *("control_messages", "control_messages_per_rank", "revocations", "slow_switch_ps"),
-    *(f"path_{what}_ps" for what in ("transmission", "tuning", "control", "latency", "waiting")),
-)
-"""Totals of grids of tunable circuits."""
-
-PACKET_COUNTS = (
-    *("minimal_chunks", "detoured_chunks", "bytes_sent", "bytes_delivered"),
-    *("router_forwards", "events"),
-)
-"""Totals of packets."""
-
-
 def _totals(plan: Plan, outcome: Outcome) -> dict[str, Any]:
     """What concerns the whole simulation."""
     formula = outcome.simulator == "closed_form"
     flows = outcome.start is not None
     path = [
-        PathRow(
-            transfer=one["transfer"],
-            start_ps=one["start_ps"],
-            end_ps=one["end_ps"],
-            **({"bottleneck": _name(plan, one["bottleneck"])} if flows else {}),
-        )
+        PathRow.of(one, **({"bottleneck": _name(plan, one["bottleneck"])} if flows else {}))
         for one in outcome.critical_path
     ]
-    totals = {name: outcome.totals[name] for name in TUNED if name in outcome.totals}
-    if flows:
-        totals["most_loaded_link"] = _name(plan, outcome.most_loaded_link)
+    loaded = {"most_loaded_link": _name(plan, outcome.most_loaded_link)} if flows else {}
     return {
-        **totals,
+        **loaded,
         "reconfigurations": None if formula or flows else outcome.reconfigurations,
         "utilisation": None if formula else outcome.utilisation,
         "critical_path": path,
@@ -318,24 +273,19 @@ def _name(plan: Plan, link: int | None) -> str | None:
 
 
 def _steps(plan: Plan, outcome: Outcome) -> list[StepRow]:
-    return [StepRow(slot=slot, **row) for slot, row in enumerate(outcome.slots)]
+    return [StepRow.of(row, slot=slot) for slot, row in enumerate(outcome.slots)]
 
 
 def _links(plan: Plan, outcome: Outcome) -> list[LinkRow]:
     if outcome.start is not None:
         return [
-            LinkRow(
-                link=name,
-                busy_ps=row["busy_ps"],
-                bytes=row["bytes"],
-                utilisation=row["utilisation"],
-            )
+            LinkRow.of(row, link=name)
             for name, row in zip(plan.fabric.link_names, outcome.links, strict=True)
         ]
     rows, axis = iter(outcome.links), outcome.links.axes[0]
     numbered = [f"{axis} {number}" for number in range(outcome.links.shape[0])]
     return [
-        LinkRow(rank=rank, direction=direction, **next(rows))
+        LinkRow.of(next(rows), rank=rank, direction=direction)
         for direction in plan.fabric.light_fields.get(axis) or numbered
         for rank in range(outcome.links.shape[1])
     ]
@@ -360,15 +310,7 @@ def _bins(plan: Plan, outcome: Outcome) -> list[BinRow]:
 
 
 def _ranks(plan: Plan, outcome: Outcome) -> list[RankRow]:
-    return [
-        RankRow(
-            rank=rank,
-            sent_bytes=row["sent_bytes"],
-            received_bytes=row["received_bytes"],
-            finish_ps=row["finish_ps"],
-        )
-        for rank, row in enumerate(outcome.ranks)
-    ]
+    return [RankRow.of(row, rank=rank) for rank, row in enumerate(outcome.ranks)]
 
 
 _TABLES = {"step": _steps, "link": _links, "time": _bins, "rank": _ranks}
@@ -376,23 +318,20 @@ _TABLES = {"step": _steps, "link": _links, "time": _bins, "rank": _ranks}
 
 def _packets(outcome: Outcome) -> PacketRow:
     message, background, chunk = outcome.latencies.rows()
-    return PacketRow(
+    return PacketRow.of(
+        outcome,
         message_latency=_latency(message),
         background_latency=_latency(background),
         chunk_latency=_latency(chunk),
-        mean_hops=outcome.mean_hops,
-        classes={row.pop("class"): ClassRow(**row) for row in outcome.classes},
-        **{name: outcome.totals[name] for name in PACKET_COUNTS},
+        classes={row["class"]: ClassRow.of(row) for row in outcome.classes},
     )
 
 
 def _latency(row: dict[str, Any]) -> LatencyRow:
     """A distribution of times; percentiles by their number."""
     percentiles = (name for name in row if name.startswith("p"))
-    return LatencyRow(
-        count=row["count"],
-        mean_ps=row["mean_ps"],
-        max_ps=row["max_ps"],
+    return LatencyRow.of(
+        row,
         percentiles_ps={
             name[1:].removesuffix("_ps").replace("_", "."): row[name] for name in percentiles
         },

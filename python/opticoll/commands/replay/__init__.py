@@ -120,70 +120,64 @@ class Asked:
     ] = "call"
 
 
-class CallRow(Row):
-    """A kind of call."""
+class CallRow(Row, core="replay.kinds"):
+    """A kind of call; `local` is what communicates with nobody."""
 
-    call: str = means("Kind of the call; `local` is what communicates with nobody")
-    calls: Count = means("Number of calls of all ranks")
-    messages: Count = means("Number of messages that they sent")
-    bytes: Bytes = means("Number of bytes of these messages")
-    total_s: Seconds = means("Time inside them, summed over ranks")
-    longest_s: Seconds = means("Time inside them of the rank with most")
+    call: str
+    calls: Count
+    messages: Count
+    bytes: Bytes
+    total_s: Seconds
+    longest_s: Seconds
 
 
-class ReplayRankRow(Row):
+class ReplayRankRow(Row, core="replay.ranks"):
     """A rank: its end, its local work, its time in calls and in setting up light paths."""
 
     rank: Count = means("Rank")
-    finish_s: Seconds = means("Time at which the rank ended")
-    compute_s: Seconds = means("Local work, scaled")
-    calls_s: Seconds = means("Time in calls; of GOAL, operations may overlap with local work")
-    setting_up_s: Seconds = means("Time of its own set-ups and releases of light paths")
-    messages: Count = means("Number of messages sent")
-    bytes: Bytes = means("Number of bytes of these messages")
+    finish_s: Seconds
+    compute_s: Seconds
+    calls_s: Seconds
+    setting_up_s: Seconds
+    messages: Count
+    bytes: Bytes
 
 
-class LightPathRow(Row):
+class LightPathRow(Row, core="requests"):
     """What light paths cost."""
 
-    set_ups: Count = means("Number of set-ups of light paths")
+    set_ups: Count
     setting_up_s: Seconds = means(
         "Time for set-up and release, summed over ranks; on a ring, over messages"
     )
     waited: Count | None = means(
-        "Number of messages that waited for a light path", absent="waiting is not simulated"
+        "Number of messages that waited for a light path",
+        absent="waiting is not simulated",
+        default=None,
     )
-    waiting_s: Seconds | None = means(
-        "Time of their waiting, summed", absent="waiting is not simulated"
-    )
-    most_at_once: Count | None = means(
-        "Most light paths at one time", absent="waiting is not simulated"
-    )
-    refusals: Count | None = means(
-        "Number of requests for light paths that were refused", absent="it is no network of bursts"
-    )
-    bursts: Count | None = means(
-        "Number of bursts beside the light paths", absent="it is no network of bursts"
-    )
+    waiting_s: Seconds | None = means(absent="waiting is not simulated", default=None)
+    most_at_once: Count | None = means(absent="waiting is not simulated", default=None)
+    refusals: Count | None = means(absent="it is no network of bursts", default=None)
+    bursts: Count | None = means(absent="it is no network of bursts", default=None)
     burst_loss: Fraction | None = means(
         "Share of these bursts that was lost", absent="there are no bursts"
     )
 
 
-class CollectiveRow(Row):
+class CollectiveRow(Row, core="replay.collectives"):
     """A collective among so many ranks."""
 
-    collective: str = means("Collective")
-    ranks: Positive = means("Number of ranks of the communicator")
+    collective: str
+    ranks: Positive
     size_bytes: Bytes | None = means(
         "Size that the algorithm was chosen for, a power of two",
         absent="the algorithm does not depend on the size",
     )
-    algorithm: str = means("Algorithm as asked for")
-    chosen: str = means("Algorithm of the plan")
+    algorithm: str
+    chosen: str
 
 
-class ReplayRow(Row):
+class ReplayRow(Row, core="replay"):
     """A replay."""
 
     trace: str | None = means("File or folder of the trace", absent="it was no file")
@@ -212,13 +206,16 @@ class ReplayRow(Row):
     compute_s: Seconds = means("Local work of the rank that has most of it, scaled")
     messages: Count = means("Number of messages sent, those of collectives included")
     bytes: Bytes = means("Number of bytes of these messages")
-    events: Count = means("Number of events of the replay")
+    events: Count
     busiest_link: str | None = means(
         "Link of an electrical fabric that is used most",
         absent="there are no electrical links, or none is used",
+        default=None,
     )
     busiest_link_utilisation: Number | None = means(
-        "Share of its rate that is used over the whole time", absent="there is no such link"
+        "Share of its rate that is used over the whole time",
+        absent="there is no such link",
+        default=None,
     )
     light_paths: LightPathRow | None = means(
         "What light paths cost", absent="there is no light, or the program sets up none"
@@ -274,10 +271,18 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
     factor = Rational(numerator, denominator)
     measured = done.simulator not in (*MODELS, "burst")
     light = done.network.startswith("light_path_grid")
-    row = _row(done, trace)
     shown = {name: str(value) for name, value in settings.items() if name != "simulator"}
-    yield ReplayRow(
-        **row,
+    ranks = [ReplayRankRow.of(one, rank=rank) for rank, one in enumerate(done.ranks)]
+    yield ReplayRow.of(
+        done,
+        fabric=done.network,
+        collectives=[CollectiveRow.of(one) for one in done.collectives],
+        ranks=trace.ranks,
+        trace_events=trace.events,
+        compute_s=max(rank.compute_s for rank in ranks),
+        light_paths=_light_paths(done.totals),
+        per_call=[CallRow.of(one) for one in done.kinds],
+        per_rank=ranks,
         trace=None if isinstance(asked.trace, Trace) else os.fspath(asked.trace),
         settings=shown | (bursts or {}),
         injection_bandwidth=Fabric(done.network).injection_bandwidth if measured else None,
@@ -348,64 +353,11 @@ def _spell_eager(limit: int | None, *, none: bool) -> str:
     return "all" if limit is None else _core.format_size(limit)
 
 
-def _row(done: Outcome, trace: Trace) -> dict[str, Any]:
-    ranks = [
-        ReplayRankRow(
-            rank=rank,
-            finish_s=one["finish_ps"] / PICOSECONDS,
-            compute_s=one["compute_ps"] / PICOSECONDS,
-            calls_s=one["calls_ps"] / PICOSECONDS,
-            setting_up_s=one["setting_up_ps"] / PICOSECONDS,
-            messages=one["messages"],
-            bytes=one["bytes"],
-        )
-        for rank, one in enumerate(done.ranks)
-    ]
-    kinds = [
-        CallRow(
-            call=one["call"],
-            calls=one["calls"],
-            messages=one["messages"],
-            bytes=one["bytes"],
-            total_s=one["total_ps"] / PICOSECONDS,
-            longest_s=one["longest_ps"] / PICOSECONDS,
-        )
-        for one in done.kinds
-    ]
-    return {
-        "fabric": done.network,
-        "simulator": done.simulator,
-        "collectives": [CollectiveRow(**one) for one in done.collectives],
-        "ranks": trace.ranks,
-        "trace_events": trace.events,
-        "time_s": done.time_ps / PICOSECONDS,
-        "time_ps": done.time_ps,
-        "compute_s": max(rank.compute_s for rank in ranks),
-        "messages": done.messages,
-        "bytes": done.bytes,
-        "events": done.events,
-        "busiest_link": done.totals.get("busiest_link"),
-        "busiest_link_utilisation": done.totals.get("busiest_link_utilisation"),
-        "light_paths": _light_paths(done.totals),
-        "per_call": kinds,
-        "per_rank": ranks,
-    }
-
-
 def _light_paths(used: dict[str, Any]) -> LightPathRow | None:
     if "set_ups" not in used:
         return None
-    waiting = used.get("waiting_ps")
-    return LightPathRow(
-        set_ups=used["set_ups"],
-        setting_up_s=used["setting_up_ps"] / PICOSECONDS,
-        waited=used.get("waited"),
-        waiting_s=None if waiting is None else waiting / PICOSECONDS,
-        most_at_once=used.get("most_at_once"),
-        refusals=used.get("refusals"),
-        bursts=used.get("bursts"),
-        burst_loss=used["bursts_lost"] / used["bursts"] if used.get("bursts") else None,
-    )
+    loss = used["bursts_lost"] / used["bursts"] if used.get("bursts") else None
+    return LightPathRow.of(used, burst_loss=loss)
 
 
 def _amount(count: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from opticoll import config
 from opticoll._core import Outcome, burst_rate, check_bursts, records, simulate_bursts
 from opticoll.errors import UsageError
-from opticoll.layout import PICOSECONDS, align, human_seconds
+from opticoll.layout import align, human_seconds
 from opticoll.rows import (
     BitsPerSecond,
     Count,
@@ -49,43 +49,41 @@ class Case:
         return self.settings.get(name, default[name])
 
 
-class HopShare(Row):
+class HopShare(Row, core="bursts.by_hops"):
     """Bursts with so many links on their route."""
 
-    links: Count = means("Number of links on the route")
-    offered: Count = means("Number of bursts whose end is known")
-    lost: Count = means("Number of those bursts that were lost")
+    links: Count
+    offered: Count
+    lost: Count
 
 
-class PairShare(Row):
+class PairShare(Row, core="bursts.by_pair"):
     """Bursts from the hosts of one node to those of another, or of the same."""
 
-    source: Count = means("Node that sends")
-    destination: Count = means("Node that receives")
-    offered: Count = means("Number of bursts whose end is known")
-    lost: Count = means("Number of those bursts that were lost")
+    source: Count
+    destination: Count
+    offered: Count
+    lost: Count
 
 
-class LinkShare(Row):
+class LinkShare(Row, core="bursts.links"):
     """How much of a link's wavelengths was held, and how much of that in vain."""
 
-    link: str = means("Ends of the link")
-    utilisation: Fraction = means("Share of its wavelengths' time that was held")
-    wasted: Fraction = means("Share that was held for bursts that were lost further on")
-    refused: Count = means(
-        "Number of bursts that the link refused; set-ups refused by a whole route count at none"
-    )
+    link: str
+    utilisation: Fraction
+    wasted: Fraction
+    refused: Count
 
 
-class Moment(Row):
+class Moment(Row, core="bursts.moments"):
     """A round of all replications."""
 
-    end_s: Seconds = means("Mean time at which the round ended")
-    offered: Count = means("Number of bursts whose end is known")
-    lost: Count = means("Number of those bursts that were lost")
+    end_s: Seconds
+    offered: Count
+    lost: Count
 
 
-class BurstRow(Row):
+class BurstRow(Row, core="bursts"):
     """One case of bursts. Intervals have a confidence of 95 %."""
 
     fabric: str = means("Complete specification of the network, its hosts and wavelengths")
@@ -104,15 +102,15 @@ class BurstRow(Row):
     settings: str = means(
         "Other settings given, as name=value with spaces between them; empty where there are none"
     )
-    bursts: Count = means("Number of bursts measured")
-    lost: Count = means("Number of those bursts that were lost")
-    loss: Fraction = means("Share of bursts that were lost")
-    loss_low: Fraction = means("Lower end of the interval of the loss", "from")
-    loss_high: Fraction = means("Upper end of the interval of the loss", "to")
-    lost_at_links: Count = means("Number of bursts lost since no wavelength was free")
-    lost_at_converters: Count = means("Number of bursts lost since no converter was left")
-    lost_at_receivers: Count = means("Number of bursts lost since all receivers were taken")
-    mean_wait_s: Seconds = means("Mean wait for the transmitter")
+    bursts: Count
+    lost: Count
+    loss: Fraction
+    loss_low: Fraction = means(heading="from")
+    loss_high: Fraction = means(heading="to")
+    lost_at_links: Count
+    lost_at_converters: Count
+    lost_at_receivers: Count
+    mean_wait_s: Seconds
     busiest_link: str = means("Link whose wavelengths were held most")
     busiest_utilisation: Share = means(
         "Share of the busiest link's time on all wavelengths that was held", "busiest link"
@@ -177,34 +175,22 @@ def _row(case: Case, outcome: Outcome) -> BurstRow:
     utilisation = outcome.links["utilisation"]
     busiest = int(utilisation.argmax())
     others = {name: text for name, text in case.settings.items() if name not in NAMED}
-    return BurstRow(
+    return BurstRow.of(
+        outcome,
         fabric=outcome.network,
         injection_bandwidth=burst_rate(case.fabric),
-        source=case.value("source"),
         intensity=float(case.value("intensity")),
-        signalling=case.value("signalling"),
-        assignment=case.value("assignment"),
-        converters=case.value("converters"),
-        routing=case.value("routing"),
+        **{name: case.value(name) for name in NAMED if name != "intensity"},
         settings=" ".join(f"{name}={text}" for name, text in others.items()),
-        bursts=outcome.bursts,
-        lost=outcome.lost,
-        loss=outcome.loss,
-        loss_low=outcome.loss_low,
-        loss_high=outcome.loss_high,
-        lost_at_links=outcome.lost_at_links,
-        lost_at_converters=outcome.lost_at_converters,
-        lost_at_receivers=outcome.lost_at_receivers,
-        mean_wait_s=outcome.mean_wait_ps / PICOSECONDS,
         busiest_link=outcome.links["link"][busiest],
         busiest_utilisation=float(utilisation[busiest]),
         mean_utilisation=float(utilisation.mean()),
         wasted_utilisation=float(outcome.links["wasted"].mean()),
         simulated_s=outcome.simulated_seconds,
-        by_hops=[HopShare(**one) for one in outcome.by_hops],
-        by_pair=[PairShare(**one) for one in outcome.by_pair],
-        links=[LinkShare(**one) for one in outcome.links],
-        over_time=[Moment(end_s=one.pop("end_ps") / PICOSECONDS, **one) for one in outcome.moments],
+        by_hops=[HopShare.of(one) for one in outcome.by_hops],
+        by_pair=[PairShare.of(one) for one in outcome.by_pair],
+        links=[LinkShare.of(one) for one in outcome.links],
+        over_time=[Moment.of(one) for one in outcome.moments],
         outcome=outcome,
         case=case,
     )

@@ -59,7 +59,7 @@ class Case:
         return f"{self.pattern}{separator}{options}"
 
 
-class TrafficRow(Row):
+class TrafficRow(Row, core="packets"):
     """One case, packet by packet.
 
     Latencies run from the call that sends a message to the delivery of its last byte, those of
@@ -83,7 +83,7 @@ class TrafficRow(Row):
     last_delivery_s: Seconds = means("Time at which the last message is delivered")
     mean_last_delivery_s: Seconds = means("Mean over terminals of the time of their last delivery")
     messages_delivered: Count = means("Number of messages delivered to all terminals")
-    bytes_delivered: Bytes = means("Bytes delivered to all terminals")
+    bytes_delivered: Bytes
     mean_message_latency_s: Seconds = means("Mean latency of a message")
     p50_message_latency_s: Seconds = means("Median latency of a message")
     p90_message_latency_s: Seconds = means("Latency that 90 percent of messages do not exceed")
@@ -92,13 +92,13 @@ class TrafficRow(Row):
     max_message_latency_s: Seconds = means("Longest latency of a message")
     mean_chunk_latency_s: Seconds = means("Mean latency of a chunk")
     max_chunk_latency_s: Seconds = means("Longest latency of a chunk")
-    mean_hops: Number = means("Mean number of routers that a chunk passed")
-    minimal_chunks: Count = means("Number of chunks that took the shortest route")
-    detoured_chunks: Count = means("Number of chunks that went by way of another group")
+    mean_hops: Number
+    minimal_chunks: Count
+    detoured_chunks: Count
     bottleneck: str | None = means(
         "Link that was sending for the longest time", absent="no link sent"
     )
-    bottleneck_busy_s: Seconds = means("Time for which the bottleneck was sending")
+    bottleneck_busy_s: Seconds
     injection_bytes: Bytes = means("Bytes on links from terminals")
     injection_stall_s: Seconds = means(
         "Time for which channels from terminals stood still for want of credit"
@@ -111,8 +111,8 @@ class TrafficRow(Row):
     global_stall_s: Seconds = means("Stalls of links between groups")
     ejection_bytes: Bytes = means("Bytes on links to terminals")
     ejection_stall_s: Seconds = means("Stalls of links to terminals")
-    router_forwards: Count = means("Number of chunks that routers sent on")
-    events: Count = means("Number of events of the simulation")
+    router_forwards: Count
+    events: Count
     outcome: Outcome = hidden(default=None)
     case: Any = hidden(default=None)
 
@@ -197,16 +197,16 @@ def _row(case: Case, packets: Outcome) -> TrafficRow:
     message, _, chunk = packets.latencies.rows()
     classes = {one["class"]: one for one in packets.classes}
     link = packets.bottleneck
-    none = {"bytes": 0, "stall_ps": 0}
-
-    def bytes_of(name: str) -> int:
-        return int(classes.get(name, none)["bytes"])
-
-    def stall_of(name: str) -> float:
-        return int(classes.get(name, none)["stall_ps"]) / PICOSECONDS
-
+    used: dict[str, Any] = {}
+    for name in ("injection", "local", "global", "ejection"):
+        own = classes.get(name, {"bytes": 0, "stall_ps": 0})
+        used |= {f"{name}_bytes": own["bytes"], f"{name}_stall_s": own["stall_ps"] / PICOSECONDS}
+    for name in ("mean", "p50", "p90", "p99", "p99_9", "max"):
+        field = f"{name.replace('_', '')}_message_latency_s"
+        used[field] = message[f"{name}_ps"] / PICOSECONDS
     settings = {name: value for name, value in case.settings.items() if name != "simulator"}
-    return TrafficRow(
+    return TrafficRow.of(
+        packets,
         fabric=case.fabric.spec,
         terminals=case.fabric.ranks,
         injection_bandwidth=case.fabric.injection_bandwidth,
@@ -219,32 +219,12 @@ def _row(case: Case, packets: Outcome) -> TrafficRow:
         last_delivery_s=packets.time_ps / PICOSECONDS,
         mean_last_delivery_s=packets.mean_finish_ps / PICOSECONDS,
         messages_delivered=message["count"],
-        bytes_delivered=packets.bytes_delivered,
-        mean_message_latency_s=message["mean_ps"] / PICOSECONDS,
-        p50_message_latency_s=message["p50_ps"] / PICOSECONDS,
-        p90_message_latency_s=message["p90_ps"] / PICOSECONDS,
-        p99_message_latency_s=message["p99_ps"] / PICOSECONDS,
-        p999_message_latency_s=message["p99_9_ps"] / PICOSECONDS,
-        max_message_latency_s=message["max_ps"] / PICOSECONDS,
         mean_chunk_latency_s=chunk["mean_ps"] / PICOSECONDS,
         max_chunk_latency_s=chunk["max_ps"] / PICOSECONDS,
-        mean_hops=packets.mean_hops,
-        minimal_chunks=packets.minimal_chunks,
-        detoured_chunks=packets.detoured_chunks,
         bottleneck=None if link is None else case.fabric.link_name(link),
-        bottleneck_busy_s=packets.bottleneck_busy_ps / PICOSECONDS,
-        injection_bytes=bytes_of("injection"),
-        injection_stall_s=stall_of("injection"),
-        local_bytes=bytes_of("local"),
-        local_stall_s=stall_of("local"),
-        global_bytes=bytes_of("global"),
-        global_stall_s=stall_of("global"),
-        ejection_bytes=bytes_of("ejection"),
-        ejection_stall_s=stall_of("ejection"),
-        router_forwards=packets.router_forwards,
-        events=packets.events,
         outcome=packets,
         case=case,
+        **used,
     )
 
 

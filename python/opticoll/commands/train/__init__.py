@@ -123,18 +123,18 @@ class AllReduceRow(Row):
     verified: bool = means("Whether its plans are proved")
 
 
-class BucketRow(Row):
+class BucketRow(Row, core="iteration.buckets"):
     """A bucket in the course of the iteration."""
 
-    bytes: Bytes = means("Number of bytes")
-    tensors: Positive = means("Number of gradients in the bucket")
-    layer: str = means("Layer whose backward pass completes the bucket")
-    ready_s: Seconds = means("Time at which its last gradient is there")
-    start_s: Seconds = means("Time at which its all_reduce begins")
-    end_s: Seconds = means("Time at which its all_reduce has ended everywhere")
+    bytes: Bytes
+    tensors: Positive
+    layer: str
+    ready_s: Seconds
+    start_s: Seconds
+    end_s: Seconds
 
 
-class TrainingRow(Row):
+class TrainingRow(Row, core="iteration"):
     """An iteration of training on a fabric."""
 
     model: str = means("Complete specification of the model, or its name in the profile")
@@ -171,8 +171,8 @@ class TrainingRow(Row):
     iteration_s: Seconds = means(
         "Time of an iteration: the sum of computing and of the three exposed parts"
     )
-    compute_s: Seconds = means("Time of forward and backward pass")
-    forward_s: Seconds = means("Time of the forward pass")
+    compute_s: Seconds
+    forward_s: Seconds
     exposed_communication_s: Seconds = means("Time in which data move after the backward pass")
     reconfiguration_s: Seconds = means(
         "Time of reconfiguration after the backward pass: circuits set up, lasers tuned, receivers"
@@ -265,8 +265,8 @@ def _row(
     iteration: Outcome,
 ) -> TrainingRow:
     layers = model.layers
-    columns = {name: column.tolist() for name, column in iteration.buckets.columns.items()}
-    sizes: list[int] = columns["bytes"]
+    buckets = iteration.buckets.rows()
+    sizes: list[int] = [one["bytes"] for one in buckets]
     samples = asked.samples if asked.samples is not None else named.epoch_samples
     if asked.epochs is not None and samples is None:
         raise UsageError("an epoch has no known number of samples here; give samples")
@@ -277,7 +277,9 @@ def _row(
         training_s = (setup_ps + iterations * iteration.time_ps) / PICOSECONDS
     any_cost = next(iter(prices.costs.values()), None)
     violations = dict.fromkeys(one for found in prices.violations.values() for one in found)
-    return TrainingRow(
+    return TrainingRow.of(
+        iteration,
+        any_cost or {"simulator": "", "policy": None, "start": None},
         model=named.name,
         label=named.label,
         warnings=_warnings(named, batch),
@@ -294,15 +296,8 @@ def _row(
         memory=named.memory,
         buckets=rule,
         overlap=asked.overlap,
-        simulator=any_cost["simulator"] if any_cost else "",
-        policy=any_cost["policy"] if any_cost else None,
-        start=any_cost["start"] if any_cost else None,
         iteration_s=iteration.time_ps / PICOSECONDS,
-        compute_s=iteration.compute_ps / PICOSECONDS,
-        forward_s=iteration.forward_ps / PICOSECONDS,
         exposed_communication_s=iteration.exposed_ps / PICOSECONDS,
-        reconfiguration_s=iteration.reconfiguration_ps / PICOSECONDS,
-        control_s=iteration.control_ps / PICOSECONDS,
         communication_s=iteration.sending_ps / PICOSECONDS,
         samples_per_s=batch * fabric.ranks * PICOSECONDS / max(iteration.time_ps, 1),
         efficiency=iteration.compute_ps / max(iteration.time_ps, 1),
@@ -314,30 +309,18 @@ def _row(
         verified=not violations,
         violations=list(violations),
         collectives=[_collective(prices, size, sizes.count(size)) for size in sorted(prices.costs)],
-        timeline=[
-            BucketRow(
-                bytes=size,
-                tensors=columns["tensors"][index],
-                layer=layers[columns["layer"][index]][0],
-                ready_s=columns["ready_ps"][index] / PICOSECONDS,
-                start_s=columns["start_ps"][index] / PICOSECONDS,
-                end_s=columns["end_ps"][index] / PICOSECONDS,
-            )
-            for index, size in enumerate(sizes)
-        ],
+        timeline=[BucketRow.of(one, layer=layers[one["layer"]][0]) for one in buckets],
     )
 
 
 def _collective(prices: Prices, size: int, count: int) -> AllReduceRow:
     cost, (algorithm, steps) = prices.costs[size], prices.rows[size]
-    return AllReduceRow(
+    return AllReduceRow.of(
+        cost,
         size_bytes=size,
         count=count,
         algorithm=algorithm,
         steps=steps,
-        time_s=cost["time_ps"] / PICOSECONDS,
-        reconfiguration_s=cost["reconfiguration_ps"] / PICOSECONDS,
-        control_s=cost["control_ps"] / PICOSECONDS,
         verified=not prices.violations[size],
     )
 

@@ -19,7 +19,7 @@ crate::rows! {
         pub links: usize,
         /// Bursts whose end is known.
         pub offered: u64,
-        /// Those that were lost.
+        /// Bursts that were lost.
         pub lost: u64,
     }
 }
@@ -34,7 +34,7 @@ crate::rows! {
         pub destination: usize,
         /// Bursts whose end is known.
         pub offered: u64,
-        /// Those that were lost.
+        /// Bursts that were lost.
         pub lost: u64,
     }
 }
@@ -62,7 +62,7 @@ crate::rows! {
         pub end: Time,
         /// Bursts of the round.
         pub offered: u64,
-        /// Those that were lost.
+        /// Bursts that were lost.
         pub lost: u64,
     }
 }
@@ -109,19 +109,19 @@ crate::totals! {
         pub network: String,
         /// Bursts measured.
         pub bursts: u64,
-        /// Those that were lost.
+        /// Bursts that were lost.
         pub lost: u64,
-        /// Their share.
+        /// Share of bursts that were lost.
         pub loss: f64,
-        /// Lower end of its interval of 95 %: the wider of batch means and exact binomial.
+        /// Lower end of the loss's interval of 95 %: the wider of batch means and exact binomial.
         pub loss_low: f64,
-        /// Upper end of its interval of 95 %.
+        /// Upper end of the loss's interval of 95 %.
         pub loss_high: f64,
-        /// Lost since no wavelength was free.
+        /// Bursts lost since no wavelength was free.
         pub lost_at_links: u64,
-        /// Lost since the wavelength was not free and no converter was left.
+        /// Bursts lost since the wavelength was not free and no converter was left.
         pub lost_at_converters: u64,
-        /// Lost since all receivers were taken.
+        /// Bursts lost since all receivers were taken.
         pub lost_at_receivers: u64,
         /// Mean wait of a burst for its transmitter.
         pub mean_wait: Time,
