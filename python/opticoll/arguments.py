@@ -23,23 +23,6 @@ from opticoll.options import (
 from opticoll.runner import Watch
 from opticoll.settings import Settings, given
 
-__all__ = [
-    "DEFAULT_SIZE",
-    "PlanOptions",
-    "Source",
-    "build",
-    "check_planned",
-    "check_root",
-    "check_rule",
-    "key_values",
-    "need_fabric",
-    "need_fabrics",
-    "obtain",
-    "settings_on",
-    "simulate",
-    "size_of",
-]
-
 DEFAULT_SIZE = "4MiB"
 
 

@@ -61,23 +61,6 @@ from opticoll.settings import NAMES, Settings, given
 if TYPE_CHECKING:
     from opticoll.user_algorithm import UserAlgorithm
 
-__all__ = [
-    "Scenario",
-    "is_yaml",
-    "parse_fabric",
-    "read_fabric",
-    "read_scenario",
-    "split_algorithms",
-    "split_counts",
-    "split_sizes",
-    "to_bytes",
-    "to_fabric",
-    "to_fabrics",
-    "to_root",
-    "to_scenario",
-    "whole_number",
-]
-
 SETTING_NAMES = ("simulator", *NAMES)
 """The fields of a scenario that say how plans are timed."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from ruamel.yaml.nodes import MappingNode, Node
 
-__all__ = ["Document", "Place", "read_text"]
-
 Place = tuple[str | int, ...]
 """Where in a file a value stands: keys and list positions, from the top."""
 

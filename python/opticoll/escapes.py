@@ -15,8 +15,6 @@ from __future__ import annotations
 import codecs
 import re
 
-__all__ = ["ESCAPING", "escaped", "escaped_lines", "shortened"]
-
 ESCAPING = "opticoll.escaping"
 """The way in which a stream writes what its encoding does not have, by this name."""
 

@@ -42,8 +42,6 @@ from opticoll.document import Document, read_text
 from opticoll.errors import ConfigError, FileError
 from opticoll.registry import nearest
 
-__all__ = ["Layer", "Profile", "read"]
-
 COLUMNS = ("name", "parameters", "forward", "backward")
 FIELDS = ("model", "batch", "layers")
 MOST_PARAMETERS = 2**53

@@ -15,21 +15,6 @@ from collections.abc import Iterable, Sequence
 from opticoll._core import format_size
 from opticoll.escapes import escaped
 
-__all__ = [
-    "PICOSECONDS",
-    "TIME_UNITS",
-    "align",
-    "cell",
-    "describe_size",
-    "duration",
-    "format_rate",
-    "human_seconds",
-    "human_time",
-    "labelled",
-    "plural",
-    "wrapped",
-]
-
 PICOSECONDS = 10**12
 
 TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "ps"))

@@ -27,8 +27,6 @@ from opticoll.escapes import ESCAPING, escaped, escaped_lines, shortened
 from opticoll.options import all_settings_shown
 from opticoll.runner import Answer
 
-__all__ = ["app", "main"]
-
 app = App(
     name="opticoll",
     version=f"opticoll {__version__}",

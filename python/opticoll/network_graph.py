@@ -29,8 +29,6 @@ from opticoll._core import Fabric, FabricError
 from opticoll.document import read_text
 from opticoll.errors import ConfigError
 
-__all__ = ["MisplacedError", "from_fields", "from_graphml", "from_node_link", "is_graph", "read"]
-
 Place = tuple[str | int, ...]
 """Where something stands: keys and list positions, from the top."""
 

@@ -12,27 +12,6 @@ from cyclopts import Group, Parameter
 from opticoll import registry, words
 from opticoll._core import records
 
-__all__ = [
-    "NO_BURSTS",
-    "NO_CONGESTION",
-    "NO_METHOD",
-    "NO_PACKETS",
-    "NO_REPLAY",
-    "AlgorithmOption",
-    "BurstOption",
-    "CongestionOption",
-    "FabricOption",
-    "FabricsOption",
-    "JsonOption",
-    "MethodOption",
-    "PacketOption",
-    "ReplayOption",
-    "RootOption",
-    "SizeOption",
-    "WavelengthOption",
-    "all_settings_shown",
-]
-
 FabricOption = Annotated[
     str | None,
     Parameter(help="A preset, family:key=value,... or a YAML file; see `opticoll list fabrics`."),

@@ -45,17 +45,6 @@ from opticoll.rows import (
     means,
 )
 
-__all__ = [
-    "CandidateRow",
-    "PlanRow",
-    "SettingRow",
-    "describe_fabric",
-    "injection_lines",
-    "plan_row",
-    "plan_summary",
-    "rule",
-]
-
 ROUNDING = 1e-12
 """Share of a time by which the fluid simulator may round it down."""
 

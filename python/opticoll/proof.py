@@ -17,21 +17,6 @@ from opticoll.layout import plural
 from opticoll.rows import Count, Positive, Row, hidden, means
 from opticoll.runner import Refuted
 
-__all__ = [
-    "FibreRow",
-    "PlanHead",
-    "ProofRow",
-    "ViolationRow",
-    "algorithm_name",
-    "head",
-    "proof_row",
-    "proof_text",
-    "refuted",
-    "verdict",
-    "violation_lines",
-    "violation_rows",
-]
-
 MOST_VIOLATIONS = 20
 """Violations printed for people; machines get all of them."""
 

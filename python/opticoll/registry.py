@@ -18,23 +18,6 @@ from opticoll import _core
 from opticoll.errors import AlgorithmError, CollectiveError, UsageError
 from opticoll.rows import Row, means
 
-__all__ = [
-    "DEFAULT_ALGORITHM",
-    "KINDS",
-    "OptionRow",
-    "RecordRow",
-    "algorithm_names",
-    "algorithm_spelling",
-    "bound_words",
-    "canonical",
-    "fabric_labels",
-    "has_root",
-    "listing",
-    "nearest",
-    "records",
-]
-
-
 DEFAULT_ALGORITHM = "auto"
 """The algorithm where none is named: the fastest plan found for the size and the settings."""
 

@@ -48,32 +48,6 @@ from typing import (
 from opticoll._core import Outcome, fields_of, format_size
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, human_time
 
-__all__ = [
-    "BitsPerSecond",
-    "Bytes",
-    "Column",
-    "Count",
-    "Fraction",
-    "Length",
-    "Load",
-    "Number",
-    "Picoseconds",
-    "Positive",
-    "Row",
-    "Seconds",
-    "Share",
-    "SignedSeconds",
-    "Unit",
-    "Utilisation",
-    "columns",
-    "hidden",
-    "means",
-    "plain",
-    "reference",
-    "schema",
-    "table",
-]
-
 
 @dataclass(frozen=True)
 class Unit:

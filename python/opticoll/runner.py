@@ -44,19 +44,6 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
 from opticoll import errors
 from opticoll.rows import Row, plain
 
-__all__ = [
-    "Answer",
-    "Command",
-    "File",
-    "Refuted",
-    "Watch",
-    "answer",
-    "figure_file",
-    "on_command_line",
-    "rows_file",
-    "run",
-]
-
 A = TypeVar("A")
 R = TypeVar("R", bound=Row)
 

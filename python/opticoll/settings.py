@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict, cast
 
-__all__ = ["NAMES", "Settings", "given"]
-
 
 class Settings(TypedDict, total=False):
     """A simulator and its settings as text; None where a default holds."""

@@ -31,8 +31,6 @@ from opticoll.config import parse_fabric, to_bytes
 from opticoll.document import Document
 from opticoll.registry import nearest
 
-__all__ = ["Task", "read"]
-
 MOST_ROUNDS = 2**40
 
 

@@ -33,8 +33,6 @@ from typing import TypeAlias
 from opticoll._core import AlgorithmError, Collective, Fabric, Schedule
 from opticoll.errors import UserAlgorithmError
 
-__all__ = ["Option", "UserAlgorithm", "call", "is_user_algorithm", "load", "name_of"]
-
 Option: TypeAlias = int | bool | str
 """The value of an option given on the command line."""
 

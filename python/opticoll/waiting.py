@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-__all__ = ["Waiting"]
-
 FORWARDS_PER_SECOND = 3_000_000
 """About as fast as a processor of 2024 simulates packets in a network under load."""
 

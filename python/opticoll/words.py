@@ -10,8 +10,6 @@ from cyclopts import Parameter, Token
 
 from opticoll import errors
 
-__all__ = ["choice", "count", "listed", "path", "text", "whole"]
-
 MOST_SEED = 2**32 - 1
 
 Converter = Callable[[Any, Sequence[Token]], Any]

@@ -60,8 +60,6 @@ from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_f
 from opticoll.settings import Settings, given
 from opticoll.user_algorithm import UserAlgorithm
 
-__all__ = ["COMMAND", "Compare", "Comparison", "Refusal", "compute"]
-
 STRIPED = ":stripes=all"
 
 

@@ -57,8 +57,6 @@ from opticoll.rows import (
 )
 from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
 
-__all__ = ["COMMAND", "PLACEMENTS", "Congestion", "CongestionRow", "compute"]
-
 EXAMPLE = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
 OWN = ("intensity", "seed", "replications")

@@ -17,8 +17,6 @@ from opticoll.registry import RecordRow
 from opticoll.rows import Row, means
 from opticoll.runner import Command, Watch, on_command_line
 
-__all__ = ["COMMAND", "List", "SchemaRow", "compute"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class List:

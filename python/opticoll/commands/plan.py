@@ -15,8 +15,6 @@ from opticoll.options import WavelengthOption
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
 from opticoll.runner import Command, Watch, on_command_line, text_file
 
-__all__ = ["COMMAND", "Asked", "compute"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(PlanOptions):

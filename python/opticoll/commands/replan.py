@@ -25,8 +25,6 @@ from opticoll.registry import algorithm_spelling
 from opticoll.rows import Number, Picoseconds, Seconds, means
 from opticoll.runner import Command, Watch, on_command_line, text_file
 
-__all__ = ["COMMAND", "Replan", "ReplanRow", "compute"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Replan(Source):

@@ -27,17 +27,6 @@ from opticoll.runner import Command, Watch, on_command_line
 if TYPE_CHECKING:
     from opticoll.papers.kit import Progress, Results
 
-__all__ = [
-    "COMMAND",
-    "FindingRow",
-    "Reproduce",
-    "ReproduceRow",
-    "compute",
-    "paper_name",
-    "reproduce",
-    "study_text",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduce:

@@ -20,8 +20,6 @@ from opticoll.proof import PlanHead, algorithm_name, head
 from opticoll.rows import Count, Length, Row, hidden, means
 from opticoll.runner import Command, Watch, figure_file, on_command_line
 
-__all__ = ["COMMAND", "LightpathRow", "Show", "SlotRow", "compute"]
-
 MOST_LIGHTPATHS = 40
 """Lightpaths of a slot printed for people."""
 

@@ -31,8 +31,6 @@ from opticoll.rows import (
 from opticoll.runner import Command, Watch, figure_file, on_command_line
 from opticoll.settings import Settings
 
-__all__ = ["COMMAND", "Simulate", "SimulateRow", "compute"]
-
 MOST_PATH = 8
 """Transfers of a critical path printed for people."""
 

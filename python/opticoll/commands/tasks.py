@@ -37,8 +37,6 @@ from opticoll.rows import (
 from opticoll.runner import Command, Watch, on_command_line, rows_file
 from opticoll.task_list import Task
 
-__all__ = ["COMMAND", "TaskRow", "Tasks", "compute"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Tasks:

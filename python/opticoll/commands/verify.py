@@ -10,8 +10,6 @@ from opticoll.options import WavelengthOption
 from opticoll.proof import ProofRow, proof_row, proof_text
 from opticoll.runner import Command, Watch, on_command_line
 
-__all__ = ["COMMAND", "Asked", "compute"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Source):

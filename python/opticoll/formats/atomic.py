@@ -19,8 +19,6 @@ from typing import IO
 
 from opticoll.errors import FileError
 
-__all__ = ["check_writable", "is_device", "make_folder", "replacing"]
-
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
     """The path, if a file may be written there; found out before hours of work, not after.

@@ -17,8 +17,6 @@ from typing import NamedTuple
 
 from opticoll.formats.atomic import replacing
 
-__all__ = ["Slice", "to_text", "write"]
-
 MICROSECOND = 10**6
 """Picoseconds."""
 

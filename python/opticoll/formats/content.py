@@ -14,8 +14,6 @@ from pathlib import Path
 
 from opticoll.errors import FileError
 
-__all__ = ["begins_with", "decompressed", "read_content"]
-
 MOST_BYTES = 4 * 2**30
 """Decompressed bytes beyond which a file is taken for damaged or hostile."""
 

@@ -38,8 +38,6 @@ from opticoll.errors import FileError, UsageError
 from opticoll.formats.content import MOST_BYTES
 from opticoll.formats.parquet_table import ABSENT, NUMBERS
 
-__all__ = ["trace"]
-
 MOST_FILES = 2**20
 """Files of a packed archive: two for each location of the run, and a few more."""
 

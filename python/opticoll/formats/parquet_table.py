@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from opticoll._core import EventTable, Trace
 from opticoll.errors import FileError, UsageError
 
-__all__ = ["ABSENT", "COLUMNS", "NUMBERS", "trace"]
-
 NUMBERS = {
     "rank": "a rank",
     "peer": "a rank",

@@ -19,8 +19,6 @@ from opticoll.errors import FileError
 from opticoll.formats.atomic import replacing
 from opticoll.formats.content import read_content
 
-__all__ = ["SUFFIXES", "read", "write"]
-
 SUFFIXES = (".plan", ".txt", ".zst")
 """Endings by which a name is taken for a plan file before it is looked for."""
 

@@ -16,8 +16,6 @@ from collections.abc import Mapping, Sequence
 
 from opticoll.formats.atomic import replacing
 
-__all__ = ["to_csv", "write_csv"]
-
 
 def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
     """The rows as text under a heading of their keys; None is written empty.

@@ -24,8 +24,6 @@ from opticoll._core import Trace, TraceError, read_goal_file, read_trace
 from opticoll.errors import UsageError
 from opticoll.formats.content import begins_with, decompressed, read_content
 
-__all__ = ["DEFAULT_OPERATIONS", "FORMS", "read"]
-
 FORMS = ("table", "goal", "goal_binary", "time_independent", "parquet", "otf2")
 """The forms of traces."""
 

@@ -27,31 +27,6 @@ import opticoll
 from opticoll import Fabric, format_size
 from opticoll.errors import FileError
 
-__all__ = [
-    "POLICY",
-    "Construct",
-    "Constructed",
-    "Finding",
-    "OwnRow",
-    "Part",
-    "Progress",
-    "Results",
-    "Table",
-    "TableRow",
-    "Unfinished",
-    "Value",
-    "Verdict",
-    "compared",
-    "construct",
-    "fabric",
-    "finding",
-    "judged",
-    "own_rows",
-    "proof",
-    "show_times",
-    "step_time_ps",
-]
-
 Verdict = Literal["reproduced", "refuted", "conditional", "not_reproducible"]
 """`reproduced`: the paper's value comes out. `refuted`: another value comes out. `conditional`: it
 comes out under a reading that the paper does not state, or in part. `not_reproducible`: the paper

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Grid", "Hop", "grid_problems", "read_grid"]
-
 PLANES = ("row", "column")
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from opticoll.commands.replay import ReplayRow
 
-__all__ = ["draw", "slices", "write"]
-
 
 def slices(row: ReplayRow) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
     """The time-line of all ranks without gaps: rank, start and end (ps), and index of the call.

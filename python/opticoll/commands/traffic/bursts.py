@@ -27,8 +27,6 @@ from opticoll.rows import (
 from opticoll.runner import Watch
 from opticoll.words import listed
 
-__all__ = ["DETAILS", "BurstRow", "Case", "cases", "draw", "simulate", "text"]
-
 NAMED = ("source", "intensity", "signalling", "assignment", "converters", "routing")
 """Settings with a column of their own; each may have several values."""
 

@@ -37,8 +37,6 @@ from opticoll.runner import Watch
 from opticoll.settings import Settings
 from opticoll.words import listed
 
-__all__ = ["Case", "TrafficRow", "cases", "draw", "simulate", "text"]
-
 
 @dataclass(frozen=True)
 class Case:

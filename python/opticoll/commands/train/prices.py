@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from opticoll.layer_profile import Profile
     from opticoll.user_algorithm import UserAlgorithm
 
-__all__ = ["GRADIENTS", "MemoryRow", "Model", "Prices", "timed"]
-
 GRADIENTS = {"float32": 4, "float16": 2, "bfloat16": 2}
 """Number formats in which gradients are sent, with their bytes per parameter."""
 

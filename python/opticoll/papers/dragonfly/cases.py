@@ -18,24 +18,6 @@ from typing import Literal
 
 from opticoll import Fabric, format_size
 
-__all__ = [
-    "ALGORITHMS",
-    "BUFFERS",
-    "FULL",
-    "PACKETS",
-    "QUICK",
-    "RULES",
-    "Buffers",
-    "Case",
-    "Cut",
-    "Delays",
-    "Rule",
-    "Scale",
-    "Sizes",
-    "all_cases",
-    "fabric",
-]
-
 Rule = Literal["pipelined", "occupies_port"]
 RULES: tuple[Rule, ...] = ("pipelined", "occupies_port")
 """Whether the time of a chunk through a router keeps its output port busy."""

@@ -16,8 +16,6 @@ from opticoll.papers.dragonfly.cases import COMPARED, Scale, fabric, flows, gath
 from opticoll.papers.dragonfly.runs import Rows
 from opticoll.papers.kit import Results
 
-__all__ = ["TRUSTED", "Error", "conclude", "draw", "errors"]
-
 TRUSTED = 0.05
 """Up to this share of the packets' time a fluid time is called close."""
 

@@ -23,8 +23,6 @@ from opticoll.papers.dragonfly.cases import (
 from opticoll.papers.dragonfly.runs import Rows, settings
 from opticoll.papers.kit import Finding, Results, finding
 
-__all__ = ["conclude", "draw", "draw_loads", "less_percent"]
-
 ORDER = (*RINGS, *BRUCKS)
 GLOBAL_BYTES_PER_S = 4.7 * 2**30
 TIE = 0.02

@@ -34,8 +34,6 @@ from opticoll.papers.dragonfly.cases import (
 if TYPE_CHECKING:
     from opticoll.papers.kit import Progress, Unfinished
 
-__all__ = ["Row", "Rows", "run", "settings"]
-
 
 class Row(TypedDict):
     """A case and its outcome; what only packets have is None for flows.

@@ -22,8 +22,6 @@ from opticoll.papers.dragonfly.gathers import less_percent
 from opticoll.papers.dragonfly.runs import Row, Rows
 from opticoll.papers.kit import Finding, Results, Verdict, finding
 
-__all__ = ["conclude", "draw"]
-
 OTHERS = SCATTERS[1:]
 SIGNIFICANT = 0.10
 """Times that differ by less than this share differ insignificantly; the poster names no limit."""

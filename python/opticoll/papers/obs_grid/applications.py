@@ -18,8 +18,6 @@ import opticoll
 from opticoll import Outcome, plot
 from opticoll.papers.kit import Finding, Results, TableRow, Verdict, compared, finding
 
-__all__ = ["motivation", "run"]
-
 ALGORITHMS = {
     "all_reduce": "recursive_doubling",
     "all_to_all": "recursive_doubling",

@@ -11,8 +11,6 @@ import opticoll
 from opticoll import Outcome, Plan, format_size, plot
 from opticoll.papers.kit import Finding, Results, TableRow, compared, finding
 
-__all__ = ["run"]
-
 RANKS = 64
 ROUNDS = 6  # log2 64
 PORTS = (1, 2, 3, 4)

@@ -10,8 +10,6 @@ import opticoll
 from opticoll import plot
 from opticoll.papers.kit import Finding, Results, Verdict, finding
 
-__all__ = ["run"]
-
 CLAIM = 1e-6
 WAVELENGTHS = 28
 FEWER = (18, 20, 22, 24, 26)

@@ -9,8 +9,6 @@ import opticoll
 from opticoll import Fabric, Outcome, Plan, plot
 from opticoll.papers.kit import Finding, Results, TableRow, finding
 
-__all__ = ["control", "partners", "proved", "switches", "timeline"]
-
 ALGORITHM = "halving_doubling"
 BOTH_PLANES = "dual_plane_halving_doubling"
 

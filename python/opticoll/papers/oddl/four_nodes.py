@@ -15,8 +15,6 @@ import opticoll
 from opticoll import plot
 from opticoll.papers.kit import Finding, Results, TableRow, finding
 
-__all__ = ["run"]
-
 MINUTES = {"ODDL": 97.8, "electrical": 97.3}
 """Table 1."""
 

@@ -14,8 +14,6 @@ from opticoll import Fabric, TrainingModel, plot
 from opticoll.papers.kit import Finding, Results, finding
 from opticoll.papers.oddl.collective import ALGORITHM, BOTH_PLANES, sides
 
-__all__ = ["ASSUMPTIONS", "NETWORKS", "NODES", "Row", "Rows", "compute", "draw", "run"]
-
 MODELS = {"vgg19": "VGG19", "resnet50": "ResNet50"}
 NODES = (16, 64, 256, 1024, 4096)
 LARGEST_QUICK = 256

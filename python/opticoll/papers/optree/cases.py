@@ -7,16 +7,6 @@ from typing import Literal
 from opticoll import formulas
 from opticoll.papers.kit import step_time_ps
 
-__all__ = [
-    "BASELINES",
-    "LABELS",
-    "SIZES",
-    "Rounding",
-    "best_depths",
-    "paper_steps",
-    "paper_time_ps",
-]
-
 Rounding = Literal["ceil", "round", "best"]
 """How Eq. 2 becomes a whole number of stages; `best`: not by Eq. 2, the least of Theorem 1."""
 

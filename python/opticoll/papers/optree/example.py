@@ -15,8 +15,6 @@ from opticoll.papers.kit import (
     finding,
 )
 
-__all__ = ["reproduce"]
-
 RANKS, WAVELENGTHS = 16, 2
 
 # What the paper prints: wavelengths per stage, and steps.

@@ -9,8 +9,6 @@ from opticoll.papers.kit import Construct, Finding, OwnRow, Results, finding
 from opticoll.papers.optree.cases import DEPTHS, LABELS, SIZES, paper_steps, paper_time_ps
 from opticoll.papers.optree.ours import own_times
 
-__all__ = ["figure_five", "figure_four", "figure_six"]
-
 RANKS_FOUR = (512, 1024, 2048, 4096)
 LARGEST_BUILT = 2048  # ten plans of 4096 ranks would take most of the study's time
 CLOSE_UP = range(5, 10)

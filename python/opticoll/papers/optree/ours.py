@@ -7,8 +7,6 @@ from functools import cache
 from opticoll.papers.kit import Finding, OwnRow, Results, own_rows, show_times
 from opticoll.papers.optree.cases import SIZES, paper_steps, paper_time_ps
 
-__all__ = ["own_times", "reproduce"]
-
 TABLE = (1024, 64)
 RANKS_FOUR = (512, 1024, 2048)
 CASES = {

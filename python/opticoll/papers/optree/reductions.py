@@ -24,8 +24,6 @@ from opticoll.papers.kit import (
 )
 from opticoll.papers.optree.cases import BASELINES, SIZES, Rounding, paper_steps
 
-__all__ = ["PUBLISHED", "Published", "case_sets", "reproduce"]
-
 Case = tuple[int, int]
 """Ranks and wavelengths."""
 

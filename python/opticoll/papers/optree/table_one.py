@@ -8,8 +8,6 @@ from opticoll import formulas
 from opticoll.papers.kit import Construct, Constructed, Finding, Results, compared, finding, judged
 from opticoll.papers.optree.cases import paper_steps
 
-__all__ = ["printed_wrht_formula", "reproduce"]
-
 RANKS, WAVELENGTHS = 1024, 64
 PRINTED = {"ring": 1023, "neighbour_exchange": 512, "wrht": 259, "one_stage": 128, "optree": 70}
 PRINTED_DEPTH = 7

@@ -6,8 +6,6 @@ from opticoll import formulas
 from opticoll.papers.kit import Construct, Finding, Results, compared, finding
 from opticoll.papers.optree.cases import DEPTHS, best_depths
 
-__all__ = ["equation_three_steps", "lemma_one", "theorem_three_proof_steps", "theorems"]
-
 WAVELENGTHS = 64
 FIGURE_FOUR_RANKS = (512, 1024, 2048, 4096)
 RANKS = (16, 64, 256, *FIGURE_FOUR_RANKS)

@@ -12,19 +12,6 @@ from functools import cache
 from opticoll import formulas
 from opticoll.papers.kit import Constructed, OwnRow, construct, own_rows, step_time_ps
 
-__all__ = [
-    "ABSTRACT",
-    "FULL_PAPER",
-    "MODELS",
-    "SIZES",
-    "WAVELENGTHS",
-    "constructed",
-    "own_ranks",
-    "own_times",
-    "ring_formula_s",
-    "wrht_claimed_s",
-]
-
 MODELS = {
     "AlexNet": 62_300_000,
     "VGG16": 138_000_000,

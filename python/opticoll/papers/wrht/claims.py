@@ -25,8 +25,6 @@ from opticoll.papers.wrht.electrical import (
     time_s,
 )
 
-__all__ = ["parts"]
-
 POSTER = ("ring", "recursive_doubling")
 """The poster's electrical baselines."""
 

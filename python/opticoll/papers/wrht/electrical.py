@@ -30,21 +30,6 @@ from opticoll.papers.wrht.cases import (
     wrht_claimed_s,
 )
 
-__all__ = [
-    "ALGORITHMS",
-    "FABRICS",
-    "LATENCY_PS",
-    "LONG_RANKS",
-    "QUICK_RANKS",
-    "RANKS",
-    "RATES",
-    "ElectricalRow",
-    "fabric_spelling",
-    "is_verified",
-    "rows",
-    "time_s",
-]
-
 ALGORITHMS = {"ring": "E-Ring", "recursive_doubling": "E-RD", "halving_doubling": "E-HD"}
 """Names here and in the figure; the third is not in the poster."""
 

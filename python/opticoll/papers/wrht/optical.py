@@ -19,8 +19,6 @@ from opticoll.papers.wrht.cases import (
     ring_formula_s,
 )
 
-__all__ = ["TIME_RANKS", "ours", "steps", "striping", "times"]
-
 STEP_RANKS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 STEP_WAVELENGTHS = (1, 2, 4, 16, 64, 128, 256)
 
