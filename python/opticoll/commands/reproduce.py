@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -20,12 +20,11 @@ from opticoll.errors import UsageError
 from opticoll.formats.atomic import make_folder
 from opticoll.layout import align, cell, wrapped
 from opticoll.papers import PAPERS
+from opticoll.papers.kit import Finding, OwnRow, Progress, Results
+from opticoll.papers.wrht.electrical import ElectricalRow
 from opticoll.registry import canonical, nearest
-from opticoll.rows import Bytes, Count, Picoseconds, Positive, Row, Seconds, hidden, means
+from opticoll.rows import Row, hidden, means
 from opticoll.runner import Command, Watch, on_command_line
-
-if TYPE_CHECKING:
-    from opticoll.papers.kit import Progress, Results
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,76 +55,12 @@ class Reproduce:
     ] = None
 
 
-class FindingRow(Row):
-    """One claim of a paper."""
-
-    id: str = means("Claim")
-    paper: float | str | None = means("Value that the paper prints", absent="it prints none")
-    computed: float | str | None = means("Value that was computed", absent="none was computed")
-    unit: str = means("Unit of both")
-    verdict: Literal["reproduced", "refuted", "conditional", "not_reproducible"] = means("Verdict")
-    note: str = means("Why")
-
-
-class OwnRow(Row):
-    """A plan of opticoll beside the paper's numbers; nothing of it is in the paper."""
-
-    source: str = means("Source of the row: opticoll, not the paper")
-    beside: str = means("Table or figure of the paper that the row stands beside")
-    collective: str = means("Collective")
-    algorithm: str = means("Algorithm as asked for")
-    chosen: str = means("Algorithm of the plan")
-    ranks: Positive = means("Number of ranks of the ring")
-    wavelengths: Positive = means("Number of wavelengths of each directed fibre")
-    size_bytes: Bytes = means("Size of the collective")
-    steps: Count = means("Number of time slots really used")
-    bound_steps: Count | None = means("Lower bound on the slots", absent="there is no such bound")
-    bound_name: str | None = means(
-        "Name of the bound on the slots", absent="there is no such bound"
-    )
-    time_s: Seconds = means("Simulated time, policy every_step")
-    bound_time_s: Seconds = means("Lower bound on the time of any plan")
-    bound_time_name: str = means("Name of the bound on the time")
-    paper_algorithm: str = means("Algorithm of the paper that the row is compared with")
-    paper_steps: Count | None = means(
-        "Number of its steps by the paper's formula", absent="nothing is compared"
-    )
-    paper_time_s: Seconds | None = means(
-        "Its time by the paper's formula", absent="nothing is compared"
-    )
-    verified: bool = means("Whether the plan has no violations")
-
-
-class ElectricalRow(Row):
-    """Times on an electrical fabric beside those on light."""
-
-    fabric: str = means("Electrical fabric: crossbar or fat_tree")
-    spelling: str = means("Complete specification of the electrical fabric")
-    model: str = means("Model whose gradient is reduced")
-    ranks: Positive = means("Number of ranks of each fabric")
-    size_bytes: Bytes = means("Size of the gradient")
-    rate_bits_per_second: Positive = means("Rate of an electrical port, each way")
-    latency_ps: Picoseconds = means("Latency of a cable")
-    start: str = means("Start rule of electrical flows")
-    e_ring_s: Seconds = means("Time of ring on the electrical fabric")
-    e_rd_s: Seconds = means("Time of recursive doubling on the electrical fabric")
-    e_hd_s: Seconds = means("Time of halving and doubling on the electrical fabric")
-    o_ring_formula_s: Seconds = means("Time of ring on light by its formula")
-    wrht_claimed_s: Seconds = means("Time of WRHT on light by the poster's formula")
-    wrht_constructed_s: Seconds = means("Time of WRHT on light, constructed and simulated")
-    auto_s: Seconds | None = means(
-        "Time of what opticoll finds on light", absent="no plan of it is compared"
-    )
-    auto_chosen: str | None = means("Algorithm of that plan", absent="no plan of it is compared")
-    verified: bool = means("Whether all plans of the row have no violations")
-
-
 class ReproduceRow(Row):
     """A paper computed anew."""
 
     paper: str = means("Name of the paper")
     output: str = means("Folder of figures and tables")
-    findings: list[FindingRow] = means("Claims of the paper, each with a verdict")
+    findings: list[Finding] = means("Claims of the paper, each with a verdict")
     ours: list[OwnRow] = means("Plans of opticoll beside the paper's numbers")
     electrical: list[ElectricalRow] = means("Electrical fabrics beside light; empty but for wrht")
     results: Any = hidden(default=None)
@@ -148,9 +83,9 @@ def compute(asked: Reproduce, watch: Watch) -> Iterator[ReproduceRow]:
     yield ReproduceRow(
         paper=name,
         output=str(folder),
-        findings=[FindingRow(**finding) for finding in results.findings],
-        ours=[OwnRow(**row) for row in results.ours],
-        electrical=[ElectricalRow(**row) for row in results.electrical],
+        findings=results.findings,
+        ours=list(results.ours),
+        electrical=list(results.electrical),
         results=results,
     )
 
@@ -173,11 +108,11 @@ def reproduce(
     name: str,
     output: Path,
     quick: bool = False,
-    progress: "Progress | None" = None,
+    progress: Progress | None = None,
     *,
     long: bool = False,
     jobs: int | None = None,
-) -> "Results":
+) -> Results:
     """Recompute what a paper prints: findings and tables, with figures and CSV in `output`.
 
     Parameters
@@ -225,17 +160,16 @@ def _text(asked: Reproduce, rows: list[ReproduceRow]) -> str:
     return study_text(rows[0].results)
 
 
-def study_text(results: "Results") -> str:
+def study_text(results: Results) -> str:
     """The tables of a study, then its findings."""
     tables = [
         f"{table.title}\n\n{align(table.rows, table.heading, table.right)}"
         for table in results.tables
     ]
-    findings = [FindingRow(**finding) for finding in results.findings]
-    return "\n\n".join([*tables, f"Findings\n\n{_findings(findings)}"])
+    return "\n\n".join([*tables, f"Findings\n\n{_findings(results.findings)}"])
 
 
-def _findings(findings: Sequence[FindingRow]) -> str:
+def _findings(findings: Sequence[Finding]) -> str:
     """What a paper prints beside what was computed, with the verdict."""
     rows = [
         [

@@ -21,11 +21,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal
 
 import opticoll
 from opticoll import Fabric, format_size
 from opticoll.errors import FileError
+from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means, plain
 
 Verdict = Literal["reproduced", "refuted", "conditional", "not_reproducible"]
 """`reproduced`: the paper's value comes out. `refuted`: another value comes out. `conditional`: it
@@ -42,15 +43,15 @@ TableRow = dict[str, Any]
 """A row of a table that is written as CSV: its cells by column."""
 
 
-class Finding(TypedDict):
-    """One claim of a paper; `paper` and `computed` are counted in `unit`."""
+class Finding(Row):
+    """One claim of a paper."""
 
-    id: str
-    paper: Value
-    computed: Value
-    unit: str
-    verdict: Verdict
-    note: str
+    id: str = means("Claim")
+    paper: float | str | None = means("Value that the paper prints", absent="it prints none")
+    computed: float | str | None = means("Value that was computed", absent="none was computed")
+    unit: str = means("Unit of both")
+    verdict: Verdict = means("Verdict")
+    note: str = means("Why")
 
 
 Part = Callable[[], Sequence[Finding]]
@@ -110,7 +111,7 @@ class Results:
     folder: Path
     findings: list[Finding] = field(default_factory=list)
     ours: Sequence[OwnRow] = ()
-    electrical: Sequence[Mapping[str, Any]] = ()
+    electrical: Sequence[Any] = ()
     tables: list[Table] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 
@@ -131,7 +132,7 @@ class Results:
 
     def write(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Write rows as `name`.csv; raises FileError where that fails."""
-        opticoll.write_csv(rows, self.folder / f"{name}.csv")
+        opticoll.write_csv([plain(row) for row in rows], self.folder / f"{name}.csv")
         self.files.append(f"{name}.csv")
 
     def write_ours(self, rows: Iterable[OwnRow]) -> None:
@@ -139,10 +140,15 @@ class Results:
         self.ours = list(rows)
         self.write("ours", self.ours)
 
-    def draw(self, name: str, figure: Callable[[Path], object]) -> None:
-        """Draw a figure as `name`.svg and `name`.png; raises FileError where that fails."""
+    def draw(
+        self, name: str, figure: Callable[..., object], *parts: object, **options: object
+    ) -> None:
+        """Draw a figure of `opticoll.plot` as `name`.svg and `name`.png.
+
+        Raises FileError where that fails.
+        """
         for suffix in ("svg", "png"):
-            figure(self.folder / f"{name}.{suffix}")
+            figure(*parts, path=self.folder / f"{name}.{suffix}", **options)
             self.files.append(f"{name}.{suffix}")
 
     def show(
@@ -234,33 +240,37 @@ def step_time_ps(size_bytes: int) -> int:
     return int(plan.simulate(size_bytes, policy=POLICY).time_ps)
 
 
-class OwnRow(TypedDict):
-    """A plan of opticoll on one of the paper's rings, the bounds, and the paper's own number.
+class OwnRow(Row):
+    """A plan of opticoll beside the paper's numbers; nothing of it is in the paper."""
 
-    It is no part of the paper, and marked as such. `beside` says what of the paper it stands
-    beside. `bound_steps` holds for one chunk per lightpath of this plan's number of pieces (or,
-    where it has more, for any number); `paper_steps` and `paper_time_s` are those of
-    `paper_algorithm` by the paper's formula, None where nothing is compared.
-    """
-
-    source: str
-    beside: str
-    collective: str
-    algorithm: str
-    chosen: str
-    ranks: int
-    wavelengths: int
-    size_bytes: int
-    steps: int
-    bound_steps: int | None
-    bound_name: str | None
-    time_s: float
-    bound_time_s: float
-    bound_time_name: str
-    paper_algorithm: str
-    paper_steps: int | None
-    paper_time_s: float | None
-    verified: bool
+    source: str = means("Source of the row: opticoll, not the paper")
+    beside: str = means("Table or figure of the paper that the row stands beside")
+    collective: str = means("Collective")
+    algorithm: str = means("Algorithm as asked for")
+    chosen: str = means("Algorithm of the plan")
+    ranks: Positive = means("Number of ranks of the ring")
+    wavelengths: Positive = means("Number of wavelengths of each directed fibre")
+    size_bytes: Bytes = means("Size of the collective")
+    steps: Count = means("Number of time slots really used")
+    bound_steps: Count | None = means(
+        "Lower bound on the slots, for one chunk per lightpath or (where the plan has more) any "
+        "number",
+        absent="there is no such bound",
+    )
+    bound_name: str | None = means(
+        "Name of the bound on the slots", absent="there is no such bound"
+    )
+    time_s: Seconds = means("Simulated time, policy every_step")
+    bound_time_s: Seconds = means("Lower bound on the time of any plan")
+    bound_time_name: str = means("Name of the bound on the time")
+    paper_algorithm: str = means("Algorithm of the paper that the row is compared with", default="")
+    paper_steps: Count | None = means(
+        "Number of its steps by the paper's formula", absent="nothing is compared", default=None
+    )
+    paper_time_s: Seconds | None = means(
+        "Its time by the paper's formula", absent="nothing is compared", default=None
+    )
+    verified: bool = means("Whether the plan has no violations")
 
 
 def own_rows(
@@ -272,34 +282,11 @@ def own_rows(
     sizes: Iterable[int],
 ) -> list[OwnRow]:
     """A plan for each size in bytes under the papers' policy."""
-    rows = []
+    ring, rows = fabric(ranks, wavelengths), []
     for size in sizes:
-        ring = fabric(ranks, wavelengths)
         plan = opticoll.plan(collective, ring, algorithm, size=size, policy=POLICY)
         row = opticoll.measure(plan, size, policy=POLICY)
-        rows.append(
-            OwnRow(
-                source="opticoll, not the paper",
-                beside=beside,
-                collective=collective,
-                algorithm=algorithm,
-                chosen=row["chosen"],
-                ranks=ranks,
-                wavelengths=wavelengths,
-                size_bytes=size,
-                steps=row["steps"],
-                bound_steps=row["bound_steps"],
-                bound_name=row["bound_name"],
-                time_s=row["time_s"],
-                # A ring of wavelengths has a bound.
-                bound_time_s=cast(float, row["bound_time_s"]),
-                bound_time_name=cast(str, row["bound_time_name"]),
-                paper_algorithm="",
-                paper_steps=None,
-                paper_time_s=None,
-                verified=row["verified"],
-            )
-        )
+        rows.append(OwnRow.of(row, source="opticoll, not the paper", beside=beside))
     return rows
 
 

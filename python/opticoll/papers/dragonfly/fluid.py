@@ -141,14 +141,12 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
 
     results.draw(
         "fluid",
-        lambda path: plot.curves(
-            panels,
-            path,
-            x_label="Block of one rank",
-            y_label="Error against packets (%)",
-            title="all_gather by the fluid simulator",
-            x_sizes=True,
-            log_x=True,
-            log_y=False,
-        ),
+        plot.curves,
+        panels,
+        x_label="Block of one rank",
+        y_label="Error against packets (%)",
+        title="all_gather by the fluid simulator",
+        x_sizes=True,
+        log_x=True,
+        log_y=False,
     )

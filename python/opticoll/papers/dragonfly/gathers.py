@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
 
 import opticoll
-from opticoll import Outcome, format_size, plot
+from opticoll import format_size, plot
 from opticoll.papers.dragonfly.cases import (
     BRUCKS,
     COMPARED,
@@ -315,15 +314,13 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
 
     results.draw(
         "all_gather",
-        lambda path: plot.curves(
-            panels,
-            path,
-            x_label="Block of one rank",
-            y_label="Time (ms)",
-            title=f"all_gather on {on}, packets of 512 B; dashed: fluid simulator",
-            x_sizes=True,
-            log_x=True,
-        ),
+        plot.curves,
+        panels,
+        x_label="Block of one rank",
+        y_label="Time (ms)",
+        title=f"all_gather on {on}, packets of 512 B; dashed: fluid simulator",
+        x_sizes=True,
+        log_x=True,
     )
     size = times.sizes("pipelined", background=True)[0]
     bars = [
@@ -339,15 +336,13 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
 
     results.draw(
         "all_gather_background",
-        lambda path: plot.grouped_bars(
-            bars,
-            [name.replace(" ", "\n") for name in ORDER],
-            path,
-            x_label="",
-            y_label="Time (µs)",
-            title=f"all_gather of {format_size(size)} blocks, {times.ranks_beside} terminals",
-            log_y=False,
-        ),
+        plot.grouped_bars,
+        bars,
+        [name.replace(" ", "\n") for name in ORDER],
+        x_label="",
+        y_label="Time (µs)",
+        title=f"all_gather of {format_size(size)} blocks, {times.ranks_beside} terminals",
+        log_y=False,
     )
 
 
@@ -361,10 +356,8 @@ def draw_loads(results: Results, scale: Scale) -> None:
         measured = plan.simulate(case.size_bytes, timeline=True, **settings(case))
         title = f"{name}: all_gather of {format_size(64)} blocks, {plan.fabric.ranks} ranks"
 
-        def loads(path: Path, measured: Outcome = measured, title: str = title) -> None:
-            plot.packets(measured, plan.fabric, path, title)
-
-        results.draw(f"loads_{name.lower().replace(' ', '_')}", loads)
+        file = f"loads_{name.lower().replace(' ', '_')}"
+        results.draw(file, plot.packets, measured, plan.fabric, title=title)
 
 
 def _title(rule: Rule) -> str:

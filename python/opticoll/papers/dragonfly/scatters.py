@@ -361,15 +361,13 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
 
     results.draw(
         "scatter",
-        lambda path: plot.grouped_bars(
-            bars,
-            SCATTERS,
-            path,
-            x_label="",
-            y_label="Time (µs)",
-            title=f"scatter of 1 KiB per terminal, {times.ranks_beside} terminals, chunks of 256 B",
-            log_y=False,
-        ),
+        plot.grouped_bars,
+        bars,
+        SCATTERS,
+        x_label="",
+        y_label="Time (µs)",
+        title=f"scatter of 1 KiB per terminal, {times.ranks_beside} terminals, chunks of 256 B",
+        log_y=False,
     )
     panels = [
         plot.Panel(
@@ -391,14 +389,12 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
 
     results.draw(
         "scatter_buffers",
-        lambda path: plot.curves(
-            panels,
-            path,
-            x_label="Buffer of a local or terminal channel (global: twice)",
-            y_label="Time (µs)",
-            title=f"scatter of 1 KiB per terminal, {times.ranks} terminals, over the buffers",
-            x_sizes=True,
-            log_x=True,
-            log_y=False,
-        ),
+        plot.curves,
+        panels,
+        x_label="Buffer of a local or terminal channel (global: twice)",
+        y_label="Time (µs)",
+        title=f"scatter of 1 KiB per terminal, {times.ranks} terminals, over the buffers",
+        x_sizes=True,
+        log_x=True,
+        log_y=False,
     )

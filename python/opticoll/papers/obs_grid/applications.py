@@ -171,15 +171,13 @@ def _draw(results: Results, rows: list[TableRow]) -> None:
     ]
     results.draw(
         "applications",
-        lambda path: plot.grouped_bars(
-            panels,
-            [LABELS[way] for way in WAYS],
-            path,
-            x_label="",
-            y_label="Longer than ideal (ms)",
-            title="NAS benchmarks, class A, 16 processes, over light paths",
-            log_y=False,
-        ),
+        plot.grouped_bars,
+        panels,
+        [LABELS[way] for way in WAYS],
+        x_label="",
+        y_label="Longer than ideal (ms)",
+        title="NAS benchmarks, class A, 16 processes, over light paths",
+        log_y=False,
     )
 
 

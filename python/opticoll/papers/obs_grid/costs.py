@@ -144,15 +144,13 @@ def _draw(
     ]
     results.draw(
         "costs",
-        lambda path: plot.curves(
-            panels,
-            path,
-            x_label="n, bytes in all",
-            y_label="Time (s)",
-            title="64 ranks, 100 us, 1 Gb/s, 10 ms for light paths",
-            x_sizes=True,
-            log_x=True,
-        ),
+        plot.curves,
+        panels,
+        x_label="n, bytes in all",
+        y_label="Time (s)",
+        title="64 ranks, 100 us, 1 Gb/s, 10 ms for light paths",
+        x_sizes=True,
+        log_x=True,
     )
 
 

@@ -116,13 +116,11 @@ def _draw(results: Results, rows: Rows) -> None:
     }
     results.draw(
         "ladder",
-        lambda path: plot.losses(
-            series,
-            path,
-            "2 x 5 ladder, 100 computers at intensity 0.9; dashed: the claim",
-            x_label="wavelengths of a link",
-            mark=CLAIM,
-        ),
+        plot.losses,
+        series,
+        title="2 x 5 ladder, 100 computers at intensity 0.9; dashed: the claim",
+        x_label="wavelengths of a link",
+        mark=CLAIM,
     )
 
 

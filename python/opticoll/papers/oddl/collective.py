@@ -200,7 +200,7 @@ def timeline(results: Results) -> list[Finding]:
         rows += [{"algorithm": algorithm, **vars(flow)} for flow in flows]
     results.write("timeline", rows)
     title = "all_reduce of 256 KiB on 4 x 4 nodes, 100 Gb/s, control 500 ns a message"
-    results.draw("timeline", lambda path: plot.port_timeline(panels, path, title=title))
+    results.draw("timeline", plot.port_timeline, panels, title=title)
     return []
 
 

@@ -182,14 +182,12 @@ def _draw(results: Results, rows: list[TableRow]) -> None:
         panels.append(plot.Panel(title, curves))
     results.draw(
         "four_nodes",
-        lambda path: plot.curves(
-            panels,
-            path,
-            x_label="Request and grant of a circuit (µs)",
-            y_label="Time for 20 epochs (min)",
-            title="ResNet50 on four nodes; computing fitted to 97.3 min with the electrical switch",
-            log_y=False,
-        ),
+        plot.curves,
+        panels,
+        x_label="Request and grant of a circuit (µs)",
+        y_label="Time for 20 epochs (min)",
+        title="ResNet50 on four nodes; computing fitted to 97.3 min with the electrical switch",
+        log_y=False,
     )
 
 

@@ -241,13 +241,11 @@ def draw(results: Results, rows: Rows) -> None:
     labels = [network.label for network in NETWORKS.values()]
     results.draw(
         "iteration",
-        lambda path: plot.stacked_bars(
-            panels,
-            labels,
-            path,
-            x_label="Time of an iteration",
-            title=f"{largest} nodes, a batch of {BATCH} per device",
-        ),
+        plot.stacked_bars,
+        panels,
+        labels,
+        x_label="Time of an iteration",
+        title=f"{largest} nodes, a batch of {BATCH} per device",
     )
     left_out = ("ideal_200", "tree_near")
     drawn = [name for name in NETWORKS if name not in left_out]
@@ -271,15 +269,13 @@ def draw(results: Results, rows: Rows) -> None:
     ]
     results.draw(
         "scaling",
-        lambda path: plot.curves(
-            families,
-            path,
-            x_label="Nodes",
-            y_label="Iteration / computing",
-            title=f"Data-parallel training, a batch of {BATCH} per device",
-            log_x=True,
-            log_y=False,
-        ),
+        plot.curves,
+        families,
+        x_label="Nodes",
+        y_label="Iteration / computing",
+        title=f"Data-parallel training, a batch of {BATCH} per device",
+        log_x=True,
+        log_y=False,
     )
 
 

@@ -50,13 +50,11 @@ def figure_four(results: Results, constructed: Construct, *, quick: bool) -> lis
 
     results.draw(
         "fig4",
-        lambda path: plot.curves(
-            panels,
-            path,
-            x_label="Stages k",
-            y_label="Steps / fewest by Theorem 1",
-            title="OpTree by depth, w = 64",
-        ),
+        plot.curves,
+        panels,
+        x_label="Stages k",
+        y_label="Steps / fewest by Theorem 1",
+        title="OpTree by depth, w = 64",
     )
     return []
 
@@ -162,16 +160,14 @@ def _compare(
 
     results.draw(
         name,
-        lambda path: plot.curves(
-            [_time_panel(rows, ours.get(case, ()), unit, case) for case in cases],
-            path,
-            x_label="Block of one rank",
-            y_label="Time relative to OpTree's at the\nsmallest block (its first point)",
-            title="all_gather, policy every_step; 1 is OpTree's first point at "
-            f"N = {ranks}, w = {wavelengths}",
-            x_sizes=True,
-            log_x=True,
-        ),
+        plot.curves,
+        [_time_panel(rows, ours.get(case, ()), unit, case) for case in cases],
+        x_label="Block of one rank",
+        y_label="Time relative to OpTree's at the\nsmallest block (its first point)",
+        title="all_gather, policy every_step; 1 is OpTree's first point at "
+        f"N = {ranks}, w = {wavelengths}",
+        x_sizes=True,
+        log_x=True,
     )
 
 
@@ -202,7 +198,7 @@ def _time_panel(
         ("opticoll (not in the paper)", "time_s", False),
         ("lower bound", "bound_time_s", True),
     ):
-        points = [(row["size_bytes"], row[key] * 1e12 / unit_ps) for row in ours]  # type: ignore[literal-required]
+        points = [(row["size_bytes"], row[key] * 1e12 / unit_ps) for row in ours]
         if points:
             family.append(plot.Curve(label, points, len(LABELS), dashed))
     return plot.Panel(f"N = {ranks}, w = {wavelengths}", family)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from opticoll.papers.kit import Finding, OwnRow, Results, own_rows, show_times
@@ -20,9 +21,7 @@ MARK = "Not in the paper: opticoll's own plans"
 def own_times(ranks: int, wavelengths: int) -> tuple[OwnRow, ...]:
     """What `auto` finds for each size of the figures, and OpTree's time by the paper's formula."""
     rows = own_rows("Figs 5 and 6", "all_gather", ranks, wavelengths, "auto", SIZES)
-    for row in rows:
-        _set_paper(row)
-    return tuple(rows)
+    return tuple(map(_with_paper, rows))
 
 
 def reproduce(results: Results, *, quick: bool) -> list[Finding]:
@@ -32,7 +31,7 @@ def reproduce(results: Results, *, quick: bool) -> list[Finding]:
     _show_steps(results, steps)
     times = {
         beside: [
-            OwnRow(**{**row, "beside": beside})
+            replace(row, beside=beside)
             for case in cases
             if not quick or case == TABLE
             for row in own_times(*case)
@@ -54,15 +53,17 @@ def reproduce(results: Results, *, quick: bool) -> list[Finding]:
 def _fewest(beside: str, ranks: int, wavelengths: int) -> OwnRow:
     """The plan of fewest slots, with the time at the smallest size."""
     (row,) = own_rows(beside, "all_gather", ranks, wavelengths, "relay_tree", SIZES[:1])
-    return _set_paper(row)
+    return _with_paper(row)
 
 
-def _set_paper(row: OwnRow) -> OwnRow:
-    case = (row["ranks"], row["wavelengths"])
-    row["paper_algorithm"] = "optree"
-    row["paper_steps"] = paper_steps("optree", *case)
-    row["paper_time_s"] = paper_time_ps("optree", *case, row["size_bytes"]) / 1e12
-    return row
+def _with_paper(row: OwnRow) -> OwnRow:
+    case = (row.ranks, row.wavelengths)
+    return replace(
+        row,
+        paper_algorithm="optree",
+        paper_steps=paper_steps("optree", *case),
+        paper_time_s=paper_time_ps("optree", *case, row.size_bytes) / 1e12,
+    )
 
 
 def _show_steps(results: Results, rows: list[OwnRow]) -> None:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from opticoll import formulas
@@ -56,11 +57,16 @@ def ring_formula_s(ranks: int, size_bytes: int) -> float:
 def own_times(ranks: int) -> tuple[OwnRow, ...]:
     """What `auto` finds for each network, and WRHT's time by the poster's formula."""
     rows = own_rows("Fig. 2", "all_reduce", ranks, WAVELENGTHS, "auto", SIZES)
-    for row in rows:
-        row["paper_algorithm"] = "wrht"
-        row["paper_steps"] = formulas.wrht_all_reduce_steps(ranks, WAVELENGTHS)
-        row["paper_time_s"] = wrht_claimed_s(ranks, row["size_bytes"])
-    return tuple(rows)
+    steps = formulas.wrht_all_reduce_steps(ranks, WAVELENGTHS)
+    return tuple(
+        replace(
+            row,
+            paper_algorithm="wrht",
+            paper_steps=steps,
+            paper_time_s=wrht_claimed_s(ranks, row.size_bytes),
+        )
+        for row in rows
+    )
 
 
 def own_ranks(ranks: tuple[int, ...], *, quick: bool) -> list[int]:

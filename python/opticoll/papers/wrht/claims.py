@@ -98,9 +98,7 @@ def _mean(values: Iterable[float]) -> float:
 def _reduction(rows: Iterable[ElectricalRow], *columns: str) -> float:
     """Percent of time that WRHT, as claimed, saves on average over rows and columns."""
     return 100 * _mean(
-        1 - row["wrht_claimed_s"] / row[column]  # type: ignore[literal-required]
-        for row in rows
-        for column in columns
+        1 - row["wrht_claimed_s"] / row[column] for row in rows for column in columns
     )
 
 
@@ -156,31 +154,28 @@ def _draw(
 
     results.draw(
         f"fig2_{fabric}",
-        lambda path: plot.grouped_bars(
-            panels,
-            [str(ranks) for ranks in scale],
-            path,
-            x_label="Ranks",
-            y_label="Time / WRHT's",
-            title=(
-                f"all_reduce of float32 gradients in multiples of WRHT's time (its formula, w = "
-                f"{WAVELENGTHS}, 40 Gb/s, 25 µs); electrical: {FABRICS[fabric]}, "
-                f"{format_time(LATENCY_PS)} per cable"
-            ),
-            columns=len(RATES),
-            base=1.0,
-            marks={
-                "WRHT": 1.0,
-                f"claimed on average: {CLAIMED['swapped']}% less": 1
-                / (1 - CLAIMED["swapped"] / 100),
-                f"as printed: {CLAIMED['printed']}% less": 1 / (1 - CLAIMED["printed"] / 100),
-            },
+        plot.grouped_bars,
+        panels,
+        [str(ranks) for ranks in scale],
+        x_label="Ranks",
+        y_label="Time / WRHT's",
+        title=(
+            f"all_reduce of float32 gradients in multiples of WRHT's time (its formula, w = "
+            f"{WAVELENGTHS}, 40 Gb/s, 25 µs); electrical: {FABRICS[fabric]}, "
+            f"{format_time(LATENCY_PS)} per cable"
         ),
+        columns=len(RATES),
+        base=1.0,
+        marks={
+            "WRHT": 1.0,
+            f"claimed on average: {CLAIMED['swapped']}% less": 1 / (1 - CLAIMED["swapped"] / 100),
+            f"as printed: {CLAIMED['printed']}% less": 1 / (1 - CLAIMED["printed"] / 100),
+        },
     )
 
 
 def _ratio(row: ElectricalRow, column: str) -> float | None:
-    time = row[column]  # type: ignore[literal-required]
+    time = row[column]
     return None if time is None else float(time) / row["wrht_claimed_s"]
 
 

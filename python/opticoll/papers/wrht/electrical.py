@@ -15,7 +15,6 @@ least that an all_reduce can in 2 log2 N steps, stands beside them.
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import TypedDict
 
 import opticoll
 from opticoll import Fabric, Plan, format_time
@@ -29,6 +28,7 @@ from opticoll.papers.wrht.cases import (
     ring_formula_s,
     wrht_claimed_s,
 )
+from opticoll.rows import Bytes, Picoseconds, Positive, Row, Seconds, means
 
 ALGORITHMS = {"ring": "E-Ring", "recursive_doubling": "E-RD", "halving_doubling": "E-HD"}
 """Names here and in the figure; the third is not in the poster."""
@@ -54,30 +54,28 @@ QUICK_RANKS = (128, 256)
 LONG_RANKS = (*RANKS, 4096)
 
 
-class ElectricalRow(TypedDict):
-    """One network's gradient on one electrical fabric at one rate and on light, in seconds.
+class ElectricalRow(Row):
+    """Times on an electrical fabric beside those on light."""
 
-    `wrht_claimed_s` is the poster's formula, `wrht_constructed_s` a verified plan; None stands for
-    a plan that was not made. `verified` covers all plans of the row.
-    """
-
-    fabric: str
-    spelling: str
-    model: str
-    ranks: int
-    size_bytes: int
-    rate_bits_per_second: int
-    latency_ps: int
-    start: str
-    e_ring_s: float
-    e_rd_s: float
-    e_hd_s: float
-    o_ring_formula_s: float
-    wrht_claimed_s: float
-    wrht_constructed_s: float
-    auto_s: float | None
-    auto_chosen: str | None
-    verified: bool
+    fabric: str = means("Electrical fabric: crossbar or fat_tree")
+    spelling: str = means("Complete specification of the electrical fabric")
+    model: str = means("Model whose gradient is reduced")
+    ranks: Positive = means("Number of ranks of each fabric")
+    size_bytes: Bytes = means("Size of the gradient")
+    rate_bits_per_second: Positive = means("Rate of an electrical port, each way")
+    latency_ps: Picoseconds = means("Latency of a cable")
+    start: str = means("Start rule of electrical flows")
+    e_ring_s: Seconds = means("Time of ring on the electrical fabric")
+    e_rd_s: Seconds = means("Time of recursive doubling on the electrical fabric")
+    e_hd_s: Seconds = means("Time of halving and doubling on the electrical fabric")
+    o_ring_formula_s: Seconds = means("Time of ring on light by its formula")
+    wrht_claimed_s: Seconds = means("Time of WRHT on light by the poster's formula")
+    wrht_constructed_s: Seconds = means("Time of WRHT on light, constructed and simulated")
+    auto_s: Seconds | None = means(
+        "Time of what opticoll finds on light", absent="no plan of it is compared"
+    )
+    auto_chosen: str | None = means("Algorithm of that plan", absent="no plan of it is compared")
+    verified: bool = means("Whether all plans of the row have no violations")
 
 
 def fabric_spelling(fabric: str, ranks: int, rate: int, latency_ps: int) -> str:

@@ -137,14 +137,12 @@ def times(results: Results, *, quick: bool) -> list[Finding]:
 
     results.draw(
         "fig2_optical",
-        lambda path: plot.grouped_bars(
-            panels,
-            [str(ranks) for ranks in TIME_RANKS],
-            path,
-            x_label="Ranks",
-            y_label="Time (ms)",
-            title=f"all_reduce of float32 gradients, w = {WAVELENGTHS}, policy every_step",
-        ),
+        plot.grouped_bars,
+        panels,
+        [str(ranks) for ranks in TIME_RANKS],
+        x_label="Ranks",
+        y_label="Time (ms)",
+        title=f"all_reduce of float32 gradients, w = {WAVELENGTHS}, policy every_step",
     )
     return [*_slower(rows), *_headline(rows)]
 
