@@ -2,7 +2,7 @@
 //! what is read can be used. The fuzz targets look for bytes of which this is not so; the crate's own
 //! tests try the seeds and a few thousand changes of them.
 
-use opticoll::fabric::Medium;
+use opticoll::families::Medium;
 use opticoll::plan::{PlanRef, text};
 use opticoll::simulate::burst::BurstNetwork;
 use opticoll::verify::verify;

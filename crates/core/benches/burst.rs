@@ -8,7 +8,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use opticoll::fabric::Medium;
+use opticoll::families::Medium;
 use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, Work};
 
 const BURSTS: u64 = 1_000_000;

@@ -19,27 +19,29 @@
 // Criterion's macro makes a public function without docs.
 #![allow(missing_docs)]
 
+use opticoll::family::wdm_ring::WdmRing;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::placement::Assignment;
+use opticoll::family::wdm_ring::{placement, route};
 use opticoll::plan::AnyPlan;
 use opticoll::simulate::{Policy, simulate};
 use opticoll::units::Time;
-use opticoll::wavelength::Assignment;
-use opticoll::{algorithm, planner, route, verify, wavelength};
+use opticoll::{algorithm, planner, verify};
 
 /// Builds, routes, assigns, verifies and simulates an all_gather of 4 MiB blocks.
 fn all_gather(ranks: u32, algorithm: &str, assignment: &str) -> Time {
     let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=64")).unwrap();
-    let ring = fabric.ring().unwrap();
+    let ring = fabric.downcast::<WdmRing>().unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
     let spec = algorithm.parse().unwrap();
     let schedule = algorithm::build(&spec, collective, &fabric).unwrap();
     let light = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::parse(assignment).unwrap();
-    let plan = wavelength::assign(schedule, light, &fabric, assignment, algorithm.into()).unwrap();
+    let plan = placement::assign(schedule, light, &fabric, assignment, algorithm.into()).unwrap();
     assert!(verify::verify(&plan).is_empty());
     let size = "4MiB".parse().unwrap();
     simulate(&plan, size, Policy::EveryStep, "circuit")

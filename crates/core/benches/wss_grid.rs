@@ -8,11 +8,11 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::family::wss_grid::placement::assign_on_grid;
 use opticoll::plan::Plan;
 use opticoll::simulate::control;
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
-use opticoll::wavelength::wss_grid::assign_on_grid;
 
 fn planned(side: u32) -> Plan {
     let spec = format!("wss_grid:rows={side},columns={side},rate=100Gb/s,control=1us");

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use opticoll::algorithm::{self, tar};
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Dragonfly, Fabric};
+use opticoll::fabric::Fabric;
+use opticoll::fabric::Groups;
 use opticoll::hash::shuffled;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::packet::{
@@ -25,11 +26,8 @@ fn dragonfly(p: u32) -> Fabric {
     Fabric::parse(&spelling).expect("a dragonfly")
 }
 
-fn shape(fabric: &Fabric) -> &Dragonfly {
-    match fabric {
-        Fabric::Dragonfly(dragonfly) => dragonfly,
-        _ => unreachable!("made by dragonfly()"),
-    }
+fn shape(fabric: &Fabric) -> &dyn Groups {
+    fabric.groups().expect("made by dragonfly()")
 }
 
 fn options(packet: u64, chunk: u64, kib: [u64; 3]) -> Options {

@@ -57,7 +57,8 @@ use std::sync::LazyLock;
 use thiserror::Error;
 
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
-use crate::fabric::{Dragonfly, Fabric, NotARing, WdmRing};
+use crate::fabric::circuits::RingShape;
+use crate::fabric::{Fabric, Groups, WrongFamily};
 use crate::schedule::{Schedule, Transfer};
 use crate::spec::{OptionRecord, Role, Spec, SpecError};
 use crate::spelling::{same_name, shown, suggest};
@@ -81,13 +82,13 @@ pub enum AlgorithmError {
     Spec(#[from] SpecError),
     /// The fabric is no ring of light.
     #[error(transparent)]
-    NotARing(#[from] NotARing),
-    /// The fabric is no dragonfly.
+    WrongFamily(#[from] WrongFamily),
+    /// The fabric has no groups.
     #[error(
         "`{name}` goes by the groups and routers of a dragonfly, which {family} does not have; \
          `ring` and `binomial` run on any fabric"
     )]
-    NotADragonfly {
+    NoGroups {
         /// The algorithm.
         name: &'static str,
         /// The family of the fabric.
@@ -148,26 +149,30 @@ impl Request<'_> {
         self.collective.ranks()
     }
 
-    /// The ring of wavelengths that some algorithms are made for.
+    /// The ring that some algorithms are made for.
     ///
     /// # Errors
-    /// The fabric has no wavelengths.
-    pub fn ring(&self) -> Result<&WdmRing, NotARing> {
-        self.fabric.needed_ring(self.name)
+    /// The ranks lie on none.
+    pub fn ring(&self) -> Result<RingShape, WrongFamily> {
+        let circuits = self.fabric.circuits();
+        let ring = circuits.and_then(|circuits| circuits.ring_shape());
+        ring.ok_or(WrongFamily {
+            what: self.name,
+            needed: "wdm_ring",
+            family: self.fabric.family(),
+            nature: self.fabric.nature(),
+        })
     }
 
-    /// The dragonfly that some algorithms are made for.
+    /// The groups that some algorithms are made for.
     ///
     /// # Errors
-    /// The fabric is of another family.
-    pub fn dragonfly(&self) -> Result<&Dragonfly, AlgorithmError> {
-        match self.fabric {
-            Fabric::Dragonfly(dragonfly) => Ok(dragonfly),
-            other => Err(AlgorithmError::NotADragonfly {
-                name: self.name,
-                family: other.family(),
-            }),
-        }
+    /// The fabric has none.
+    pub fn groups(&self) -> Result<&dyn Groups, AlgorithmError> {
+        self.fabric.groups().ok_or(AlgorithmError::NoGroups {
+            name: self.name,
+            family: self.fabric.family(),
+        })
     }
 }
 
@@ -243,7 +248,7 @@ pub struct Algorithm {
     pub formula: Option<PathFormula>,
     /// A number of slots that it is not below on a ring whose ranks all reach each other, by the loads of its
     /// links; `None` where another algorithm is as good.
-    pub least_slots: fn(&WdmRing) -> Option<u64>,
+    pub least_slots: fn(RingShape) -> Option<u64>,
     /// About how many transfers it has among so many ranks.
     pub transfers: fn(u32) -> u64,
     /// The collectives for which libraries run it where messages are short.
@@ -506,7 +511,10 @@ pub fn build(
     fabric: &Fabric,
 ) -> Result<Schedule, AlgorithmError> {
     let schedule = build_ranges(spec, collective, fabric)?;
-    if fabric.ring().is_none() {
+    if !fabric
+        .circuits()
+        .is_some_and(|circuits| circuits.carries_one_chunk())
+    {
         return Ok(schedule);
     }
     limit(collective.ranks(), schedule.deliveries())?;

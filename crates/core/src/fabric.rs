@@ -1,55 +1,45 @@
-//! What the machine is: ranks, fibres, wavelengths, rates and delays. A fabric knows nothing of
-//! collectives, schedules or simulators.
+//! What a machine is to everything else: a shared handle with capabilities.
 //!
-//! Fabrics are spelled `family:key=value,...`, or by the name of a preset:
+//! A **family** is a kind of machine, such as `wdm_ring`; its type is a [`Machine`]. A **fabric** is a shared
+//! handle on one machine. What a machine can do it offers as a *capability*: links that flows share
+//! ([`Network`]), circuits placed in slots ([`Circuits`]), groups of routers ([`Groups`]), rows and columns
+//! ([`Planes`]). Code outside a family asks for a capability, never for the family. A fabric knows nothing of
+//! collectives, schedules or simulators; the list of families and the way to read a specification are in
+//! [`families`](crate::families).
 //!
 //! ```
 //! use opticoll::fabric::Fabric;
 //! let fabric = Fabric::parse("wdm_ring:ranks=1024,wavelengths=64")?;
 //! assert_eq!(fabric.ranks(), 1024);
+//! assert!(fabric.circuits().is_some() && fabric.network().is_none());
 //! let preset = Fabric::parse("terarack:ranks=256")?;
 //! assert!(preset.to_string().contains("fibres=2"));
 //! # Ok::<(), opticoll::fabric::FabricError>(())
 //! ```
 
 pub mod circuits;
-pub mod crossbar;
-pub mod custom;
-pub mod dragonfly;
-pub mod fat_tree;
-pub mod fully_connected;
-mod injection;
+pub mod groups;
 pub mod light;
-pub mod light_path_grid;
-mod medium;
-mod message_cost;
-mod options;
-pub mod torus;
-pub mod wdm_ring;
+pub mod options;
+pub mod planes;
 pub mod wiring;
-pub mod wss_grid;
 
+use std::any::Any;
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::network::Network;
+use crate::drawing::Drawing;
+use crate::network::{self, Network};
 use crate::spec::{OptionRecord, Role, Spec, SpecError};
 use crate::spelling::{plural, shown};
 use crate::units::Time;
 pub use circuits::Circuits;
-pub use crossbar::Crossbar;
-pub use custom::Custom;
-pub use dragonfly::Dragonfly;
-pub use fat_tree::FatTree;
-pub use fully_connected::FullyConnected;
+pub use groups::Groups;
 pub use light::{Hop, Light, LightKind, Rotation};
-pub use light_path_grid::{LightPathGrid, PortsLight};
-pub use medium::{Bursts, Medium};
-pub use message_cost::MessageCost;
-pub use torus::Grid;
-pub use wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
-pub use wss_grid::{Plane, TunedLight, WssGrid};
+pub use planes::{Plane, Planes};
 
 /// Why a fabric was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -105,50 +95,18 @@ pub enum FabricError {
     },
 }
 
-/// Another fabric was given where light around a ring is planned or measured.
+/// A fabric of another family was given where one family is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{what} needs a wdm_ring; got {family}, {}", what_it_is(family))]
-pub struct NotARing {
+#[error("{what} needs a {needed}; got {family}, {nature}")]
+pub struct WrongFamily {
     /// What was asked for.
     pub what: &'static str,
+    /// The family that it needs.
+    pub needed: &'static str,
     /// The family given.
     pub family: &'static str,
-}
-
-/// What a fabric is that is no ring of light.
-fn what_it_is(family: &str) -> &'static str {
-    match family {
-        _ if family == wss_grid::RECORD.name => {
-            "a grid of tunable circuits, where light goes around no ring"
-        }
-        _ if family == light_path_grid::RECORD.name => {
-            "a grid of light paths, whose way and wavelength nothing says"
-        }
-        _ => "an electrical fabric without wavelengths",
-    }
-}
-
-/// A machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fabric {
-    /// A bidirectional ring of ranks with wavelength-division multiplexing.
-    WdmRing(WdmRing),
-    /// One switch and a cable to each rank.
-    Crossbar(Crossbar),
-    /// Levels of switches.
-    FatTree(FatTree),
-    /// Groups of routers.
-    Dragonfly(Dragonfly),
-    /// A torus, mesh, ladder or electrical ring.
-    Grid(Grid),
-    /// A cable between every two ranks.
-    FullyConnected(FullyConnected),
-    /// Any network.
-    Custom(Custom),
-    /// A grid of nodes with tunable lasers and a slow switch per row and column.
-    WssGrid(WssGrid),
-    /// Ranks with ports for light paths that are set up and released.
-    LightPathGrid(LightPathGrid),
+    /// What the fabric given is.
+    pub nature: &'static str,
 }
 
 /// The declaration of a fabric family.
@@ -164,7 +122,7 @@ pub struct FamilyRecord {
     /// Its options.
     pub options: fn() -> Vec<OptionRecord>,
     /// Builds the fabric from its options.
-    build: fn(&Spec) -> Result<Fabric, FabricError>,
+    pub build: fn(&Spec) -> Result<Fabric, FabricError>,
 }
 
 /// A named machine: a family with values from a stated source.
@@ -179,174 +137,176 @@ pub struct PresetRecord {
     pub spec: &'static str,
 }
 
-/// All fabric families.
-pub const FAMILIES: &[FamilyRecord] = &[
-    wdm_ring::RECORD,
-    crossbar::RECORD,
-    fat_tree::RECORD,
-    dragonfly::RECORD,
-    torus::TORUS,
-    torus::MESH,
-    torus::LADDER,
-    torus::RING,
-    fully_connected::RECORD,
-    custom::RECORD,
-    wss_grid::RECORD,
-    light_path_grid::RECORD,
-    message_cost::ZERO,
-    message_cost::HOCKNEY,
-    message_cost::LOGGP,
-];
+/// What a handle needs of any machine; every type with equality has it.
+pub trait Object: Any + fmt::Debug + Send + Sync {
+    /// The machine by its own type.
+    fn as_any(&self) -> &dyn Any;
 
-/// All presets.
-pub const PRESETS: &[PresetRecord] = wdm_ring::PRESETS;
+    /// Whether another machine is of the same type and equal.
+    fn equals(&self, other: &dyn Any) -> bool;
+}
+
+impl<T: Any + fmt::Debug + PartialEq + Send + Sync> Object for T {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(self)
+    }
+}
+
+/// A machine of some family.
+pub trait Machine: Object {
+    /// The declaration of its family.
+    fn record(&self) -> &'static FamilyRecord;
+
+    /// The complete specification, which [`Fabric::parse`] reads back to the same fabric.
+    fn spec(&self) -> Spec;
+
+    /// What it is, in words for the one who has given another family than is needed.
+    fn nature(&self) -> &'static str {
+        "an electrical fabric without wavelengths"
+    }
+
+    /// The number of ranks, N.
+    fn ranks(&self) -> u32 {
+        self.network().map_or(0, Network::ranks)
+    }
+
+    /// What it is made of, in words: `16 ranks, 1 fibre per direction, ...`.
+    fn words(&self) -> String {
+        let links = self.network().map_or(0, |network| network.links().len());
+        let ranks = plural(self.ranks() as usize, "rank");
+        format!("{ranks}, {}", plural(links, "link"))
+    }
+
+    /// The bits per second that a rank can send, if nothing else sends: of ranks that differ, the least.
+    /// Results of fabrics in which this number differs compare machines of different capacity.
+    ///
+    /// ```
+    /// use opticoll::fabric::Fabric;
+    /// let ring = Fabric::parse("wdm_ring:ranks=16,wavelengths=2,rate=40Gb/s")?;
+    /// assert_eq!(ring.injection_bandwidth(), 160_000_000_000);
+    /// # Ok::<(), opticoll::fabric::FabricError>(())
+    /// ```
+    fn injection_bandwidth(&self) -> u128 {
+        self.network().map_or(0, network::injection_bandwidth)
+    }
+
+    /// Links that flows share; `None` where data moves as light.
+    fn network(&self) -> Option<&dyn Network> {
+        None
+    }
+
+    /// Circuits that are placed in slots; `None` where data moves over shared links.
+    fn circuits(&self) -> Option<&dyn Circuits> {
+        None
+    }
+
+    /// Groups of routers, each joined to each.
+    fn groups(&self) -> Option<&dyn Groups> {
+        None
+    }
+
+    /// Rows and columns, within which circuits lead from any rank to any other.
+    fn planes(&self) -> Option<&dyn Planes> {
+        None
+    }
+
+    /// Where its vertices are drawn; by its links where a family says nothing else.
+    fn drawing(&self) -> Option<Drawing> {
+        self.network().map(|network| network.drawing())
+    }
+
+    /// What the light of a plan says; `None` where there is none.
+    fn light(&self) -> Option<&'static LightKind> {
+        self.circuits().map(|circuits| circuits.light())
+    }
+
+    /// Whether data moves as light.
+    fn has_light(&self) -> bool {
+        self.circuits().is_some()
+    }
+
+    /// What a rotation of the ranks does to light, where the fabric looks the same from every rank: plans
+    /// fold on such fabrics only.
+    fn rotation(&self) -> Option<&dyn Rotation> {
+        self.circuits()?.rotation()
+    }
+}
+
+/// A family with one type of machine, by which its own code asks for it.
+pub trait Named: Machine {
+    /// The name of the family.
+    const NAME: &'static str;
+}
+
+/// A shared handle on a machine.
+#[derive(Clone)]
+pub struct Fabric(Arc<dyn Machine>);
 
 impl Fabric {
-    /// Reads a specification such as `wdm_ring:ranks=16,wavelengths=2` or `optree_paper:ranks=512`;
-    /// options given to a preset replace its own.
-    pub fn parse(text: &str) -> Result<Fabric, FabricError> {
-        Medium::parse(text)?.fabric()
+    /// A handle on a machine.
+    pub fn new(machine: impl Machine) -> Fabric {
+        Fabric(Arc::new(machine))
+    }
+
+    /// The machine, if it is of this type: for the code of a family.
+    pub fn downcast<M: Machine>(&self) -> Option<&M> {
+        // Of the machine, not of the handle around it.
+        (*self.0).as_any().downcast_ref()
+    }
+
+    /// The machine of a family; `what` says who needs it.
+    ///
+    /// # Errors
+    /// It is of another family.
+    pub fn needed<M: Named>(&self, what: &'static str) -> Result<&M, WrongFamily> {
+        self.downcast().ok_or(WrongFamily {
+            what,
+            needed: M::NAME,
+            family: self.family(),
+            nature: self.nature(),
+        })
+    }
+
+    /// The name of its family.
+    pub fn family(&self) -> &'static str {
+        self.record().name
     }
 
     /// The same fabric with no time for what options of a role stand for.
     pub fn without(&self, role: Role) -> Fabric {
         let mut spec = self.spec();
-        let family = FAMILIES.iter().find(|family| family.name == spec.name());
-        let options = family.map_or(Vec::new(), |family| (family.options)());
+        let record = self.record();
+        let options = (record.options)();
         for option in options.iter().filter(|option| option.role == role) {
             spec = spec.without(option.name).with(option.name, Time::ZERO);
         }
-        let without = family.and_then(|family| (family.build)(&spec).ok());
-        without.unwrap_or_else(|| self.clone())
+        (record.build)(&spec).unwrap_or_else(|_| self.clone())
     }
+}
 
-    /// The family's name.
-    pub fn family(&self) -> &'static str {
-        match self {
-            Fabric::WdmRing(_) => wdm_ring::RECORD.name,
-            Fabric::Crossbar(_) => crossbar::RECORD.name,
-            Fabric::FatTree(_) => fat_tree::RECORD.name,
-            Fabric::Dragonfly(_) => dragonfly::RECORD.name,
-            Fabric::Grid(grid) => grid.shape().record().name,
-            Fabric::FullyConnected(_) => fully_connected::RECORD.name,
-            Fabric::Custom(_) => custom::RECORD.name,
-            Fabric::WssGrid(_) => wss_grid::RECORD.name,
-            Fabric::LightPathGrid(_) => light_path_grid::RECORD.name,
-        }
+impl Deref for Fabric {
+    type Target = dyn Machine;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
     }
+}
 
-    /// The number of ranks, N.
-    pub fn ranks(&self) -> u32 {
-        match (self, self.network()) {
-            (Fabric::WdmRing(ring), _) => ring.ranks,
-            (Fabric::WssGrid(grid), _) => grid.ranks(),
-            (Fabric::LightPathGrid(grid), _) => grid.ranks,
-            (_, network) => network.map_or(0, Network::ranks),
-        }
+impl PartialEq for Fabric {
+    fn eq(&self, other: &Fabric) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.equals((*other.0).as_any())
     }
+}
 
-    /// The optical ring, if it is one.
-    pub fn ring(&self) -> Option<&WdmRing> {
-        match self {
-            Fabric::WdmRing(ring) => Some(ring),
-            _ => None,
-        }
-    }
+impl Eq for Fabric {}
 
-    /// The grid of tunable circuits, if it is one.
-    pub fn wss_grid(&self) -> Option<&WssGrid> {
-        match self {
-            Fabric::WssGrid(grid) => Some(grid),
-            _ => None,
-        }
-    }
-
-    /// The grid of light paths, if it is one.
-    pub fn light_path_grid(&self) -> Option<&LightPathGrid> {
-        match self {
-            Fabric::LightPathGrid(grid) => Some(grid),
-            _ => None,
-        }
-    }
-
-    /// What the light of a plan says; `None` on an electrical fabric, where there is none.
-    pub fn light(&self) -> Option<&'static LightKind> {
-        match self {
-            Fabric::WdmRing(_) => Some(&wdm_ring::LIGHT),
-            Fabric::WssGrid(_) => Some(&wss_grid::LIGHT),
-            Fabric::LightPathGrid(_) => Some(&light_path_grid::LIGHT),
-            _ => None,
-        }
-    }
-
-    /// Its circuits, where these are placed in slots.
-    pub fn circuits(&self) -> Option<&dyn Circuits> {
-        match self {
-            Fabric::WdmRing(ring) => Some(ring),
-            Fabric::WssGrid(grid) => Some(grid),
-            Fabric::LightPathGrid(grid) => Some(grid),
-            _ => None,
-        }
-    }
-
-    /// Whether data moves as light.
-    pub fn has_light(&self) -> bool {
-        self.light().is_some()
-    }
-
-    /// What a rotation of the ranks does to light, where the fabric looks the same from every rank: plans
-    /// fold on such fabrics only.
-    pub fn rotation(&self) -> Option<&dyn Rotation> {
-        let ring = self.ring().filter(|ring| ring.is_even())?;
-        Some(ring)
-    }
-
-    /// The optical ring; `what` says who needs one.
-    pub fn needed_ring(&self, what: &'static str) -> Result<&WdmRing, NotARing> {
-        let family = self.family();
-        self.ring().ok_or(NotARing { what, family })
-    }
-
-    /// The links and routes of an electrical fabric; `None` where data moves as light.
-    pub fn network(&self) -> Option<&dyn Network> {
-        match self {
-            Fabric::WdmRing(_) | Fabric::WssGrid(_) | Fabric::LightPathGrid(_) => None,
-            Fabric::Crossbar(crossbar) => Some(crossbar),
-            Fabric::FatTree(tree) => Some(tree),
-            Fabric::Dragonfly(dragonfly) => Some(dragonfly),
-            Fabric::Grid(grid) => Some(grid),
-            Fabric::FullyConnected(connected) => Some(connected),
-            Fabric::Custom(custom) => Some(custom),
-        }
-    }
-
-    /// What it is made of, in words: `16 ranks, 1 fibre per direction, ...`.
-    pub fn words(&self) -> String {
-        match self {
-            Fabric::WdmRing(ring) => ring.words(),
-            Fabric::WssGrid(grid) => grid.words(),
-            Fabric::LightPathGrid(grid) => grid.words(),
-            _ => {
-                let links = self.network().map_or(0, |network| network.links().len());
-                let ranks = plural(self.ranks() as usize, "rank");
-                format!("{ranks}, {}", plural(links, "link"))
-            }
-        }
-    }
-
-    /// The complete specification, with its parts.
-    fn spec(&self) -> Spec {
-        match self {
-            Fabric::WdmRing(ring) => ring.spec(),
-            Fabric::Crossbar(crossbar) => crossbar.spec(),
-            Fabric::FatTree(tree) => tree.spec(),
-            Fabric::Dragonfly(dragonfly) => dragonfly.spec(),
-            Fabric::Grid(grid) => grid.spec(),
-            Fabric::FullyConnected(connected) => connected.spec(),
-            Fabric::Custom(custom) => custom.spec(),
-            Fabric::WssGrid(grid) => grid.spec(),
-            Fabric::LightPathGrid(grid) => grid.spec(),
-        }
+impl fmt::Debug for Fabric {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
     }
 }
 

@@ -30,11 +30,11 @@ pub mod algorithm;
 pub mod place;
 pub mod plan;
 
-pub mod route;
-
-pub mod wavelength;
-
 pub mod bound;
+
+pub mod family;
+
+pub mod families;
 
 pub mod verify;
 

@@ -115,3 +115,21 @@ impl Network for Routed {
         format!("link {link}")
     }
 }
+
+/// The bits per second that a rank can send: the rates of the links that leave it, a half-duplex cable once; of
+/// ranks that differ, the least.
+pub fn injection_bandwidth(network: &dyn Network) -> u128 {
+    let mut leaving = vec![0u128; network.ranks() as usize];
+    for (index, link) in network.links().iter().enumerate() {
+        let Some((from, to)) = network.ends(index as u32) else {
+            continue;
+        };
+        let both = network.leads_both_ways(index as u32).then_some(to);
+        for rank in [Some(from), both].into_iter().flatten() {
+            if let Some(rate) = leaving.get_mut(rank as usize) {
+                *rate += u128::from(link.rate.bits_per_second());
+            }
+        }
+    }
+    leaving.into_iter().min().unwrap_or(0)
+}

@@ -11,7 +11,7 @@
 //! let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 64)?;
 //! let plan = planner::relay_tree(&fabric, collective)?;
-//! let ring = fabric.needed_ring("this example")?;
+//! let ring = fabric.needed::<WdmRing>("this example")?;
 //! assert_eq!(u64::from(plan.slots()), bound::best(ring, &collective).steps);
 //! assert!(verify::verify(&plan).is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -50,20 +50,23 @@ mod two_phases;
 mod unfold;
 mod urgent;
 
+use crate::family::wss_grid::WssGrid;
 use thiserror::Error;
 
 use crate::algorithm::{self, AlgorithmError};
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
-use crate::fabric::{Fabric, NotARing, WdmRing};
+use crate::fabric::{Fabric, WrongFamily};
+use crate::families;
+use crate::family::wdm_ring::WdmRing;
+use crate::family::wdm_ring::placement::Assignment;
 use crate::memory::TooMuch;
-use crate::place::{self, PlacementError};
+use crate::place::PlacementError;
 use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Claims, Schedule};
 use crate::simulate::{Method, Policy, SimulationError, default_policy};
 use crate::spec::{OptionRecord, Spec, SpecError};
 use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, UnitError};
-use crate::wavelength::Assignment;
 pub use bounds::{NoBound, StatedBound, stated_bound, time_bound};
 pub use contest::{Candidate, LeftOut};
 pub use levels::static_levels;
@@ -129,7 +132,7 @@ pub enum PlannerError {
     Unit(#[from] UnitError),
     /// The fabric is no ring of light.
     #[error(transparent)]
-    NotARing(#[from] NotARing),
+    WrongFamily(#[from] WrongFamily),
     /// The collective could not be made.
     #[error(transparent)]
     CollectiveSize(#[from] CollectiveError),
@@ -228,7 +231,7 @@ impl Planner {
         plan: fn(&Spec, &Question<'_>) -> Result<Planned, PlannerError>,
     ) -> Planner {
         Planner {
-            applies: |fabric| fabric.ring().is_some(),
+            applies: |fabric| fabric.downcast::<WdmRing>().is_some(),
             ..Planner::new(name, label, collectives, summary, citation, plan)
         }
     }
@@ -371,7 +374,7 @@ pub fn plan_task(spec: &Spec, task: &Task<'_>) -> Result<Planned, PlannerError> 
         }
         (None, false) => {
             let schedule = algorithm::build(spec, collective, fabric)?;
-            let plan = place::place(schedule, fabric, assignment, spec.to_string());
+            let plan = families::place(schedule, fabric, assignment, spec.to_string());
             plan.map_err(PlannerError::Assignment)?.into()
         }
         (_, true) => {
@@ -413,7 +416,10 @@ impl<'a> Question<'a> {
         method: &'a Method,
         watch: &'a dyn Fn(&str),
     ) -> Result<Question<'a>, PlannerError> {
-        if fabric.ring().is_some_and(|ring| !ring.is_connected()) {
+        if fabric
+            .downcast::<WdmRing>()
+            .is_some_and(|ring| !ring.is_connected())
+        {
             return Err(PlannerError::CutOff);
         }
         Ok(Question {
@@ -459,7 +465,7 @@ impl<'a> Question<'a> {
 
     /// The work of making and timing so many transfers: on a grid of tunable circuits each is a chain of events.
     fn work(&self, transfers: u64) -> u64 {
-        match self.fabric.wss_grid() {
+        match self.fabric.downcast::<WssGrid>() {
             Some(_) => transfers.saturating_mul(32),
             None => transfers,
         }

@@ -20,13 +20,15 @@ pub mod setting;
 pub mod simulators;
 pub mod tasks;
 
+use crate::family::wss_grid::WssGrid;
 use std::str::FromStr;
 
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use crate::algorithm::light_path::LightPathError;
-use crate::fabric::{Circuits, Fabric, Hop, WdmRing};
+pub use crate::fabric::circuits::Paths;
+use crate::fabric::{Circuits, Fabric, Hop, Named};
 use crate::interrupt;
 use crate::network::Network;
 use crate::plan::Plan;
@@ -218,27 +220,6 @@ pub enum Policy {
     EstablishRelease,
 }
 
-/// When light paths of a grid of light paths go, under [`Policy::EstablishRelease`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Paths {
-    /// After the group of slots for which they were set up.
-    #[default]
-    Released,
-    /// When their ports are needed: each rank keeps the paths that it used last.
-    Kept,
-    /// The same, and at first there are those that an earlier run of the plan has left.
-    Warm,
-}
-
-impl Paths {
-    /// All of them, with their names as typed.
-    pub const ALL: [(&'static str, Paths); 3] = [
-        ("released", Paths::Released),
-        ("kept", Paths::Kept),
-        ("warm", Paths::Warm),
-    ];
-}
-
 impl FromStr for Paths {
     type Err = SimulationError;
 
@@ -336,13 +317,13 @@ impl FromStr for Policy {
 /// The length at first of the bins of a time-line of packets.
 pub const TIMELINE_BIN: Time = Time::from_ps(10_000);
 
-/// The policy that is used on a fabric of light where none is named.
+/// The policy that is used on a fabric with circuits where none is named.
 pub fn default_policy(fabric: &Fabric) -> Policy {
-    match fabric {
-        Fabric::WssGrid(_) => Policy::TwoTier,
-        Fabric::LightPathGrid(_) => Policy::EstablishRelease,
-        _ => Policy::ALL[0],
-    }
+    let policies = fabric
+        .circuits()
+        .map_or(&[][..], |circuits| circuits.policies());
+    let first = policies.first().and_then(|name| name.parse().ok());
+    first.unwrap_or(Policy::EveryStep)
 }
 
 /// The options of flows, with the traffic beside the plan.
@@ -374,18 +355,17 @@ pub fn packet_settings(
     Ok(settings)
 }
 
-/// The ring of wavelengths that a simulator needs.
-fn needed_ring<'a>(
+/// The machine of a family that a simulator needs.
+fn needed<'a, M: Named>(
     fabric: &'a Fabric,
     simulator: &'static str,
-) -> Result<&'a WdmRing, SimulationError> {
-    fabric.ring().ok_or(SimulationError::Fabric {
+) -> Result<&'a M, SimulationError> {
+    fabric.downcast().ok_or(SimulationError::Fabric {
         simulator,
         family: fabric.family(),
-        hint: match (fabric.wss_grid(), fabric.has_light()) {
-            (Some(_), _) => "light goes around no ring there; use control or circuit",
-            (None, true) => "light goes around no ring there; use circuit",
-            (None, false) => "it is an electrical fabric without circuits; use fluid",
+        hint: match fabric.has_light() {
+            true => "its light goes other ways; use circuit",
+            false => "it is an electrical fabric without circuits; use fluid",
         },
     })
 }
@@ -485,7 +465,7 @@ fn needed_network<'a>(
     fabric.network().ok_or(SimulationError::Fabric {
         simulator,
         family: fabric.family(),
-        hint: match fabric.wss_grid() {
+        hint: match fabric.downcast::<WssGrid>() {
             Some(_) => "it has no links that messages share; use control or circuit",
             None => "it has no links that messages share; use circuit or closed_form",
         },

@@ -32,7 +32,8 @@
 //!
 //! ```
 //! use opticoll::collective::{Collective, CollectiveKind};
-//! use opticoll::fabric::{Direction, Fabric, Light, WdmLight};
+//! use opticoll::family::wdm_ring::{Direction, WdmLight};
+//! use opticoll::fabric::{Fabric, Light};
 //! use opticoll::plan::Plan;
 //! use opticoll::schedule::{Action, Schedule, Transfer};
 //! use opticoll::verify::{ViolationKind, verify};
@@ -74,9 +75,10 @@ mod tasks;
 mod wdm_ring;
 mod wss_grid;
 
+use crate::family::wss_grid::WssGrid;
 use std::fmt;
 
-use crate::fabric::Direction;
+use crate::family::wdm_ring::Direction;
 use crate::memory;
 use crate::plan::{Plan, PlanRef};
 use order::Order;
@@ -315,7 +317,7 @@ const BYTES_PER_TRANSFER: u64 = 24;
 const BYTES_PER_BURST: u64 = 270;
 
 fn full(plan: &Plan) -> Vec<Violation> {
-    let each = match plan.fabric.wss_grid() {
+    let each = match plan.fabric.downcast::<WssGrid>() {
         Some(_) => BYTES_PER_BURST,
         None => BYTES_PER_TRANSFER,
     };

@@ -1,13 +1,14 @@
 //! Lower bounds on time and slots.
 
-use opticoll::bound::{self, relay_tree::Costs};
 use opticoll::collective::{self, CollectiveKind};
+use opticoll::families;
+use opticoll::family::wdm_ring::bound::relay_tree::Costs;
 use opticoll::planner::{self, NoBound};
 use opticoll::simulate;
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
-use crate::error::IntoPyErr;
+use crate::error::{FabricError, IntoPyErr};
 use crate::fabric::Fabric;
 use crate::interrupt;
 
@@ -63,14 +64,17 @@ pub(crate) fn slots_bound(
     root: u32,
 ) -> PyResult<(u64, &'static str, &'static str)> {
     let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
-    let ring = fabric
-        .fabric
-        .needed_ring("a bound on slots")
-        .map_err(IntoPyErr::into_py_err)?;
-    let collective = collective::Collective::new(kind, ring.ranks)
+    let fabric = fabric.fabric;
+    let collective = collective::Collective::new(kind, fabric.ranks())
         .and_then(|collective| collective.with_root(root))
         .map_err(IntoPyErr::into_py_err)?;
-    let bound = interrupt::run(py, || bound::best(ring, &collective))?;
+    let bound = interrupt::run(py, || families::slots_bound(&fabric, &collective, true))?;
+    let bound = bound.ok_or_else(|| {
+        FabricError::new_err(format!(
+            "no bound on slots is known for {}",
+            fabric.family()
+        ))
+    })?;
     Ok((bound.steps, bound.name, bound.assumption))
 }
 

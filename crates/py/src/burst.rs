@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use opticoll::fabric::Medium;
+use opticoll::families::Medium;
 use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, Work, erlang};
 use pyo3::prelude::*;
 

@@ -2,8 +2,8 @@
 
 use opticoll::algorithm::AlgorithmError as AlgorithmProblem;
 use opticoll::collective::CollectiveError as CollectiveProblem;
-use opticoll::fabric::{FabricError as FabricProblem, NotARing};
-use opticoll::place::PlacementError as PlacementProblem;
+use opticoll::fabric::{FabricError as FabricProblem, WrongFamily};
+use opticoll::place::{PlacementError, PlacementProblem};
 use opticoll::plan::text::PlanTextError;
 use opticoll::planner::PlannerError as PlannerProblem;
 use opticoll::planner::placement::SiteError;
@@ -11,9 +11,6 @@ use opticoll::simulate::SimulationError as SimulationProblem;
 use opticoll::simulate::burst::BurstError;
 use opticoll::spec::SpecError;
 use opticoll::units::UnitError as UnitProblem;
-use opticoll::wavelength::WavelengthError as WavelengthProblem;
-use opticoll::wavelength::light_path_grid::PortError;
-use opticoll::wavelength::wss_grid::GridError;
 use opticoll::workload::training::TrainingError as TrainingProblem;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -119,7 +116,7 @@ impl IntoPyErr for FabricProblem {
     }
 }
 
-impl IntoPyErr for NotARing {
+impl IntoPyErr for WrongFamily {
     fn into_py_err(self) -> PyErr {
         FabricError::new_err(self.to_string())
     }
@@ -154,37 +151,14 @@ impl IntoPyErr for SpecError {
     }
 }
 
-impl IntoPyErr for WavelengthProblem {
+impl IntoPyErr for PlacementError {
     fn into_py_err(self) -> PyErr {
-        match self {
-            WavelengthProblem::NoPath { .. } => ScheduleError::new_err(self.to_string()),
-            _ => WavelengthError::new_err(self.to_string()),
-        }
-    }
-}
-
-impl IntoPyErr for PlacementProblem {
-    fn into_py_err(self) -> PyErr {
-        match self {
-            PlacementProblem::Wavelength(problem) => problem.into_py_err(),
-            PlacementProblem::Grid(problem) => problem.into_py_err(),
-            PlacementProblem::Ports(problem) => problem.into_py_err(),
-            PlacementProblem::Unassigned { .. } => WavelengthError::new_err(self.to_string()),
-        }
-    }
-}
-
-impl IntoPyErr for GridError {
-    fn into_py_err(self) -> PyErr {
-        WavelengthError::new_err(self.to_string())
-    }
-}
-
-impl IntoPyErr for PortError {
-    fn into_py_err(self) -> PyErr {
-        match self {
-            PortError::NoPath { .. } => ScheduleError::new_err(self.to_string()),
-            PortError::NotALightPathGrid { .. } => FabricError::new_err(self.to_string()),
+        match self.problem {
+            PlacementProblem::Family => FabricError::new_err(self.to_string()),
+            PlacementProblem::Path => ScheduleError::new_err(self.to_string()),
+            PlacementProblem::Unfit | PlacementProblem::Assignment => {
+                WavelengthError::new_err(self.to_string())
+            }
         }
     }
 }

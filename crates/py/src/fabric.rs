@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
 use opticoll::fabric::{self, Plane};
-use opticoll::network::Network;
 use opticoll::simulate;
-use opticoll::spec::{OptionRecord, Spec};
+use opticoll::spec::Spec;
 use opticoll::units::{Rate, Time};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -50,21 +49,6 @@ fn plain(text: &str) -> (OneValue, &'static str) {
     match number().or_else(time).or_else(rate) {
         Some((number, unit)) => (OneValue::Number(number), unit),
         None => (OneValue::Text(text.to_owned()), ""),
-    }
-}
-
-impl Fabric {
-    /// The complete specification.
-    fn parsed(&self) -> Spec {
-        let spec = self.spec().parse();
-        spec.unwrap_or_else(|_| Spec::new(self.family()))
-    }
-
-    /// What the family's options are.
-    fn records(&self) -> Vec<OptionRecord> {
-        let mut families = fabric::FAMILIES.iter();
-        let family = families.find(|one| one.name == self.fabric.family());
-        family.map_or_else(Vec::new, |one| one.all_options())
     }
 }
 
@@ -122,7 +106,7 @@ impl Fabric {
     /// The options by name, but for those that have a silent default.
     #[getter]
     fn options(&self) -> BTreeMap<String, OptionValue> {
-        let records = self.records();
+        let records = self.fabric.record().all_options();
         let described = |(name, text): (&str, &str)| {
             let (value, unit) = plain(text);
             let record = records.iter().find(|one| one.name == name);
@@ -133,13 +117,13 @@ impl Fabric {
             };
             (name.to_owned(), value)
         };
-        self.parsed().options().map(described).collect()
+        self.fabric.spec().options().map(described).collect()
     }
 
     /// The value of an option, times in picoseconds, rates in bits per second; none where it is not in `options`.
     #[pyo3(signature = (name) -> "Any")]
     fn option(&self, name: &str) -> Option<OneValue> {
-        self.parsed().option(name).map(|text| plain(text).0)
+        self.fabric.spec().option(name).map(|text| plain(text).0)
     }
 
     /// The fields of light in plans by name, each with the names of its values where it has such.
@@ -216,15 +200,22 @@ impl Fabric {
     #[getter]
     fn drawing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);
-        if let Some(grid) = self.fabric.wss_grid() {
-            let places = (0..grid.ranks()).flat_map(|rank| Plane::BOTH.map(|plane| (rank, plane)));
-            let dark = places.filter(|&(rank, plane)| !grid.works(rank, plane));
+        if let Some(planes) = self.fabric.planes() {
+            let places = 0..planes.rows() * planes.columns();
+            let ranked = |place: &u32| {
+                planes
+                    .rank_at(place / planes.columns(), place % planes.columns())
+                    .is_some()
+            };
+            let nodes: Vec<u32> = places.filter(ranked).collect();
+            let ranks = 0..self.fabric.ranks();
+            let ends = ranks.flat_map(|rank| Plane::BOTH.map(|plane| (rank, plane)));
+            let dark = ends.filter(|&(rank, plane)| !planes.works(rank, plane));
             let dark: Vec<(u32, u32)> = dark.map(|(rank, plane)| (rank, plane as u32)).collect();
-            columns.set_item("nodes", grid.nodes.clone().into_pyarray(py))?;
+            columns.set_item("nodes", nodes.into_pyarray(py))?;
             columns.set_item("dark", dark)?;
         }
-        let network = self.fabric.network();
-        if let Some(drawing) = interrupt::run(py, || network.map(Network::drawing))? {
+        if let Some(drawing) = interrupt::run(py, || self.fabric.drawing())? {
             let places = drawing.places.into_flattened().into_pyarray(py);
             columns.set_item("places", places.reshape([places.len() / 2, 2])?)?;
             columns.set_item("around", drawing.around.into_pyarray(py))?;

@@ -1,11 +1,11 @@
 //! What is peculiar to grids of tunable circuits: planning anew after failures, and several tasks.
 
+use opticoll::family::wss_grid::WssGrid;
 use opticoll::planner::tunable;
 use opticoll::simulate::tasks::{self, Task};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify;
-use opticoll::wavelength::wss_grid::GridError;
 use pyo3::prelude::*;
 
 use crate::error::{FabricError, IntoPyErr};
@@ -35,12 +35,10 @@ pub(crate) fn replan(
         None => None,
     };
     let before = plan.kept();
-    let grid = before.fabric.wss_grid().ok_or_else(|| {
-        GridError::NotAGrid {
-            family: before.fabric.family(),
-        }
-        .into_py_err()
-    })?;
+    let grid = before
+        .fabric
+        .needed::<WssGrid>("planning anew after failures");
+    let grid = grid.map_err(IntoPyErr::into_py_err)?;
     let left = grid.after(failed);
     let left = left.map_err(|problem| FabricError::new_err(problem.to_string()))?;
     // Without another algorithm the same: what was chosen is chosen anew.

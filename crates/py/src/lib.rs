@@ -89,7 +89,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("CONVERTED", opticoll::fabric::CONVERTED)?;
+        module.add("CONVERTED", opticoll::family::wdm_ring::CONVERTED)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

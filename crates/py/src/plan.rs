@@ -1,9 +1,9 @@
 //! `Plan`: what Python sees of a plan.
 
+use opticoll::families;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
-use opticoll::bound;
 use opticoll::fabric::{Hop, Light, LightKind};
 use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
 use opticoll::planner::{self, LeftOut};
@@ -11,7 +11,6 @@ use opticoll::schedule::Transfer;
 use opticoll::simulate::{self, fluid, packet};
 use opticoll::units::Bytes;
 use opticoll::verify;
-use opticoll::wavelength;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -172,7 +171,7 @@ impl Plan {
 
     #[getter]
     fn wavelengths_used(&self, py: Python<'_>) -> PyResult<u32> {
-        interrupt::run(py, || wavelength::wavelengths_used(self.whole()))
+        interrupt::run(py, || families::wavelengths_used(self.whole()))
     }
 
     #[getter]
@@ -190,20 +189,10 @@ impl Plan {
     #[getter]
     fn bound(&self, py: Python<'_>) -> PyResult<Option<(u64, &'static str, &'static str)>> {
         let schedule = &self.kept().schedule;
-        if let Some(grid) = self.kept().fabric.wss_grid() {
-            let bound = bound::wss_grid::slots(grid, &schedule.collective);
-            return Ok(Some((bound.steps, bound.name, bound.assumption)));
-        }
-        let Some(ring) = self.kept().fabric.ring() else {
-            return Ok(None);
-        };
+        let fabric = &self.kept().fabric;
         interrupt::run(py, || {
             let single = schedule.is_in_single_chunks();
-            let bound = if single {
-                bound::best(ring, &schedule.collective)
-            } else {
-                bound::any_load(ring, &schedule.collective)
-            };
+            let bound = families::slots_bound(fabric, &schedule.collective, single)?;
             Some((bound.steps, bound.name, bound.assumption))
         })
     }
@@ -278,7 +267,8 @@ impl Plan {
     fn hop_columns<'py>(&self, py: Python<'py>, slot: Option<u32>) -> PyResult<Bound<'py, PyDict>> {
         let hops: Vec<(u64, Hop)> = interrupt::run(py, || {
             let kept = self.kept();
-            let transfers = (0..kept.len()).filter(|_| kept.fabric.wss_grid().is_some());
+            let relays = kept.fabric.light().is_some_and(|kind| kind.relays);
+            let transfers = (0..kept.len()).filter(|_| relays);
             let hops = transfers
                 .flat_map(|transfer| kept.way(transfer).map(move |hop| (transfer as u64, hop)));
             hops.filter(|(_, hop)| slot.is_none_or(|slot| hop.slot == slot))

@@ -2,7 +2,7 @@
 
 use opticoll::algorithm;
 use opticoll::collective::{self, CollectiveKind};
-use opticoll::place;
+use opticoll::families;
 use opticoll::plan::AnyPlan;
 use opticoll::planner::{self, Task};
 use opticoll::spec::{Spec, SpecError};
@@ -47,7 +47,7 @@ pub(crate) fn make_plan(
 ) -> PyResult<Plan> {
     let schedule = schedule.get().lock().clone();
     interrupt::run(py, || {
-        let plan = place::place(schedule, &fabric.fabric, wavelength, algorithm);
+        let plan = families::place(schedule, &fabric.fabric, wavelength, algorithm);
         let mut plan = plan.map_err(IntoPyErr::into_py_err)?;
         plan.size = size_bytes.map(Bytes::new);
         Ok(Plan::from_core(AnyPlan::Full(plan)))

@@ -1,10 +1,13 @@
 //! The records of everything that has a name, as dictionaries.
 
 use opticoll::collective::CollectiveKind;
+use opticoll::families::{self, FAMILIES};
+use opticoll::family::Family;
+use opticoll::family::wdm_ring::placement;
 use opticoll::simulate::SettingRecord;
 use opticoll::spec::OptionRecord;
 use opticoll::workload::training::{device, models as training_models};
-use opticoll::{algorithm, fabric, planner, simulate, wavelength};
+use opticoll::{algorithm, fabric, planner, simulate};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
@@ -99,11 +102,14 @@ fn algorithms() -> Vec<Record> {
 
 /// All fabric families.
 fn fabrics() -> Vec<Record> {
-    let record = |one: &fabric::FamilyRecord| Record {
-        options: one.all_options().iter().map(option).collect(),
-        ..Record::new(one.name, one.summary, one.citation)
+    let record = |family: &Family| {
+        let one = family.record;
+        Record {
+            options: one.all_options().iter().map(option).collect(),
+            ..Record::new(one.name, one.summary, one.citation)
+        }
     };
-    fabric::FAMILIES.iter().map(record).collect()
+    FAMILIES.iter().map(record).collect()
 }
 
 /// All presets; the only option listed is what each stands for.
@@ -112,7 +118,7 @@ fn presets() -> Vec<Record> {
         options: vec![("stands for", one.spec.to_owned())],
         ..Record::new(one.name, one.summary, one.citation)
     };
-    fabric::PRESETS.iter().map(record).collect()
+    families::presets().map(record).collect()
 }
 
 /// All simulators.
@@ -211,9 +217,9 @@ fn collectives() -> Vec<Record> {
 
 /// All wavelength assignments, the default first.
 fn wavelength_assignments() -> Vec<Record> {
-    let record = |one: &wavelength::AssignmentRecord| Record {
+    let record = |one: &placement::AssignmentRecord| Record {
         options: one.options.iter().map(option).collect(),
         ..Record::new(one.name, one.summary, one.citation)
     };
-    wavelength::RECORDS.iter().map(record).collect()
+    placement::RECORDS.iter().map(record).collect()
 }

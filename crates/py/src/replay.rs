@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use numpy::PyReadonlyArray1;
 use opticoll::collective::CollectiveKind;
-use opticoll::fabric::Medium;
+use opticoll::families::Medium;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::carrier::{Eager, Ends};
 use opticoll::workload::error::TraceError as TraceProblem;

@@ -38,10 +38,10 @@ pub const RECORDS: &[Algorithm] = &[
 ];
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    let dragonfly = request.dragonfly()?;
-    let (shape, root) = (Shape::new(dragonfly), request.collective.root());
+    let machine = request.groups()?;
+    let (shape, root) = (Shape::new(machine), request.collective.root());
     let home = shape.group_of(root);
-    let leader_of = |group| shape.first_of(group, dragonfly.gateway(group, home).0);
+    let leader_of = |group| shape.first_of(group, machine.gateway(group, home).0);
     let mut phases = Phases::new(request.collective.kind());
     let mut groups = vec![Member {
         leader: root,

@@ -1,6 +1,6 @@
 //! The grid that algorithms see: places in rows and columns, some of them without a rank.
 
-use crate::fabric::{Fabric, Plane, WssGrid};
+use crate::fabric::{Fabric, Plane, Planes};
 
 /// Places in rows and columns.
 pub(super) struct Grid {
@@ -15,7 +15,7 @@ pub(super) struct Grid {
 impl Grid {
     /// The grid of a fabric; of one that is none, the squarest that its ranks fill, wider than high.
     pub(super) fn of(fabric: &Fabric) -> Grid {
-        if let Some(grid) = fabric.wss_grid() {
+        if let Some(grid) = fabric.planes() {
             return Grid::of_light(grid);
         }
         let ranks = fabric.ranks();
@@ -29,16 +29,16 @@ impl Grid {
         }
     }
 
-    fn of_light(grid: &WssGrid) -> Grid {
-        let places = (0..grid.rows).flat_map(|row| (0..grid.columns).map(move |at| (row, at)));
+    fn of_light(grid: &dyn Planes) -> Grid {
+        let places = (0..grid.rows()).flat_map(|row| (0..grid.columns()).map(move |at| (row, at)));
         let rank: Vec<Option<u32>> = places.map(|(row, at)| grid.rank_at(row, at)).collect();
         let works = rank.iter().map(|rank| match rank {
             Some(rank) => Plane::BOTH.map(|plane| grid.works(*rank, plane)),
             None => [false; 2],
         });
         Grid {
-            rows: grid.rows,
-            columns: grid.columns,
+            rows: grid.rows(),
+            columns: grid.columns(),
             works: works.collect(),
             rank,
         }

@@ -33,7 +33,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let near_first = choice(request.spec, "order", &[("near", true), ("far", false)])?;
-    if request.fabric.wss_grid().is_some() {
+    if request.fabric.planes().is_some() {
         return dual_plane::single(request, near_first);
     }
     let fold = Fold::new(request.ranks());

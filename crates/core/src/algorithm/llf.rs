@@ -18,7 +18,7 @@
 use super::scatter_tree::{Member, Phases, Shape, depth};
 use super::{Algorithm, AlgorithmError, Costs, OptionRecord, Request, choice, tar};
 use crate::collective::CollectiveKind;
-use crate::fabric::Dragonfly;
+use crate::fabric::Groups;
 use crate::schedule::{Claims, Schedule};
 
 const STEPS: &str =
@@ -60,13 +60,13 @@ pub const RECORDS: &[Algorithm] = &[
 ];
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    let dragonfly = request.dragonfly()?;
+    let machine = request.groups()?;
     let flat = choice(request.spec, "groups", &[("tree", false), ("flat", true)])?;
-    let (shape, root) = (Shape::new(dragonfly), request.collective.root());
+    let (shape, root) = (Shape::new(machine), request.collective.root());
     let mut routers = shape.routers_from(root);
     let remote: Vec<Vec<Member>> = routers
         .iter()
-        .map(|router| groups_of(dragonfly, &shape, root, router.leader))
+        .map(|router| groups_of(machine, &shape, root, router.leader))
         .collect();
     for (router, groups) in routers.iter_mut().zip(&remote) {
         let blocks = groups.iter().flat_map(|group| &group.blocks);
@@ -104,14 +104,14 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 }
 
 /// The leaders of the groups to which the router of a leader in the root's group has cables.
-fn groups_of(dragonfly: &Dragonfly, shape: &Shape, root: u32, leader: u32) -> Vec<Member> {
+fn groups_of(machine: &dyn Groups, shape: &Shape, root: u32, leader: u32) -> Vec<Member> {
     let home = shape.group_of(root);
     let own = leader / shape.terminals % shape.routers;
     shape
         .groups_after(home)
-        .filter(|&group| dragonfly.gateway(home, group).0 == own)
+        .filter(|&group| machine.gateway(home, group).0 == own)
         .map(|group| Member {
-            leader: shape.first_of(group, dragonfly.gateway(group, home).0),
+            leader: shape.first_of(group, machine.gateway(group, home).0),
             blocks: shape.group(group),
         })
         .collect()

@@ -2,7 +2,7 @@
 
 use super::{Algorithm, AlgorithmError, Costs, Request, make_room};
 use crate::collective::CollectiveKind;
-use crate::fabric::WdmRing;
+use crate::fabric::circuits::RingShape;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
@@ -33,9 +33,9 @@ pub fn paper_ring_wavelengths(ranks: u32) -> u64 {
     (ranks * ranks).div_ceil(8)
 }
 
-pub(super) fn least_slots(ring: &WdmRing) -> Option<u64> {
-    let slots = ring_wavelengths(ring.ranks).div_ceil(ring.channels().into());
-    (ring.longest() >= ring.ranks / 2).then_some(slots)
+pub(super) fn least_slots(ring: RingShape) -> Option<u64> {
+    let slots = ring_wavelengths(ring.ranks).div_ceil(ring.channels.into());
+    (ring.longest >= ring.ranks / 2).then_some(slots)
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
@@ -50,7 +50,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             schedule.push(Transfer::copy(source, source, destination));
         }
     }
-    let channels = u64::from(request.ring()?.channels());
+    let channels = u64::from(request.ring()?.channels);
     schedule.claims = Claims {
         paper_steps: (ranks > 1).then(|| paper_ring_wavelengths(ranks).div_ceil(channels)),
         paper_step_share: Some((1, 1)),

@@ -18,7 +18,7 @@ pub mod tree;
 
 use super::{Algorithm, AlgorithmError, OptionRecord, Request, make_room, one_stage};
 use crate::collective::CollectiveKind;
-use crate::fabric::WdmRing;
+use crate::fabric::circuits::RingShape;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
@@ -99,7 +99,7 @@ fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), Algorit
     let key = given.first().copied().unwrap_or("depth");
     let paper = paper_depth(ranks, DepthRounding::Ceil);
     match spec.option(key).unwrap_or("auto") {
-        "auto" => Ok((tree::best_radices(ranks, request.ring()?.channels()), paper)),
+        "auto" => Ok((tree::best_radices(ranks, request.ring()?.channels), paper)),
         "paper" => {
             let depth = paper.ok_or_else(|| {
                 spec.refuse(
@@ -129,8 +129,8 @@ fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), Algorit
 }
 
 /// With one stage, or where more save no slots, `one_stage` is as good.
-fn least_slots(ring: &WdmRing) -> Option<u64> {
-    let channels = ring.channels();
+fn least_slots(ring: RingShape) -> Option<u64> {
+    let channels = ring.channels;
     let loads = tree::stage_loads(ring.ranks, &tree::best_radices(ring.ranks, channels));
     let slots = loads
         .iter()
@@ -175,7 +175,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             .flat_map(|group| group.children(radix))
             .collect();
     }
-    let channels = request.ring()?.channels();
+    let channels = request.ring()?.channels;
     schedule.claims = Claims {
         paper_steps: claimed_depth
             .filter(|_| ranks > 1)

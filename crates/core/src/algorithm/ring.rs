@@ -93,7 +93,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 fn order(request: &Request<'_>) -> Result<Vec<u32>, SpecError> {
     let (spec, ranks) = (request.spec, request.ranks());
     if spec.option("order").is_none()
-        && request.fabric.wss_grid().is_some()
+        && request.fabric.planes().is_some()
         && let Some(order) = Grid::of(request.fabric).ring()
     {
         return Ok(order);

@@ -52,7 +52,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let gathering = half(request, "all_gather", "ring", all_gather)?;
     let mut schedule = composed(request.collective, &scattering, &gathering)?;
     // On a grid of tunable circuits the ring takes another order, and the root's neighbour may have more.
-    let plain = request.fabric.wss_grid().is_none() && request.spec.options().next().is_none();
+    let plain = request.fabric.planes().is_none() && request.spec.options().next().is_none();
     schedule.claims = Claims {
         // A step that brings nobody anything new is left out.
         schedule_steps: Some(schedule.steps() as u32),

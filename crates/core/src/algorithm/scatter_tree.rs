@@ -5,7 +5,7 @@
 //! bit; senders serve the farthest first. In a scatter that is blocks, in a broadcast the vector.
 
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::Dragonfly;
+use crate::fabric::Groups;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// A rank that receives in a phase, with the blocks for itself and those below it.
@@ -106,11 +106,11 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn new(dragonfly: &Dragonfly) -> Shape {
+    pub(super) fn new(machine: &dyn Groups) -> Shape {
         Shape {
-            groups: dragonfly.groups(),
-            routers: dragonfly.routers_per_group(),
-            terminals: dragonfly.terminals_per_router(),
+            groups: machine.groups(),
+            routers: machine.routers_per_group(),
+            terminals: machine.terminals_per_router(),
         }
     }
 

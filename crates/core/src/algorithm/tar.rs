@@ -12,7 +12,8 @@
 
 use super::{Algorithm, AlgorithmError, Request, all_pairs, ring};
 use crate::collective::CollectiveKind;
-use crate::fabric::{Dragonfly, dragonfly};
+use crate::fabric::Groups;
+use crate::family::dragonfly;
 use crate::schedule::Schedule;
 
 pub(super) const CITATION: &str = "Cherièvre and Dorier, Design and Evaluation of Topology-aware \
@@ -52,26 +53,23 @@ pub const RECORDS: &[Algorithm] = &[
 ];
 
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    ring::all_gather_along(request, &order(request.dragonfly()?))
+    ring::all_gather_along(request, &order(request.groups()?))
 }
 
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    ring::all_reduce_along(request, &order(request.dragonfly()?))
+    ring::all_reduce_along(request, &order(request.groups()?))
 }
 
 /// The ranks in the order of the ring.
-pub fn order(dragonfly: &Dragonfly) -> Vec<u32> {
-    let groups = dragonfly.groups();
-    let (routers, terminals) = (
-        dragonfly.routers_per_group(),
-        dragonfly.terminals_per_router(),
-    );
+pub fn order(machine: &dyn Groups) -> Vec<u32> {
+    let groups = machine.groups();
+    let (routers, terminals) = (machine.routers_per_group(), machine.terminals_per_router());
     let mut order = Vec::new();
     for group in 0..groups {
         let (entry, exit) = if groups == 1 {
             (0, routers - 1)
         } else {
-            let gateway = |peer| dragonfly.gateway(group, peer).0;
+            let gateway = |peer| machine.gateway(group, peer).0;
             (
                 gateway((group + groups - 1) % groups),
                 gateway((group + 1) % groups),

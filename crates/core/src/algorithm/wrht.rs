@@ -123,7 +123,7 @@ fn hierarchy(ranks: u32, group_size: u32, exchanges: impl Fn(u32) -> bool) -> Hi
 }
 
 fn group_size(request: &Request<'_>) -> Result<u32, AlgorithmError> {
-    let default = default_group_size(request.ring()?.channels());
+    let default = default_group_size(request.ring()?.channels);
     Ok(request
         .spec
         .count("group_size", 2, u32::MAX)?
@@ -140,7 +140,7 @@ fn ordered_pairs(ranks: &[u32]) -> impl Iterator<Item = (u32, u32)> + '_ {
 }
 
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    let channels = request.ring()?.channels();
+    let channels = request.ring()?.channels;
     let group_size = group_size(request)?;
     let stripes = match request.spec.option("striping") {
         None | Some("false") => 1,
@@ -199,7 +199,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 }
 
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    let channels = request.ring()?.channels();
+    let channels = request.ring()?.channels;
     let group_size = group_size(request)?;
     let ranks = request.ranks();
     let hierarchy = hierarchy(ranks, group_size, |representatives| {

@@ -68,7 +68,7 @@ mod cuts;
 mod distances;
 mod links;
 
-use super::time::TimeBound;
+use super::{TimeBound, bits_ps, over, quotient, too_long};
 use crate::collective::{Collective, CollectiveKind};
 use crate::network::Network;
 use crate::units::{Bytes, Time, UnitError};
@@ -228,26 +228,5 @@ fn bytes(collective: &Collective, size: Bytes, inside: u32, root: bool) -> (u128
         CollectiveKind::Scatter => (own * size, 0),
         CollectiveKind::Broadcast => (size, 0),
         CollectiveKind::Barrier => (0, 0),
-    }
-}
-
-/// The time in which bytes go at a rate in bits per second, rounded down.
-pub(super) fn over(bytes: u128, rate: u128) -> Result<Time, UnitError> {
-    quotient(bits_ps(bytes)?, rate)
-}
-
-fn bits_ps(bytes: u128) -> Result<u128, UnitError> {
-    bytes.checked_mul(8_000_000_000_000).ok_or_else(too_long)
-}
-
-fn quotient(bit_ps: u128, rate: u128) -> Result<Time, UnitError> {
-    let ps = bit_ps.checked_div(rate).unwrap_or(0);
-    u64::try_from(ps).map(Time::from_ps).map_err(|_| too_long())
-}
-
-fn too_long() -> UnitError {
-    UnitError::Overflow {
-        what: "a bound on the time".into(),
-        smallest: "picoseconds",
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::light::Hop;
+use super::light::{Hop, LightKind, Rotation};
 use crate::units::{Bytes, Rate, Time, UnitError};
 
 /// What one circuit carries in a slot.
@@ -83,6 +83,27 @@ pub enum Charge {
     },
 }
 
+/// When paths go that groups of slots set up, under the policy `establish_release`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Paths {
+    /// After the group of slots for which they were set up.
+    #[default]
+    Released,
+    /// When their ports are needed: each rank keeps the paths that it used last.
+    Kept,
+    /// The same, and at first there are those that an earlier run of the plan has left.
+    Warm,
+}
+
+impl Paths {
+    /// All of them, with their names as typed.
+    pub const ALL: [(&'static str, Paths); 3] = [
+        ("released", Paths::Released),
+        ("kept", Paths::Kept),
+        ("warm", Paths::Warm),
+    ];
+}
+
 /// Which transfers of a slot go with the light of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
@@ -105,8 +126,40 @@ pub struct Lines {
     pub ranks: u32,
 }
 
+/// Ranks on a ring, as algorithms see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RingShape {
+    /// The number of ranks, N.
+    pub ranks: u32,
+    /// Circuits side by side from a rank to the next, in each direction.
+    pub channels: u32,
+    /// The most links that a circuit spans.
+    pub longest: u32,
+}
+
 /// A fabric whose circuits are placed in slots.
 pub trait Circuits: Send + Sync {
+    /// What the light of a plan says.
+    fn light(&self) -> &'static LightKind;
+
+    /// What a rotation of the ranks does to light, where the fabric looks the same from every rank.
+    fn rotation(&self) -> Option<&dyn Rotation> {
+        None
+    }
+
+    /// Whether a circuit carries one chunk in a slot; otherwise ranges of them.
+    fn carries_one_chunk(&self) -> bool {
+        false
+    }
+
+    /// What an algorithm may know of ranks that lie on a ring.
+    fn ring_shape(&self) -> Option<RingShape> {
+        None
+    }
+
+    /// The policies under which changes may be charged; the first is the default.
+    fn policies(&self) -> &'static [&'static str];
+
     /// The lines that circuits occupy.
     fn lines(&self) -> Lines;
 

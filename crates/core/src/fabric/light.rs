@@ -4,7 +4,8 @@
 //! looks like in a plan file is its `form`: names of fields in braces, parted by `.` and blanks.
 //!
 //! ```
-//! use opticoll::fabric::{Direction, Fabric, Light, WdmLight};
+//! use opticoll::family::wdm_ring::{Direction, WdmLight};
+//! use opticoll::fabric::{Fabric, Light};
 //! let ring = Fabric::parse("wdm_ring:ranks=4,wavelengths=8")?;
 //! let light = Light::from(WdmLight { direction: Direction::Clockwise, fibre: 0, wavelength: 5 });
 //! let kind = ring.light().expect("light goes around a ring");

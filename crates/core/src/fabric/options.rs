@@ -8,7 +8,7 @@ use super::{FabricError, FamilyRecord};
 use crate::spec::{OptionRecord, Spec, SpecError};
 
 /// What happens with options while they are declared.
-pub(super) struct Options<'a, M> {
+pub(crate) struct Options<'a, M> {
     source: Source<'a, M>,
     family: &'static str,
     example: &'static str,
@@ -23,7 +23,7 @@ enum Source<'a, M> {
 }
 
 /// What holds for an option that is not given.
-pub(super) enum Otherwise<T> {
+pub(crate) enum Otherwise<T> {
     /// It must be given.
     Required,
     /// A default that is printed like any other value.
@@ -44,13 +44,13 @@ macro_rules! declare {
         )*
     };
 }
-pub(super) use declare;
+pub(crate) use declare;
 
 /// How a family declares its options.
 type Declared<T, M> = fn(&mut Options<'_, M>) -> Result<T, FabricError>;
 
 /// The options of a family.
-pub(super) fn list<T, M>(record: &FamilyRecord, declared: Declared<T, M>) -> Vec<OptionRecord> {
+pub(crate) fn list<T, M>(record: &FamilyRecord, declared: Declared<T, M>) -> Vec<OptionRecord> {
     let Ok(example) = record.example.parse() else {
         return Vec::new();
     };
@@ -63,7 +63,7 @@ pub(super) fn list<T, M>(record: &FamilyRecord, declared: Declared<T, M>) -> Vec
 ///
 /// # Errors
 /// An option that the family does not have, one that is missing, or a value that does not fit.
-pub(super) fn read<T, M>(
+pub(crate) fn read<T, M>(
     spec: &Spec,
     record: &FamilyRecord,
     declared: Declared<T, M>,
@@ -80,7 +80,7 @@ pub(super) fn read<T, M>(
 }
 
 /// The complete specification of a machine.
-pub(super) fn print<T, M>(machine: &M, record: &FamilyRecord, declared: Declared<T, M>) -> Spec {
+pub(crate) fn print<T, M>(machine: &M, record: &FamilyRecord, declared: Declared<T, M>) -> Spec {
     let mut options = Options::new(record, Source::Machine(machine));
     let _ = declared(&mut options);
     options.printed
@@ -98,7 +98,7 @@ impl<'a, M> Options<'a, M> {
     }
 
     /// The value of several options, by functions that read and print them.
-    pub(super) fn several<T>(
+    pub(crate) fn several<T>(
         &mut self,
         records: &[OptionRecord],
         read: impl FnOnce(&Spec) -> Result<T, FabricError>,
@@ -117,7 +117,7 @@ impl<'a, M> Options<'a, M> {
     }
 
     /// The value of an option, by functions that read it and print it where it is no default.
-    pub(super) fn option<T>(
+    pub(crate) fn option<T>(
         &mut self,
         record: OptionRecord,
         read: impl FnOnce(&Spec) -> Result<T, FabricError>,
@@ -132,7 +132,7 @@ impl<'a, M> Options<'a, M> {
     }
 
     /// A value with a text form.
-    pub(super) fn value<T>(
+    pub(crate) fn value<T>(
         &mut self,
         record: OptionRecord,
         otherwise: Otherwise<T>,
@@ -150,7 +150,7 @@ impl<'a, M> Options<'a, M> {
     }
 
     /// A whole number from 1 to `most`.
-    pub(super) fn count(
+    pub(crate) fn count(
         &mut self,
         record: OptionRecord,
         most: u32,
@@ -165,7 +165,7 @@ impl<'a, M> Options<'a, M> {
     }
 
     /// One of a few words, by its meaning.
-    pub(super) fn word<T: Copy + PartialEq>(
+    pub(crate) fn word<T: Copy + PartialEq>(
         &mut self,
         record: OptionRecord,
         words: &[(&'static str, T)],
@@ -191,7 +191,7 @@ impl<'a, M> Options<'a, M> {
     }
 
     /// A whole number from 1 to `most`; none where it is not given, or is that word.
-    pub(super) fn limit(
+    pub(crate) fn limit(
         &mut self,
         record: OptionRecord,
         unlimited: Option<&str>,
@@ -206,7 +206,7 @@ impl<'a, M> Options<'a, M> {
     }
 
     /// Some items, by functions that read and print them; what is none is not printed.
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         record: OptionRecord,
         read: impl FnOnce(&Spec) -> Result<Vec<T>, SpecError>,
@@ -218,17 +218,17 @@ impl<'a, M> Options<'a, M> {
     }
 
     /// Whether they come from a specification.
-    pub(super) fn are_read(&self) -> bool {
+    pub(crate) fn are_read(&self) -> bool {
         matches!(self.source, Source::Spec(_))
     }
 
     /// The name of the family.
-    pub(super) fn family(&self) -> &'static str {
+    pub(crate) fn family(&self) -> &'static str {
         self.family
     }
 
     /// The error for an option that must be given.
-    pub(super) fn missing(&self, key: &'static str) -> FabricError {
+    pub(crate) fn missing(&self, key: &'static str) -> FabricError {
         FabricError::Missing {
             family: self.family,
             key,

@@ -35,7 +35,7 @@ pub struct Wire {
 }
 
 /// The rate of a cable where nothing is said.
-pub(super) const DEFAULT_RATE: Rate = Rate::gigabits(100);
+pub(crate) const DEFAULT_RATE: Rate = Rate::gigabits(100);
 
 const RATE: OptionRecord = OptionRecord::new(
     "rate",
@@ -55,7 +55,7 @@ const DUPLEXES: &[(&str, Duplex)] = &[("full", Duplex::Full), ("half", Duplex::H
 const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("per_flow", Sharing::PerFlow)];
 
 /// Declares `rate` and `latency`.
-pub(super) fn rate_and_latency<M>(
+pub(crate) fn rate_and_latency<M>(
     options: &mut Options<'_, M>,
     of: impl Fn(&M) -> Link,
 ) -> Result<Link, FabricError> {
@@ -68,7 +68,7 @@ pub(super) fn rate_and_latency<M>(
 }
 
 /// Declares `latency`.
-pub(super) fn latency<M>(
+pub(crate) fn latency<M>(
     options: &mut Options<'_, M>,
     of: impl FnOnce(&M) -> Time,
 ) -> Result<Time, FabricError> {
@@ -76,7 +76,7 @@ pub(super) fn latency<M>(
 }
 
 /// Declares `sharing`.
-pub(super) fn sharing<M>(
+pub(crate) fn sharing<M>(
     options: &mut Options<'_, M>,
     of: impl FnOnce(&M) -> Sharing,
 ) -> Result<Sharing, FabricError> {
@@ -84,7 +84,7 @@ pub(super) fn sharing<M>(
 }
 
 /// Declares the rate and latency of a class of cables, by default those of the others.
-pub(super) fn class<M>(
+pub(crate) fn class<M>(
     options: &mut Options<'_, M>,
     (rate, latency): (OptionRecord, OptionRecord),
     others: Link,
@@ -100,7 +100,7 @@ pub(super) fn class<M>(
 }
 
 /// Declares a number of ranks and how cables are built, which is all that some fabrics need.
-pub(super) fn ranks_and_wire<M>(
+pub(crate) fn ranks_and_wire<M>(
     options: &mut Options<'_, M>,
     of: impl Fn(&M) -> (u32, Wire),
 ) -> Result<(u32, Wire), FabricError> {
@@ -113,7 +113,7 @@ pub(super) fn ranks_and_wire<M>(
 
 impl Wire {
     /// Declares `duplex` and `sharing`.
-    pub(super) fn declared<M>(
+    pub(crate) fn declared<M>(
         options: &mut Options<'_, M>,
         link: Link,
         of: impl Fn(&M) -> Wire,
@@ -129,14 +129,14 @@ impl Wire {
 
 /// The links of cables that were added one after another; cable c was the c-th.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wiring {
+pub(crate) struct Wiring {
     duplex: Duplex,
     links: Vec<Link>,
     ends: Vec<(u32, u32)>,
 }
 
 impl Wiring {
-    pub(super) fn new(duplex: Duplex) -> Wiring {
+    pub(crate) fn new(duplex: Duplex) -> Wiring {
         Wiring {
             duplex,
             links: Vec::new(),
@@ -145,7 +145,7 @@ impl Wiring {
     }
 
     /// Adds a cable between two vertices.
-    pub(super) fn add(&mut self, one: u32, other: u32, link: Link) {
+    pub(crate) fn add(&mut self, one: u32, other: u32, link: Link) {
         self.links.push(link);
         self.ends.push((one, other));
         if self.duplex == Duplex::Full {
@@ -155,7 +155,7 @@ impl Wiring {
     }
 
     /// The link of a cable from its one end to its other.
-    pub(super) fn forth(&self, cable: u32) -> u32 {
+    pub(crate) fn forth(&self, cable: u32) -> u32 {
         match self.duplex {
             Duplex::Full => 2 * cable,
             Duplex::Half => cable,
@@ -163,33 +163,33 @@ impl Wiring {
     }
 
     /// The link of a cable from its other end to its one.
-    pub(super) fn back(&self, cable: u32) -> u32 {
+    pub(crate) fn back(&self, cable: u32) -> u32 {
         match self.duplex {
             Duplex::Full => 2 * cable + 1,
             Duplex::Half => cable,
         }
     }
 
-    pub(super) fn links(&self) -> &[Link] {
+    pub(crate) fn links(&self) -> &[Link] {
         &self.links
     }
 
-    pub(super) fn ends(&self, link: u32) -> Option<(u32, u32)> {
+    pub(crate) fn ends(&self, link: u32) -> Option<(u32, u32)> {
         self.ends.get(link as usize).copied()
     }
 
-    pub(super) fn is_half_duplex(&self) -> bool {
+    pub(crate) fn is_half_duplex(&self) -> bool {
         self.duplex == Duplex::Half
     }
 
     /// A link in words, from words for its ends.
-    pub(super) fn name(&self, link: u32, vertex: impl Fn(u32) -> String) -> String {
+    pub(crate) fn name(&self, link: u32, vertex: impl Fn(u32) -> String) -> String {
         link_words(self.ends(link), self.duplex == Duplex::Half, link, vertex)
     }
 }
 
 /// `leaf 3 -> spine 0`, or `leaf 3 <-> spine 0` where both directions share.
-pub(super) fn link_words(
+pub(crate) fn link_words(
     ends: Option<(u32, u32)>,
     half: bool,
     link: u32,
@@ -203,19 +203,19 @@ pub(super) fn link_words(
 }
 
 /// The number of the pair one < other among all pairs of 0..count, in lexicographic order.
-pub(super) fn pair_number(one: u32, other: u32, count: u32) -> u32 {
+pub(crate) fn pair_number(one: u32, other: u32, count: u32) -> u32 {
     let (one, other, count) = (u64::from(one), u64::from(other), u64::from(count));
     // At most MOST_LINKS pairs are ever built.
     (one * (2 * count - one - 1) / 2 + other - one - 1) as u32
 }
 
 /// All pairs one < other of 0..count, in the order of [`pair_number`].
-pub(super) fn pairs(count: u32) -> impl Iterator<Item = (u32, u32)> {
+pub(crate) fn pairs(count: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..count).flat_map(move |one| (one + 1..count).map(move |other| (one, other)))
 }
 
 /// Refuses more ranks or cables than are accepted, before any is built.
-pub(super) fn check_size(
+pub(crate) fn check_size(
     record: &FamilyRecord,
     ranks: u128,
     cables: u128,
@@ -239,7 +239,7 @@ pub(super) fn check_size(
 }
 
 /// The numbers of an option such as `16x8x8`, each within `1..=most`, at most 16 of them.
-pub(super) fn counts(spec: &Spec, key: &str, most: u32) -> Result<Option<Vec<u32>>, SpecError> {
+pub(crate) fn counts(spec: &Spec, key: &str, most: u32) -> Result<Option<Vec<u32>>, SpecError> {
     let Some(value) = spec.option(key) else {
         return Ok(None);
     };
@@ -264,19 +264,19 @@ pub(super) fn counts(spec: &Spec, key: &str, most: u32) -> Result<Option<Vec<u32
 }
 
 /// `16x8x8`.
-pub(super) fn print_counts(numbers: &[u32]) -> String {
+pub(crate) fn print_counts(numbers: &[u32]) -> String {
     let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
     words.join("x")
 }
 
 /// The sharing that a word stands for.
-pub(super) fn sharing_named(word: &str) -> Option<Sharing> {
+pub(crate) fn sharing_named(word: &str) -> Option<Sharing> {
     let found = SHARINGS.iter().find(|(name, _)| *name == word);
     found.map(|(_, sharing)| *sharing)
 }
 
 /// `shared` or `per_flow`.
-pub(super) fn sharing_name(sharing: Sharing) -> &'static str {
+pub(crate) fn sharing_name(sharing: Sharing) -> &'static str {
     match sharing {
         Sharing::Shared => "shared",
         Sharing::PerFlow => "per_flow",

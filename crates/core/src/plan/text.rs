@@ -5,7 +5,7 @@
 //! let fabric = Fabric::parse("wdm_ring:ranks=4,wavelengths=1")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 4)?;
 //! let schedule = algorithm::build(&"ring".parse()?, collective, &fabric)?;
-//! let ring = fabric.needed_ring("this example")?;
+//! let ring = fabric.needed::<WdmRing>("this example")?;
 //! let directions = route::shortest_arcs(&schedule, ring);
 //! let assignment = wavelength::Assignment::AUTO;
 //! let plan = wavelength::assign(schedule, directions, &fabric, assignment, "ring".into())?;

@@ -8,12 +8,13 @@
 
 use super::PlannerError;
 use crate::collective::Collective;
-use crate::fabric::{CONVERTED, Direction, Fabric, WdmLight, WdmRing};
+use crate::fabric::Fabric;
+use crate::family::wdm_ring::placement::{Assignment, assign};
+use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::place::PlacementError;
 use crate::plan::Plan;
 use crate::schedule::{Claims, Schedule, Transfer};
-use crate::wavelength::{Assignment, assign};
 
 /// A transfer with its way around.
 pub(super) type Move = (Transfer, Direction);
@@ -40,7 +41,7 @@ impl Assembly {
         Assembly {
             ring: ring.clone(),
             plan: Plan {
-                fabric: Fabric::WdmRing(ring.clone()),
+                fabric: Fabric::new(ring.clone()),
                 schedule: Schedule::new(collective),
                 algorithm: String::new(),
                 size: None,
@@ -153,7 +154,7 @@ impl Assembly {
 /// The ring that every k-th part of a ring's channels is for `ranks` of its ranks. Without
 /// converters, so that its plans fit anywhere: what has wavelengths without them has them with.
 pub(super) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> Fabric {
-    Fabric::WdmRing(WdmRing {
+    Fabric::new(WdmRing {
         ranks,
         wavelengths: channels.min(u32::from(CONVERTED) - 1),
         fibres: 1,

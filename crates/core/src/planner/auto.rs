@@ -5,12 +5,13 @@
 //! [`super::contest`] finds the fastest of them. What a named algorithm cannot go below follows from the formulas of its record before it is made, and
 //! from the loads of its schedule before it is placed and timed (`least`).
 
+use super::bounds::time_bound;
 use super::contest::{Candidate, Contender, Contest, LeftOut, Made, Outcome, is_of_one};
 use super::{Planned, Planner, PlannerError, Question, least, named, striped};
 use crate::algorithm::{self, AlgorithmError};
-use crate::bound::time;
 use crate::collective::CollectiveKind;
-use crate::place;
+use crate::families;
+use crate::family::wdm_ring::WdmRing;
 use crate::plan::AnyPlan;
 use crate::simulate::Simulator;
 use crate::spec::{OptionRecord, Spec};
@@ -106,7 +107,7 @@ fn named_contenders<'a>(
 ) -> Result<(Vec<Contender<'a>>, Refused), PlannerError> {
     let (mut contenders, mut refused): (Vec<Contender<'a>>, Refused) = (Vec::new(), Vec::new());
     let kind = question.collective.kind();
-    let on_ring = question.fabric.ring().is_some();
+    let on_ring = question.fabric.downcast::<WdmRing>().is_some();
     for record in algorithm::records_for(question.fabric).filter(|one| one.collective == kind) {
         let ranks = question.fabric.ranks();
         let about = (record.transfers)(ranks);
@@ -135,7 +136,7 @@ fn named_contenders<'a>(
                         transfers = length;
                     }
                     // It is not for fabrics of this family.
-                    Err(PlannerError::Algorithm(AlgorithmError::NotARing(_))) => continue,
+                    Err(PlannerError::Algorithm(AlgorithmError::WrongFamily(_))) => continue,
                     Err(error) if is_of_one(&error) => {
                         refused.push(left_out(&spec, least, error));
                         continue;
@@ -196,7 +197,7 @@ fn make_named(
             return Err(PlannerError::TooLarge { transfers, most });
         }
     }
-    let plan = place::by_default(schedule, question.fabric, spec.to_string())?;
+    let plan = families::place_by_default(schedule, question.fabric, spec.to_string())?;
     let stripes = striped::most(&plan);
     if stripes == 1 {
         return Ok(AnyPlan::Full(plan).into());
@@ -217,14 +218,13 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
     let (fabric, method) = (question.fabric, question.method);
     let steps = if fabric.has_light() { "slots" } else { "steps" };
     let rule = (Simulator::chosen(fabric, method).rule)(fabric, method);
-    let gap = match fabric.ring() {
-        Some(ring) => {
-            let charge = question.policy().into();
-            let bound = time::best(ring, &question.collective, question.size, charge)?;
-            above(best.time, bound.time, bound.name)
-        }
-        None => String::new(),
+    let bound = match fabric.has_light() {
+        true => time_bound(fabric, &question.collective, question.size, method)?,
+        false => None,
     };
+    let gap = bound.map_or(String::new(), |bound| {
+        above(best.time, bound.time, bound.name)
+    });
     let made = candidates.iter().filter(|one| one.left_out.is_none());
     let timed = made.clone().count();
     let mut reasons = vec![format!(

@@ -3,38 +3,13 @@
 use thiserror::Error;
 
 use crate::bound;
-use crate::bound::light_path_grid::SetUps;
-use crate::bound::time::{Charge, TimeBound};
+use crate::bound::TimeBound;
 use crate::collective::Collective;
 use crate::fabric::Fabric;
-use crate::simulate::{Method, Paths, Policy, default_policy};
+use crate::families;
+use crate::family::Charged;
+use crate::simulate::{Method, default_policy};
 use crate::units::{Bytes, Time, UnitError};
-
-impl From<Policy> for Charge {
-    fn from(policy: Policy) -> Charge {
-        match policy {
-            Policy::EveryStep => Charge::EverySlot,
-            Policy::OnChange => Charge::Once,
-            // Lasers are tuned flow by flow, and nothing waits for the end of a slot.
-            Policy::PerPort | Policy::TwoTier => Charge::OncePerPort,
-            // Light paths are of a fabric that has charges of its own.
-            Policy::Free | Policy::EstablishRelease => Charge::Never,
-        }
-    }
-}
-
-impl From<(Policy, Paths)> for SetUps {
-    /// Policies of other fabrics charge nothing for light paths.
-    fn from((policy, paths): (Policy, Paths)) -> SetUps {
-        match (policy, paths) {
-            (Policy::EveryStep, _) => SetUps::EverySlot,
-            (Policy::EstablishRelease, Paths::Released) => SetUps::Released,
-            (Policy::EstablishRelease, Paths::Kept) => SetUps::Kept,
-            (Policy::EstablishRelease, Paths::Warm) => SetUps::Warm,
-            _ => SetUps::Never,
-        }
-    }
-}
 
 /// A time that no plan goes below, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,16 +49,19 @@ pub fn time_bound(
     size: Bytes,
     method: &Method,
 ) -> Result<Option<TimeBound>, UnitError> {
-    let policy = method.policy.unwrap_or(default_policy(fabric));
-    if let Some(ring) = fabric.ring() {
-        return bound::time::best(ring, collective, size, policy.into()).map(Some);
-    }
-    if let Some(grid) = fabric.wss_grid() {
-        return bound::wss_grid::best(grid, collective, size, policy.into()).map(Some);
-    }
-    if let Some(grid) = fabric.light_path_grid() {
-        let set_ups = (policy, method.paths.unwrap_or_default()).into();
-        return bound::light_path_grid::best(grid, collective, size, set_ups).map(Some);
+    if let Some(circuits) = fabric.circuits() {
+        let policy = method.policy.unwrap_or(default_policy(fabric));
+        // Under a policy that the fabric does not know nothing runs.
+        let Ok(charge) = circuits.charge(policy.name()) else {
+            return Ok(None);
+        };
+        let asked = Charged {
+            collective,
+            size,
+            charge,
+            paths: method.paths.unwrap_or_default(),
+        };
+        return families::time_bound(fabric, &asked);
     }
     let places = method.packet.placement.terminals(fabric.ranks());
     match (

@@ -13,10 +13,10 @@
 use super::demands::{self, Demand, Placed};
 use super::tree::{self, Edge, Reserve};
 use super::{PlannerError, ports, reachable, relay_tree};
-use crate::bound;
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::wdm_ring::BrokenLink;
-use crate::fabric::{Direction, WdmRing};
+use crate::family::wdm_ring::BrokenLink;
+use crate::family::wdm_ring::bound;
+use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
 use crate::plan::AnyPlan;
 

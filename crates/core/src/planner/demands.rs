@@ -7,12 +7,13 @@
 //! Mathematics 1969).
 
 use crate::collective::Collective;
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::Fabric;
+use crate::family::wdm_ring::placement::grid::Grid;
+use crate::family::wdm_ring::route::Arc;
+use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
-use crate::route::Arc;
 use crate::schedule::{Claims, Schedule, Transfer};
-use crate::wavelength::grid::Grid;
 
 /// One lightpath or light tree.
 #[derive(Debug, Clone, Copy)]
@@ -159,7 +160,7 @@ pub(super) fn plan(
 ) -> Plan {
     let steps = slots(placed);
     let mut plan = Plan {
-        fabric: Fabric::WdmRing(ring.clone()),
+        fabric: Fabric::new(ring.clone()),
         schedule: Schedule::new(collective),
         algorithm: algorithm.into(),
         size: None,

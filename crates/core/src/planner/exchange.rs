@@ -23,10 +23,11 @@ use super::few_slots::{self, Estimate, Recipe};
 use super::slot_cost::{SlotCost, spread};
 use super::{Planner, PlannerError, Question};
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Fabric, WdmLight, WdmRing};
+use crate::fabric::Fabric;
+use crate::family::wdm_ring::route;
+use crate::family::wdm_ring::{WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
-use crate::route;
 use crate::schedule::{Action, Schedule, Transfer};
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
@@ -105,7 +106,7 @@ impl Recipe for Stages {
 /// # Errors
 /// Chunks beyond 32 bits.
 fn plan(fabric: &Fabric, collective: Collective, stages: &Stages) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
+    let ring = fabric.needed::<WdmRing>("the planner")?;
     let ranks = collective.ranks();
     let pieces = stages.stripes.last().copied().unwrap_or(1).max(1);
     let collective = collective.with_pieces(pieces)?;

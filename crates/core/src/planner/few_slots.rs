@@ -5,7 +5,8 @@ use super::contest::Contender;
 use super::{Planned, PlannerError, Question, least};
 use crate::algorithm::AlgorithmError;
 use crate::collective::Collective;
-use crate::fabric::{Fabric, WdmRing};
+use crate::fabric::Fabric;
+use crate::family::wdm_ring::WdmRing;
 use crate::plan::{AnyPlan, Plan};
 use crate::spec::Spec;
 use crate::units::Time;
@@ -63,7 +64,11 @@ pub(super) struct Estimate<R> {
 pub(super) fn contenders<'a, R: Recipe>(
     question: &Question<'a>,
 ) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Some(ring) = question.fabric.ring().filter(|ring| ring.ranks > 1) else {
+    let Some(ring) = question
+        .fabric
+        .downcast::<WdmRing>()
+        .filter(|ring| ring.ranks > 1)
+    else {
         return Ok(Vec::new());
     };
     let mut estimates = match suits(ring) {
@@ -112,7 +117,7 @@ pub(super) fn plan<R: Recipe>(
     spec: &Spec,
     question: &Question<'_>,
 ) -> Result<Planned, PlannerError> {
-    let ring = question.fabric.needed_ring(R::NAME)?;
+    let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
     if !suits(ring) {
         let reason =
             "it needs a ring without multicast, broken links or limits on how far light goes";

@@ -7,9 +7,10 @@ use super::{
     GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, capability, least, mirror,
     prices,
 };
-use crate::bound;
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Fabric, WdmRing};
+use crate::fabric::Fabric;
+use crate::family::wdm_ring::WdmRing;
+use crate::family::wdm_ring::bound;
 use crate::memory;
 use crate::plan::AnyPlan;
 use crate::simulate::Policy;
@@ -38,7 +39,7 @@ const MOST_PIECES: u32 = 4096;
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let (fabric, collective) = (question.fabric, question.collective);
-    check_memory(fabric.needed_ring(NAME)?);
+    check_memory(fabric.needed::<WdmRing>(NAME)?);
     let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
     let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
     let gather = gather.with_pieces(pieces)?;
@@ -103,7 +104,11 @@ pub(super) struct Gathering<'a> {
 impl<'a> Gathering<'a> {
     /// None where there is no ring, or a single rank.
     pub(super) fn new(question: &Question<'a>) -> Result<Option<Gathering<'a>>, PlannerError> {
-        let Some(ring) = question.fabric.ring().filter(|ring| ring.ranks > 1) else {
+        let Some(ring) = question
+            .fabric
+            .downcast::<WdmRing>()
+            .filter(|ring| ring.ranks > 1)
+        else {
             return Ok(None);
         };
         let ranks = u64::from(ring.ranks);
@@ -205,10 +210,12 @@ pub(super) fn turned(
     ) {
         return make(fabric);
     }
-    let there = Fabric::WdmRing(capability::backwards(fabric.needed_ring("the planner")?));
+    let there = Fabric::new(capability::backwards(
+        fabric.needed::<WdmRing>("the planner")?,
+    ));
     let gathering = make(&there)?;
     let mut scattering = mirror::reduce_scatter(&gathering)?;
-    let ring = fabric.needed_ring("the planner")?;
+    let ring = fabric.needed::<WdmRing>("the planner")?;
     if !ring.is_even() {
         scattering = AnyPlan::Full(scattering.unfold());
     }

@@ -38,9 +38,10 @@ use super::few_slots::{self, Estimate, Recipe, joined, numbers, numbers_for};
 use super::relay_tree::relay_tree;
 use super::{GATHERED, Planner, PlannerError, Question, mirror};
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::Fabric;
+use crate::families;
+use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
-use crate::place;
 use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Action, Schedule, Transfer};
 use crate::spec::{OptionRecord, Spec};
@@ -301,7 +302,7 @@ fn all_reduce(fabric: &Fabric, layout: &Layout) -> Result<Plan, PlannerError> {
 }
 
 fn reduced(fabric: &Fabric, levels: &[Level], core: Core) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
+    let ring = fabric.needed::<WdmRing>("the planner")?;
     let Some((level, deeper)) = levels.split_first() else {
         return reduced_core(fabric, core);
     };
@@ -353,7 +354,7 @@ fn refinement(chunks: u64, stripes: u32) -> u32 {
 }
 
 fn reduced_core(fabric: &Fabric, core: Core) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
+    let ring = fabric.needed::<WdmRing>("the planner")?;
     let ranks = ring.ranks;
     if ranks == 1 {
         let alone = Collective::new(CollectiveKind::AllReduce, 1)?;
@@ -376,7 +377,7 @@ fn all_pairs(
     collective: Collective,
     transfer: impl Fn(u32, u32, u32) -> Transfer,
 ) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
+    let ring = fabric.needed::<WdmRing>("the planner")?;
     let mut schedule = Schedule::new(collective);
     schedule.begin_step();
     for source in 0..ring.ranks {
@@ -387,7 +388,7 @@ fn all_pairs(
             }
         }
     }
-    Ok(place::by_default(schedule, fabric, String::new())?)
+    Ok(families::place_by_default(schedule, fabric, String::new())?)
 }
 
 /// The all_gather of a layout, of blocks in one piece.
@@ -408,7 +409,7 @@ fn gathered(
     core: Core,
     pieces: u32,
 ) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
+    let ring = fabric.needed::<WdmRing>("the planner")?;
     let Some((level, deeper)) = levels.split_first() else {
         let (_, stripes) = core.named();
         debug_assert!(stripes == pieces || ring.ranks == 1);
@@ -480,7 +481,7 @@ fn cut_around(own: Range<u32>, chunks: u32, stripes: u32) -> impl Iterator<Item 
 }
 
 fn gathered_core(fabric: &Fabric, core: Core) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed_ring("the planner")?;
+    let ring = fabric.needed::<WdmRing>("the planner")?;
     let (_, pieces) = core.named();
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(pieces)?;
     if ring.ranks == 1 {

@@ -20,8 +20,8 @@
 use super::{PlannerError, Question, time_bound};
 use crate::algorithm::{self, Algorithm, formula};
 use crate::collective::CollectiveKind;
-use crate::fabric::{Direction, WdmLight, WdmRing};
-use crate::route;
+use crate::family::wdm_ring::route;
+use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::schedule::Schedule;
 use crate::simulate::packet::Placement;
 use crate::simulate::{Policy, SimulationError, Simulator, fluid};
@@ -72,7 +72,7 @@ pub(super) fn by_formulas(
     let values = formula::of_ranks(ranks);
     let exactly = |text: Option<&str>| text.and_then(|text| formula::value(text, &values));
     let slots = exactly(record.costs.steps).map_or(0, |steps| steps.round() as u64);
-    let Some(ring) = question.fabric.ring() else {
+    let Some(ring) = question.fabric.downcast::<WdmRing>() else {
         return Ok((Time::ZERO, slots));
     };
     let blocks = exactly(record.costs.received).unwrap_or(0.0);
@@ -105,7 +105,7 @@ pub(super) fn of_schedule(
     if !Simulator::chosen(question.fabric, question.method).bounded_by_loads {
         return Ok(Time::ZERO);
     }
-    if let Some(ring) = question.fabric.ring() {
+    if let Some(ring) = question.fabric.downcast::<WdmRing>() {
         return by_loads(schedule, ring, question);
     }
     let Some(network) = question.fabric.network() else {

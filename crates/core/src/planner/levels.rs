@@ -18,12 +18,13 @@ use super::{
 };
 use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Direction, Fabric, Light, WdmLight, WdmRing};
+use crate::fabric::{Fabric, Light};
+use crate::family::wdm_ring::placement::{Assignment, assign};
+use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Schedule, Transfer};
 use crate::spec::{OptionRecord, Spec};
-use crate::wavelength::{Assignment, assign};
 
 /// More levels save no slots worth their settings.
 const MOST_LEVELS: usize = 3;
@@ -95,7 +96,7 @@ const NAME: &str = "levels";
 /// All_gathers over circuits that do not change within a level: for one level, two and three the
 /// plan of fewest slots, where there is one. For a collective in pieces, with all pieces at once.
 pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<AnyPlan> {
-    let Some(ring) = fabric.ring().filter(|ring| suits(ring)) else {
+    let Some(ring) = fabric.downcast::<WdmRing>().filter(|ring| suits(ring)) else {
         return Vec::new();
     };
     let gathers = collective.kind() == CollectiveKind::AllGather;
@@ -150,7 +151,7 @@ fn turned_plan(
 /// The plan that a spec names, turned into a reduce_scatter or an all_reduce where one is asked for:
 /// without radices the one of fewest slots, without reaches as far as channels allow.
 fn by_name(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let ring = question.fabric.needed_ring(NAME)?;
+    let ring = question.fabric.needed::<WdmRing>(NAME)?;
     if ring.ranks < 2 {
         return Ok(question.nothing_to_do(spec));
     }
@@ -283,7 +284,7 @@ fn tiles(ranks: u32, stride: u32, reach: u32) -> bool {
 /// The plan of a layout. Where the circuits of a level need more channels than their load says, with
 /// a shorter reach there; `None` where even reach 1 does not fit.
 fn plan(fabric: &Fabric, collective: Collective, layout: &Layout) -> Option<AnyPlan> {
-    let ring = fabric.ring()?;
+    let ring = fabric.downcast::<WdmRing>()?;
     let mut stride = fabric.ranks();
     let strides: Vec<u32> = layout
         .levels

@@ -4,6 +4,7 @@ use super::contest::{Contender, Made};
 use super::{Planned, Planner, PlannerError, Question, least, multicast};
 use crate::algorithm::AlgorithmError;
 use crate::collective::CollectiveKind;
+use crate::family::wdm_ring::WdmRing;
 use crate::plan::AnyPlan;
 use crate::spec::{OptionRecord, Spec};
 
@@ -32,7 +33,7 @@ const MOST_PIECES: u32 = 1 << 13;
 
 /// Broadcasts of the whole vector and of as many pieces as fill one direction, or both.
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let ring = question.fabric.ring();
+    let ring = question.fabric.downcast::<WdmRing>();
     let Some(ring) = ring.filter(|ring| ring.ranks > 1 && ring.multicast) else {
         return Ok(Vec::new());
     };
@@ -59,7 +60,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let ring = question.fabric.needed_ring(NAME)?;
+    let ring = question.fabric.needed::<WdmRing>(NAME)?;
     if !ring.multicast {
         let reason =
             "its ranks take no share of passing light; multicast=drop_and_continue lets them";

@@ -13,7 +13,8 @@
 
 use super::PlannerError;
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Direction, Light, WdmLight};
+use crate::fabric::Light;
+use crate::family::wdm_ring::{Direction, WdmLight};
 use crate::interrupt;
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};

@@ -13,13 +13,14 @@
 use super::demands::{self, Demand};
 use super::{light_tree, reachable, relay_tree};
 use crate::collective::Collective;
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::Fabric;
+use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
 
 /// The all_gather along light trees; `None` where cuts leave some rank out.
 pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Option<Plan> {
-    let ring = fabric.ring()?;
+    let ring = fabric.downcast::<WdmRing>()?;
     let pieces = collective.pieces();
     let half = (ring.ranks / 2).max(1);
     let mut chains = Vec::new();
@@ -41,7 +42,7 @@ pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Option<Plan
 
 /// The broadcast along light trees; `None` where cuts leave some rank out.
 pub(super) fn broadcast(fabric: &Fabric, collective: Collective) -> Option<Plan> {
-    let ring = fabric.ring()?;
+    let ring = fabric.downcast::<WdmRing>()?;
     let (root, others) = (collective.root(), ring.ranks - 1);
     let (clockwise, counter) = reachable::sides(ring, root)?;
     let around = ring.broken.is_empty() && ring.longest_tree() >= others && collective.pieces() > 1;

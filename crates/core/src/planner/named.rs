@@ -3,8 +3,9 @@
 use super::{PlannerError, striped};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Fabric, WdmRing};
-use crate::place;
+use crate::fabric::{Circuits, Fabric};
+use crate::families;
+use crate::family::wdm_ring::WdmRing;
 use crate::plan::AnyPlan;
 use crate::spec::Spec;
 
@@ -16,7 +17,8 @@ pub(super) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
     let gathering = algorithm::records()
         .iter()
         .filter(|record| record.collective == CollectiveKind::AllGather);
-    let slots = gathering.filter_map(|record| Some((record, (record.least_slots)(ring)?)));
+    let slots =
+        gathering.filter_map(|record| Some((record, (record.least_slots)(ring.ring_shape()?)?)));
     let (record, slots) = slots.min_by_key(|(_, slots)| *slots)?;
     Some((record.name, u32::try_from(slots).unwrap_or(u32::MAX)))
 }
@@ -34,14 +36,14 @@ pub(super) fn plan(
     fabric: &Fabric,
     collective: Collective,
 ) -> Result<AnyPlan, PlannerError> {
-    if fabric.ring().is_none() {
+    if fabric.downcast::<WdmRing>().is_none() {
         let schedule = algorithm::build(spec, collective, fabric)?;
-        let plan = place::by_default(schedule, fabric, spec.to_string())?;
+        let plan = families::place_by_default(schedule, fabric, spec.to_string())?;
         return Ok(AnyPlan::Full(plan));
     }
     let whole = spec.without(STRIPES);
     let schedule = algorithm::build(&whole, collective, fabric)?;
-    let plan = place::by_default(schedule, fabric, spec.to_string())?;
+    let plan = families::place_by_default(schedule, fabric, spec.to_string())?;
     let stripes = match spec.option(STRIPES) {
         Some("all") => striped::most(&plan),
         _ => spec.count(STRIPES, 1, u32::MAX)?.unwrap_or(1),

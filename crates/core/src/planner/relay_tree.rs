@@ -9,9 +9,10 @@ use super::tree::{self, Edge, Reserve};
 use super::{
     Form, MOST_TRANSFERS, PlannerError, capability, empty_plan, multicast, named, pack, urgent,
 };
-use crate::bound;
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{CONVERTED, Direction, Fabric, Light, WdmLight, WdmRing};
+use crate::fabric::{Fabric, Light};
+use crate::family::wdm_ring::bound;
+use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath};
 use crate::schedule::Transfer;
@@ -37,7 +38,7 @@ pub(super) fn within(
     collective: Collective,
     most: u64,
 ) -> Result<AnyPlan, PlannerError> {
-    let ring = fabric.needed_ring(NAME)?;
+    let ring = fabric.needed::<WdmRing>(NAME)?;
     if collective.kind() != CollectiveKind::AllGather {
         return Err(PlannerError::Collective {
             kind: collective.kind(),
@@ -112,7 +113,7 @@ fn with_light_trees(
     if ring.longest_tree() >= ring.longest() {
         return Ok(shared);
     }
-    let unshared = Fabric::WdmRing(WdmRing {
+    let unshared = Fabric::new(WdmRing {
         multicast: false,
         ..ring.clone()
     });
@@ -258,7 +259,7 @@ fn attempts(ring: &WdmRing, form: Form) -> Vec<Attempt> {
 
 impl Packed {
     fn plan(self, ring: &WdmRing, collective: Collective) -> AnyPlan {
-        let fabric = Fabric::WdmRing(ring.clone());
+        let fabric = Fabric::new(ring.clone());
         let mut plan = empty_plan(&fabric, collective, NAME.into(), self.steps);
         // Dead wavelengths leave gaps among the channels of an orbit.
         let folded = self.placed.is_none() && ring.is_even();

@@ -27,7 +27,8 @@ use super::slot_cost::{SlotCost, spread};
 use super::unfold::{Hand, holder, unfold};
 use super::{Planner, PlannerError, Question, mirror};
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Direction, Fabric, WdmRing};
+use crate::fabric::Fabric;
+use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::{Action, Transfer};
@@ -163,7 +164,7 @@ fn pieces_for(levels: &[Level]) -> u32 {
 
 fn outward(fabric: &Fabric, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
     let ranks = collective.ranks();
-    let mut assembly = Assembly::new(fabric.needed_ring("the planner")?, collective);
+    let mut assembly = Assembly::new(fabric.needed::<WdmRing>("the planner")?, collective);
     let radices: Vec<u32> = tree.levels.iter().map(|level| level.radix).collect();
     let around = u64::from(collective.root()) + u64::from(ranks - holder(0..ranks, &radices));
     let rank = |place: u32| ((around + u64::from(place)) % u64::from(ranks)) as u32;
@@ -368,7 +369,7 @@ pub(super) fn scatter_all_gather(
     let Some(rest) = without(gather, by_gather, &held)? else {
         return Ok(None);
     };
-    let mut assembly = Assembly::new(scatter.fabric.needed_ring("the planner")?, collective);
+    let mut assembly = Assembly::new(scatter.fabric.needed::<WdmRing>("the planner")?, collective);
     assembly.append_refined(scatter, by_scatter);
     assembly.append_refined(&rest, 1);
     Ok(Some(assembly.finish(String::new())))
@@ -445,7 +446,7 @@ pub(super) fn reduce_scatter_gather(
 ) -> Result<Plan, PlannerError> {
     let (by_first, by_second, pieces) = refined(reduce_scatter, gather);
     let collective = collective.with_pieces(pieces)?;
-    let mut assembly = Assembly::new(gather.fabric.needed_ring("the planner")?, collective);
+    let mut assembly = Assembly::new(gather.fabric.needed::<WdmRing>("the planner")?, collective);
     assembly.append_refined(reduce_scatter, by_first);
     assembly.append_refined(gather, by_second);
     Ok(assembly.finish(String::new()))

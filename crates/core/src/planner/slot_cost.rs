@@ -1,7 +1,7 @@
 //! What a slot costs, for estimates: reconfiguration if it is charged, conversion, propagation over
 //! the hops of its longest lightpath, and its most bytes at the rate of a channel.
 
-use crate::fabric::WdmRing;
+use crate::family::wdm_ring::WdmRing;
 use crate::simulate::Policy;
 use crate::units::Bytes;
 

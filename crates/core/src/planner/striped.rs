@@ -7,7 +7,8 @@
 
 use super::PlannerError;
 use crate::algorithm::AlgorithmError;
-use crate::fabric::{CONVERTED, Light, WdmLight, WdmRing};
+use crate::fabric::Light;
+use crate::family::wdm_ring::{CONVERTED, WdmLight, WdmRing};
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan, fold};
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -16,7 +17,7 @@ const MOST_FULL: u64 = 1 << 27;
 
 /// The channels 0..u of a direction that a plan uses, as u; none where its light cannot be striped.
 fn used(plan: &Plan) -> Option<u32> {
-    let ring = plan.fabric.ring()?;
+    let ring = plan.fabric.downcast::<WdmRing>()?;
     let single = plan.schedule.is_in_single_chunks();
     let light = plan.light.iter().map(|light| WdmLight::from(*light));
     let converted = light.clone().any(|light| light.wavelength == CONVERTED);
@@ -32,7 +33,10 @@ fn channel(ring: &WdmRing, light: WdmLight) -> u32 {
 
 /// The most stripes that a plan leaves room for, at least 1.
 pub(super) fn most(plan: &Plan) -> u32 {
-    let channels = plan.fabric.ring().map_or(1, WdmRing::channels);
+    let channels = plan
+        .fabric
+        .downcast::<WdmRing>()
+        .map_or(1, WdmRing::channels);
     used(plan).map_or(1, |used| channels / used)
 }
 
@@ -83,7 +87,7 @@ fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
         ..plan.schedule.claims.clone()
     };
     striped.reserve(plan.len() * stripes as usize);
-    let Some(ring) = plan.fabric.ring() else {
+    let Some(ring) = plan.fabric.downcast::<WdmRing>() else {
         return Ok(striped);
     };
     for step in 0..plan.schedule.steps() {

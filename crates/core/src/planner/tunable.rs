@@ -2,15 +2,16 @@
 
 use super::{Planned, PlannerError};
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::wss_grid::WavelengthPlan;
-use crate::fabric::{Fabric, WssGrid};
-use crate::place::PlacementError;
+use crate::fabric::Fabric;
+use crate::family::wss_grid::WavelengthPlan;
+use crate::family::wss_grid::WssGrid;
+use crate::family::wss_grid::placement::GridError;
+use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::Plan;
 use crate::simulate::{self, Method};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time};
 use crate::verify::{Violation, verify};
-use crate::wavelength::wss_grid::GridError;
 
 fn has_root(kind: CollectiveKind) -> bool {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
@@ -53,9 +54,12 @@ pub fn replan(
     let own = before.algorithm.parse()?;
     let spec: &Spec = algorithm.unwrap_or(&own);
     let collective = before.schedule.collective;
-    let grid = before.fabric.wss_grid().ok_or(GridError::NotAGrid {
-        family: before.fabric.family(),
-    });
+    let grid = before
+        .fabric
+        .downcast::<WssGrid>()
+        .ok_or(GridError::NotAGrid {
+            family: before.fabric.family(),
+        });
     let grid = grid.map_err(PlacementError::from)?;
     let node = grid.nodes.get(collective.root() as usize);
     let node = node.copied().unwrap_or_default();
@@ -66,12 +70,12 @@ pub fn replan(
     };
     let collective = Collective::new(collective.kind(), left.ranks())?.with_root(root)?;
     let with = |wavelengths| {
-        let fabric = Fabric::WssGrid(left.with_plan(wavelengths));
+        let fabric = Fabric::new(left.with_plan(wavelengths));
         super::plan(spec, &fabric, collective, size, method)
     };
     let mut made = with(left.plan);
     for wavelengths in [WavelengthPlan::EdgeColouring, WavelengthPlan::Cyclic] {
-        if matches!(made, Err(PlannerError::Placement(PlacementError::Grid(_))))
+        if matches!(&made, Err(PlannerError::Placement(error)) if error.problem == PlacementProblem::Unfit)
             && wavelengths != left.plan
         {
             made = with(wavelengths);

@@ -8,7 +8,8 @@ use super::contest::{Contender, Made, is_of_one};
 use super::{Planned, Planner, PlannerError, Question, least, mirror, rooted};
 use crate::algorithm::scatter_all_gather;
 use crate::collective::{Collective, CollectiveKind};
-use crate::place;
+use crate::families;
+use crate::family::wdm_ring::WdmRing;
 use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Claims, Schedule};
 use crate::spec::{OptionRecord, Spec};
@@ -187,7 +188,7 @@ fn nested(text: &str) -> Result<Spec, PlannerError> {
 
 fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyPlan, PlannerError> {
     let collective = question.collective;
-    if question.fabric.ring().is_some() {
+    if question.fabric.downcast::<WdmRing>().is_some() {
         return match collective.kind() {
             CollectiveKind::AllReduce => all_reduce_on_ring(question, first, second),
             CollectiveKind::Broadcast => broadcast_on_ring(question, first, second),
@@ -229,7 +230,7 @@ fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyP
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()
     };
-    let plan = place::by_default(schedule, question.fabric, String::new())?;
+    let plan = families::place_by_default(schedule, question.fabric, String::new())?;
     Ok(AnyPlan::Full(plan))
 }
 
@@ -269,7 +270,7 @@ fn all_reduce_on_ring(
     let (first, second) = (first.unfold(), second.unfold());
     let (whole, by_first, by_second) =
         refined(question.collective, &first.schedule, &second.schedule)?;
-    let ring = question.fabric.needed_ring(NAME)?;
+    let ring = question.fabric.needed::<WdmRing>(NAME)?;
     let mut assembly = Assembly::new(ring, whole);
     assembly.append_refined(&first, by_first);
     assembly.append_refined(&second, by_second);

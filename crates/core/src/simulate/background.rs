@@ -151,11 +151,9 @@ impl Background {
                 refuse(format!("{terminal} is not one of the ranks 0..{ranks}"))
             }
             Partners::All(pattern) => Ok(Some(pattern.clone())),
-            Partners::GroupShift => match fabric {
-                Fabric::Dragonfly(dragonfly) => {
-                    Ok(Some(Pattern::Shift(dragonfly.ranks_per_group())))
-                }
-                _ => refuse(format!(
+            Partners::GroupShift => match fabric.groups() {
+                Some(groups) => Ok(Some(Pattern::Shift(groups.ranks_per_group()))),
+                None => refuse(format!(
                     "group_shift: {} has no groups; use shift:by=...",
                     fabric.family()
                 )),

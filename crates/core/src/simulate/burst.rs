@@ -47,7 +47,7 @@
 //! Aoyama, Priority-based wavelength assignment (PWA), 2003.
 //!
 //! ```
-//! use opticoll::fabric::Medium;
+//! use opticoll::families::Medium;
 //! use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, Work};
 //! let medium = Medium::parse("ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s")?;
 //! let network = BurstNetwork::of(&medium)?;

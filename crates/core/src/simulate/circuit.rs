@@ -16,8 +16,9 @@ mod settings;
 mod trees;
 
 use super::{Paths, Policy, SimulationError};
-use crate::fabric::WdmLight;
 use crate::fabric::circuits::{Charge, Circuits};
+use crate::family::wdm_ring::WdmLight;
+use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
 use crate::outcome::{Critical, Outcome, SlotColumns, Tuned};
 use crate::plan::{Plan, PlanRef};
@@ -98,7 +99,7 @@ impl Run {
         let mut ledger = Ledger::new(circuits.lines());
         let timing = match self.charge {
             Charge::ChangedPort => {
-                let ring = super::needed_ring(&plan.fabric, "circuit")?;
+                let ring = super::needed::<WdmRing>(&plan.fabric, "circuit")?;
                 asynchronous::run(plan, ring, self.period, &slots, messages, &mut ledger)?
             }
             _ => self.with_barriers(plan, circuits, &slots, messages, &mut ledger)?,
@@ -111,7 +112,7 @@ impl Run {
         Ok(Outcome {
             time,
             reconfigurations: timing.reconfigurations,
-            utilisation: match plan.fabric.ring() {
+            utilisation: match plan.fabric.downcast::<WdmRing>() {
                 Some(_) => utilisation(plan),
                 None => busy as f64 / capacity.max(1) as f64,
             },
@@ -215,7 +216,7 @@ pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
 pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
     let plan = plan.into();
     let (copies, plan) = (u64::from(plan.copies()), plan.kept());
-    let Some(ring) = plan.fabric.ring() else {
+    let Some(ring) = plan.fabric.downcast::<WdmRing>() else {
         return 0.0;
     };
     let capacity =

@@ -8,12 +8,19 @@
 use super::{Policy, SimulationError};
 use crate::algorithm::{self, light_path::PathCost};
 use crate::collective::CollectiveKind;
-use crate::fabric::LightPathGrid;
+use crate::fabric::Fabric;
+use crate::family::light_path_grid::LightPathGrid;
+use crate::family::wdm_ring::WdmRing;
 use crate::outcome::Outcome;
 use crate::plan::{Plan, PlanRef};
 use crate::spec::Spec;
 use crate::spelling::shown;
 use crate::units::{Bytes, Time, UnitError};
+
+/// Whether papers give formulas for plans on a fabric.
+pub fn has_formulas(fabric: &Fabric) -> bool {
+    fabric.downcast::<WdmRing>().is_some() || fabric.downcast::<LightPathGrid>().is_some()
+}
 
 /// The time that the paper's formula gives for the plan's algorithm, whatever the plan needs.
 ///
@@ -25,11 +32,11 @@ pub fn simulate<'a>(
     policy: Policy,
 ) -> Result<Outcome, SimulationError> {
     let plan = plan.into().kept();
-    if let Some(grid) = plan.fabric.light_path_grid() {
+    if let Some(grid) = plan.fabric.downcast::<LightPathGrid>() {
         let (time, set_ups) = over_light_paths(plan, grid, size, policy)?;
         return Ok(outcome(policy, time, set_ups));
     }
-    let ring = super::needed_ring(&plan.fabric, "closed_form")?;
+    let ring = super::needed::<WdmRing>(&plan.fabric, "closed_form")?;
     let claims = &plan.schedule.claims;
     let (Some(steps), Some((part, whole))) = (claims.paper_steps, claims.paper_step_share) else {
         return Err(no_claim(plan));

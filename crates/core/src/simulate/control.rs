@@ -40,6 +40,7 @@ mod interleavings;
 mod protocol;
 
 use super::SimulationError;
+use crate::family::wss_grid::WssGrid;
 use crate::interrupt;
 use crate::outcome::{
     ControlColumns, Critical, LinkColumns, Outcome, RankColumns, SlotColumns, Tuned, TunedFlows,
@@ -67,11 +68,14 @@ pub fn simulate_within(
     size: Bytes,
     limit: Option<Time>,
 ) -> Result<Outcome, SimulationError> {
-    let grid = plan.fabric.wss_grid().ok_or(SimulationError::Fabric {
-        simulator: "control",
-        family: plan.fabric.family(),
-        hint: "distributed control is that of a wss_grid; leave the simulator out",
-    })?;
+    let grid = plan
+        .fabric
+        .downcast::<WssGrid>()
+        .ok_or(SimulationError::Fabric {
+            simulator: "control",
+            family: plan.fabric.family(),
+            hint: "distributed control is that of a wss_grid; leave the simulator out",
+        })?;
     super::admit(plan, grid)?;
     let flows = Flows::of(plan, size)?;
     let run = engine::run(&flows, grid, limit)?;

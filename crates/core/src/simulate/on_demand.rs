@@ -25,7 +25,7 @@ use thiserror::Error;
 
 use super::Policy;
 use crate::event::EventQueue;
-use crate::fabric::{Direction, WdmRing};
+use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
 use crate::units::{Bytes, Time, UnitError};
 

@@ -15,11 +15,13 @@
 //! has flows of one task. Hence each takes the time that it takes alone, even where a node serves one
 //! task with its row and another with its column.
 
+use crate::family::wss_grid::WssGrid;
 use std::collections::BTreeMap;
 
 use super::simulators::control;
 use super::{Method, SimulationError, run};
-use crate::fabric::wss_grid::{Configuration, Port};
+use crate::family::wss_grid::switches::configuration;
+use crate::family::wss_grid::{Configuration, Port};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::units::{Bytes, Time};
@@ -78,7 +80,7 @@ pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
             request,
         } = tasks[task];
         let round = run(plan, size, &method)?;
-        let Some(grid) = plan.fabric.wss_grid() else {
+        let Some(grid) = plan.fabric.downcast::<WssGrid>() else {
             continue;
         };
         if !grid.is_same_machine(machine.get_or_insert(grid)) {
@@ -88,7 +90,7 @@ pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
                 hint: "all tasks must be on one grid; they may differ in nodes and wavelengths only",
             });
         }
-        let configuration = plan.configuration();
+        let configuration = configuration(plan);
         let ports = configuration.ports();
         let ready = ports
             .iter()

@@ -24,7 +24,7 @@ use super::order::Order;
 use super::report::{Report, named};
 use super::{Link, Violation, ViolationKind, claims, data};
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{CONVERTED, Direction, WdmLight, WdmRing};
+use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::{FoldedPlan, Plan};
 
@@ -40,7 +40,7 @@ pub(super) fn verify(plan: &FoldedPlan) -> Vec<Violation> {
 }
 
 fn check(orbits: &Plan, report: &mut Report) {
-    let Some(ring) = orbits.fabric.ring() else {
+    let Some(ring) = orbits.fabric.downcast::<WdmRing>() else {
         let sentence = "a folded plan needs a ring of wavelengths; unfold it";
         return report.add(ViolationKind::Symmetry, || {
             Violation::new(ViolationKind::Symmetry, sentence.into())

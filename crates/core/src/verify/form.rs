@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
-use crate::fabric::{CONVERTED, Light, TunedLight, WdmLight, WdmRing, WssGrid};
+use crate::fabric::Light;
+use crate::family::wdm_ring::{CONVERTED, WdmLight, WdmRing};
+use crate::family::wss_grid::{TunedLight, WssGrid};
 use crate::interrupt;
 use crate::plan::{Lightpath, Plan};
 use crate::schedule::{Action, Transfer};
@@ -99,8 +101,8 @@ pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
     steps(plan, report);
     let ranges = Ranges {
         plan,
-        ring: plan.fabric.ring(),
-        grid: plan.fabric.wss_grid(),
+        ring: plan.fabric.downcast::<WdmRing>(),
+        grid: plan.fabric.downcast::<WssGrid>(),
         ranks: ranks.min(collective.ranks()),
         chunks: collective.chunks(),
         slots: plan.slots(),

@@ -6,13 +6,14 @@
 //! most k others at once: k ports with one path each, and a path has one other end. That holds from slot to
 //! slot too, whichever paths stay up in between: a port holds at most the path of its last slot.
 
+use crate::family::light_path_grid::LightPathGrid;
 use rustc_hash::FxHashMap;
 
 use super::form::Admitted;
 use super::order::Order;
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
-use crate::fabric::PortsLight;
+use crate::family::light_path_grid::PortsLight;
 use crate::interrupt;
 use crate::plan::Plan;
 
@@ -23,7 +24,7 @@ type Port = (u32, u32);
 
 /// Checks the ports, slot by slot.
 pub(super) fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
-    let Some(grid) = plan.fabric.light_path_grid() else {
+    let Some(grid) = plan.fabric.downcast::<LightPathGrid>() else {
         return;
     };
     // By slot: the other end of each port's path, and a transfer that says so. Looked up only.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::wss_grid::{plane, port_of};
 use super::{Violation, ViolationKind};
-use crate::fabric::{TunedLight, WssGrid};
+use crate::family::wss_grid::{TunedLight, WssGrid};
 use crate::plan::Plan;
 
 /// What is wrong with running plans side by side on one grid, each on the ports that its hops use. Each
@@ -19,7 +19,7 @@ pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
     let mut owner: BTreeMap<(u8, u32, u32), usize> = BTreeMap::new();
     let mut machine: Option<&WssGrid> = None;
     for (task, plan) in plans.iter().enumerate() {
-        let Some(grid) = plan.fabric.wss_grid() else {
+        let Some(grid) = plan.fabric.downcast::<WssGrid>() else {
             let family = plan.fabric.family();
             let sentence = format!("task {task} is for {family}, which has no tunable circuits");
             violations.push(Violation::new(kind, sentence));

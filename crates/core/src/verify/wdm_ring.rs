@@ -4,18 +4,19 @@
 mod channels;
 mod light;
 
+use crate::family::wdm_ring::WdmRing;
 use std::ops::Range;
 
 use super::Link;
 use super::form::Admitted;
 use super::order::Order;
 use super::report::Report;
-use crate::fabric::{Direction, WdmLight};
+use crate::family::wdm_ring::{Direction, WdmLight};
 use crate::plan::Plan;
 
 /// Checks the lightpaths of a plan on a ring of wavelengths.
 pub(super) fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
-    let Some(ring) = plan.fabric.ring() else {
+    let Some(ring) = plan.fabric.downcast::<WdmRing>() else {
         return;
     };
     let riders = light::check(plan, ring, admitted, order, report);

@@ -19,8 +19,9 @@ use rustc_hash::FxHashMap;
 use super::form::Admitted;
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
-use crate::fabric::wss_grid::WavelengthPlan;
-use crate::fabric::{Hop, TunedLight, WssGrid};
+use crate::fabric::Hop;
+use crate::family::wss_grid::WavelengthPlan;
+use crate::family::wss_grid::{TunedLight, WssGrid};
 use crate::interrupt;
 use crate::plan::Plan;
 
@@ -31,7 +32,7 @@ type Channel = (u8, u32, u32, u16);
 
 /// Checks hops, switches, transmitters and receivers.
 pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
-    let Some(grid) = plan.fabric.wss_grid() else {
+    let Some(grid) = plan.fabric.downcast::<WssGrid>() else {
         if let Some(relay) = plan.relays.first() {
             let sentence = format!(
                 "the plan has {} relays, the first of transfer {}, but on its fabric {} nothing is \

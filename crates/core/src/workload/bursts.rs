@@ -5,7 +5,7 @@
 //! `intensity=0`, the default here, stands for no bursts at all. One replication is run, that of the seed.
 //!
 //! ```
-//! use opticoll::fabric::Medium;
+//! use opticoll::families::Medium;
 //! use opticoll::workload::bursts::OverBursts;
 //! let medium = Medium::parse("ladder:rungs=4,hosts=4,wavelengths=8,rate=10Gb/s")?;
 //! let over = OverBursts::new(&medium, [("intensity", "0.4"), ("ports", "2"), ("retries", "5")])?;
@@ -15,7 +15,7 @@
 
 use super::carrier::{Carrier, Ends};
 use super::cost::{Delivery, Message};
-use crate::fabric::Medium;
+use crate::families::Medium;
 use crate::simulate::SimulationError;
 use crate::simulate::burst::collective::{Congestion, OnRequest, RequestUse};
 use crate::simulate::burst::{BurstError, BurstNetwork, BurstSettings, Work};

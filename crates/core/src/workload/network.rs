@@ -11,6 +11,8 @@
 //!
 //! What a rank spends on a message, and which messages leave at once, are the [`Ends`] of all of them.
 
+use crate::family::wdm_ring::WdmRing;
+use crate::family::wss_grid::WssGrid;
 use std::fmt;
 
 use super::bursts::{OnBursts, OverBursts};
@@ -21,7 +23,11 @@ use super::expand::{Algorithms, Chosen, SetUp, Target, expand_on};
 use super::program::Program;
 use super::replay::{ReplaySettings, Replayed, replay_over};
 use super::trace::Trace;
-use crate::fabric::{Fabric, LightPathGrid, Medium, MessageCost, light_path_grid};
+use crate::fabric::Fabric;
+use crate::families::Medium;
+use crate::family::light_path_grid;
+use crate::family::light_path_grid::LightPathGrid;
+use crate::family::message_cost::MessageCost;
 use crate::simulate::burst::BurstError;
 use crate::simulate::fluid::Endpoint;
 use crate::simulate::{Method, SimulationError, Simulator};
@@ -78,8 +84,10 @@ impl Transport {
                 Transport::Bursts(Box::new(OverBursts::new(&medium, [])?))
             }
             (Medium::Messages(cost), None) => Transport::Messages(cost),
-            (Medium::Fabric(Fabric::LightPathGrid(grid)), None) => Transport::LightPaths(grid),
-            (Medium::Fabric(fabric), None) => Transport::Fabric(Box::new(fabric)),
+            (Medium::Fabric(fabric), None) => match fabric.downcast::<LightPathGrid>() {
+                Some(grid) => Transport::LightPaths(grid.clone()),
+                None => Transport::Fabric(Box::new(fabric)),
+            },
         })
     }
 
@@ -116,9 +124,9 @@ impl Transport {
                     .with("establish", congestion.establish)
                     .with("release", congestion.release)
             }
-            Transport::Fabric(fabric) => match fabric.ring() {
-                Some(ring) => {
-                    let spec = ring.spec();
+            Transport::Fabric(fabric) => match fabric.downcast::<WdmRing>() {
+                Some(_) => {
+                    let spec = fabric.spec();
                     // Places of faults mean nothing among fewer ranks.
                     let kept = spec
                         .options()
@@ -149,7 +157,7 @@ impl fmt::Display for Transport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Transport::Messages(cost) => Medium::Messages(*cost).fmt(formatter),
-            Transport::LightPaths(grid) => Fabric::LightPathGrid(grid.clone()).fmt(formatter),
+            Transport::LightPaths(grid) => Fabric::new(grid.clone()).fmt(formatter),
             Transport::Fabric(fabric) => fabric.fmt(formatter),
             Transport::Bursts(over) => formatter.write_str(over.network.spelling()),
         }
@@ -158,7 +166,7 @@ impl fmt::Display for Transport {
 
 /// The latency between the first and the last rank.
 fn latency_across(fabric: &Fabric) -> Time {
-    if let Some(grid) = fabric.wss_grid() {
+    if let Some(grid) = fabric.downcast::<WssGrid>() {
         return grid.latency;
     }
     let mut route = Vec::new();

@@ -2,6 +2,7 @@
 
 use opticoll::algorithm::records;
 use opticoll::collective::CollectiveKind::{self, *};
+use opticoll::family::wdm_ring::WdmRing;
 
 use crate::{plan_with, verified};
 
@@ -127,19 +128,19 @@ fn roots_are_respected() {
     ] {
         for root in 0..7 {
             let fabric = opticoll::fabric::Fabric::parse("wdm_ring:ranks=7,wavelengths=2").unwrap();
-            let ring = fabric.ring().unwrap();
+            let ring = fabric.downcast::<WdmRing>().unwrap();
             let collective = opticoll::collective::Collective::new(kind, 7)
                 .unwrap()
                 .with_root(root)
                 .unwrap();
             let schedule =
                 opticoll::algorithm::build(&name.parse().unwrap(), collective, &fabric).unwrap();
-            let light = opticoll::route::shortest_arcs(&schedule, ring);
-            let plan = opticoll::wavelength::assign(
+            let light = opticoll::family::wdm_ring::route::shortest_arcs(&schedule, ring);
+            let plan = opticoll::family::wdm_ring::placement::assign(
                 schedule,
                 light,
                 &fabric,
-                opticoll::wavelength::Assignment::AUTO,
+                opticoll::family::wdm_ring::placement::Assignment::AUTO,
                 name.into(),
             )
             .unwrap();

@@ -1,5 +1,6 @@
 //! `auto` is never slower than anything that can be named, and whatever it names can be named.
 
+use opticoll::family::wdm_ring::WdmRing;
 use std::collections::BTreeSet;
 
 use opticoll::algorithm;
@@ -59,7 +60,7 @@ impl Question {
             .filter(|spec| !self.cuts_bytes(spec))
             .map(|spec| spec.to_string())
             .collect();
-        if let Some(ring) = self.fabric.ring() {
+        if let Some(ring) = self.fabric.downcast::<WdmRing>() {
             let stripes = |name: &String| {
                 let spec: Spec = name.parse().unwrap();
                 spec.with("stripes", "all").to_string()

@@ -1,10 +1,11 @@
 //! Lower bounds against exhaustive search and against what theory gives.
 
-use opticoll::bound::relay_tree::Costs;
-use opticoll::bound::time::{self, Charge};
-use opticoll::bound::{self, per_step};
+use opticoll::bound::Charge;
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, WdmRing};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::WdmRing;
+use opticoll::family::wdm_ring::bound::relay_tree::Costs;
+use opticoll::family::wdm_ring::bound::{self, per_step, time};
 use proptest::prelude::*;
 
 use crate::verified;
@@ -13,12 +14,15 @@ mod random;
 mod searched;
 
 fn ring(ranks: u32, wavelengths: u32) -> WdmRing {
-    let Fabric::WdmRing(ring) =
-        Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap()
-    else {
-        panic!("a ring");
-    };
-    ring
+    of_text(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}"))
+}
+
+fn of_text(fabric: &str) -> WdmRing {
+    Fabric::parse(fabric)
+        .unwrap()
+        .downcast::<WdmRing>()
+        .unwrap()
+        .clone()
 }
 
 fn gather(ranks: u32) -> Collective {
@@ -341,9 +345,7 @@ fn simple_bounds_of_every_collective() {
 #[test]
 fn ports_and_fibres_count() {
     let check = |fabric: &str, kind, steps| {
-        let Fabric::WdmRing(ring) = Fabric::parse(fabric).unwrap() else {
-            panic!("a ring");
-        };
+        let ring = of_text(fabric);
         let collective = Collective::new(kind, ring.ranks).unwrap();
         assert_eq!(bound::best(&ring, &collective).steps, steps, "{fabric}");
     };
@@ -445,9 +447,7 @@ fn the_name_is_that_of_a_bound_that_binds() {
         ("ranks=27,wavelengths=1", AllReduce, 3, "growth"),
         ("ranks=1024,wavelengths=64", Broadcast, 2, "growth"),
     ] {
-        let Fabric::WdmRing(ring) = Fabric::parse(&format!("wdm_ring:{options}")).unwrap() else {
-            panic!("a ring");
-        };
+        let ring = of_text(&format!("wdm_ring:{options}"));
         let collective = Collective::new(kind, ring.ranks).unwrap();
         let bound = bound::best(&ring, &collective);
         assert_eq!(

@@ -11,7 +11,7 @@ mod settings;
 mod slow;
 mod theory;
 
-use opticoll::fabric::Medium;
+use opticoll::families::Medium;
 use opticoll::simulate::burst::{self, BurstNetwork, BurstOutcome, BurstSettings, Work};
 
 /// The ladder of the paper with so many wavelengths.

@@ -2,9 +2,11 @@
 
 mod light_trees;
 
-use opticoll::bound;
+use crate::least_charge;
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, WdmLight, WdmRing};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::bound;
+use opticoll::family::wdm_ring::{WdmLight, WdmRing};
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
 use opticoll::simulate::{self, Policy};
@@ -16,10 +18,7 @@ fn fabric(options: &str) -> Fabric {
 }
 
 fn ring(options: &str) -> WdmRing {
-    let Fabric::WdmRing(ring) = fabric(options) else {
-        panic!("not a ring")
-    };
-    ring
+    fabric(options).downcast::<WdmRing>().unwrap().clone()
 }
 
 #[track_caller]
@@ -32,7 +31,7 @@ fn proved(plan: &Plan) {
 /// A verified all_gather by relay trees, and the bound on its slots.
 fn gathered(options: &str, pieces: u32) -> (Plan, u64) {
     let fabric = fabric(options);
-    let ring = fabric.ring().unwrap();
+    let ring = fabric.downcast::<WdmRing>().unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks)
         .and_then(|collective| collective.with_pieces(pieces))
         .unwrap();
@@ -487,11 +486,16 @@ fn times_beside_a_broken_link_are_not_below_their_bound() {
         ),
     ] {
         let plan = planned(kind, options, name, Policy::PerPort).unwrap();
-        let ring = plan.fabric.ring().unwrap();
+        let ring = plan.fabric.downcast::<WdmRing>().unwrap();
         for size in [size, size + 1, 7 * size].map(Bytes::new) {
             for policy in Policy::ALL {
-                let bound = bound::time::best(ring, &plan.schedule.collective, size, policy.into())
-                    .unwrap();
+                let bound = bound::time::best(
+                    ring,
+                    &plan.schedule.collective,
+                    size,
+                    least_charge(ring, policy),
+                )
+                .unwrap();
                 let time = simulate::simulate(&plan, size, policy, "circuit")
                     .unwrap()
                     .time;

@@ -6,17 +6,18 @@ mod formula;
 mod patterns;
 mod table;
 
+use opticoll::family::wdm_ring::WdmRing;
 use std::collections::{BTreeMap, BTreeSet};
 
 use opticoll::algorithm::{self, Algorithm};
 use opticoll::collective::{Collective, CollectiveKind, CollectiveKind::*};
 use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::placement::{Assignment, assign};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::{Policy, simulate};
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
-use opticoll::wavelength::{Assignment, assign};
 
 use crate::{plan_with, verified};
 use formula::{Values, agrees};
@@ -31,8 +32,8 @@ fn ranges_from(kind: CollectiveKind, spec: &str, ranks: u32, root: u32) -> Sched
     let spec = spec.parse().unwrap();
     let schedule = algorithm::build_ranges(&spec, collective, &fabric)
         .unwrap_or_else(|error| panic!("{kind} {spec} on {ranks}: {error}"));
-    let ring = fabric.ring().unwrap();
-    let light = opticoll::route::shortest_arcs(&schedule, ring);
+    let ring = fabric.downcast::<WdmRing>().unwrap();
+    let light = opticoll::family::wdm_ring::route::shortest_arcs(&schedule, ring);
     let name = spec.to_string();
     let plan = assign(schedule, light, &fabric, Assignment::AUTO, name).unwrap();
     assert_eq!(verify(&plan), [], "{kind} {spec} on {ranks} from {root}");

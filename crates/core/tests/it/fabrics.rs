@@ -426,7 +426,7 @@ fn impossible_fabrics_are_refused_with_a_hint() {
 #[test]
 fn light_is_refused_on_an_electrical_fabric() {
     use opticoll::collective::{Collective, CollectiveKind};
-    use opticoll::{planner, simulate, wavelength};
+    use opticoll::{planner, simulate};
     let fabric = Fabric::parse("fat_tree:down=4x4,up=1x2").unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, 16).unwrap();
     let refused = |error: String| {
@@ -449,7 +449,7 @@ fn light_is_refused_on_an_electrical_fabric() {
     ] {
         assert!(error.to_string().contains("use fluid"), "{error}");
     }
-    assert_eq!(wavelength::wavelengths_used(&elsewhere), 0);
+    assert_eq!(opticoll::families::wavelengths_used(&elsewhere), 0);
     let violations = opticoll::verify::verify(&elsewhere);
     assert!(
         violations[0].sentence.contains("fat_tree has no light"),

@@ -1,9 +1,11 @@
 //! Plans of few slots with several chunks per lightpath: proved by the verifier, never above a named
 //! algorithm, never below a bound, and in the slots that their mathematics gives.
 
-use opticoll::bound::{self, time};
+use crate::least_charge;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::WdmRing;
+use opticoll::family::wdm_ring::bound::{self, time};
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
 use opticoll::simulate::{self, Policy};
@@ -41,7 +43,7 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
         collective.root(),
         "{at}"
     );
-    let ring = fabric.ring().unwrap();
+    let ring = fabric.downcast::<WdmRing>().unwrap();
     if ring.ranks > 1 {
         let least = bound::any_load(ring, &collective).steps;
         assert!(
@@ -50,7 +52,7 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
             plan.slots()
         );
     }
-    let bound = time::best(ring, &collective, size, policy.into()).unwrap();
+    let bound = time::best(ring, &collective, size, least_charge(ring, policy)).unwrap();
     let took = simulate::simulate(&plan, size, policy, "circuit")
         .unwrap()
         .time;
@@ -220,7 +222,7 @@ fn trees_meet_the_growth_bound_and_the_root_s_bound() {
         (65_536, 64),
     ] {
         let fabric = on(ranks, wavelengths);
-        let ring = fabric.ring().unwrap();
+        let ring = fabric.downcast::<WdmRing>().unwrap();
         for kind in [CollectiveKind::Broadcast, CollectiveKind::Reduce] {
             let collective = Collective::new(kind, ranks).unwrap();
             let plan = check("tree", &fabric, collective, "1B", Policy::EveryStep);
@@ -304,7 +306,7 @@ fn exhaustive_search_finds_no_broadcast_below_the_growth_bound_and_none_below_th
     for ranks in 2..=10 {
         let fewest = fewest_broadcast_slots(ranks);
         let fabric = on(ranks, 1);
-        let ring = fabric.ring().unwrap();
+        let ring = fabric.downcast::<WdmRing>().unwrap();
         let collective = Collective::new(CollectiveKind::Broadcast, ranks).unwrap();
         assert!(u64::from(fewest) >= bound::any_load(ring, &collective).steps);
         let tree = check("tree", &fabric, collective, "1B", Policy::EveryStep);

@@ -2,7 +2,9 @@
 //! simulated from all lightpaths.
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{CONVERTED, Fabric, WdmLight};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::WdmRing;
+use opticoll::family::wdm_ring::{CONVERTED, WdmLight};
 use opticoll::outcome::Outcome;
 use opticoll::plan::{AnyPlan, FoldedPlan, Lightpath, Plan, PlanRef, fold, text};
 use opticoll::planner;
@@ -65,7 +67,7 @@ fn all_folded_plans() -> Vec<FoldedPlan> {
 
 /// The same plan with every lightpath converted, on a fabric of one fibre that can.
 fn all_converted(plan: &FoldedPlan) -> Option<FoldedPlan> {
-    let ring = plan.orbits.fabric.ring().unwrap();
+    let ring = plan.orbits.fabric.downcast::<WdmRing>().unwrap();
     let mut plan = plan.clone();
     for light in &mut plan.orbits.light {
         change_light(light, |light: &mut WdmLight| light.wavelength = CONVERTED);
@@ -191,7 +193,7 @@ fn folded_plans_are_written_without_unfolding_and_read_back_folded() {
         let written = text::write(&plan);
         // A statement for each orbit, and one more for each fibre that it goes on to.
         let lines = written.lines().count();
-        let ring = plan.orbits.fabric.ring().unwrap();
+        let ring = plan.orbits.fabric.downcast::<WdmRing>().unwrap();
         let most = plan.orbits.len() * ring.fibres as usize + plan.orbits.slots() as usize + 10;
         assert!(
             lines <= most,
@@ -327,7 +329,7 @@ fn sizes_that_do_not_divide_take_the_same_time_with_barriers() {
                 assert!(most(&one) >= most(&all));
             }
             // Which port of several is taken hangs on single bytes.
-            let ring = plan.orbits.fabric.ring().unwrap();
+            let ring = plan.orbits.fabric.downcast::<WdmRing>().unwrap();
             if ring.ports.is_none()
                 && let Some(one) = simulated(&plan, size, Policy::PerPort)
             {
@@ -374,7 +376,7 @@ fn the_most_bytes_of_any_rotation_are_those_of_the_largest() {
 
 /// Changes something about the orbits of a folded plan.
 fn mutate(orbits: &Plan, random: &mut Pcg64Mcg) -> Plan {
-    let ring = orbits.fabric.ring().unwrap();
+    let ring = orbits.fabric.downcast::<WdmRing>().unwrap();
     let chunks = orbits.schedule.collective.chunks();
     let mut steps: Vec<Vec<Lightpath>> = (0..orbits.schedule.steps())
         .map(|step| {

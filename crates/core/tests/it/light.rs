@@ -1,9 +1,10 @@
 //! Light: views and kinds say the same of a word, and words sort as tuples of fields do.
 
-use opticoll::fabric::light_path_grid::{self, PortsLight};
-use opticoll::fabric::wdm_ring::{self, CONVERTED, WdmLight};
-use opticoll::fabric::wss_grid::{self, TunedLight};
-use opticoll::fabric::{Direction, Light, LightKind};
+use opticoll::fabric::{Light, LightKind};
+use opticoll::family::light_path_grid::{self, PortsLight};
+use opticoll::family::wdm_ring::Direction;
+use opticoll::family::wdm_ring::{self, CONVERTED, WdmLight};
+use opticoll::family::wss_grid::{self, TunedLight};
 use proptest::prelude::*;
 
 /// The fields of light, in order.

@@ -9,9 +9,9 @@ mod timing;
 use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::family::light_path_grid::placement::{PortError, assign_ports};
 use opticoll::plan::{Plan, text};
 use opticoll::verify::verify;
-use opticoll::wavelength::light_path_grid::{PortError, assign_ports};
 
 /// The plan of a named algorithm, not verified.
 fn planned(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Result<Plan, PortError> {

@@ -37,14 +37,17 @@ mod workload;
 mod wrht;
 mod wss_grid;
 
+use opticoll::algorithm::{self, Algorithm};
+use opticoll::bound::Charge;
 use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Circuits;
 use opticoll::fabric::{Fabric, Light};
+use opticoll::family::wdm_ring::WdmRing;
+use opticoll::family::wdm_ring::placement as on_ring;
+use opticoll::family::wdm_ring::placement::Assignment;
+use opticoll::family::wdm_ring::route;
 use opticoll::plan::{Plan, text};
-use opticoll::wavelength::Assignment;
-use opticoll::{
-    algorithm::{self, Algorithm},
-    route, wavelength,
-};
+use opticoll::simulate::Policy;
 
 /// The algorithms that are made for any fabric.
 fn general_algorithms() -> impl Iterator<Item = &'static Algorithm> {
@@ -60,15 +63,20 @@ fn plan_with(
     assignment: &str,
 ) -> Result<Plan, String> {
     let fabric = Fabric::parse(fabric).map_err(|error| error.to_string())?;
-    let ring = fabric.ring().unwrap();
+    let ring = fabric.downcast::<WdmRing>().unwrap();
     let collective = Collective::new(kind, ring.ranks).map_err(|error| error.to_string())?;
     let spec = algorithm.parse().map_err(|error| format!("{error}"))?;
     let schedule =
         algorithm::build(&spec, collective, &fabric).map_err(|error| error.to_string())?;
     let light = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::parse(assignment).map_err(|error| error.to_string())?;
-    wavelength::assign(schedule, light, &fabric, assignment, algorithm.into())
+    on_ring::assign(schedule, light, &fabric, assignment, algorithm.into())
         .map_err(|error| error.to_string())
+}
+
+/// What a policy charges at the least on a fabric that knows it.
+fn least_charge(circuits: &dyn Circuits, policy: Policy) -> Charge {
+    circuits.charge(policy.name()).unwrap().into()
 }
 
 /// Changes light through a view of its fields.

@@ -5,7 +5,9 @@ mod naive;
 mod plans;
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{CONVERTED, Fabric, WdmLight};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::WdmRing;
+use opticoll::family::wdm_ring::{CONVERTED, WdmLight};
 use opticoll::plan::{Lightpath, Plan};
 use opticoll::planner;
 use opticoll::schedule::Action;
@@ -343,7 +345,7 @@ fn each_mutant_of_a_plan_for_a_capable_fabric_is_rejected_or_equivalent() {
 fn each_plan_on_a_fabric_that_lacks_something_is_rejected_or_does_without() {
     let (mut rejected, mut accepted) = (0, 0);
     for plan in [plans_by_hand(), plans_by_algorithm(), capable_plans()].concat() {
-        let ring = plan.fabric.ring().unwrap();
+        let ring = plan.fabric.downcast::<WdmRing>().unwrap();
         for lack in LACKS {
             let key = &lack[..lack.find('=').unwrap() + 1];
             let spelled = plan.fabric.to_string();

@@ -5,7 +5,7 @@ use opticoll::algorithm::optree::{DepthRounding, paper_depth, paper_steps};
 use opticoll::collective::CollectiveKind::AllGather;
 
 use crate::{plan_with, verified, verified_with};
-use opticoll::fabric::{Direction, WdmLight};
+use opticoll::family::wdm_ring::{Direction, WdmLight};
 
 #[test]
 fn theorem_1_for_64_wavelengths() {

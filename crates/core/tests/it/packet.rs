@@ -8,7 +8,8 @@ mod peer;
 mod plans;
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Dragonfly, Fabric};
+use opticoll::fabric::Fabric;
+use opticoll::fabric::Groups;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::packet::{
     self, Arbitration, Buffers, Options, Overheads, PacketError, PacketOutcome, Pattern,
@@ -26,11 +27,8 @@ pub(crate) fn balanced(p: u32) -> Fabric {
     Fabric::parse(&spelling).unwrap()
 }
 
-pub(crate) fn shape(fabric: &Fabric) -> &Dragonfly {
-    match fabric {
-        Fabric::Dragonfly(dragonfly) => dragonfly,
-        _ => panic!("no dragonfly"),
-    }
+pub(crate) fn shape(fabric: &Fabric) -> &dyn Groups {
+    fabric.groups().unwrap()
 }
 
 fn kib(local: u64, global: u64, terminal: u64) -> Buffers {

@@ -2,7 +2,8 @@
 
 use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, Medium};
+use opticoll::fabric::Fabric;
+use opticoll::families::Medium;
 use opticoll::hash::hash;
 use opticoll::planner::placement::{Problem, heuristic, lower_bound, place};
 use opticoll::schedule::Schedule;

@@ -1,7 +1,7 @@
 //! The text form of plans: read back exactly, refused with the place of whatever is wrong.
 
 use opticoll::collective::CollectiveKind::{AllGather, AllReduce};
-use opticoll::fabric::WdmLight;
+use opticoll::family::wdm_ring::WdmLight;
 use opticoll::plan::{Lightpath, Plan, text};
 
 use crate::{verified, verified_with};

@@ -1,8 +1,11 @@
 //! Plans by the planner: proved by the verifier, measured against bounds and named algorithms.
 
-use opticoll::bound;
+use crate::least_charge;
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, WdmLight};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::WdmLight;
+use opticoll::family::wdm_ring::WdmRing;
+use opticoll::family::wdm_ring::bound;
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
 use opticoll::simulate::{self, Policy};
@@ -14,7 +17,7 @@ use crate::plan_with;
 /// A verified plan that is not below the bound; panics otherwise.
 fn planned(fabric: &str) -> Plan {
     let parsed = Fabric::parse(fabric).unwrap();
-    let ring = parsed.ring().unwrap();
+    let ring = parsed.downcast::<WdmRing>().unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks).unwrap();
     let plan = planner::relay_tree(&parsed, collective).unwrap();
     let violations = verify(&plan);
@@ -76,7 +79,7 @@ fn rings_that_no_length_divides_take_a_slot_more_than_the_bound_at_most() {
     ] {
         let fabric =
             Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
-        let ring = fabric.ring().unwrap();
+        let ring = fabric.downcast::<WdmRing>().unwrap();
         let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
         let bound = bound::best(ring, &collective).steps;
         let slots = u64::from(slots(ranks, wavelengths));
@@ -153,7 +156,7 @@ fn blocks_in_pieces_meet_the_bound() {
     {
         let fabric =
             Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
-        let ring = fabric.ring().unwrap();
+        let ring = fabric.downcast::<WdmRing>().unwrap();
         let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
         let collective = collective.with_pieces(pieces).unwrap();
         let plan = planner::relay_tree(&fabric, collective).unwrap();
@@ -179,8 +182,8 @@ fn choose(ranks: u32, wavelengths: u32, size: &str, policy: Policy) -> Choice {
     let planned = planner::plan(&spec, &fabric, collective, bytes, &policy.into()).unwrap();
     assert_eq!(verify(&planned.plan), [], "{size} {policy:?}");
     let time = simulate::simulate(&planned.plan, bytes, policy, "circuit").unwrap();
-    let ring = fabric.needed_ring("this test").unwrap();
-    let bound = bound::time::best(ring, &collective, bytes, policy.into()).unwrap();
+    let ring = fabric.needed::<WdmRing>("this test").unwrap();
+    let bound = bound::time::best(ring, &collective, bytes, least_charge(ring, policy)).unwrap();
     Choice {
         planned,
         time: time.time,
@@ -356,7 +359,7 @@ fn no_named_algorithm_is_below_its_bound() {
         for record in crate::general_algorithms() {
             if (record.accepts)(ranks).is_ok() {
                 let plan = crate::verified(record.collective, record.name, ranks, wavelengths);
-                let ring = plan.fabric.ring().unwrap();
+                let ring = plan.fabric.downcast::<WdmRing>().unwrap();
                 let bound = bound::best(ring, &plan.schedule.collective);
                 let name = record.name;
                 assert!(

@@ -7,7 +7,8 @@ mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use opticoll::fabric::{Direction, Light, WdmLight};
+use opticoll::fabric::Light;
+use opticoll::family::wdm_ring::{Direction, WdmLight};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Transfer};
 use opticoll::verify::{Link, Violation, ViolationKind, verify};

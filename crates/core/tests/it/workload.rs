@@ -12,7 +12,7 @@ mod semantics;
 mod set_up;
 mod time_independent;
 
-use opticoll::fabric::Medium;
+use opticoll::families::Medium;
 use opticoll::workload::cost::CostModel;
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;

@@ -9,9 +9,9 @@ mod timing;
 use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::family::wss_grid::placement::{GridError, assign_on_grid};
 use opticoll::plan::{Plan, text};
 use opticoll::verify::verify;
-use opticoll::wavelength::wss_grid::{GridError, assign_on_grid};
 
 /// The plan of a named algorithm, not verified.
 fn planned(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Result<Plan, GridError> {

@@ -14,8 +14,9 @@
 //! connects, nearest first, and to none where they are of several: the leaves and subtrees of a fat
 //! tree, the groups of a dragonfly, the slabs and halves of a torus, a rank and the router of its own.
 
+use super::bytes;
 use super::links::{Links, NONE, Nearest, Windows, latency_of, latency_of_others};
-use super::{bits_ps, bytes};
+use crate::bound::bits_ps;
 use crate::collective::{Collective, CollectiveKind};
 use crate::interrupt;
 use crate::units::{Bytes, Time, UnitError};

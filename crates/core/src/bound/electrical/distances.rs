@@ -34,7 +34,7 @@ use std::cmp::Reverse;
 
 use super::cuts::Part;
 use super::links::{Links, Windows};
-use super::{bits_ps, quotient};
+use crate::bound::{bits_ps, quotient};
 use crate::collective::{Collective, CollectiveKind};
 use crate::units::{Bytes, Time, UnitError};
 

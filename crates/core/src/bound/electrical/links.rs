@@ -220,11 +220,11 @@ impl Windows {
             needed = more
                 .checked_mul(window.into())
                 .and_then(|early| needed.checked_add(early))
-                .ok_or_else(super::too_long)?;
+                .ok_or_else(crate::bound::too_long)?;
             time = needed / rate;
         }
         u64::try_from(time)
             .map(Time::from_ps)
-            .map_err(|_| super::too_long())
+            .map_err(|_| crate::bound::too_long())
     }
 }

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use super::{Core, Layout, Level, groups, load};
-use crate::bound::relay_tree::Costs;
-use crate::fabric::WdmRing;
+use crate::family::wdm_ring::WdmRing;
+use crate::family::wdm_ring::bound::relay_tree::Costs;
 use crate::interrupt;
 use crate::planner::few_slots::Estimate;
 use crate::planner::slot_cost::{SlotCost, spread};

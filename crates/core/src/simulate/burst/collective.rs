@@ -59,7 +59,7 @@
 //! use opticoll::collective::{Collective, CollectiveKind};
 //! use opticoll::simulate::burst::collective::{self, Congestion, Job};
 //! use opticoll::simulate::burst::{BurstNetwork, BurstSettings, Work};
-//! use opticoll::fabric::Medium;
+//! use opticoll::families::Medium;
 //! use opticoll::schedule::{Schedule, Transfer};
 //! let mut schedule = Schedule::new(Collective::new(CollectiveKind::Broadcast, 2)?);
 //! schedule.push(Transfer::copy(0, 0, 1));

@@ -4,7 +4,7 @@
 //! Nodes are the ranks of the fabric; switches are nodes without hosts.
 
 use super::BurstError;
-use crate::fabric::{Bursts, Medium};
+use crate::families::{Bursts, Medium};
 use crate::graph;
 use crate::network::{Network, Sharing};
 use crate::units::Rate;

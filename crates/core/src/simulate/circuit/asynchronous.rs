@@ -26,7 +26,7 @@ use rustc_hash::FxHashMap;
 use super::Timing;
 use super::ledger::Ledger;
 use super::messages::{Messages, Slots};
-use crate::fabric::{Direction, WdmLight, WdmRing};
+use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::outcome::{Critical, SlotColumns};
 use crate::plan::Plan;

@@ -20,7 +20,7 @@
 use super::messages::Sizes;
 use super::{Run, utilisation};
 use crate::fabric::circuits::Charge;
-use crate::fabric::{CONVERTED, WdmLight, WdmRing};
+use crate::family::wdm_ring::{CONVERTED, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::outcome::{LinkColumns, Outcome, RankColumns};
 use crate::plan::FoldedPlan;
@@ -32,7 +32,7 @@ use crate::units::{Bytes, Time, UnitError};
 const MOST_TRANSFERS: u64 = 1 << 28;
 
 pub(super) fn simulate(plan: &FoldedPlan, run: Run) -> Result<Outcome, SimulationError> {
-    let ring = crate::simulate::needed_ring(&plan.orbits.fabric, "circuit")?;
+    let ring = crate::simulate::needed::<WdmRing>(&plan.orbits.fabric, "circuit")?;
     let repeats = period(plan, ring)?;
     let period = match run.charge {
         Charge::ChangedPort => repeats,

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::fabric::WdmLight;
+use crate::family::wdm_ring::WdmLight;
 use crate::plan::Plan;
 
 /// The setting in force: the circuits that were set up last.

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use super::flows::Flows;
 use super::protocol::{Consequence, Happening, State};
-use crate::fabric::WssGrid;
+use crate::family::wss_grid::WssGrid;
 use crate::interrupt;
 use crate::simulate::SimulationError;
 use crate::units::Time;

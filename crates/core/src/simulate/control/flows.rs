@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::fabric::{Hop, TunedLight};
+use crate::fabric::Hop;
+use crate::family::wss_grid::TunedLight;
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::simulate::SimulationError;

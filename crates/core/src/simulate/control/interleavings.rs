@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::flows::{Flow, Flows, Lists};
 use super::protocol::{Consequence, Happening, State};
-use crate::fabric::TunedLight;
+use crate::family::wss_grid::TunedLight;
 use crate::units::Bytes;
 
 /// Flows of single-fibre ranks: source, destination, slot, and the flows that must have arrived.

@@ -27,9 +27,8 @@ use super::channel::{Channels, Chunk};
 use super::pool::NONE;
 use super::routes::Routes;
 use super::{PacketError, Routing};
-use crate::fabric::Dragonfly;
+use crate::fabric::Groups;
 use crate::hash::hash;
-use crate::network::Network;
 
 /// The tables of a dragonfly.
 #[derive(Clone)]
@@ -57,7 +56,7 @@ pub(super) struct DragonflyRoutes {
 impl DragonflyRoutes {
     /// With `most` channels, numbers above the last fold onto it, and the order is lost.
     pub(super) fn new(
-        dragonfly: &Dragonfly,
+        dragonfly: &dyn Groups,
         routing: Routing,
         seed: u64,
         most: Option<u32>,

@@ -20,7 +20,8 @@ use super::{
     Collective, Options, Overheads, PacketError, Progress, Report, Routing, Traffic, Work, paths,
     run,
 };
-use crate::fabric::{Dragonfly, Fabric};
+use crate::fabric::Fabric;
+use crate::fabric::Groups;
 use crate::network::Network;
 use crate::outcome::packets::{Class, PacketOutcome};
 use crate::simulate::pattern::Pattern;
@@ -138,7 +139,7 @@ pub(super) fn build<'a>(
     check_options(options)?;
     let network = network_of(fabric)?;
     check_work(work, network.ranks())?;
-    let Fabric::Dragonfly(dragonfly) = fabric else {
+    let Some(dragonfly) = fabric.groups() else {
         if options.routing != Routing::Minimal {
             return Err(PacketError::Option {
                 option: "routing",
@@ -176,7 +177,7 @@ pub(super) fn build<'a>(
 
 /// The ports of a dragonfly, one per link; those from terminals in order of terminal.
 fn dragonfly_ports(
-    dragonfly: &Dragonfly,
+    dragonfly: &dyn Groups,
     routes: &DragonflyRoutes,
     options: &Options,
 ) -> Result<Vec<Port>, PacketError> {
@@ -208,7 +209,7 @@ fn dragonfly_ports(
 
 /// Whole groups in as many parts as there are to be cores.
 fn dragonfly_parts(
-    dragonfly: &Dragonfly,
+    dragonfly: &dyn Groups,
     routes: &DragonflyRoutes,
     ports: &mut [Port],
     cores: u32,

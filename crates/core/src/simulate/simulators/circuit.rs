@@ -2,6 +2,8 @@
 
 use super::{Case, Simulator, Unfit};
 use crate::fabric::Fabric;
+use crate::family::light_path_grid::LightPathGrid;
+use crate::family::wdm_ring::WdmRing;
 use crate::outcome::Outcome;
 use crate::simulate::live::{Happening, Live};
 use crate::simulate::on_demand::OnDemand;
@@ -30,7 +32,7 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
     let fabric = &case.plan.kept().fabric;
     let policy = case.method.policy.unwrap_or(default_policy(fabric));
     let plan = case.plan;
-    match (fabric.light_path_grid(), case.method.paths) {
+    match (fabric.downcast::<LightPathGrid>(), case.method.paths) {
         (Some(_), paths) => {
             circuit::simulate_with(plan, case.size, policy, paths.unwrap_or_default())
         }
@@ -44,7 +46,7 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
 }
 
 fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
-    let ring = crate::simulate::needed_ring(fabric, RECORD.name)?;
+    let ring = crate::simulate::needed::<WdmRing>(fabric, RECORD.name)?;
     let policy = method.policy.unwrap_or(default_policy(fabric));
     Ok(Box::new(OnRing {
         circuits: OnDemand::new(ring, policy)?,

@@ -15,10 +15,10 @@ pub(super) const RECORD: Simulator = Simulator {
             Some(_) => Err(Unfit::Fabric(
                 "it is an electrical fabric without circuits; use fluid",
             )),
-            None if fabric.wss_grid().is_some() => Err(Unfit::Fabric(
-                "light goes around no ring there; use control or circuit",
+            None if closed_form::has_formulas(fabric) => Ok(()),
+            None => Err(Unfit::Fabric(
+                "the papers have no formula for its circuits; use circuit",
             )),
-            None => Ok(()),
         },
     )
 };

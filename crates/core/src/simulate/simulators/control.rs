@@ -1,6 +1,7 @@
 //! The record of `control`.
 
 use super::{Case, Simulator, Unfit};
+use crate::family::wss_grid::WssGrid;
 use crate::outcome::Outcome;
 use crate::simulate::{Policy, SimulationError, control};
 
@@ -15,7 +16,7 @@ pub(in crate::simulate) const RECORD: Simulator = Simulator {
             _ if fabric.network().is_some() => Err(Unfit::Fabric(
                 "it is an electrical fabric without circuits; use fluid",
             )),
-            _ if fabric.wss_grid().is_none() => Err(Unfit::Fabric(
+            _ if fabric.downcast::<WssGrid>().is_none() => Err(Unfit::Fabric(
                 "its lasers are not tuned flow by flow; use circuit or closed_form",
             )),
             None | Some(Policy::TwoTier) => Ok(()),

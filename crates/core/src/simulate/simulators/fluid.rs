@@ -2,6 +2,7 @@
 
 use super::{Case, Simulator, Unfit};
 use crate::fabric::Fabric;
+use crate::family::wss_grid::WssGrid;
 use crate::network::Network;
 use crate::outcome::Outcome;
 use crate::simulate::live::{BusiestLink, Happening, Live};
@@ -31,7 +32,7 @@ pub(super) const RECORD: Simulator = Simulator {
 
 /// Whether messages share links on a fabric.
 pub(super) fn has_links(fabric: &Fabric) -> Result<(), Unfit> {
-    match (fabric.network(), fabric.wss_grid()) {
+    match (fabric.network(), fabric.downcast::<WssGrid>()) {
         (Some(_), _) => Ok(()),
         (None, Some(_)) => Err(Unfit::Fabric(
             "it has no links that messages share; use control or circuit",

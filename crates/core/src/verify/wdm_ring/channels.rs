@@ -12,7 +12,7 @@ use super::super::report::{Report, named};
 use super::super::{Violation, ViolationKind};
 use super::light::Riders;
 use super::{Arc, link_at, spelled};
-use crate::fabric::{CONVERTED, Direction, WdmLight, WdmRing};
+use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
 

@@ -9,6 +9,7 @@ use super::{Algorithms, Target};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
+use crate::family::wdm_ring::WdmRing;
 use crate::plan::Plan;
 use crate::planner;
 use crate::schedule::Schedule;
@@ -124,7 +125,7 @@ fn method_on(fabric: &Fabric, target: Target<'_>) -> Method {
     if simulator.takes("endpoint") {
         method.fluid.endpoint = given.fluid.endpoint;
     }
-    if simulator.takes("policy") && fabric.ring().is_some() {
+    if simulator.takes("policy") && fabric.downcast::<WdmRing>().is_some() {
         method.policy = given.policy;
     }
     if simulator.takes("paths") {

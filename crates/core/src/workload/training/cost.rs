@@ -7,6 +7,7 @@
 //!   up, control what it would be faster still if messages of control took none.
 
 use super::Cost;
+use crate::family::wdm_ring::WdmRing;
 use crate::outcome::{Outcome, Tuned};
 use crate::plan::{AnyPlan, PlanRef};
 use crate::simulate::{self, Method, Policy, SimulationError};
@@ -46,7 +47,7 @@ fn split(
         let control = tuned.path_control.plus(tuned.path_waiting)?;
         return Ok((tuned.path_tuning, control));
     }
-    match fabric.ring() {
+    match fabric.downcast::<WdmRing>() {
         Some(ring) if outcome.policy != Some(Policy::PerPort.name()) => {
             let charged = ring.reconfiguration.times(outcome.reconfigurations)?;
             return Ok((charged, Time::ZERO));

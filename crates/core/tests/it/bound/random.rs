@@ -1,8 +1,10 @@
 //! No plan on any small ring is below its bounds: rings whole and broken, plans, pieces, sizes drawn at random.
 
-use opticoll::bound::{self, time};
+use crate::least_charge;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::WdmRing;
+use opticoll::family::wdm_ring::bound::{self, time};
 use opticoll::planner;
 use opticoll::simulate::{self, Method, Policy};
 use opticoll::units::Bytes;
@@ -53,7 +55,7 @@ proptest! {
         let Ok(fabric) = Fabric::parse(&ring(&mut random)) else {
             return Ok(());
         };
-        let ring = fabric.ring().unwrap();
+        let ring = fabric.downcast::<WdmRing>().unwrap();
         let named = crate::general_algorithms().map(|record| (record.collective, record.name));
         let planned = planner::PLANNERS.iter();
         let planned = planned.flat_map(|record| record.collectives.iter().map(|kind| (*kind, record.name)));
@@ -83,7 +85,7 @@ proptest! {
                 "{kind} by {spec}, {collective:?}, on {fabric}: {} slots are below {least:?}", plan.slots()
             );
             for policy in Policy::ALL {
-                let least = time::best(ring, &collective, size, policy.into()).unwrap();
+                let least = time::best(ring, &collective, size, least_charge(ring, policy)).unwrap();
                 let time = simulate::simulate(&plan, size, policy, "circuit").unwrap().time;
                 prop_assert!(
                     time >= least.time,

@@ -2,15 +2,12 @@
 
 use std::collections::HashSet;
 
-use opticoll::bound;
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Direction, Fabric, WdmRing};
+use opticoll::family::wdm_ring::bound;
+use opticoll::family::wdm_ring::{Direction, WdmRing};
 
 fn ring(options: &str) -> WdmRing {
-    let Fabric::WdmRing(ring) = Fabric::parse(&format!("wdm_ring:{options}")).unwrap() else {
-        panic!("a ring");
-    };
-    ring
+    super::of_text(&format!("wdm_ring:{options}"))
 }
 
 /// The directed links of the lightpath from one rank to another; none if it would pass a broken one.

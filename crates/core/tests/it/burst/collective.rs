@@ -8,7 +8,8 @@ use std::slice;
 
 use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, Medium};
+use opticoll::fabric::Fabric;
+use opticoll::families::Medium;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::burst::collective::{

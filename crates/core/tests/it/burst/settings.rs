@@ -1,6 +1,6 @@
 //! What is refused, and what a run does not depend on.
 
-use opticoll::fabric::Medium;
+use opticoll::families::Medium;
 use opticoll::simulate::burst::{
     self, Burst, BurstError, BurstNetwork, BurstSettings, SETTINGS, Work,
 };

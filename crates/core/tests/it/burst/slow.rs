@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use opticoll::fabric::Medium;
+use opticoll::families::Medium;
 use opticoll::simulate::burst::{
     self, Assignment, Burst, BurstNetwork, BurstRecord, BurstSettings, Converters, Routing,
     Signalling, Work,

@@ -1,6 +1,6 @@
 //! One link, networks with full conversion, queues and sources against theory.
 
-use opticoll::fabric::Medium;
+use opticoll::families::Medium;
 use opticoll::simulate::burst::BurstNetwork;
 use opticoll::simulate::burst::erlang::{engset, erlang_b, fixed_point};
 use opticoll::units::Time;

@@ -7,7 +7,7 @@ use opticoll::simulate::{self, Policy};
 use opticoll::units::{Bytes, Time};
 
 use super::{fabric, gathered, planned, proved};
-use opticoll::fabric::{Direction, WdmLight};
+use opticoll::family::wdm_ring::{Direction, WdmLight};
 
 #[test]
 fn light_trees_gather_in_half_as_many_slots_as_ranks_per_channel() {

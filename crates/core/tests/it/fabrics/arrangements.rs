@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use opticoll::fabric::{Dragonfly, Fabric};
+use opticoll::fabric::{Fabric, Groups};
+use opticoll::family::dragonfly::Dragonfly;
 use opticoll::network::Network;
 
 use super::{route, walked};
@@ -168,10 +169,8 @@ fn a_fat_tree_of_65536_ranks_is_built_in_time_linear_in_its_links() {
 }
 
 fn dragonfly(options: &str) -> Dragonfly {
-    match Fabric::parse(&format!("dragonfly:{options}")).unwrap() {
-        Fabric::Dragonfly(dragonfly) => dragonfly,
-        other => panic!("{other} is no dragonfly"),
-    }
+    let fabric = Fabric::parse(&format!("dragonfly:{options}")).unwrap();
+    fabric.downcast::<Dragonfly>().unwrap().clone()
 }
 
 #[test]

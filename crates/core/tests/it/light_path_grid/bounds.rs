@@ -1,9 +1,11 @@
 //! Bounds on grids of light paths: met where theory meets them, above by every plan, and phases as few as trying
 //! all finds.
 
-use opticoll::bound::light_path_grid::{SetUps, best, least_slots};
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, Light, PortsLight};
+use opticoll::fabric::{Fabric, Light};
+use opticoll::family::light_path_grid::LightPathGrid;
+use opticoll::family::light_path_grid::PortsLight;
+use opticoll::family::light_path_grid::bound::{SetUps, best, least_slots};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::{self, Method, Paths, Policy};
@@ -15,7 +17,7 @@ use super::{algorithms, proved};
 
 fn bound(fabric: &Fabric, kind: CollectiveKind, bytes: u64, set_ups: SetUps) -> u64 {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let grid = fabric.light_path_grid().unwrap();
+    let grid = fabric.downcast::<LightPathGrid>().unwrap();
     let bound = best(grid, &collective, Bytes::new(bytes), set_ups).unwrap();
     bound.time.ps()
 }
@@ -160,7 +162,8 @@ proptest! {
                     ..Method::default()
                 };
                 let time = simulate::run(&plan, Bytes::new(bytes), &method).unwrap().time;
-                let least = bound(&plan.fabric, kind, bytes, (policy, paths).into());
+                let charge = plan.fabric.circuits().unwrap().charge(policy.name()).unwrap();
+                let least = bound(&plan.fabric, kind, bytes, (charge, paths).into());
                 prop_assert!(
                     time.ps() >= least,
                     "{} by {} on {}: {} below {}", kind, algorithm, text, time.ps(), least

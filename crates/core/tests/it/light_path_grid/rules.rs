@@ -1,14 +1,16 @@
 //! What the verifier sees on a grid of light paths: each rule with a plan that breaks it, and mutants of
 //! plans that hold, judged by a second, naive checker.
 
+use opticoll::family::light_path_grid::LightPathGrid;
 use std::collections::BTreeSet;
 
 use opticoll::collective::CollectiveKind;
-use opticoll::fabric::{Fabric, PortsLight};
+use opticoll::fabric::Fabric;
+use opticoll::family::light_path_grid::PortsLight;
+use opticoll::family::light_path_grid::placement::{PortError, assign_ports};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::verify::{ViolationKind, verify};
-use opticoll::wavelength::light_path_grid::{PortError, assign_ports};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -17,7 +19,7 @@ use crate::{by_hand, change_light};
 
 /// Whether some rank holds paths to too many others in a slot, or one port does not lead to one port.
 fn breaks_the_rule(plan: &Plan) -> bool {
-    let ports = plan.fabric.light_path_grid().unwrap().ports;
+    let ports = plan.fabric.downcast::<LightPathGrid>().unwrap().ports;
     for slot in 0..plan.slots() {
         let mut paths = BTreeSet::new();
         for index in (0..plan.len()).filter(|&index| plan.slot[index] == slot) {

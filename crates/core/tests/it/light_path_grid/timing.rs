@@ -3,6 +3,7 @@
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::{Fabric, Light};
+use opticoll::family::light_path_grid::LightPathGrid;
 use opticoll::plan::Relay;
 use opticoll::simulate::{self, Method, SimulationError};
 use opticoll::units::Bytes;
@@ -271,7 +272,7 @@ fn what_does_not_fit_is_refused() {
         (star, vec![("simulator", "circuit")], "use fluid"),
     ] {
         let fabric = Fabric::parse(fabric).unwrap();
-        let plan = match fabric.light_path_grid() {
+        let plan = match fabric.downcast::<LightPathGrid>() {
             Some(_) => planned(CollectiveKind::AllGather, "ring", &fabric).unwrap(),
             None if fabric.has_light() => crate::verified(CollectiveKind::AllGather, "ring", 4, 1),
             None => {

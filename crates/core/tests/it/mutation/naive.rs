@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use opticoll::collective::{CollectiveKind, Holders};
-use opticoll::fabric::{CONVERTED, Direction, Light, WdmLight, WdmRing};
+use opticoll::fabric::Light;
+use opticoll::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use opticoll::plan::{Lightpath, Plan};
 use opticoll::schedule::{Action, Transfer};
 
@@ -16,7 +17,7 @@ pub(super) fn is_right(plan: &Plan) -> bool {
 }
 
 fn entries_exist(plan: &Plan) -> bool {
-    let ring = plan.fabric.ring().unwrap();
+    let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     let collective = plan.schedule.collective;
     let step_of = |index: usize| {
         (0..plan.schedule.steps())
@@ -80,7 +81,7 @@ type Carrier = (usize, Option<(u32, Light, u32, u32, u32)>);
 
 /// The light that carries a transfer: its own, or that of a tree of copies of the same chunks.
 fn carrier(plan: &Plan, index: usize) -> Carrier {
-    let ring = plan.fabric.ring().unwrap();
+    let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     let Lightpath {
         slot,
         light,
@@ -100,7 +101,7 @@ fn carrier(plan: &Plan, index: usize) -> Carrier {
 }
 
 pub(super) fn light_fits(plan: &Plan) -> bool {
-    let ring = plan.fabric.ring().unwrap();
+    let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     let mut channels = BTreeMap::new();
     let mut loads: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     let mut sends: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();

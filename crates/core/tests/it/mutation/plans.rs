@@ -1,10 +1,12 @@
 //! Valid plans to mutate: some made by hand, and one by each algorithm.
 
+use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{CONVERTED, Direction, Fabric, Light, WdmLight, WdmRing};
+use opticoll::fabric::{Fabric, Light};
+use opticoll::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
+use opticoll::family::wdm_ring::{placement, route};
 use opticoll::plan::{Lightpath, Plan};
 use opticoll::schedule::{Action, Claims, Schedule, Transfer};
-use opticoll::{algorithm, route, wavelength};
 
 use super::naive::light_fits;
 
@@ -71,7 +73,7 @@ impl Draft {
     }
 
     pub(super) fn ring(&self) -> &WdmRing {
-        self.fabric.ring().unwrap()
+        self.fabric.downcast::<WdmRing>().unwrap()
     }
 }
 
@@ -305,7 +307,7 @@ pub(super) fn plans_by_algorithm() -> Vec<Plan> {
         (150, "wavelengths=5"),
     ] {
         let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},{options}")).unwrap();
-        let ring = fabric.ring().unwrap();
+        let ring = fabric.downcast::<WdmRing>().unwrap();
         for record in crate::general_algorithms() {
             if (record.accepts)(ranks).is_err() {
                 continue;
@@ -318,8 +320,8 @@ pub(super) fn plans_by_algorithm() -> Vec<Plan> {
                 continue;
             }
             let light = route::shortest_arcs(&schedule, ring);
-            let assignment = wavelength::Assignment::AUTO;
-            let plan = wavelength::assign(schedule, light, &fabric, assignment, record.name.into());
+            let assignment = placement::Assignment::AUTO;
+            let plan = placement::assign(schedule, light, &fabric, assignment, record.name.into());
             plans.push(plan.unwrap());
         }
     }

@@ -1,7 +1,8 @@
 //! Plans made by hand, a line for each lightpath.
 
 use opticoll::collective::Collective;
-use opticoll::fabric::{CONVERTED, Direction, Fabric, Light, WdmLight};
+use opticoll::fabric::{Fabric, Light};
+use opticoll::family::wdm_ring::{CONVERTED, Direction, WdmLight};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Schedule, Transfer};
 

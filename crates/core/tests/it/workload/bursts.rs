@@ -1,7 +1,7 @@
 //! Messages of a program over light paths that are asked for one by one: formulas, a slow simulation, and what is
 //! delivered where bursts refuse them.
 
-use opticoll::fabric::Medium;
+use opticoll::families::Medium;
 use opticoll::simulate::SimulationError;
 use opticoll::simulate::burst::collective::OnRequest;
 use opticoll::units::{Bytes, Rate, Time};

@@ -1,6 +1,7 @@
 //! Light paths on a ring, message by message: worked by hand, and against a slow simulation.
 
-use opticoll::fabric::{Direction, Fabric, WdmRing};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::{Direction, WdmRing};
 use opticoll::simulate::Policy;
 use opticoll::simulate::on_demand::OnDemand;
 use opticoll::units::{Bytes, Time};
@@ -8,7 +9,11 @@ use opticoll::units::{Bytes, Time};
 fn ring(options: &str) -> WdmRing {
     // 1 ns a byte.
     let text = format!("wdm_ring:rate=8Gb/s,reconfiguration=100ns,{options}");
-    Fabric::parse(&text).unwrap().ring().unwrap().clone()
+    Fabric::parse(&text)
+        .unwrap()
+        .downcast::<WdmRing>()
+        .unwrap()
+        .clone()
 }
 
 /// Source, destination, bytes, asked at (ns).

@@ -2,7 +2,7 @@
 
 use opticoll::algorithm::{self, light_path::PathCost};
 use opticoll::collective::CollectiveKind;
-use opticoll::fabric::Medium;
+use opticoll::families::Medium;
 use opticoll::simulate::Method;
 use opticoll::units::{Bytes, Rate, Time};
 use opticoll::workload::carrier::{Eager, Ends};

@@ -2,11 +2,13 @@
 
 use opticoll::algorithm::records_for;
 use opticoll::collective::CollectiveKind;
-use opticoll::fabric::wss_grid::{Configuration, Setting};
-use opticoll::fabric::{Fabric, Plane, WssGrid};
+use opticoll::fabric::{Fabric, Plane};
+use opticoll::families::wavelengths_used;
+use opticoll::family::wss_grid::WssGrid;
+use opticoll::family::wss_grid::placement::{GridError, colour_edges};
+use opticoll::family::wss_grid::switches::configuration;
+use opticoll::family::wss_grid::{Configuration, Setting};
 use opticoll::plan::Plan;
-use opticoll::wavelength::wavelengths_used;
-use opticoll::wavelength::wss_grid::{GridError, colour_edges};
 use proptest::prelude::*;
 
 use super::{planned, proved};
@@ -72,12 +74,15 @@ fn switches_and_wavelengths_are_those_of_the_paper() {
     ] {
         let spec = format!("wss_grid:rows={side},columns={side},plan=xor");
         let fabric = Fabric::parse(&spec).unwrap();
-        let grid = fabric.wss_grid().unwrap();
+        let grid = fabric.downcast::<WssGrid>().unwrap();
         assert_eq!((grid.switches(), grid.switch_ports), (switches, ports));
         // Halving and doubling needs log2 of the ports, any pair of ports all but one.
         assert_eq!(grid.wavelengths, bits);
         let cyclic = Fabric::parse(&format!("wss_grid:rows={side},columns={side},plan=cyclic"));
-        assert_eq!(cyclic.unwrap().wss_grid().unwrap().wavelengths, ports - 1);
+        assert_eq!(
+            cyclic.unwrap().downcast::<WssGrid>().unwrap().wavelengths,
+            ports - 1
+        );
     }
 }
 
@@ -88,7 +93,7 @@ fn halving_and_doubling_takes_as_many_wavelengths_as_a_side_has_bits() {
             let fabric = format!("wss_grid:rows={rows},columns={columns},plan={plan}");
             for algorithm in ["halving_doubling", "dual_plane_halving_doubling"] {
                 let plan = proved(CollectiveKind::AllReduce, algorithm, &fabric);
-                let configuration = plan.configuration();
+                let configuration = configuration(&plan);
                 assert_eq!(configuration.wavelengths(Plane::Row), columns.ilog2());
                 assert_eq!(configuration.wavelengths(Plane::Column), rows.ilog2());
                 assert_eq!(wavelengths_used(&plan), rows.max(columns).ilog2());
@@ -124,7 +129,7 @@ fn by_formula(grid: &WssGrid) -> Configuration {
 #[test]
 fn a_configuration_says_for_each_input_and_wavelength_one_output() {
     let fabric = Fabric::parse("wss_grid:rows=2,columns=4,plan=xor").unwrap();
-    let set = by_formula(fabric.wss_grid().unwrap());
+    let set = by_formula(fabric.downcast::<WssGrid>().unwrap());
     // Two row switches of four ports with two wavelengths each, four column switches of two ports.
     assert_eq!(set.settings().len(), 2 * 4 * 2 + 4 * 2);
     assert_eq!(set.output(Plane::Row, 1, 1, 1), Some(3));
@@ -135,9 +140,9 @@ fn a_configuration_says_for_each_input_and_wavelength_one_output() {
         "halving_doubling",
         &fabric.to_string(),
     );
-    assert_eq!(plan.configuration(), set);
+    assert_eq!(configuration(&plan), set);
     let cyclic = Fabric::parse("wss_grid:rows=1,columns=3,plan=cyclic").unwrap();
-    let set = by_formula(cyclic.wss_grid().unwrap());
+    let set = by_formula(cyclic.downcast::<WssGrid>().unwrap());
     let expected = Setting {
         plane: Plane::Row,
         switch: 0,
@@ -259,7 +264,7 @@ fn what_is_left_of_a_grid_is_planned_around_what_is_not() {
 
 /// Whether some rank cannot reach rank 0 over transceivers that work, by trying again and again.
 fn nodes_cut_off(fabric: &Fabric) -> bool {
-    let grid = fabric.wss_grid().unwrap();
+    let grid = fabric.downcast::<WssGrid>().unwrap();
     let mut reached = vec![false; grid.ranks() as usize];
     reached[0] = true;
     for _ in 0..grid.ranks() {

@@ -1,12 +1,14 @@
 //! Bounds for grids: values by theory, every plan above them, and the least of all plans of four ranks.
 
+use crate::least_charge;
+use opticoll::family::wss_grid::WssGrid;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use opticoll::algorithm::records_for;
-use opticoll::bound::wss_grid;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::family::wss_grid;
 use opticoll::simulate::{self, Policy};
 use opticoll::units::{Bytes, Time};
 use proptest::prelude::*;
@@ -16,8 +18,14 @@ use super::proved;
 fn bound(fabric: &str, kind: CollectiveKind, bytes: u64, policy: Policy) -> (u64, &'static str) {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let grid = fabric.wss_grid().unwrap();
-    let bound = wss_grid::best(grid, &collective, Bytes::new(bytes), policy.into()).unwrap();
+    let grid = fabric.downcast::<WssGrid>().unwrap();
+    let bound = wss_grid::bound::best(
+        grid,
+        &collective,
+        Bytes::new(bytes),
+        least_charge(grid, policy),
+    )
+    .unwrap();
     (bound.time.ps(), bound.name)
 }
 
@@ -102,7 +110,7 @@ fn bounds_are_those_of_theory() {
     let row = Fabric::parse("wss_grid:rows=1,columns=5").unwrap();
     let collective = Collective::new(Broadcast, 5).unwrap();
     assert_eq!(
-        wss_grid::slots(row.wss_grid().unwrap(), &collective).steps,
+        wss_grid::bound::slots(row.downcast::<WssGrid>().unwrap(), &collective).steps,
         3
     );
 }
@@ -248,7 +256,7 @@ proptest! {
              latency={latency}ps{}", if whole { "" } else { wounds[wound] }
         );
         let parsed = Fabric::parse(&fabric).unwrap();
-        let grid = parsed.wss_grid().unwrap();
+        let grid = parsed.downcast::<WssGrid>().unwrap();
         for record in records_for(&parsed) {
             let of_rings = ["optree", "one_stage", "wrht"].contains(&record.name);
             if of_rings || (record.accepts)(parsed.ranks()).is_err() {
@@ -256,14 +264,14 @@ proptest! {
             }
             let plan = proved(record.collective, record.name, &fabric);
             let collective = plan.schedule.collective;
-            let slots = wss_grid::slots(grid, &collective).steps;
+            let slots = wss_grid::bound::slots(grid, &collective).steps;
             prop_assert!(u64::from(plan.slots()) >= slots, "{}", record.name);
             for (simulator, policy) in [
                 ("control", Policy::TwoTier), ("circuit", Policy::TwoTier),
                 ("circuit", Policy::EveryStep), ("circuit", Policy::Free),
             ] {
                 let outcome = simulate::simulate(&plan, Bytes::new(bytes), policy, simulator).unwrap();
-                let bound = wss_grid::best(grid, &collective, Bytes::new(bytes), policy.into()).unwrap();
+                let bound = wss_grid::bound::best(grid, &collective, Bytes::new(bytes), least_charge(grid, policy)).unwrap();
                 prop_assert!(
                     outcome.time >= bound.time || plan.is_empty(), "{} on {fabric} by {simulator}, {}: {} {}",
                     record.name, policy.name(), outcome.time, bound.time

@@ -1,11 +1,13 @@
 //! What the verifier sees on a grid: each rule with a plan that breaks it, and mutants of plans that hold,
 //! judged by a second, naive checker.
 
+use opticoll::family::wss_grid::WssGrid;
 use std::collections::{BTreeMap, BTreeSet};
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::wss_grid::WavelengthPlan;
-use opticoll::fabric::{Fabric, Hop, Light, TunedLight};
+use opticoll::fabric::{Fabric, Hop, Light};
+use opticoll::family::wss_grid::TunedLight;
+use opticoll::family::wss_grid::WavelengthPlan;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Schedule};
 use opticoll::verify::{ViolationKind, tasks, verify};
@@ -181,7 +183,7 @@ fn tasks_on_the_same_nodes_or_other_machines_do_not_get_along() {
 
 /// Whether a plan holds, by the plainest reading of the rules.
 fn naive(plan: &Plan) -> bool {
-    let grid = plan.fabric.wss_grid().unwrap();
+    let grid = plan.fabric.downcast::<WssGrid>().unwrap();
     let place = |rank: u32| {
         (
             grid.nodes[rank as usize] / grid.columns,
@@ -421,7 +423,7 @@ const OTHER: &[(&str, Mutation)] = &[
     }),
     ("wavelength", |mut plan, random| {
         let at = random.random_range(0..plan.len());
-        let most = plan.fabric.wss_grid()?.wavelengths as u16;
+        let most = plan.fabric.downcast::<WssGrid>()?.wavelengths as u16;
         change_light(&mut plan.light[at], |light: &mut TunedLight| {
             light.wavelength = random.random_range(0..most + 1);
         });

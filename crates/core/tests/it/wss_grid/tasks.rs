@@ -1,9 +1,11 @@
 //! Several tasks on one grid, planning by `auto`, and planning anew after failures.
 
+use opticoll::family::wss_grid::WssGrid;
 use std::collections::BTreeSet;
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, Plane, TunedLight};
+use opticoll::fabric::{Fabric, Plane};
+use opticoll::family::wss_grid::TunedLight;
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError, tunable};
 use opticoll::simulate::tasks::{Task, tasks};
@@ -134,7 +136,7 @@ fn task(plan: &Plan) -> Task<'_> {
 
 /// Plane, switch and port of every end of a hop, spelled out.
 fn ports_of(plan: &Plan) -> BTreeSet<String> {
-    let grid = plan.fabric.wss_grid().unwrap();
+    let grid = plan.fabric.downcast::<WssGrid>().unwrap();
     let hops = (0..plan.len()).flat_map(|transfer| plan.way(transfer));
     let ends = hops.flat_map(|hop| {
         let plane = TunedLight::from(hop.light).plane;
@@ -155,7 +157,7 @@ fn ports_of(plan: &Plan) -> BTreeSet<String> {
 
 /// What a plan does to switches: (plane, switch, input, wavelength, output).
 fn light_of(plan: &Plan) -> Vec<(u8, u32, u32, u16, u32)> {
-    let grid = plan.fabric.wss_grid().unwrap();
+    let grid = plan.fabric.downcast::<WssGrid>().unwrap();
     let at = |rank: u32| {
         let node = grid.nodes[rank as usize];
         (node / grid.columns, node % grid.columns)
@@ -214,7 +216,7 @@ fn two_tasks_run_side_by_side_where_their_ports_differ_and_nowhere_else() {
                 continue;
             }
             together += 1;
-            let nodes = |plan: &Plan| plan.fabric.wss_grid().unwrap().nodes.clone();
+            let nodes = |plan: &Plan| plan.fabric.downcast::<WssGrid>().unwrap().nodes.clone();
             of_one_node += u32::from(nodes(one).iter().any(|node| nodes(other).contains(node)));
             // No switch has to send one light two ways, or two lights on one wavelength one way.
             for first in light_of(one) {
@@ -255,7 +257,12 @@ fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
     let fabric =
         format!("wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=0s,plan={plan},wavelengths=15");
     let before = proved(CollectiveKind::AllReduce, "halving_doubling", &fabric);
-    let left = before.fabric.wss_grid().unwrap().after(wound).unwrap();
+    let left = before
+        .fabric
+        .downcast::<WssGrid>()
+        .unwrap()
+        .after(wound)
+        .unwrap();
     let size = Bytes::new(16 << 10);
     let anew = tunable::replan(&before, &left, None, size, &Method::default())?;
     assert_eq!(anew.violations, [], "{wound}");
@@ -263,7 +270,7 @@ fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
     assert_eq!(made.fabric.ranks(), left.ranks());
     // 2 (15 / 16) of the vector at a byte a nanosecond.
     assert_eq!(anew.before, Time::from_ps(2 * 15 * 1024 * 1000));
-    let wavelengths = made.fabric.wss_grid().unwrap().plan.name();
+    let wavelengths = made.fabric.downcast::<WssGrid>().unwrap().plan.name();
     Ok((anew.slowdown(), wavelengths.to_owned()))
 }
 
@@ -297,7 +304,7 @@ fn failures_are_planned_around_and_cost_what_theory_says() {
 #[test]
 fn the_root_is_the_same_node_after_others_have_left() {
     let before = proved_from(5, "wss_grid:rows=2,columns=4");
-    let grid = before.fabric.wss_grid().unwrap();
+    let grid = before.fabric.downcast::<WssGrid>().unwrap();
     let anew = |failed: &str| {
         let left = grid.after(failed).unwrap();
         let auto: Spec = "auto".parse().unwrap();
@@ -308,7 +315,7 @@ fn the_root_is_the_same_node_after_others_have_left() {
     assert_eq!(found.violations, []);
     let made = found.planned.plan.kept();
     let root = made.schedule.collective.root() as usize;
-    assert_eq!(made.fabric.wss_grid().unwrap().nodes[root], 5);
+    assert_eq!(made.fabric.downcast::<WssGrid>().unwrap().nodes[root], 5);
     assert!(!found.planned.candidates.is_empty());
     assert!(matches!(
         anew("leaving=5"),
@@ -331,13 +338,13 @@ fn proved_from(root: u32, fabric: &str) -> Plan {
 #[test]
 fn failures_add_up_and_those_off_the_grid_are_refused() {
     let fabric = Fabric::parse("wss_grid:rows=2,columns=2,nodes=0-2,dead_ports=row0.1").unwrap();
-    let grid = fabric.wss_grid().unwrap();
+    let grid = fabric.downcast::<WssGrid>().unwrap();
     let left = grid
         .after("dead_ports=row0.1+column1.0,dead_transceivers=2.row,leaving=1")
         .unwrap();
     let expected = "wss_grid:rows=2,columns=2,nodes=0+2,dead_transceivers=2.row,\
                     dead_ports=row0.1+column1.0";
-    assert_eq!(Fabric::WssGrid(left), Fabric::parse(expected).unwrap());
+    assert_eq!(Fabric::new(left), Fabric::parse(expected).unwrap());
     for (failed, hint) in [
         ("leaving=3", "not allocated"),
         ("leaving=0-2", "no node is left"),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::path::Held;
 use super::phases::{Limits, Phase, PhaseMessage, Round, group};
 use super::run::acquire;
-use crate::fabric::Medium;
+use crate::families::Medium;
 use crate::simulate::burst::engine::Engine;
 use crate::simulate::burst::settings::BurstSettings;
 use crate::simulate::burst::{BurstNetwork, Work};

@@ -1,0 +1,119 @@
+//! All families of fabrics, and the one way from a specification to a fabric and from a schedule to its plan.
+//!
+//! A new family is a folder in [`family`](crate::family), a line here and a line in the verifier's list.
+
+pub mod medium;
+
+use crate::bound::{Bound, TimeBound};
+use crate::collective::Collective;
+use crate::fabric::{Fabric, FabricError, PresetRecord};
+use crate::family::{
+    AUTO, Charged, CircuitPlans, Family, crossbar, custom, dragonfly, fat_tree, fully_connected,
+    light_path_grid, message_cost, only_auto, torus, wdm_ring, wss_grid,
+};
+use crate::place::PlacementError;
+use crate::plan::{Plan, PlanRef};
+use crate::schedule::Schedule;
+use crate::units::UnitError;
+pub use medium::{Bursts, Medium};
+
+/// All families.
+pub const FAMILIES: &[Family] = &[
+    wdm_ring::FAMILY,
+    Family::of_links(&crossbar::RECORD),
+    Family::of_links(&fat_tree::RECORD),
+    Family::of_links(&dragonfly::RECORD),
+    Family::of_links(&torus::TORUS),
+    Family::of_links(&torus::MESH),
+    Family::of_links(&torus::LADDER),
+    Family::of_links(&torus::RING),
+    Family::of_links(&fully_connected::RECORD),
+    Family::of_links(&custom::RECORD),
+    wss_grid::FAMILY,
+    light_path_grid::FAMILY,
+    Family::of_links(&message_cost::ZERO),
+    Family::of_links(&message_cost::HOCKNEY),
+    Family::of_links(&message_cost::LOGGP),
+];
+
+/// All presets.
+pub fn presets() -> impl Iterator<Item = &'static PresetRecord> {
+    FAMILIES.iter().flat_map(|family| family.presets)
+}
+
+/// What the family of a fabric with circuits knows of plans.
+fn circuit_plans(fabric: &Fabric) -> Option<&'static CircuitPlans> {
+    let name = fabric.family();
+    let family = FAMILIES.iter().find(|family| family.record.name == name);
+    family?.plans.as_ref()
+}
+
+impl Fabric {
+    /// Reads a specification such as `wdm_ring:ranks=16,wavelengths=2` or `optree_paper:ranks=512`;
+    /// options given to a preset replace its own.
+    ///
+    /// # Errors
+    /// An unknown name, an option that is wrong or missing.
+    pub fn parse(text: &str) -> Result<Fabric, FabricError> {
+        Medium::parse(text)?.fabric()
+    }
+}
+
+/// The plan of a schedule with a named assignment of channels, such as `first_fit:order=longest`.
+///
+/// # Errors
+/// An assignment that is unknown or not for this fabric, or a schedule that does not fit.
+pub fn place(
+    schedule: Schedule,
+    fabric: &Fabric,
+    assignment: &str,
+    algorithm: String,
+) -> Result<Plan, PlacementError> {
+    match circuit_plans(fabric) {
+        Some(plans) => (plans.place)(schedule, fabric, assignment, algorithm),
+        None => {
+            let reason = "is an electrical fabric without wavelengths";
+            only_auto(assignment, fabric.family(), reason)?;
+            Ok(Plan::without_light(fabric, schedule, algorithm))
+        }
+    }
+}
+
+/// The plan of a schedule with the default routes and channels; on a fabric with links without light.
+///
+/// # Errors
+/// A schedule that does not fit.
+pub fn place_by_default(
+    schedule: Schedule,
+    fabric: &Fabric,
+    algorithm: String,
+) -> Result<Plan, PlacementError> {
+    place(schedule, fabric, AUTO, algorithm)
+}
+
+/// The greatest bound on the slots of any plan of a collective, where light is placed in slots and a bound is
+/// known: of plans whose circuits carry one chunk in a slot (`single`), or of any.
+pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound> {
+    (circuit_plans(fabric)?.slots_bound)(fabric, collective, single)
+}
+
+/// How many distinct wavelengths a plan lights anywhere; where a ring has converters, the most lightpaths on
+/// one fibre of one link in one slot.
+pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
+    let plan = plan.into();
+    circuit_plans(&plan.kept().fabric).map_or(0, |plans| (plans.wavelengths_used)(plan))
+}
+
+/// The greatest bound on the time of any plan on a fabric with circuits; `None` where none is known.
+///
+/// # Errors
+/// A time beyond 64 bits.
+pub(crate) fn time_bound(
+    fabric: &Fabric,
+    asked: &Charged<'_>,
+) -> Result<Option<TimeBound>, UnitError> {
+    match circuit_plans(fabric) {
+        Some(plans) => (plans.time_bound)(fabric, asked),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,128 @@
+//! The families of fabrics, a folder or file each.
+//!
+//! A family with links is its machine. One with circuits has in its folder:
+//!
+//! | file | what |
+//! |---|---|
+//! | `machine` | the type, its options, its light, what its circuits cost ([`Circuits`](crate::fabric::Circuits)) |
+//! | `route`, `placement` | from a schedule to a plan: routes, channels, slots |
+//! | `bound` | what no plan goes below |
+//!
+//! The rules that its plans keep are in `verify`, and share nothing with placement.
+
+pub mod crossbar;
+pub mod custom;
+pub mod dragonfly;
+pub mod fat_tree;
+pub mod fully_connected;
+pub mod light_path_grid;
+pub mod message_cost;
+pub mod torus;
+pub mod wdm_ring;
+pub mod wss_grid;
+
+use crate::bound::{Bound, Charge, TimeBound};
+use crate::collective::Collective;
+use crate::fabric::circuits::Paths;
+use crate::fabric::{Fabric, FamilyRecord, PresetRecord, circuits};
+use crate::interrupt;
+use crate::place::{PlacementError, PlacementProblem};
+use crate::plan::{Plan, PlanRef};
+use crate::schedule::Schedule;
+use crate::units::{Bytes, UnitError};
+
+/// A family as the list has it: its machine, and where light is placed in slots, how plans come to be.
+pub struct Family {
+    /// The machine: name, options, how it is built.
+    pub record: &'static FamilyRecord,
+    /// Named machines of it.
+    pub presets: &'static [PresetRecord],
+    /// Plans of circuits; `None` where plans have steps only and flows share links.
+    pub(crate) plans: Option<CircuitPlans>,
+}
+
+/// How the plans of a family with circuits come to be, and what they cannot go below.
+pub(crate) struct CircuitPlans {
+    /// The plan of a schedule; the third argument names an assignment of channels, such as `first_fit`, or
+    /// is [`AUTO`].
+    pub(crate) place: fn(Schedule, &Fabric, &str, String) -> Result<Plan, PlacementError>,
+    /// The greatest bound on the slots of any plan of a collective; where the flag says so, of plans whose
+    /// circuits carry one chunk each in a slot.
+    pub(crate) slots_bound: fn(&Fabric, &Collective, bool) -> Option<Bound>,
+    /// The greatest bound on the time of any plan of a collective.
+    pub(crate) time_bound: fn(&Fabric, &Charged<'_>) -> Result<Option<TimeBound>, UnitError>,
+    /// How many distinct wavelengths a plan lights anywhere.
+    pub(crate) wavelengths_used: fn(PlanRef<'_>) -> u32,
+}
+
+/// What a bound on time is asked for.
+pub(crate) struct Charged<'a> {
+    pub(crate) collective: &'a Collective,
+    pub(crate) size: Bytes,
+    /// What the policy charges for changes of circuits.
+    pub(crate) charge: circuits::Charge,
+    /// Which circuits stay up after their slots.
+    pub(crate) paths: Paths,
+}
+
+impl Charged<'_> {
+    /// What a plan pays for reconfiguration at least.
+    pub(crate) fn least(&self) -> Charge {
+        self.charge.into()
+    }
+}
+
+/// The assignment of channels that a family takes where none is named.
+pub(crate) const AUTO: &str = "auto";
+
+impl Family {
+    /// A family whose ranks are joined by links.
+    pub(crate) const fn of_links(record: &'static FamilyRecord) -> Family {
+        Family {
+            record,
+            presets: &[],
+            plans: None,
+        }
+    }
+}
+
+/// How many values the field `wavelength` of a plan's light has; 0 where there is no such field.
+pub(crate) fn distinct_wavelengths(plan: PlanRef<'_>) -> u32 {
+    let kept = plan.kept();
+    let Some(kind) = kept.fabric.light() else {
+        return 0;
+    };
+    let Some(field) = kind
+        .fields
+        .iter()
+        .position(|field| field.name == "wavelength")
+    else {
+        return 0;
+    };
+    let mut lit = vec![false; kind.fields[field].most() as usize + 1];
+    let mut light_up = |light| lit[kind.value(light, field) as usize] = true;
+    for index in 0..kept.len() {
+        interrupt::check();
+        match plan {
+            PlanRef::Full(plan) => light_up(plan.light[index]),
+            PlanRef::Folded(plan) => {
+                (0..plan.span(index)).for_each(|source| light_up(plan.copy(index, source).light));
+            }
+        }
+    }
+    kept.relays.iter().for_each(|relay| light_up(relay.light));
+    lit.iter().filter(|&&lit| lit).count() as u32
+}
+
+/// Refuses an assignment of channels where there is none to choose.
+pub(crate) fn only_auto(
+    assignment: &str,
+    family: &str,
+    reason: &str,
+) -> Result<(), PlacementError> {
+    if assignment == AUTO {
+        return Ok(());
+    }
+    let sentence = format!("{family} {reason}: leave the assignment `{assignment}` out");
+    Err(PlacementError::new(PlacementProblem::Assignment, sentence))
+}

@@ -1,0 +1,101 @@
+//! One switch with a cable to each rank: the star.
+//!
+//! The switch itself never limits; a flow meets its source's cable upwards and its destination's
+//! downwards. Cable r joins rank r to the switch, which is vertex N.
+
+use std::sync::Arc;
+
+use crate::drawing::{self, Drawing};
+use crate::fabric::options::{self, Options};
+use crate::fabric::wiring::{self, Wire, Wiring};
+use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
+use crate::network::{Link, Network};
+use crate::spec::Spec;
+
+/// Ranks around one switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crossbar {
+    ranks: u32,
+    wire: Wire,
+    wiring: Arc<Wiring>,
+}
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "crossbar",
+    summary: "One switch that never limits, with a cable to each rank (star)",
+    citation: "Clos, A Study of Non-Blocking Switching Networks, 1953",
+    example: "crossbar:ranks=64,rate=12.5GB/s",
+    options: || options::list(&RECORD, declared),
+    build: |spec| Crossbar::parse(spec).map(Fabric::new),
+};
+
+fn declared(options: &mut Options<'_, Crossbar>) -> Result<(u32, Wire), FabricError> {
+    wiring::ranks_and_wire(options, |machine| (machine.ranks, machine.wire))
+}
+
+impl Crossbar {
+    /// Reads a specification such as `crossbar:ranks=64,rate=12.5GB/s`.
+    pub fn parse(spec: &Spec) -> Result<Crossbar, FabricError> {
+        let (ranks, wire) = options::read(spec, &RECORD, declared)?;
+        let mut wiring = Wiring::new(wire.duplex);
+        for rank in 0..ranks {
+            wiring.add(rank, ranks, wire.link);
+        }
+        Ok(Crossbar {
+            ranks,
+            wire,
+            wiring: Arc::new(wiring),
+        })
+    }
+}
+
+impl fabric::Machine for Crossbar {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+}
+
+impl Network for Crossbar {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn links(&self) -> &[Link] {
+        self.wiring.links()
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        links.push(self.wiring.forth(source));
+        links.push(self.wiring.back(destination));
+    }
+
+    fn link_name(&self, link: u32) -> String {
+        self.wiring.name(link, |vertex| match vertex {
+            rank if rank < self.ranks => format!("rank {rank}"),
+            _ => "switch".into(),
+        })
+    }
+
+    fn ends(&self, link: u32) -> Option<(u32, u32)> {
+        self.wiring.ends(link)
+    }
+
+    fn drawing(&self) -> Drawing {
+        let mut places = drawing::circle(self.ranks);
+        places.push([0.0, 0.0]);
+        Drawing::of(places)
+    }
+
+    fn leads_both_ways(&self, _link: u32) -> bool {
+        self.wiring.is_half_duplex()
+    }
+}

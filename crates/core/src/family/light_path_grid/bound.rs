@@ -1,0 +1,176 @@
+//! Bounds for grids of light paths, in the cost model of the simulator `circuit`.
+//!
+//! N >= 2 ranks of k ports. Slots follow one another; one takes the latency a and as long as the longest of its
+//! messages, one for each path and direction at rate B. A path is set up for E and released for R, both ways,
+//! and a rank has at most k paths at once, perhaps several to the same other. What is sent on has arrived in an earlier slot.
+//!
+//! **bandwidth.** In a slot whose longest message takes t a rank receives, and sends, k t at most. A rank that must
+//! receive or send m bytes so needs slots of m / (k B) in all, beside their latencies. All ranks together receive
+//! 2 (N - 1) M bytes in an all_reduce of M (Patarasuk and Yuan, Journal of Parallel and Distributed Computing
+//! 2009), at N k B.
+//!
+//! **rounds.** Between two instants at which paths are set up, the *phase* between them, paths are edges of a graph
+//! with at most k at each rank: what stays up, or is released, was there all along. In s slots of a phase
+//! something of one rank reaches those within s edges of the ranks that had it, of each at most
+//!
+//! n(s) = 1 + k (1 + (k - 1) + ... + (k - 1)^(s-1)),
+//!
+//! Moore's bound. With P phases of s_1, ..., s_P slots, n(s_1) ... n(s_P) >= N, for in every collective something of
+//! one rank reaches all, or of all ranks one, which is the same backwards. n(s + 1) / n(s) falls with s: for k = 1
+//! it is 2, then 1; for k = 2 it is (2s + 3) / (2s + 1); otherwise n(s) = (k q^s - 2) / (k - 2) with q = k - 1, and
+//! (k q^(s+1) - 2) / (k q^s - 2) = q + 2 (q - 1) / (k q^s - 2). So the product is greatest when the s_i differ by 1 at most;
+//! S(P) is the least number of slots, P at least, for which it then is N. Where P phases cost c(P),
+//!
+//! T >= min over P of c(P) + S(P) a + m / (k B):
+//!
+//! | | c(P) |
+//! |---|---|
+//! | paths released after their group | P (E + R) |
+//! | kept | P E |
+//! | kept, and there at first | (P - 1) E |
+//! | set up for every slot | (E + R) for each, so that each is a phase |
+//! | free | 0; phases of one slot |
+//!
+//! More phases than slots are of no use, and with as many as G, (1 + k)^G >= N, a slot each is enough. Recursive
+//! doubling meets the bound for an all_gather with one port.
+
+use crate::bound::{TimeBound, crossing, growth, over};
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::circuits::{Charge, Paths};
+use crate::family::light_path_grid::LightPathGrid;
+use crate::units::{Bytes, Time, UnitError};
+
+/// What is paid for light paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetUps {
+    /// Establishing and releasing, for every phase.
+    Released,
+    /// Establishing, for every phase.
+    Kept,
+    /// The same, but nothing for the first.
+    Warm,
+    /// Both, for every slot.
+    EverySlot,
+    /// Nothing.
+    Never,
+}
+
+impl From<(Charge, Paths)> for SetUps {
+    /// Charges of other fabrics charge nothing for light paths.
+    fn from((charge, paths): (Charge, Paths)) -> SetUps {
+        match (charge, paths) {
+            (Charge::Groups { each_slot: true }, _) => SetUps::EverySlot,
+            (Charge::Groups { .. }, Paths::Released) => SetUps::Released,
+            (Charge::Groups { .. }, Paths::Kept) => SetUps::Kept,
+            (Charge::Groups { .. }, Paths::Warm) => SetUps::Warm,
+            _ => SetUps::Never,
+        }
+    }
+}
+
+/// The greatest bound on the time of a collective of a size.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn best(
+    grid: &LightPathGrid,
+    collective: &Collective,
+    size: Bytes,
+    set_ups: SetUps,
+) -> Result<TimeBound, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    if ranks < 2 {
+        return Ok(TimeBound::ALONE);
+    }
+    let ports = u64::from(grid.ports).clamp(1, ranks - 1);
+    let most = growth(ranks, ports);
+    let both = grid.establish.plus(grid.release)?;
+    let phases = match set_ups {
+        SetUps::EverySlot | SetUps::Never => most..=most,
+        _ => 1..=most,
+    };
+    let mut least: Option<Time> = None;
+    for phases in phases {
+        let Some(slots) = least_slots(ranks, ports, phases) else {
+            continue;
+        };
+        let paid = match set_ups {
+            SetUps::Released | SetUps::EverySlot => both.times(phases)?,
+            SetUps::Kept => grid.establish.times(phases)?,
+            SetUps::Warm => grid.establish.times(phases - 1)?,
+            SetUps::Never => Time::ZERO,
+        };
+        let time = paid.plus(grid.latency.times(slots)?)?;
+        least = Some(least.map_or(time, |least| least.min(time)));
+    }
+    // Two ranks may hold several paths between them, which are no more partners but more bandwidth.
+    let sending = sending(grid, collective, size, grid.ports.into())?;
+    Ok(TimeBound {
+        time: least.unwrap_or(Time::ZERO).plus(sending)?,
+        name: "rounds",
+        assumption: "slots one after the other, each as long as its longest message; a rank forwards in later \
+                     slots than the one in which it received",
+    })
+}
+
+/// The least number of slots in so many phases, at least 1, after which all ranks may have something of one: S(P).
+/// `None` where no number of slots is enough, as with one port in a few phases.
+pub fn least_slots(ranks: u64, ports: u64, phases: u64) -> Option<u64> {
+    let phases = phases.max(1);
+    let reached = |slots: u64| {
+        let (each, more) = (slots / phases, slots % phases);
+        let longer = power(within(ports, each + 1), more);
+        longer.saturating_mul(power(within(ports, each), phases - more))
+    };
+    // With two ports or more N edges reach all ranks; with one a phase of many slots reaches no further than one of one.
+    let (mut few, mut enough) = (phases - 1, phases.max(ranks));
+    if reached(enough) < u128::from(ranks) {
+        return None;
+    }
+    while enough - few > 1 {
+        let middle = few + (enough - few) / 2;
+        match reached(middle) >= u128::from(ranks) {
+            true => enough = middle,
+            false => few = middle,
+        }
+    }
+    Some(enough)
+}
+
+/// The ranks within so many edges of one, itself included: n(s), as far as 128 bits hold it.
+fn within(ports: u64, edges: u64) -> u128 {
+    let (mut all, mut outermost) = (1u128, u128::from(ports));
+    match ports {
+        1 => 1 + u128::from(edges.min(1)),
+        2 => 1 + 2 * u128::from(edges),
+        _ => {
+            for _ in 0..edges.min(128) {
+                all = all.saturating_add(outermost);
+                outermost = outermost.saturating_mul(u128::from(ports - 1));
+            }
+            all
+        }
+    }
+}
+
+fn power(base: u128, exponent: u64) -> u128 {
+    base.saturating_pow(u32::try_from(exponent).unwrap_or(u32::MAX))
+}
+
+/// m / (k B).
+fn sending(
+    grid: &LightPathGrid,
+    collective: &Collective,
+    size: Bytes,
+    ports: u64,
+) -> Result<Time, UnitError> {
+    let all = u128::from(grid.rate.bits_per_second()) * u128::from(ports);
+    let of_one = |is_root| over(crossing(collective, size, 1, is_root), all);
+    let time = of_one(true)?.max(of_one(false)?);
+    if collective.kind() != CollectiveKind::AllReduce {
+        return Ok(time);
+    }
+    let ranks = u128::from(collective.ranks());
+    let together = over(2 * (ranks - 1) * u128::from(size.get()), all * ranks)?;
+    Ok(time.max(together))
+}

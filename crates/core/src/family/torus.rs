@@ -1,0 +1,445 @@
+//! Grids: the torus and the mesh of any dimensions, and their relatives, the 2 x n ladder and the
+//! electrical ring.
+//!
+//! A node has a coordinate in each dimension; coordinate 0 varies fastest in the numbering. In each
+//! dimension a node is joined to its neighbours at distance 1, in a torus also the last to the first;
+//! a dimension of two nodes has one cable between them, not two. By default ranks are the nodes and
+//! forward what is not theirs; with `terminals=k` nodes are routers with k ranks each, rank r at router
+//! r div k.
+//!
+//! Routing is by dimension order: all hops in dimension 0, then in dimension 1, and so on; around a
+//! torus the shorter way, upwards where both are equally long.
+
+use std::sync::Arc;
+
+use crate::drawing::{self, Drawing};
+use crate::fabric::options::{self, Options};
+use crate::fabric::wiring::{self, MOST_RANKS, Wire, Wiring};
+use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
+use crate::interrupt;
+use crate::network::{Link, Network};
+use crate::spec::{OptionRecord, Spec};
+use crate::spelling::same_name;
+
+/// Which of the grids it is, by the name it is spelled with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// Wraps around in every dimension.
+    Torus,
+    /// Wraps around in none.
+    Mesh,
+    /// A mesh of two rows.
+    Ladder,
+    /// A torus of one dimension.
+    Ring,
+}
+
+/// A torus, mesh, ladder or electrical ring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grid {
+    shape: Shape,
+    nodes: u32,
+    /// Ranks per router; `None`: ranks are the nodes.
+    terminals: Option<u32>,
+    dimensions: Vec<Dimension>,
+    wire: Wire,
+    terminal: Link,
+    wiring: Arc<Wiring>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Dimension {
+    nodes: u32,
+    /// What one more of this coordinate means in a node's number.
+    stride: u32,
+    /// Cables on a line of nodes that differ in this coordinate only.
+    cables: u32,
+    first_cable: u32,
+}
+
+const DIMS: &str =
+    "nodes in each dimension, such as 8x8; neighbours in the first are rank r and r+1; required";
+const TERMINALS: OptionRecord = OptionRecord::new(
+    "terminals",
+    "ranks on each node, by cables of their own; default none: ranks are the nodes",
+);
+const TERMINAL_RATE: OptionRecord =
+    OptionRecord::new("terminal_rate", "rate of those cables; default rate");
+const TERMINAL_LATENCY: OptionRecord =
+    OptionRecord::new("terminal_latency", "delay of those cables; default latency");
+
+const GRID_CITATION: &str =
+    "Dally and Towles, Principles and Practices of Interconnection Networks, 2004";
+
+/// The torus's record.
+pub const TORUS: FamilyRecord = FamilyRecord {
+    name: "torus",
+    summary: "A grid of any dimensions that wraps around, routed by dimension order",
+    citation: GRID_CITATION,
+    example: "torus:dims=8x8,rate=100Gb/s",
+    options: || options::list(&TORUS, declared),
+    build,
+};
+
+/// The mesh's record.
+pub const MESH: FamilyRecord = FamilyRecord {
+    name: "mesh",
+    summary: "A grid of any dimensions that does not wrap around, routed by dimension order",
+    example: "mesh:dims=4x4,rate=100Gb/s",
+    options: || options::list(&MESH, declared),
+    ..TORUS
+};
+
+/// The ladder's record.
+pub const LADDER: FamilyRecord = FamilyRecord {
+    name: "ladder",
+    summary: "Two rows of nodes with a rung between every two, routed along the row first",
+    citation: "Matsuoka et al., MPI Collective Communication over OBS Grid: 2 x 5, ten computers a node",
+    example: "ladder:rungs=5,terminals=10",
+    options: || options::list(&LADDER, declared),
+    build,
+};
+
+/// The electrical ring's record.
+pub const RING: FamilyRecord = FamilyRecord {
+    name: "electrical_ring",
+    summary: "Each rank joined to the next, routed the shorter way; wdm_ring is the optical one",
+    citation: GRID_CITATION,
+    example: "electrical_ring:ranks=16",
+    options: || options::list(&RING, declared),
+    build,
+};
+
+fn build(spec: &Spec) -> Result<Fabric, FabricError> {
+    Grid::parse(spec).map(Fabric::new)
+}
+
+impl Shape {
+    const ALL: [Shape; 4] = [Shape::Torus, Shape::Mesh, Shape::Ladder, Shape::Ring];
+
+    /// The record of the family.
+    pub fn record(self) -> &'static FamilyRecord {
+        match self {
+            Shape::Torus => &TORUS,
+            Shape::Mesh => &MESH,
+            Shape::Ladder => &LADDER,
+            Shape::Ring => &RING,
+        }
+    }
+
+    fn wraps(self) -> bool {
+        matches!(self, Shape::Torus | Shape::Ring)
+    }
+
+    /// The shape that a family's name stands for.
+    fn named(name: &str) -> Shape {
+        let named = |shape: &Shape| same_name(shape.record().name, name);
+        Shape::ALL.into_iter().find(named).unwrap_or(Shape::Torus)
+    }
+
+    /// The option that says how large it is, and what it means.
+    fn size(self) -> (&'static str, &'static str) {
+        match self {
+            Shape::Torus | Shape::Mesh => ("dims", DIMS),
+            Shape::Ladder => ("rungs", "nodes in a row, n of 2 x n; required"),
+            Shape::Ring => ("ranks", "number of ranks; required"),
+        }
+    }
+}
+
+/// What the options of a grid say.
+struct Declared {
+    sizes: Vec<u32>,
+    terminals: Option<u32>,
+    wire: Wire,
+    terminal: Link,
+}
+
+fn declared(options: &mut Options<'_, Grid>) -> Result<Declared, FabricError> {
+    let shape = Shape::named(options.family());
+    let (key, meaning) = shape.size();
+    let record = OptionRecord::new(key, meaning);
+    let missing = options.missing(key);
+    let read = |spec: &Spec| {
+        let sizes = match shape {
+            Shape::Torus | Shape::Mesh => wiring::counts(spec, key, MOST_RANKS)?,
+            Shape::Ladder | Shape::Ring => spec.count(key, 1, MOST_RANKS)?.map(|size| vec![size]),
+        };
+        sizes.ok_or(missing)
+    };
+    let print = |sizes: &Vec<u32>| Some(wiring::print_counts(sizes));
+    let mut sizes = options.option(record, read, print, |grid| {
+        let printed = if shape == Shape::Ladder {
+            1
+        } else {
+            grid.dimensions.len()
+        };
+        let dimensions = grid.dimensions.iter().take(printed);
+        dimensions.map(|one| one.nodes).collect()
+    })?;
+    if shape == Shape::Ladder {
+        sizes.push(2);
+    }
+    let terminals = match shape {
+        Shape::Ring => None,
+        _ => options.limit(TERMINALS, None, MOST_RANKS, |grid| grid.terminals)?,
+    };
+    let link = wiring::rate_and_latency(options, |grid| grid.wire.link)?;
+    let terminal = match shape {
+        Shape::Ring => link,
+        _ => {
+            let records = (TERMINAL_RATE, TERMINAL_LATENCY);
+            wiring::class(options, records, link, |grid| grid.terminal)?
+        }
+    };
+    let wire = Wire::declared(options, link, |grid| grid.wire)?;
+    let sharing = wire.link.sharing;
+    Ok(Declared {
+        sizes,
+        terminals,
+        wire,
+        terminal: Link {
+            sharing,
+            ..terminal
+        },
+    })
+}
+
+impl Grid {
+    /// Reads a specification such as `torus:dims=8x8`, `mesh:dims=4x4x4`, `ladder:rungs=5,terminals=10`
+    /// or `electrical_ring:ranks=16`.
+    pub fn parse(spec: &Spec) -> Result<Grid, FabricError> {
+        let shape = Shape::named(spec.name());
+        let Declared {
+            sizes,
+            terminals,
+            wire,
+            terminal,
+        } = options::read(spec, shape.record(), declared)?;
+        let (nodes, dimensions) = dimensions(shape, &sizes, terminals)?;
+        let mut grid = Grid {
+            shape,
+            nodes,
+            terminals,
+            dimensions,
+            wire,
+            terminal,
+            wiring: Arc::new(Wiring::new(wire.duplex)),
+        };
+        if terminals.is_none() && grid.terminal != wire.link {
+            let key = match spec.option("terminal_rate") {
+                Some(_) => "terminal_rate",
+                None => "terminal_latency",
+            };
+            let problem = "there are no such cables without terminals=...";
+            return Err(spec.refuse(key, problem).into());
+        }
+        grid.wiring = Arc::new(grid.wired());
+        Ok(grid)
+    }
+
+    /// Which grid it is.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The vertex of a node.
+    fn vertex(&self, node: u32) -> u32 {
+        match self.terminals {
+            None => node,
+            Some(_) => self.ranks() + node,
+        }
+    }
+
+    /// The links from the last node of a line to the first, where the picture is a grid.
+    fn around(&self) -> Vec<u32> {
+        if !self.shape.wraps() || self.dimensions.len() == 1 {
+            return Vec::new();
+        }
+        let first = self.vertex(0);
+        let leads_around = |&link: &u32| {
+            let Some((one, other)) = self.wiring.ends(link) else {
+                return false;
+            };
+            one.min(other) >= first
+                && self.dimensions.iter().any(|dimension| {
+                    let at = |vertex: u32| (vertex - first) / dimension.stride % dimension.nodes;
+                    at(one).abs_diff(at(other)) > 1
+                })
+        };
+        (0..self.links().len() as u32)
+            .filter(leads_around)
+            .collect()
+    }
+
+    fn wired(&self) -> Wiring {
+        let mut wiring = Wiring::new(self.wire.duplex);
+        for dimension in &self.dimensions {
+            let line = dimension.stride * dimension.nodes;
+            for first in (0..self.nodes).step_by(line as usize) {
+                interrupt::check();
+                for cable in 0..dimension.cables {
+                    for low in 0..dimension.stride {
+                        let at = |coordinate| first + coordinate * dimension.stride + low;
+                        let next = (cable + 1) % dimension.nodes;
+                        let ends = (self.vertex(at(cable)), self.vertex(at(next)));
+                        wiring.add(ends.0, ends.1, self.wire.link);
+                    }
+                }
+            }
+        }
+        if let Some(terminals) = self.terminals {
+            for rank in 0..self.ranks() {
+                interrupt::check();
+                wiring.add(rank, self.vertex(rank / terminals), self.terminal);
+            }
+        }
+        wiring
+    }
+
+    /// Appends the hops from one node to the same coordinate as another in one dimension; returns
+    /// the node reached.
+    fn travel(&self, dimension: &Dimension, from: u32, to: u32, links: &mut Vec<u32>) -> u32 {
+        let Dimension { nodes, stride, .. } = *dimension;
+        // Nodes of one line differ in this coordinate only; so do the cables between them.
+        let (block, low) = (from / (stride * nodes), from % stride);
+        let first_cable = dimension.first_cable + block * (stride * dimension.cables) + low;
+        let mut here = from / stride % nodes;
+        let first_node = from - here * stride;
+        let target = to / stride % nodes;
+        let upwards = match self.shape.wraps() {
+            true => (target + nodes - here) % nodes <= nodes / 2,
+            false => target > here,
+        };
+        while here != target {
+            let next = match upwards {
+                true if here + 1 == nodes => 0,
+                true => here + 1,
+                false if here == 0 => nodes - 1,
+                false => here - 1,
+            };
+            // A cable belongs to the lower end of its step upwards. The only cable between two nodes
+            // is followed backwards from the second to the first.
+            links.push(if upwards && here < dimension.cables {
+                self.wiring.forth(first_cable + here * stride)
+            } else {
+                self.wiring.back(first_cable + next * stride)
+            });
+            here = next;
+        }
+        first_node + target * stride
+    }
+}
+
+/// The number of nodes and the dimensions, counted before anything is built.
+fn dimensions(
+    shape: Shape,
+    sizes: &[u32],
+    terminals: Option<u32>,
+) -> Result<(u32, Vec<Dimension>), FabricError> {
+    let record = shape.record();
+    let wide = sizes.iter().map(|size| u128::from(*size));
+    let nodes = wide.fold(1, u128::saturating_mul);
+    let ranks = nodes.saturating_mul(terminals.unwrap_or(1).into());
+    wiring::check_size(record, ranks, 0)?;
+    let nodes = nodes as u32;
+    let (mut stride, mut first_cable) = (1, 0u64);
+    let mut dimensions = Vec::new();
+    for &size in sizes {
+        let cables = match shape.wraps() && size > 2 {
+            true => size,
+            false => size - 1,
+        };
+        dimensions.push(Dimension {
+            nodes: size,
+            stride,
+            cables,
+            // At most 16 dimensions of 2^20 cables each.
+            first_cable: first_cable as u32,
+        });
+        first_cable += u64::from(nodes / size) * u64::from(cables);
+        stride *= size;
+    }
+    let terminal_cables = if terminals.is_some() { ranks } else { 0 };
+    wiring::check_size(record, ranks, u128::from(first_cable) + terminal_cables)?;
+    Ok((nodes, dimensions))
+}
+
+impl fabric::Machine for Grid {
+    fn record(&self) -> &'static FamilyRecord {
+        self.shape.record()
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, self.shape.record(), declared)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+}
+
+impl Network for Grid {
+    fn ranks(&self) -> u32 {
+        self.nodes * self.terminals.unwrap_or(1)
+    }
+
+    fn links(&self) -> &[Link] {
+        self.wiring.links()
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        let terminals = self.terminals.unwrap_or(1);
+        let last = self.dimensions.last().map_or(0, |dimension| {
+            dimension.first_cable + self.nodes / dimension.nodes * dimension.cables
+        });
+        if self.terminals.is_some() {
+            links.push(self.wiring.forth(last + source));
+        }
+        let mut node = source / terminals;
+        for dimension in &self.dimensions {
+            node = self.travel(dimension, node, destination / terminals, links);
+        }
+        if self.terminals.is_some() {
+            links.push(self.wiring.back(last + destination));
+        }
+    }
+
+    fn link_name(&self, link: u32) -> String {
+        self.wiring.name(link, |vertex| match vertex {
+            rank if rank < self.ranks() => format!("rank {rank}"),
+            router => format!("router {}", router - self.ranks()),
+        })
+    }
+
+    fn ends(&self, link: u32) -> Option<(u32, u32)> {
+        self.wiring.ends(link)
+    }
+
+    fn drawing(&self) -> Drawing {
+        let sizes: Vec<u32> = self.dimensions.iter().map(|one| one.nodes).collect();
+        let nodes = match (self.shape.wraps(), sizes.len()) {
+            (true, 1) => drawing::circle(self.nodes),
+            (_, ..=3) => drawing::grid(&sizes),
+            _ => {
+                let links = 0..self.links().len() as u32;
+                let ends: Vec<_> = links.filter_map(|link| self.wiring.ends(link)).collect();
+                let routers = if self.terminals.is_some() {
+                    self.nodes
+                } else {
+                    0
+                };
+                let vertices = self.ranks() + routers;
+                return Drawing::of(drawing::by_distance(vertices as usize, &ends));
+            }
+        };
+        Drawing {
+            places: drawing::with_ranks(nodes, self.terminals),
+            around: self.around(),
+        }
+    }
+
+    fn leads_both_ways(&self, _link: u32) -> bool {
+        self.wiring.is_half_duplex()
+    }
+}

@@ -1,0 +1,221 @@
+//! Bounds on time, in the cost model of the simulators: a slot takes its reconfiguration R, if
+//! charged, and as long as its longest lightpath: a + delta * hops + bytes / B.
+//!
+//! **bandwidth.** A rank must receive (or send) m bytes over r = min(2c, ports) channels of rate B
+//! (c next to a broken link; all_reduce: the mean over all ranks, and M over the narrowest):
+//! T >= m / (r B), beside one reconfiguration where any is charged, and one a + delta. m is
+//! (N - 1) d for all_gather (d the block), M (N - 1) / N for reduce_scatter (M one rank's input),
+//! 2 M (N - 1) / N for all_reduce in the mean over ranks (every byte of the vector takes 2 (N - 1)
+//! messages, as gossip by telling one at a time does, and messages of one step can be put one after the
+//! other; Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), M for broadcast and
+//! reduce, (N - 1) d at the root of gather and scatter, nothing for barrier. all_to_all: M / N bytes for
+//! each pair, floor(N^2 / 4) pairs over 2c channels of the cut. Blocks that differ by a byte are M / N in
+//! the mean, over ranks as over cuts; next to a broken link it may be the smaller ones that count.
+//!
+//! **rounds.** With R charged at every slot and at least G slots (growth): T >= G (R + a + delta)
+//! plus the bandwidth term, for in a slot whose longest lightpath carries b bytes a rank receives
+//! r b at most, and 2 c b cross a cut. Next to broken links growth counts what each rank can tell.
+//!
+//! **relay_tree.** An all_gather in S slots whose longest lightpaths carry b_1, ..., b_S bytes has
+//! 2cN sum b_s link-bytes to offer, and needs N d C_S(N) of them, for every byte of a block travels
+//! along a tree of depth at most S (see [`super::relay_tree`]), however blocks are cut and striped.
+//! So T >= S (R + a + delta) + C_S(N) d / (2 c B) for the plan's own S, hence at least the minimum
+//! over S >= G; beside that, its transmissions take the bandwidth term at least. Backwards the same
+//! for reduce_scatter with d = M / N. For the M bytes of a broadcast, d = M / N as well: each travels
+//! along one such tree from the root; backwards, in a reduce, the lightpaths by which every rank
+//! first sends (seen from the end) something of a byte that reaches the root form one. And in an
+//! all_reduce, for each byte of the vector, the lightpaths by which the ranks first get something
+//! that one given rank contributed to.
+//!
+//! ```
+//! use opticoll::bound::Charge;
+//! use opticoll::family::wdm_ring::{WdmRing, bound::time};
+//! use opticoll::collective::{Collective, CollectiveKind};
+//! use opticoll::fabric::Fabric;
+//! let fabric = Fabric::parse("optree_paper")?;
+//! let ring = fabric.needed::<WdmRing>("this example")?;
+//! let collective = Collective::new(CollectiveKind::AllGather, 1024)?;
+//! let bound = time::best(ring, &collective, "4MiB".parse()?, Charge::EverySlot)?;
+//! assert_eq!(bound.name, "relay_tree");
+//! assert_eq!((bound.time.seconds() * 1e5).round(), 1368.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::relay_tree::{Costs, MOST_WORK};
+use super::{grown, halves_joined_by, narrowest, taken_in};
+use crate::bound::{Charge, TimeBound};
+use crate::collective::{Collective, CollectiveKind};
+use crate::family::wdm_ring::WdmRing;
+use crate::units::{Bytes, Time, UnitError};
+
+/// All bounds on the time of a collective of a size.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn times(
+    ring: &WdmRing,
+    collective: &Collective,
+    size: Bytes,
+    charge: Charge,
+) -> Result<Vec<TimeBound>, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    if ranks < 2 {
+        return Ok(vec![TimeBound::ALONE]);
+    }
+    let once = match charge {
+        Charge::Never => Time::ZERO,
+        _ => ring.reconfiguration,
+    };
+    let hop = ring.conversion.plus(ring.propagation)?;
+    let sending = bandwidth(ring, collective, size)?;
+    let mut bounds = vec![TimeBound {
+        time: once.plus(hop)?.plus(sending)?,
+        name: "bandwidth",
+        assumption: "no rank sends or receives faster than all its channels at once",
+    }];
+    if charge == Charge::OncePerPort {
+        return Ok(bounds);
+    }
+    let per_slot = match charge {
+        Charge::EverySlot => ring.reconfiguration.plus(hop)?,
+        _ => hop,
+    };
+    let beside = match charge {
+        Charge::Once => once,
+        _ => Time::ZERO,
+    };
+    if !ring.multicast {
+        let rounds = grown(ring, collective);
+        bounds.push(TimeBound {
+            time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
+            name: "rounds",
+            assumption: "slots one after the other, each as long as its longest lightpath",
+        });
+    }
+    if let Some(time) = relay_tree(ring, collective, size, per_slot, sending)? {
+        bounds.push(TimeBound {
+            time: time.plus(beside)?,
+            name: "relay_tree",
+            assumption: "slots one after the other, each as long as its longest lightpath; \
+                         lightpaths deliver at their end only; blocks may be cut at will",
+        });
+    }
+    Ok(bounds)
+}
+
+/// The greatest of the bounds on time; of equal ones the first, which assumes least.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn best(
+    ring: &WdmRing,
+    collective: &Collective,
+    size: Bytes,
+    charge: Charge,
+) -> Result<TimeBound, UnitError> {
+    let bounds = times(ring, collective, size, charge)?;
+    let greatest = bounds.iter().rev().max_by_key(|bound| bound.time);
+    Ok(*greatest.unwrap_or(&bounds[0]))
+}
+
+/// The time in which `bytes / parts` go over `channels` channels at once, rounded down.
+fn over(ring: &WdmRing, bytes: u128, parts: u64, channels: u64) -> Result<Time, UnitError> {
+    let bit_ps = bytes
+        .checked_mul(8 * 1_000_000_000_000)
+        .ok_or_else(too_long)?;
+    let rate = u128::from(ring.rate.bits_per_second()) * u128::from(parts) * u128::from(channels);
+    u64::try_from(bit_ps / rate)
+        .map(Time::from_ps)
+        .map_err(|_| too_long())
+}
+
+fn too_long() -> UnitError {
+    UnitError::Overflow {
+        what: "a bound on the time".into(),
+        smallest: "picoseconds",
+    }
+}
+
+/// m / (r B), or the cut of an all_to_all.
+fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    let bytes = u128::from(size.get());
+    let others = u128::from(ranks - 1);
+    let across = halves_joined_by(ring);
+    let narrowest = narrowest(ring, collective);
+    let whole = ring.broken.is_empty();
+    match collective.kind() {
+        CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => {
+            over(ring, bytes * others, 1, narrowest)
+        }
+        CollectiveKind::ReduceScatter if whole => over(ring, bytes * others, ranks, narrowest),
+        CollectiveKind::ReduceScatter => {
+            over(ring, bytes - bytes.div_ceil(ranks.into()), 1, narrowest)
+        }
+        CollectiveKind::AllReduce => {
+            let every = over(ring, 2 * bytes * others, 1, taken_in(ring))?;
+            Ok(every.max(over(ring, bytes, 1, narrowest)?))
+        }
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => over(ring, bytes, 1, narrowest),
+        CollectiveKind::Barrier => Ok(Time::ZERO),
+        CollectiveKind::AllToAll => {
+            let pairs = u128::from(ranks) * u128::from(ranks) / 4;
+            let (block, parts) = if whole {
+                (bytes, ranks)
+            } else {
+                (bytes / u128::from(ranks), 1)
+            };
+            let cut = over(ring, block * pairs, parts, across)?;
+            Ok(cut.max(over(ring, block * others, parts, narrowest)?))
+        }
+    }
+}
+
+/// min over S >= G of S (R + a + delta) + max(`bandwidth`, C_S(N) d / (2 c B)), for collectives along
+/// relay trees.
+fn relay_tree(
+    ring: &WdmRing,
+    collective: &Collective,
+    size: Bytes,
+    per_slot: Time,
+    bandwidth: Time,
+) -> Result<Option<Time>, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    let parts = match collective.kind() {
+        CollectiveKind::AllGather if !ring.multicast => 1,
+        CollectiveKind::ReduceScatter => ranks,
+        CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce
+            if !ring.multicast =>
+        {
+            ranks
+        }
+        _ => return Ok(None),
+    };
+    if per_slot == Time::ZERO {
+        return Ok(None);
+    }
+    let channels = 2 * u64::from(ring.channels());
+    let bytes = u128::from(size.get());
+    let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?.max(bandwidth);
+    let rounds = super::any_load(ring, collective).steps;
+    let mut least: Option<Time> = None;
+    for (slots, cost) in (1..).zip(Costs::new(collective.ranks())) {
+        if slots < rounds {
+            continue;
+        }
+        // No plan of this many slots or more is faster than that, whatever its tree.
+        let floor = per_slot.times(slots)?.plus(shortest)?;
+        if least.is_some_and(|least| floor >= least) {
+            break;
+        }
+        if slots * ranks > MOST_WORK {
+            return Ok(Some(least.map_or(floor, |least| least.min(floor))));
+        }
+        let sending = over(ring, bytes * u128::from(cost), parts, channels)?.max(bandwidth);
+        let time = per_slot.times(slots)?.plus(sending)?;
+        if least.is_none_or(|least| time < least) {
+            least = Some(time);
+        }
+    }
+    Ok(least)
+}

@@ -1,0 +1,318 @@
+//! The bidirectional WDM ring of the OpTree and WRHT papers (TeraRack).
+//!
+//! Rank i is joined to rank i+1 (mod N) by `fibres` directed fibres clockwise, and to rank i-1 by
+//! as many counter-clockwise. Each directed fibre carries `wavelengths` channels. A lightpath
+//! occupies one channel of one fibre on every link between its ends, and its light is converted
+//! to another wavelength on the way only where the fabric has converters.
+//!
+//! The link with index i of a direction is the one that *starts* at rank i: clockwise i -> i+1,
+//! counter-clockwise i -> i-1.
+
+mod circuits;
+mod faults;
+mod light;
+mod loss;
+
+use crate::fabric::options::{self, Options, Otherwise::*, declare};
+use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, PresetRecord};
+use crate::spec::{OptionRecord, Role, Spec};
+use crate::spelling::plural;
+use crate::units::{Rate, Time};
+pub use faults::{BrokenLink, DeadChannel};
+pub use light::{CONVERTED, LIGHT, WdmLight};
+pub use loss::{Decibels, LossBudget};
+
+/// The way around the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Direction {
+    /// Towards higher ranks.
+    Clockwise = 0,
+    /// Towards lower ranks.
+    CounterClockwise = 1,
+}
+
+impl Direction {
+    /// Both directions.
+    pub const BOTH: [Direction; 2] = [Direction::Clockwise, Direction::CounterClockwise];
+
+    /// `cw` or `ccw`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Clockwise => "cw",
+            Direction::CounterClockwise => "ccw",
+        }
+    }
+
+    /// The other way around.
+    pub const fn opposite(self) -> Direction {
+        match self {
+            Direction::Clockwise => Direction::CounterClockwise,
+            Direction::CounterClockwise => Direction::Clockwise,
+        }
+    }
+}
+
+/// A bidirectional ring with wavelength-division multiplexing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WdmRing {
+    /// Ranks on the ring, N.
+    pub ranks: u32,
+    /// Wavelengths per directed fibre, w.
+    pub wavelengths: u32,
+    /// Fibres per direction.
+    pub fibres: u32,
+    /// Rate of one wavelength, B.
+    pub rate: Rate,
+    /// Time to set a rank's ring resonators to other wavelengths.
+    pub reconfiguration: Time,
+    /// Optical-electrical-optical conversion at the end of each lightpath.
+    pub conversion: Time,
+    /// Propagation over one link.
+    pub propagation: Time,
+    /// How many lightpaths a rank may send at once, and likewise receive; `None`: as many as its
+    /// fibres have channels.
+    pub ports: Option<u32>,
+    /// Whether every rank can convert passing light to any wavelength.
+    pub converters: bool,
+    /// Whether a rank can take a share of passing light and let the rest go on, so that one
+    /// lightpath delivers at several ranks (drop-and-continue).
+    pub multicast: bool,
+    /// The most links that a lightpath may span, where that is given outright.
+    pub reach: Option<u32>,
+    /// The powers and losses that limit how far light goes, where they are given.
+    pub budget: Option<LossBudget>,
+    /// Links that nothing crosses, in order.
+    pub broken: Vec<BrokenLink>,
+    /// Channels that nobody can use, in order.
+    pub dead: Vec<DeadChannel>,
+}
+
+/// The largest counts accepted: beyond them link and channel numbers would not fit their columns.
+const MOST_RANKS: u32 = 1 << 20;
+const MOST_WAVELENGTHS: u32 = 4096;
+const MOST_FIBRES: u32 = 64;
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "wdm_ring",
+    summary: "Bidirectional optical ring with wavelength-division multiplexing",
+    citation: "Khani et al., TeraRack: A Tbps Rack for Machine Learning Training, 2020",
+    example: "wdm_ring:ranks=1024,wavelengths=64",
+    options: || options::list(&RECORD, declared),
+    build: |spec| options::read(spec, &RECORD, declared).map(Fabric::new),
+};
+
+/// Presets, each named for its source.
+pub const PRESETS: &[PresetRecord] = &[
+    PresetRecord {
+        name: "optree_paper",
+        summary: "The evaluation of the OpTree paper: one fibre per direction, 40 Gb/s, 25 us",
+        citation: "Dai et al., OpTree, section IV.A",
+        spec: "wdm_ring:ranks=1024,wavelengths=64,fibres=1,rate=40Gb/s,reconfiguration=25us",
+    },
+    PresetRecord {
+        name: "terarack",
+        summary: "A TeraRack of 256 ranks with two fibres per direction",
+        citation: "Khani et al., TeraRack, 2020; rates and delays as in Dai et al., OpTree",
+        spec: "wdm_ring:ranks=256,wavelengths=64,fibres=2,rate=40Gb/s,reconfiguration=25us",
+    },
+];
+
+fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> {
+    let conversions = [("none", false), ("full", true)];
+    let sharings = [("none", false), ("drop_and_continue", true)];
+    declare! { options of WdmRing;
+        ranks "ranks" count(MOST_RANKS, Required) "number of ranks; required";
+        wavelengths "wavelengths" count(MOST_WAVELENGTHS, Required)
+            "wavelengths per directed fibre; required";
+        fibres "fibres" count(MOST_FIBRES, Printed(1)) "fibres per direction; default 1";
+        rate "rate" value(Printed(Rate::gigabits(40))) "rate per wavelength; default 40Gb/s";
+        reconfiguration "reconfiguration" value(Printed(Time::from_ps(25_000_000))) Reconfiguration
+            "time to reconfigure circuits; default 25us";
+        conversion "conversion" value(Silent(Time::ZERO))
+            "O/E/O delay at the end of each lightpath; default 0s";
+        propagation "propagation" value(Silent(Time::ZERO)) "delay per hop; default 0s";
+        ports "ports" limit(Some("all"), 2 * fibres * wavelengths)
+            "lightpaths a rank may send, and receive, at once; default all";
+        converters "converters" word(&conversions, Silent(false))
+            "wavelength converters at every rank: none or full; default none";
+        multicast "multicast" word(&sharings, Silent(false))
+            "none, or drop_and_continue: ranks that light passes may take a share; default none";
+        reach "reach" limit(None, MOST_RANKS) "the most links that a lightpath spans; default any";
+    }
+    let budget = options.several(
+        loss::OPTIONS,
+        |spec| LossBudget::read(spec, wavelengths),
+        |spec, budget| match budget {
+            Some(budget) => budget.print(spec, wavelengths),
+            None => spec,
+        },
+        |ring| ring.budget,
+    )?;
+    declare! { options of WdmRing;
+        broken "broken" list(|spec| faults::read_broken(spec, ranks), |all| faults::print_broken(all, ranks))
+            "cuts between neighbours: 3-4, or one way 3-4cw, 3-4ccw; several joined by +";
+        dead "dead" list(|spec| faults::read_dead(spec, fibres, wavelengths), |all| faults::print_dead(all, fibres))
+            "wavelengths out of order, such as 5, or on one fibre 1.5; several joined by +";
+    }
+    Ok(WdmRing {
+        ranks,
+        wavelengths,
+        fibres,
+        rate,
+        reconfiguration,
+        conversion,
+        propagation,
+        ports,
+        converters,
+        multicast,
+        reach,
+        budget,
+        broken,
+        dead,
+    })
+}
+
+impl WdmRing {
+    /// Whether the ring looks the same from every rank, on all its channels, and light goes to one
+    /// receiver: no broken links, dead wavelengths or light trees. Plans fold on such rings only.
+    pub fn is_even(&self) -> bool {
+        self.broken.is_empty() && self.dead.is_empty() && !self.multicast
+    }
+
+    /// Channels per direction that can be used: fibres times wavelengths, without the dead ones.
+    pub fn channels(&self) -> u32 {
+        self.fibres * self.wavelengths - self.dead.len() as u32
+    }
+
+    /// The fibre and wavelength of a channel 0..channels: fibre by fibre, the dead ones left out.
+    pub fn channel(&self, index: u32) -> (u8, u16) {
+        let mut place = index;
+        for dead in &self.dead {
+            if dead.fibre * self.wavelengths + dead.wavelength <= place {
+                place += 1;
+            }
+        }
+        (
+            (place / self.wavelengths) as u8,
+            (place % self.wavelengths) as u16,
+        )
+    }
+
+    /// The wavelengths of a fibre that can be used.
+    pub fn wavelengths_of(&self, fibre: u32) -> u32 {
+        let dead = self.dead.iter().filter(|dead| dead.fibre == fibre);
+        self.wavelengths - dead.count() as u32
+    }
+
+    /// The most links that a lightpath may span, at most N - 1.
+    pub fn longest(&self) -> u32 {
+        self.farthest(0)
+    }
+
+    /// The most links that a lightpath may span that delivers at every rank on its way.
+    pub fn longest_tree(&self) -> u32 {
+        self.farthest(self.budget.map_or(0, |loss| loss.split_loss.millionths()))
+    }
+
+    fn farthest(&self, lost_per_rank: i64) -> u32 {
+        let given = self.reach.unwrap_or(u32::MAX);
+        let lit = self
+            .budget
+            .map_or(u32::MAX, |budget| budget.farthest(lost_per_rank));
+        given.min(lit).min(self.ranks.saturating_sub(1).max(1))
+    }
+
+    /// Whether no link of the path from `source` to `destination` in a direction is broken.
+    pub fn is_whole(&self, source: u32, destination: u32, direction: Direction) -> bool {
+        let first = match direction {
+            Direction::Clockwise => source,
+            Direction::CounterClockwise => destination,
+        };
+        let hops = self.hops(source, destination, direction);
+        !self.broken.iter().any(|link| {
+            link.direction == direction && (link.position + self.ranks - first) % self.ranks < hops
+        })
+    }
+
+    /// The directions in which nothing is broken anywhere.
+    pub fn whole_directions(&self) -> impl Iterator<Item = Direction> + '_ {
+        let whole = |way: &Direction| self.broken.iter().all(|link| link.direction != *way);
+        Direction::BOTH.into_iter().filter(whole)
+    }
+
+    /// Whether every rank can reach every other, perhaps over others: some direction is whole, or
+    /// both are cut once, in the same place.
+    pub fn is_connected(&self) -> bool {
+        self.whole_directions().next().is_some()
+            || (self.broken.len() == 2 && self.broken[0].position == self.broken[1].position)
+    }
+
+    /// The number of links from `source` to `destination` in a direction: 0..N.
+    pub fn hops(&self, source: u32, destination: u32, direction: Direction) -> u32 {
+        let (from, to) = match direction {
+            Direction::Clockwise => (source, destination),
+            Direction::CounterClockwise => (destination, source),
+        };
+        if to >= from {
+            to - from
+        } else {
+            to + self.ranks - from
+        }
+    }
+}
+
+impl Named for WdmRing {
+    const NAME: &'static str = RECORD.name;
+}
+
+impl Machine for WdmRing {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn nature(&self) -> &'static str {
+        "a ring of wavelengths"
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "{}, {} per direction, {} per fibre, {} per wavelength, {} to reconfigure",
+            plural(self.ranks as usize, "rank"),
+            plural(self.fibres as usize, "fibre"),
+            plural(self.wavelengths as usize, "wavelength"),
+            self.rate.words(),
+            self.reconfiguration
+        )
+    }
+
+    /// The rates of the wavelengths of all fibres both ways that are not dead or cut off at the rank; of as
+    /// many as the rank has ports, where it has fewer.
+    fn injection_bandwidth(&self) -> u128 {
+        let cut = |rank: u32| {
+            // The clockwise link of a position leaves its lower rank, the other one the rank behind.
+            let leaves = self.broken.iter().filter(|link| match link.direction {
+                Direction::Clockwise => link.position == rank,
+                Direction::CounterClockwise => (link.position + 1) % self.ranks == rank,
+            });
+            leaves.count() as u32
+        };
+        let whole = 2 - (0..self.ranks).map(cut).max().unwrap_or(0).min(2);
+        let channels = self.channels() * whole;
+        let sent = self.ports.map_or(channels, |ports| ports.min(channels));
+        u128::from(sent) * u128::from(self.rate.bits_per_second())
+    }
+
+    fn circuits(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+}

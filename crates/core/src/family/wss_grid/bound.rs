@@ -1,0 +1,271 @@
+//! Bounds for grids of tunable circuits.
+//!
+//! N >= 2 ranks. A transceiver is usable if it works and some other that works is on its switch; rank r
+//! has u_r <= 2 of them, g at most. It sends at rate B to one other of its switch at a time, and
+//! receives from one at a time, any wavelength. c = 2 control + tuning + lock is paid for a circuit that
+//! the transmitter does not have already; light is under way for L. A burst carries any number of
+//! chunks, a relay receives and sends like any other rank, and what is sent on has arrived before.
+//!
+//! **growth.** In a slot, a rank that has something of a given rank tells at most g others: at least
+//! ceil(log_(1+g) N) slots where something of one rank reaches all, or of all ranks one, as in every
+//! collective (see [`super`]).
+//!
+//! **bandwidth.** At first there is no circuit, so that no bit is sent before c, and the last is under way
+//! for L. A rank that must receive, or send, m bytes takes m / (u_r B): T >= c + L + m / (u_r B). All
+//! ranks together receive 2 (N - 1) M bytes in an all_reduce of M (Patarasuk and Yuan, Journal of
+//! Parallel and Distributed Computing 2009; a relay's are more), over sum u_r transceivers.
+//!
+//! **cut.** What comes into a row from others comes by the column transceivers of its ranks, and what
+//! goes to others goes by them; so for columns by row transceivers. With k ranks and w usable
+//! transceivers across: T >= c + L + m / (w B), where m is
+//!
+//! | collective | m |
+//! |---|---|
+//! | all_gather of blocks of d | (N - k) d in |
+//! | gather, scatter backwards | (N - k) d with the root, k d without |
+//! | reduce_scatter of M | max(k, N - k) floor(M / N): in for its own blocks, out for the others |
+//! | all_reduce, broadcast, reduce of M | M |
+//! | all_to_all of M | k (N - k) floor(M / N) |
+//!
+//! A single rank is the case k = 1, w = u_r of **bandwidth**. In an all_to_all, moreover, ranks that share
+//! no switch are two hops apart: with h ordered pairs that share one, 2 N (N - 1) - h hops of
+//! floor(M / N) bytes over sum u_r transceivers.
+//!
+//! **rounds.** Follow what one rank has. Let a_v be when the first burst with something of it has arrived
+//! at v. That burst was sent by some u that had it, not before a_u. A transmitter that tells several
+//! ranks needs a new circuit for each after the first: it asks when it has sent, so that their
+//! bursts begin c apart at least. The first may go over a circuit that the transmitter has already, but
+//! none begins before c. So with P(N) the least time in which N ranks are told where every rank tells
+//! g others when it is told, g more c later, and so on, each arriving L later,
+//!
+//! T >= c + P(N).
+//!
+//! Backwards, the bursts that a receiver takes from different ranks begin c apart, too, for the grant
+//! follows the release: the same holds where something of all ranks reaches one. In a broadcast and a
+//! scatter a rank that was not told has nothing to send, and hence no circuit: it tells the first g others
+//! c + L later, not L, and nothing is paid before. What the rank told last receives, all M bytes or its
+//! block, begins then: T >= P'(N) + m / (g B). Every transmitter telling as early as it can tells most
+//! ranks by any time, by induction over the times of telling; that gives P and P', event by event.
+//!
+//! **Slot by slot.** Where every slot is charged, or none is, slots follow one another (simulator
+//! `circuit`), each as long as its longest burst of b bytes: c + L + b / B, or L + b / B. A transceiver
+//! receives b at most in it. So with G slots by growth and s the greatest of all m / (w B) above,
+//! T >= G (c + L) + s, or G L + s. Under `two_tier` flows overlap: a latency passes while the next burst is
+//! sent, and the two do not add up.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::bound::{Bound, Charge, TimeBound, crossing, growth, over};
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::Plane;
+use crate::family::wss_grid::WssGrid;
+use crate::interrupt;
+use crate::units::{Bytes, Time, UnitError};
+
+/// The greatest bound on the slots of a collective.
+pub fn slots(grid: &WssGrid, collective: &Collective) -> Bound {
+    let ranks = u64::from(collective.ranks());
+    Bound {
+        steps: growth(ranks, Ports::of(grid).most().max(1)),
+        name: "growth",
+        assumption: "any number of chunks in a burst; a rank forwards in later slots than the one in \
+                     which it received",
+    }
+}
+
+/// The greatest bound on the time of a collective of a size; the slow switches are not part of it.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn best(
+    grid: &WssGrid,
+    collective: &Collective,
+    size: Bytes,
+    charge: Charge,
+) -> Result<TimeBound, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    if ranks < 2 {
+        return Ok(TimeBound::ALONE);
+    }
+    let ports = Ports::of(grid);
+    let fresh = grid.control.times(2)?.plus(grid.tuning)?.plus(grid.lock)?;
+    let (sending, name) = ports.sending(grid, collective, size)?;
+    let slots = growth(ranks, ports.most().max(1));
+    let per_slot = match charge {
+        Charge::EverySlot => Some(fresh.plus(grid.latency)?),
+        Charge::Never => Some(grid.latency),
+        Charge::Once | Charge::OncePerPort => None,
+    };
+    if let Some(per_slot) = per_slot {
+        return Ok(TimeBound {
+            time: per_slot.times(slots)?.plus(sending)?,
+            name: if slots > 1 { "rounds" } else { name },
+            assumption: "slots one after the other, each as long as its longest burst",
+        });
+    }
+    let sent = TimeBound {
+        time: fresh.plus(grid.latency)?.plus(sending)?,
+        name,
+        assumption: "no transceiver sends or receives faster than its rate; first a circuit is tuned",
+    };
+    let told = TimeBound {
+        time: rounds(grid, collective, size, ports.most().max(1), fresh)?,
+        name: "rounds",
+        assumption: "a transmitter tunes anew for every rank that it tells after the first, and what \
+                     is forwarded has arrived before",
+    };
+    Ok(if told.time > sent.time { told } else { sent })
+}
+
+/// c + P(N); of a broadcast and a scatter P'(N) and what the last rank receives.
+fn rounds(
+    grid: &WssGrid,
+    collective: &Collective,
+    size: Bytes,
+    most: u64,
+    fresh: Time,
+) -> Result<Time, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    match collective.kind() {
+        CollectiveKind::Broadcast | CollectiveKind::Scatter => {
+            let last = over(size.get().into(), rate(grid, most))?;
+            told(ranks, most, grid.latency.plus(fresh)?, fresh)?.plus(last)
+        }
+        _ => told(ranks, most, grid.latency, fresh)?.plus(fresh),
+    }
+}
+
+/// The time in which `ranks` are told, where each tells `most` others `first` after it was told, and as
+/// many more every `next` later.
+fn told(ranks: u64, most: u64, first: Time, next: Time) -> Result<Time, UnitError> {
+    if next == Time::ZERO {
+        return Ok(if ranks > 1 { first } else { Time::ZERO });
+    }
+    let mut tellings = BinaryHeap::from([Reverse(first)]);
+    let (mut now, mut informed) = (Time::ZERO, 1u64);
+    while informed < ranks {
+        let Some(Reverse(at)) = tellings.pop() else {
+            break;
+        };
+        (now, informed) = (at, informed + most);
+        tellings.push(Reverse(at.plus(next)?));
+        // Those told now tell the next ones together.
+        for _ in 0..most {
+            tellings.push(Reverse(at.plus(first)?));
+        }
+    }
+    Ok(now)
+}
+
+/// The transceivers of a grid that are usable.
+struct Ports {
+    /// By rank, for row and column.
+    usable: Vec<[bool; 2]>,
+    /// Ordered pairs of ranks that share a switch by transceivers that work.
+    direct: u128,
+}
+
+impl Ports {
+    fn of(grid: &WssGrid) -> Ports {
+        let mut working = Plane::BOTH.map(|plane| {
+            let switches = grid.rows * grid.columns / grid.side(plane).max(1);
+            vec![0u128; switches as usize]
+        });
+        for (rank, plane) in places(grid) {
+            if grid.works(rank, plane) {
+                working[plane as usize][grid.port(rank, plane).0 as usize] += 1;
+            }
+        }
+        let mut usable = vec![[false; 2]; grid.ranks() as usize];
+        for (rank, plane) in places(grid) {
+            let on_switch = working[plane as usize][grid.port(rank, plane).0 as usize];
+            usable[rank as usize][plane as usize] = grid.works(rank, plane) && on_switch > 1;
+        }
+        let pairs = working.iter().flatten().map(|&count| count * count - count);
+        Ports {
+            usable,
+            direct: pairs.sum(),
+        }
+    }
+
+    /// g.
+    fn most(&self) -> u64 {
+        let counts = self.usable.iter().map(count);
+        counts.max().unwrap_or(0)
+    }
+
+    /// The greatest m / (w B), and whether it is that of a rank or of a cut.
+    fn sending(
+        &self,
+        grid: &WssGrid,
+        collective: &Collective,
+        size: Bytes,
+    ) -> Result<(Time, &'static str), UnitError> {
+        let ranks = u128::from(collective.ranks());
+        let root = collective.root();
+        let mut greatest = (Time::ZERO, "bandwidth");
+        let mut enter = |bytes: u128, across: u64, name: &'static str| {
+            if across > 0 {
+                let time = over(bytes, rate(grid, across))?;
+                greatest = if time > greatest.0 {
+                    (time, name)
+                } else {
+                    greatest
+                };
+            }
+            Ok::<(), UnitError>(())
+        };
+        for (rank, own) in (0..).zip(&self.usable) {
+            let bytes = crossing(collective, size, 1, rank == root);
+            enter(bytes, count(own), "bandwidth")?;
+        }
+        let everywhere = self.usable.iter().map(count).sum();
+        let block = u128::from(size.get()) / ranks;
+        match collective.kind() {
+            CollectiveKind::AllReduce => {
+                enter(
+                    2 * (ranks - 1) * u128::from(size.get()),
+                    everywhere,
+                    "bandwidth",
+                )?;
+            }
+            CollectiveKind::AllToAll => {
+                let hops = 2 * ranks * (ranks - 1) - self.direct;
+                enter(hops * block, everywhere, "bandwidth")?;
+            }
+            _ => {}
+        }
+        for plane in Plane::BOTH {
+            let switches = grid.rows * grid.columns / grid.side(plane).max(1);
+            // Ranks, transceivers to the other switches, and whether the root is there.
+            let mut sets = vec![(0u128, 0u64, false); switches as usize];
+            for (rank, own) in (0..).zip(&self.usable) {
+                interrupt::check();
+                let (inside, across, has_root) = &mut sets[grid.port(rank, plane).0 as usize];
+                *inside += 1;
+                *across += u64::from(own[plane.other() as usize]);
+                *has_root |= rank == root;
+            }
+            for (inside, across, has_root) in sets {
+                if (1..ranks).contains(&inside) {
+                    enter(crossing(collective, size, inside, has_root), across, "cut")?;
+                }
+            }
+        }
+        Ok(greatest)
+    }
+}
+
+/// Bits per second of so many transceivers.
+fn rate(grid: &WssGrid, transceivers: u64) -> u128 {
+    u128::from(grid.rate.bits_per_second()) * u128::from(transceivers)
+}
+
+fn places(grid: &WssGrid) -> impl Iterator<Item = (u32, Plane)> {
+    (0..grid.ranks()).flat_map(|rank| Plane::BOTH.map(|plane| (rank, plane)))
+}
+
+fn count(own: &[bool; 2]) -> u64 {
+    own.iter().map(|&usable| u64::from(usable)).sum()
+}

@@ -1,0 +1,368 @@
+//! The switch grid of the ODDL paper: tunable circuits through wavelength-selective switches.
+//!
+//! Nodes stand in a grid of n rows and m columns; node (r, c) has the number r m + c. Each has two
+//! optical transceivers, one to the switch of its row (port c of row switch r) and one to the switch
+//! of its column (port r of column switch c): n switches of m ports and m of n ports. A switch is set
+//! slowly, once for a task: light of wavelength l that enters at port i leaves at the one output
+//! port that the [`Configuration`] names for (i, l). A node chooses its partner, flow by flow, by
+//! tuning its laser, which takes nanoseconds. A receiver takes any wavelength, one burst at a time.
+//!
+//! Which wavelength leads where is a [`WavelengthPlan`]. The ranks of a task are the nodes allocated
+//! to it, in increasing order; a node that leaves is one that is no longer allocated.
+
+mod circuits;
+mod configuration;
+mod failures;
+mod light;
+mod places;
+
+use crate::fabric::options::{self, Options, Otherwise::*, declare};
+use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, Plane, Planes};
+use crate::spec::{OptionRecord, Role, Spec};
+use crate::spelling::plural;
+use crate::units::{Rate, Time};
+pub use configuration::{Configuration, Setting};
+pub use light::{LIGHT, TunedLight};
+pub use places::{DeadTransceiver, Port};
+
+/// Which wavelength leads from which port of a switch to which other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WavelengthPlan {
+    /// Wavelength b joins ports i and i XOR 2^b: as many wavelengths as a port has bits.
+    Xor,
+    /// Wavelength d leads from port i to port (i + d + 1) mod p: any pair, p - 1 wavelengths.
+    Cyclic,
+    /// The circuits of a task, coloured: as many wavelengths as a port has partners (Koenig).
+    EdgeColouring,
+}
+
+impl WavelengthPlan {
+    /// All plans.
+    pub const ALL: [WavelengthPlan; 3] = [
+        WavelengthPlan::Xor,
+        WavelengthPlan::Cyclic,
+        WavelengthPlan::EdgeColouring,
+    ];
+
+    /// The name as typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WavelengthPlan::Xor => "xor",
+            WavelengthPlan::Cyclic => "cyclic",
+            WavelengthPlan::EdgeColouring => "edge_colouring",
+        }
+    }
+
+    /// The wavelength that leads from a port to another of a switch of `ports`, where the plan is a
+    /// formula that has one.
+    pub fn wavelength(self, ports: u32, input: u32, output: u32) -> Option<u32> {
+        match self {
+            WavelengthPlan::Xor => {
+                let apart = input ^ output;
+                apart.is_power_of_two().then(|| apart.ilog2())
+            }
+            WavelengthPlan::Cyclic if input != output => Some((output + ports - input) % ports - 1),
+            WavelengthPlan::Cyclic | WavelengthPlan::EdgeColouring => None,
+        }
+    }
+
+    /// The wavelengths that joining all ports of a switch takes; of a plan made to measure, at most.
+    pub fn wavelengths(self, ports: u32) -> u32 {
+        match self {
+            WavelengthPlan::Xor => ports.next_power_of_two().ilog2(),
+            WavelengthPlan::Cyclic | WavelengthPlan::EdgeColouring => ports.saturating_sub(1),
+        }
+    }
+}
+
+/// Nodes in a grid, with a switch for each row and each column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WssGrid {
+    /// Rows, n.
+    pub rows: u32,
+    /// Columns, m.
+    pub columns: u32,
+    /// Rate of a transceiver, B.
+    pub rate: Rate,
+    /// Ports that a switch has, whether used or not.
+    pub switch_ports: u32,
+    /// Channels of the tunable source.
+    pub wavelengths: u32,
+    /// Time to tune a laser to another wavelength.
+    pub tuning: Time,
+    /// Guard time and locking of the receiver after tuning.
+    pub lock: Time,
+    /// Delay of one control message; a request and its grant take two.
+    pub control: Time,
+    /// From transmitter to receiver: propagation and handling of a message.
+    pub latency: Time,
+    /// Time to set the switches, once for a task.
+    pub slow_switch: Time,
+    /// Which wavelength leads where.
+    pub plan: WavelengthPlan,
+    /// The node of each rank, in increasing order.
+    pub nodes: Vec<u32>,
+    /// Transceivers that neither send nor receive, in order.
+    pub dead_transceivers: Vec<DeadTransceiver>,
+    /// Switch ports out of order, in order.
+    pub dead_ports: Vec<Port>,
+}
+
+/// The most rows, and columns: wavelengths are numbered with 16 bits, and light is not split further.
+const MOST_SIDE: u32 = 4096;
+const MOST_NODES: u32 = 1 << 20;
+const MOST_PORTS: u32 = 1 << 16;
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "wss_grid",
+    summary: "Grid of nodes with tunable lasers, a wavelength-selective switch per row and per column",
+    citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable Optical \
+               Network, OFC 2024",
+    example: "wss_grid:rows=32,columns=32",
+    options: || options::list(&RECORD, declared),
+    build: |spec| options::read(spec, &RECORD, declared).map(Fabric::new),
+};
+
+fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> {
+    declare! { options of WssGrid;
+        rows "rows" count(MOST_SIDE, Required) "rows of nodes; required";
+        columns "columns" count(MOST_SIDE, Required) "columns of nodes; required";
+    }
+    let all = rows * columns;
+    if all > MOST_NODES {
+        return Err(FabricError::TooLarge {
+            family: RECORD.name,
+            what: "ranks",
+            count: all.into(),
+            most: MOST_NODES.into(),
+        });
+    }
+    let longer = rows.max(columns);
+    let made_to_measure = |spec: &Spec| {
+        let needed = wavelength_plan(spec)?.wavelengths(longer).max(1);
+        Ok(spec.count("wavelengths", 1, MOST_SIDE)?.unwrap_or(needed))
+    };
+    declare! { options of WssGrid;
+        rate "rate" value(Printed(Rate::gigabits(100)))
+            "rate of a transceiver, of which a node has two; default 100Gb/s";
+        switch_ports "ports" option(
+            |spec| Ok(spec.count("ports", longer, MOST_PORTS)?.unwrap_or(longer)),
+            |ports| (*ports != longer).then(|| ports.to_string()))
+            "ports of a switch; default the longer side";
+        wavelengths "wavelengths" option(made_to_measure, |count| Some(count.to_string()))
+            "channels of the tunable source; default what the wavelength plan may need";
+        tuning "tuning" value(Printed(Time::from_ps(10_500))) Reconfiguration
+            "time to tune a laser; default 10.5ns";
+        lock "lock" value(Silent(Time::ZERO)) Reconfiguration
+            "guard time and locking of the receiver; default 0s";
+        control "control" value(Silent(Time::ZERO)) Control
+            "delay of one control message; default 0s";
+        latency "latency" value(Silent(Time::ZERO)) "from transmitter to receiver; default 0s";
+        slow_switch "slow_switch" value(Printed(Time::from_ps(100_000_000_000)))
+            "time to set the switches, once for a task; default 100ms";
+        plan "plan" option(wavelength_plan, |plan| Some(plan.name().into()))
+            "wavelengths: xor, cyclic or edge_colouring; default edge_colouring";
+        nodes "nodes" option(
+            |spec| Ok(places::read_nodes(spec, "nodes", all)?),
+            |nodes| (nodes.len() as u32 != all).then(|| places::print_nodes(nodes)))
+            "nodes allocated to the task, such as 0-15+32-47; default all";
+        dead_transceivers "dead_transceivers" list(|spec| places::read_transceivers(spec, all), places::joined)
+            "nodes with the plane that they lack, such as 5.row+9.column";
+        dead_ports "dead_ports" list(|spec| places::read_ports(spec, rows, columns), places::joined)
+            "switches with the port that they lack, such as row3.2+column1.0";
+    }
+    Ok(WssGrid {
+        rows,
+        columns,
+        rate,
+        switch_ports,
+        wavelengths,
+        tuning,
+        lock,
+        control,
+        latency,
+        slow_switch,
+        plan,
+        nodes,
+        dead_transceivers,
+        dead_ports,
+    })
+}
+
+fn wavelength_plan(spec: &Spec) -> Result<WavelengthPlan, FabricError> {
+    let name = spec.option("plan").unwrap_or("edge_colouring");
+    let mut plans = WavelengthPlan::ALL.into_iter();
+    let found = plans.find(|plan| plan.name() == name);
+    found.ok_or_else(|| {
+        let problem = "must be `xor`, `cyclic` or `edge_colouring`";
+        spec.refuse("plan", problem).into()
+    })
+}
+
+impl WssGrid {
+    /// The number of ranks: of nodes that are allocated.
+    pub fn ranks(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// The rank in a row and a column, where that node is allocated.
+    pub fn rank_at(&self, row: u32, column: u32) -> Option<u32> {
+        let node = row * self.columns + column;
+        let rank = self.nodes.binary_search(&node).ok()?;
+        Some(rank as u32)
+    }
+
+    /// Row and column of a rank.
+    pub fn place(&self, rank: u32) -> (u32, u32) {
+        let node = self.nodes[rank as usize];
+        (node / self.columns, node % self.columns)
+    }
+
+    /// The switch of a plane to which a rank is joined, and the port.
+    pub fn port(&self, rank: u32, plane: Plane) -> (u32, u32) {
+        let (row, column) = self.place(rank);
+        match plane {
+            Plane::Row => (row, column),
+            Plane::Column => (column, row),
+        }
+    }
+
+    /// Ports in use of each switch of a plane.
+    pub fn side(&self, plane: Plane) -> u32 {
+        match plane {
+            Plane::Row => self.columns,
+            Plane::Column => self.rows,
+        }
+    }
+
+    /// Switches: one for each row and each column.
+    pub fn switches(&self) -> u32 {
+        self.rows + self.columns
+    }
+
+    /// Whether a rank can send and receive in a plane: neither its transceiver nor the switch port
+    /// is dead.
+    pub fn works(&self, rank: u32, plane: Plane) -> bool {
+        if self.dead_transceivers.is_empty() && self.dead_ports.is_empty() {
+            return true;
+        }
+        let node = self.nodes[rank as usize];
+        let (switch, port) = self.port(rank, plane);
+        let transceiver = DeadTransceiver { node, plane };
+        let dead_port = Port {
+            plane,
+            switch,
+            port,
+        };
+        !self.dead_transceivers.contains(&transceiver) && !self.dead_ports.contains(&dead_port)
+    }
+
+    /// The plane in which two different ranks share a switch, if they do.
+    pub fn shared_plane(&self, one: u32, other: u32) -> Option<Plane> {
+        let ((row, column), (other_row, other_column)) = (self.place(one), self.place(other));
+        if row == other_row {
+            Some(Plane::Row)
+        } else {
+            (column == other_column).then_some(Plane::Column)
+        }
+    }
+
+    /// Whether every node is allocated and nothing is dead.
+    pub fn is_whole(&self) -> bool {
+        self.ranks() == self.rows * self.columns
+            && self.dead_transceivers.is_empty()
+            && self.dead_ports.is_empty()
+    }
+
+    /// Whether two grids are one machine, for two tasks: they may differ in the nodes allocated and in the
+    /// wavelengths between them.
+    pub fn is_same_machine(&self, other: &WssGrid) -> bool {
+        let like = WssGrid {
+            nodes: self.nodes.clone(),
+            plan: self.plan,
+            wavelengths: self.wavelengths,
+            ..other.clone()
+        };
+        *self == like
+    }
+
+    /// The same machine with its wavelengths by another plan.
+    pub fn with_plan(&self, plan: WavelengthPlan) -> WssGrid {
+        WssGrid {
+            plan,
+            ..self.clone()
+        }
+    }
+}
+
+impl Named for WssGrid {
+    const NAME: &'static str = RECORD.name;
+}
+
+impl Machine for WssGrid {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn nature(&self) -> &'static str {
+        "a grid of tunable circuits, where light goes around no ring"
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks()
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "{} on {} x {} nodes, {} per laser, {} per transceiver, {} to tune",
+            plural(self.nodes.len(), "rank"),
+            self.rows,
+            self.columns,
+            plural(self.wavelengths as usize, "wavelength"),
+            self.rate.words(),
+            self.tuning
+        )
+    }
+
+    /// The rates of the transceivers that work and whose switch joins another rank's place.
+    fn injection_bandwidth(&self) -> u128 {
+        let transceivers = |rank: u32| {
+            let planes = Plane::BOTH.into_iter();
+            let leads = planes.filter(|&plane| self.side(plane) > 1 && self.works(rank, plane));
+            leads.count() as u128
+        };
+        let least = (0..self.ranks()).map(transceivers).min().unwrap_or(0);
+        least * u128::from(self.rate.bits_per_second())
+    }
+
+    fn circuits(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+
+    fn planes(&self) -> Option<&dyn Planes> {
+        Some(self)
+    }
+}
+
+impl Planes for WssGrid {
+    fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    fn columns(&self) -> u32 {
+        self.columns
+    }
+
+    fn rank_at(&self, row: u32, column: u32) -> Option<u32> {
+        self.rank_at(row, column)
+    }
+
+    fn works(&self, rank: u32, plane: Plane) -> bool {
+        self.works(rank, plane)
+    }
+}
