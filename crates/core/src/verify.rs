@@ -71,11 +71,10 @@ mod holdings;
 mod light_path_grid;
 mod order;
 mod report;
-mod tasks;
+mod rules;
 mod wdm_ring;
 mod wss_grid;
 
-use crate::family::wss_grid::WssGrid;
 use std::fmt;
 
 use crate::family::wdm_ring::Direction;
@@ -83,7 +82,8 @@ use crate::memory;
 use crate::plan::{Plan, PlanRef};
 use order::Order;
 use report::Report;
-pub use tasks::tasks;
+use rules::Rules;
+pub use wss_grid::tasks::tasks;
 
 /// What rule a plan breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,13 +156,15 @@ pub enum ViolationKind {
     Claim,
     /// A folded plan that no rotations make whole.
     Symmetry,
+    /// Circuits of a family that the verifier has no rules for, so that the plan is not proved.
+    Unchecked,
     /// The plan is larger than the verifier can replay, and hence not proved.
     TooLarge,
 }
 
 impl ViolationKind {
     /// All kinds, in the order in which they are checked.
-    pub const ALL: [ViolationKind; 34] = [
+    pub const ALL: [ViolationKind; 35] = [
         ViolationKind::Columns,
         ViolationKind::RankCount,
         ViolationKind::RankRange,
@@ -196,6 +198,7 @@ impl ViolationKind {
         ViolationKind::Missing,
         ViolationKind::Claim,
         ViolationKind::Symmetry,
+        ViolationKind::Unchecked,
         ViolationKind::TooLarge,
     ];
 
@@ -235,6 +238,7 @@ impl ViolationKind {
             ViolationKind::Missing => "missing",
             ViolationKind::Claim => "claim",
             ViolationKind::Symmetry => "symmetry",
+            ViolationKind::Unchecked => "unchecked",
             ViolationKind::TooLarge => "too_large",
         }
     }
@@ -311,26 +315,52 @@ pub fn verify<'a>(plan: impl Into<PlanRef<'a>>) -> Vec<Violation> {
     }
 }
 
-/// What the verifier keeps of a transfer: orders by slot and by chunk; of a burst also its place among the others
-/// of its switch.
+/// The rules of every family whose plans place circuits in slots.
+const RULES: &[Rules] = &[wdm_ring::RULES, wss_grid::RULES, light_path_grid::RULES];
+
+/// What the verifier keeps of a transfer without light: orders by slot and by chunk.
 const BYTES_PER_TRANSFER: u64 = 24;
-const BYTES_PER_BURST: u64 = 270;
 
 fn full(plan: &Plan) -> Vec<Violation> {
-    let each = match plan.fabric.downcast::<WssGrid>() {
-        Some(_) => BYTES_PER_BURST,
-        None => BYTES_PER_TRANSFER,
-    };
+    let family = plan.fabric.family();
+    let rules = RULES.iter().find(|rules| rules.family == family);
+    let each = rules.map_or(BYTES_PER_TRANSFER, |rules| rules.bytes_per_transfer);
     memory::take("verifying this plan", plan.schedule.stored() as u64 * each);
     let mut report = Report::default();
-    if let Some(admitted) = form::check(plan, &mut report) {
+    let wrong_light = match rules {
+        Some(rules) => (rules.wrong_light)(&plan.fabric),
+        None => Box::new(|_| Vec::new()),
+    };
+    if let Some(admitted) = form::check(plan, &wrong_light, &mut report) {
         let order = Order::by_slot(plan, &admitted);
-        wdm_ring::check(plan, &admitted, &order, &mut report);
-        wss_grid::check(plan, &admitted, &mut report);
-        light_path_grid::check(plan, &admitted, &order, &mut report);
+        match rules {
+            Some(rules) => (rules.check)(plan, &admitted, &order, &mut report),
+            None if plan.fabric.has_light() => report.unchecked(family),
+            None => {}
+        }
+        relays(plan, &mut report);
         let chunks = 0..plan.schedule.collective.chunks();
         data::check(plan, &admitted, chunks, &mut report);
         claims::check(plan, &admitted, &mut report);
     }
     report.finish()
+}
+
+/// Where light leads from rank to rank nothing is relayed.
+fn relays(plan: &Plan, report: &mut Report) {
+    let Some(relay) = plan.relays.first() else {
+        return;
+    };
+    if plan.fabric.light().is_some_and(|light| light.relays) {
+        return;
+    }
+    report.add(ViolationKind::Relays, || {
+        let sentence = format!(
+            "the plan has {} relays, the first of transfer {}, but on its fabric {} nothing is relayed",
+            plan.relays.len(),
+            relay.transfer,
+            plan.fabric.family()
+        );
+        Violation::new(ViolationKind::Relays, sentence)
+    });
 }

@@ -13,14 +13,13 @@
 use super::{Algorithm, AlgorithmError, Request, all_pairs, ring};
 use crate::collective::CollectiveKind;
 use crate::fabric::Groups;
-use crate::family::dragonfly;
 use crate::schedule::Schedule;
 
 pub(super) const CITATION: &str = "Cherièvre and Dorier, Design and Evaluation of Topology-aware \
                                    Scatter and AllGather Algorithms for Dragonfly Networks, SC 2016";
 
 /// They go by the groups and routers of a dragonfly.
-pub(super) const FAMILY: Option<&str> = Some(dragonfly::RECORD.name);
+pub(super) const FAMILY: Option<&str> = Some("dragonfly");
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[

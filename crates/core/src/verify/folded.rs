@@ -22,6 +22,8 @@
 use super::form::{self, Admitted};
 use super::order::Order;
 use super::report::{Report, named};
+use super::rules::WrongLight;
+use super::wdm_ring;
 use super::{Link, Violation, ViolationKind, claims, data};
 use crate::collective::{Collective, CollectiveKind};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
@@ -65,7 +67,8 @@ fn check(orbits: &Plan, report: &mut Report) {
             Violation::new(ViolationKind::Symmetry, sentence.into())
         });
     }
-    let Some(admitted) = form::check(orbits, report) else {
+    let wrong_light: WrongLight<'_> = Box::new(|light| wdm_ring::wrong_light(ring, light));
+    let Some(admitted) = form::check(orbits, &wrong_light, report) else {
         return;
     };
     if ring.ranks != collective.ranks() {

@@ -3,11 +3,10 @@
 
 use std::ops::Range;
 
-use super::report::{Report, named};
+use super::report::{Fault, Report, named, up_to};
+use super::rules::WrongLight;
 use super::{Violation, ViolationKind};
 use crate::fabric::Light;
-use crate::family::wdm_ring::{CONVERTED, WdmLight, WdmRing};
-use crate::family::wss_grid::{TunedLight, WssGrid};
 use crate::interrupt;
 use crate::plan::{Lightpath, Plan};
 use crate::schedule::{Action, Transfer};
@@ -73,10 +72,7 @@ impl Admitted {
 /// What is in range.
 struct Ranges<'a> {
     plan: &'a Plan,
-    /// On a ring of wavelengths.
-    ring: Option<&'a WdmRing>,
-    /// On a grid of tunable circuits.
-    grid: Option<&'a WssGrid>,
+    wrong_light: &'a WrongLight<'a>,
     ranks: u32,
     chunks: u32,
     slots: u32,
@@ -84,7 +80,11 @@ struct Ranges<'a> {
 }
 
 /// Checks ranges and steps; `None` where the plan cannot be looked at any further.
-pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
+pub(super) fn check(
+    plan: &Plan,
+    wrong_light: &WrongLight<'_>,
+    report: &mut Report,
+) -> Option<Admitted> {
     let collective = plan.schedule.collective;
     let ranks = plan.fabric.ranks();
     if ranks != collective.ranks() {
@@ -101,8 +101,7 @@ pub(super) fn check(plan: &Plan, report: &mut Report) -> Option<Admitted> {
     steps(plan, report);
     let ranges = Ranges {
         plan,
-        ring: plan.fabric.downcast::<WdmRing>(),
-        grid: plan.fabric.downcast::<WssGrid>(),
+        wrong_light,
         ranks: ranks.min(collective.ranks()),
         chunks: collective.chunks(),
         slots: plan.slots(),
@@ -214,8 +213,7 @@ impl Ranges<'_> {
             .cloned()
             .unwrap_or(0..u32::MAX);
         let columns = schedule.columns(step).transfers();
-        let light =
-            (self.ring.is_some() || self.grid.is_some()).then(|| &self.plan.light[start..end]);
+        let light = (self.plan.fabric.has_light()).then(|| &self.plan.light[start..end]);
         let slot = &self.plan.slot[start..end];
         for (index, moved) in (0..end - start).zip(columns) {
             interrupt::check();
@@ -226,7 +224,7 @@ impl Ranges<'_> {
                 && moved.count <= self.chunks
                 && moved.chunk <= self.chunks - moved.count;
             let slot_sound = slot[index] < self.slots && own_slots.contains(&slot[index]);
-            let light_sound = light.is_none_or(|light| self.is_sound(light[index]));
+            let light_sound = light.is_none_or(|light| (self.wrong_light)(light[index]).is_empty());
             let action_sound = self.combines || moved.action == Action::Copy;
             if !(rank_sound && chunk_sound && slot_sound && light_sound && action_sound) {
                 self.examine(start + index, step, admitted, report);
@@ -242,7 +240,10 @@ impl Ranges<'_> {
             slot,
         } = self.plan.lightpath(index);
         let unusable = [self.wrong_data(transfer), self.wrong_slot(slot)].concat();
-        let unlit = self.wrong_light(light);
+        let unlit = match self.plan.fabric.has_light() {
+            true => (self.wrong_light)(light),
+            false => Vec::new(),
+        };
         let length = admitted.transfers;
         mark(!unusable.is_empty(), index, &mut admitted.malformed, length);
         mark(!unlit.is_empty(), index, &mut admitted.dark, length);
@@ -252,7 +253,9 @@ impl Ranges<'_> {
             report.add(kind, || Violation {
                 transfers: vec![index],
                 slot: Some(slot),
-                wavelength: (kind == ViolationKind::WavelengthRange).then(|| self.numbers(light).1),
+                wavelength: (kind == ViolationKind::WavelengthRange)
+                    .then(|| wavelength(self.plan, light))
+                    .flatten(),
                 chunk: (kind == ViolationKind::ChunkRange).then_some(transfer.chunk),
                 ..Violation::new(kind, format!("slot {slot}: transfer {name} {problem}"))
             });
@@ -308,60 +311,6 @@ impl Ranges<'_> {
         }
     }
 
-    /// Whether light is on a fibre or plane and on a wavelength that exist, without conversion.
-    fn is_sound(&self, light: Light) -> bool {
-        let ((fibres, wavelengths), (fibre, wavelength)) = (self.light(), self.numbers(light));
-        u32::from(fibre) < fibres && u32::from(wavelength) < wavelengths && wavelength != CONVERTED
-    }
-
-    /// Fibres that leave a rank each way, or its planes, and wavelengths on them.
-    fn light(&self) -> (u32, u32) {
-        match (self.ring, self.grid) {
-            (Some(ring), _) => (ring.fibres, ring.wavelengths),
-            (None, Some(grid)) => (2, grid.wavelengths),
-            (None, None) => (0, 0),
-        }
-    }
-
-    /// The fibre or plane, and the wavelength.
-    fn numbers(&self, light: Light) -> (u8, u16) {
-        if self.ring.is_some() {
-            let light = WdmLight::from(light);
-            return (light.fibre, light.wavelength);
-        }
-        let light = TunedLight::from(light);
-        (light.plane, light.wavelength)
-    }
-
-    /// A fibre, plane or wavelength that does not exist, or a conversion that cannot be.
-    fn wrong_light(&self, light: Light) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        if self.ring.is_none() && self.grid.is_none() {
-            return faults;
-        }
-        let ((fibres, wavelengths), (fibre, wavelength)) = (self.light(), self.numbers(light));
-        if u32::from(fibre) >= fibres {
-            let fibres = up_to(fibres);
-            let problem = match self.ring {
-                Some(_) => format!("is on fibre {fibre}, but fibres are {fibres}"),
-                None => format!("is in plane {fibre}, but planes are {fibres}"),
-            };
-            faults.push((ViolationKind::FibreRange, problem));
-        }
-        if wavelength == CONVERTED && self.ring.is_some() {
-            if !self.ring.is_some_and(|ring| ring.converters) {
-                let problem = "changes its wavelength, but the fabric has no converters".into();
-                faults.push((ViolationKind::Conversion, problem));
-            }
-        } else if u32::from(wavelength) >= wavelengths {
-            let wavelengths = up_to(wavelengths);
-            let problem =
-                format!("is on wavelength {wavelength}, but wavelengths are {wavelengths}");
-            faults.push((ViolationKind::WavelengthRange, problem));
-        }
-        faults
-    }
-
     /// A combination where nothing combines.
     fn wrong_action(&self, transfer: Transfer) -> Vec<Fault> {
         if self.combines || transfer.action == Action::Copy {
@@ -373,16 +322,14 @@ impl Ranges<'_> {
     }
 }
 
-/// What is wrong, and the rest of the sentence that says so.
-type Fault = (ViolationKind, String);
-
-/// The numbers below `count`, in words.
-fn up_to(count: u32) -> String {
-    match count {
-        0 => "none".into(),
-        1 => "only 0".into(),
-        _ => format!("0 to {}", count - 1),
-    }
+/// The wavelength of light, where its kind has one.
+fn wavelength(plan: &Plan, light: Light) -> Option<u16> {
+    let kind = plan.fabric.light()?;
+    let field = kind
+        .fields
+        .iter()
+        .position(|field| field.name == "wavelength")?;
+    Some(kind.value(light, field) as u16)
 }
 
 /// Enters a transfer into a column of flags that is only made when it is needed.

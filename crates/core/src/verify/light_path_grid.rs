@@ -12,7 +12,9 @@ use rustc_hash::FxHashMap;
 use super::form::Admitted;
 use super::order::Order;
 use super::report::{Report, named};
+use super::rules::Rules;
 use super::{Violation, ViolationKind};
+use crate::fabric::Named;
 use crate::family::light_path_grid::PortsLight;
 use crate::interrupt;
 use crate::plan::Plan;
@@ -22,10 +24,18 @@ const KIND: ViolationKind = ViolationKind::Ports;
 /// A port of a rank: the rank and the number.
 type Port = (u32, u32);
 
+/// The rules of grids of light paths. A port that does not exist is reported where it is used.
+pub(super) const RULES: Rules = Rules {
+    family: LightPathGrid::NAME,
+    wrong_light: |_| Box::new(|_| Vec::new()),
+    check,
+    bytes_per_transfer: 24,
+};
+
 /// Checks the ports, slot by slot.
-pub(super) fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
+fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
     let Some(grid) = plan.fabric.downcast::<LightPathGrid>() else {
-        return;
+        return report.unchecked(plan.fabric.family());
     };
     // By slot: the other end of each port's path, and a transfer that says so. Looked up only.
     let mut ends: FxHashMap<Port, (Port, usize)> = FxHashMap::default();

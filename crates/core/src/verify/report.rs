@@ -31,6 +31,14 @@ impl Report {
         self.count(kind, 1);
     }
 
+    /// Circuits that nothing here can check.
+    pub(super) fn unchecked(&mut self, family: &str) {
+        self.add(ViolationKind::Unchecked, || {
+            let sentence = format!("nothing is known of the rules of circuits on {family}");
+            Violation::new(ViolationKind::Unchecked, sentence)
+        });
+    }
+
     /// Counts violations that are not going to be listed.
     pub(super) fn count(&mut self, kind: ViolationKind, more: u64) {
         let found = &mut self.found[kind as usize];
@@ -68,6 +76,18 @@ impl Report {
             }
         }
         self.listed
+    }
+}
+
+/// What is wrong, and the rest of the sentence that says so.
+pub(super) type Fault = (ViolationKind, String);
+
+/// The numbers below `count`, in words.
+pub(super) fn up_to(count: u32) -> String {
+    match count {
+        0 => "none".into(),
+        1 => "only 0".into(),
+        _ => format!("0 to {}", count - 1),
     }
 }
 

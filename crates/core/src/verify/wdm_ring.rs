@@ -4,20 +4,56 @@
 mod channels;
 mod light;
 
-use crate::family::wdm_ring::WdmRing;
 use std::ops::Range;
 
 use super::Link;
+use super::ViolationKind;
 use super::form::Admitted;
 use super::order::Order;
-use super::report::Report;
-use crate::family::wdm_ring::{Direction, WdmLight};
+use super::report::{Fault, Report, up_to};
+use super::rules::Rules;
+use crate::fabric::{Light, Named};
+use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::plan::Plan;
 
+/// The rules of rings.
+pub(super) const RULES: Rules = Rules {
+    family: WdmRing::NAME,
+    wrong_light: |fabric| match fabric.downcast() {
+        Some(ring) => Box::new(|light| wrong_light(ring, light)),
+        None => Box::new(|_| Vec::new()),
+    },
+    check,
+    bytes_per_transfer: 24,
+};
+
+/// A fibre or wavelength that does not exist, or a conversion that cannot be.
+pub(super) fn wrong_light(ring: &WdmRing, light: Light) -> Vec<Fault> {
+    let WdmLight {
+        fibre, wavelength, ..
+    } = WdmLight::from(light);
+    let mut faults = Vec::new();
+    if u32::from(fibre) >= ring.fibres {
+        let problem = format!("is on fibre {fibre}, but fibres are {}", up_to(ring.fibres));
+        faults.push((ViolationKind::FibreRange, problem));
+    }
+    if wavelength == CONVERTED {
+        if !ring.converters {
+            let problem = "changes its wavelength, but the fabric has no converters".into();
+            faults.push((ViolationKind::Conversion, problem));
+        }
+    } else if u32::from(wavelength) >= ring.wavelengths {
+        let wavelengths = up_to(ring.wavelengths);
+        let problem = format!("is on wavelength {wavelength}, but wavelengths are {wavelengths}");
+        faults.push((ViolationKind::WavelengthRange, problem));
+    }
+    faults
+}
+
 /// Checks the lightpaths of a plan on a ring of wavelengths.
-pub(super) fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
+fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
     let Some(ring) = plan.fabric.downcast::<WdmRing>() else {
-        return;
+        return report.unchecked(plan.fabric.family());
     };
     let riders = light::check(plan, ring, admitted, order, report);
     channels::check(plan, ring, admitted, order, &riders, report);

@@ -14,12 +14,16 @@
 //! by a formula, light must come out where that says. A transfer may go over relays, which store it: each
 //! hop in a slot of the transfer's step, later than the one before.
 
+pub(super) mod tasks;
+
 use rustc_hash::FxHashMap;
 
 use super::form::Admitted;
-use super::report::{Report, named};
+use super::order::Order;
+use super::report::{Fault, Report, named, up_to};
+use super::rules::Rules;
 use super::{Violation, ViolationKind};
-use crate::fabric::Hop;
+use crate::fabric::{Hop, Light, Named};
 use crate::family::wss_grid::WavelengthPlan;
 use crate::family::wss_grid::{TunedLight, WssGrid};
 use crate::interrupt;
@@ -30,21 +34,37 @@ type Transceiver = (u32, u8);
 /// A switch by its plane and number, one of its ports, and a wavelength.
 type Channel = (u8, u32, u32, u16);
 
+/// The rules of grids of tunable circuits. A burst also has its place among the others of its switch.
+pub(super) const RULES: Rules = Rules {
+    family: WssGrid::NAME,
+    wrong_light: |fabric| match fabric.downcast() {
+        Some(grid) => Box::new(|light| wrong_light(grid, light)),
+        None => Box::new(|_| Vec::new()),
+    },
+    check,
+    bytes_per_transfer: 270,
+};
+
+/// A plane or wavelength that does not exist.
+fn wrong_light(grid: &WssGrid, light: Light) -> Vec<Fault> {
+    let TunedLight { plane, wavelength } = TunedLight::from(light);
+    let mut faults = Vec::new();
+    if plane >= 2 {
+        let problem = format!("is in plane {plane}, but planes are {}", up_to(2));
+        faults.push((ViolationKind::FibreRange, problem));
+    }
+    if u32::from(wavelength) >= grid.wavelengths {
+        let wavelengths = up_to(grid.wavelengths);
+        let problem = format!("is on wavelength {wavelength}, but wavelengths are {wavelengths}");
+        faults.push((ViolationKind::WavelengthRange, problem));
+    }
+    faults
+}
+
 /// Checks hops, switches, transmitters and receivers.
-pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
+fn check(plan: &Plan, admitted: &Admitted, _: &Order, report: &mut Report) {
     let Some(grid) = plan.fabric.downcast::<WssGrid>() else {
-        if let Some(relay) = plan.relays.first() {
-            let sentence = format!(
-                "the plan has {} relays, the first of transfer {}, but on its fabric {} nothing is \
-                 relayed",
-                plan.relays.len(),
-                relay.transfer,
-                plan.fabric.family()
-            );
-            let kind = ViolationKind::Relays;
-            report.add(kind, || Violation::new(kind, sentence));
-        }
-        return;
+        return report.unchecked(plan.fabric.family());
     };
     if !relays_in_order(plan, report) {
         return;
@@ -153,7 +173,7 @@ fn of_hop(plan: &Plan, kind: ViolationKind, transfer: usize, hop: Hop, text: &st
 }
 
 /// The switch of a plane to which a rank is joined, and the port.
-pub(super) fn port_of(grid: &WssGrid, rank: u32, plane: u8) -> (u32, u32) {
+fn port_of(grid: &WssGrid, rank: u32, plane: u8) -> (u32, u32) {
     let node = grid.nodes[rank as usize];
     let (row, column) = (node / grid.columns, node % grid.columns);
     if plane == 0 {
@@ -164,7 +184,7 @@ pub(super) fn port_of(grid: &WssGrid, rank: u32, plane: u8) -> (u32, u32) {
 }
 
 /// `row` or `column`.
-pub(super) fn plane(number: u8) -> &'static str {
+fn plane(number: u8) -> &'static str {
     if number == 0 { "row" } else { "column" }
 }
 

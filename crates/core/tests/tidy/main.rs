@@ -24,6 +24,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "fabric",
         &["graph", "spelling", "spec", "units", "drawing", "network"],
     ),
+    (
+        "machine",
+        &[
+            "graph", "spelling", "spec", "units", "drawing", "network", "fabric",
+        ],
+    ),
     ("collective", &["spelling", "units"]),
     ("schedule", &["collective"]),
     (
@@ -42,17 +48,46 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "plan",
         &["spelling", "units", "fabric", "collective", "schedule"],
     ),
-    ("route", &["fabric", "schedule"]),
-    (
-        "wavelength",
-        &["spelling", "spec", "fabric", "schedule", "plan", "route"],
-    ),
-    (
-        "place",
-        &["fabric", "schedule", "plan", "route", "wavelength"],
-    ),
+    ("place", &[]),
     ("bound", &["units", "network", "fabric", "collective"]),
-    ("verify", &["fabric", "collective", "schedule", "plan"]),
+    (
+        "family",
+        &[
+            "graph",
+            "spelling",
+            "spec",
+            "units",
+            "drawing",
+            "network",
+            "fabric",
+            "machine",
+            "collective",
+            "schedule",
+            "plan",
+            "place",
+            "bound",
+        ],
+    ),
+    (
+        "families",
+        &[
+            "spelling",
+            "spec",
+            "units",
+            "fabric",
+            "machine",
+            "collective",
+            "schedule",
+            "plan",
+            "place",
+            "bound",
+            "family",
+        ],
+    ),
+    (
+        "verify",
+        &["fabric", "machine", "collective", "schedule", "plan"],
+    ),
     ("table", &["units"]),
     ("outcome", &["units", "table"]),
     (
@@ -66,10 +101,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "hash",
             "network",
             "fabric",
+            "machine",
             "collective",
             "schedule",
             "algorithm",
             "plan",
+            "family",
+            "families",
             "table",
             "outcome",
         ],
@@ -85,10 +123,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "schedule",
             "algorithm",
             "plan",
-            "route",
-            "wavelength",
             "place",
             "bound",
+            "machine",
+            "family",
+            "families",
             "verify",
             "table",
             "outcome",
@@ -106,6 +145,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "schedule",
             "algorithm",
             "plan",
+            "machine",
+            "family",
+            "families",
             "verify",
             "table",
             "outcome",
@@ -205,9 +247,13 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// The first part of a module's name.
+/// The first part of a module's name; of the folder of a family, what its machine is stands apart.
 fn floor(module: &str) -> &str {
-    module.split("::").next().unwrap()
+    let mut parts = module.split("::");
+    match (parts.next().unwrap(), parts.nth(1)) {
+        ("family", Some("machine")) => "machine",
+        (first, _) => first,
+    }
 }
 
 fn sentence(import: &Import) -> String {

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use super::wss_grid::{plane, port_of};
-use super::{Violation, ViolationKind};
+use super::{plane, port_of};
 use crate::family::wss_grid::{TunedLight, WssGrid};
 use crate::plan::Plan;
+use crate::verify::{Violation, ViolationKind};
 
 /// What is wrong with running plans side by side on one grid, each on the ports that its hops use. Each
-/// plan for itself is the business of [`verify`](super::verify).
+/// plan for itself is the business of [`verify`](crate::verify::verify).
 pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
     let kind = ViolationKind::Allocation;
     let mut violations = Vec::new();

@@ -1,0 +1,22 @@
+//! What the rules of a family are to the verifier.
+
+use super::form::Admitted;
+use super::order::Order;
+use super::report::{Fault, Report};
+use crate::fabric::{Fabric, Light};
+use crate::plan::Plan;
+
+/// What is wrong with light by itself.
+pub(super) type WrongLight<'a> = Box<dyn Fn(Light) -> Vec<Fault> + 'a>;
+
+/// The rules of a family whose plans place circuits in slots.
+pub(super) struct Rules {
+    /// The family.
+    pub(super) family: &'static str,
+    /// Says what is wrong with light by itself: numbers that do not exist.
+    pub(super) wrong_light: fn(&Fabric) -> WrongLight<'_>,
+    /// Checks all circuits of a plan, slot by slot.
+    pub(super) check: fn(&Plan, &Admitted, &Order, &mut Report),
+    /// Bytes that checking takes for each transfer.
+    pub(super) bytes_per_transfer: u64,
+}
