@@ -20,7 +20,8 @@ import opticoll
 from conftest import RING, Run
 from opticoll import registry
 from opticoll.commands import COMMANDS
-from opticoll.config import SETTING_NAMES, Scenario
+from opticoll.config import Scenario
+from opticoll.settings import NAMES
 
 SCHEMAS = {name: import_module(f"opticoll.commands.{name}").COMMAND.schema() for name in COMMANDS}
 TREE = "optree:radices=4x4"
@@ -523,7 +524,7 @@ def test_scenario_fields_and_exit_codes_are_documented() -> None:
     documented = (EXAMPLES.parent / "docs" / "scenario.md").read_text(encoding="utf-8")
     fields = {field.name for field in dataclasses.fields(Scenario)}
     fields -= {"origin", "overridden", "settings", "fabrics"}
-    for field in ["fabric", *fields, *SETTING_NAMES]:
+    for field in ["fabric", *fields, *NAMES]:
         assert f"`{field}`" in documented
     for code in (0, 1, 2, 70, 130):
         assert f"| {code} |" in documented

@@ -8,10 +8,19 @@ import pytest
 
 import opticoll
 from opticoll import _core
+from opticoll.settings import NAMES
 
 STUB = ast.parse((Path(opticoll.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
-NOT_IN_THE_CORE = {"Record", "Drawing", "OptionValue", "FieldRecord", "CollectiveCost"}
+NOT_IN_THE_CORE = {"Settings", "Record", "Drawing", "OptionValue", "FieldRecord", "CollectiveCost"}
 """Typed dictionaries."""
+
+CLASSES_TOLD = [node for node in STUB.body if isinstance(node, ast.ClassDef)]
+
+
+def test_the_settings_of_the_stub_are_those_of_the_records() -> None:
+    (kind,) = (node for node in CLASSES_TOLD if node.name == "Settings")
+    named = [ast.unparse(one.target) for one in kind.body if isinstance(one, ast.AnnAssign)]
+    assert tuple(named) == NAMES
 
 
 def functions(nodes: list[ast.stmt]) -> dict[str, ast.FunctionDef]:
@@ -30,11 +39,7 @@ def check(function: ast.FunctionDef, compiled: object) -> None:
     assert told == there, function.name
 
 
-CLASSES = [
-    node
-    for node in STUB.body
-    if isinstance(node, ast.ClassDef) and node.name not in NOT_IN_THE_CORE
-]
+CLASSES = [node for node in CLASSES_TOLD if node.name not in NOT_IN_THE_CORE]
 
 
 def test_every_name_of_the_core_is_in_its_stub() -> None:

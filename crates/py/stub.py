@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from opticoll._core import records
+
 HERE = Path(__file__).parent
 STUB = HERE.parents[1] / "python/opticoll/_core.pyi"
 
@@ -54,6 +56,21 @@ def typed(generated: str) -> str:
     return '"""'.join(pieces)
 
 
+def settings() -> str:
+    """The settings of simulators, by their records in the core that is installed."""
+    names = ["simulator", *(record["name"] for record in records("settings"))]
+    return (
+        "\n    ".join(
+            [
+                "class Settings(TypedDict, total=False):",
+                '"""A simulator and its settings as text; None where a default holds."""\n',
+                *(f"{name}: str | None" for name in names),
+            ]
+        )
+        + "\n\n"
+    )
+
+
 def main() -> None:
     """Build the core with its signatures in it, read them, write the stub."""
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +78,7 @@ def main() -> None:
         subprocess.run(["maturin", "generate-stubs", *manifest], check=True)
         generated = (Path(folder) / "opticoll/_core.pyi").read_text(encoding="utf-8")
     head = (HERE / "stub_head.pyi").read_text(encoding="utf-8")
-    STUB.write_text(head + typed(generated), encoding="utf-8")
+    STUB.write_text(head + settings() + typed(generated), encoding="utf-8")
     for command in (["check", "--quiet", "--fix"], ["format", "--quiet"]):
         subprocess.run(["ruff", *command, STUB], check=True)
 

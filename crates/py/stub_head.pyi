@@ -7,8 +7,6 @@ from typing import Any, Literal, TypedDict, Unpack, final
 import numpy as np
 from numpy.typing import NDArray
 
-from opticoll.settings import Settings
-
 __version__: str
 CONVERTED: int
 """In the column `wavelength`: converters choose it link by link."""

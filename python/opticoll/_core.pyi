@@ -7,8 +7,6 @@ from typing import Any, Literal, TypedDict, Unpack, final
 import numpy as np
 from numpy.typing import NDArray
 
-from opticoll.settings import Settings
-
 __version__: str
 CONVERTED: int
 """In the column `wavelength`: converters choose it link by link."""
@@ -82,6 +80,34 @@ class CollectiveCost(TypedDict):
     simulator: str
     policy: str | None
     start: str | None
+
+class Settings(TypedDict, total=False):
+    """A simulator and its settings as text; None where a default holds."""
+
+    simulator: str | None
+    policy: str | None
+    paths: str | None
+    start: str | None
+    weights: str | None
+    endpoint: str | None
+    background: str | None
+    link_bin: str | None
+    routing: str | None
+    packet: str | None
+    chunk: str | None
+    buffers: str | None
+    router_delay: str | None
+    router_delay_rule: str | None
+    credit_delay: str | None
+    arbitration: str | None
+    small_delays: str | None
+    jitter: str | None
+    routing_seed: str | None
+    virtual_channels: str | None
+    cores: str | None
+    issue: str | None
+    overhead: str | None
+    placement: str | None
 
 @final
 class Collective:

@@ -61,9 +61,6 @@ from opticoll.settings import NAMES, Settings, given
 if TYPE_CHECKING:
     from opticoll.user_algorithm import UserAlgorithm
 
-SETTING_NAMES = ("simulator", *NAMES)
-"""The fields of a scenario that say how plans are timed."""
-
 SIZE_RANGE_FACTOR = 4
 """Sizes of a range `A..B` grow by this factor, as the points of a latency-bandwidth plot do."""
 
@@ -389,7 +386,7 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     else:
         machines = [_machine(document, fabric, ("fabric",))]
     settings = given(fields)
-    fields = {key: value for key, value in fields.items() if key not in SETTING_NAMES}
+    fields = {key: value for key, value in fields.items() if key not in NAMES}
     return Scenario(fabrics=to_fabrics(machines), origin=document, settings=settings, **fields)
 
 
@@ -534,7 +531,7 @@ def _scenario_model() -> Any:
                     raise ValueError(f"`{count}` is no whole number above 0")
             return counts
 
-        @field_validator(*SETTING_NAMES, check_fields=False)
+        @field_validator(*NAMES, check_fields=False)
         @classmethod
         def _setting(cls, value: str | None, info: ValidationInfo) -> str | None:
             try:
@@ -543,5 +540,5 @@ def _scenario_model() -> Any:
                 raise ValueError(str(error).removeprefix(f"{info.field_name}: ")) from error
             return value
 
-    kinds: dict[str, Any] = dict.fromkeys(SETTING_NAMES, (str | None, None))
+    kinds: dict[str, Any] = dict.fromkeys(NAMES, (str | None, None))
     return create_model("ScenarioFile", __base__=ScenarioFile, **kinds)

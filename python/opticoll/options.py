@@ -2,14 +2,14 @@
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import make_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from opticoll import registry, words
+from opticoll import words
 from opticoll._core import records
 
 FabricOption = Annotated[
@@ -74,6 +74,64 @@ def all_settings_shown(shown: bool) -> Iterator[None]:
 OF_PLANS = ("issue", "overhead", "placement", "background")
 """Settings of packets that mean nothing where there is no plan."""
 
+
+def _group(name: str, helps: dict[str, str], further: Sequence[str] = ()) -> Any:
+    """A dataclass with a field for each option; some are shown by --help-all alone."""
+    groups: dict[str, Any] = {one: {"group": FURTHER} for one in further}
+    fields = [
+        (one, Annotated[str | None, Parameter(help=text, **groups.get(one, {}))], None)
+        for one, text in helps.items()
+    ]
+    made = make_dataclass(name, fields, frozen=True)
+    made.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
+    return made
+
+
+def _simulators(record: Mapping[str, Any]) -> list[str]:
+    """The simulators that know a setting."""
+    return [meaning for name, meaning in record["options"] if name == "simulator"]
+
+
+def _method(name: str, without: Sequence[str] = ()) -> Any:
+    """A field for the simulator and one for each recorded setting."""
+    simulators = ", ".join(record["name"] for record in records("simulators"))
+    default = "chosen by the fabric if not given"
+    helps = {"simulator": f"{simulators}; {default}; settings of packet: --help-all."}
+    settings = [record for record in records("settings") if record["name"] not in without]
+    for record in settings:
+        helps[record["name"]] = f"{record['summary']}; for {' and '.join(_simulators(record))}."
+    further = [record["name"] for record in settings if _simulators(record) == ["packet"]]
+    # A screen is full.
+    return _group(name, helps, [*further, "link_bin", "paths"])
+
+
+def _helps(
+    settings: Iterable[Mapping[str, Any]],
+    *,
+    several: Sequence[str] = (),
+    without: Sequence[str] = (),
+) -> dict[str, str]:
+    """What each setting is, and its default; `several` may have values with commas."""
+    return {
+        record["name"]: f"{'Several with commas. ' if record['name'] in several else ''}"
+        f"{record['summary']}; {dict(record['options'])['default']} if not given."
+        for record in settings
+        if record["name"] not in without
+    }
+
+
+def _packets() -> dict[str, str]:
+    """What the settings of packets alone are."""
+    known = (one for one in records("settings") if "packet" in _simulators(one))
+    helps = _helps(known, without=OF_PLANS)
+    helps["routing"] = helps["routing"].replace(";", "; several with commas;", 1)
+    helps["routing"] += " Of bursts: fixed, or least_loaded of the shortest routes."
+    return helps
+
+
+SEVERAL = ("source", "intensity", "signalling", "assignment", "converters")
+"""Settings of bursts of which a command compares values; packets have `routing` as well."""
+
 if TYPE_CHECKING:
     MethodOptions = Any
     ReplayOptions = Any
@@ -81,91 +139,19 @@ if TYPE_CHECKING:
     BurstOptions = Any
     CongestionOptions = Any
 else:
+    MethodOptions = _method("MethodOptions")
+    ReplayOptions = _method("ReplayOptions", ("start", "endpoint", "issue", "overhead"))
+    PacketOptions = _group("PacketOptions", _packets())
+    BurstOptions = _group(
+        "BurstOptions", _helps(records("burst_settings"), several=SEVERAL, without=["routing"])
+    )
+    CongestionOptions = _group(
+        "CongestionOptions", _helps(records("congestion_settings"), several=["congestion"])
+    )
 
-    def _options(name, helps, further=()):
-        """A dataclass with a field for each option; some are shown by --help-all alone."""
-        kind = str | None
-        groups = {one: {"group": FURTHER} for one in further}
-        fields = [
-            (one, Annotated[kind, Parameter(help=text, **groups.get(one, {}))], None)
-            for one, text in helps.items()
-        ]
-        made = make_dataclass(name, fields, frozen=True)
-        made.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
-        return made
-
-    def _known(record):
-        """The simulators that know a setting."""
-        return [one.meaning for one in record.options if one.name == "simulator"]
-
-    def _default(record):
-        """What holds where a setting is not given."""
-        return next(one.meaning for one in record.options if one.name == "default")
-
-    def _method_options(name, without=()):
-        """A field for the simulator and one for each recorded setting."""
-        simulators = ", ".join(record.name for record in registry.records("simulators"))
-        default = "chosen by the fabric if not given"
-        helps = {"simulator": f"{simulators}; {default}; settings of packet: --help-all."}
-        settings = [record for record in registry.records("settings") if record.name not in without]
-        for record in settings:
-            helps[record.name] = f"{record.summary}; for {' and '.join(_known(record))}."
-        further = [record.name for record in settings if _known(record) == ["packet"]]
-        # A screen is full.
-        further += ["link_bin", "paths"]
-        return _options(name, helps, further)
-
-    def _packet_options():
-        """A field for each setting of packets alone."""
-        helps = {
-            record.name: f"{record.summary}; {_default(record)} if not given."
-            for record in registry.records("settings")
-            if "packet" in _known(record) and record.name not in OF_PLANS
-        }
-        helps["routing"] = helps["routing"].replace(";", "; several with commas;", 1)
-        helps["routing"] += " Of bursts: fixed, or least_loaded of the shortest routes."
-        return _options("PacketOptions", helps)
-
-    def _burst_options():
-        """A field for each setting of bursts that packets do not have as well."""
-        helps = {
-            record["name"]: f"{record['summary']}; {record['options'][0][1]} if not given."
-            for record in records("burst_settings")
-            if record["name"] != "routing"
-        }
-        for name in ("source", "intensity", "signalling", "assignment", "converters"):
-            helps[name] = f"Several with commas. {helps[name]}"
-        return _options("BurstOptions", helps)
-
-    def _congestion_options():
-        """A field for each setting of light paths that may be refused."""
-        helps = {
-            record["name"]: f"{record['summary']}; {record['options'][0][1]} if not given."
-            for record in records("congestion_settings")
-        }
-        helps["congestion"] = f"Several with commas. {helps['congestion']}"
-        return _options("CongestionOptions", helps)
-
-    MethodOptions = _method_options("MethodOptions")
-    ReplayOptions = _method_options("ReplayOptions", ("start", "endpoint", "issue", "overhead"))
-    PacketOptions = _packet_options()
-    BurstOptions = _burst_options()
-    CongestionOptions = _congestion_options()
-
-NO_METHOD = MethodOptions()
-"""No simulator and no setting given."""
-
-NO_REPLAY = ReplayOptions()
-"""The same, of simulators that carry the messages of a replay."""
-
-NO_PACKETS = PacketOptions()
-"""No setting of packets given."""
-
-NO_BURSTS = BurstOptions()
-"""No setting of bursts given."""
-
-NO_CONGESTION = CongestionOptions()
-"""No setting of light paths that may be refused given."""
+# No option given.
+NO_METHOD, NO_REPLAY, NO_PACKETS = MethodOptions(), ReplayOptions(), PacketOptions()
+NO_BURSTS, NO_CONGESTION = BurstOptions(), CongestionOptions()
 
 MethodOption = Annotated[MethodOptions, Parameter(name="*")]
 ReplayOption = Annotated[ReplayOptions, Parameter(name="*")]
