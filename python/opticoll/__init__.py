@@ -176,9 +176,10 @@ def read_plan(path: str | PathLike[str]) -> Plan:
     PlanFileError
         It is malformed; the message names line and column.
     """
-    from opticoll.formats import plan_file
+    from opticoll import formats
 
-    return plan_file.read(path)
+    plan: Plan = formats.named("plan", str(path)).read(path)
+    return plan
 
 
 def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
@@ -191,9 +192,9 @@ def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
     FileError
         The file cannot be written.
     """
-    from opticoll.formats import plan_file
+    from opticoll import formats
 
-    plan_file.write(plan, path)
+    formats.named("plan", str(path)).write(plan, path)
 
 
 def write_csv(rows: Sequence[Mapping[str, object]], path: str | PathLike[str]) -> None:
@@ -347,7 +348,7 @@ def read_trace(
         A file, the folder of an OTF2 archive, or the content of a file; compressed with zstd or
         not.
     form
-        A form of traces, such as `goal` (see `opticoll.formats.trace_file`); what the content shows
+        A format of traces, such as `goal` (see `opticoll.formats.FORMATS`); what the content shows
         if not given.
     operations_per_second
         Rate of floating-point operations, for traces that count them in place of time.

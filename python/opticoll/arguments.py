@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import opticoll
-from opticoll import _core, config, errors, registry
+from opticoll import _core, config, errors, formats, registry
 from opticoll._core import Fabric, Outcome, Plan
 from opticoll.options import (
     NO_METHOD,
@@ -167,9 +167,7 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
 
 def _names_plan_file(source: str) -> bool:
     """Whether a source is a file, by its name or because it exists and is no collective."""
-    from opticoll.formats.plan_file import SUFFIXES
-
-    if source.endswith(SUFFIXES) or os.sep in source:
+    if source.endswith(formats.suffixes("plan")) or os.sep in source:
         return True
     try:
         _core.collective_kind(source)

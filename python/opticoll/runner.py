@@ -42,6 +42,7 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
 
 from opticoll import errors
+from opticoll.formats import Holds, named, suffixes
 from opticoll.rows import Row, plain
 
 A = TypeVar("A")
@@ -89,42 +90,37 @@ class File(Generic[A, R]):
     of_rows: bool = False
 
 
-def _named(option: str, suffix: str) -> Callable[[Path], object]:
-    """A check that a file may be written and has the suffix that other programs know."""
-    from opticoll.formats.atomic import check_writable, is_device
-
-    def check(path: Path) -> None:
-        if path.suffix.lower() != suffix and not is_device(path):
-            raise errors.UsageError(f"--{option}: `{path}` must end in {suffix}")
-        check_writable(path)
-
-    return check
-
-
 def text_file(
     option: str,
     help: str,
-    suffix: str | None,
+    holds: Holds,
     write: Callable[[A, list[R], Path], Sequence[Path] | None],
+    *,
+    of_rows: bool = False,
 ) -> File[A, R]:
-    """A file whose name ends in a suffix, if one is given."""
-    from opticoll.formats.atomic import check_writable
+    """A file of formats of one kind, which may be written and, but for plans, is named as such."""
+    from opticoll.formats.atomic import check_writable, is_device
 
-    check = check_writable if suffix is None else _named(option, suffix)
-    return File(option, help, write, check)
+    known = suffixes(holds)
+
+    def check(path: Path) -> None:
+        if holds != "plan" and path.suffix.lower() not in known and not is_device(path):
+            raise errors.UsageError(f"--{option}: `{path}` must end in {' or '.join(known)}")
+        check_writable(path)
+
+    return File(option, help, write, check, of_rows)
 
 
 def rows_file(
     rows_of: Callable[[A, list[R]], Sequence[Row | Mapping[str, object]]] | None = None,
 ) -> File[A, R]:
     """The file of `--csv`: the rows, or others that are drawn from them."""
-    from opticoll.formats.table import write_csv
 
     def write(asked: A, rows: list[R], path: Path) -> None:
         shown = rows if rows_of is None else rows_of(asked, rows)
-        write_csv([plain(row) for row in shown], path)
+        named("rows", str(path)).write([plain(row) for row in shown], path)
 
-    return File("csv", "Write the rows here: .csv.", write, _named("csv", ".csv"), of_rows=True)
+    return text_file("csv", "Write the rows here: .csv.", "rows", write, of_rows=True)
 
 
 def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> File[A, R]:

@@ -58,6 +58,6 @@ COMMAND = Command(
     text=_text,
     doing="planning",
     shape="row",
-    files=(text_file("output", "Write the plan here; .zst compresses it.", None, _write),),
+    files=(text_file("output", "Write the plan here; .zst compresses it.", "plan", _write),),
 )
 command_line = on_command_line(COMMAND)

@@ -1,5 +1,107 @@
-"""Files that opticoll reads and writes: plan files and tables.
+"""Formats of files: how files of each are told, and what reads and writes them.
 
-Files are written under a temporary name and renamed when complete, so that a file that exists is
-a file that is whole.
+A format is a module here and a line of `FORMATS`. Files are written under a temporary name and
+renamed when complete, so that a file that exists is a file that is whole.
+
+>>> [one.name for one in of("plan")], suffixes("rows"), shown("trace", b"PAR1").name
+(['plan'], ('.csv',), 'parquet')
 """
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
+
+Holds = Literal["plan", "rows", "timeline", "trace"]
+"""What files hold. Plans are read from a path; traces from a path, a content, and a rate of
+operations. What is written comes first, the path last."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its name, what its files hold, their endings, and functions by `module:name`.
+
+    `shows` says whether a content is of the format; the last one of its kind is taken otherwise.
+    """
+
+    name: str
+    holds: Holds
+    suffixes: tuple[str, ...]
+    reads: str = ""
+    writes: str = ""
+    shows: Callable[[bytes], bool] | None = None
+
+    def read(self, *source: Any) -> Any:
+        """What a file holds, by the function of the format, which is loaded now."""
+        return _function(self.reads)(*source)
+
+    def write(self, *content_and_path: Any) -> None:
+        """Write a file by the function of the format, which is loaded now."""
+        _function(self.writes)(*content_and_path)
+
+
+GOAL_BINARY = (4223).to_bytes(8, "little")
+_GOAL_SPENT = (2342).to_bytes(8, "little")
+_ACTION = re.compile(rb"\s*(#[^\n]*\n\s*)*\d+\s+[a-z_]+(\s|$)")
+
+
+def _is_goal(content: bytes) -> bool:
+    first = re.sub(rb"//[^\n]*|/\*.*?\*/", b"", content[:4096], flags=re.DOTALL).lstrip()
+    return first.startswith((b"num_ranks", b"rank "))
+
+
+FORMATS = (
+    Format("plan", "plan", (".plan", ".txt", ".zst"), "plan_file:read", "plan_file:write"),
+    Format("csv", "rows", (".csv",), writes="table:write_csv"),
+    Format("perfetto", "timeline", (".json",), writes="chrome_trace:write"),
+    Format(
+        *("goal_binary", "trace", (".bin",), "trace_file:goal_binary"),
+        shows=lambda content: content.startswith((GOAL_BINARY, _GOAL_SPENT)),
+    ),
+    Format(
+        *("parquet", "trace", (".parquet",), "parquet_table:read"),
+        shows=lambda content: content.startswith(b"PAR1"),
+    ),
+    Format(
+        *("otf2", "trace", (".otf2", ".tar"), "otf2_archive:read_trace"),
+        shows=lambda content: content[257:262] == b"ustar" or content[1:6] == b"BOTF2",
+    ),
+    Format("goal", "trace", (".goal",), "trace_file:goal", shows=_is_goal),
+    Format(
+        *("time_independent", "trace", (".tit",), "trace_file:time_independent"),
+        shows=lambda content: _ACTION.match(content[:4096]) is not None,
+    ),
+    Format("table", "trace", (".csv",), "trace_file:table"),
+)
+"""All formats; of one kind the first that a content shows is taken."""
+
+
+def of(holds: Holds) -> list[Format]:
+    """The formats of one kind."""
+    return [one for one in FORMATS if one.holds == holds]
+
+
+def suffixes(holds: Holds) -> tuple[str, ...]:
+    """All endings of files of one kind."""
+    return tuple(suffix for one in of(holds) for suffix in one.suffixes)
+
+
+def named(holds: Holds, path: str) -> Format:
+    """The format that a file name stands for, by its ending; the first of its kind otherwise."""
+    known = of(holds)
+    return next((one for one in known if path.lower().endswith(one.suffixes)), known[0])
+
+
+def shown(holds: Holds, content: bytes) -> Format:
+    """The format that a content is of."""
+    known = of(holds)
+    return next((one for one in known if one.shows is not None and one.shows(content)), known[-1])
+
+
+def _function(place: str) -> Callable[..., Any]:
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), name)
+    return function

@@ -42,6 +42,11 @@ MOST_ROWS = 2**26
 _ROWS_AT_ONCE = 2**16
 
 
+def read(_: object, content: bytes, __: object = None) -> Trace:
+    """The trace in the content of a file."""
+    return trace(content)
+
+
 def trace(content: bytes) -> Trace:
     """The trace in an event table.
 

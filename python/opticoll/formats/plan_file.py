@@ -19,9 +19,6 @@ from opticoll.errors import FileError
 from opticoll.formats.atomic import replacing
 from opticoll.formats.content import read_content
 
-SUFFIXES = (".plan", ".txt", ".zst")
-"""Endings by which a name is taken for a plan file before it is looked for."""
-
 
 def read(path: str | os.PathLike[str]) -> Plan:
     """The plan in a file; compression is recognised by content, not by name.

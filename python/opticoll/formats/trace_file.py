@@ -17,30 +17,24 @@ Files may be compressed with zstd.
 from __future__ import annotations
 
 import os
-import re
-from pathlib import Path
+from collections.abc import Callable
 
-from opticoll._core import Trace, TraceError, read_goal_file, read_trace
+from opticoll import formats
+from opticoll._core import Trace, TraceError, read_goal_file
+from opticoll._core import read_trace as read_in_core
 from opticoll.errors import UsageError
 from opticoll.formats.content import begins_with, decompressed, read_content
-
-FORMS = ("table", "goal", "goal_binary", "time_independent", "parquet", "otf2")
-"""The forms of traces."""
 
 DEFAULT_OPERATIONS = 1_000_000_000
 """Floating-point operations per second, for traces that count operations and not time."""
 
-_GOAL_BINARY = (4223).to_bytes(8, "little")
-_GOAL_SPENT = (2342).to_bytes(8, "little")
-_ACTION = re.compile(rb"\s*(#[^\n]*\n\s*)*\d+\s+[a-z_]+(\s|$)")
+Source = str | os.PathLike[str]
 
 
 def read(
-    source: str | os.PathLike[str] | bytes,
-    form: str | None = None,
-    operations_per_second: int | None = None,
+    source: Source | bytes, form: str | None = None, operations_per_second: int | None = None
 ) -> Trace:
-    """The trace in a file or folder, of a form of `FORMS` or the one that its content shows.
+    """The trace in a file or folder, of the format named or the one that its content shows.
 
     A source may also be the content of a file.
 
@@ -51,51 +45,43 @@ def read(
     TraceError
         It is malformed; the message names file and line, byte, or rank and event.
     UsageError
-        A package is missing that reads this form.
+        There is no such format, or a package is missing that reads it.
     """
     path = "trace" if isinstance(source, bytes) else source
-    if isinstance(source, bytes):
-        content = decompressed(source)
-        found = _form(content)
-    elif os.path.isdir(path):
-        content, found = b"", "otf2"
-    elif form in (None, "goal_binary") and begins_with(path, _GOAL_BINARY):
-        content, found = b"", "goal_binary_file"
-        form = None
-    else:
-        content = read_content(path)
-        found = _form(content)
-    form = found if form is None else form
-    if operations_per_second is not None and form != "time_independent":
-        raise UsageError(
-            f"`{path}` holds times and no numbers of operations; leave the rate of operations out"
-        )
+    known = {one.name: one for one in formats.of("trace")}
+    if form is not None and form not in known:
+        raise UsageError(f"`{form}` is no format of traces; known are {', '.join(known)}")
+    chosen = None if form is None else known[form]
     try:
-        if form == "goal_binary_file":
+        if isinstance(source, bytes):
+            content = decompressed(source)
+        elif os.path.isdir(path):
+            content, chosen = b"", chosen or known["otf2"]
+        elif form in (None, "goal_binary") and begins_with(path, formats.GOAL_BINARY):
+            _refuse_rate(path, operations_per_second)
             return read_goal_file(path)
-        if form == "otf2":
-            from opticoll.formats import otf2_archive
-
-            return otf2_archive.trace(Path(path), content)
-        if form == "parquet":
-            from opticoll.formats import parquet_table
-
-            return parquet_table.trace(content)
-        rate = DEFAULT_OPERATIONS if operations_per_second is None else operations_per_second
-        return read_trace(content, form, rate)
+        else:
+            content = read_content(path)
+        chosen = chosen or formats.shown("trace", content)
+        if chosen.name != "time_independent":
+            _refuse_rate(path, operations_per_second)
+        trace: Trace = chosen.read(path, content, operations_per_second or DEFAULT_OPERATIONS)
+        return trace
     except TraceError as error:
         raise TraceError(f"{path}: {error}") from error
 
 
-def _form(content: bytes) -> str:
-    """What a content shows."""
-    if content.startswith((_GOAL_BINARY, _GOAL_SPENT)):
-        return "goal_binary"
-    if content.startswith(b"PAR1"):
-        return "parquet"
-    if content[257:262] == b"ustar" or content[1:6] == b"BOTF2":
-        return "otf2"
-    first = re.sub(rb"//[^\n]*|/\*.*?\*/", b"", content[:4096], flags=re.DOTALL).lstrip()
-    if first.startswith((b"num_ranks", b"rank ")):
-        return "goal"
-    return "time_independent" if _ACTION.match(content[:4096]) else "table"
+def _refuse_rate(path: Source, operations_per_second: int | None) -> None:
+    if operations_per_second is not None:
+        raise UsageError(
+            f"`{path}` holds times and no numbers of operations; leave the rate of operations out"
+        )
+
+
+def _in_core(form: str) -> Callable[[Source, bytes, int], Trace]:
+    """The reader of a form that the compiled core knows."""
+    return lambda _, content, operations: read_in_core(content, form, operations)
+
+
+goal, goal_binary = _in_core("goal"), _in_core("goal_binary")
+table, time_independent = _in_core("table"), _in_core("time_independent")

@@ -505,7 +505,7 @@ COMMAND: Command[Asked, ReplayRow] = Command(
         text_file(
             "timeline",
             "Write the calls of all ranks for Perfetto: .json.",
-            ".json",
+            "timeline",
             timeline.write,
         ),
         figure_file(timeline.draw),

@@ -41,21 +41,20 @@ def slices(row: ReplayRow) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], ND
 
 def write(asked: object, rows: list[ReplayRow], path: Path) -> None:
     """Write a time-line for Perfetto."""
-    from opticoll.formats import chrome_trace
+    from opticoll import formats
+    from opticoll.formats.chrome_trace import Slice
 
     (row,) = rows
     names, columns = _core.call_names(), row.outcome.timeline
     slots = zip(*(column.tolist() for column in slices(row)), strict=True)
     pieces = (
-        chrome_trace.Slice(rank, "compute", start, end, None)
+        Slice(rank, "compute", start, end, None)
         if call < 0
-        else chrome_trace.Slice(
-            rank, names[columns["call"][call]], start, end, int(columns["event"][call])
-        )
+        else Slice(rank, names[columns["call"][call]], start, end, int(columns["event"][call]))
         for rank, start, end, call in slots
     )
     name = f"{row.trace} over {row.fabric}"
-    chrome_trace.write(name, row.ranks, pieces, path)
+    formats.named("timeline", str(path)).write(name, row.ranks, pieces, path)
 
 
 def draw(asked: object, rows: list[ReplayRow], path: Path) -> None:
