@@ -101,7 +101,6 @@ fn replayed(program: &Program) -> u64 {
     let mut model = Hockney {
         latency: Time::ZERO,
         rate: Rate::from_bits_per_second(8_000_000_000).unwrap(),
-        eager_limit: None,
     };
     let replayed = replay(program, &mut model, ReplaySettings::default()).unwrap();
     replayed.events

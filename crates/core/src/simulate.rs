@@ -11,6 +11,7 @@ pub mod circuit;
 pub mod closed_form;
 pub mod control;
 pub mod fluid;
+mod link_shares;
 pub mod live;
 pub mod method;
 pub mod on_demand;
@@ -38,7 +39,6 @@ use crate::units::{Time, UnitError};
 use burst::BurstError;
 use fluid::FluidError;
 pub use method::Method;
-use on_demand::OnDemandError;
 use packet::PacketError;
 pub use setting::SettingRecord;
 pub use simulators::{SIMULATORS, Simulator, default_simulator, run, run_watched, simulate};
@@ -127,12 +127,6 @@ impl From<SpecError> for SimulationError {
 impl From<LightPathError> for SimulationError {
     fn from(problem: LightPathError) -> SimulationError {
         SimulationError::refused("light_path", problem)
-    }
-}
-
-impl From<OnDemandError> for SimulationError {
-    fn from(problem: OnDemandError) -> SimulationError {
-        SimulationError::refused("on_demand", problem)
     }
 }
 

@@ -10,12 +10,11 @@ use numpy::PyReadonlyArray1;
 use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
 use opticoll::units::{Bytes, Time};
-use opticoll::workload::carrier::{Eager, Ends};
 use opticoll::workload::error::TraceError as TraceProblem;
 use opticoll::workload::expand::Algorithms;
 use opticoll::workload::network::{self, Request, Source, Transport};
 use opticoll::workload::program::Call;
-use opticoll::workload::replay::ReplaySettings;
+use opticoll::workload::replay::{Eager, Ends, ReplaySettings};
 use opticoll::workload::{csv, event_table, goal_binary, goal_text, time_independent};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -223,13 +222,13 @@ pub(crate) fn replay_trace(
         network: &network,
         method: &method,
         algorithms: &chosen,
-        ends: Ends {
-            overhead: Time::from_ps(overhead_ps),
-            eager,
-        },
         settings: ReplaySettings {
             compute_factor,
             timeline,
+            ends: Ends {
+                overhead: Time::from_ps(overhead_ps),
+                eager,
+            },
         },
     };
     let source = &trace.get().source;

@@ -1,6 +1,6 @@
 //! Messages that are sent while a simulation runs, for programs that compute between messages: replays.
 
-use super::SimulationError;
+use super::{SimulationError, link_shares};
 use crate::network::Network;
 use crate::table::Details;
 use crate::units::{Bytes, Time};
@@ -31,7 +31,7 @@ pub trait Live {
     ///
     /// # Errors
     /// Nothing can happen any more; a time that leaves 64 bits.
-    fn advance(&mut self, happened: &mut Vec<Happening>) -> Result<(), SimulationError>;
+    fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError>;
 
     /// What was found by a time.
     ///
@@ -42,7 +42,7 @@ pub trait Live {
 
 /// What has become of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Happening {
+pub struct MessageEvent {
     /// Its number.
     pub message: u32,
     /// Whether its last byte has left its sender.
@@ -53,10 +53,10 @@ pub struct Happening {
     pub time: Time,
 }
 
-impl Happening {
+impl MessageEvent {
     /// A message that has left when it has arrived, since it holds its links or circuit all along.
-    pub(super) fn arrival(message: u32, time: Time) -> Happening {
-        Happening {
+    pub(super) fn arrival(message: u32, time: Time) -> MessageEvent {
+        MessageEvent {
             message,
             left: true,
             arrived: true,
@@ -79,17 +79,9 @@ crate::totals! {
 impl BusiestLink {
     /// The use of links by the bytes that each carried up to a time.
     pub(super) fn of_links(network: &dyn Network, bytes: &[u64], time: Time) -> Details {
-        let shares =
-            (0u32..)
-                .zip(bytes.iter().zip(network.links()))
-                .map(|(link, (&bytes, wire))| {
-                    let carried = wire.rate.bits_per_second() as f64 * time.seconds();
-                    (link, bytes as f64 * 8.0 / carried)
-                });
-        let used = shares.filter(|(_, share)| share.is_finite() && *share > 0.0);
-        // The first of the busiest.
-        let busiest = used.reduce(|most, one| if one.1 > most.1 { one } else { most });
-        let busiest = busiest.map(|(link, share)| (network.link_name(link), share));
+        let shares = link_shares::shares(network, bytes, time);
+        let busiest = link_shares::highest(&shares);
+        let busiest = busiest.map(|link| (network.link_name(link), shares[link as usize]));
         let (busiest_link, busiest_link_utilisation) = busiest.unzip();
         Details::default().with(BusiestLink {
             busiest_link,

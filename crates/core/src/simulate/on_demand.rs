@@ -21,39 +21,13 @@
 
 use std::collections::BTreeMap;
 
-use thiserror::Error;
-
-use super::Policy;
+use super::live::{Live, MessageEvent};
+use super::{Policy, SimulationError};
 use crate::event::EventQueue;
 use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
-use crate::units::{Bytes, Time, UnitError};
-
-/// Why a message cannot be sent.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum OnDemandError {
-    /// The policy is one of other fabrics.
-    #[error(
-        "light paths on a ring are not set up by the policy {policy}; use every_step, on_change, per_port or free"
-    )]
-    Policy {
-        /// The policy.
-        policy: &'static str,
-    },
-    /// No way around is whole and short enough, or all wavelengths are dead.
-    #[error(
-        "no light path leads from rank {source_rank} to {destination}: both ways around are cut, beyond the reach of light or without wavelengths"
-    )]
-    NoWay {
-        /// The sending rank.
-        source_rank: u32,
-        /// The receiving rank.
-        destination: u32,
-    },
-    /// A time left 64 bits.
-    #[error(transparent)]
-    Units(#[from] UnitError),
-}
+use crate::table::Details;
+use crate::units::{Bytes, Time};
 
 crate::totals! {
     /// What circuits on demand have cost.
@@ -74,7 +48,7 @@ crate::totals! {
 
 /// The way of a light path: the links `first..first + hops` (mod N) of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Way {
+struct RingPath {
     direction: Direction,
     first: u32,
     hops: u32,
@@ -82,7 +56,7 @@ struct Way {
 
 /// A message that holds a light path or waits for one.
 #[derive(Debug, Clone, Copy)]
-struct Message {
+struct PathRequest {
     number: u32,
     source: u32,
     destination: u32,
@@ -92,18 +66,18 @@ struct Message {
 
 /// A light path that carries a message.
 struct Lit {
-    message: Message,
-    way: Way,
+    message: PathRequest,
+    way: RingPath,
     /// `None` where converters take any.
     channel: Option<u32>,
 }
 
 /// A light path that stayed set.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct SetPath {
     source: u32,
     destination: u32,
-    way: Way,
+    way: RingPath,
     channel: Option<u32>,
 }
 
@@ -124,9 +98,9 @@ pub struct OnDemand<'a> {
     /// When each light path ends, by its place.
     ends: EventQueue<u32>,
     begun: u64,
-    waiting: Vec<Message>,
+    waiting: Vec<PathRequest>,
     /// What stayed set, by when it was last used.
-    kept: BTreeMap<u64, Kept>,
+    kept: BTreeMap<u64, SetPath>,
     used: LightPathUse,
 }
 
@@ -135,11 +109,14 @@ impl<'a> OnDemand<'a> {
     ///
     /// # Errors
     /// A policy of other fabrics.
-    pub fn new(ring: &'a WdmRing, policy: Policy) -> Result<OnDemand<'a>, OnDemandError> {
+    pub fn new(ring: &'a WdmRing, policy: Policy) -> Result<OnDemand<'a>, SimulationError> {
         if !Policy::ALL.contains(&policy) {
-            return Err(OnDemandError::Policy {
-                policy: policy.name(),
-            });
+            let problem = format!(
+                "light paths on a ring are not set up by the policy {}; use every_step, on_change, per_port or \
+                 free",
+                policy.name()
+            );
+            return Err(SimulationError::refused("on_demand", problem));
         }
         let ranks = ring.ranks as usize;
         let channels = ring.channels();
@@ -160,20 +137,17 @@ impl<'a> OnDemand<'a> {
             used: LightPathUse::default(),
         })
     }
+}
 
-    /// Asks for a light path for a message with a number of its own between two different ranks of the
-    /// ring; they are asked for in the order of time.
-    ///
-    /// # Errors
-    /// No way leads there, or a time beyond 64 bits.
-    pub fn send(
+impl Live for OnDemand<'_> {
+    fn send(
         &mut self,
         number: u32,
         (source, destination): (u32, u32),
         bytes: Bytes,
         now: Time,
-    ) -> Result<(), OnDemandError> {
-        let message = Message {
+    ) -> Result<(), SimulationError> {
+        let message = PathRequest {
             number,
             source,
             destination,
@@ -181,10 +155,11 @@ impl<'a> OnDemand<'a> {
             asked: now,
         };
         if self.channels == 0 || self.ways(source, destination).next().is_none() {
-            return Err(OnDemandError::NoWay {
-                source_rank: source,
-                destination,
-            });
+            let problem = format!(
+                "no light path leads from rank {source} to {destination}: both ways around are cut, beyond the \
+                 reach of light or without wavelengths"
+            );
+            return Err(SimulationError::refused("on_demand", problem));
         }
         if !self.light(message, now)? {
             self.waiting.push(message);
@@ -192,22 +167,18 @@ impl<'a> OnDemand<'a> {
         Ok(())
     }
 
-    /// When the next message arrives; `None`: none is under way.
-    pub fn next_time(&self) -> Option<Time> {
-        self.ends.next_time().map(Time::from_ps)
+    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
+        Ok(self.ends.next_time().map(Time::from_ps))
     }
 
-    /// Goes to that instant: appends the messages that have arrived, and lights what waits.
-    ///
-    /// # Errors
-    /// A time beyond 64 bits.
-    pub fn advance(&mut self, arrived: &mut Vec<u32>) -> Result<(), OnDemandError> {
-        let Some(now) = self.next_time() else {
+    fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
+        let Some(now) = self.next_time()? else {
             return Ok(());
         };
         while let Some((_, place)) = self.ends.pop_until(now.ps()) {
             interrupt::check();
-            arrived.extend(self.darken(place));
+            let arrived = self.darken(place);
+            happened.extend(arrived.map(|message| MessageEvent::arrival(message, now)));
         }
         let waiting = std::mem::take(&mut self.waiting);
         for message in waiting {
@@ -223,13 +194,14 @@ impl<'a> OnDemand<'a> {
         Ok(())
     }
 
-    /// What light paths have cost so far.
-    pub fn used(&self) -> LightPathUse {
-        self.used
+    fn close(self: Box<Self>, _time: Time) -> Result<Details, SimulationError> {
+        Ok(Details::default().with(self.used))
     }
+}
 
+impl<'a> OnDemand<'a> {
     /// The shortest ways that light can take, clockwise first.
-    fn ways(&self, source: u32, destination: u32) -> impl Iterator<Item = Way> + use<'a> {
+    fn ways(&self, source: u32, destination: u32) -> impl Iterator<Item = RingPath> + use<'a> {
         let ring = self.ring;
         let farthest = ring.longest();
         let possible = move |direction: &Direction| {
@@ -240,7 +212,7 @@ impl<'a> OnDemand<'a> {
         let hops = move |direction| ring.hops(source, destination, direction);
         let least = directions.clone().map(hops).min();
         let shortest = directions.filter(move |&direction| Some(hops(direction)) == least);
-        shortest.map(move |direction| Way {
+        shortest.map(move |direction| RingPath {
             direction,
             // Links are numbered by the rank at which they start.
             first: match direction {
@@ -252,21 +224,21 @@ impl<'a> OnDemand<'a> {
     }
 
     /// The indices of a way's links in [`OnDemand::load`].
-    fn links(&self, way: Way) -> impl Iterator<Item = usize> + use<> {
+    fn links(&self, way: RingPath) -> impl Iterator<Item = usize> + use<> {
         let ranks = self.ring.ranks as usize;
         let start = way.direction as usize * ranks;
         let first = way.first as usize;
         (first..first + way.hops as usize).map(move |link| start + link % ranks)
     }
 
-    fn is_free(&self, way: Way, channel: u32) -> bool {
+    fn is_free(&self, way: RingPath, channel: u32) -> bool {
         let place = |link: usize| link * self.channels as usize + channel as usize;
         self.links(way).all(|link| !self.taken[place(link)])
     }
 
     /// Sets up a light path for a message and sends it, if there is all it needs.
-    fn light(&mut self, message: Message, now: Time) -> Result<bool, OnDemandError> {
-        let Message {
+    fn light(&mut self, message: PathRequest, now: Time) -> Result<bool, SimulationError> {
+        let PathRequest {
             source,
             destination,
             ..
@@ -306,7 +278,7 @@ impl<'a> OnDemand<'a> {
         Ok(true)
     }
 
-    fn occupy(&mut self, message: Message, way: Way, channel: Option<u32>, end: Time) {
+    fn occupy(&mut self, message: PathRequest, way: RingPath, channel: Option<u32>, end: Time) {
         self.change(way, channel, true);
         self.sending[message.source as usize] += 1;
         self.receiving[message.destination as usize] += 1;
@@ -341,7 +313,7 @@ impl<'a> OnDemand<'a> {
         self.sending[source as usize] -= 1;
         self.receiving[destination as usize] -= 1;
         if self.keeps() {
-            let kept = Kept {
+            let kept = SetPath {
                 source,
                 destination,
                 way: lit.way,
@@ -353,7 +325,7 @@ impl<'a> OnDemand<'a> {
         Some(lit.message.number)
     }
 
-    fn change(&mut self, way: Way, channel: Option<u32>, taken: bool) {
+    fn change(&mut self, way: RingPath, channel: Option<u32>, taken: bool) {
         for link in self.links(way) {
             match taken {
                 true => self.load[link] += 1,
@@ -371,7 +343,7 @@ impl<'a> OnDemand<'a> {
     }
 
     /// A way with a free channel.
-    fn find(&self, source: u32, destination: u32) -> Option<(Way, Option<u32>)> {
+    fn find(&self, source: u32, destination: u32) -> Option<(RingPath, Option<u32>)> {
         let mut second = None;
         for way in self.ways(source, destination) {
             if self.ring.converters {
@@ -395,7 +367,7 @@ impl<'a> OnDemand<'a> {
     }
 
     /// Whether two light paths share a channel of a link.
-    fn meets(&self, kept: &Kept, way: Way, channel: Option<u32>) -> bool {
+    fn meets(&self, kept: &SetPath, way: RingPath, channel: Option<u32>) -> bool {
         let ranks = self.ring.ranks;
         let after = |from: u32, to: u32| (to + ranks - from % ranks) % ranks;
         kept.channel == channel
@@ -405,8 +377,8 @@ impl<'a> OnDemand<'a> {
     }
 
     /// Takes what stayed set between two ranks, to be used again.
-    fn kept_between(&mut self, source: u32, destination: u32) -> Option<Kept> {
-        let same = |kept: &Kept| (kept.source, kept.destination) == (source, destination);
+    fn kept_between(&mut self, source: u32, destination: u32) -> Option<SetPath> {
+        let same = |kept: &SetPath| (kept.source, kept.destination) == (source, destination);
         let number = self
             .kept
             .iter()
@@ -417,7 +389,7 @@ impl<'a> OnDemand<'a> {
 
     /// Drops what stayed set where a new light path goes, and, where ports are limited, what was not
     /// used longest until there are ports for the rest.
-    fn make_room(&mut self, source: u32, destination: u32, way: Way, channel: Option<u32>) {
+    fn make_room(&mut self, source: u32, destination: u32, way: RingPath, channel: Option<u32>) {
         if channel.is_some() {
             let mut kept = std::mem::take(&mut self.kept);
             kept.retain(|_, kept| !self.meets(kept, way, channel));
@@ -432,7 +404,7 @@ impl<'a> OnDemand<'a> {
             (source, self.sending[source as usize], 0),
             (destination, self.receiving[destination as usize], 1),
         ] {
-            let of_rank = |kept: &Kept| [kept.source, kept.destination][end] == rank;
+            let of_rank = |kept: &SetPath| [kept.source, kept.destination][end] == rank;
             while self.kept.values().filter(|kept| of_rank(kept)).count() as u32 + lit > ports {
                 let oldest = self.kept.iter().find(|(_, kept)| of_rank(kept));
                 let Some(oldest) = oldest.map(|(&number, _)| number) else {
@@ -444,7 +416,7 @@ impl<'a> OnDemand<'a> {
     }
 
     /// With converters: drops the oldest of what stayed set on a link that has more than its channels.
-    fn drop_beyond_load(&mut self, way: Way) {
+    fn drop_beyond_load(&mut self, way: RingPath) {
         for link in self.links(way) {
             loop {
                 let on_link: Vec<u64> = self

@@ -407,17 +407,6 @@ pub struct Work<'a> {
     pub traffic: Vec<Traffic>,
 }
 
-/// What has happened to a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Report {
-    /// Its number.
-    pub message: u32,
-    /// Whether it has arrived; otherwise its last chunk has left its terminal.
-    pub arrived: bool,
-    /// When: now, or, where it left, a little later.
-    pub time: Time,
-}
-
 /// How far a simulation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {

@@ -13,14 +13,11 @@
 //! # Ok::<(), opticoll::simulate::burst::BurstError>(())
 //! ```
 
-use super::carrier::{Carrier, Ends};
-use super::cost::{Delivery, Message};
+use super::carrier::OnNetwork;
 use crate::families::Medium;
 use crate::simulate::SimulationError;
-use crate::simulate::burst::collective::{Congestion, OnRequest, RequestUse};
+use crate::simulate::burst::collective::{Congestion, OnRequest};
 use crate::simulate::burst::{BurstError, BurstNetwork, BurstSettings, Work};
-use crate::simulate::live::Happening;
-use crate::units::{Bytes, Time};
 
 /// A network of bursts with everything that a replay over it needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,78 +71,21 @@ impl OverBursts {
             },
         })
     }
-}
 
-/// Carries messages over light paths on request.
-pub struct OnBursts<'a> {
-    light_paths: OnRequest<'a>,
-    ranks: u32,
-    ends: Ends,
-    arrived: Vec<u32>,
-}
-
-impl<'a> OnBursts<'a> {
     /// The network without messages.
     ///
     /// # Errors
-    /// BurstSettings that contradict each other or the network.
-    pub fn new(over: &'a OverBursts, ends: Ends) -> Result<OnBursts<'a>, BurstError> {
+    /// Settings that contradict each other or the network.
+    pub fn start(&self) -> Result<OnNetwork<'_>, SimulationError> {
         let OverBursts {
             network,
             congestion,
             settings,
             work,
-        } = over;
-        Ok(OnBursts {
-            light_paths: OnRequest::new(network, work, settings, congestion)?,
+        } = self;
+        Ok(OnNetwork {
+            live: Box::new(OnRequest::new(network, work, settings, congestion)?),
             ranks: network.hosts(),
-            ends,
-            arrived: Vec::new(),
         })
-    }
-
-    /// What light paths have cost so far.
-    pub fn used(&self) -> RequestUse {
-        self.light_paths.used()
-    }
-}
-
-impl Carrier for OnBursts<'_> {
-    fn ranks(&self) -> Option<u32> {
-        Some(self.ranks)
-    }
-
-    fn overhead(&self) -> Time {
-        self.ends.overhead
-    }
-
-    fn is_eager(&self, bytes: Bytes) -> bool {
-        self.ends.is_eager(bytes)
-    }
-
-    fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
-        if let Some(delivery) = message.to_itself() {
-            return Ok(Some(delivery));
-        }
-        let ends = (message.source, message.destination);
-        self.light_paths
-            .send(number, ends, message.bytes, message.ready)?;
-        Ok(None)
-    }
-
-    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
-        Ok(self.light_paths.next_time())
-    }
-
-    fn advance(&mut self, happened: &mut Vec<Happening>) -> Result<(), SimulationError> {
-        let time = self.light_paths.next_time().unwrap_or(Time::ZERO);
-        self.light_paths.advance(&mut self.arrived)?;
-        happened.extend(self.arrived.drain(..).map(|message| Happening {
-            message,
-            left: true,
-            arrived: true,
-            time,
-        }));
-        Ok(())
     }
 }

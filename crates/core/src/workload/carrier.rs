@@ -17,30 +17,20 @@
 //! * a ring of wavelengths: each message asks for a light path ([`crate::simulate::on_demand`]) and waits for one if
 //!   there is none; it has left when it has arrived.
 //!
-//! At the ends: a rank spends `overhead` on each message sent and received, messages up to `eager` leave
-//! at once, larger ones when the receive has begun, and a message to the rank itself costs nothing.
+//! A message to the rank itself costs nothing. What messages cost at their ends is the replay's matter
+//! ([`Ends`](super::replay::Ends)).
 
-use super::cost::{CostModel, Delivery, Message};
+use super::cost::{Delivery, Message};
 use crate::fabric::Fabric;
-use crate::simulate::live::{Happening, Live};
+use crate::simulate::live::{Live, MessageEvent};
 use crate::simulate::{Method, SimulationError, Simulator};
-use crate::units::{Bytes, Time, UnitError};
+use crate::units::Time;
 
 /// Carries messages between ranks.
 pub trait Carrier {
     /// How many ranks there are; `None`: any number.
     fn ranks(&self) -> Option<u32> {
         None
-    }
-
-    /// See [`CostModel::overhead`].
-    fn overhead(&self) -> Time {
-        Time::ZERO
-    }
-
-    /// See [`CostModel::is_eager`].
-    fn is_eager(&self, _bytes: Bytes) -> bool {
-        true
     }
 
     /// Takes a message with a number of its own. Calls come in the order of `ready`, which is not
@@ -63,96 +53,17 @@ pub trait Carrier {
     ///
     /// # Errors
     /// Nothing can happen any more; a time that leaves 64 bits.
-    fn advance(&mut self, _happened: &mut Vec<Happening>) -> Result<(), SimulationError> {
+    fn advance(&mut self, _happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
         Ok(())
     }
 }
 
-/// A cost model carries messages without a clock, with costs at the ends of its own.
-pub struct Costs<'a, M>(
-    /// The model.
-    pub &'a mut M,
-);
-
-impl<M: CostModel> Carrier for Costs<'_, M> {
-    fn overhead(&self) -> Time {
-        self.0.overhead()
-    }
-
-    fn is_eager(&self, bytes: Bytes) -> bool {
-        self.0.is_eager(bytes)
-    }
-
-    fn send(
-        &mut self,
-        _number: u32,
-        message: Message,
-    ) -> Result<Option<Delivery>, SimulationError> {
-        Ok(Some(self.0.send(message)?))
-    }
-}
-
-/// What a message costs at its ends, whatever carries it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ends {
-    /// The time that a rank spends on each message sent and each received.
-    pub overhead: Time,
-    /// Which messages leave at once.
-    pub eager: Eager,
-}
-
-/// Which messages leave at once; the others leave when their receive has begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Eager {
-    /// All.
-    #[default]
-    All,
-    /// Those of at most so many bytes.
-    UpTo(Bytes),
-    /// None, not even those without bytes.
-    Never,
-}
-
-/// A cost model with other ends than its own.
-pub struct WithEnds<M> {
-    /// The model, whose overhead and eager limit are not used.
-    pub model: M,
-    /// The ends.
-    pub ends: Ends,
-}
-
-impl<M: CostModel> CostModel for WithEnds<M> {
-    fn overhead(&self) -> Time {
-        self.ends.overhead
-    }
-
-    fn is_eager(&self, bytes: Bytes) -> bool {
-        self.ends.is_eager(bytes)
-    }
-
-    fn send(&mut self, message: Message) -> Result<Delivery, UnitError> {
-        self.model.send(message)
-    }
-}
-
-impl Ends {
-    pub(super) fn is_eager(&self, bytes: Bytes) -> bool {
-        match self.eager {
-            Eager::All => true,
-            Eager::UpTo(limit) => bytes <= limit,
-            Eager::Never => false,
-        }
-    }
-}
-
-/// A simulated network with the ends of its messages.
+/// A simulated network.
 pub struct OnNetwork<'a> {
     /// The network.
     pub live: Box<dyn Live + 'a>,
     /// How many ranks it has.
     pub ranks: u32,
-    /// What a message costs at its ends.
-    pub ends: Ends,
 }
 
 /// The settings of simulators that have no place in a replay, which has ends, calls and steps of its own.
@@ -165,7 +76,6 @@ const OF_PLANS: [&str; 4] = ["start", "endpoint", "issue", "overhead"];
 pub fn on_fabric<'a>(
     fabric: &'a Fabric,
     method: &'a Method,
-    ends: Ends,
 ) -> Result<(OnNetwork<'a>, &'static str), SimulationError> {
     let of = "plans; the ends of a replay have an overhead and an eager limit of their own";
     let simulator = Simulator::of(fabric, method)?;
@@ -177,20 +87,12 @@ pub fn on_fabric<'a>(
     method.lacks(&OF_PLANS, simulator.name, of)?;
     let live = live(fabric, method)?;
     let ranks = fabric.ranks();
-    Ok((OnNetwork { live, ranks, ends }, simulator.name))
+    Ok((OnNetwork { live, ranks }, simulator.name))
 }
 
 impl Carrier for OnNetwork<'_> {
     fn ranks(&self) -> Option<u32> {
         Some(self.ranks)
-    }
-
-    fn overhead(&self) -> Time {
-        self.ends.overhead
-    }
-
-    fn is_eager(&self, bytes: Bytes) -> bool {
-        self.ends.is_eager(bytes)
     }
 
     fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
@@ -206,7 +108,7 @@ impl Carrier for OnNetwork<'_> {
         self.live.next_time()
     }
 
-    fn advance(&mut self, happened: &mut Vec<Happening>) -> Result<(), SimulationError> {
+    fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
         self.live.advance(happened)
     }
 }

@@ -15,13 +15,13 @@ use crate::family::wdm_ring::WdmRing;
 use crate::family::wss_grid::WssGrid;
 use std::fmt;
 
-use super::bursts::{OnBursts, OverBursts};
-use super::carrier::{Costs, Eager, Ends, WithEnds, on_fabric};
-use super::cost::{CostModel, Delivery, Hockney, LogGp, Message, Zero};
+use super::bursts::OverBursts;
+use super::carrier::{Carrier, OnNetwork, on_fabric};
+use super::cost::{Delivery, Hockney, LogGp, Message, Zero};
 use super::error::TraceError;
 use super::expand::{Algorithms, Chosen, SetUp, Target, expand_on};
 use super::program::Program;
-use super::replay::{ReplaySettings, Replayed, replay_over};
+use super::replay::{Eager, Ends, ReplaySettings, Replayed, replay};
 use super::trace::Trace;
 use crate::fabric::Fabric;
 use crate::families::Medium;
@@ -33,7 +33,7 @@ use crate::simulate::fluid::Endpoint;
 use crate::simulate::{Method, SimulationError, Simulator};
 use crate::spec::Spec;
 use crate::table::Details;
-use crate::units::{Bytes, Rate, Time, UnitError};
+use crate::units::{Bytes, Time};
 
 /// What a trace was read as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,7 +190,7 @@ fn with_overhead(request: &Request<'_>) -> Method {
         _ => false,
     };
     if flows && method.fluid.endpoint.is_none() {
-        let overhead = request.ends.overhead;
+        let overhead = request.settings.ends.overhead;
         let gap = match request.network {
             Transport::Messages(MessageCost::LogGp { gap, .. }) => *gap,
             _ => Time::ZERO,
@@ -219,8 +219,6 @@ pub struct Request<'a> {
     pub method: &'a Method,
     /// How collectives become messages.
     pub algorithms: &'a Algorithms,
-    /// What a message costs at its ends.
-    pub ends: Ends,
     /// How to replay.
     pub settings: ReplaySettings,
 }
@@ -298,7 +296,7 @@ fn replay_program(program: &Program, request: &Request<'_>) -> Result<Done, Trac
             match cost {
                 MessageCost::Zero => modelled(program, name, Zero, request),
                 MessageCost::Hockney { latency, rate } => {
-                    modelled(program, name, hockney(latency, rate), request)
+                    modelled(program, name, Hockney { latency, rate }, request)
                 }
                 MessageCost::LogGp { latency, gap, rate } => {
                     let mut model = LogGp::new(program.ranks(), latency, rate);
@@ -312,48 +310,52 @@ fn replay_program(program: &Program, request: &Request<'_>) -> Result<Done, Trac
             if trace > fabric {
                 return Err(TraceError::Ranks { trace, fabric });
             }
-            if request.ends.eager != Eager::All {
+            if request.settings.ends.eager != Eager::All {
                 return Err(TraceError::Eager);
             }
             let ends = Ends {
                 eager: Eager::Never,
-                ..request.ends
+                ..request.settings.ends
             };
             let method = Method {
                 paths: None,
                 ..request.method.clone()
             };
             let request = Request {
-                ends,
+                settings: ReplaySettings {
+                    ends,
+                    ..request.settings
+                },
                 method: &method,
                 ..request.clone()
             };
-            let model = OverLight(hockney(grid.latency, grid.rate));
+            let model = OverLight(Hockney {
+                latency: grid.latency,
+                rate: grid.rate,
+            });
             modelled(program, light_path_grid::RECORD.name, model, &request)
         }
-        Transport::Fabric(ref fabric) => simulated(program, fabric, request),
-        Transport::Bursts(ref over) => over_bursts(program, over, request),
+        Transport::Fabric(ref fabric) => {
+            let (carrier, simulator) = on_fabric(fabric, request.method)?;
+            simulated(program, carrier, simulator, request)
+        }
+        Transport::Bursts(ref over) => {
+            let carrier = over_bursts(over, request.method)?;
+            simulated(program, carrier, "burst", request)
+        }
     }
 }
 
 /// A light path serves both ends until the last byte is there: its sender is free then, not before.
 struct OverLight(Hockney);
 
-impl CostModel for OverLight {
-    fn send(&mut self, message: Message) -> Result<Delivery, UnitError> {
-        let Delivery { arrives, .. } = self.0.send(message)?;
-        Ok(Delivery {
+impl Carrier for OverLight {
+    fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
+        let delivery = self.0.send(number, message)?;
+        Ok(delivery.map(|Delivery { arrives, .. }| Delivery {
             leaves: arrives,
             arrives,
-        })
-    }
-}
-
-const fn hockney(latency: Time, rate: Rate) -> Hockney {
-    Hockney {
-        latency,
-        rate,
-        eager_limit: None,
+        }))
     }
 }
 
@@ -378,7 +380,7 @@ fn done(
 fn modelled(
     program: &Program,
     name: &'static str,
-    model: impl CostModel,
+    mut model: impl Carrier,
     request: &Request<'_>,
 ) -> Result<Done, TraceError> {
     if let Some(simulator) = request.method.simulator {
@@ -389,9 +391,7 @@ fn modelled(
         }));
     }
     request.method.known_to(name)?;
-    let ends = request.ends;
-    let mut model = WithEnds { model, ends };
-    let replayed = replay_over(program, &mut Costs(&mut model), request.settings)?;
+    let replayed = replay(program, &mut model, request.settings)?;
     let ranks = &replayed.ranks;
     let set_ups = ranks.set_ups.iter().sum();
     let mut setting_up = Time::ZERO;
@@ -409,30 +409,26 @@ fn modelled(
 
 fn simulated(
     program: &Program,
-    fabric: &Fabric,
+    mut carrier: OnNetwork<'_>,
+    simulator: &'static str,
     request: &Request<'_>,
 ) -> Result<Done, TraceError> {
-    let (mut carrier, simulator) = on_fabric(fabric, request.method, request.ends)?;
-    let replayed = replay_over(program, &mut carrier, request.settings)?;
+    let replayed = replay(program, &mut carrier, request.settings)?;
     let found = carrier.live.close(replayed.time)?;
     Ok(done(replayed, simulator, found, program, request))
 }
 
-fn over_bursts(
-    program: &Program,
-    over: &OverBursts,
-    request: &Request<'_>,
-) -> Result<Done, TraceError> {
-    if let Some(simulator) = request.method.simulator {
-        return Err(TraceError::Network(SimulationError::Fabric {
+fn over_bursts<'a>(
+    over: &'a OverBursts,
+    method: &Method,
+) -> Result<OnNetwork<'a>, SimulationError> {
+    if let Some(simulator) = method.simulator {
+        return Err(SimulationError::Fabric {
             simulator: simulator.name,
             family: "networks of bursts",
             hint: "its simulator is burst",
-        }));
+        });
     }
-    request.method.known_to("burst")?;
-    let mut carrier = OnBursts::new(over, request.ends).map_err(SimulationError::from)?;
-    let replayed = replay_over(program, &mut carrier, request.settings)?;
-    let found = Details::default().with(carrier.used());
-    Ok(done(replayed, "burst", found, program, request))
+    method.known_to("burst")?;
+    over.start()
 }

@@ -21,11 +21,10 @@
 mod deadlock;
 mod engine;
 
-use super::carrier::{Carrier, Costs};
-use super::cost::CostModel;
+use super::carrier::Carrier;
 use super::error::TraceError;
 use super::program::{Call, Program};
-use crate::units::Time;
+use crate::units::{Bytes, Time};
 use engine::Engine;
 
 /// How to replay.
@@ -35,6 +34,40 @@ pub struct ReplaySettings {
     pub compute_factor: (u32, u32),
     /// Whether to keep the begin and end of every call.
     pub timeline: bool,
+    /// What messages cost at their ends.
+    pub ends: Ends,
+}
+
+/// What a message costs at its ends, whatever carries it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ends {
+    /// The time that a rank spends on each message sent and each received.
+    pub overhead: Time,
+    /// Which messages leave at once.
+    pub eager: Eager,
+}
+
+/// Which messages leave at once, so that their send ends with the overhead; the others leave when their receive has
+/// begun too, and their send ends when the last byte has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Eager {
+    /// All.
+    #[default]
+    All,
+    /// Those of at most so many bytes.
+    UpTo(Bytes),
+    /// None, not even those without bytes.
+    Never,
+}
+
+impl Ends {
+    fn is_eager(&self, bytes: u64) -> bool {
+        match self.eager {
+            Eager::All => true,
+            Eager::UpTo(limit) => bytes <= limit.get(),
+            Eager::Never => false,
+        }
+    }
 }
 
 impl Default for ReplaySettings {
@@ -42,6 +75,7 @@ impl Default for ReplaySettings {
         ReplaySettings {
             compute_factor: (1, 1),
             timeline: false,
+            ends: Ends::default(),
         }
     }
 }
@@ -147,24 +181,13 @@ crate::totals! {
     }
 }
 
-/// Replays a program over a cost model.
-///
-/// # Errors
-/// A deadlock, with a chain of events that wait for one another; a time that leaves 64 bits; a compute
-/// factor with denominator zero; bytes of all messages that leave 64 bits.
-pub fn replay(
-    program: &Program,
-    model: &mut impl CostModel,
-    settings: ReplaySettings,
-) -> Result<Replayed, TraceError> {
-    replay_over(program, &mut Costs(model), settings)
-}
-
 /// Replays a program over anything that carries messages.
 ///
 /// # Errors
-/// Those of [`replay`]; more ranks than the carrier has; what the carrier refuses.
-pub fn replay_over(
+/// A deadlock, with a chain of events that wait for one another; a time that leaves 64 bits; a compute
+/// factor with denominator zero; bytes of all messages that leave 64 bits; more ranks than the carrier has; what the
+/// carrier refuses.
+pub fn replay(
     program: &Program,
     carrier: &mut impl Carrier,
     settings: ReplaySettings,

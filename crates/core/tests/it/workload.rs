@@ -13,13 +13,13 @@ mod set_up;
 mod time_independent;
 
 use opticoll::families::Medium;
-use opticoll::workload::cost::CostModel;
+use opticoll::workload::carrier::Carrier;
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::network::Transport;
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{ReplaySettings, Replayed, replay};
+use opticoll::workload::replay::{Ends, ReplaySettings, Replayed, replay};
 
 /// What messages of so many ranks go over.
 fn transport(network: &str, ranks: u32) -> Transport {
@@ -27,9 +27,14 @@ fn transport(network: &str, ranks: u32) -> Transport {
     Transport::new(medium, None::<[(&str, &str); 0]>).unwrap()
 }
 
-fn run(program: &Program, model: &mut impl CostModel) -> Replayed {
+fn run(program: &Program, model: &mut impl Carrier) -> Replayed {
+    run_between(Ends::default(), program, model)
+}
+
+fn run_between(ends: Ends, program: &Program, model: &mut impl Carrier) -> Replayed {
     let settings = ReplaySettings {
         timeline: true,
+        ends,
         ..ReplaySettings::default()
     };
     replay(program, model, settings).unwrap()

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::flows::Flows;
-use super::protocol::{Consequence, Happening, State};
+use super::protocol::{Consequence, ControlEvent, State};
 use crate::family::wss_grid::WssGrid;
 use crate::interrupt;
 use crate::simulate::SimulationError;
@@ -57,7 +57,7 @@ impl Run {
 }
 
 /// Time, order within an instant, transceiver: then what happens.
-type Entry = Reverse<(Time, u8, u32, Happening)>;
+type Entry = Reverse<(Time, u8, u32, ControlEvent)>;
 
 struct Engine<'a> {
     flows: &'a Flows,
@@ -105,12 +105,12 @@ pub(super) fn run(
             return Err(SimulationError::Stopped(problem));
         }
         let cause = match happening {
-            Happening::Arrived(flow) => {
+            ControlEvent::Arrived(flow) => {
                 engine.run.arrived[flow as usize] = now;
                 engine.run.time = now;
                 Cause::Arrival(flow)
             }
-            Happening::Sent(flow) => Cause::Transmitter(flow),
+            ControlEvent::Sent(flow) => Cause::Transmitter(flow),
             _ => Cause::None,
         };
         state.handle(flows, happening, &mut then);
@@ -142,7 +142,7 @@ impl Engine<'_> {
                 Consequence::Begin { flow, fresh } => self.begin(now, cause, flow, fresh)?,
                 Consequence::UnderWay(flow) => {
                     let there = now.plus(self.grid.latency)?;
-                    self.put(there, Happening::Arrived(flow));
+                    self.put(there, ControlEvent::Arrived(flow));
                 }
             }
         }
@@ -150,23 +150,28 @@ impl Engine<'_> {
     }
 
     /// Sends a control message.
-    fn send(&mut self, now: Time, cause: Cause, message: Happening) -> Result<(), SimulationError> {
+    fn send(
+        &mut self,
+        now: Time,
+        cause: Cause,
+        message: ControlEvent,
+    ) -> Result<(), SimulationError> {
         let delay = self.grid.control;
         let sender = match message {
-            Happening::Request(flow) => {
+            ControlEvent::Request(flow) => {
                 let index = flow as usize;
                 self.run.begun[index] = now;
                 self.run.cause[index] = cause;
                 self.run.control[index] = delay.times(2)?;
                 self.flows.flows[index].source
             }
-            Happening::Grant(flow) => self.flows.flows[flow as usize].destination,
-            Happening::Revoke { receiver, .. } => {
+            ControlEvent::Grant(flow) => self.flows.flows[flow as usize].destination,
+            ControlEvent::Revoke { receiver, .. } => {
                 self.run.revocations += 1;
                 receiver / 2
             }
-            Happening::Release { transmitter, .. } => transmitter / 2,
-            Happening::Sent(_) | Happening::Arrived(_) => return Ok(()),
+            ControlEvent::Release { transmitter, .. } => transmitter / 2,
+            ControlEvent::Sent(_) | ControlEvent::Arrived(_) => return Ok(()),
         };
         self.run.messages[sender as usize] += 1;
         self.put(now.plus(delay)?, message);
@@ -194,19 +199,19 @@ impl Engine<'_> {
         let sent = start.plus(grid.rate.transmission(own.bytes)?)?;
         self.run.start[index] = start;
         self.run.sent[index] = sent;
-        self.put(sent, Happening::Sent(flow));
+        self.put(sent, ControlEvent::Sent(flow));
         Ok(())
     }
 
-    fn put(&mut self, time: Time, happening: Happening) {
+    fn put(&mut self, time: Time, happening: ControlEvent) {
         let flow = |flow: u32| self.flows.flows[flow as usize].transmitter();
         let (order, transceiver) = match happening {
-            Happening::Sent(sent) => (0, flow(sent)),
-            Happening::Arrived(arrived) => (1, flow(arrived)),
-            Happening::Release { receiver, .. } => (2, receiver),
-            Happening::Revoke { transmitter, .. } => (3, transmitter),
-            Happening::Request(request) => (4, flow(request)),
-            Happening::Grant(grant) => (5, flow(grant)),
+            ControlEvent::Sent(sent) => (0, flow(sent)),
+            ControlEvent::Arrived(arrived) => (1, flow(arrived)),
+            ControlEvent::Release { receiver, .. } => (2, receiver),
+            ControlEvent::Revoke { transmitter, .. } => (3, transmitter),
+            ControlEvent::Request(request) => (4, flow(request)),
+            ControlEvent::Grant(grant) => (5, flow(grant)),
         };
         self.queue
             .push(Reverse((time, order, transceiver, happening)));

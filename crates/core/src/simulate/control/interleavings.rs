@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashSet;
 
 use super::flows::{Flow, Flows, Lists};
-use super::protocol::{Consequence, Happening, State};
+use super::protocol::{Consequence, ControlEvent, State};
 use crate::family::wss_grid::TunedLight;
 use crate::units::Bytes;
 
@@ -64,12 +64,12 @@ fn explore(flows: &Flows) -> (usize, bool) {
         // Whoever is being sent, or on its way, to a receiver, is of one transmitter.
         let mut heard = BTreeMap::new();
         for happening in &under_way {
-            if let Happening::Sent(flow) | Happening::Arrived(flow) = happening {
+            if let ControlEvent::Sent(flow) | ControlEvent::Arrived(flow) = happening {
                 let own = flows.flows[*flow as usize];
                 let other = heard.insert(own.receiver(), own.transmitter());
                 assert!(other.is_none_or(|other| other == own.transmitter()));
             }
-            revoked |= matches!(happening, Happening::Revoke { .. });
+            revoked |= matches!(happening, ControlEvent::Revoke { .. });
         }
         if under_way.is_empty() {
             assert_eq!(state.arrived as usize, flows.flows.len(), "{state:?}");
@@ -86,12 +86,12 @@ fn explore(flows: &Flows) -> (usize, bool) {
 }
 
 /// Puts what follows among what is under way.
-fn take(then: &mut Vec<Consequence>, under_way: &mut BTreeSet<Happening>) {
+fn take(then: &mut Vec<Consequence>, under_way: &mut BTreeSet<ControlEvent>) {
     for consequence in then.drain(..) {
         let next = match consequence {
             Consequence::Message(message) => message,
-            Consequence::Begin { flow, .. } => Happening::Sent(flow),
-            Consequence::UnderWay(flow) => Happening::Arrived(flow),
+            Consequence::Begin { flow, .. } => ControlEvent::Sent(flow),
+            Consequence::UnderWay(flow) => ControlEvent::Arrived(flow),
         };
         assert!(under_way.insert(next), "{next:?} is under way twice");
     }

@@ -9,7 +9,7 @@ use super::flows::Flows;
 
 /// Something that happens at one end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Happening {
+pub(super) enum ControlEvent {
     /// A transmitter has sent all of a flow.
     Sent(u32),
     /// All of a flow is at its receiver.
@@ -28,7 +28,7 @@ pub(super) enum Happening {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Consequence {
     /// A message is sent.
-    Message(Happening),
+    Message(ControlEvent),
     /// A flow begins: with a fresh grant it is to be tuned and locked first.
     Begin { flow: u32, fresh: bool },
     /// What a transmitter has sent is under way.
@@ -102,23 +102,23 @@ impl State {
     pub(super) fn handle(
         &mut self,
         flows: &Flows,
-        happening: Happening,
+        happening: ControlEvent,
         then: &mut Vec<Consequence>,
     ) {
         match happening {
-            Happening::Request(flow) => {
+            ControlEvent::Request(flow) => {
                 let receiver = flows.flows[flow as usize].receiver();
                 self.receivers[receiver as usize].queue.push_back(flow);
                 self.serve(flows, receiver, then);
             }
-            Happening::Grant(flow) => self.granted(flows, flow, then),
-            Happening::Sent(flow) => self.sent(flows, flow, then),
-            Happening::Arrived(flow) => self.deliver(flows, flow, then),
-            Happening::Release { receiver, .. } => {
+            ControlEvent::Grant(flow) => self.granted(flows, flow, then),
+            ControlEvent::Sent(flow) => self.sent(flows, flow, then),
+            ControlEvent::Arrived(flow) => self.deliver(flows, flow, then),
+            ControlEvent::Release { receiver, .. } => {
                 self.receivers[receiver as usize].released = true;
                 self.free(flows, receiver, then);
             }
-            Happening::Revoke {
+            ControlEvent::Revoke {
                 transmitter,
                 receiver,
             } => self.revoked(flows, transmitter, receiver, then),
@@ -142,7 +142,7 @@ impl State {
         match self.senders[transmitter as usize] {
             Sender::Idle => {
                 self.senders[transmitter as usize] = Sender::Asking { yields: false };
-                then.push(Consequence::Message(Happening::Request(flow)));
+                then.push(Consequence::Message(ControlEvent::Request(flow)));
             }
             Sender::Keeping => self.begin(flows, flow, false, then),
             Sender::Asking { .. } | Sender::Sending { .. } => {}
@@ -176,7 +176,7 @@ impl State {
             self.senders[transmitter] = Sender::Keeping;
         } else {
             self.senders[transmitter] = Sender::Idle;
-            then.push(Consequence::Message(Happening::Release {
+            then.push(Consequence::Message(ControlEvent::Release {
                 transmitter: ends.transmitter(),
                 receiver: ends.receiver(),
             }));
@@ -225,14 +225,14 @@ impl State {
                     own.holder = Some(ends.transmitter());
                     own.kept = ends.keeps;
                     own.revoked = false;
-                    then.push(Consequence::Message(Happening::Grant(flow)));
+                    then.push(Consequence::Message(ControlEvent::Grant(flow)));
                     self.serve(flows, receiver, then);
                 }
             }
             Some(transmitter) => {
                 if own.kept && !own.revoked && !own.released && !own.queue.is_empty() {
                     own.revoked = true;
-                    then.push(Consequence::Message(Happening::Revoke {
+                    then.push(Consequence::Message(ControlEvent::Revoke {
                         transmitter,
                         receiver,
                     }));
@@ -259,7 +259,7 @@ impl State {
             Sender::Asking { yields } | Sender::Sending { yields } => *yields = true,
             Sender::Keeping => {
                 *sender = Sender::Idle;
-                then.push(Consequence::Message(Happening::Release {
+                then.push(Consequence::Message(ControlEvent::Release {
                     transmitter,
                     receiver,
                 }));

@@ -1,32 +1,33 @@
 //! Flows whose starts are decided outside, event by event: for programs that compute between messages.
 //!
-//! The clock is here, its hand is turned from outside: [`Driven::next_time`] says when something happens if
-//! nothing starts before, [`Driven::advance`] goes there, and [`Driven::start`] begins a flow now or at a
-//! later instant that is not after the next. Inside, instants are fractions of a picosecond; a flow that
-//! is started at the picosecond to which an instant was rounded begins at that instant.
+//! Inside, instants are fractions of a picosecond; a flow that is started at the picosecond to which an instant was
+//! rounded begins at that instant.
 //!
 //! ```
 //! use opticoll::fabric::Fabric;
 //! use opticoll::simulate::fluid::{Driven, Options};
+//! use opticoll::simulate::live::Live;
 //! use opticoll::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=8Gb/s,latency=0s")?;
 //! let options = Options::default();
 //! let mut flows = Driven::new(fabric.network().unwrap(), &options)?;
-//! flows.start(7, (0, 1), Bytes::new(1000), Time::from_ps(500))?;
+//! flows.send(7, (0, 1), Bytes::new(1000), Time::from_ps(500))?;
 //! let end = flows.next_time()?;
 //! assert_eq!(end, Some(Time::from_ps(1_000_500)));
-//! let mut ended = Vec::new();
-//! flows.advance(&mut ended)?;
-//! assert_eq!(ended, [7]);
+//! let mut happened = Vec::new();
+//! flows.advance(&mut happened)?;
+//! assert!(happened[0].message == 7 && happened[0].arrived);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use super::engine::Engine;
 use super::instant::to_time;
 use super::program::FlowStart;
-use super::{FluidError, Options, check_background, check_ends, outcome, with_flows};
+use super::{FluidError, Options, check_background, check_ends, outcome};
 use crate::network::Network;
-use crate::outcome::FluidOutcome;
+use crate::simulate::SimulationError;
+use crate::simulate::live::{BusiestLink, Live, MessageEvent};
+use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 /// Flows under way.
@@ -65,19 +66,16 @@ impl<'a> Driven<'a> {
             flows: 0,
         })
     }
+}
 
-    /// Starts a flow with a number of its own from one rank to another; starts come in the order of
-    /// time.
-    ///
-    /// # Errors
-    /// Ends that are no ranks or the same one, a route with an unknown link.
-    pub fn start(
+impl Live for Driven<'_> {
+    fn send(
         &mut self,
         flow: u32,
         (source, destination): (u32, u32),
         bytes: Bytes,
         time: Time,
-    ) -> Result<(), FluidError> {
+    ) -> Result<(), SimulationError> {
         check_ends(flow as usize, source, destination, self.network.ranks())?;
         // The present as it was told may be its instant rounded up.
         let present = to_time(self.now)? == time;
@@ -100,14 +98,10 @@ impl<'a> Driven<'a> {
             cap: f64::INFINITY,
             start: now,
         };
-        self.engine.begin(message, now)
+        Ok(self.engine.begin(message, now)?)
     }
 
-    /// When a flow ends next or the rates change, if nothing starts before; `None`: never.
-    ///
-    /// # Errors
-    /// A time beyond 64 bits.
-    pub fn next_time(&mut self) -> Result<Option<Time>, FluidError> {
+    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
         let next = match self.next {
             Some(next) => next,
             None if !self.engine.events.is_empty() => self.now,
@@ -117,18 +111,13 @@ impl<'a> Driven<'a> {
         if next == f64::INFINITY {
             return Ok(None);
         }
-        to_time(next).map(Some)
+        Ok(Some(to_time(next)?))
     }
 
-    /// Moves the clock on to that instant; appends the numbers of the flows that have ended with it,
-    /// in their order. It may be none.
-    ///
-    /// # Errors
-    /// A time beyond 64 bits.
-    pub fn advance(&mut self, ended: &mut Vec<u32>) -> Result<(), FluidError> {
-        if self.next_time()?.is_none() {
+    fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
+        let Some(time) = self.next_time()? else {
             return Ok(());
-        }
+        };
         if self.engine.events.is_empty()
             && let Some(next) = self.next
         {
@@ -136,26 +125,27 @@ impl<'a> Driven<'a> {
             self.engine.move_to(next, &mut self.ended)?;
         }
         self.next = None;
-        let first = ended.len();
-        ended.extend(self.engine.events.drain(..).map(|event| event.flow));
-        ended[first..].sort_unstable();
+        let events = &mut self.engine.events;
+        events.sort_unstable_by_key(|event| event.flow);
+        let ended = events.drain(..);
+        happened.extend(ended.map(|event| MessageEvent::arrival(event.flow, time)));
         Ok(())
     }
 
-    /// What has happened up to now.
-    ///
-    /// # Errors
-    /// A time beyond 64 bits.
-    pub fn close(mut self) -> Result<FluidOutcome, FluidError> {
+    fn close(mut self: Box<Self>, time: Time) -> Result<Details, SimulationError> {
         self.engine.end_all_background(self.now);
         let counts = (self.flows, 0);
-        outcome(
+        let (found, _) = outcome(
             self.network,
             &self.options,
             "driven",
             self.engine.ledger,
             counts,
-        )
-        .map(with_flows)
+        )?;
+        Ok(BusiestLink::of_links(
+            self.network,
+            &found.links.bytes,
+            time,
+        ))
     }
 }

@@ -7,6 +7,7 @@ use super::meter::Meter;
 use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::outcome::{Critical, LinkColumns, LinkUse, NONE, Profile, RankColumns};
+use crate::simulate::link_shares;
 use crate::units::{Time, UnitError};
 
 /// Bins of a [`Profile`], at most.
@@ -348,7 +349,7 @@ impl Ledger {
             flows: log,
             links,
             link_use,
-            most_loaded_link: most_loaded(&utilisation),
+            most_loaded_link: link_shares::highest(&utilisation),
             utilisation,
             ranks: RankColumns {
                 sent: counted_all(self.sent)?,
@@ -406,14 +407,4 @@ fn critical_path(log: &FlowLog, last: u32) -> Vec<Critical> {
     }
     path.reverse();
     path
-}
-
-fn most_loaded(utilisation: &[f64]) -> Option<u32> {
-    let mut most: Option<(u32, f64)> = None;
-    for (link, &share) in (0u32..).zip(utilisation) {
-        if share > most.map_or(0.0, |(_, most)| most) {
-            most = Some((link, share));
-        }
-    }
-    most.map(|(link, _)| link)
 }

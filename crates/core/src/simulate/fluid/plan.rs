@@ -7,11 +7,10 @@ use super::schedule::Messages;
 use super::{Options, StartRule, log_schedule};
 use crate::interrupt;
 use crate::memory;
-use crate::network::Network;
 use crate::outcome::{Critical, Flowing, LinkShares, NONE, Outcome, PathColumns, SlotColumns};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
-use crate::simulate::{SimulationError, needed_network};
+use crate::simulate::{SimulationError, link_shares, needed_network};
 use crate::table::Details;
 use crate::units::{Bytes, Time};
 
@@ -57,7 +56,7 @@ pub fn simulate_plan(
     Ok(Outcome {
         start: Some(fluid.start_rule),
         time: fluid.time,
-        utilisation: mean_utilisation(network, &fluid.utilisation),
+        utilisation: link_shares::mean(network, &fluid.utilisation),
         slots,
         links: fluid.links,
         ranks: fluid.ranks,
@@ -131,13 +130,4 @@ fn bottleneck(path: &[Critical], links: &[Option<u32>]) -> Option<u32> {
     links
         .find(|&(_, time)| time == longest)
         .map(|(link, _)| link)
-}
-
-/// The share of all links' capacity in use, from that of each.
-fn mean_utilisation(network: &dyn Network, shares: &[f64]) -> f64 {
-    let rate = |link: &crate::network::Link| link.rate.bits_per_second() as f64;
-    let capacity: f64 = network.links().iter().map(rate).sum();
-    let used = network.links().iter().zip(shares);
-    let used: f64 = used.map(|(link, share)| rate(link) * share).sum();
-    if capacity > 0.0 { used / capacity } else { 0.0 }
 }

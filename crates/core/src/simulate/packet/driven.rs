@@ -1,21 +1,18 @@
 //! Messages that are sent from outside, event by event: for programs that compute between messages.
 //!
-//! The clock is here, its hand is turned from outside: [`Driven::next_time`] says when something happens if
-//! nothing is sent before, [`Driven::advance`] goes there, and [`Driven::send`] hands a message to its
-//! terminal at an instant that is not after the next.
-//!
 //! ```
 //! use opticoll::fabric::Fabric;
+//! use opticoll::simulate::live::{Live, MessageEvent};
 //! use opticoll::simulate::packet::{Driven, PacketSettings};
 //! use opticoll::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=10GB/s,latency=10ns")?;
 //! let mut packets = Driven::new(&fabric, &PacketSettings::default())?;
 //! packets.send(7, (0, 1), Bytes::new(4096), Time::ZERO)?;
-//! let mut reports = Vec::new();
-//! while !reports.iter().any(|report: &opticoll::simulate::packet::Report| report.arrived) {
-//!     packets.advance(&mut reports)?;
+//! let mut events = Vec::new();
+//! while !events.iter().any(|event: &MessageEvent| event.arrived) {
+//!     packets.advance(&mut events)?;
 //! }
-//! assert_eq!(reports.iter().map(|report| report.message).collect::<Vec<u32>>(), [7, 7]);
+//! assert_eq!(events.iter().map(|event| event.message).collect::<Vec<u32>>(), [7, 7]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -27,9 +24,12 @@ use super::routes::Routes;
 use super::settings::PacketSettings;
 use super::steps::Order;
 use super::stuck;
-use super::{Options, PacketError, PacketOutcome, Report, Work};
+use super::{Options, PacketError, Work};
 use crate::fabric::Fabric;
 use crate::network::Network;
+use crate::simulate::SimulationError;
+use crate::simulate::live::{BusiestLink, Live, MessageEvent};
+use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 /// The terminals and routers of a fabric, with messages under way.
@@ -62,24 +62,22 @@ impl<'a> Driven<'a> {
         built.engine.begin_driven();
         Ok(Driven { network, built })
     }
+}
 
-    /// Sends a message with a number of its own, below 2^31, from one rank to another; they are sent in
-    /// the order of time.
-    ///
-    /// # Errors
-    /// A number that is too large, an end that is no rank, a time beyond 13 days.
-    pub fn send(
+impl Live for Driven<'_> {
+    /// Numbers are below 2^31, times below 13 days.
+    fn send(
         &mut self,
         message: u32,
         (source, destination): (u32, u32),
         bytes: Bytes,
         time: Time,
-    ) -> Result<(), PacketError> {
+    ) -> Result<(), SimulationError> {
         if message >= FIRST_STREAM {
-            return Err(PacketError::TooMany);
+            return Err(PacketError::TooMany.into());
         }
         if time.ps() >= LATEST_PS {
-            return Err(PacketError::TooLong);
+            return Err(PacketError::TooLong.into());
         }
         let place = |rank: u32| {
             let terminal = self.built.placement.get(rank as usize).copied();
@@ -95,29 +93,24 @@ impl<'a> Driven<'a> {
         Ok(())
     }
 
-    /// When something happens next, if nothing is sent before; `None`: never.
-    pub fn next_time(&mut self) -> Option<Time> {
-        self.built.engine.next_time().map(Time::from_ps)
+    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
+        Ok(self.built.engine.next_time().map(Time::from_ps))
     }
 
-    /// Moves the clock on to that instant and carries out everything that happens then; appends what
-    /// has become of messages.
-    ///
-    /// # Errors
-    /// Nothing can happen any more, a time beyond 13 days.
-    pub fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError> {
-        let advanced = self.built.engine.advance(reports);
-        advanced.map_err(|error| named(error, self.network))
+    fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
+        let advanced = self.built.engine.advance(happened);
+        Ok(advanced.map_err(|error| named(error, self.network))?)
     }
 
-    /// What has happened up to a time.
-    ///
-    /// # Errors
-    /// More bytes were sent than 64 bits count.
-    pub fn close(mut self, time: Time) -> Result<PacketOutcome, PacketError> {
+    fn close(mut self: Box<Self>, time: Time) -> Result<Details, SimulationError> {
         let links = self.network.links().len();
         let placement = &self.built.placement;
-        self.built.engine.outcome(time.ps(), placement, links)
+        let found = self.built.engine.outcome(time.ps(), placement, links)?;
+        Ok(BusiestLink::of_links(
+            self.network,
+            &found.links.bytes,
+            time,
+        ))
     }
 }
 
@@ -129,7 +122,7 @@ impl<R: Routes> Engine<R> {
     }
 
     /// Carries out the events of the next instant.
-    pub(super) fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError> {
+    pub(super) fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), PacketError> {
         let Some(time) = self.event_queue.next_time() else {
             return Err(stuck::error(std::slice::from_mut(self), LATEST_PS));
         };
@@ -137,7 +130,7 @@ impl<R: Routes> Engine<R> {
             return Err(PacketError::TooLong);
         }
         self.run(time + 1, false);
-        reports.append(self.reports.get_or_insert_default());
+        happened.append(self.happened.get_or_insert_default());
         Ok(())
     }
 }

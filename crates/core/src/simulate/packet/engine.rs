@@ -20,10 +20,11 @@ use super::port::Port;
 use super::routes::Routes;
 use super::steps::{Order, Steps};
 use super::traffic::Stream;
-use super::{Arbitration, Report, RouterDelay};
+use super::{Arbitration, RouterDelay};
 use crate::interrupt;
 use crate::outcome::meter::Meter;
 use crate::outcome::packets::{Class, Distribution};
+use crate::simulate::live::MessageEvent;
 
 /// So often a part mails and shows its clock, at least, in the time in which others may go on without it.
 const SHOWS: u64 = 16;
@@ -78,7 +79,7 @@ pub(super) struct Engine<R> {
     pub(super) nics: Vec<Nic>,
     pub(super) orders: Vec<Order>,
     /// What happens to messages, where somebody outside waits for them.
-    pub(super) reports: Option<Vec<Report>>,
+    pub(super) happened: Option<Vec<MessageEvent>>,
     pub(super) now: u64,
     /// Mail to each part, and that which came last.
     pub(super) mail: Vec<Mail>,
@@ -174,7 +175,7 @@ impl<R: Routes> Engine<R> {
             chunks: Pool::new(),
             messages: Pool::new(),
             orders: Vec::new(),
-            reports: None,
+            happened: None,
             now: 0,
             mail: (0..parts).map(|_| Mail::default()).collect(),
             came: Mail::default(),

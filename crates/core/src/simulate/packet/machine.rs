@@ -17,13 +17,13 @@ use super::routes::{Machine, Routes};
 use super::steps::{Order, Steps};
 use super::traffic::Stream;
 use super::{
-    Collective, Options, Overheads, PacketError, Progress, Report, Routing, Traffic, Work, paths,
-    run,
+    Collective, Options, Overheads, PacketError, Progress, Routing, Traffic, Work, paths, run,
 };
 use crate::fabric::Fabric;
 use crate::fabric::Groups;
 use crate::network::Network;
 use crate::outcome::packets::{Class, PacketOutcome};
+use crate::simulate::live::MessageEvent;
 use crate::simulate::pattern::Pattern;
 use crate::units::{Bytes, Time};
 
@@ -46,7 +46,7 @@ pub(super) trait Running {
     fn next_time(&mut self) -> Option<u64>;
 
     /// See [`Engine::advance`].
-    fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError>;
+    fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), PacketError>;
 
     /// What was found; the terminal of each rank, and the number of links. It is found once.
     fn outcome(
@@ -69,7 +69,7 @@ impl<R: Routes + Send> Running for Parts<R> {
     }
 
     fn begin_driven(&mut self) {
-        self.parts[0].reports = Some(Vec::new());
+        self.parts[0].happened = Some(Vec::new());
     }
 
     fn hand_in(&mut self, order: Order) {
@@ -80,8 +80,8 @@ impl<R: Routes + Send> Running for Parts<R> {
         self.parts[0].event_queue.next_time()
     }
 
-    fn advance(&mut self, reports: &mut Vec<Report>) -> Result<(), PacketError> {
-        self.parts[0].advance(reports)
+    fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), PacketError> {
+        self.parts[0].advance(happened)
     }
 
     fn outcome(

@@ -4,13 +4,12 @@ use super::settings::PacketSettings;
 use super::{Collective, PacketError, PacketOutcome, Progress, Work, simulate_watched};
 use crate::fabric::Fabric;
 use crate::interrupt;
-use crate::network::Network;
 use crate::outcome::{
     Flowing, LinkColumns, LinkShares, Outcome, RankColumns, Setting, SlotColumns,
 };
 use crate::plan::Plan;
 use crate::schedule::Schedule;
-use crate::simulate::SimulationError;
+use crate::simulate::{SimulationError, link_shares};
 use crate::table::{Details, Shape};
 use crate::units::{Bytes, Time, UnitError};
 
@@ -56,13 +55,12 @@ pub fn simulate_plan(
     check_ranks(&plan.schedule)?;
     let work = work_of(&plan.schedule, &plan.fabric, size, settings);
     let packets = simulate_watched(&plan.fabric, &work, &settings.options, watch)?;
-    let utilisation = utilisation(network, &packets);
-    let most_loaded = highest(&utilisation);
+    let utilisation = link_shares::shares(network, &packets.links.bytes, packets.time);
     let steps = &packets.steps;
     Ok(Outcome {
         start: Some(settings.issue.name()),
         time: packets.time,
-        utilisation: mean_utilisation(network, &utilisation),
+        utilisation: link_shares::mean(network, &utilisation),
         slots: SlotColumns {
             start: steps.start.clone(),
             end: steps.end.clone(),
@@ -79,7 +77,7 @@ pub fn simulate_plan(
         details: Details::default()
             .with(Flowing {
                 bottleneck: packets.bottleneck,
-                most_loaded_link: most_loaded,
+                most_loaded_link: link_shares::highest(&utilisation),
                 links: LinkShares { utilisation },
                 ..Flowing::default()
             })
@@ -148,38 +146,4 @@ fn ranks(
         received,
         finish: packets.ranks.finish.clone(),
     })
-}
-
-/// Per link: bytes over what its rate would have carried in the whole time.
-fn utilisation(network: &dyn Network, packets: &PacketOutcome) -> Vec<f64> {
-    let seconds = packets.time.seconds();
-    let shares = packets.links.bytes.iter().zip(network.links());
-    shares
-        .map(|(&bytes, link)| {
-            let carried = link.rate.bits_per_second() as f64 * seconds;
-            if carried > 0.0 {
-                bytes as f64 * 8.0 / carried
-            } else {
-                0.0
-            }
-        })
-        .collect()
-}
-
-/// The first of the highest; none where all are zero.
-fn highest(shares: &[f64]) -> Option<u32> {
-    let most = shares.iter().copied().fold(0.0, f64::max);
-    let place = shares.iter().position(|share| *share == most && most > 0.0);
-    place.map(|place| place as u32)
-}
-
-/// The share of all links' capacity in use, from that of each.
-fn mean_utilisation(network: &dyn Network, shares: &[f64]) -> f64 {
-    let rates = || {
-        let links = network.links().iter();
-        links.map(|link| link.rate.bits_per_second() as f64)
-    };
-    let used: f64 = rates().zip(shares).map(|(rate, share)| rate * share).sum();
-    let capacity: f64 = rates().sum();
-    if capacity > 0.0 { used / capacity } else { 0.0 }
 }

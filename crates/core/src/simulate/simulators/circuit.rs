@@ -5,11 +5,9 @@ use crate::fabric::Fabric;
 use crate::family::light_path_grid::LightPathGrid;
 use crate::family::wdm_ring::WdmRing;
 use crate::outcome::Outcome;
-use crate::simulate::live::{Happening, Live};
+use crate::simulate::live::Live;
 use crate::simulate::on_demand::OnDemand;
 use crate::simulate::{Method, SimulationError, circuit, default_policy};
-use crate::table::Details;
-use crate::units::{Bytes, Time};
 
 pub(super) const RECORD: Simulator = Simulator {
     run: Some(run),
@@ -48,41 +46,5 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
 fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
     let ring = crate::simulate::needed::<WdmRing>(fabric, RECORD.name)?;
     let policy = method.policy.unwrap_or(default_policy(fabric));
-    Ok(Box::new(OnRing {
-        circuits: OnDemand::new(ring, policy)?,
-        ended: Vec::new(),
-    }))
-}
-
-struct OnRing<'a> {
-    circuits: OnDemand<'a>,
-    ended: Vec<u32>,
-}
-
-impl Live for OnRing<'_> {
-    fn send(
-        &mut self,
-        number: u32,
-        ends: (u32, u32),
-        bytes: Bytes,
-        ready: Time,
-    ) -> Result<(), SimulationError> {
-        Ok(self.circuits.send(number, ends, bytes, ready)?)
-    }
-
-    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
-        Ok(self.circuits.next_time())
-    }
-
-    fn advance(&mut self, happened: &mut Vec<Happening>) -> Result<(), SimulationError> {
-        let now = self.circuits.next_time().unwrap_or(Time::ZERO);
-        self.circuits.advance(&mut self.ended)?;
-        let ended = self.ended.drain(..);
-        happened.extend(ended.map(|message| Happening::arrival(message, now)));
-        Ok(())
-    }
-
-    fn close(self: Box<Self>, _time: Time) -> Result<Details, SimulationError> {
-        Ok(Details::default().with(self.circuits.used()))
-    }
+    Ok(Box::new(OnDemand::new(ring, policy)?))
 }

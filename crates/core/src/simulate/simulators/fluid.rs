@@ -3,12 +3,9 @@
 use super::{Case, Simulator, Unfit};
 use crate::fabric::Fabric;
 use crate::family::wss_grid::WssGrid;
-use crate::network::Network;
 use crate::outcome::Outcome;
-use crate::simulate::live::{BusiestLink, Happening, Live};
+use crate::simulate::live::Live;
 use crate::simulate::{Method, SimulationError, fluid, fluid_options, needed_network};
-use crate::table::Details;
-use crate::units::{Bytes, Time};
 
 pub(super) const RECORD: Simulator = Simulator {
     run: Some(run),
@@ -56,44 +53,6 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
 
 fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
     let network = needed_network(fabric, RECORD.name)?;
-    Ok(Box::new(Flows {
-        flows: fluid::Driven::new(network, &fluid_options(fabric, method)?)?,
-        network,
-        ended: Vec::new(),
-    }))
-}
-
-struct Flows<'a> {
-    flows: fluid::Driven<'a>,
-    network: &'a dyn Network,
-    ended: Vec<u32>,
-}
-
-impl Live for Flows<'_> {
-    fn send(
-        &mut self,
-        number: u32,
-        ends: (u32, u32),
-        bytes: Bytes,
-        ready: Time,
-    ) -> Result<(), SimulationError> {
-        Ok(self.flows.start(number, ends, bytes, ready)?)
-    }
-
-    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
-        Ok(self.flows.next_time()?)
-    }
-
-    fn advance(&mut self, happened: &mut Vec<Happening>) -> Result<(), SimulationError> {
-        let now = self.flows.next_time()?.unwrap_or(Time::ZERO);
-        self.flows.advance(&mut self.ended)?;
-        let ended = self.ended.drain(..);
-        happened.extend(ended.map(|message| Happening::arrival(message, now)));
-        Ok(())
-    }
-
-    fn close(self: Box<Self>, time: Time) -> Result<Details, SimulationError> {
-        let links = self.flows.close()?.links.bytes;
-        Ok(BusiestLink::of_links(self.network, &links, time))
-    }
+    let options = fluid_options(fabric, method)?;
+    Ok(Box::new(fluid::Driven::new(network, &options)?))
 }

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::{CallSum, Calls, ReplaySettings, Replayed, ReplayedRanks, Sent, Timeline};
 use crate::interrupt;
-use crate::simulate::live::Happening;
+use crate::simulate::live::MessageEvent;
 use crate::units::{Bytes, Time, UnitError};
 use crate::workload::carrier::Carrier;
 use crate::workload::cost::Message;
@@ -36,7 +36,7 @@ pub(super) struct Engine<'a, C> {
     carrier: &'a mut C,
     /// Messages that the carrier has and that have not arrived.
     under_way: u64,
-    happened: Vec<Happening>,
+    happened: Vec<MessageEvent>,
     settings: ReplaySettings,
     overhead: u64,
     now: u64,
@@ -110,7 +110,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
             processor_starts.push(last + u32::from(highest) + 1);
         }
         Ok(Engine {
-            overhead: carrier.overhead().ps(),
+            overhead: settings.ends.overhead.ps(),
             carrier,
             under_way: 0,
             happened: Vec::new(),
@@ -201,7 +201,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
     }
 
     /// Something has become of a message.
-    fn hear(&mut self, one: Happening) {
+    fn hear(&mut self, one: MessageEvent) {
         let time = one.time.ps().max(self.now);
         if one.left && self.phase[one.message as usize] == Phase::Begun {
             self.schedule(time, END | u64::from(one.message));
@@ -307,7 +307,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
     /// The overhead of a send is over.
     fn leave(&mut self, send: u32) -> Result<(), TraceError> {
         let plain = &self.program.nodes[send as usize];
-        if self.carrier.is_eager(Bytes::new(plain.amount)) {
+        if self.settings.ends.is_eager(plain.amount) {
             self.hand_over(send)?;
             return self.end(send);
         }

@@ -4,6 +4,8 @@ use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::schedule::Schedule;
+use opticoll::simulate::SimulationError;
+use opticoll::simulate::live::Live;
 use opticoll::simulate::packet::{
     self, Arbitration, Driven, Options, Overheads, PacketError, PacketSettings, RouterDelay,
     Spread, Traffic, Work,
@@ -150,16 +152,18 @@ fn a_driven_network_ends_there_too() {
     let send = |packets: &mut Driven<'_>, ps| {
         packets.send(0, (0, 1), Bytes::new(200_000), Time::from_ps(ps))
     };
-    assert_eq!(send(&mut packets, END_PS), Err(PacketError::TooLong));
+    let too_long = SimulationError::from(PacketError::TooLong);
+    assert_eq!(send(&mut packets, END_PS), Err(too_long.clone()));
     send(&mut packets, 0).unwrap();
-    let mut reports = Vec::new();
+    let mut happened = Vec::new();
     let error = loop {
-        if let Err(error) = packets.advance(&mut reports) {
+        if let Err(error) = packets.advance(&mut happened) {
             break error;
         }
-        assert!(packets.next_time().is_some_and(|time| time.ps() <= END_PS));
+        let next = packets.next_time().unwrap();
+        assert!(next.is_some_and(|time| time.ps() <= END_PS));
     };
-    assert_eq!((error, reports), (PacketError::TooLong, Vec::new()));
+    assert_eq!((error, happened), (too_long, Vec::new()));
 }
 
 #[test]

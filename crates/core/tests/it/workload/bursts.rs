@@ -3,16 +3,16 @@
 
 use opticoll::families::Medium;
 use opticoll::simulate::SimulationError;
-use opticoll::simulate::burst::collective::OnRequest;
+use opticoll::simulate::burst::collective::{OnRequest, RequestUse};
+use opticoll::simulate::live::Live;
 use opticoll::units::{Bytes, Rate, Time};
-use opticoll::workload::bursts::{OnBursts, OverBursts};
-use opticoll::workload::carrier::Ends;
+use opticoll::workload::bursts::OverBursts;
 use opticoll::workload::cost::{Hockney, Zero};
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{ReplaySettings, Replayed, replay_over};
+use opticoll::workload::replay::{ReplaySettings, Replayed, replay};
 use proptest::prelude::*;
 
 use super::real::table;
@@ -27,9 +27,10 @@ fn over(network: &str, settings: &[(&str, &str)]) -> OverBursts {
 }
 
 fn carried(program: &Program, over: &OverBursts) -> Result<(Replayed, u64, u64), TraceError> {
-    let mut carrier = OnBursts::new(over, Ends::default()).unwrap();
-    let replayed = replay_over(program, &mut carrier, ReplaySettings::default())?;
-    let used = carrier.used();
+    let mut carrier = over.start().unwrap();
+    let replayed = replay(program, &mut carrier, ReplaySettings::default())?;
+    let found = carrier.live.close(replayed.time).unwrap();
+    let used = found.get::<RequestUse>().unwrap();
     Ok((replayed, used.set_ups, used.refusals))
 }
 
@@ -79,7 +80,6 @@ fn with_ports_and_wavelengths_for_all_a_real_run_takes_latency_and_rate() {
     let mut model = Hockney {
         latency: Time::from_ps(5_100_000_000),
         rate: Rate::from_bits_per_second(1_000_000_000).unwrap(),
-        eager_limit: None,
     };
     let expected = run(&program, &mut model);
     assert_eq!(replayed.time, expected.time);
@@ -268,7 +268,7 @@ fn quickly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
     let mut order = order.into_iter().peekable();
     loop {
         let due = order.peek().map(|&one| Time::from_ps(asked[one].2 * 1000));
-        match (due, paths.next_time()) {
+        match (due, paths.next_time().unwrap()) {
             (Some(due), event) if event.is_none_or(|event| due < event) => {
                 let number = order.next().unwrap();
                 let (direction, bytes, _) = asked[number];
@@ -276,11 +276,13 @@ fn quickly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
                 paths.send(number as u32, direction, bytes, due).unwrap();
             }
             (_, Some(event)) => {
-                let mut arrived = Vec::new();
-                paths.advance(&mut arrived).unwrap();
-                for one in arrived {
-                    assert_eq!(arrivals[one as usize], 0, "delivered once");
-                    arrivals[one as usize] = event.ps() / 1000;
+                let mut happened = Vec::new();
+                paths.advance(&mut happened).unwrap();
+                for one in happened {
+                    let arrival = &mut arrivals[one.message as usize];
+                    assert!(*arrival == 0 && one.arrived, "delivered once");
+                    assert_eq!(one.time, event);
+                    *arrival = one.time.ps() / 1000;
                 }
             }
             _ => return arrivals,

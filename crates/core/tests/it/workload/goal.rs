@@ -119,7 +119,6 @@ fn text_and_binary_are_one_program() {
     let mut model = Hockney {
         latency: Time::from_ps(100_000),
         rate: Rate::from_bits_per_second(8_000_000_000).unwrap(),
-        eager_limit: None,
     };
     for program in [text, binary] {
         // 50, the work of processor 1 until 550. With messages: sent at 50, there at 160, answered at 260,

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use opticoll::collective::CollectiveKind::{self, AllGather, AllReduce, Broadcast};
 use opticoll::simulate::{self, Method};
 use opticoll::units::Bytes;
-use opticoll::workload::carrier::Ends;
 use opticoll::workload::csv;
 use opticoll::workload::expand::Algorithms;
 use opticoll::workload::network::{Done, Request, Source, run};
@@ -23,7 +22,6 @@ fn replayed(text: &str, network: &str, paths: &str, algorithms: &Algorithms) -> 
         network: &transport(network, trace.ranks.len() as u32),
         method: &Method::from_settings([("paths", paths)]).unwrap(),
         algorithms,
-        ends: Ends::default(),
         settings: ReplaySettings::default(),
     };
     run(&Source::Calls(trace), &request).unwrap()

@@ -3,6 +3,7 @@
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::{Direction, WdmRing};
 use opticoll::simulate::Policy;
+use opticoll::simulate::live::Live;
 use opticoll::simulate::on_demand::OnDemand;
 use opticoll::units::{Bytes, Time};
 
@@ -35,7 +36,7 @@ fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
     let mut next = 0;
     loop {
         let due = asked.get(next).map(|one| Time::from_ps(one.3 * 1000));
-        match (due, on_demand.next_time()) {
+        match (due, on_demand.next_time().unwrap()) {
             (Some(due), event) if event.is_none_or(|event| due < event) => {
                 let (source, destination, bytes, _) = asked[next];
                 let bytes = Bytes::new(bytes);
@@ -45,11 +46,12 @@ fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
                 next += 1;
             }
             (_, Some(event)) => {
-                let mut arrived = Vec::new();
-                on_demand.advance(&mut arrived).unwrap();
-                arrived
-                    .iter()
-                    .for_each(|&one| found[one as usize] = event.ps() / 1000);
+                let mut happened = Vec::new();
+                on_demand.advance(&mut happened).unwrap();
+                for one in happened {
+                    assert_eq!(one.time, event);
+                    found[one.message as usize] = one.time.ps() / 1000;
+                }
             }
             _ => return found,
         }

@@ -5,14 +5,16 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use opticoll::units::{Bytes, Rate, Time, UnitError};
-use opticoll::workload::cost::{CostModel, Delivery, Hockney, Message, Zero};
+use opticoll::simulate::SimulationError;
+use opticoll::units::{Bytes, Rate, Time};
+use opticoll::workload::carrier::Carrier;
+use opticoll::workload::cost::{Delivery, Hockney, Message, Zero};
 use opticoll::workload::csv;
 use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::program::{Call, Program};
-use opticoll::workload::replay::{ReplaySettings, replay};
+use opticoll::workload::replay::{Eager, Ends, ReplaySettings, replay};
 
-use super::run;
+use super::{run, run_between};
 
 /// The event table of a real run of 16 ranks.
 pub(super) fn table(application: &str) -> String {
@@ -122,10 +124,10 @@ fn various(text: &str) -> u128 {
 /// LogGOPSim's stream of n - 1 bytes instead of n.
 struct OneByteLess(Hockney);
 
-impl CostModel for OneByteLess {
-    fn send(&mut self, message: Message) -> Result<Delivery, UnitError> {
+impl Carrier for OneByteLess {
+    fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
         let bytes = Bytes::new(message.bytes.get().saturating_sub(1));
-        self.0.send(Message { bytes, ..message })
+        self.0.send(number, Message { bytes, ..message })
     }
 }
 
@@ -143,7 +145,6 @@ fn latency_costs_what_loggopsim_says_where_no_receiver_is_blocked() {
         let mut model = OneByteLess(Hockney {
             latency: latency.parse().unwrap(),
             rate: Rate::from_bits_per_second(1_000_000_000).unwrap(),
-            eager_limit: None,
         });
         let replayed = run(&program(application), &mut model);
         let expected = Time::from_ps(expected * 1000);
@@ -182,9 +183,12 @@ fn a_rank_computes_or_is_in_a_call_until_it_ends() {
         let mut model = Hockney {
             latency: Time::from_ps(1_000_000),
             rate: Rate::from_bits_per_second(10_000_000_000).unwrap(),
-            eager_limit: Some(Bytes::new(4096)),
         };
-        let ranks = run(&program(application), &mut model).ranks;
+        let ends = Ends {
+            eager: Eager::UpTo(Bytes::new(4096)),
+            ..Ends::default()
+        };
+        let ranks = run_between(ends, &program(application), &mut model).ranks;
         for rank in 0..16 {
             let all = ranks.compute[rank].ps() + ranks.calls[rank].ps();
             assert_eq!(all, ranks.finish[rank].ps(), "{application}, rank {rank}");
@@ -198,6 +202,7 @@ fn on_a_free_network_time_is_proportional_to_local_work() {
         let settings = ReplaySettings {
             compute_factor: (5, 2),
             timeline: false,
+            ..ReplaySettings::default()
         };
         let replayed = replay(&program(application), &mut Zero, settings).unwrap();
         assert_eq!(

@@ -4,33 +4,47 @@ use opticoll::units::{Bytes, Rate, Time};
 use opticoll::workload::cost::{Hockney, LogGp};
 use opticoll::workload::error::{Place, TraceError};
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{ReplaySettings, replay};
+use opticoll::workload::replay::{Eager, Ends, ReplaySettings, replay};
 
-use super::{program_of, run};
+use super::{program_of, run, run_between};
 
 /// L = 100 ns and 1 ns per byte.
-fn hockney(eager_limit: Option<u64>) -> Hockney {
+fn hockney() -> Hockney {
     Hockney {
         latency: Time::from_ps(100_000),
         rate: Rate::from_bits_per_second(8_000_000_000).unwrap(),
-        eager_limit: eager_limit.map(Bytes::new),
     }
 }
 
-/// The same with ports, o = 5 ns and g = 30 ns.
+/// The same with ports and g = 30 ns.
 fn loggp() -> LogGp {
-    let Hockney { latency, rate, .. } = hockney(None);
+    let Hockney { latency, rate } = hockney();
     let mut model = LogGp::new(3, latency, rate);
-    model.overhead = Time::from_ps(5_000);
     model.gap = Time::from_ps(30_000);
     model
 }
 
+/// No overhead; messages are eager up to a limit, or all.
+fn eager(limit: Option<u64>) -> Ends {
+    Ends {
+        eager: limit.map_or(Eager::All, |limit| Eager::UpTo(Bytes::new(limit))),
+        ..Ends::default()
+    }
+}
+
+/// o = 5 ns.
+fn overhead() -> Ends {
+    Ends {
+        overhead: Time::from_ps(5_000),
+        ..Ends::default()
+    }
+}
+
 fn check(name: &str, program: &Program, expected_ns: [u64; 3]) {
     let times = [
-        run(program, &mut hockney(None)).time,
-        run(program, &mut hockney(Some(0))).time,
-        run(program, &mut loggp()).time,
+        run(program, &mut hockney()).time,
+        run_between(eager(Some(0)), program, &mut hockney()).time,
+        run_between(overhead(), program, &mut loggp()).time,
     ];
     assert_eq!(
         times,
@@ -116,7 +130,7 @@ fn ranks_that_wait_for_one_another_are_named() {
         "0,Send,1,8,0,0,0,,1\n0,Recv,1,0,8,0,0,,1\n1,Send,0,8,0,0,0,,1\n1,Recv,0,0,8,0,0,,1";
     let program = program_of(2, send_first).unwrap();
     assert_eq!(
-        run(&program, &mut hockney(Some(8))).time,
+        run_between(eager(Some(8)), &program, &mut hockney()).time,
         Time::from_ps(109_000)
     );
     let receive_first =
@@ -128,7 +142,11 @@ fn ranks_that_wait_for_one_another_are_named() {
         (three, 3, None),
     ] {
         let program = program_of(ranks, rows).unwrap();
-        let error = replay(&program, &mut hockney(limit), ReplaySettings::default()).unwrap_err();
+        let settings = ReplaySettings {
+            ends: eager(limit),
+            ..ReplaySettings::default()
+        };
+        let error = replay(&program, &mut hockney(), settings).unwrap_err();
         let TraceError::Deadlock { waiting, .. } = &error else {
             panic!("{error}");
         };

@@ -5,12 +5,11 @@ use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
 use opticoll::simulate::Method;
 use opticoll::units::{Bytes, Rate, Time};
-use opticoll::workload::carrier::{Eager, Ends};
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::Algorithms;
 use opticoll::workload::network::{Done, Request, Source, run};
-use opticoll::workload::replay::ReplaySettings;
+use opticoll::workload::replay::{Eager, Ends, ReplaySettings};
 
 use super::real::table;
 use super::transport;
@@ -26,8 +25,10 @@ fn replayed(
         network: &transport(network, trace.ranks.len() as u32),
         method: &Method::default(),
         algorithms,
-        ends,
-        settings: ReplaySettings::default(),
+        settings: ReplaySettings {
+            ends,
+            ..ReplaySettings::default()
+        },
     };
     run(&Source::Calls(trace), &request)
 }

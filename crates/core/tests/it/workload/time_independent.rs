@@ -35,7 +35,6 @@ fn a_time_independent_trace_is_the_same_program_as_its_table() {
         let mut model = Hockney {
             latency: Time::from_ps(1_000_000),
             rate: Rate::from_bits_per_second(8_000_000_000).unwrap(),
-            eager_limit: None,
         };
         let replayed = run(&program, &mut model);
         (

@@ -9,7 +9,7 @@
 //! message after the other: those for the same host that are ready while it is up wait for their turn and
 //! not for a path of their own. When none is left it is released.
 //!
-//! With k ports a host holds light paths to at most k others at once, both ways each. Where either end has
+//! With k ports a host holds light paths to at most k others at once, both paths each. Where either end has
 //! no port left a message waits; when ports are free again those who wait are asked for in the order in which
 //! they first asked.
 //!
@@ -31,8 +31,11 @@ use super::beside::Beside;
 use super::path::Held;
 use super::settings::Congestion;
 use crate::event::EventQueue;
+use crate::simulate::SimulationError;
 use crate::simulate::burst::settings::BurstSettings;
 use crate::simulate::burst::{BurstError, BurstNetwork, Work, check};
+use crate::simulate::live::{Live, MessageEvent};
+use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 crate::totals! {
@@ -96,7 +99,7 @@ enum State {
 
 /// The light path of a direction, or what waits for it.
 #[derive(Debug, Default)]
-struct Way {
+struct RequestedPath {
     state: State,
     messages: VecDeque<RequestedMessage>,
     refusals: u32,
@@ -109,7 +112,7 @@ struct Way {
 pub struct OnRequest<'a> {
     congestion: &'a Congestion,
     beside: Beside<'a>,
-    ways: BTreeMap<Direction, Way>,
+    paths: BTreeMap<Direction, RequestedPath>,
     /// Per pair, lower host first: directions that are up or being released.
     up: BTreeMap<Direction, u32>,
     /// Per host: the others that it has a light path with.
@@ -139,7 +142,7 @@ impl<'a> OnRequest<'a> {
         Ok(OnRequest {
             congestion,
             beside: Beside::new(network, work, settings, congestion, 0)?,
-            ways: BTreeMap::new(),
+            paths: BTreeMap::new(),
             up: BTreeMap::new(),
             ports: vec![0; hosts],
             asking: vec![BTreeSet::new(); hosts],
@@ -149,65 +152,63 @@ impl<'a> OnRequest<'a> {
             used: RequestUse::default(),
         })
     }
+}
 
-    /// Takes a message with a number of its own between two different hosts; calls come in the order of
-    /// time, none before the instant reached last.
-    ///
-    /// # Errors
-    /// A light path that was refused too often, or a time beyond 46 days.
-    pub fn send(
+impl Live for OnRequest<'_> {
+    fn send(
         &mut self,
         number: u32,
         direction: (u32, u32),
         bytes: Bytes,
         now: Time,
-    ) -> Result<(), BurstError> {
+    ) -> Result<(), SimulationError> {
         self.beside.run_until(self.beside.start + now.ps())?;
         let asked = self.beside.engine.now;
-        let way = self.ways.entry(direction).or_default();
+        let way = self.paths.entry(direction).or_default();
         way.messages.push_back(RequestedMessage {
             number,
             bytes,
             asked,
         });
         match way.state {
-            State::Dark => self.begin_asking(direction),
+            State::Dark => Ok(self.begin_asking(direction)?),
             _ => Ok(()),
         }
     }
 
-    /// When something happens next to a light path; `None`: none is up or asked for.
-    pub fn next_time(&self) -> Option<Time> {
+    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
         let first = self.queue.next_time();
-        first.map(|at| Time::from_ps(at - self.beside.start))
+        Ok(first.map(|at| Time::from_ps(at - self.beside.start)))
     }
 
-    /// Goes to that instant and appends the message that has arrived, if any.
-    ///
-    /// # Errors
-    /// A light path that was refused too often, or a time beyond 46 days.
-    pub fn advance(&mut self, arrived: &mut Vec<u32>) -> Result<(), BurstError> {
+    fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
         let Some((at, (direction, event))) = self.queue.pop() else {
             return Ok(());
         };
         self.beside.run_until(at)?;
         match event {
-            RequestEvent::Ask => self.ask_when_possible(direction),
-            RequestEvent::Arrived => self.arrive(direction, arrived),
-            RequestEvent::Released => self.end(direction),
+            RequestEvent::Ask => self.ask_when_possible(direction)?,
+            RequestEvent::Arrived => {
+                let arrived = self.arrive(direction)?;
+                let time = self.beside.elapsed();
+                happened.extend(arrived.map(|message| MessageEvent::arrival(message, time)));
+            }
+            RequestEvent::Released => self.end(direction)?,
         }
+        Ok(())
     }
 
-    /// What it has cost so far.
-    pub fn used(&self) -> RequestUse {
+    fn close(self: Box<Self>, _time: Time) -> Result<Details, SimulationError> {
         let bursts = self.beside.engine.tally.total;
-        RequestUse {
+        Ok(Details::default().with(RequestUse {
             bursts: bursts.offered,
             bursts_lost: bursts.lost,
             ..self.used
-        }
+        }))
     }
+}
 
+impl OnRequest<'_> {
     fn put(&mut self, at: Time, direction: Direction, event: RequestEvent) {
         self.queue.put(at.ps(), (direction, event));
     }
@@ -219,7 +220,7 @@ impl<'a> OnRequest<'a> {
     fn begin_asking(&mut self, direction: Direction) -> Result<(), BurstError> {
         self.asked += 1;
         let order = self.asked;
-        if let Some(way) = self.ways.get_mut(&direction) {
+        if let Some(way) = self.paths.get_mut(&direction) {
             (way.order, way.refusals) = (order, 0);
         }
         self.ask_when_possible(direction)
@@ -231,7 +232,7 @@ impl<'a> OnRequest<'a> {
         let has_port = |host: u32| self.ports[host as usize] < self.congestion.ports;
         let joined = self.up.contains_key(&pair(direction));
         let possible = joined || (has_port(from) && has_port(to));
-        let Some(way) = self.ways.get_mut(&direction) else {
+        let Some(way) = self.paths.get_mut(&direction) else {
             return Ok(());
         };
         let entry = (way.order, direction);
@@ -277,7 +278,7 @@ impl<'a> OnRequest<'a> {
         let Congestion {
             establish, release, ..
         } = *self.congestion;
-        if let Some(way) = self.ways.get_mut(&direction) {
+        if let Some(way) = self.paths.get_mut(&direction) {
             way.state = State::Up;
             let asked = way.messages.front().map_or(now, |message| message.asked);
             self.used.waited += u64::from(asked < now);
@@ -290,7 +291,7 @@ impl<'a> OnRequest<'a> {
         self.carry(direction, establish)?;
         // The way back needs no further port.
         let back = (direction.1, direction.0);
-        match self.ways.get(&back).map(|way| way.state) {
+        match self.paths.get(&back).map(|way| way.state) {
             Some(State::Asking) => self.ask_when_possible(back),
             _ => Ok(()),
         }
@@ -298,7 +299,7 @@ impl<'a> OnRequest<'a> {
 
     /// The first message goes, after a while.
     fn carry(&mut self, direction: Direction, after: Time) -> Result<(), BurstError> {
-        let Some(way) = self.ways.get(&direction) else {
+        let Some(way) = self.paths.get(&direction) else {
             return Ok(());
         };
         let bytes = way.messages.front().map_or(Bytes::new(0), |one| one.bytes);
@@ -312,22 +313,24 @@ impl<'a> OnRequest<'a> {
         Ok(())
     }
 
-    fn arrive(&mut self, direction: Direction, arrived: &mut Vec<u32>) -> Result<(), BurstError> {
-        let Some(way) = self.ways.get_mut(&direction) else {
-            return Ok(());
+    /// The first message is there; returns its number.
+    fn arrive(&mut self, direction: Direction) -> Result<Option<u32>, BurstError> {
+        let Some(way) = self.paths.get_mut(&direction) else {
+            return Ok(None);
         };
-        arrived.extend(way.messages.pop_front().map(|message| message.number));
-        if !way.messages.is_empty() {
-            return self.carry(direction, Time::ZERO);
+        let arrived = way.messages.pop_front().map(|message| message.number);
+        if way.messages.is_empty() {
+            way.state = State::Releasing;
+            let at = self.after(self.congestion.release)?;
+            self.put(at, direction, RequestEvent::Released);
+        } else {
+            self.carry(direction, Time::ZERO)?;
         }
-        way.state = State::Releasing;
-        let at = self.after(self.congestion.release)?;
-        self.put(at, direction, RequestEvent::Released);
-        Ok(())
+        Ok(arrived)
     }
 
     fn end(&mut self, direction: Direction) -> Result<(), BurstError> {
-        let Some(way) = self.ways.get_mut(&direction) else {
+        let Some(way) = self.paths.get_mut(&direction) else {
             return Ok(());
         };
         self.beside.engine.release(&mut way.held);
@@ -346,7 +349,7 @@ impl<'a> OnRequest<'a> {
             let waiting: BTreeSet<(u64, Direction)> =
                 waiting.into_iter().flatten().copied().collect();
             for (_, waits) in waiting {
-                let state = self.ways.get(&waits).map(|way| way.state);
+                let state = self.paths.get(&waits).map(|way| way.state);
                 if state == Some(State::Asking) {
                     self.ask_when_possible(waits)?;
                 }

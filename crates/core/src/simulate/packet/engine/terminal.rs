@@ -1,7 +1,6 @@
 //! Terminals: messages are cut into packets and chunks, chunks are put on the link, and messages
 //! arrive.
 
-use super::super::Report;
 use super::super::border::Begun;
 use super::super::channel::Chunk;
 use super::super::event_queue::{Kind, LATEST_PS};
@@ -9,6 +8,7 @@ use super::super::pool::{Linked, List, NONE};
 use super::super::routes::Routes;
 use super::super::steps::{Order, Steps};
 use super::Engine;
+use crate::simulate::live::MessageEvent;
 use crate::units::Time;
 
 /// Streams' tags stand above the steps'.
@@ -251,9 +251,10 @@ impl<R: Routes> Engine<R> {
             if tag < FIRST_STREAM {
                 let finish = &mut self.measured.finish[terminal as usize];
                 *finish = (*finish).max(left);
-                if let Some(reports) = &mut self.reports {
-                    reports.push(Report {
+                if let Some(happened) = &mut self.happened {
+                    happened.push(MessageEvent {
                         message: tag,
+                        left: true,
                         arrived: false,
                         time: Time::from_ps(left),
                     });
@@ -278,16 +279,17 @@ impl<R: Routes> Engine<R> {
         measured.delivered += 1;
         let latency = self.now - message.sent;
         let foreground = message.tag < FIRST_STREAM;
-        if foreground || self.steps.is_none() && self.reports.is_none() {
+        if foreground || self.steps.is_none() && self.happened.is_none() {
             measured.message_latency.add(latency);
             let finish = &mut measured.finish[message.destination as usize];
             *finish = (*finish).max(self.now);
         } else {
             measured.background_latency.add(latency);
         }
-        if let Some(reports) = self.reports.as_mut().filter(|_| foreground) {
-            reports.push(Report {
+        if let Some(happened) = self.happened.as_mut().filter(|_| foreground) {
+            happened.push(MessageEvent {
                 message: message.tag,
+                left: false,
                 arrived: true,
                 time: Time::from_ps(self.now),
             });
