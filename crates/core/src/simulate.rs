@@ -218,64 +218,80 @@ impl FromStr for Paths {
     type Err = SimulationError;
 
     fn from_str(name: &str) -> Result<Paths, SimulationError> {
-        let found = Paths::ALL
-            .into_iter()
-            .find(|(known, _)| same_name(known, name));
-        found
-            .map(|(_, paths)| paths)
-            .ok_or_else(|| SimulationError::Unknown {
-                what: "way with light paths",
-                name: name.into(),
-                hint: suggest(name, Paths::ALL.map(|(name, _)| name)),
-            })
+        named("way with light paths", name, Paths::ALL.iter().copied())
     }
 }
 
 /// The declaration of a policy, or of a start rule.
-pub struct PolicyRecord {
+pub struct PolicyRecord<P> {
     /// As typed.
     pub name: &'static str,
     /// One sentence.
     pub summary: &'static str,
     /// Where it comes from.
     pub citation: &'static str,
+    /// What it stands for.
+    pub policy: P,
 }
 
 /// All policies, in the order of [`Policy`]; the first is the default on rings of wavelengths.
-pub const POLICIES: &[PolicyRecord] = &[
+pub const POLICIES: &[PolicyRecord<Policy>] = &[
     PolicyRecord {
         name: "every_step",
         summary: "Reconfiguration is charged at every slot",
         citation: "Dai et al., OpTree, section III.D; WRHT poster",
+        policy: Policy::EveryStep,
     },
     PolicyRecord {
         name: "on_change",
         summary: "Charged at a slot that needs a circuit which is not set already",
         citation: "opticoll",
+        policy: Policy::OnChange,
     },
     PolicyRecord {
         name: "per_port",
         summary: "Only ports whose circuit changes wait; no barriers between slots",
         citation: "opticoll",
+        policy: Policy::PerPort,
     },
     PolicyRecord {
         name: "free",
         summary: "Never charged: static circuits",
         citation: "opticoll",
+        policy: Policy::Free,
     },
     PolicyRecord {
         name: "two_tier",
         summary: "Slow switches once for a task, fast lasers where a flow needs another circuit",
         citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
                    Optical Network, OFC 2024",
+        policy: Policy::TwoTier,
     },
     PolicyRecord {
         name: "establish_release",
         summary: "Light paths are set up, used and released, for as many peers at once as ports",
         citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS \
                    Grid",
+        policy: Policy::EstablishRelease,
     },
 ];
+
+/// What a name of something stands for.
+fn named<V>(
+    what: &'static str,
+    name: &str,
+    mut known: impl Iterator<Item = (&'static str, V)> + Clone,
+) -> Result<V, SimulationError> {
+    let names = known.clone().map(|(known, _)| known);
+    let found = known.find(|(known, _)| same_name(known, name));
+    found
+        .map(|(_, value)| value)
+        .ok_or_else(|| SimulationError::Unknown {
+            what,
+            name: name.into(),
+            hint: suggest(name, names),
+        })
+}
 
 impl Policy {
     /// All policies on rings of wavelengths.
@@ -296,15 +312,8 @@ impl FromStr for Policy {
     type Err = SimulationError;
 
     fn from_str(name: &str) -> Result<Policy, SimulationError> {
-        Policy::ALL
-            .into_iter()
-            .chain([Policy::TwoTier, Policy::EstablishRelease])
-            .find(|policy| same_name(policy.name(), name))
-            .ok_or_else(|| SimulationError::Unknown {
-                what: "policy",
-                name: name.into(),
-                hint: suggest(name, POLICIES.iter().map(|record| record.name)),
-            })
+        let known = POLICIES.iter().map(|one| (one.name, one.policy));
+        named("policy", name, known)
     }
 }
 

@@ -112,11 +112,10 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::{PolicyRecord, SimulationError};
+use super::{PolicyRecord, SimulationError, named};
 use crate::network::Network;
 use crate::outcome::{FlowColumns, FluidOutcome, Setting};
 use crate::schedule::Schedule;
-use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, Rate, Time, UnitError};
 
 pub use driven::Driven;
@@ -232,21 +231,24 @@ pub enum StartRule {
 }
 
 /// All start rules, in the order of [`StartRule::ALL`]; the first is the default.
-pub const START_RULES: &[PolicyRecord] = &[
+pub const START_RULES: &[PolicyRecord<StartRule>] = &[
     PolicyRecord {
         name: "rendezvous",
         summary: "A flow starts when both its ends have finished their earlier steps",
         citation: "MPI standard, MPI_Sendrecv with synchronous messages",
+        policy: StartRule::Rendezvous,
     },
     PolicyRecord {
         name: "sender",
         summary: "A flow starts when its sender has finished its earlier steps",
         citation: "opticoll",
+        policy: StartRule::Sender,
     },
     PolicyRecord {
         name: "step",
         summary: "A flow starts when all flows of earlier steps have ended",
         citation: "Valiant, A bridging model for parallel computation, CACM 1990",
+        policy: StartRule::Step,
     },
 ];
 
@@ -264,14 +266,8 @@ impl FromStr for StartRule {
     type Err = SimulationError;
 
     fn from_str(name: &str) -> Result<StartRule, SimulationError> {
-        StartRule::ALL
-            .into_iter()
-            .find(|rule| same_name(rule.name(), name))
-            .ok_or_else(|| SimulationError::Unknown {
-                what: "start rule",
-                name: name.into(),
-                hint: suggest(name, START_RULES.iter().map(|record| record.name)),
-            })
+        let known = START_RULES.iter().map(|one| (one.name, one.policy));
+        named("start rule", name, known)
     }
 }
 
@@ -294,14 +290,7 @@ impl FromStr for Weights {
             ("equal", Weights::Equal),
             ("inverse_latency", Weights::InverseLatency),
         ];
-        let found = known.iter().find(|(known, _)| same_name(known, name));
-        found
-            .map(|(_, weights)| *weights)
-            .ok_or_else(|| SimulationError::Unknown {
-                what: "weights",
-                name: name.into(),
-                hint: suggest(name, known.iter().map(|(name, _)| *name)),
-            })
+        named("weights", name, known.into_iter())
     }
 }
 

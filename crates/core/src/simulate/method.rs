@@ -6,7 +6,7 @@
 use super::background::{self, Background};
 use super::fluid::{self, Endpoint, LinkBin, StartRule, Weights};
 use super::packet;
-use super::setting::{self, Setting, SettingRecord, Values, set};
+use super::setting::{self, Setting, SettingRecord, Values};
 use super::{POLICIES, Paths, Policy, SimulationError, Simulator};
 use crate::spec::{Spec, SpecError};
 use crate::spelling::{same_name, shown, suggest};
@@ -63,7 +63,7 @@ const OWN: &[(Setting<Method>, Given)] = &[
             Values::Words(|| POLICIES.iter().map(|one| one.name).collect()),
             "every_step; two_tier on a wss_grid, establish_release on a light_path_grid",
             &["circuit", "closed_form", "control"],
-            |method, text| set(&mut method.policy, said(text.parse().map(Some))),
+            |method, text| put(&mut method.policy, said(text.parse().map(Some))),
         ),
         |method| method.policy.is_some(),
     ),
@@ -77,7 +77,7 @@ const OWN: &[(Setting<Method>, Given)] = &[
             ),
             "released",
             &["circuit"],
-            |method, text| set(&mut method.paths, said(text.parse().map(Some))),
+            |method, text| put(&mut method.paths, said(text.parse().map(Some))),
         )
         .further(),
         |method| method.paths.is_some(),
@@ -89,7 +89,7 @@ const OWN: &[(Setting<Method>, Given)] = &[
             Values::Words(|| fluid::START_RULES.iter().map(|one| one.name).collect()),
             "rendezvous",
             &["fluid"],
-            |method, text| set(&mut method.start, said(text.parse().map(Some))),
+            |method, text| put(&mut method.start, said(text.parse().map(Some))),
         ),
         |method| method.start.is_some(),
     ),
@@ -101,7 +101,7 @@ const OWN: &[(Setting<Method>, Given)] = &[
             Values::Text("equal or inverse_latency"),
             "equal",
             &["fluid"],
-            |method, text| set(&mut method.fluid.weights, said(text.parse())),
+            |method, text| put(&mut method.fluid.weights, said(text.parse())),
         ),
         |method| method.fluid.weights != Weights::Equal,
     ),
@@ -116,7 +116,7 @@ const OWN: &[(Setting<Method>, Given)] = &[
             ),
             "none",
             &["fluid"],
-            |method, text| set(&mut method.fluid.endpoint, endpoint(text)),
+            |method, text| put(&mut method.fluid.endpoint, endpoint(text)),
         ),
         |method| method.fluid.endpoint.is_some(),
     ),
@@ -133,7 +133,7 @@ const OWN: &[(Setting<Method>, Given)] = &[
             ),
             "none",
             &["fluid", "packet"],
-            |method, text| set(&mut method.background, said(background::parse(text))),
+            |method, text| put(&mut method.background, said(background::parse(text))),
         ),
         |method| !method.background.is_empty() || !method.fluid.background.is_empty(),
     ),
@@ -145,7 +145,7 @@ const OWN: &[(Setting<Method>, Given)] = &[
             Values::Text("a time, or fitted for 200 to 400 bins"),
             "none",
             &["fluid"],
-            |method, text| set(&mut method.fluid.link_bin, link_bin(text)),
+            |method, text| put(&mut method.fluid.link_bin, link_bin(text)),
         )
         .further(),
         |method| method.fluid.link_bin.is_some(),
@@ -224,6 +224,11 @@ impl Method {
             }
         }
     }
+}
+
+/// Sets a place to a value that was read.
+fn put<V>(place: &mut V, value: Result<V, String>) -> Result<(), String> {
+    value.map(|value| *place = value)
 }
 
 /// The value that a text names, or what is wrong with the text.

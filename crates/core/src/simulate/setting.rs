@@ -3,13 +3,14 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use super::PolicyRecord;
 use crate::spelling::{same_name, shown, suggest};
 
 /// The declaration of a setting that changes a `T`.
 pub struct Setting<T: 'static> {
     /// What is said of it.
     pub record: SettingRecord,
-    apply: fn(&mut T, &str) -> Result<(), String>,
+    pub(super) apply: fn(&mut T, &str) -> Result<(), String>,
 }
 
 /// What is said of a setting.
@@ -131,10 +132,40 @@ pub(super) fn words<V>(table: &[(&'static str, V)]) -> Vec<&'static str> {
     table.iter().map(|(word, _)| *word).collect()
 }
 
-/// Sets a place to a value that was read.
-pub(super) fn set<V>(place: &mut V, value: Result<V, String>) -> Result<(), String> {
-    value.map(|value| *place = value)
+/// Declares settings: each with its name, its field, one sentence, what it takes and what holds where it is not given.
+macro_rules! settings {
+    ($of:ty, $level:expr, $simulators:expr; $($name:literal $(.$field:ident)+: $words:literal, $kind:ident
+        $(($($about:expr),+))? $($some:ident)?, $default:literal;)+) => {
+        &[$(Setting {
+            record: SettingRecord {
+                name: $name,
+                summary: $words,
+                values: settings!(@values $kind $($($about),+)?),
+                default: $default,
+                level: $level,
+                simulators: $simulators,
+            },
+            apply: |of: &mut $of, text| {
+                of$(.$field)+ = settings!(@read text, $kind $($($about),+)?)$(.map($some))??;
+                Ok(())
+            },
+        },)+]
+    };
+    (@values words $table:expr) => { Values::Words(|| words($table)) };
+    (@values whole $least:expr, $most:expr) => { Values::Whole($least, $most) };
+    (@values records $table:expr) => { Values::Words(|| $table.iter().map(|one| one.name).collect()) };
+    (@values text $form:expr, $read:expr) => { Values::Text($form) };
+    (@values time) => { Values::Time };
+    (@values bytes) => { Values::Bytes };
+    (@values positive) => { Values::Positive };
+    (@read $text:ident, words $table:expr) => { one_of($text, $table) };
+    (@read $text:ident, records $table:expr) => { named_by($text, $table) };
+    (@read $text:ident, whole $least:expr, $most:expr) => { whole($text, $least, $most) };
+    (@read $text:ident, text $form:expr, $read:expr) => { $read($text) };
+    (@read $text:ident, positive) => { positive($text) };
+    (@read $text:ident, $quantity:ident) => { parsed($text) };
 }
+pub(super) use settings;
 
 /// A value that its own type reads.
 pub(super) fn parsed<V: FromStr>(text: &str) -> Result<V, String>
@@ -146,12 +177,18 @@ where
 }
 
 /// What a word of a table stands for.
-pub(super) fn one_of<V: Copy>(text: &str, known: &[(&'static str, V)]) -> Result<V, String> {
+pub(super) fn one_of<V: Copy>(text: &str, known: &[(&str, V)]) -> Result<V, String> {
     let found = known.iter().find(|(name, _)| same_name(name, text));
     found.map(|(_, value)| *value).ok_or_else(|| {
         let hint = suggest(text, known.iter().map(|(name, _)| *name));
         format!("unknown value `{}`{hint}", shown(text))
     })
+}
+
+/// What a name of a record stands for.
+pub(super) fn named_by<V: Copy>(text: &str, known: &[PolicyRecord<V>]) -> Result<V, String> {
+    let known: Vec<(&str, V)> = known.iter().map(|one| (one.name, one.policy)).collect();
+    one_of(text, &known)
 }
 
 /// A number greater than 0.
@@ -163,16 +200,18 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// A whole number, also as `1e7`.
-pub(super) fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
+pub(super) fn whole<N: TryFrom<u64>>(text: &str, least: u64, most: u64) -> Result<N, String> {
     let number = text.parse::<u64>().ok().or_else(|| {
         let number: f64 = text.parse().ok()?;
         (number.fract() == 0.0 && (0.0..=2f64.powi(53)).contains(&number)).then_some(number as u64)
     });
-    match number {
-        Some(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(format!(
-            "`{}` is no whole number from {least} to {most}, such as 1000 or 1e3",
-            shown(text)
-        )),
-    }
+    let number = number.filter(|number| (least..=most).contains(number));
+    number
+        .and_then(|number| N::try_from(number).ok())
+        .ok_or_else(|| {
+            format!(
+                "`{}` is no whole number from {least} to {most}, such as 1000 or 1e3",
+                shown(text)
+            )
+        })
 }

@@ -95,7 +95,7 @@ use crate::units::Bytes;
 
 pub use outcome::{CollectiveOutcome, Delivered, Failure, JobRun, Run, executed};
 pub use requests::{OnRequest, RequestUse};
-pub use settings::{Congestion, POLICIES, Policy, PolicyRecord, SETTINGS};
+pub use settings::{Congestion, POLICIES, Policy, SETTINGS};
 
 /// A collective to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]

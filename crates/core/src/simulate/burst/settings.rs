@@ -4,7 +4,8 @@ use std::fmt::Display;
 
 use super::BurstError;
 use crate::simulate::setting::{
-    Setting, Values, find, names, one_of, parsed, positive, set, whole, words,
+    Level, Setting, SettingRecord, Values, find, names, one_of, parsed, positive, settings, whole,
+    words,
 };
 use crate::spec::Spec;
 use crate::spelling::{same_name, shown, suggest};
@@ -194,170 +195,42 @@ impl Default for BurstSettings {
 }
 
 /// All settings that are given as text.
-pub const SETTINGS: &[Setting<BurstSettings>] = &[
-    setting(
-        "source",
-        "What generates bursts: transmitter (Poisson, one at a time per host), poisson or on_off",
-        Values::Words(|| words(SOURCES)),
-        "transmitter",
-        |settings, text| set(&mut settings.source, one_of(text, SOURCES)),
-    ),
-    setting(
-        "intensity",
-        "Load of a host: bursts per time, times their length",
-        Values::Positive,
-        "0.9",
-        |settings, text| set(&mut settings.intensity, positive(text)),
-    ),
-    setting(
-        "size",
-        "Mean size of a burst",
-        Values::Bytes,
-        "125MB",
-        |settings, text| set(&mut settings.size, parsed(text)),
-    ),
-    setting(
-        "length",
-        "Distribution of lengths about their mean: constant, exponential or uniform",
-        Values::Words(|| words(LENGTHS)),
-        "constant",
-        |settings, text| set(&mut settings.length, one_of(text, LENGTHS)),
-    ),
-    setting(
-        "destinations",
-        "Hosts that a host sends to: everyone, or those of other_nodes",
-        Values::Words(|| words(DESTINATIONS)),
-        "everyone",
-        |settings, text| set(&mut settings.destinations, one_of(text, DESTINATIONS)),
-    ),
-    setting(
-        "assembly",
-        "Bursts put together from packets: packets:packet=1MB,size=125MB,time_out=1s, ready \
-                  by size, by time-out or by what is first",
-        Values::Text("none, or packets:packet=1MB,size=125MB,time_out=1s"),
-        "none",
-        |settings, text| set(&mut settings.assembly, assembly(text)),
-    ),
-    setting(
-        "signalling",
-        "Who asks whom before a burst: two_way (the whole path first), jet or jit (one way)",
-        Values::Words(|| words(SIGNALLINGS)),
-        "two_way",
-        |settings, text| set(&mut settings.signalling, one_of(text, SIGNALLINGS)),
-    ),
-    setting(
-        "refused",
-        "What a transmitter does after a refused set-up: silent (as long as the burst would have \
-                  taken) or next (goes on at once); for two_way",
-        Values::Words(|| words(REFUSED)),
-        "silent",
-        |settings, text| set(&mut settings.refused, one_of(text, REFUSED)),
-    ),
-    setting(
-        "offset",
-        "Time between control message and burst beyond what is needed; for jet and jit",
-        Values::Time,
-        "0s",
-        |settings, text| set(&mut settings.offset, parsed(text)),
-    ),
-    setting(
-        "processing",
-        "How long a node works on a control message",
-        Values::Time,
-        "0s",
-        |settings, text| set(&mut settings.processing, parsed(text)),
-    ),
-    setting(
-        "switching",
-        "How long a switch takes to be set",
-        Values::Time,
-        "0s",
-        |settings, text| set(&mut settings.switching, parsed(text)),
-    ),
-    setting(
-        "assignment",
-        "Which free wavelength: first_fit, random, horizon, lauc_vf, pwa or source_offset",
-        Values::Words(|| words(ASSIGNMENTS)),
-        "first_fit",
-        |settings, text| set(&mut settings.assignment, one_of(text, ASSIGNMENTS)),
-    ),
-    setting(
-        "converters",
-        "Bursts whose wavelength a node can change at once: none, full or a number",
-        Values::Text("none, full or a whole number"),
-        "none",
-        |settings, text| set(&mut settings.converters, converters(text)),
-    ),
-    setting(
-        "routing",
-        "Which way: fixed, or least_loaded of the shortest routes",
-        Values::Words(|| words(ROUTINGS)),
-        "fixed",
-        |settings, text| set(&mut settings.routing, one_of(text, ROUTINGS)),
-    ),
-    setting(
-        "receivers",
-        "Bursts that a host can receive at once: a number, or unlimited",
-        Values::Text("unlimited or a whole number from 1 to 65536"),
-        "unlimited",
-        |settings, text| {
-            let receivers = match same_name(text, "unlimited") {
-                true => Ok(None),
-                false => whole(text, 1, 1 << 16).map(|count| Some(count as u32)),
-            };
-            set(&mut settings.receivers, receivers)
-        },
-    ),
-    setting(
-        "bursts",
-        "Bursts to measure, at most, such as 1e7",
-        Values::Whole(1, 1 << 50),
-        "1e6",
-        |settings, text| set(&mut settings.bursts, whole(text, 1, 1 << 50)),
-    ),
-    setting(
-        "warm_up",
-        "Bursts of each replication before they are counted, such as 1e5",
-        Values::Whole(0, 1 << 50),
-        "1000 for each host",
-        |settings, text| set(&mut settings.warm_up, whole(text, 0, 1 << 50).map(Some)),
-    ),
-    setting(
-        "relative_error",
-        "Enough are measured when half the confidence interval is at most this share of the loss",
-        Values::Positive,
-        "none: all bursts",
-        |settings, text| set(&mut settings.relative_error, positive(text).map(Some)),
-    ),
-    setting(
-        "replications",
-        "Runs of their own, side by side; the result depends on their number, not on threads",
-        Values::Whole(1, 1 << 10),
-        "4",
-        |settings, text| {
-            let count = whole(text, 1, 1 << 10);
-            set(&mut settings.replications, count.map(|count| count as u32))
-        },
-    ),
-    setting(
-        "seed",
-        "What all draws depend on",
-        Values::Whole(0, u64::MAX),
-        "1",
-        |settings, text| set(&mut settings.seed, parsed(text)),
-    ),
-];
-
-/// A setting of bursts.
-const fn setting(
-    name: &'static str,
-    summary: &'static str,
-    values: Values,
-    default: &'static str,
-    apply: fn(&mut BurstSettings, &str) -> Result<(), String>,
-) -> Setting<BurstSettings> {
-    Setting::new(name, summary, values, default, &["burst"], apply)
-}
+pub const SETTINGS: &[Setting<BurstSettings>] = settings! {
+    BurstSettings, Level::Usual, &["burst"];
+    "source" .source: "What generates bursts: transmitter (Poisson, one at a time per host), poisson or on_off",
+        words(SOURCES), "transmitter";
+    "intensity" .intensity: "Load of a host: bursts per time, times their length", positive, "0.9";
+    "size" .size: "Mean size of a burst", bytes, "125MB";
+    "length" .length: "Distribution of lengths about their mean: constant, exponential or uniform",
+        words(LENGTHS), "constant";
+    "destinations" .destinations: "Hosts that a host sends to: everyone, or those of other_nodes",
+        words(DESTINATIONS), "everyone";
+    "assembly" .assembly: "Bursts put together from packets: packets:packet=1MB,size=125MB,time_out=1s, ready by size, by time-out or by what is first",
+        text("none, or packets:packet=1MB,size=125MB,time_out=1s", assembly), "none";
+    "signalling" .signalling: "Who asks whom before a burst: two_way (the whole path first), jet or jit (one way)",
+        words(SIGNALLINGS), "two_way";
+    "refused" .refused: "What a transmitter does after a refused set-up: silent (as long as the burst would have taken) or next (goes on at once); for two_way",
+        words(REFUSED), "silent";
+    "offset" .offset: "Time between control message and burst beyond what is needed; for jet and jit",
+        time, "0s";
+    "processing" .processing: "How long a node works on a control message", time, "0s";
+    "switching" .switching: "How long a switch takes to be set", time, "0s";
+    "assignment" .assignment: "Which free wavelength: first_fit, random, horizon, lauc_vf, pwa or source_offset",
+        words(ASSIGNMENTS), "first_fit";
+    "converters" .converters: "Bursts whose wavelength a node can change at once: none, full or a number",
+        text("none, full or a whole number", converters), "none";
+    "routing" .routing: "Which way: fixed, or least_loaded of the shortest routes", words(ROUTINGS), "fixed";
+    "receivers" .receivers: "Bursts that a host can receive at once: a number, or unlimited",
+        text("unlimited or a whole number from 1 to 65536", receivers), "unlimited";
+    "bursts" .bursts: "Bursts to measure, at most, such as 1e7", whole(1, 1 << 50), "1e6";
+    "warm_up" .warm_up: "Bursts of each replication before they are counted, such as 1e5",
+        whole(0, 1 << 50) Some, "1000 for each host";
+    "relative_error" .relative_error: "Enough are measured when half the confidence interval is at most this share of the loss",
+        positive Some, "none: all bursts";
+    "replications" .replications: "Runs of their own, side by side; the result depends on their number, not on threads",
+        whole(1, 1 << 10), "4";
+    "seed" .seed: "What all draws depend on", whole(0, u64::MAX), "1";
+};
 
 const SOURCES: &[(&str, Source)] = &[
     ("transmitter", Source::Transmitter),
@@ -476,6 +349,13 @@ impl Assembly {
     }
 }
 
+fn receivers(text: &str) -> Result<Option<u32>, String> {
+    match same_name(text, "unlimited") {
+        true => Ok(None),
+        false => whole(text, 1, 1 << 16).map(Some),
+    }
+}
+
 fn converters(text: &str) -> Result<Converters, String> {
     if same_name(text, "none") {
         return Ok(Converters::None);
@@ -485,7 +365,7 @@ fn converters(text: &str) -> Result<Converters, String> {
     }
     match whole(text, 0, 1 << 16) {
         Ok(0) => Ok(Converters::None),
-        Ok(count) => Ok(Converters::PerNode(count as u32)),
+        Ok(count) => Ok(Converters::PerNode(count)),
         Err(_) => Err(format!(
             "`{}` is neither none nor full nor a number of converters per node",
             shown(text)

@@ -14,10 +14,10 @@
 use super::{Arbitration, Buffers, Issue, Options, Overheads, RouterDelay, Routing, Traffic};
 use crate::hash::shuffled;
 use crate::simulate::setting::{
-    Setting, SettingRecord, Values, find, names, one_of, parsed, set, whole, words,
+    Level, Setting, SettingRecord, Values, find, names, one_of, parsed, settings, whole, words,
 };
 use crate::spelling::suggest;
-use crate::units::{Bytes, Time};
+use crate::units::Time;
 
 /// Everything that settings say.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,150 +60,36 @@ impl Placement {
 }
 
 /// All settings of packets alone.
-pub const SETTINGS: &[Setting<PacketSettings>] = &[
-    setting(
-        "routing",
-        "The way of chunks on a dragonfly: minimal, valiant, adaptive or progressive",
-        Values::Words(|| words(ROUTINGS)),
-        "minimal",
-        |settings, text| set(&mut settings.options.routing, one_of(text, ROUTINGS)),
-    ),
-    setting(
-        "packet",
-        "Bytes of a packet",
-        Values::Bytes,
-        "2048B",
-        |settings, text| set(&mut settings.options.packet, parsed(text)),
-    ),
-    setting(
-        "chunk",
-        "Bytes of a chunk, which is routed, buffered and sent as one",
-        Values::Bytes,
-        "512B",
-        |settings, text| set(&mut settings.options.chunk, parsed(text)),
-    ),
-    setting(
-        "buffers",
-        "Of each virtual channel of local, global and terminal links",
-        Values::Text("three sizes, such as 16KiB,32KiB,16KiB"),
-        "16KiB,32KiB,16KiB",
-        buffers,
-    ),
-    setting(
-        "router_delay",
-        "The time that a chunk takes through a router",
-        Values::Time,
-        "50ns",
-        |settings, text| set(&mut settings.options.router_delay, parsed(text)),
-    ),
-    setting(
-        "router_delay_rule",
-        "Whether that keeps the output port busy: pipelined or occupies_port",
-        Values::Words(|| words(RULES)),
-        "pipelined",
-        |settings, text| set(&mut settings.options.router_delay_rule, one_of(text, RULES)),
-    ),
-    setting(
-        "credit_delay",
-        "The time that a credit takes beside the latency of its link",
-        Values::Time,
-        "1.42ns",
-        |settings, text| set(&mut settings.options.credit_delay, parsed(text)),
-    ),
-    setting(
-        "arbitration",
-        "Which virtual channel a free link serves: ahead, strict or round_robin",
-        Values::Words(|| words(ARBITRATIONS)),
-        "ahead",
-        |settings, text| {
-            set(
-                &mut settings.options.arbitration,
-                one_of(text, ARBITRATIONS),
-            )
-        },
-    ),
-    setting(
-        "small_delays",
-        "Delays of hand-overs inside terminals and routers: codes or none",
-        Values::Words(|| words(OVERHEADS)),
-        "codes",
-        |settings, text| set(&mut settings.options.overheads, one_of(text, OVERHEADS)),
-    ),
-    setting(
-        "jitter",
-        "A seed to draw the small delays from their ranges",
-        Values::Whole(0, u64::MAX),
-        "none",
-        |settings, text| {
-            settings.options.jitter = Some(whole(text, 0, u64::MAX)?);
-            Ok(())
-        },
-    ),
-    setting(
-        "routing_seed",
-        "What the random groups of routing depend on",
-        Values::Whole(0, u64::MAX),
-        "1",
-        |settings, text| {
-            settings.options.seed = whole(text, 0, u64::MAX)?;
-            Ok(())
-        },
-    ),
-    setting(
-        "virtual_channels",
-        "At most so many on a link, to see what they are for",
-        Values::Whole(1, u32::MAX as u64),
-        "as many as routes need",
-        |settings, text| {
-            settings.options.virtual_channels = Some(whole(text, 1, u32::MAX.into())? as u32);
-            Ok(())
-        },
-    ),
-    setting(
-        "cores",
-        "Threads that the groups of a dragonfly are divided among, for minimal and valiant \
-                  routes; the result is the same",
-        Values::Whole(1, u8::MAX as u64),
-        "1",
-        |settings, text| {
-            settings.options.cores = whole(text, 1, u8::MAX.into())? as u32;
-            Ok(())
-        },
-    ),
-    setting(
-        "issue",
-        "How a rank sends the messages of a step: sequential (each when the one before \
-                  has left) or together",
-        Values::Words(|| words(ISSUES)),
-        "sequential",
-        |settings, text| set(&mut settings.issue, one_of(text, ISSUES)),
-    ),
-    setting(
-        "overhead",
-        "The time that a rank spends before each send",
-        Values::Time,
-        "0s",
-        |settings, text| set(&mut settings.overhead, parsed(text)),
-    ),
-    setting(
-        "placement",
-        "The terminals of the ranks: natural, shuffled-SEED, or all joined by -",
-        Values::Text("natural, shuffled-SEED, or all terminals joined by -"),
-        "natural",
-        placement,
-    ),
-];
-
-/// A setting of packets.
-const fn setting(
-    name: &'static str,
-    summary: &'static str,
-    values: Values,
-    default: &'static str,
-    apply: fn(&mut PacketSettings, &str) -> Result<(), String>,
-) -> Setting<PacketSettings> {
-    Setting::new(name, summary, values, default, &["packet"], apply).further()
-}
+pub const SETTINGS: &[Setting<PacketSettings>] = settings! {
+    PacketSettings, Level::All, &["packet"];
+    "routing" .options.routing: "The way of chunks on a dragonfly: minimal, valiant, adaptive or progressive",
+        words(ROUTINGS), "minimal";
+    "packet" .options.packet: "Bytes of a packet", bytes, "2048B";
+    "chunk" .options.chunk: "Bytes of a chunk, which is routed, buffered and sent as one", bytes, "512B";
+    "buffers" .options.buffers: "Of each virtual channel of local, global and terminal links",
+        text("three sizes, such as 16KiB,32KiB,16KiB", buffers), "16KiB,32KiB,16KiB";
+    "router_delay" .options.router_delay: "The time that a chunk takes through a router", time, "50ns";
+    "router_delay_rule" .options.router_delay_rule: "Whether that keeps the output port busy: pipelined or occupies_port",
+        words(RULES), "pipelined";
+    "credit_delay" .options.credit_delay: "The time that a credit takes beside the latency of its link",
+        time, "1.42ns";
+    "arbitration" .options.arbitration: "Which virtual channel a free link serves: ahead, strict or round_robin",
+        words(ARBITRATIONS), "ahead";
+    "small_delays" .options.overheads: "Delays of hand-overs inside terminals and routers: codes or none",
+        words(OVERHEADS), "codes";
+    "jitter" .options.jitter: "A seed to draw the small delays from their ranges",
+        whole(0, u64::MAX) Some, "none";
+    "routing_seed" .options.seed: "What the random groups of routing depend on", whole(0, u64::MAX), "1";
+    "virtual_channels" .options.virtual_channels: "At most so many on a link, to see what they are for",
+        whole(1, u32::MAX as u64) Some, "as many as routes need";
+    "cores" .options.cores: "Threads that the groups of a dragonfly are divided among, for minimal and valiant routes; the result is the same",
+        whole(1, u8::MAX as u64), "1";
+    "issue" .issue: "How a rank sends the messages of a step: sequential (each when the one before has left) or together",
+        words(ISSUES), "sequential";
+    "overhead" .overhead: "The time that a rank spends before each send", time, "0s";
+    "placement" .placement: "The terminals of the ranks: natural, shuffled-SEED, or all joined by -",
+        text("natural, shuffled-SEED, or all terminals joined by -", placement), "natural";
+};
 
 /// Routings as typed.
 const ROUTINGS: &[(&str, Routing)] = &[
@@ -258,27 +144,20 @@ impl PacketSettings {
     }
 }
 
-fn buffers(settings: &mut PacketSettings, text: &str) -> Result<(), String> {
-    let parts: Vec<&str> = text.split(',').collect();
+fn buffers(text: &str) -> Result<Buffers, String> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let [local, global, terminal] = parts[..] else {
         return Err("must be three sizes, such as 16KiB,32KiB,16KiB".into());
     };
-    let mut sizes = [Bytes::new(0); 3];
-    for (size, part) in sizes.iter_mut().zip([local, global, terminal]) {
-        set(size, parsed(part.trim()))?;
-    }
-    let [local, global, terminal] = sizes;
-    settings.options.buffers = Buffers {
-        local,
-        global,
-        terminal,
-    };
-    Ok(())
+    Ok(Buffers {
+        local: parsed(local)?,
+        global: parsed(global)?,
+        terminal: parsed(terminal)?,
+    })
 }
 
-fn placement(settings: &mut PacketSettings, text: &str) -> Result<(), String> {
-    let shuffled = text.strip_prefix("shuffled");
-    settings.placement = match (text, shuffled) {
+fn placement(text: &str) -> Result<Placement, String> {
+    Ok(match (text, text.strip_prefix("shuffled")) {
         ("natural", _) => Placement::Natural,
         (_, Some("")) => Placement::Shuffled(1),
         (_, Some(seed)) => Placement::Shuffled(whole(seed.trim_start_matches('-'), 0, u64::MAX)?),
@@ -287,6 +166,5 @@ fn placement(settings: &mut PacketSettings, text: &str) -> Result<(), String> {
             let problem = "must be natural, shuffled-SEED, or all terminals joined by -";
             Placement::Given(terminals.ok_or(problem)?)
         }
-    };
-    Ok(())
+    })
 }

@@ -1,8 +1,11 @@
 //! Ports, times of light paths, and what follows a refusal: typed for programs, as text for people.
 
+use crate::simulate::PolicyRecord;
 use crate::simulate::burst::BurstError;
 use crate::simulate::burst::settings::{self, BurstSettings};
-use crate::simulate::setting::{Setting, Values, find, names, one_of, parsed, set, whole};
+use crate::simulate::setting::{
+    Level, Setting, SettingRecord, Values, find, named_by, names, parsed, settings, whole,
+};
 use crate::spelling::suggest;
 use crate::units::Time;
 
@@ -17,31 +20,24 @@ pub enum Policy {
     Degrade,
 }
 
-/// The declaration of a policy.
-pub struct PolicyRecord {
-    /// As typed.
-    pub name: &'static str,
-    /// One sentence.
-    pub summary: &'static str,
-    /// The policy.
-    pub policy: Policy,
-}
-
 /// All policies; the first is the default.
-pub const POLICIES: &[PolicyRecord] = &[
+pub const POLICIES: &[PolicyRecord<Policy>] = &[
     PolicyRecord {
         name: "all_or_nothing",
         summary: "All light paths of a phase at one instant or none; who waits holds nothing",
+        citation: "",
         policy: Policy::AllOrNothing,
     },
     PolicyRecord {
         name: "retry",
         summary: "Each light path by itself; those granted are held while others are tried again",
+        citation: "",
         policy: Policy::Retry,
     },
     PolicyRecord {
         name: "degrade",
         summary: "As all_or_nothing, with a port fewer and then half the paths after some refusals",
+        citation: "",
         policy: Policy::Degrade,
     },
 ];
@@ -87,86 +83,19 @@ impl Default for Congestion {
 }
 
 /// All settings that are given as text.
-pub const SETTINGS: &[Setting<Congestion>] = &[
-    setting(
-        "congestion",
-        "After a refused light path: all_or_nothing, retry or degrade",
-        Values::Words(|| POLICIES.iter().map(|one| one.name).collect()),
-        "all_or_nothing",
-        |congestion, text| {
-            let known: Vec<(&str, Policy)> =
-                POLICIES.iter().map(|one| (one.name, one.policy)).collect();
-            set(&mut congestion.policy, one_of(text, &known))
-        },
-    ),
-    setting(
-        "ports",
-        "Light paths of a host at once",
-        Values::Whole(1, 1 << 20),
-        "1",
-        |congestion, text| count(&mut congestion.ports, text, 1),
-    ),
-    setting(
-        "latency",
-        "Of a message, beyond propagation",
-        Values::Time,
-        "100us",
-        |congestion, text| set(&mut congestion.latency, parsed(text)),
-    ),
-    setting(
-        "establish",
-        "Until granted light paths carry light",
-        Values::Time,
-        "5ms",
-        |congestion, text| set(&mut congestion.establish, parsed(text)),
-    ),
-    setting(
-        "release",
-        "Until the wavelengths of a phase that ended are free",
-        Values::Time,
-        "5ms",
-        |congestion, text| set(&mut congestion.release, parsed(text)),
-    ),
-    setting(
-        "retries",
-        "Of a refused request, before the collective gives up",
-        Values::Whole(0, 1 << 20),
-        "20",
-        |congestion, text| count(&mut congestion.retries, text, 0),
-    ),
-    setting(
-        "back_off",
-        "Mean wait after the first refusal, then doubled",
-        Values::Time,
-        "10ms",
-        |congestion, text| set(&mut congestion.back_off, parsed(text)),
-    ),
-    setting(
-        "longest_back_off",
-        "The longest mean wait",
-        Values::Time,
-        "1s",
-        |congestion, text| set(&mut congestion.longest_back_off, parsed(text)),
-    ),
-    setting(
-        "degrade_after",
-        "Refusals after which degrade cuts a phase",
-        Values::Whole(1, 1 << 20),
-        "3",
-        |congestion, text| count(&mut congestion.degrade_after, text, 1),
-    ),
-];
-
-/// A setting of circuits for collectives.
-const fn setting(
-    name: &'static str,
-    summary: &'static str,
-    values: Values,
-    default: &'static str,
-    apply: fn(&mut Congestion, &str) -> Result<(), String>,
-) -> Setting<Congestion> {
-    Setting::new(name, summary, values, default, &["burst"], apply)
-}
+pub const SETTINGS: &[Setting<Congestion>] = settings! {
+    Congestion, Level::Usual, &["burst"];
+    "congestion" .policy: "After a refused light path: all_or_nothing, retry or degrade",
+        records(POLICIES), "all_or_nothing";
+    "ports" .ports: "Light paths of a host at once", whole(1, 1 << 20), "1";
+    "latency" .latency: "Of a message, beyond propagation", time, "100us";
+    "establish" .establish: "Until granted light paths carry light", time, "5ms";
+    "release" .release: "Until the wavelengths of a phase that ended are free", time, "5ms";
+    "retries" .retries: "Of a refused request, before the collective gives up", whole(0, 1 << 20), "20";
+    "back_off" .back_off: "Mean wait after the first refusal, then doubled", time, "10ms";
+    "longest_back_off" .longest_back_off: "The longest mean wait", time, "1s";
+    "degrade_after" .degrade_after: "Refusals after which degrade cuts a phase", whole(1, 1 << 20), "3";
+};
 
 /// BurstSettings of bursts that a collective, which runs to its end, leaves without effect.
 const OF_MEASUREMENTS: &[&str] = &["bursts", "relative_error"];
@@ -230,8 +159,4 @@ impl Congestion {
         }
         Ok(())
     }
-}
-
-fn count(place: &mut u32, text: &str, least: u64) -> Result<(), String> {
-    set(place, whole(text, least, 1 << 20).map(|count| count as u32))
 }
