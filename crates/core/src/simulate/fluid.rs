@@ -114,7 +114,7 @@ use thiserror::Error;
 
 use super::{PolicyRecord, SimulationError, named};
 use crate::network::Network;
-use crate::outcome::{FlowColumns, FluidOutcome, Setting};
+use crate::outcome::{FluidOutcome, Setting};
 use crate::schedule::Schedule;
 use crate::units::{Bytes, Rate, Time, UnitError};
 
@@ -422,7 +422,10 @@ pub fn simulate_flows(
     let mut engine = Engine::new(network, options)?;
     engine.run(&mut program)?;
     let counts = (flows.len() as u64, 0);
-    outcome(network, options, "dependencies", engine.ledger, counts).map(with_flows)
+    let closed = engine
+        .ledger
+        .close(network, options, "dependencies", counts);
+    closed.map(with_flows)
 }
 
 /// Runs flows in steps.
@@ -450,7 +453,7 @@ fn log_steps(
     if options.is_plain() {
         let mut ledger = Ledger::new(network, options.record_flows, None);
         if let Some(counts) = disjoint::run(network, steps, rule, options, &mut ledger)? {
-            let (found, log) = outcome(network, options, rule.name(), ledger, counts)?;
+            let (found, log) = ledger.close(network, options, rule.name(), counts)?;
             let found = FluidOutcome {
                 disjoint: true,
                 ..found
@@ -459,7 +462,7 @@ fn log_steps(
         }
         let worth = Worth::USUAL;
         if let Some((ledger, flows)) = quotient::run(network, steps, rule, options, &worth)? {
-            return outcome(network, options, rule.name(), ledger, (flows, 0));
+            return ledger.close(network, options, rule.name(), (flows, 0));
         }
     }
     log_each_flow(network, steps, rule, options)
@@ -481,7 +484,7 @@ fn log_each_flow(
     engine.run(&mut program)?;
     let mut ledger = engine.ledger;
     let counts = program.close(&mut ledger);
-    outcome(network, options, rule.name(), ledger, counts)
+    ledger.close(network, options, rule.name(), counts)
 }
 
 /// Runs a schedule for a collective of some size. The transfers of a step with the same source,
@@ -523,33 +526,6 @@ fn with_flows((outcome, log): (FluidOutcome, FlowLog)) -> FluidOutcome {
         flows: log.into_columns(),
         ..outcome
     }
-}
-
-fn outcome(
-    network: &dyn Network,
-    options: &Options,
-    start_rule: &'static str,
-    ledger: Ledger,
-    (flow_count, replayed_steps): (u64, u64),
-) -> Result<(FluidOutcome, FlowLog), FluidError> {
-    let columns = ledger.close(network)?;
-    let outcome = FluidOutcome {
-        start_rule,
-        time: columns.time,
-        flow_count,
-        flows: FlowColumns::default(),
-        links: columns.links,
-        link_use: columns.link_use,
-        utilisation: columns.utilisation,
-        most_loaded_link: columns.most_loaded_link,
-        ranks: columns.ranks,
-        profile: columns.profile,
-        critical_path: columns.critical_path,
-        settings: options.settings(),
-        replayed_steps,
-        disjoint: false,
-    };
-    Ok((outcome, columns.flows))
 }
 
 fn check_background(network: &dyn Network, options: &Options) -> Result<(), FluidError> {

@@ -23,7 +23,7 @@
 use super::engine::Engine;
 use super::instant::to_time;
 use super::program::FlowStart;
-use super::{FluidError, Options, check_background, check_ends, outcome};
+use super::{FluidError, Options, check_background, check_ends};
 use crate::network::Network;
 use crate::simulate::SimulationError;
 use crate::simulate::live::{BusiestLink, Live, MessageEvent};
@@ -135,13 +135,8 @@ impl Live for Driven<'_> {
     fn close(mut self: Box<Self>, time: Time) -> Result<Details, SimulationError> {
         self.engine.end_all_background(self.now);
         let counts = (self.flows, 0);
-        let (found, _) = outcome(
-            self.network,
-            &self.options,
-            "driven",
-            self.engine.ledger,
-            counts,
-        )?;
+        let ledger = self.engine.ledger;
+        let (found, _) = ledger.close(self.network, &self.options, "driven", counts)?;
         Ok(BusiestLink::of_links(
             self.network,
             &found.links.bytes,

@@ -1,14 +1,16 @@
 //! What a run writes down: per link, rank and flow, and the use of the links over time.
 
-use super::FluidError;
 use super::flow_log::{FlowLog, Replayed};
 use super::instant::{bytes_per_ps, to_time};
 use super::meter::Meter;
+use super::{FluidError, Options};
 use crate::interrupt;
 use crate::network::{Network, Sharing};
-use crate::outcome::{Critical, LinkColumns, LinkUse, NONE, Profile, RankColumns};
+use crate::outcome::{
+    Critical, FlowColumns, FluidOutcome, LinkColumns, NONE, Profile, RankColumns,
+};
 use crate::simulate::link_shares;
-use crate::units::{Time, UnitError};
+use crate::units::UnitError;
 
 /// Bins of a [`Profile`], at most.
 const BINS: usize = 256;
@@ -305,8 +307,15 @@ impl Ledger {
         }
     }
 
-    /// The columns, with links still in use counted up to the end.
-    pub(super) fn close(mut self, network: &dyn Network) -> Result<Columns, FluidError> {
+    /// The outcome, with links still in use counted up to the end; what is written down of each flow comes beside
+    /// it, and its columns are empty. `counts`: flows, and steps that were replayed.
+    pub(super) fn close(
+        mut self,
+        network: &dyn Network,
+        options: &Options,
+        start_rule: &'static str,
+        counts: (u64, u64),
+    ) -> Result<(FluidOutcome, FlowLog), FluidError> {
         let end = self.last_end;
         self.flow_until(end);
         let mut links = LinkColumns::default();
@@ -319,48 +328,44 @@ impl Ledger {
             links.busy.push(to_time(link.busy + open)?);
             links.bytes.push(counted(link.bytes, "a link's bytes")?);
         }
-        let capacity: f64 = network
-            .links()
-            .iter()
-            .filter(|link| link.sharing == Sharing::Shared)
-            .map(|link| bytes_per_ps(link.rate))
-            .sum();
-        let utilisation: Vec<f64> = network
-            .links()
-            .iter()
-            .zip(&links.bytes)
+        let wires = network.links();
+        let shared = wires.iter().filter(|link| link.sharing == Sharing::Shared);
+        let capacity: f64 = shared.map(|link| bytes_per_ps(link.rate)).sum();
+        let shares = wires.iter().zip(&links.bytes);
+        let utilisation: Vec<f64> = shares
             .map(|(link, &bytes)| match bytes {
                 0 => 0.0,
                 _ => bytes as f64 / (bytes_per_ps(link.rate) * end),
             })
             .collect();
         let whole = capacity * self.bin_ps;
-        let finish: Result<Vec<Time>, FluidError> =
-            self.finish.iter().copied().map(to_time).collect();
+        let finish = self.finish.iter().copied().map(to_time);
         let log = self.flows.take().unwrap_or_default();
-        let link_use = self
-            .meter
-            .take()
-            .map(|meter| meter.close(end))
-            .transpose()?;
-        Ok(Columns {
+        let link_use = self.meter.take().map(|meter| meter.close(end));
+        let outcome = FluidOutcome {
+            start_rule,
             time: to_time(end)?,
-            critical_path: critical_path(&log, self.last_flow),
-            flows: log,
+            flow_count: counts.0,
+            flows: FlowColumns::default(),
             links,
-            link_use,
+            link_use: link_use.transpose()?,
             most_loaded_link: link_shares::highest(&utilisation),
             utilisation,
             ranks: RankColumns {
                 sent: counted_all(self.sent)?,
                 received: counted_all(self.received)?,
-                finish: finish?,
+                finish: finish.collect::<Result<_, _>>()?,
             },
             profile: Profile {
                 bin: to_time(self.bin_ps)?,
                 share: self.bins.iter().map(|bytes| bytes / whole).collect(),
             },
-        })
+            critical_path: critical_path(&log, self.last_flow),
+            settings: options.settings(),
+            replayed_steps: counts.1,
+            disjoint: false,
+        };
+        Ok((outcome, log))
     }
 }
 
@@ -377,19 +382,6 @@ fn counted(bytes: u128, what: &str) -> Result<u64, FluidError> {
 fn counted_all(bytes: Vec<u128>) -> Result<Vec<u64>, FluidError> {
     let each = bytes.into_iter();
     each.map(|bytes| counted(bytes, "a rank's bytes")).collect()
-}
-
-/// What [`Ledger::close`] hands back.
-pub(super) struct Columns {
-    pub(super) time: Time,
-    pub(super) flows: FlowLog,
-    pub(super) links: LinkColumns,
-    pub(super) link_use: Option<LinkUse>,
-    pub(super) utilisation: Vec<f64>,
-    pub(super) most_loaded_link: Option<u32>,
-    pub(super) ranks: RankColumns,
-    pub(super) profile: Profile,
-    pub(super) critical_path: Vec<Critical>,
 }
 
 fn critical_path(log: &FlowLog, last: u32) -> Vec<Critical> {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{FluidOutcome, Options, StartRule, Weights, log_each_flow, outcome, with_flows};
+use super::super::{FluidOutcome, Options, StartRule, Weights, log_each_flow, with_flows};
 use super::{Partition, StepFlow, StepFlows, Steps, Worth, run};
 use crate::fabric::Fabric;
 use crate::network::Network;
@@ -164,7 +164,7 @@ fn both(
     options: &Options,
 ) -> [FluidOutcome; 2] {
     let (ledger, flows) = run(network, steps, rule, options, &ANY).unwrap().unwrap();
-    let by_quotient = outcome(network, options, rule.name(), ledger, (flows, 0));
+    let by_quotient = ledger.close(network, options, rule.name(), (flows, 0));
     let flow_by_flow = log_each_flow(network, steps, rule, options);
     [by_quotient, flow_by_flow].map(|outcome| with_flows(outcome.unwrap()))
 }
