@@ -307,10 +307,8 @@ impl Expansion<'_> {
             }
             Call::Wait => {
                 let Some(request) = open.requests.remove(&event.request) else {
-                    return Err(TraceError::Request {
-                        place: self.trace.place(rank, index),
-                        request: event.request,
-                    });
+                    let problem = format!("waits for request {}, which is not open", event.request);
+                    return Err(TraceError::at(self.trace.place(rank, index), problem));
                 };
                 before.push(request.0);
                 return self.close(enter, [request], before);
@@ -332,11 +330,10 @@ impl Expansion<'_> {
         if immediate {
             let earlier = open.requests.insert(event.request, (node, index));
             if let Some((_, opened)) = earlier {
-                return Err(TraceError::RequestOpen {
-                    place: self.trace.place(rank, index),
-                    request: event.request,
-                    opened: self.trace.place(rank, opened),
-                });
+                let (request, opened) = (event.request, self.trace.place(rank, opened));
+                let problem =
+                    format!("opens request {request}, which {opened} opened and nobody waited for");
+                return Err(TraceError::at(self.trace.place(rank, index), problem));
             }
             if let Some(kept) = &mut self.kept {
                 kept.open(event.peer);
@@ -460,9 +457,8 @@ impl Expansion<'_> {
                 _ => plain_bytes(&parts.collective, event.bytes, part),
             };
             let node = Node {
-                amount: bytes.ok_or_else(|| TraceError::Event {
-                    place,
-                    problem: "its sizes are fewer than members, or leave 64 bits".into(),
+                amount: bytes.ok_or_else(|| {
+                    TraceError::at(place, "its sizes are fewer than members, or leave 64 bits")
                 })?,
                 peer: members[part.peer as usize],
                 tag,
@@ -556,7 +552,7 @@ impl Expansion<'_> {
             return Ok(key);
         }
         let collective = Collective::new(kind, ranks).and_then(|one| one.with_root(root));
-        let collective = collective.map_err(|error| TraceError::Collective { place, error })?;
+        let collective = collective.map_err(|error| TraceError::at(place, error))?;
         let (schedule, chosen) =
             choice::schedule(self.algorithms, self.target, collective, size, place)?;
         // Roots differ more often than what is chosen for them.

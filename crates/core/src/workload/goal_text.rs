@@ -328,8 +328,8 @@ type Words<'a> = std::str::SplitWhitespace<'a>;
 
 /// Refuses a receive from any rank or of any tag.
 pub(super) fn wildcard(place: Place) -> TraceError {
-    TraceError::Event {
+    TraceError::at(
         place,
-        problem: "a receive from any rank or of any tag: trace the rank and the tag it got".into(),
-    }
+        "a receive from any rank or of any tag: trace the rank and the tag it got",
+    )
 }

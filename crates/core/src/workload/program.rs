@@ -353,7 +353,9 @@ fn match_messages(program: &mut Program) -> Result<(), TraceError> {
             }
             if peer >= ranks {
                 let place = program.place(index);
-                return Err(TraceError::Peer { place, peer, ranks });
+                let last = ranks - 1;
+                let problem = format!("there is no rank {peer}; ranks are 0 to {last}");
+                return Err(TraceError::at(place, problem));
             }
             program.nodes[index as usize].partner = NONE;
             if kind == NodeKind::Receive {
@@ -384,11 +386,10 @@ fn match_messages(program: &mut Program) -> Result<(), TraceError> {
             }
             let channel = channels.get_mut(&(pair(receive.peer, destination), receive.tag));
             let Some(channel) = channel.filter(|channel| channel.first != NONE) else {
-                return Err(TraceError::UnmatchedReceive {
-                    place: program.place(index),
-                    source_rank: receive.peer,
-                    tag: receive.tag,
-                });
+                let Node { peer, tag, .. } = receive;
+                let problem =
+                    format!("rank {peer} sends nothing that this receive takes (tag {tag})");
+                return Err(TraceError::at(program.place(index), problem));
             };
             let send = channel.first;
             channel.first = program.nodes[send as usize].partner;
@@ -397,12 +398,9 @@ fn match_messages(program: &mut Program) -> Result<(), TraceError> {
             matched += 1;
             let sent = program.nodes[send as usize].amount;
             if receive.amount < sent {
-                return Err(TraceError::Truncated {
-                    place: program.place(index),
-                    sender: program.place(send),
-                    sent,
-                    room: receive.amount,
-                });
+                let (room, sender) = (receive.amount, program.place(send));
+                let problem = format!("receives at most {room} bytes, but {sender} sends {sent}");
+                return Err(TraceError::at(program.place(index), problem));
             }
         }
     }
@@ -423,11 +421,8 @@ fn unmatched_send(program: &Program, matched: usize) -> Result<(), TraceError> {
     });
     let index = alone.expect("fewer receives than sends");
     let Node { peer, tag, .. } = program.nodes[index as usize];
-    Err(TraceError::UnmatchedSend {
-        place: program.place(index),
-        destination: peer,
-        tag,
-    })
+    let problem = format!("no receive of rank {peer} takes this send (tag {tag})");
+    Err(TraceError::at(program.place(index), problem))
 }
 
 fn pair(source: u32, destination: u32) -> u64 {

@@ -76,10 +76,7 @@ impl Trace {
     /// The members of a collective's communicator and the caller's number among them.
     pub(super) fn members(&self, rank: u32, event: usize) -> Result<(&[u32], u32), TraceError> {
         let communicator = self.ranks[rank as usize][event].communicator;
-        let refuse = |problem| TraceError::Communicator {
-            place: self.place(rank, event),
-            problem,
-        };
+        let refuse = |problem: String| TraceError::at(self.place(rank, event), problem);
         let members = self.communicators.get(&communicator);
         let members = members
             .ok_or_else(|| refuse(format!("communicator {communicator} is not declared")))?;

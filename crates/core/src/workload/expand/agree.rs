@@ -31,7 +31,7 @@ pub(super) fn agree(trace: &Trace) -> Result<Entered, TraceError> {
                     event.peer, event.communicator
                 );
                 let place = trace.place(rank, index);
-                return Err(TraceError::Communicator { place, problem });
+                return Err(TraceError::at(place, problem));
             }
             let collectives = entered.entry(event.communicator).or_default();
             let nth = count.entry(event.communicator).or_default();
@@ -74,23 +74,22 @@ fn agree_on_one(
     let place = trace.place(first_rank, first);
     for (rank, index) in entering {
         if shape(rank, index) != shape(first_rank, first) {
-            return Err(TraceError::Disagreement {
-                place: trace.place(rank, index),
-                here: describe(shape(rank, index)),
-                communicator,
-                other: place,
-                there: describe(shape(first_rank, first)),
-            });
+            let [here, there] = [shape(rank, index), shape(first_rank, first)].map(describe);
+            let problem = format!(
+                "enters {here} on communicator {communicator} where {place} enters {there}"
+            );
+            return Err(TraceError::at(trace.place(rank, index), problem));
         }
     }
     match events.iter().position(|&event| event == NONE) {
         None => Ok(()),
-        Some(missing) => Err(TraceError::MissingMember {
-            place,
-            call: shape(first_rank, first).0.name(),
-            communicator,
-            missing: members[missing],
-        }),
+        Some(missing) => {
+            let (call, missing) = (shape(first_rank, first).0.name(), members[missing]);
+            let problem = format!(
+                "enters a {call} on communicator {communicator} that rank {missing} never enters"
+            );
+            Err(TraceError::at(place, problem))
+        }
     }
 }
 

@@ -53,15 +53,9 @@ pub(super) fn schedule(
 ) -> Result<(Schedule, Chosen), TraceError> {
     let (kind, ranks) = (collective.kind(), collective.ranks());
     let spec = &algorithms.chosen[kind.name()];
-    let made = |text: String| {
-        Fabric::parse(&text).map_err(|error| TraceError::Event {
-            place,
-            problem: error.to_string(),
-        })
-    };
+    let made = |text: String| Fabric::parse(&text).map_err(|error| TraceError::at(place, error));
     let ring = || made(format!("wdm_ring:ranks={ranks},wavelengths=1"));
-    planner::check_name(kind, spec.name())
-        .map_err(|error| TraceError::Algorithm { place, error })?;
+    planner::check_name(kind, spec.name()).map_err(|error| TraceError::at(place, error))?;
     let same = target.fabric.filter(|fabric| fabric.ranks() == ranks);
     let alike = match target.resembles {
         Some(shape) => Some(made(shape.clone().with("ranks", ranks).to_string())?),
@@ -71,7 +65,7 @@ pub(super) fn schedule(
         let ring = ring()?;
         algorithm::build_ranges(spec, collective, same.unwrap_or(&ring))
             .map(|schedule| (schedule, spec.to_string()))
-            .map_err(|error| TraceError::Algorithm { place, error })
+            .map_err(|error| TraceError::at(place, error))
     };
     let (schedule, algorithm) = match planner::find(kind, spec.name()) {
         None => named(spec)?,
@@ -90,7 +84,7 @@ pub(super) fn schedule(
             };
             let size = size.unwrap_or(Bytes::new(1));
             let planned = planner::plan(spec, &fabric, collective, size, &method);
-            let plan = planned.map_err(|error| TraceError::Planner { place, error })?;
+            let plan = planned.map_err(|error| TraceError::at(place, error))?;
             let plan = plan.plan.unfold();
             (plan.schedule, plan.algorithm)
         }
@@ -108,12 +102,12 @@ pub(super) fn schedule(
                 chosen: plan.algorithm,
             },
         )),
-        Some(violation) => Err(TraceError::Violation {
-            place,
-            algorithm: plan.algorithm,
-            ranks,
-            violation: violation.sentence.clone(),
-        }),
+        Some(violation) => {
+            let (algorithm, sentence) = (&plan.algorithm, &violation.sentence);
+            let problem =
+                format!("the plan of {algorithm} among {ranks} ranks is wrong: {sentence}");
+            Err(TraceError::at(place, problem))
+        }
     }
 }
 

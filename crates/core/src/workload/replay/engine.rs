@@ -330,10 +330,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
             ready: Time::from_ps(self.now),
         };
         let delivery = self.carrier.send(send, message);
-        let delivery = delivery.map_err(|error| TraceError::Message {
-            place: self.program.place(send),
-            error,
-        })?;
+        let delivery = delivery.map_err(|error| TraceError::at(self.program.place(send), error))?;
         self.ranks.messages[source as usize] += 1;
         let bytes = &mut self.ranks.bytes[source as usize];
         *bytes = bytes.checked_add(plain.amount).ok_or_else(too_many)?;
