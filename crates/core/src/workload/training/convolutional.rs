@@ -66,11 +66,11 @@ impl Image {
 
 /// The layers as they are appended.
 #[derive(Default)]
-struct Network {
+struct ImageLayers {
     layers: Vec<Layer>,
 }
 
-impl Network {
+impl ImageLayers {
     fn push(&mut self, name: &str, tensors: &[(&str, u64)], products: u64, outputs: u64) {
         let forward = 2 * products;
         let first = self.layers.is_empty();
@@ -123,7 +123,7 @@ impl Network {
 
 /// AlexNet with one column (Krizhevsky 2014, arXiv:1404.5997).
 pub(super) fn alexnet() -> Vec<Layer> {
-    let mut network = Network::default();
+    let mut network = ImageLayers::default();
     let pool = window(3, 2, 0);
     let image = network.convolution("conv1", INPUT, 64, window(11, 4, 2), Behind::Bias);
     let image = image.pooled(pool);
@@ -140,7 +140,7 @@ pub(super) fn alexnet() -> Vec<Layer> {
 
 /// VGG with 3 x 3 convolutions, so many in each of five blocks (Simonyan and Zisserman 2015, table 1).
 pub(super) fn vgg(blocks: [u64; 5]) -> Vec<Layer> {
-    let mut network = Network::default();
+    let mut network = ImageLayers::default();
     let mut image = INPUT;
     for (block, (count, channels)) in blocks.into_iter().zip([64, 128, 256, 512, 512]).enumerate() {
         for layer in 0..count {
@@ -157,7 +157,7 @@ pub(super) fn vgg(blocks: [u64; 5]) -> Vec<Layer> {
 
 /// ResNet of bottleneck blocks (He et al. 2016, table 1), with the stride in the 3 x 3 convolution.
 pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
-    let mut network = Network::default();
+    let mut network = ImageLayers::default();
     let plain = Behind::Normalization;
     let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), plain);
     let mut image = image.pooled(window(3, 2, 1));
@@ -203,7 +203,7 @@ const INCEPTIONS: [(&str, Option<Inception>); 11] = [
 /// GoogLeNet without its auxiliary classifiers, with normalization, and 3 x 3 in place of 5 x 5
 /// convolutions, as torchvision has it.
 pub(super) fn googlenet() -> Vec<Layer> {
-    let mut network = Network::default();
+    let mut network = ImageLayers::default();
     let plain = Behind::Normalization;
     let (one, three) = (window(1, 1, 0), window(3, 1, 1));
     let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), plain);

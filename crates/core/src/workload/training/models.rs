@@ -10,7 +10,7 @@
 //! # Ok::<(), opticoll::workload::training::TrainingError>(())
 //! ```
 
-use super::transformer::{self, Shape};
+use super::transformer::{self, TransformerShape};
 use super::{Layer, Model, TrainingError, convolutional};
 use crate::spec::{OptionRecord, Spec};
 use crate::spelling::{same_name, suggest};
@@ -27,16 +27,16 @@ pub struct ModelRecord {
     pub citation: &'static str,
     /// Options with their meaning and default.
     pub options: &'static [OptionRecord],
-    form: Form,
+    form: ModelForm,
 }
 
-enum Form {
+enum ModelForm {
     /// A network for images.
     Images(fn() -> Vec<Layer>),
     /// A transformer of a known shape.
-    Tokens(fn(Shape) -> Vec<Layer>, Shape),
+    Tokens(fn(TransformerShape) -> Vec<Layer>, TransformerShape),
     /// A transformer of a shape that its options give.
-    Family(fn(Shape) -> Vec<Layer>, Shape),
+    Family(fn(TransformerShape) -> Vec<Layer>, TransformerShape),
 }
 
 /// The images of ImageNet's training set (Russakovsky et al. 2015, ILSVRC 2012).
@@ -50,52 +50,54 @@ const HEAD_WIDTH: u64 = 128;
 const MOST_LAYERS: u32 = 1 << 12;
 const MOST_SEQUENCE: u32 = 1 << 17;
 
-const SEQUENCE: &[OptionRecord] = &[OptionRecord::new(
-    "sequence",
-    "tokens of a sample; default the context",
-)];
-const BERT_SEQUENCE: &[OptionRecord] = &[OptionRecord::new(
-    "sequence",
-    "tokens of a sample; default 128",
-)];
+const SEQUENCE: OptionRecord =
+    OptionRecord::new("sequence", "tokens of a sample; default the context");
+const BERT_SEQUENCE: OptionRecord =
+    OptionRecord::new("sequence", "tokens of a sample; default 128");
+const LLAMA_SEQUENCE: OptionRecord =
+    OptionRecord::new("sequence", "tokens of a sample; default 4096");
+const LAYERS: OptionRecord = OptionRecord::new("layers", "blocks; required");
+const WIDTH: OptionRecord = OptionRecord::new("width", "values per token; required");
+const HEADS: OptionRecord = OptionRecord::new(
+    "heads",
+    "heads of attention, for the memory; default one for 128 values",
+);
+const FEED_FORWARD: OptionRecord = OptionRecord::new(
+    "feed_forward",
+    "values inside the feed-forward part; default 4 x width",
+);
 
 const GPT_OPTIONS: &[OptionRecord] = &[
-    OptionRecord::new("layers", "blocks; required"),
-    OptionRecord::new("width", "values per token; required"),
-    OptionRecord::new(
-        "heads",
-        "heads of attention, for the memory; default one for 128 values",
-    ),
-    OptionRecord::new(
-        "feed_forward",
-        "values inside the feed-forward part; default 4 x width",
-    ),
+    LAYERS,
+    WIDTH,
+    HEADS,
+    FEED_FORWARD,
     OptionRecord::new("vocabulary", "words; default 50257"),
     OptionRecord::new("context", "positions; default 2048"),
-    OptionRecord::new("sequence", "tokens of a sample; default the context"),
+    SEQUENCE,
 ];
 const LLAMA_OPTIONS: &[OptionRecord] = &[
-    OptionRecord::new("layers", "blocks; required"),
-    OptionRecord::new("width", "values per token; required"),
-    OptionRecord::new(
-        "heads",
-        "heads of attention, for the memory; default one for 128 values",
-    ),
-    OptionRecord::new(
-        "feed_forward",
-        "values inside the feed-forward part; default 4 x width",
-    ),
+    LAYERS,
+    WIDTH,
+    HEADS,
+    FEED_FORWARD,
     OptionRecord::new(
         "key_value",
         "values of the keys of a token; default the width",
     ),
     OptionRecord::new("vocabulary", "words; default 32000"),
-    OptionRecord::new("sequence", "tokens of a sample; default 4096"),
+    LLAMA_SEQUENCE,
 ];
 
 /// A shape of `gpt`: blocks, width, heads, words and positions, with the usual feed-forward part.
-const fn usual(layers: u64, width: u64, heads: u64, vocabulary: u64, context: u64) -> Shape {
-    Shape {
+const fn usual(
+    layers: u64,
+    width: u64,
+    heads: u64,
+    vocabulary: u64,
+    context: u64,
+) -> TransformerShape {
+    TransformerShape {
         layers,
         width,
         heads,
@@ -107,61 +109,40 @@ const fn usual(layers: u64, width: u64, heads: u64, vocabulary: u64, context: u6
     }
 }
 
-const fn bert_shape(layers: u64, width: u64) -> Shape {
+const fn bert_shape(layers: u64, width: u64) -> TransformerShape {
     let usual = usual(layers, width, width / 64, 30_522, 512);
-    Shape {
+    TransformerShape {
         sequence: 128,
         ..usual
     }
 }
 
-const fn llama_shape(layers: u64, width: u64, feed_forward: u64, key_value: u64) -> Shape {
+const fn llama_shape(
+    layers: u64,
+    width: u64,
+    feed_forward: u64,
+    key_value: u64,
+) -> TransformerShape {
     let usual = usual(layers, width, width / 128, 32_000, 4096);
-    Shape {
+    TransformerShape {
         feed_forward,
         key_value,
         ..usual
     }
 }
 
-const fn images(
-    name: &'static str,
-    label: &'static str,
-    summary: &'static str,
-    citation: &'static str,
-    build: fn() -> Vec<Layer>,
-) -> ModelRecord {
-    ModelRecord {
-        name,
-        label,
-        summary,
-        citation,
-        options: &[],
-        form: Form::Images(build),
-    }
-}
-
-const fn tokens(
-    name: &'static str,
-    label: &'static str,
-    summary: &'static str,
-    citation: &'static str,
-    build: fn(Shape) -> Vec<Layer>,
-    shape: Shape,
-) -> ModelRecord {
-    let options = if shape.sequence == shape.context {
-        SEQUENCE
-    } else {
-        BERT_SEQUENCE
+/// Records, one a paragraph: name, label, options, form; summary, citation.
+macro_rules! models {
+    ($($name:literal, $label:literal, $options:expr, $form:expr; $summary:literal, $citation:expr;)+) => {
+        &[$(ModelRecord {
+            name: $name,
+            label: $label,
+            summary: $summary,
+            citation: $citation,
+            options: $options,
+            form: $form,
+        },)+]
     };
-    ModelRecord {
-        name,
-        label,
-        summary,
-        citation,
-        options,
-        form: Form::Tokens(build, shape),
-    }
 }
 
 const GPT2: &str = "Radford et al., Language Models are Unsupervised Multitask Learners, 2019";
@@ -170,139 +151,47 @@ const BERT: &str = "Devlin et al., BERT, NAACL 2019, section 3";
 const LLAMA2: &str = "Touvron et al., Llama 2, arXiv:2307.09288";
 
 /// All models.
-pub const MODELS: &[ModelRecord] = &[
-    images(
-        "alexnet",
-        "AlexNet",
+pub const MODELS: &[ModelRecord] = models! {
+    "alexnet", "AlexNet", &[], ModelForm::Images(convolutional::alexnet);
         "5 convolutions and 3 matrices for images of 224 x 224 pixels",
-        "Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014",
-        convolutional::alexnet,
-    ),
-    images(
-        "vgg16",
-        "VGG16",
+        "Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014";
+    "vgg16", "VGG16", &[], ModelForm::Images(|| convolutional::vgg([2, 2, 3, 3, 3]));
         "13 convolutions and 3 matrices for images of 224 x 224 pixels",
-        "Simonyan and Zisserman, Very Deep Convolutional Networks, ICLR 2015, configuration D",
-        || convolutional::vgg([2, 2, 3, 3, 3]),
-    ),
-    images(
-        "vgg19",
-        "VGG19",
+        "Simonyan and Zisserman, Very Deep Convolutional Networks, ICLR 2015, configuration D";
+    "vgg19", "VGG19", &[], ModelForm::Images(|| convolutional::vgg([2, 2, 4, 4, 4]));
         "16 convolutions and 3 matrices for images of 224 x 224 pixels",
-        "Simonyan and Zisserman, Very Deep Convolutional Networks, ICLR 2015, configuration E",
-        || convolutional::vgg([2, 2, 4, 4, 4]),
-    ),
-    images(
-        "resnet50",
-        "ResNet50",
+        "Simonyan and Zisserman, Very Deep Convolutional Networks, ICLR 2015, configuration E";
+    "resnet50", "ResNet50", &[], ModelForm::Images(|| convolutional::resnet([3, 4, 6, 3]));
         "53 convolutions and a matrix for images of 224 x 224 pixels, version 1.5",
-        "He et al., Deep Residual Learning for Image Recognition, CVPR 2016, Table 1",
-        || convolutional::resnet([3, 4, 6, 3]),
-    ),
-    images(
-        "googlenet",
-        "GoogLeNet",
+        "He et al., Deep Residual Learning for Image Recognition, CVPR 2016, Table 1";
+    "googlenet", "GoogLeNet", &[], ModelForm::Images(convolutional::googlenet);
         "57 convolutions and a matrix for images of 224 x 224 pixels, as in torchvision",
-        "Szegedy et al., Going Deeper with Convolutions, CVPR 2015, Table 1",
-        convolutional::googlenet,
-    ),
-    tokens(
-        "bert_base",
-        "BERT base",
-        "12 blocks of width 768, with the heads for pre-training",
-        BERT,
-        transformer::bert,
-        bert_shape(12, 768),
-    ),
-    tokens(
-        "bert_large",
-        "BERT large",
-        "24 blocks of width 1024, with the heads for pre-training",
-        BERT,
-        transformer::bert,
-        bert_shape(24, 1024),
-    ),
-    tokens(
-        "gpt2_small",
-        "GPT-2 small",
-        "12 blocks of width 768",
-        GPT2,
-        transformer::gpt,
-        usual(12, 768, 12, 50_257, 1024),
-    ),
-    tokens(
-        "gpt2_medium",
-        "GPT-2 medium",
-        "24 blocks of width 1024",
-        GPT2,
-        transformer::gpt,
-        usual(24, 1024, 16, 50_257, 1024),
-    ),
-    tokens(
-        "gpt2_large",
-        "GPT-2 large",
-        "36 blocks of width 1280",
-        GPT2,
-        transformer::gpt,
-        usual(36, 1280, 20, 50_257, 1024),
-    ),
-    tokens(
-        "gpt2_xl",
-        "GPT-2 XL",
-        "48 blocks of width 1600",
-        GPT2,
-        transformer::gpt,
-        usual(48, 1600, 25, 50_257, 1024),
-    ),
-    tokens(
-        "gpt3_6_7b",
-        "GPT-3 6.7B",
-        "32 blocks of width 4096",
-        GPT3,
-        transformer::gpt,
-        usual(32, 4096, 32, 50_257, 2048),
-    ),
-    tokens(
-        "gpt3_175b",
-        "GPT-3 175B",
-        "96 blocks of width 12288",
-        GPT3,
-        transformer::gpt,
-        usual(96, 12_288, 96, 50_257, 2048),
-    ),
-    tokens(
-        "llama2_7b",
-        "Llama 2 7B",
-        "32 blocks of width 4096",
-        LLAMA2,
-        transformer::llama,
-        llama_shape(32, 4096, 11_008, 4096),
-    ),
-    tokens(
-        "llama2_70b",
-        "Llama 2 70B",
-        "80 blocks of width 8192, 8 heads of keys and values",
-        LLAMA2,
-        transformer::llama,
-        llama_shape(80, 8192, 28_672, 1024),
-    ),
-    ModelRecord {
-        name: "gpt",
-        label: "GPT",
-        summary: "A transformer in the form of GPT-2 and GPT-3, of any shape",
-        citation: GPT3,
-        options: GPT_OPTIONS,
-        form: Form::Family(transformer::gpt, usual(0, 0, 0, 50_257, 2048)),
-    },
-    ModelRecord {
-        name: "llama",
-        label: "Llama",
-        summary: "A transformer in the form of Llama 2, of any shape",
-        citation: LLAMA2,
-        options: LLAMA_OPTIONS,
-        form: Form::Family(transformer::llama, llama_shape(0, 0, 0, 0)),
-    },
-];
+        "Szegedy et al., Going Deeper with Convolutions, CVPR 2015, Table 1";
+    "bert_base", "BERT base", &[BERT_SEQUENCE], ModelForm::Tokens(transformer::bert, bert_shape(12, 768));
+        "12 blocks of width 768, with the heads for pre-training", BERT;
+    "bert_large", "BERT large", &[BERT_SEQUENCE], ModelForm::Tokens(transformer::bert, bert_shape(24, 1024));
+        "24 blocks of width 1024, with the heads for pre-training", BERT;
+    "gpt2_small", "GPT-2 small", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(12, 768, 12, 50_257, 1024));
+        "12 blocks of width 768", GPT2;
+    "gpt2_medium", "GPT-2 medium", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(24, 1024, 16, 50_257, 1024));
+        "24 blocks of width 1024", GPT2;
+    "gpt2_large", "GPT-2 large", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(36, 1280, 20, 50_257, 1024));
+        "36 blocks of width 1280", GPT2;
+    "gpt2_xl", "GPT-2 XL", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(48, 1600, 25, 50_257, 1024));
+        "48 blocks of width 1600", GPT2;
+    "gpt3_6_7b", "GPT-3 6.7B", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(32, 4096, 32, 50_257, 2048));
+        "32 blocks of width 4096", GPT3;
+    "gpt3_175b", "GPT-3 175B", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(96, 12_288, 96, 50_257, 2048));
+        "96 blocks of width 12288", GPT3;
+    "llama2_7b", "Llama 2 7B", &[SEQUENCE], ModelForm::Tokens(transformer::llama, llama_shape(32, 4096, 11_008, 4096));
+        "32 blocks of width 4096", LLAMA2;
+    "llama2_70b", "Llama 2 70B", &[SEQUENCE], ModelForm::Tokens(transformer::llama, llama_shape(80, 8192, 28_672, 1024));
+        "80 blocks of width 8192, 8 heads of keys and values", LLAMA2;
+    "gpt", "GPT", GPT_OPTIONS, ModelForm::Family(transformer::gpt, usual(0, 0, 0, 50_257, 2048));
+        "A transformer in the form of GPT-2 and GPT-3, of any shape", GPT3;
+    "llama", "Llama", LLAMA_OPTIONS, ModelForm::Family(transformer::llama, llama_shape(0, 0, 0, 0));
+        "A transformer in the form of Llama 2, of any shape", LLAMA2;
+};
 
 /// The model that a spelling names.
 ///
@@ -320,16 +209,16 @@ pub fn parse(text: &str) -> Result<Model, TrainingError> {
         })?;
     spec.only_declared(record.options)?;
     let (layers, sample, epoch_samples) = match &record.form {
-        Form::Images(build) => (build(), "image".into(), Some(IMAGENET)),
-        Form::Tokens(build, shape) => {
+        ModelForm::Images(build) => (build(), "image".into(), Some(IMAGENET)),
+        ModelForm::Tokens(build, shape) => {
             let sequence = spec.count("sequence", 1, shape.context as u32)?;
-            let shape = Shape {
+            let shape = TransformerShape {
                 sequence: sequence.map_or(shape.sequence, u64::from),
                 ..*shape
             };
             (build(shape), sample(shape), None)
         }
-        Form::Family(build, shape) => {
+        ModelForm::Family(build, shape) => {
             let shape = shaped(&spec, *shape)?;
             (build(shape), sample(shape), None)
         }
@@ -348,12 +237,12 @@ pub fn parse(text: &str) -> Result<Model, TrainingError> {
     })
 }
 
-fn sample(shape: Shape) -> String {
+fn sample(shape: TransformerShape) -> String {
     format!("sequence of {} tokens", shape.sequence)
 }
 
 /// The shape that options give, from one with the defaults.
-fn shaped(spec: &Spec, defaults: Shape) -> Result<Shape, TrainingError> {
+fn shaped(spec: &Spec, defaults: TransformerShape) -> Result<TransformerShape, TrainingError> {
     let needed = |key, most| {
         let given = spec.count(key, 1, most)?;
         let missing = || spec.refuse(key, "it is required, such as layers=12,width=768");
@@ -365,7 +254,7 @@ fn shaped(spec: &Spec, defaults: Shape) -> Result<Shape, TrainingError> {
     };
     let width = needed("width", MOST_VALUES)?;
     let context = or("context", MOST_SEQUENCE, defaults.context)?;
-    Ok(Shape {
+    Ok(TransformerShape {
         layers: needed("layers", MOST_LAYERS)?,
         width,
         feed_forward: or("feed_forward", 4 * MOST_VALUES, 4 * width)?,

@@ -18,7 +18,7 @@ use super::{Layer, Tensor};
 
 /// What the families have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct TransformerShape {
     /// Blocks.
     pub layers: u64,
     /// Values per token, d.
@@ -38,12 +38,12 @@ pub(super) struct Shape {
 }
 
 /// Layers as they are appended, for samples of so many tokens.
-struct Network {
+struct TokenLayers {
     layers: Vec<Layer>,
     sequence: u64,
 }
 
-impl Network {
+impl TokenLayers {
     fn push(&mut self, name: &str, tensors: &[(&str, u64)], products_per_token: u64) {
         let forward = 2 * products_per_token * self.sequence;
         let tensor = |(part, parameters): &(&str, u64)| Tensor {
@@ -82,14 +82,14 @@ impl Network {
     }
 
     /// Scores and weighted values.
-    fn attention(&mut self, name: &str, shape: Shape) {
+    fn attention(&mut self, name: &str, shape: TransformerShape) {
         self.push(name, &[], 2 * self.sequence * shape.width);
         self.leave(2 * shape.width + 4 * shape.key_value + 5 * shape.heads * self.sequence);
     }
 }
 
-fn network(shape: Shape) -> Network {
-    Network {
+fn network(shape: TransformerShape) -> TokenLayers {
+    TokenLayers {
         layers: Vec::new(),
         sequence: shape.sequence,
     }
@@ -97,7 +97,7 @@ fn network(shape: Shape) -> Network {
 
 /// GPT-2 and GPT-3: learned positions, normalization before each part, output tied to the embedding
 /// (Radford et al. 2019; Brown et al. 2020).
-pub(super) fn gpt(shape: Shape) -> Vec<Layer> {
+pub(super) fn gpt(shape: TransformerShape) -> Vec<Layer> {
     let width = shape.width;
     let mut network = network(shape);
     let embeddings = [
@@ -128,7 +128,7 @@ pub(super) fn gpt(shape: Shape) -> Vec<Layer> {
 
 /// BERT with its heads for pre-training: segments, normalization after each part, pooling, masked words
 /// tied to the embedding, and next sentence (Devlin et al. 2019).
-pub(super) fn bert(shape: Shape) -> Vec<Layer> {
+pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
     let width = shape.width;
     let mut network = network(shape);
     let embeddings = [
@@ -170,7 +170,7 @@ pub(super) fn bert(shape: Shape) -> Vec<Layer> {
 
 /// Llama 2: no biases, gated feed-forward, heads that may share keys and values, an output of its own
 /// (Touvron et al. 2023).
-pub(super) fn llama(shape: Shape) -> Vec<Layer> {
+pub(super) fn llama(shape: TransformerShape) -> Vec<Layer> {
     let width = shape.width;
     let mut network = network(shape);
     network.push("embedding", &[("token", shape.vocabulary * width)], 0);
