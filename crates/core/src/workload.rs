@@ -3,7 +3,7 @@
 //! A trace of calls is read from text ([`csv`], [`time_independent`]), and its collectives become messages of
 //! named algorithms ([`expand`]). The program that results ([`program`]), or one read from GOAL
 //! ([`goal_text`], [`goal_binary`]), is replayed ([`replay`]) over a model of what messages cost ([`cost`]), or
-//! together with a simulator of the network ([`carrier`], [`bursts`]); [`network`] puts these together.
+//! together with a simulator of the network ([`network`], [`bursts`]); [`network`] puts these together.
 //! Beside them stands training by data parallelism, whose gradients are all_reduced ([`training`]). What is
 //! wrong with a trace is found before anything runs, with rank, event and line ([`error`]); a deadlock is found
 //! by replaying.
@@ -27,7 +27,6 @@
 //! ```
 
 pub mod bursts;
-pub mod carrier;
 pub mod cost;
 pub mod csv;
 pub mod error;
@@ -36,6 +35,7 @@ pub mod expand;
 pub mod goal_binary;
 pub mod goal_text;
 pub mod network;
+pub mod network_model;
 pub mod program;
 pub mod replay;
 pub mod time_independent;

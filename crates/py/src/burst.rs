@@ -67,7 +67,7 @@ pub(crate) fn check_bursts(
             .iter()
             .map(|(name, text)| (name.as_str(), text.as_str()));
         burst::check(&network, &Work::Random, &BurstSettings::from_texts(texts)?)?;
-        Ok(network.spelling().to_owned())
+        Ok(network.specification().to_owned())
     })?
     .map_err(|error: burst::BurstError| error.into_py_err())
 }

@@ -13,7 +13,7 @@
 //! # Ok::<(), opticoll::simulate::burst::BurstError>(())
 //! ```
 
-use super::carrier::OnNetwork;
+use super::network_model::SimulatedNetwork;
 use crate::families::Medium;
 use crate::simulate::SimulationError;
 use crate::simulate::burst::collective::{Congestion, OnRequest};
@@ -76,14 +76,14 @@ impl OverBursts {
     ///
     /// # Errors
     /// Settings that contradict each other or the network.
-    pub fn start(&self) -> Result<OnNetwork<'_>, SimulationError> {
+    pub fn start(&self) -> Result<SimulatedNetwork<'_>, SimulationError> {
         let OverBursts {
             network,
             congestion,
             settings,
             work,
         } = self;
-        Ok(OnNetwork {
+        Ok(SimulatedNetwork {
             live: Box::new(OnRequest::new(network, work, settings, congestion)?),
             ranks: network.hosts(),
         })

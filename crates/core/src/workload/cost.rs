@@ -10,7 +10,7 @@
 //!   the sender's port is free and holds it for max(g, n G); its head is there L later and waits until
 //!   the receiver's port is free, which it then holds for max(g, n G); n G after that it has arrived.
 
-use super::carrier::Carrier;
+use super::network_model::NetworkModel;
 use crate::simulate::SimulationError;
 use crate::units::{Bytes, Rate, Time};
 
@@ -50,7 +50,7 @@ pub struct Delivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Zero;
 
-impl Carrier for Zero {
+impl NetworkModel for Zero {
     fn send(&mut self, _: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
         Ok(Some(Delivery {
             leaves: message.ready,
@@ -68,7 +68,7 @@ pub struct Hockney {
     pub rate: Rate,
 }
 
-impl Carrier for Hockney {
+impl NetworkModel for Hockney {
     fn send(&mut self, _: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
         let leaves = message.ready.plus(self.rate.transmission(message.bytes)?)?;
         Ok(Some(Delivery {
@@ -103,7 +103,7 @@ impl LogGp {
     }
 }
 
-impl Carrier for LogGp {
+impl NetworkModel for LogGp {
     fn send(&mut self, _: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
         let stream = self.rate.transmission(message.bytes)?;
         let held = stream.max(self.gap);

@@ -13,7 +13,7 @@
 
 mod agree;
 mod choice;
-mod kept;
+mod held_paths;
 mod parts;
 
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ use crate::spec::Spec;
 use crate::units::{Bytes, Time};
 use agree::{Entered, agree};
 pub use choice::Chosen;
-use kept::{Change, Kept};
+use held_paths::{Change, HeldPaths};
 use parts::{Parts, by_member, group_from, plain_bytes, various_bytes};
 
 /// The algorithm of each collective.
@@ -76,7 +76,7 @@ impl Algorithms {
 ///
 /// So it is with [`Paths::Released`]. With [`Paths::Kept`] nothing is released after its messages, and each rank
 /// keeps the paths that it used last, those of single messages too; with [`Paths::Warm`] there are at first
-/// those that a run of the same program before has left. `kept.rs` says what that costs.
+/// those that a run of the same program before has left. `held_paths.rs` says what that costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetUp {
     /// To set up any number of paths at one instant.
@@ -142,13 +142,13 @@ pub fn expand_on(
         chosen: Vec::new(),
         tags: FxHashMap::default(),
         builder: ProgramBuilder::new(),
-        kept: None,
+        held: None,
     };
     for rank in 0..trace.ranks.len() as u32 {
-        expansion.kept = None;
+        expansion.held = None;
         match target.set_up {
             Some(set_up) if set_up.paths != Paths::Released => {
-                expansion.kept = Some(Kept::new(set_up.ports));
+                expansion.held = Some(HeldPaths::new(set_up.ports));
             }
             _ => {}
         }
@@ -160,8 +160,8 @@ pub fn expand_on(
             let builder = std::mem::take(&mut expansion.builder);
             expansion.rank(rank)?;
             expansion.builder = builder;
-            if let Some(kept) = &mut expansion.kept {
-                kept.begin_again();
+            if let Some(held) = &mut expansion.held {
+                held.begin_again();
             }
         }
         expansion.rank(rank)?;
@@ -203,11 +203,11 @@ struct Expansion<'a> {
     chosen: Vec<Chosen>,
     tags: FxHashMap<(u32, Option<u32>), u32>,
     builder: ProgramBuilder,
-    /// The paths of the rank at hand, if they are kept.
-    kept: Option<Kept>,
+    /// The paths of the rank at hand, if they are held.
+    held: Option<HeldPaths>,
 }
 
-/// What paths that are not kept cost before and after their messages.
+/// What paths that are not held cost before and after their messages.
 const SET_UP: Change = Change {
     sets_up: true,
     releases: false,
@@ -335,8 +335,8 @@ impl Expansion<'_> {
                     format!("opens request {request}, which {opened} opened and nobody waited for");
                 return Err(TraceError::at(self.trace.place(rank, index), problem));
             }
-            if let Some(kept) = &mut self.kept {
-                kept.open(event.peer);
+            if let Some(held) = &mut self.held {
+                held.open(event.peer);
             }
             return Ok(());
         }
@@ -350,8 +350,8 @@ impl Expansion<'_> {
         others: impl IntoIterator<Item = u32>,
         before: &mut Vec<u32>,
     ) -> Result<(), TraceError> {
-        let change = match &mut self.kept {
-            Some(kept) => kept.take(others),
+        let change = match &mut self.held {
+            Some(held) => held.take(others),
             None => SET_UP,
         };
         self.set_up(enter, change, before)
@@ -359,7 +359,7 @@ impl Expansion<'_> {
 
     /// After messages that nothing is left open of.
     fn end_use(&mut self, enter: Node, before: &mut Vec<u32>) -> Result<(), TraceError> {
-        match self.kept {
+        match self.held {
             Some(_) => Ok(()),
             None => self.set_up(enter, RELEASE, before),
         }
@@ -372,10 +372,10 @@ impl Expansion<'_> {
         requests: impl IntoIterator<Item = (u32, usize)>,
         before: &mut Vec<u32>,
     ) -> Result<(), TraceError> {
-        let change = match &mut self.kept {
-            Some(kept) => {
+        let change = match &mut self.held {
+            Some(held) => {
                 let requests = requests.into_iter().map(|(node, _)| node);
-                kept.close(requests.map(|node| self.builder.node(node).peer))
+                held.close(requests.map(|node| self.builder.node(node).peer))
             }
             None => RELEASE,
         };

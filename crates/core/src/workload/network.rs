@@ -16,10 +16,10 @@ use crate::family::wss_grid::WssGrid;
 use std::fmt;
 
 use super::bursts::OverBursts;
-use super::carrier::{Carrier, OnNetwork, on_fabric};
 use super::cost::{Delivery, Hockney, LogGp, Message, Zero};
 use super::error::TraceError;
 use super::expand::{Algorithms, Chosen, SetUp, Target, expand_on};
+use super::network_model::{NetworkModel, SimulatedNetwork, on_fabric};
 use super::program::Program;
 use super::replay::{Eager, Ends, ReplaySettings, Replayed, replay};
 use super::trace::Trace;
@@ -159,7 +159,7 @@ impl fmt::Display for Transport {
             Transport::Messages(cost) => Medium::Messages(*cost).fmt(formatter),
             Transport::LightPaths(grid) => Fabric::new(grid.clone()).fmt(formatter),
             Transport::Fabric(fabric) => fabric.fmt(formatter),
-            Transport::Bursts(over) => formatter.write_str(over.network.spelling()),
+            Transport::Bursts(over) => formatter.write_str(over.network.specification()),
         }
     }
 }
@@ -336,12 +336,12 @@ fn replay_program(program: &Program, request: &Request<'_>) -> Result<Done, Trac
             modelled(program, light_path_grid::RECORD.name, model, &request)
         }
         Transport::Fabric(ref fabric) => {
-            let (carrier, simulator) = on_fabric(fabric, request.method)?;
-            simulated(program, carrier, simulator, request)
+            let (model, simulator) = on_fabric(fabric, request.method)?;
+            simulated(program, model, simulator, request)
         }
         Transport::Bursts(ref over) => {
-            let carrier = over_bursts(over, request.method)?;
-            simulated(program, carrier, "burst", request)
+            let model = over_bursts(over, request.method)?;
+            simulated(program, model, "burst", request)
         }
     }
 }
@@ -349,7 +349,7 @@ fn replay_program(program: &Program, request: &Request<'_>) -> Result<Done, Trac
 /// A light path serves both ends until the last byte is there: its sender is free then, not before.
 struct OverLight(Hockney);
 
-impl Carrier for OverLight {
+impl NetworkModel for OverLight {
     fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
         let delivery = self.0.send(number, message)?;
         Ok(delivery.map(|Delivery { arrives, .. }| Delivery {
@@ -380,7 +380,7 @@ fn done(
 fn modelled(
     program: &Program,
     name: &'static str,
-    mut model: impl Carrier,
+    mut model: impl NetworkModel,
     request: &Request<'_>,
 ) -> Result<Done, TraceError> {
     if let Some(simulator) = request.method.simulator {
@@ -409,19 +409,19 @@ fn modelled(
 
 fn simulated(
     program: &Program,
-    mut carrier: OnNetwork<'_>,
+    mut model: SimulatedNetwork<'_>,
     simulator: &'static str,
     request: &Request<'_>,
 ) -> Result<Done, TraceError> {
-    let replayed = replay(program, &mut carrier, request.settings)?;
-    let found = carrier.live.close(replayed.time)?;
+    let replayed = replay(program, &mut model, request.settings)?;
+    let found = model.live.close(replayed.time)?;
     Ok(done(replayed, simulator, found, program, request))
 }
 
 fn over_bursts<'a>(
     over: &'a OverBursts,
     method: &Method,
-) -> Result<OnNetwork<'a>, SimulationError> {
+) -> Result<SimulatedNetwork<'a>, SimulationError> {
     if let Some(simulator) = method.simulator {
         return Err(SimulationError::Fabric {
             simulator: simulator.name,

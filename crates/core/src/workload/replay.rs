@@ -14,15 +14,15 @@
 //! serves messages when they are matched, ours when they come.
 //!
 //! Each event is one entry in a queue ordered by time, kind and node; events of the present instant go
-//! through a first-in first-out queue beside it. A network that is simulated ([`super::carrier`]) has a
+//! through a first-in first-out queue beside it. A network that is simulated ([`super::network`]) has a
 //! clock of its own: between two instants of the replay it is asked when something happens there next, and
 //! the earlier of the two comes first, the network's at equal times.
 
 mod deadlock;
 mod engine;
 
-use super::carrier::Carrier;
 use super::error::TraceError;
+use super::network_model::NetworkModel;
 use super::program::{Call, Program};
 use crate::units::{Bytes, Time};
 use engine::Engine;
@@ -185,18 +185,18 @@ crate::totals! {
 ///
 /// # Errors
 /// A deadlock, with a chain of events that wait for one another; a time that leaves 64 bits; a compute
-/// factor with denominator zero; bytes of all messages that leave 64 bits; more ranks than the carrier has; what the
-/// carrier refuses.
+/// factor with denominator zero; bytes of all messages that leave 64 bits; more ranks than the network has; what the
+/// network refuses.
 pub fn replay(
     program: &Program,
-    carrier: &mut impl Carrier,
+    network: &mut impl NetworkModel,
     settings: ReplaySettings,
 ) -> Result<Replayed, TraceError> {
-    let (trace, fabric) = (program.ranks(), carrier.ranks().unwrap_or(u32::MAX));
+    let (trace, fabric) = (program.ranks(), network.ranks().unwrap_or(u32::MAX));
     if trace > fabric {
         return Err(TraceError::Ranks { trace, fabric });
     }
-    let mut engine = Engine::new(program, carrier, settings)?;
+    let mut engine = Engine::new(program, network, settings)?;
     engine.run()?;
     engine.result()
 }

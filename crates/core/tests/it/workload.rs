@@ -13,11 +13,11 @@ mod set_up;
 mod time_independent;
 
 use opticoll::families::Medium;
-use opticoll::workload::carrier::Carrier;
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::network::Transport;
+use opticoll::workload::network_model::NetworkModel;
 use opticoll::workload::program::Program;
 use opticoll::workload::replay::{Ends, ReplaySettings, Replayed, replay};
 
@@ -27,11 +27,11 @@ fn transport(network: &str, ranks: u32) -> Transport {
     Transport::new(medium, None::<[(&str, &str); 0]>).unwrap()
 }
 
-fn run(program: &Program, model: &mut impl Carrier) -> Replayed {
+fn run(program: &Program, model: &mut impl NetworkModel) -> Replayed {
     run_between(Ends::default(), program, model)
 }
 
-fn run_between(ends: Ends, program: &Program, model: &mut impl Carrier) -> Replayed {
+fn run_between(ends: Ends, program: &Program, model: &mut impl NetworkModel) -> Replayed {
     let settings = ReplaySettings {
         timeline: true,
         ends,

@@ -156,7 +156,10 @@ pub fn simulate(
             return Err(BurstError::Stopped { bursts });
         }
     }
-    Ok(CollectiveOutcome::new(network.spelling().to_owned(), runs))
+    Ok(CollectiveOutcome::new(
+        network.specification().to_owned(),
+        runs,
+    ))
 }
 
 fn check_places(network: &BurstNetwork, jobs: &[Job<'_>]) -> Result<(), BurstError> {

@@ -33,7 +33,7 @@ pub struct BurstLink {
 /// Nodes, hosts, links and routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BurstNetwork {
-    spelling: String,
+    specification: String,
     nodes: u32,
     vertices: u32,
     hosts: u32,
@@ -107,7 +107,7 @@ impl BurstNetwork {
         let rate = rate(network).map_err(refuse)?;
         let ends = links.iter().flat_map(|link| [link.from, link.to]);
         let mut burst = BurstNetwork {
-            spelling: bursts.to_string(),
+            specification: bursts.to_string(),
             nodes,
             vertices: ends.max().map_or(nodes, |last| nodes.max(last + 1)),
             hosts,
@@ -161,8 +161,8 @@ impl BurstNetwork {
     }
 
     /// The fabric, hosts and wavelengths in words.
-    pub fn spelling(&self) -> &str {
-        &self.spelling
+    pub fn specification(&self) -> &str {
+        &self.specification
     }
 
     /// The routes between two nodes: the fabric's first, then the other shortest ones; of a node to itself

@@ -207,7 +207,7 @@ impl Counted {
         let by_hops = tally.by_hops.iter().enumerate();
         let by_pair = tally.by_pair.iter().enumerate();
         BurstOutcome {
-            network: network.spelling().to_owned(),
+            network: network.specification().to_owned(),
             bursts: offered,
             lost,
             loss: lost as f64 / offered.max(1) as f64,

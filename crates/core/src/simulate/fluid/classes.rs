@@ -21,7 +21,7 @@ const KEPT_CLASSES: usize = 4096;
 /// A class while its flows move: one cache line, since a rate changes far more often than a flow
 /// begins.
 #[repr(align(64))]
-struct Pace {
+struct ClassProgress {
     /// Bytes that a flow of the class has moved since the class got its first flow.
     served: f64,
     since: f64,
@@ -69,7 +69,7 @@ pub(super) struct Classes<'a> {
     quotient: Option<&'a Quotient>,
     weights: Weights,
     shares: Shares,
-    paces: Vec<Pace>,
+    progress: Vec<ClassProgress>,
     classes: Vec<Class>,
     by_pair: FxHashMap<(u32, u32), u32>,
     keep_limit: usize,
@@ -93,7 +93,7 @@ impl<'a> Classes<'a> {
             quotient,
             weights,
             shares: Shares::new(capacities),
-            paces: Vec::new(),
+            progress: Vec::new(),
             classes: Vec::new(),
             by_pair: FxHashMap::default(),
             keep_limit: KEPT_CLASSES,
@@ -170,7 +170,7 @@ impl<'a> Classes<'a> {
         }
         let (route, times) = (&self.route, &self.times);
         let index = self.shares.add_class(route, times, own_link);
-        let pace = Pace {
+        let progress = ClassProgress {
             served: 0.0,
             since: 0.0,
             rate: 0.0,
@@ -197,10 +197,10 @@ impl<'a> Classes<'a> {
             users: 1,
         };
         if index as usize == self.classes.len() {
-            self.paces.push(pace);
+            self.progress.push(progress);
             self.classes.push(class);
         } else {
-            self.paces[index as usize] = pace;
+            self.progress[index as usize] = progress;
             self.classes[index as usize] = class;
         }
         Ok(index)
@@ -236,7 +236,7 @@ impl<'a> Classes<'a> {
 
     /// Whether anything bounds a flow of the class. What nothing bounds takes no time.
     pub(super) fn is_bounded(&self, class: u32) -> bool {
-        let shared = self.paces[class as usize].shared;
+        let shared = self.progress[class as usize].shared;
         shared > 0 || self.classes[class as usize].limit.is_finite()
     }
 
@@ -249,25 +249,25 @@ impl<'a> Classes<'a> {
         now: f64,
         ledger: &mut Ledger,
     ) {
-        let pace = &mut self.paces[class as usize];
+        let progress = &mut self.progress[class as usize];
         let state = &mut self.classes[class as usize];
-        pace.serve(now);
+        progress.serve(now);
         state.bytes += u128::from(bytes.unwrap_or(0));
-        let target = pace.served + bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
-        if pace.members == 0 {
-            (pace.target, pace.first) = (target, place);
-        } else if (target, place) < (pace.target, pace.first) {
+        let target = progress.served + bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
+        if progress.members == 0 {
+            (progress.target, progress.first) = (target, place);
+        } else if (target, place) < (progress.target, progress.first) {
             state
                 .later
                 .get_or_insert_default()
-                .push(Reverse((pace.target.to_bits(), pace.first)));
-            (pace.target, pace.first) = (target, place);
+                .push(Reverse((progress.target.to_bits(), progress.first)));
+            (progress.target, progress.first) = (target, place);
         } else {
             let later = state.later.get_or_insert_default();
             later.push(Reverse((target.to_bits(), place)));
         }
-        pace.members += 1;
-        if pace.members == 1 {
+        progress.members += 1;
+        if progress.members == 1 {
             let unshared = state.unshared.iter().copied();
             for link in self.shares.route(class).chain(unshared) {
                 ledger.occupy(link, now);
@@ -278,10 +278,10 @@ impl<'a> Classes<'a> {
 
     /// The flow of a class that moves for ever ends.
     pub(super) fn stop(&mut self, class: u32, now: f64, ledger: &mut Ledger) {
-        let pace = &mut self.paces[class as usize];
-        pace.serve(now);
-        self.classes[class as usize].bytes = pace.served.round() as u128;
-        pace.members = 0;
+        let progress = &mut self.progress[class as usize];
+        progress.serve(now);
+        self.classes[class as usize].bytes = progress.served.round() as u128;
+        progress.members = 0;
         self.vacate(class, now, ledger);
         self.reweigh(class);
     }
@@ -306,23 +306,23 @@ impl<'a> Classes<'a> {
         ending.sort_unstable();
         for &class in &ending {
             interrupt::check();
-            let pace = &mut self.paces[class as usize];
+            let progress = &mut self.progress[class as usize];
             let state = &mut self.classes[class as usize];
-            pace.serve(now);
-            let reach = pace.served + (limit - now) * pace.rate;
+            progress.serve(now);
+            let reach = progress.served + (limit - now) * progress.rate;
             loop {
-                places.push(pace.first);
-                pace.members -= 1;
+                places.push(progress.first);
+                progress.members -= 1;
                 let later = state.later.as_mut().and_then(|later| later.pop());
                 let Some(Reverse((target, place))) = later else {
                     break;
                 };
-                (pace.target, pace.first) = (f64::from_bits(target), place);
-                if pace.target > reach {
+                (progress.target, progress.first) = (f64::from_bits(target), place);
+                if progress.target > reach {
                     break;
                 }
             }
-            if pace.members == 0 {
+            if progress.members == 0 {
                 self.vacate(class, now, ledger);
             }
             self.reweigh(class);
@@ -332,11 +332,11 @@ impl<'a> Classes<'a> {
 
     /// A class has lost its last flow.
     fn vacate(&mut self, class: u32, now: f64, ledger: &mut Ledger) {
-        let pace = &mut self.paces[class as usize];
+        let progress = &mut self.progress[class as usize];
         let state = &mut self.classes[class as usize];
-        (pace.served, pace.rate, pace.target) = (0.0, 0.0, f64::INFINITY);
-        let flowing = std::mem::take(&mut pace.flowing);
-        ledger.flowing -= flowing * f64::from(pace.shared);
+        (progress.served, progress.rate, progress.target) = (0.0, 0.0, f64::INFINITY);
+        let flowing = std::mem::take(&mut progress.flowing);
+        ledger.flowing -= flowing * f64::from(progress.shared);
         let bytes = std::mem::take(&mut state.bytes);
         let unshared = state.unshared.iter().copied();
         for link in self.shares.route(class).chain(unshared) {
@@ -346,12 +346,12 @@ impl<'a> Classes<'a> {
 
     /// Tells the shares how many flows a class has now.
     fn reweigh(&mut self, class: u32) {
-        let pace = &mut self.paces[class as usize];
-        if !pace.stale {
-            pace.stale = true;
+        let progress = &mut self.progress[class as usize];
+        if !progress.stale {
+            progress.stale = true;
             self.stale.push(class);
         }
-        let weight = pace.weight * f64::from(pace.members);
+        let weight = progress.weight * f64::from(progress.members);
         self.shares.set_weight(class, weight);
     }
 
@@ -363,10 +363,10 @@ impl<'a> Classes<'a> {
         self.shares.settle(&mut changed);
         for &class in &changed {
             interrupt::check();
-            self.paces[class as usize].stale = false;
+            self.progress[class as usize].stale = false;
         }
         for class in self.stale.drain(..) {
-            if std::mem::take(&mut self.paces[class as usize].stale) {
+            if std::mem::take(&mut self.progress[class as usize].stale) {
                 changed.push(class);
             }
         }
@@ -384,25 +384,25 @@ impl<'a> Classes<'a> {
 
     /// Takes over a class's rate from the shares.
     fn update(&mut self, class: u32, now: f64, ledger: &mut Ledger) {
-        let pace = &mut self.paces[class as usize];
-        if pace.members == 0 {
+        let progress = &mut self.progress[class as usize];
+        if progress.members == 0 {
             self.ends.remove(class);
             return;
         }
-        pace.serve(now);
-        pace.rate = if pace.shared == 0 {
+        progress.serve(now);
+        progress.rate = if progress.shared == 0 {
             self.classes[class as usize].limit
         } else {
-            self.shares.level(class) * pace.weight
+            self.shares.level(class) * progress.weight
         };
-        let left = pace.target - pace.served;
-        let end = now + (left / pace.rate).max(0.0);
+        let left = progress.target - progress.served;
+        let end = now + (left / progress.rate).max(0.0);
         if end.is_finite() {
             self.ends.set(class, end);
         }
-        let flowing = pace.rate * f64::from(pace.members);
-        let change = flowing - std::mem::replace(&mut pace.flowing, flowing);
-        ledger.flowing += change * f64::from(pace.shared);
+        let flowing = progress.rate * f64::from(progress.members);
+        let change = flowing - std::mem::replace(&mut progress.flowing, flowing);
+        ledger.flowing += change * f64::from(progress.shared);
         if ledger.meters_links() && change != 0.0 {
             let unshared = self.classes[class as usize].unshared.iter().copied();
             for link in self.shares.route(class).chain(unshared) {
@@ -413,32 +413,35 @@ impl<'a> Classes<'a> {
 
     /// The rate of each flow of a class (bytes per ps), and the link that bounds it.
     pub(super) fn rate(&self, class: u32) -> (f64, Option<u32>) {
-        let pace = &self.paces[class as usize];
-        if pace.shared > 0
+        let progress = &self.progress[class as usize];
+        if progress.shared > 0
             && let Some(link) = self.shares.bottleneck(class)
         {
-            return (pace.rate, Some(link));
+            return (progress.rate, Some(link));
         }
         // The slowest of its own links, unless the flow's cap is slower still.
         let state = &self.classes[class as usize];
         let rate = |link: u32| bytes_per_ps(self.network.links()[link as usize].rate);
         let mut unshared = state.unshared.iter().copied();
-        (pace.rate, unshared.find(|&link| rate(link) <= state.limit))
+        (
+            progress.rate,
+            unshared.find(|&link| rate(link) <= state.limit),
+        )
     }
 
     /// The places of a class's flows.
     pub(super) fn members(&self, class: u32) -> impl Iterator<Item = u32> + '_ {
-        let pace = &self.paces[class as usize];
+        let progress = &self.progress[class as usize];
         let later = self.classes[class as usize].later.iter();
         let later = later.flat_map(|later| later.iter());
-        let first = (pace.members > 0).then_some(pace.first);
+        let first = (progress.members > 0).then_some(progress.first);
         first
             .into_iter()
             .chain(later.map(|Reverse((_, place))| *place))
     }
 }
 
-impl Pace {
+impl ClassProgress {
     /// Brings the bytes moved up to `now`, at the rate since the last call.
     fn serve(&mut self, now: f64) {
         self.served += self.rate * (now - self.since);

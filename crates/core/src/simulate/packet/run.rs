@@ -26,7 +26,7 @@ pub(super) fn run<R: Routes + Send>(
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<u64, PacketError> {
     let (mut look_at, mut reported) = (FIRST_LOOK_PS, 0);
-    let mut pace = Pace {
+    let mut turn_taking = TurnTaking {
         pause: TURNS,
         turns: TURNS,
     };
@@ -53,7 +53,7 @@ pub(super) fn run<R: Routes + Send>(
             }
             look_at = 2 * next.max(look_at);
         }
-        pace.go_on(parts, border, look_at.min(end).min(LATEST_PS), next);
+        turn_taking.go_on(parts, border, look_at.min(end).min(LATEST_PS), next);
         if events(parts) / REPORT > reported / REPORT {
             reported = events(parts);
             let progress = Progress {
@@ -72,14 +72,14 @@ pub(super) fn run<R: Routes + Send>(
 
 /// Whether parts take turns or run side by side. It depends on the machine's load too; the outcome does not
 /// depend on it.
-struct Pace {
+struct TurnTaking {
     /// Events in turns between two tries of running side by side; more after each that was slow.
     pause: u64,
     /// Of those, the ones to come.
     turns: u64,
 }
 
-impl Pace {
+impl TurnTaking {
     /// Goes on for a while, to a time at most.
     fn go_on<R: Routes + Send>(
         &mut self,

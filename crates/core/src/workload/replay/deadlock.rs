@@ -2,11 +2,11 @@
 
 use super::engine::{Engine, Phase};
 use crate::interrupt;
-use crate::workload::carrier::Carrier;
 use crate::workload::error::{Place, TraceError};
+use crate::workload::network_model::NetworkModel;
 use crate::workload::program::{FOLLOWS, NONE};
 
-impl<C: Carrier> Engine<'_, C> {
+impl<C: NetworkModel> Engine<'_, C> {
     /// Follows what waits for what until a node comes twice.
     pub(super) fn deadlock(&self) -> TraceError {
         let mut awaited = vec![NONE; self.program.len()];

@@ -7,9 +7,9 @@ use super::{CallSum, Calls, ReplaySettings, Replayed, ReplayedRanks, Sent, Timel
 use crate::interrupt;
 use crate::simulate::live::MessageEvent;
 use crate::units::{Bytes, Time, UnitError};
-use crate::workload::carrier::Carrier;
 use crate::workload::cost::Message;
 use crate::workload::error::TraceError;
+use crate::workload::network_model::NetworkModel;
 use crate::workload::program::{Call, FOLLOWS, NONE, NodeKind, Program};
 
 /// The kind of an event, in the upper half of its key; the node is in the lower.
@@ -33,8 +33,8 @@ pub(super) enum Phase {
 
 pub(super) struct Engine<'a, C> {
     pub(super) program: &'a Program,
-    carrier: &'a mut C,
-    /// Messages that the carrier has and that have not arrived.
+    network: &'a mut C,
+    /// Messages that the network has and that have not arrived.
     under_way: u64,
     happened: Vec<MessageEvent>,
     settings: ReplaySettings,
@@ -88,10 +88,10 @@ impl RankOf {
     }
 }
 
-impl<'a, C: Carrier> Engine<'a, C> {
+impl<'a, C: NetworkModel> Engine<'a, C> {
     pub(super) fn new(
         program: &'a Program,
-        carrier: &'a mut C,
+        network: &'a mut C,
         settings: ReplaySettings,
     ) -> Result<Self, TraceError> {
         if settings.compute_factor.1 == 0 {
@@ -111,7 +111,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
         }
         Ok(Engine {
             overhead: settings.ends.overhead.ps(),
-            carrier,
+            network,
             under_way: 0,
             happened: Vec::new(),
             settings,
@@ -176,7 +176,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
     /// Moves on to what happens next, here or in the network; whether anything does.
     fn go_on(&mut self) -> Result<bool, TraceError> {
         let own = self.later.peek().map(|Reverse((time, _))| *time);
-        let theirs = self.carrier.next_time()?.map(Time::ps);
+        let theirs = self.network.next_time()?.map(Time::ps);
         match (own, theirs) {
             (Some(own), theirs) if theirs.is_none_or(|theirs| own < theirs) => {
                 if let Some(Reverse((time, key))) = self.later.pop() {
@@ -188,7 +188,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
             (own, theirs) if own.is_some() || self.under_way > 0 => {
                 self.now = self.now.max(theirs.unwrap_or(self.now));
                 let mut happened = std::mem::take(&mut self.happened);
-                self.carrier.advance(&mut happened)?;
+                self.network.advance(&mut happened)?;
                 for one in happened.drain(..) {
                     self.hear(one);
                 }
@@ -329,7 +329,7 @@ impl<'a, C: Carrier> Engine<'a, C> {
             bytes: Bytes::new(plain.amount),
             ready: Time::from_ps(self.now),
         };
-        let delivery = self.carrier.send(send, message);
+        let delivery = self.network.send(send, message);
         let delivery = delivery.map_err(|error| TraceError::at(self.program.place(send), error))?;
         self.ranks.messages[source as usize] += 1;
         let bytes = &mut self.ranks.bytes[source as usize];

@@ -480,7 +480,10 @@ fn check(network: &str, text: &str, seed: u64) -> usize {
     slow.run();
     for (number, record) in outcome.records.iter().enumerate() {
         let fast: Vec<u32> = record.taken.iter().map(|one| one.wavelength).collect();
-        let what = format!("{} {text} seed {seed}: burst {number}", network.spelling());
+        let what = format!(
+            "{} {text} seed {seed}: burst {number}",
+            network.specification()
+        );
         assert_eq!(record.route, slow.routes[number], "{what}");
         assert_eq!(fast, slow.wavelengths[number], "{what}");
         assert_eq!(record.arrived, slow.arrived[number], "{what}");

@@ -27,9 +27,9 @@ fn over(network: &str, settings: &[(&str, &str)]) -> OverBursts {
 }
 
 fn carried(program: &Program, over: &OverBursts) -> Result<(Replayed, u64, u64), TraceError> {
-    let mut carrier = over.start().unwrap();
-    let replayed = replay(program, &mut carrier, ReplaySettings::default())?;
-    let found = carrier.live.close(replayed.time).unwrap();
+    let mut network = over.start().unwrap();
+    let replayed = replay(program, &mut network, ReplaySettings::default())?;
+    let found = network.live.close(replayed.time).unwrap();
     let used = found.get::<RequestUse>().unwrap();
     Ok((replayed, used.set_ups, used.refusals))
 }

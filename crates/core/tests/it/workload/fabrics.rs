@@ -14,10 +14,10 @@ use opticoll::simulate::{self, Method, Policy};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
-use opticoll::workload::carrier::on_fabric;
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::{Algorithms, expand};
+use opticoll::workload::network_model::on_fabric;
 use opticoll::workload::program::Program;
 use opticoll::workload::replay::{Eager, Ends, ReplaySettings, Replayed, replay};
 
@@ -35,13 +35,13 @@ pub(super) fn run_on(
     method: &Method,
     ends: Ends,
 ) -> Result<Replayed, TraceError> {
-    let (mut carrier, _) = on_fabric(fabric, method)?;
+    let (mut network, _) = on_fabric(fabric, method)?;
     let settings = ReplaySettings {
         timeline: true,
         ends,
         ..ReplaySettings::default()
     };
-    replay(program, &mut carrier, settings)
+    replay(program, &mut network, settings)
 }
 
 fn method(settings: &[(&str, &str)]) -> Method {

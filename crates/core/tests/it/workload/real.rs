@@ -7,10 +7,10 @@ use std::path::Path;
 
 use opticoll::simulate::SimulationError;
 use opticoll::units::{Bytes, Rate, Time};
-use opticoll::workload::carrier::Carrier;
 use opticoll::workload::cost::{Delivery, Hockney, Message, Zero};
 use opticoll::workload::csv;
 use opticoll::workload::expand::{Algorithms, expand};
+use opticoll::workload::network_model::NetworkModel;
 use opticoll::workload::program::{Call, Program};
 use opticoll::workload::replay::{Eager, Ends, ReplaySettings, replay};
 
@@ -124,7 +124,7 @@ fn various(text: &str) -> u128 {
 /// LogGOPSim's stream of n - 1 bytes instead of n.
 struct OneByteLess(Hockney);
 
-impl Carrier for OneByteLess {
+impl NetworkModel for OneByteLess {
     fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
         let bytes = Bytes::new(message.bytes.get().saturating_sub(1));
         self.0.send(number, Message { bytes, ..message })

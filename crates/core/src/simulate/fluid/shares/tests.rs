@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg;
 use super::Shares;
 
 /// A class as the test keeps it.
-struct Kept {
+struct TestClass {
     class: u32,
     route: Vec<u32>,
     cap: f64,
@@ -14,19 +14,19 @@ struct Kept {
 }
 
 /// Textbook filling: raise all levels together; what a full link (or a cap) stops, stays.
-fn filled(capacities: &[f64], classes: &[Kept]) -> Vec<f64> {
+fn filled(capacities: &[f64], classes: &[TestClass]) -> Vec<f64> {
     let mut levels = vec![f64::INFINITY; classes.len()];
     loop {
         // The lowest level at which a link with classes on the rise, or a cap, stops some.
         let mut lowest = (f64::INFINITY, None);
         for (link, &capacity) in (0u32..).zip(capacities) {
             let (mut stopped, mut rising) = (0.0, 0.0);
-            for (kept, level) in classes.iter().zip(&levels) {
-                let times = kept.route.iter().filter(|&&on| on == link).count() as f64;
+            for (one, level) in classes.iter().zip(&levels) {
+                let times = one.route.iter().filter(|&&on| on == link).count() as f64;
                 if level.is_finite() {
-                    stopped += times * kept.weight * level;
+                    stopped += times * one.weight * level;
                 } else {
-                    rising += times * kept.weight;
+                    rising += times * one.weight;
                 }
             }
             if rising > 0.0 && (capacity - stopped) / rising < lowest.0 {
@@ -34,17 +34,17 @@ fn filled(capacities: &[f64], classes: &[Kept]) -> Vec<f64> {
             }
         }
         let mut capped = None;
-        for (index, (kept, level)) in classes.iter().zip(&levels).enumerate() {
-            if level.is_infinite() && kept.cap / kept.weight < lowest.0 {
-                lowest = (kept.cap / kept.weight, None);
+        for (index, (one, level)) in classes.iter().zip(&levels).enumerate() {
+            if level.is_infinite() && one.cap / one.weight < lowest.0 {
+                lowest = (one.cap / one.weight, None);
                 capped = Some(index);
             }
         }
         if let Some(index) = capped {
             levels[index] = lowest.0;
         } else if let Some(link) = lowest.1 {
-            for (kept, level) in classes.iter().zip(&mut levels) {
-                if level.is_infinite() && kept.route.contains(&link) {
+            for (one, level) in classes.iter().zip(&mut levels) {
+                if level.is_infinite() && one.route.contains(&link) {
                     *level = lowest.0;
                 }
             }
@@ -56,18 +56,18 @@ fn filled(capacities: &[f64], classes: &[Kept]) -> Vec<f64> {
 
 /// Checks the definition: no link over its capacity; for each class a full link on which no class
 /// has a higher level.
-fn check(shares: &Shares, capacities: &[f64], classes: &[Kept], place: &str) {
+fn check(shares: &Shares, capacities: &[f64], classes: &[TestClass], place: &str) {
     let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other;
     let mut load = vec![0.0; capacities.len()];
     let mut highest = vec![0f64; capacities.len()];
-    for kept in classes {
-        let level = shares.level(kept.class);
+    for one in classes {
+        let level = shares.level(one.class);
         assert!(
-            level * kept.weight <= kept.cap * (1.0 + 1e-9),
+            level * one.weight <= one.cap * (1.0 + 1e-9),
             "{place}: over its cap"
         );
-        for &link in &kept.route {
-            load[link as usize] += level * kept.weight;
+        for &link in &one.route {
+            load[link as usize] += level * one.weight;
             highest[link as usize] = highest[link as usize].max(level);
         }
     }
@@ -77,20 +77,20 @@ fn check(shares: &Shares, capacities: &[f64], classes: &[Kept], place: &str) {
             "{place}: {load} on {capacity}"
         );
     }
-    for kept in classes {
-        let level = shares.level(kept.class);
+    for one in classes {
+        let level = shares.level(one.class);
         let is_bottleneck = |link: &u32| {
             let link = *link as usize;
             near(load[link], capacities[link]) && highest[link] <= level * (1.0 + 1e-9)
         };
-        let bounded = kept.route.iter().any(is_bottleneck) || near(level * kept.weight, kept.cap);
-        assert!(bounded, "{place}: a class at {level} on {:?}", kept.route);
-        if let Some(link) = shares.bottleneck(kept.class) {
+        let bounded = one.route.iter().any(is_bottleneck) || near(level * one.weight, one.cap);
+        assert!(bounded, "{place}: a class at {level} on {:?}", one.route);
+        if let Some(link) = shares.bottleneck(one.class) {
             assert!(is_bottleneck(&link), "{place}: {link} is no bottleneck");
         }
     }
-    for (kept, level) in classes.iter().zip(filled(capacities, classes)) {
-        let got = shares.level(kept.class);
+    for (one, level) in classes.iter().zip(filled(capacities, classes)) {
+        let got = shares.level(one.class);
         assert!(near(got, level), "{place}: {got}, {level} by filling");
     }
 }
@@ -106,7 +106,7 @@ fn rates_are_max_min_fair_after_every_change() {
             .map(|_| f64::from(random.random_range(1..4u32)) * 0.0125)
             .collect();
         let mut shares = Shares::new(capacities.iter().copied());
-        let (mut classes, mut changed): (Vec<Kept>, Vec<u32>) = (Vec::new(), Vec::new());
+        let (mut classes, mut changed): (Vec<TestClass>, Vec<u32>) = (Vec::new(), Vec::new());
         for change in 0..60 {
             for _ in 0..random.random_range(1..4) {
                 let weight = match even {
@@ -138,7 +138,7 @@ fn rates_are_max_min_fair_after_every_change() {
                     let more: Vec<u32> = route.iter().zip(&times).flat_map(again).collect();
                     route.extend(more);
                     shares.set_weight(class, weight);
-                    classes.push(Kept {
+                    classes.push(TestClass {
                         class,
                         route,
                         cap,
@@ -156,10 +156,7 @@ fn rates_are_max_min_fair_after_every_change() {
                     }
                 }
             }
-            let before: Vec<f64> = classes
-                .iter()
-                .map(|kept| shares.level(kept.class))
-                .collect();
+            let before: Vec<f64> = classes.iter().map(|one| shares.level(one.class)).collect();
             changed.clear();
             shares.settle(&mut changed);
             check(
@@ -168,10 +165,10 @@ fn rates_are_max_min_fair_after_every_change() {
                 &classes,
                 &format!("seed {seed}, change {change}"),
             );
-            for (kept, before) in classes.iter().zip(before) {
-                let moved = shares.level(kept.class) != before;
+            for (one, before) in classes.iter().zip(before) {
+                let moved = shares.level(one.class) != before;
                 assert!(
-                    !moved || changed.contains(&kept.class),
+                    !moved || changed.contains(&one.class),
                     "a change was not told"
                 );
             }

@@ -8,7 +8,7 @@
 //! it says has left or arrived lets sends and receives of the program end, which lets the program go on.
 //! So a late message delays exactly what waits for it, and a burst of collectives meets in the network.
 //!
-//! **What is modelled**, by [`OnNetwork`]:
+//! **What is modelled**, by [`SimulatedNetwork`]:
 //!
 //! * an electrical fabric under `fluid`: each message is a flow over its route; flows share links max-min
 //!   fairly; a message has left when it has arrived, since it holds the links all along;
@@ -27,7 +27,7 @@ use crate::simulate::{Method, SimulationError, Simulator};
 use crate::units::Time;
 
 /// Carries messages between ranks.
-pub trait Carrier {
+pub trait NetworkModel {
     /// How many ranks there are; `None`: any number.
     fn ranks(&self) -> Option<u32> {
         None
@@ -59,7 +59,7 @@ pub trait Carrier {
 }
 
 /// A simulated network.
-pub struct OnNetwork<'a> {
+pub struct SimulatedNetwork<'a> {
     /// The network.
     pub live: Box<dyn Live + 'a>,
     /// How many ranks it has.
@@ -76,7 +76,7 @@ const OF_PLANS: [&str; 4] = ["start", "endpoint", "issue", "overhead"];
 pub fn on_fabric<'a>(
     fabric: &'a Fabric,
     method: &'a Method,
-) -> Result<(OnNetwork<'a>, &'static str), SimulationError> {
+) -> Result<(SimulatedNetwork<'a>, &'static str), SimulationError> {
     let of = "plans; the ends of a replay have an overhead and an eager limit of their own";
     let simulator = Simulator::of(fabric, method)?;
     let live = simulator.live.ok_or_else(|| {
@@ -87,10 +87,10 @@ pub fn on_fabric<'a>(
     method.lacks(&OF_PLANS, simulator.name, of)?;
     let live = live(fabric, method)?;
     let ranks = fabric.ranks();
-    Ok((OnNetwork { live, ranks }, simulator.name))
+    Ok((SimulatedNetwork { live, ranks }, simulator.name))
 }
 
-impl Carrier for OnNetwork<'_> {
+impl NetworkModel for SimulatedNetwork<'_> {
     fn ranks(&self) -> Option<u32> {
         Some(self.ranks)
     }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The paths of a rank, the one used last at the end.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kept {
+pub(super) struct HeldPaths {
     ports: usize,
     partners: Vec<u32>,
     /// Requests open on each path.
@@ -27,11 +27,11 @@ pub(super) struct Change {
     pub(super) sets_up: bool,
 }
 
-impl Kept {
-    pub(super) fn new(ports: u32) -> Kept {
-        Kept {
+impl HeldPaths {
+    pub(super) fn new(ports: u32) -> HeldPaths {
+        HeldPaths {
             ports: ports as usize,
-            ..Kept::default()
+            ..HeldPaths::default()
         }
     }
 
