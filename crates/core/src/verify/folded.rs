@@ -21,8 +21,7 @@
 
 use super::form::{self, Admitted};
 use super::order::Order;
-use super::report::{Report, named};
-use super::rules::WrongLight;
+use super::report::{Report, WrongLight, named};
 use super::wdm_ring;
 use super::{Link, Violation, ViolationKind, claims, data};
 use crate::collective::{Collective, CollectiveKind};
@@ -177,11 +176,7 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
         let light = WdmLight::from(orbits.light[orbit]);
         let (direction, fibre) = (light.direction, u64::from(light.fibre));
         let links = links(orbits, ring, orbit);
-        if links > u64::from(ring.longest()) {
-            let problem = format!(
-                "spans {links} links, beyond the reach of {}",
-                ring.longest()
-            );
+        if let Some(problem) = wdm_ring::too_far(ring, links, 0) {
             fault(orbits, ViolationKind::Reach, vec![orbit], &problem, report);
         }
         if light.wavelength == CONVERTED {

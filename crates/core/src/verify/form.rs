@@ -3,8 +3,7 @@
 
 use std::ops::Range;
 
-use super::report::{Fault, Report, named, up_to};
-use super::rules::WrongLight;
+use super::report::{Fault, Report, WrongLight, named, up_to};
 use super::{Violation, ViolationKind};
 use crate::fabric::Light;
 use crate::interrupt;

@@ -2,6 +2,7 @@
 //! the first [`MOST_LISTED`] of a kind the others are counted only.
 
 use super::{Violation, ViolationKind};
+use crate::fabric::Light;
 use crate::plan::Plan;
 
 /// How many violations of one kind are listed.
@@ -81,6 +82,9 @@ impl Report {
 
 /// What is wrong, and the rest of the sentence that says so.
 pub(super) type Fault = (ViolationKind, String);
+
+/// Says what is wrong with light by itself.
+pub(super) type WrongLight<'a> = Box<dyn Fn(Light) -> Vec<Fault> + 'a>;
 
 /// The numbers below `count`, in words.
 pub(super) fn up_to(count: u32) -> String {

@@ -2,12 +2,9 @@
 
 use super::form::Admitted;
 use super::order::Order;
-use super::report::{Fault, Report};
-use crate::fabric::{Fabric, Light};
+use super::report::{Report, WrongLight};
+use crate::fabric::Fabric;
 use crate::plan::Plan;
-
-/// What is wrong with light by itself.
-pub(super) type WrongLight<'a> = Box<dyn Fn(Light) -> Vec<Fault> + 'a>;
 
 /// The rules of a family whose plans place circuits in slots.
 pub(super) struct Rules {

@@ -4,6 +4,8 @@
 mod channels;
 mod light;
 
+pub(super) use light::too_far;
+
 use std::ops::Range;
 
 use super::Link;

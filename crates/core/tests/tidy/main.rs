@@ -228,18 +228,128 @@ fn engines_do_not_import_each_other() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What the verifier may ask of a fabric and of the types that plans are made of: names and numbers that
+/// somebody wrote down. Methods of other types may bear these names, too.
+const WRITTEN_DOWN: &[&str] = &[
+    "ranks",
+    "family",
+    "name",
+    "light",
+    "has_light",
+    "downcast",
+    "value",
+    "millionths",
+    "is_same_machine",
+    // Of schedules and collectives.
+    "ends",
+    "after",
+    "columns",
+];
+
 #[test]
 fn the_verifier_shares_no_code_with_what_it_checks() {
-    // Beyond imports: of the fabric it reads fields, and does its own arithmetic on the ring.
+    // Beyond imports: it reads the fields of a machine, and calls nothing that computes with them.
+    let machines = rust_files(&source()).into_iter().filter(|file| {
+        let file = file.to_str().unwrap();
+        let capability = ["circuits", "groups", "light", "planes"];
+        capability
+            .iter()
+            .any(|name| file.ends_with(&format!("fabric/{name}.rs")))
+            || file.ends_with("src/network.rs")
+            || file.contains("/family/") && file.contains("/machine")
+    });
+    let mut functions = BTreeSet::new();
+    for file in machines {
+        let text = fs::read_to_string(&file).unwrap();
+        let methods = text
+            .split("fn ")
+            .skip(1)
+            .filter_map(|rest| rest.split_once('('));
+        let methods = methods.filter(|(_, arguments)| arguments.trim_start().starts_with("&self"));
+        functions.extend(methods.map(|(name, _)| name.to_owned()));
+    }
+    assert!(
+        functions.contains("hops") && functions.contains("longest"),
+        "{functions:?}"
+    );
+    functions.retain(|name| !WRITTEN_DOWN.contains(&name.as_str()));
+    functions.insert("uniform_chunk_bytes".into());
     for file in rust_files(&source())
         .iter()
-        .filter(|file| file.to_str().unwrap().contains("verify"))
+        .filter(|file| in_folder(file, "verify"))
     {
         let text = fs::read_to_string(file).unwrap();
-        for call in [".hops(", ".channels(", "shorter_way", "uniform_chunk"] {
-            assert!(!text.contains(call), "{} calls {call}", file.display());
+        for function in &functions {
+            let call = format!(".{function}(");
+            assert!(!text.contains(&call), "{} calls {call}", file.display());
         }
     }
+}
+
+/// Who may ask for the type of a machine: the planners of rings, and what exists for one family only.
+const OF_ONE_FAMILY: &[(&str, &[&str])] = &[
+    ("planner", &["WdmRing", "WssGrid"]),
+    ("simulate/closed_form.rs", &["WdmRing", "LightPathGrid"]),
+    ("simulate/simulators/circuit.rs", &["WdmRing"]),
+    ("simulate/control", &["WssGrid"]),
+    ("simulate/simulators/control.rs", &["WssGrid"]),
+    ("simulate/tasks.rs", &["WssGrid"]),
+    (
+        "workload/network.rs",
+        &["WdmRing", "WssGrid", "LightPathGrid"],
+    ),
+];
+
+#[test]
+fn code_outside_a_family_asks_for_capabilities() {
+    let mut machines = BTreeSet::new();
+    for file in rust_files(&source()) {
+        let text = fs::read_to_string(&file).unwrap();
+        let implemented = text.split("Machine for ").skip(1);
+        let named = implemented.filter_map(|rest| rest.split_whitespace().next());
+        machines.extend(named.map(str::to_owned));
+    }
+    assert!(
+        machines.contains("WdmRing") && machines.len() > 8,
+        "{machines:?}"
+    );
+    let mut wrong = Vec::new();
+    for file in rust_files(&source()) {
+        let name = file
+            .strip_prefix(source())
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
+        if in_folder(&file, "family") || in_folder(&file, "verify") || name.contains("tests") {
+            continue;
+        }
+        let may = |machine: &str| {
+            let mut places = OF_ONE_FAMILY
+                .iter()
+                .filter(|(place, _)| name.starts_with(place));
+            places.any(|(_, types)| types.contains(&machine))
+        };
+        let text = fs::read_to_string(&file).unwrap();
+        let code = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        for line in code {
+            let asked = machines
+                .iter()
+                .find(|one| line.contains(&format!("::<{one}>")));
+            if asked.is_some_and(|machine| !may(machine)) {
+                wrong.push(format!("{name}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whether a file is a module of the crate or in its folder.
+fn in_folder(file: &Path, module: &str) -> bool {
+    let inside = file.strip_prefix(source()).unwrap().with_extension("");
+    inside.iter().next().is_some_and(|first| first == module)
 }
 
 /// The folder of the crate's source.

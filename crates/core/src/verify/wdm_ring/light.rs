@@ -155,18 +155,8 @@ fn trees(
 /// Reports a lightpath that is too long, or too weak after `drops` ranks have taken a share of it.
 fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &mut Report) {
     let links = Arc::new(plan, ring.ranks, transfer).links;
-    let problem = if let Some(reach) = ring.reach.filter(|&reach| links > reach) {
-        format!("spans {links} links, but light reaches {reach} only")
-    } else {
-        let Some(budget) = &ring.budget else { return };
-        let spare = spare(budget, links, drops);
-        if spare >= 0 {
-            return;
-        }
-        format!(
-            "spans {links} links, over which light becomes {} millionths of a dB too weak",
-            -spare
-        )
+    let Some(problem) = too_far(ring, links.into(), drops) else {
+        return;
     };
     let kind = ViolationKind::Reach;
     report.add(kind, || {
@@ -180,10 +170,26 @@ fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &m
     });
 }
 
+/// Why light does not reach over so many links after `drops` ranks have taken a share of it.
+pub(in crate::verify) fn too_far(ring: &WdmRing, links: u64, drops: u32) -> Option<String> {
+    if let Some(reach) = ring.reach.filter(|&reach| links > reach.into()) {
+        return Some(format!(
+            "spans {links} links, but light reaches {reach} only"
+        ));
+    }
+    let spare = spare(ring.budget.as_ref()?, links, drops);
+    (spare < 0).then(|| {
+        format!(
+            "spans {links} links, over which light becomes {} millionths of a dB too weak",
+            -spare
+        )
+    })
+}
+
 /// What light has above the sensitivity after so many links and shares, in millionths of a dB.
-fn spare(budget: &LossBudget, links: u32, drops: u32) -> i64 {
-    let passed = i64::from(links.saturating_sub(1)) * i64::from(budget.resonators);
-    let lost = i128::from(passed) * i128::from(budget.through_loss.millionths())
+fn spare(budget: &LossBudget, links: u64, drops: u32) -> i64 {
+    let passed = i128::from(links.saturating_sub(1)) * i128::from(budget.resonators);
+    let lost = passed * i128::from(budget.through_loss.millionths())
         + i128::from(drops) * i128::from(budget.split_loss.millionths())
         + i128::from(budget.drop_loss.millionths());
     let power = budget.launch_power.millionths() - budget.sensitivity.millionths();

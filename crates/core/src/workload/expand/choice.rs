@@ -9,11 +9,10 @@ use super::{Algorithms, Target};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
-use crate::family::wdm_ring::WdmRing;
 use crate::plan::Plan;
 use crate::planner;
 use crate::schedule::Schedule;
-use crate::simulate::{Method, default_simulator};
+use crate::simulate::{Method, Policy, default_simulator};
 use crate::spec::Spec;
 use crate::units::Bytes;
 use crate::verify::verify;
@@ -111,6 +110,12 @@ pub(super) fn schedule(
     }
 }
 
+/// Whether a policy is one of a fabric with circuits.
+fn known(fabric: &Fabric, policy: Policy) -> bool {
+    let circuits = fabric.circuits();
+    circuits.is_some_and(|circuits| circuits.charge(policy.name()).is_ok())
+}
+
 /// How plans are timed on a fabric that only resembles the network.
 fn method_on(fabric: &Fabric, target: Target<'_>) -> Method {
     let given = target.method.cloned().unwrap_or_default();
@@ -119,7 +124,7 @@ fn method_on(fabric: &Fabric, target: Target<'_>) -> Method {
     if simulator.takes("endpoint") {
         method.fluid.endpoint = given.fluid.endpoint;
     }
-    if simulator.takes("policy") && fabric.downcast::<WdmRing>().is_some() {
+    if simulator.takes("policy") && given.policy.is_some_and(|policy| known(fabric, policy)) {
         method.policy = given.policy;
     }
     if simulator.takes("paths") {

@@ -1,16 +1,16 @@
 //! What one all_reduce by a plan costs, and which part of it is reconfiguration or control.
 //!
-//! - Ring of wavelengths, policies that charge slots: reconfiguration is what was charged.
+//! - Circuits under a policy that charges slots: reconfiguration is what was charged.
 //! - Grid of tunable circuits under distributed control: along the critical path, tuning and locking are
 //!   reconfiguration; requests and grants under way, and requests that wait in a queue, are control.
 //! - Everything else: reconfiguration is what the same plan would be faster if circuits took no time to set
 //!   up, control what it would be faster still if messages of control took none.
 
 use super::Cost;
-use crate::family::wdm_ring::WdmRing;
+use crate::fabric::circuits::Charge;
 use crate::outcome::{Outcome, Tuned};
 use crate::plan::{AnyPlan, PlanRef};
-use crate::simulate::{self, Method, Policy, SimulationError};
+use crate::simulate::{self, Method, SimulationError};
 use crate::spec::Role;
 use crate::units::{Bytes, Time};
 
@@ -47,12 +47,14 @@ fn split(
         let control = tuned.path_control.plus(tuned.path_waiting)?;
         return Ok((tuned.path_tuning, control));
     }
-    match fabric.downcast::<WdmRing>() {
-        Some(ring) if outcome.policy != Some(Policy::PerPort.name()) => {
-            let charged = ring.reconfiguration.times(outcome.reconfigurations)?;
-            return Ok((charged, Time::ZERO));
+    let Some(circuits) = fabric.circuits() else {
+        return Ok((Time::ZERO, Time::ZERO));
+    };
+    match outcome.policy.map(|policy| circuits.charge(policy)) {
+        Some(Ok(Charge::EverySlot | Charge::NewSetting | Charge::Never)) => {
+            let set_up = circuits.change()?.set_up;
+            return Ok((set_up.times(outcome.reconfigurations)?, Time::ZERO));
         }
-        None if !fabric.has_light() => return Ok((Time::ZERO, Time::ZERO)),
         _ => {}
     }
     let mut changed = match plan {
