@@ -132,8 +132,8 @@ def test_bad_grids_are_refused_with_a_hint(run: Run, options: str, hint: str) ->
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["simulate", "--algorithm", "ring", "--simulator", "fluid"], "use control"),
-        (["simulate", "--algorithm", "ring", "--simulator", "closed_form"], "use control"),
+        (["simulate", "--algorithm", "ring", "--simulator", "fluid"], "use circuit"),
+        (["simulate", "--algorithm", "ring", "--simulator", "closed_form"], "use circuit"),
         (["simulate", "--algorithm", "ring", "--policy", "per_port"], "two_tier"),
         (["simulate", "--algorithm", "ring", "--start", "step"], "leave the start out"),
         (["plan", "--algorithm", "relay_tree"], "needs a wdm_ring"),

@@ -21,7 +21,6 @@ pub mod setting;
 pub mod simulators;
 pub mod tasks;
 
-use crate::family::wss_grid::WssGrid;
 use std::str::FromStr;
 
 use rustc_hash::FxHashMap;
@@ -468,9 +467,6 @@ fn needed_network<'a>(
     fabric.network().ok_or(SimulationError::Fabric {
         simulator,
         family: fabric.family(),
-        hint: match fabric.downcast::<WssGrid>() {
-            Some(_) => "it has no links that messages share; use control or circuit",
-            None => "it has no links that messages share; use circuit or closed_form",
-        },
+        hint: "it has no links that messages share; use circuit",
     })
 }

@@ -2,7 +2,7 @@
 
 use super::{Case, Simulator, Unfit};
 use crate::fabric::Fabric;
-use crate::family::light_path_grid::LightPathGrid;
+use crate::fabric::circuits::Charge;
 use crate::family::wdm_ring::WdmRing;
 use crate::outcome::Outcome;
 use crate::simulate::live::Live;
@@ -29,18 +29,19 @@ pub(super) const RECORD: Simulator = Simulator {
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
     let fabric = &case.plan.kept().fabric;
     let policy = case.method.policy.unwrap_or(default_policy(fabric));
-    let plan = case.plan;
-    match (fabric.downcast::<LightPathGrid>(), case.method.paths) {
-        (Some(_), paths) => {
-            circuit::simulate_with(plan, case.size, policy, paths.unwrap_or_default())
-        }
-        (None, None) => circuit::simulate(plan, case.size, policy),
-        (None, Some(_)) => {
-            let hint = "its ports hold no light paths that are set up and released; a light_path_grid \
-                        has such";
-            Err(SimulationError::value("paths", RECORD.not_on(fabric, hint)))
-        }
+    let groups = |policy: &&str| {
+        let charge = fabric.circuits().map(|circuits| circuits.charge(policy));
+        matches!(charge, Some(Ok(Charge::Groups { .. })))
+    };
+    let policies = fabric
+        .circuits()
+        .map_or(&[][..], |circuits| circuits.policies());
+    if case.method.paths.is_some() && !policies.iter().any(|policy| groups(&policy)) {
+        let hint = "its ports hold no light paths that are set up and released; a light_path_grid has such";
+        return Err(SimulationError::value("paths", RECORD.not_on(fabric, hint)));
     }
+    let paths = case.method.paths.unwrap_or_default();
+    circuit::simulate_with(case.plan, case.size, policy, paths)
 }
 
 fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {

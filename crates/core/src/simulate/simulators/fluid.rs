@@ -2,7 +2,6 @@
 
 use super::{Case, Simulator, Unfit};
 use crate::fabric::Fabric;
-use crate::family::wss_grid::WssGrid;
 use crate::outcome::Outcome;
 use crate::simulate::live::Live;
 use crate::simulate::{Method, SimulationError, fluid, fluid_options, needed_network};
@@ -29,13 +28,10 @@ pub(super) const RECORD: Simulator = Simulator {
 
 /// Whether messages share links on a fabric.
 pub(super) fn has_links(fabric: &Fabric) -> Result<(), Unfit> {
-    match (fabric.network(), fabric.downcast::<WssGrid>()) {
-        (Some(_), _) => Ok(()),
-        (None, Some(_)) => Err(Unfit::Fabric(
-            "it has no links that messages share; use control or circuit",
-        )),
-        (None, None) => Err(Unfit::Fabric(
-            "it has no links that messages share; use circuit or closed_form",
+    match fabric.network() {
+        Some(_) => Ok(()),
+        None => Err(Unfit::Fabric(
+            "it has no links that messages share; use circuit",
         )),
     }
 }
