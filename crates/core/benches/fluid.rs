@@ -21,7 +21,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use opticoll::simulate::fluid::{
-    Flow, Flows, Options, StartRule, StepFlow, Steps, simulate_flows, simulate_steps,
+    Flow, FlowOptions, Flows, StartRule, StepFlow, Steps, simulate_flows, simulate_steps,
 };
 use opticoll::units::{Bytes, Time, UnitError};
 
@@ -34,10 +34,10 @@ const FAT_TREE_4096: &str = "3;16,16,16;1,8,8;1,1,1";
 const FAT_TREE_65536: &str = "3;32,32,64;1,16,16;1,1,1";
 const DRAGONFLY_1024: &str = "16,2;1,1;16,1;4";
 
-fn totals() -> Options {
-    Options {
+fn totals() -> FlowOptions {
+    FlowOptions {
         record_flows: false,
-        ..Options::default()
+        ..FlowOptions::default()
     }
 }
 

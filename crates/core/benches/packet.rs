@@ -25,7 +25,7 @@ use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::schedule::Schedule;
-use opticoll::simulate::packet::{self, Buffers, Options, Routing, Traffic, Work};
+use opticoll::simulate::packet::{self, Buffers, PacketOptions, PacketRouting, Traffic, Work};
 use opticoll::units::{Bytes, Time};
 
 /// The dragonfly with p terminals per router, 2 p routers per group and 2 p^2 + 1 groups.
@@ -38,16 +38,16 @@ fn balanced(p: u32) -> Fabric {
     .unwrap()
 }
 
-fn uniform(fabric: &Fabric, routing: Routing, cores: u32) -> Time {
+fn uniform(fabric: &Fabric, routing: PacketRouting, cores: u32) -> Time {
     let period = Time::from_ps(1_000_000);
     let work = Work {
         traffic: vec![Traffic::uniform(Bytes::new(2048), period, 100)],
         ..Work::default()
     };
-    let options = Options {
+    let options = PacketOptions {
         routing,
         cores,
-        ..Options::default()
+        ..PacketOptions::default()
     };
     packet::simulate(fabric, &work, &options).unwrap().time
 }
@@ -59,10 +59,10 @@ fn ring(fabric: &Fabric, schedule: &Schedule, bytes: u64, chunk: u64) -> Time {
         ..Work::default()
     };
     let [packet, chunk] = [Bytes::new(chunk); 2];
-    let mut options = Options {
+    let mut options = PacketOptions {
         packet,
         chunk,
-        ..Options::default()
+        ..PacketOptions::default()
     };
     if bytes == 64 << 10 {
         let [local, global, terminal] = [Bytes::new(64 << 10); 3];
@@ -80,10 +80,16 @@ fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("packet");
     group.sample_size(10);
     for (bench, p, routing, cores, long) in [
-        ("uniform_1056", 4, Routing::Minimal, 1, false),
-        ("uniform_1056_adaptive", 4, Routing::Adaptive, 1, false),
-        ("uniform_5256", 6, Routing::Minimal, 1, true),
-        ("uniform_5256_two", 6, Routing::Minimal, 2, true),
+        ("uniform_1056", 4, PacketRouting::Minimal, 1, false),
+        (
+            "uniform_1056_adaptive",
+            4,
+            PacketRouting::Adaptive,
+            1,
+            false,
+        ),
+        ("uniform_5256", 6, PacketRouting::Minimal, 1, true),
+        ("uniform_5256_two", 6, PacketRouting::Minimal, 2, true),
     ] {
         if long && !full {
             continue;

@@ -13,7 +13,7 @@ use opticoll::fabric::Groups;
 use opticoll::hash::shuffled;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::packet::{
-    self, Buffers, Options, PacketOutcome, Pattern, RouterDelay, Routing, Traffic, Work,
+    self, Buffers, PacketOptions, PacketOutcome, PacketRouting, Pattern, RouterDelay, Traffic, Work,
 };
 use opticoll::units::{Bytes, Time};
 
@@ -30,8 +30,8 @@ fn shape(fabric: &Fabric) -> &dyn Groups {
     fabric.groups().expect("made by dragonfly()")
 }
 
-fn options(packet: u64, chunk: u64, kib: [u64; 3]) -> Options {
-    Options {
+fn options(packet: u64, chunk: u64, kib: [u64; 3]) -> PacketOptions {
+    PacketOptions {
         packet: Bytes::new(packet),
         chunk: Bytes::new(chunk),
         buffers: Buffers {
@@ -41,7 +41,7 @@ fn options(packet: u64, chunk: u64, kib: [u64; 3]) -> Options {
         },
         seed: from_environment("SEED").unwrap_or(1),
         jitter: from_environment("JITTER"),
-        ..Options::default()
+        ..PacketOptions::default()
     }
 }
 
@@ -67,7 +67,7 @@ impl Report {
         name: &str,
         fabric: &Fabric,
         work: &Work<'_>,
-        options: &Options,
+        options: &PacketOptions,
     ) -> PacketOutcome {
         let start = Instant::now();
         let outcome = packet::simulate(fabric, work, options).expect("a result");
@@ -139,47 +139,47 @@ fn calibration(report: &Report) {
 
 fn traffic(report: &Report) {
     // p, routing, last, mean finish, mean and max message, mean and max chunk, routers, minimal
-    type Row = (u32, Routing, [f64; 7], u64);
+    type Row = (u32, PacketRouting, [f64; 7], u64);
     let rows: &[Row] = &[
         (
             2,
-            Routing::Minimal,
+            PacketRouting::Minimal,
             [101.932, 100.158, 1.2509, 3.2465, 0.9749, 3.2341, 3.349],
             28_800,
         ),
         (
             2,
-            Routing::Adaptive,
+            PacketRouting::Adaptive,
             [101.514, 100.223, 1.3324, 3.0214, 1.0144, 3.0090, 4.018],
             18_896,
         ),
         (
             2,
-            Routing::NonMinimal,
+            PacketRouting::NonMinimal,
             [101.815, 100.508, 1.6747, 3.9568, 1.3086, 3.9447, 4.810],
             0,
         ),
         (
             4,
-            Routing::Minimal,
+            PacketRouting::Minimal,
             [102.441, 100.354, 1.4012, 5.2871, 1.0983, 5.2751, 3.695],
             422_400,
         ),
         (
             4,
-            Routing::Adaptive,
+            PacketRouting::Adaptive,
             [101.973, 100.436, 1.4871, 3.8386, 1.1403, 3.8265, 4.520],
             244_900,
         ),
         (
             4,
-            Routing::NonMinimal,
+            PacketRouting::NonMinimal,
             [102.952, 100.936, 2.0078, 7.8019, 1.5712, 7.7896, 5.483],
             0,
         ),
         (
             6,
-            Routing::Minimal,
+            PacketRouting::Minimal,
             [102.974, 100.421, 1.4553, 5.5266, 1.1442, 5.5147, 3.808],
             2_102_400,
         ),
@@ -198,7 +198,7 @@ fn traffic(report: &Report) {
             )],
             ..Work::default()
         };
-        let options = Options {
+        let options = PacketOptions {
             routing: *routing,
             ..options(2048, 512, [16, 32, 16])
         };
@@ -231,8 +231,8 @@ fn traffic(report: &Report) {
         );
     }
     for (routing, peer) in [
-        (Routing::Minimal, [653.3, 304.3, 603.6, 3.750]),
-        (Routing::NonMinimal, [99.2, 28.5, 87.9, 5.680]),
+        (PacketRouting::Minimal, [653.3, 304.3, 603.6, 3.750]),
+        (PacketRouting::NonMinimal, [99.2, 28.5, 87.9, 5.680]),
     ] {
         let fabric = dragonfly(4);
         let name = format!("W4 1056 {routing:?}");
@@ -248,7 +248,7 @@ fn traffic(report: &Report) {
             traffic: vec![shift],
             ..Work::default()
         };
-        let options = Options {
+        let options = PacketOptions {
             routing,
             ..options(2048, 512, [16, 32, 16])
         };
@@ -338,13 +338,23 @@ fn sweep(report: &Report) {
         let bruck = named(CollectiveKind::AllGather, "bruck", &fabric);
         let shuffled = shuffled(ranks, 1);
         let order = tar::order(shape(&fabric));
-        let cases: [(&str, &Schedule, Option<&Vec<u32>>, Routing); 6] = [
-            ("ring natural", &ring, None, Routing::Minimal),
-            ("ring TAR", &ring, Some(&order), Routing::Minimal),
-            ("ring shuffled", &ring, Some(&shuffled), Routing::Minimal),
-            ("bruck natural", &bruck, None, Routing::Minimal),
-            ("bruck shuffled", &bruck, Some(&shuffled), Routing::Minimal),
-            ("bruck adaptive", &bruck, None, Routing::Adaptive),
+        let cases: [(&str, &Schedule, Option<&Vec<u32>>, PacketRouting); 6] = [
+            ("ring natural", &ring, None, PacketRouting::Minimal),
+            ("ring TAR", &ring, Some(&order), PacketRouting::Minimal),
+            (
+                "ring shuffled",
+                &ring,
+                Some(&shuffled),
+                PacketRouting::Minimal,
+            ),
+            ("bruck natural", &bruck, None, PacketRouting::Minimal),
+            (
+                "bruck shuffled",
+                &bruck,
+                Some(&shuffled),
+                PacketRouting::Minimal,
+            ),
+            ("bruck adaptive", &bruck, None, PacketRouting::Adaptive),
         ];
         for ((name, schedule, placement, routing), peer) in cases.into_iter().zip(peer) {
             let name = format!("sweep {ranks} {bytes} B {name} background={background}");
@@ -359,7 +369,7 @@ fn sweep(report: &Report) {
                 collective: Some(collective),
                 traffic: background.then_some(beside).into_iter().collect(),
             };
-            let options = Options {
+            let options = PacketOptions {
                 routing,
                 ..options(512, 512, [16, 32, 16])
             };
@@ -458,7 +468,7 @@ fn scatters(report: &Report) {
                 traffic: background.then_some(beside).into_iter().collect(),
             };
             let buffers = if small { [1, 2, 1] } else { [16, 32, 16] };
-            let options = Options {
+            let options = PacketOptions {
                 router_delay_rule: rule,
                 ..options(512, chunk, buffers)
             };

@@ -13,7 +13,7 @@ use opticoll::fabric::Fabric;
 use opticoll::network::Network;
 use opticoll::outcome::FluidOutcome;
 use opticoll::simulate::fluid::{
-    Flow, Flows, Options, StartRule, StepFlow, Steps, Weights, simulate_flows, simulate_steps,
+    Flow, FlowOptions, Flows, StartRule, StepFlow, Steps, Weights, simulate_flows, simulate_steps,
 };
 use opticoll::units::{Bytes, Time, UnitError};
 
@@ -95,10 +95,10 @@ fn run(
     case: &Case,
     weights: Weights,
 ) -> Result<FluidOutcome, Box<dyn Error>> {
-    let options = Options {
+    let options = FlowOptions {
         weights,
         record_flows: matches!(case, Case::Chains(_)),
-        ..Options::default()
+        ..FlowOptions::default()
     };
     Ok(match case {
         Case::Chains(flows) => simulate_flows(network, flows, &options)?,

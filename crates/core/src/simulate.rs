@@ -332,7 +332,10 @@ pub fn default_policy(fabric: &Fabric) -> Policy {
 ///
 /// # Errors
 /// Traffic that the fabric cannot have.
-pub fn fluid_options(fabric: &Fabric, method: &Method) -> Result<fluid::Options, SimulationError> {
+pub fn fluid_options(
+    fabric: &Fabric,
+    method: &Method,
+) -> Result<fluid::FlowOptions, SimulationError> {
     let mut options = method.fluid.clone();
     options.limit = method.limit;
     for traffic in &method.background {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use opticoll::simulate::packet::{self, Draws, Expected, Progress, Work};
+use opticoll::simulate::packet::{self, Draws, Expected, PacketProgress, Work};
 use opticoll::simulate::{self, Method, SimulationError, background};
 use pyo3::prelude::*;
 
@@ -17,7 +17,7 @@ use crate::table::Outcome;
 pub(crate) fn watching<'a>(
     watch: Option<&'a Py<PyAny>>,
     problem: &'a mut Option<PyErr>,
-) -> impl FnMut(&Progress) -> bool + 'a {
+) -> impl FnMut(&PacketProgress) -> bool + 'a {
     move |progress| {
         Python::attach(|py| {
             let arguments = (

@@ -366,7 +366,7 @@ impl Plan {
     ) -> PyResult<Vec<(usize, u64, u64)>> {
         let rule = start.parse().map_err(IntoPyErr::into_py_err)?;
         let size = self.size_or(size)?;
-        let plain = fluid::Options::default();
+        let plain = fluid::FlowOptions::default();
         let times = interrupt::run(py, || fluid::message_times(self.kept(), size, rule, &plain))?;
         let times = times.map_err(IntoPyErr::into_py_err)?;
         let told = |one: fluid::MessageTime| (one.transfer, one.start.ps(), one.end.ps());

@@ -1,6 +1,6 @@
 //! Buffers and stalls over time, by class of link.
 
-use super::packets::{Class, Timeline};
+use super::packets::{BufferTimeline, Class};
 use crate::units::{Time, UnitError};
 
 /// The most bins of a time-line; beyond, two become one.
@@ -108,7 +108,7 @@ pub(crate) fn timeline(
     mut held: Meter,
     mut stalled: Meter,
     chunk: u64,
-) -> Result<(Option<Time>, Timeline), UnitError> {
+) -> Result<(Option<Time>, BufferTimeline), UnitError> {
     held.meet(stalled.bin);
     stalled.meet(held.bin);
     let bin = i128::from(held.bin.max(1));
@@ -125,9 +125,9 @@ pub(crate) fn timeline(
     let area = |of: &[Vec<i128>; 4], (class, place): (usize, usize)| {
         of[class].get(place).copied().unwrap_or(0)
     };
-    let mut timeline = Timeline {
+    let mut timeline = BufferTimeline {
         shape: vec![("class", 4), ("bin", bins)],
-        ..Timeline::default()
+        ..BufferTimeline::default()
     };
     for place in places {
         let bytes = counted(area(&held, place) * i128::from(chunk) / bin)?;

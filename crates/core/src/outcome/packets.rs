@@ -327,7 +327,7 @@ crate::rows! {
 crate::columns! {
     /// One row per class of link (injection, ejection, local, global) and bin of time.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
-    pub struct Timeline shaped {
+    pub struct BufferTimeline shaped {
         /// Mean number of bytes that held buffers.
         pub mean_bytes: u64 as "B",
         /// Time for which channels were stalled, summed over channels.
@@ -337,7 +337,7 @@ crate::columns! {
 
 /// One entry per step of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct StepColumns {
+pub struct PacketSteps {
     /// When its first message was sent.
     pub start: Vec<Time>,
     /// When its last message had arrived.
@@ -401,11 +401,11 @@ crate::totals! {
         /// Per class of link.
         pub classes: Vec<ClassUse>,
         /// Buffers and stalls over time; empty where not asked for.
-        pub timeline: Timeline,
+        pub timeline: BufferTimeline,
         ;
         /// Routers passed by all chunks that arrived.
         pub routers_passed: u64,
         /// Per step of the collective; empty where there is none.
-        pub steps: StepColumns,
+        pub steps: PacketSteps,
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn place(ring: &WdmRing, demands: &[Demand], most: u32) -> Option<Vec
         ..ring.clone()
     };
     let mut grid = Grid::new(&free_ports);
-    let mut ports = ring.ports.map(|most| Ports {
+    let mut ports = ring.ports.map(|most| PortUse {
         most,
         ranks: ring.ranks as usize,
         sent: Vec::new(),
@@ -111,14 +111,14 @@ pub(super) fn place(ring: &WdmRing, demands: &[Demand], most: u32) -> Option<Vec
 }
 
 /// Lightpaths sent and received, `[slot][rank]`.
-struct Ports {
+struct PortUse {
     most: u32,
     ranks: usize,
     sent: Vec<u32>,
     received: Vec<u32>,
 }
 
-impl Ports {
+impl PortUse {
     /// Takes the ports of a demand in a slot, if they are free there.
     fn take(&mut self, slot: usize, demand: &Demand) -> bool {
         let row = slot * self.ranks;

@@ -26,7 +26,7 @@
 //! by a Poisson process at each host and sent at once ([`Source::Poisson`]), or wait for the
 //! host's one transmitter, first come first served, without limit ([`Source::Transmitter`]);
 //! or a host sends, pauses for an exponential time, and sends again ([`Source::OnOff`]). A
-//! transmitter is taken from t until its burst's last bit has left, and after a refused set-up as [`Refused`] says.
+//! transmitter is taken from t until its burst's last bit has left, and after a refused set-up as [`AfterBlocking`] says.
 //! Bursts may be put together from packets ([`Assembly`]), or be given one by one ([`Work::Given`]).
 //!
 //! **Wavelengths.** Without converters a burst keeps its wavelength; see [`Assignment`] and [`Converters`].
@@ -81,11 +81,13 @@ use crate::units::{Time, UnitError};
 
 pub use interval::interval;
 pub use network::{BurstLink, BurstNetwork};
-pub use outcome::{BurstOutcome, BurstRecord, HopShare, LinkUse, Moment, PairShare, Share, Taken};
-pub use replication::{Progress, check, simulate};
+pub use outcome::{
+    BurstLinkUse, BurstOutcome, BurstRecord, HopShare, Moment, PairShare, Share, Taken,
+};
+pub use replication::{BurstProgress, check, simulate};
 pub use settings::{
-    Assembly, Assignment, BurstSettings, Converters, Destinations, Length, Refused, Routing,
-    SETTINGS, Signalling, Source,
+    AfterBlocking, Assembly, Assignment, BurstRouting, BurstSettings, Converters, Destinations,
+    Length, SETTINGS, Signalling, Source,
 };
 
 /// Why a simulation was refused or broken off.

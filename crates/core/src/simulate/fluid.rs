@@ -75,7 +75,7 @@
 //!
 //! ```
 //! use opticoll::network::{Link, Routed, Sharing};
-//! use opticoll::simulate::fluid::{self, Flow, Flows, Options};
+//! use opticoll::simulate::fluid::{self, Flow, Flows, FlowOptions};
 //! use opticoll::units::{Bytes, Time};
 //! // Two flows share a link of 10 Gb/s; the short one ends first, the other has all of it then.
 //! let link = Link { rate: "10Gb/s".parse()?, latency: Time::ZERO, sharing: Sharing::Shared };
@@ -83,7 +83,7 @@
 //! let mut flows = Flows::default();
 //! flows.push(Flow::new(0, 2, Bytes::new(1000)), &[]);
 //! flows.push(Flow::new(1, 2, Bytes::new(3000)), &[]);
-//! let outcome = fluid::simulate_flows(&network, &flows, &Options::default())?;
+//! let outcome = fluid::simulate_flows(&network, &flows, &FlowOptions::default())?;
 //! assert_eq!(outcome.flows.end, ["1.6us".parse()?, "3.2us".parse()?]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -209,7 +209,7 @@ pub enum FluidError {
     /// The run was to be given up at a time that it has reached.
     #[error("the flows take longer than {limit}")]
     TooLong {
-        /// [`Options::limit`].
+        /// [`FlowOptions::limit`].
         limit: Time,
     },
     /// A time or size left 64 bits.
@@ -311,7 +311,7 @@ pub struct Background {
 
 /// Settings of a run. The default is the plain model, with flows recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct FlowOptions {
     /// Shares of a full link.
     pub weights: Weights,
     /// Costs at the ranks.
@@ -328,9 +328,9 @@ pub struct Options {
     pub limit: Option<Time>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for FlowOptions {
+    fn default() -> FlowOptions {
+        FlowOptions {
             weights: Weights::Equal,
             endpoint: None,
             background: Vec::new(),
@@ -341,7 +341,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl FlowOptions {
     /// Whether there is nothing but flows and links, and no use of links over time is kept: then not
     /// every flow need be simulated by itself.
     fn is_plain(&self) -> bool {
@@ -415,7 +415,7 @@ impl Options {
 pub fn simulate_flows(
     network: &dyn Network,
     flows: &Flows,
-    options: &Options,
+    options: &FlowOptions,
 ) -> Result<FluidOutcome, FluidError> {
     check_background(network, options)?;
     let mut program = Dependencies::new(flows, network.ranks())?;
@@ -436,7 +436,7 @@ pub fn simulate_steps(
     network: &dyn Network,
     steps: &dyn Steps,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
 ) -> Result<FluidOutcome, FluidError> {
     log_steps(network, steps, rule, options).map(with_flows)
 }
@@ -447,7 +447,7 @@ fn log_steps(
     network: &dyn Network,
     steps: &dyn Steps,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
 ) -> Result<(FluidOutcome, FlowLog), FluidError> {
     check_background(network, options)?;
     if options.is_plain() {
@@ -473,7 +473,7 @@ fn log_each_flow(
     network: &dyn Network,
     steps: &dyn Steps,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
 ) -> Result<(FluidOutcome, FlowLog), FluidError> {
     let eager = options
         .endpoint
@@ -497,7 +497,7 @@ pub fn simulate_schedule(
     schedule: &Schedule,
     size: Bytes,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
 ) -> Result<FluidOutcome, FluidError> {
     log_schedule(network, schedule, size, rule, options).map(with_flows)
 }
@@ -508,7 +508,7 @@ fn log_schedule(
     schedule: &Schedule,
     size: Bytes,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
 ) -> Result<(FluidOutcome, FlowLog), FluidError> {
     if schedule.collective.ranks() != network.ranks() {
         return Err(FluidError::Ranks {
@@ -528,7 +528,7 @@ fn with_flows((outcome, log): (FluidOutcome, FlowLog)) -> FluidOutcome {
     }
 }
 
-fn check_background(network: &dyn Network, options: &Options) -> Result<(), FluidError> {
+fn check_background(network: &dyn Network, options: &FlowOptions) -> Result<(), FluidError> {
     for (index, flow) in options.background.iter().enumerate() {
         check_ends(index, flow.source, flow.destination, network.ranks())?;
     }

@@ -24,7 +24,7 @@ pub struct Method {
     /// When a flow may start: rendezvous. For flows only.
     pub start: Option<StartRule>,
     /// Weights, costs and records of flows: the plain model. For flows only.
-    pub fluid: fluid::Options,
+    pub fluid: fluid::FlowOptions,
     /// Traffic beside the plan. For flows and packets.
     pub background: Vec<Background>,
     /// When to give up: `fluid` and `control` end with an error where a plan takes longer.

@@ -51,12 +51,12 @@
 //!
 //! ```
 //! use opticoll::fabric::Fabric;
-//! use opticoll::simulate::packet::{self, Options, Traffic, Work};
+//! use opticoll::simulate::packet::{self, PacketOptions, Traffic, Work};
 //! let fabric = Fabric::parse(
 //!     "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,rate=10GB/s",
 //! )?;
 //! let work = Work { traffic: vec![Traffic::uniform("2KiB".parse()?, "1us".parse()?, 10)], ..Work::default() };
-//! let outcome = packet::simulate(&fabric, &work, &Options::default())?;
+//! let outcome = packet::simulate(&fabric, &work, &PacketOptions::default())?;
 //! assert_eq!(outcome.message_latency.count(), 720);
 //! assert_eq!(outcome.bytes_delivered, 720 * 2048);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -92,7 +92,7 @@ use crate::units::{Bytes, Time, UnitError};
 
 pub use super::pattern::Pattern;
 pub use crate::outcome::packets::{
-    ChannelColumns, Class, Distribution, PacketOutcome, StepColumns, Timeline,
+    BufferTimeline, ChannelColumns, Class, Distribution, PacketOutcome, PacketSteps,
 };
 pub use driven::Driven;
 pub use expected::{Expected, expected};
@@ -194,7 +194,7 @@ pub enum PacketError {
 
 /// How chunks find their way on a dragonfly; other fabrics have fixed routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Routing {
+pub enum PacketRouting {
     /// The shortest way.
     #[default]
     Minimal,
@@ -306,7 +306,7 @@ impl Overheads {
 
 /// The parameters of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct PacketOptions {
     /// Bytes of a packet.
     pub packet: Bytes,
     /// Bytes of a chunk, at most 1 MiB.
@@ -314,7 +314,7 @@ pub struct Options {
     /// Buffers of virtual channels.
     pub buffers: Buffers,
     /// The way of chunks on a dragonfly.
-    pub routing: Routing,
+    pub routing: PacketRouting,
     /// The delay of a router.
     pub router_delay: Time,
     /// What that keeps busy.
@@ -332,7 +332,7 @@ pub struct Options {
     /// Fewer virtual channels than the routing needs, to see what they are for; `None` gives it
     /// what it needs.
     pub virtual_channels: Option<u32>,
-    /// The length at first of a bin of [`Timeline`], doubled when there are too many; `None` measures
+    /// The length at first of a bin of [`BufferTimeline`], doubled when there are too many; `None` measures
     /// none.
     pub timeline_bin: Option<Time>,
     /// Threads that a dragonfly's groups are divided among, as far as that makes sense; the outcome is the
@@ -340,11 +340,11 @@ pub struct Options {
     pub cores: u32,
 }
 
-impl Default for Options {
+impl Default for PacketOptions {
     /// CODES's dragonfly with packets of 2 KiB, chunks of 512 B and buffers of 16, 32 and 16 KiB;
     /// a credit of 8 B at 5.25 GiB/s takes 1.42 ns.
-    fn default() -> Options {
-        Options {
+    fn default() -> PacketOptions {
+        PacketOptions {
             packet: Bytes::new(2048),
             chunk: Bytes::new(512),
             buffers: Buffers {
@@ -352,7 +352,7 @@ impl Default for Options {
                 global: Bytes::new(32 << 10),
                 terminal: Bytes::new(16 << 10),
             },
-            routing: Routing::default(),
+            routing: PacketRouting::default(),
             router_delay: Time::from_ps(50_000),
             router_delay_rule: RouterDelay::default(),
             credit_delay: Time::from_ps(1_420),
@@ -409,7 +409,7 @@ pub struct Work<'a> {
 
 /// How far a simulation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct PacketProgress {
     /// Events so far.
     pub events: u64,
     /// Messages delivered so far.
@@ -451,7 +451,7 @@ impl Traffic {
 pub fn simulate(
     fabric: &Fabric,
     work: &Work<'_>,
-    options: &Options,
+    options: &PacketOptions,
 ) -> Result<PacketOutcome, PacketError> {
     simulate_watched(fabric, work, options, &mut |_| true)
 }
@@ -464,8 +464,8 @@ pub fn simulate(
 pub fn simulate_watched(
     fabric: &Fabric,
     work: &Work<'_>,
-    options: &Options,
-    watch: &mut dyn FnMut(&Progress) -> bool,
+    options: &PacketOptions,
+    watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<PacketOutcome, PacketError> {
     machine::run(fabric, work, options, watch)
 }

@@ -11,7 +11,7 @@ use std::fmt;
 
 use super::live::Live;
 use super::method::{Method, settings};
-use super::packet::Progress;
+use super::packet::PacketProgress;
 use super::{Policy, SimulationError, default_policy};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
@@ -64,7 +64,7 @@ pub struct Case<'a> {
     /// The settings, which the simulator knows.
     pub method: &'a Method,
     /// Is told now and then how far the simulation is; it is broken off where that says no.
-    pub watch: &'a mut dyn FnMut(&Progress) -> bool,
+    pub watch: &'a mut dyn FnMut(&PacketProgress) -> bool,
 }
 
 /// All simulators, in the order in which they are preferred where none is named.
@@ -209,7 +209,7 @@ pub fn run_watched<'a>(
     plan: impl Into<PlanRef<'a>>,
     size: Bytes,
     method: &Method,
-    watch: &mut dyn FnMut(&Progress) -> bool,
+    watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<Outcome, SimulationError> {
     let plan = plan.into();
     let fabric = &plan.kept().fabric;

@@ -16,7 +16,7 @@ use crate::units::{Bytes, Rate, Time};
 
 /// A message that is ready to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message {
+pub struct ReadyMessage {
     /// The sending rank.
     pub source: u32,
     /// The receiving rank.
@@ -27,7 +27,7 @@ pub struct Message {
     pub ready: Time,
 }
 
-impl Message {
+impl ReadyMessage {
     /// Its delivery, if its rank sends it to itself: at once.
     pub(super) fn to_itself(self) -> Option<Delivery> {
         (self.source == self.destination).then_some(Delivery {
@@ -51,7 +51,7 @@ pub struct Delivery {
 pub struct Zero;
 
 impl NetworkModel for Zero {
-    fn send(&mut self, _: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
+    fn send(&mut self, _: u32, message: ReadyMessage) -> Result<Option<Delivery>, SimulationError> {
         Ok(Some(Delivery {
             leaves: message.ready,
             arrives: message.ready,
@@ -69,7 +69,7 @@ pub struct Hockney {
 }
 
 impl NetworkModel for Hockney {
-    fn send(&mut self, _: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
+    fn send(&mut self, _: u32, message: ReadyMessage) -> Result<Option<Delivery>, SimulationError> {
         let leaves = message.ready.plus(self.rate.transmission(message.bytes)?)?;
         Ok(Some(Delivery {
             leaves,
@@ -104,7 +104,7 @@ impl LogGp {
 }
 
 impl NetworkModel for LogGp {
-    fn send(&mut self, _: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
+    fn send(&mut self, _: u32, message: ReadyMessage) -> Result<Option<Delivery>, SimulationError> {
         let stream = self.rate.transmission(message.bytes)?;
         let held = stream.max(self.gap);
         let sending = &mut self.free[message.source as usize][0];

@@ -16,7 +16,7 @@ use crate::family::wss_grid::WssGrid;
 use std::fmt;
 
 use super::bursts::OverBursts;
-use super::cost::{Delivery, Hockney, LogGp, Message, Zero};
+use super::cost::{Delivery, Hockney, LogGp, ReadyMessage, Zero};
 use super::error::TraceError;
 use super::expand::{Algorithms, Chosen, SetUp, Target, expand_on};
 use super::network_model::{NetworkModel, SimulatedNetwork, on_fabric};
@@ -350,7 +350,11 @@ fn replay_program(program: &Program, request: &Request<'_>) -> Result<Done, Trac
 struct OverLight(Hockney);
 
 impl NetworkModel for OverLight {
-    fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
+    fn send(
+        &mut self,
+        number: u32,
+        message: ReadyMessage,
+    ) -> Result<Option<Delivery>, SimulationError> {
         let delivery = self.0.send(number, message)?;
         Ok(delivery.map(|Delivery { arrives, .. }| Delivery {
             leaves: arrives,

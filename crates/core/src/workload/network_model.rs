@@ -20,7 +20,7 @@
 //! A message to the rank itself costs nothing. What messages cost at their ends is the replay's matter
 //! ([`Ends`](super::replay::Ends)).
 
-use super::cost::{Delivery, Message};
+use super::cost::{Delivery, ReadyMessage};
 use crate::fabric::Fabric;
 use crate::simulate::live::{Live, MessageEvent};
 use crate::simulate::{Method, SimulationError, Simulator};
@@ -38,7 +38,11 @@ pub trait NetworkModel {
     ///
     /// # Errors
     /// A message that cannot be carried; a time that leaves 64 bits.
-    fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError>;
+    fn send(
+        &mut self,
+        number: u32,
+        message: ReadyMessage,
+    ) -> Result<Option<Delivery>, SimulationError>;
 
     /// When something happens next, if nothing is sent before; `None`: never.
     ///
@@ -95,7 +99,11 @@ impl NetworkModel for SimulatedNetwork<'_> {
         Some(self.ranks)
     }
 
-    fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
+    fn send(
+        &mut self,
+        number: u32,
+        message: ReadyMessage,
+    ) -> Result<Option<Delivery>, SimulationError> {
         if let Some(delivery) = message.to_itself() {
             return Ok(Some(delivery));
         }

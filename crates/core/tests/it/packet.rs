@@ -12,8 +12,8 @@ use opticoll::fabric::Fabric;
 use opticoll::fabric::Groups;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::packet::{
-    self, Arbitration, Buffers, Options, Overheads, PacketError, PacketOutcome, Pattern,
-    RouterDelay, Routing, Traffic, Work,
+    self, Arbitration, Buffers, Overheads, PacketError, PacketOptions, PacketOutcome,
+    PacketRouting, Pattern, RouterDelay, Traffic, Work,
 };
 use opticoll::units::{Bytes, Time};
 
@@ -39,12 +39,12 @@ fn kib(local: u64, global: u64, terminal: u64) -> Buffers {
     }
 }
 
-fn cut(packet: u64, chunk: u64) -> Options {
-    Options {
+fn cut(packet: u64, chunk: u64) -> PacketOptions {
+    PacketOptions {
         packet: Bytes::new(packet),
         chunk: Bytes::new(chunk),
         buffers: kib(16, 32, 16),
-        ..Options::default()
+        ..PacketOptions::default()
     }
 }
 
@@ -53,7 +53,7 @@ fn collective(
     fabric: &Fabric,
     schedule: &Schedule,
     bytes: u64,
-    options: &Options,
+    options: &PacketOptions,
 ) -> PacketOutcome {
     let work = Work {
         collective: Some(packet::Collective::new(schedule, Bytes::new(bytes))),
@@ -62,7 +62,7 @@ fn collective(
     packet::simulate(fabric, &work, options).unwrap()
 }
 
-fn traffic(fabric: &Fabric, traffic: Traffic, options: &Options) -> PacketOutcome {
+fn traffic(fabric: &Fabric, traffic: Traffic, options: &PacketOptions) -> PacketOutcome {
     let work = Work {
         collective: None,
         traffic: vec![traffic],
@@ -96,7 +96,7 @@ fn a_message_alone_takes_the_sum_of_its_parts() {
         let (ends, send, handover) = if none { (0, 0, 0) } else { (13_500, 505, 750) };
         for bytes in [1, 8, 100, 512] {
             for (destination, local, global) in cases {
-                let options = Options {
+                let options = PacketOptions {
                     overheads,
                     ..cut(512, 512)
                 };
@@ -119,7 +119,7 @@ fn latency_of_links_counts_once_per_link() {
     let fabric = "dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1,\
                   rate=1GB/s,terminal_latency=3ns,local_latency=7ns,global_latency=100ns";
     let fabric = Fabric::parse(fabric).unwrap();
-    let options = Options {
+    let options = PacketOptions {
         overheads: Overheads::NONE,
         ..cut(512, 512)
     };
@@ -149,7 +149,7 @@ fn senders_to_one_receiver_share_its_link() {
             for senders in 1..=8 {
                 for chunks in [1, 5, 100] {
                     let pairs: Vec<(u32, u32)> = (1..=senders).map(|sender| (sender, 0)).collect();
-                    let options = Options {
+                    let options = PacketOptions {
                         overheads: Overheads::NONE,
                         credit_delay: Time::ZERO,
                         router_delay_rule: rule,
@@ -221,10 +221,10 @@ fn nothing_is_lost_and_no_buffer_overflows() {
     let fabric = balanced(2);
     for pattern in patterns {
         for routing in [
-            Routing::Minimal,
-            Routing::NonMinimal,
-            Routing::Adaptive,
-            Routing::Progressive,
+            PacketRouting::Minimal,
+            PacketRouting::NonMinimal,
+            PacketRouting::Adaptive,
+            PacketRouting::Progressive,
         ] {
             for arbitration in [
                 Arbitration::Ahead,
@@ -232,7 +232,7 @@ fn nothing_is_lost_and_no_buffer_overflows() {
                 Arbitration::RoundRobin,
             ] {
                 for (buffers, jitter) in [(kib(1, 1, 1), None), (kib(4, 8, 2), Some(3))] {
-                    let options = Options {
+                    let options = PacketOptions {
                         routing,
                         arbitration,
                         buffers,
@@ -259,8 +259,8 @@ fn nothing_is_lost_and_no_buffer_overflows() {
 fn the_same_run_twice_is_the_same_and_another_seed_is_not() {
     let fabric = balanced(2);
     let run = |seed, jitter| {
-        let options = Options {
-            routing: Routing::Adaptive,
+        let options = PacketOptions {
+            routing: PacketRouting::Adaptive,
             seed,
             jitter,
             timeline_bin: Some(Time::from_ps(1_000_000)),
@@ -276,9 +276,12 @@ fn the_same_run_twice_is_the_same_and_another_seed_is_not() {
 }
 
 /// Traffic that makes every group send to the next by way of all others, through small buffers.
-fn crowded(routing: Routing, virtual_channels: Option<u32>) -> Result<PacketOutcome, PacketError> {
+fn crowded(
+    routing: PacketRouting,
+    virtual_channels: Option<u32>,
+) -> Result<PacketOutcome, PacketError> {
     let fabric = balanced(2);
-    let options = Options {
+    let options = PacketOptions {
         routing,
         virtual_channels,
         buffers: kib(1, 1, 1),
@@ -299,7 +302,7 @@ fn crowded(routing: Routing, virtual_channels: Option<u32>) -> Result<PacketOutc
 fn one_channel_deadlocks_and_the_circle_is_named() {
     let fabric = balanced(2);
     let network = fabric.network().unwrap();
-    for routing in [Routing::NonMinimal, Routing::Progressive] {
+    for routing in [PacketRouting::NonMinimal, PacketRouting::Progressive] {
         let Err(PacketError::Stuck {
             chunks,
             circle,
@@ -339,8 +342,8 @@ fn traffic_that_never_ends_does_not_hide_a_deadlock() {
     }
     work.traffic[0].period = Time::from_ps(200_000);
     work.traffic[0].messages = Some(200);
-    let options = Options {
-        routing: Routing::NonMinimal,
+    let options = PacketOptions {
+        routing: PacketRouting::NonMinimal,
         virtual_channels: Some(1),
         buffers: kib(1, 1, 1),
         ..cut(2048, 512)
@@ -362,8 +365,8 @@ fn non_minimal_ways_pass_a_random_group() {
         ..Traffic::uniform(Bytes::new(512), Time::from_ps(10_000_000), 50)
     };
     let group = |vertex: u32| (vertex - ranks) / 8;
-    for routing in [Routing::Minimal, Routing::NonMinimal] {
-        let options = Options {
+    for routing in [PacketRouting::Minimal, PacketRouting::NonMinimal] {
+        let options = PacketOptions {
             routing,
             ..cut(512, 512)
         };
@@ -385,7 +388,7 @@ fn non_minimal_ways_pass_a_random_group() {
             }
         }
         let chunks = u64::from(ranks) * 50;
-        if routing == Routing::Minimal {
+        if routing == PacketRouting::Minimal {
             assert_eq!((crossings, straight), (chunks, chunks));
             continue;
         }
@@ -408,8 +411,8 @@ fn non_minimal_ways_pass_a_random_group() {
 #[test]
 fn adaptive_ways_are_minimal_until_links_fill() {
     let fabric = balanced(4);
-    for routing in [Routing::Adaptive, Routing::Progressive] {
-        let options = Options {
+    for routing in [PacketRouting::Adaptive, PacketRouting::Progressive] {
+        let options = PacketOptions {
             routing,
             ..cut(512, 512)
         };
@@ -443,7 +446,7 @@ fn arbitration_decides_who_waits() {
     let (inside, target) = (first(landing), first(1 - landing));
     let schedule = sends(12, &[(0, target), (inside, target + 1)]);
     let run = |arbitration| {
-        let options = Options {
+        let options = PacketOptions {
             arbitration,
             ..cut(512, 512)
         };
@@ -473,7 +476,7 @@ fn a_rank_sends_one_message_after_the_other_or_all_at_once() {
     let fabric = balanced(2);
     let pairs: Vec<(u32, u32)> = (1..=8).map(|rank| (0, rank)).collect();
     let schedule = sends(72, &pairs);
-    let options = Options {
+    let options = PacketOptions {
         overheads: Overheads {
             sequencing: Time::from_ps(1_000_000),
             ..Overheads::NONE
@@ -511,7 +514,7 @@ fn occupancy_over_time_adds_up() {
     // injection buffer for its time on the wire, and the ejection buffer likewise.
     let fabric = balanced(2);
     let bin = 10_000;
-    let options = Options {
+    let options = PacketOptions {
         overheads: Overheads::NONE,
         router_delay: Time::ZERO,
         credit_delay: Time::ZERO,
@@ -579,7 +582,7 @@ fn options_out_of_range_are_refused_with_a_reason() {
         (works(endless), cut(2048, 512), "until a collective ends"),
         (
             good.clone(),
-            Options {
+            PacketOptions {
                 seed: 2,
                 ..cut(2048, 512)
             },
@@ -587,7 +590,7 @@ fn options_out_of_range_are_refused_with_a_reason() {
         ),
         (
             good.clone(),
-            Options {
+            PacketOptions {
                 jitter: Some(1),
                 overheads: packet::Overheads::NONE,
                 ..cut(2048, 512)
@@ -596,7 +599,7 @@ fn options_out_of_range_are_refused_with_a_reason() {
         ),
         (
             good,
-            Options {
+            PacketOptions {
                 router_delay: Time::from_ps(u64::MAX),
                 ..cut(2048, 512)
             },

@@ -76,7 +76,7 @@ pub fn assign_ports(
     let (slot_of, step_slots) = place(&schedule, grid);
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.light = vec![Light::NONE; plan.len()];
-    let mut ports = Ports::new(grid);
+    let mut ports = PathPorts::new(grid);
     for step in 0..plan.schedule.steps() {
         let mut slots: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for transfer in plan.schedule.step(step) {
@@ -217,15 +217,15 @@ struct Path {
 }
 
 /// The paths that every rank holds.
-struct Ports {
+struct PathPorts {
     ports: u32,
     /// By rank, its ports up to the highest that was ever used.
     of_rank: Vec<Vec<Option<Path>>>,
 }
 
-impl Ports {
-    fn new(grid: &LightPathGrid) -> Ports {
-        Ports {
+impl PathPorts {
+    fn new(grid: &LightPathGrid) -> PathPorts {
+        PathPorts {
             ports: grid.ports,
             of_rank: vec![Vec::new(); grid.ranks as usize],
         }

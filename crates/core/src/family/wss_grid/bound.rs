@@ -67,7 +67,7 @@ use crate::units::{Bytes, Time, UnitError};
 pub fn slots(grid: &WssGrid, collective: &Collective) -> Bound {
     let ranks = u64::from(collective.ranks());
     Bound {
-        steps: growth(ranks, Ports::of(grid).most().max(1)),
+        steps: growth(ranks, UsableTransceivers::of(grid).most().max(1)),
         name: "growth",
         assumption: "any number of chunks in a burst; a rank forwards in later slots than the one in \
                      which it received",
@@ -88,7 +88,7 @@ pub fn best(
     if ranks < 2 {
         return Ok(TimeBound::ALONE);
     }
-    let ports = Ports::of(grid);
+    let ports = UsableTransceivers::of(grid);
     let fresh = grid.control.times(2)?.plus(grid.tuning)?.plus(grid.lock)?;
     let (sending, name) = ports.sending(grid, collective, size)?;
     let slots = growth(ranks, ports.most().max(1));
@@ -159,15 +159,15 @@ fn told(ranks: u64, most: u64, first: Time, next: Time) -> Result<Time, UnitErro
 }
 
 /// The transceivers of a grid that are usable.
-struct Ports {
+struct UsableTransceivers {
     /// By rank, for row and column.
     usable: Vec<[bool; 2]>,
     /// Ordered pairs of ranks that share a switch by transceivers that work.
     direct: u128,
 }
 
-impl Ports {
-    fn of(grid: &WssGrid) -> Ports {
+impl UsableTransceivers {
+    fn of(grid: &WssGrid) -> UsableTransceivers {
         let mut working = Plane::BOTH.map(|plane| {
             let switches = grid.rows * grid.columns / grid.side(plane).max(1);
             vec![0u128; switches as usize]
@@ -183,7 +183,7 @@ impl Ports {
             usable[rank as usize][plane as usize] = grid.works(rank, plane) && on_switch > 1;
         }
         let pairs = working.iter().flatten().map(|&count| count * count - count);
-        Ports {
+        UsableTransceivers {
             usable,
             direct: pairs.sum(),
         }

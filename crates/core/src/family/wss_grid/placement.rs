@@ -152,7 +152,7 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<Placed, GridError> {
     let mut bursts: Vec<Burst> = Vec::with_capacity(schedule.len());
     let mut of_transfer = vec![(0, 0); schedule.len()];
     let mut step_slots = Vec::with_capacity(schedule.steps());
-    let mut ports = Ports::new(ranks);
+    let mut ports = FreeTransceivers::new(ranks);
     let mut start = 0;
     for step in 0..schedule.steps() {
         let transfers = schedule.step(step).map(|transfer| {
@@ -193,16 +193,16 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<Placed, GridError> {
 }
 
 /// Which slots of a step transmitters and receivers are busy in, a bit each.
-struct Ports {
+struct FreeTransceivers {
     /// Per rank: transmitters to row and column, then receivers.
     busy: Vec<[Vec<u64>; 4]>,
     touched: Vec<u32>,
     slots: u32,
 }
 
-impl Ports {
-    fn new(ranks: u32) -> Ports {
-        Ports {
+impl FreeTransceivers {
+    fn new(ranks: u32) -> FreeTransceivers {
+        FreeTransceivers {
             busy: vec![Default::default(); ranks as usize],
             touched: Vec::new(),
             slots: 0,

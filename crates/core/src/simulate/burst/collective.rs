@@ -95,7 +95,7 @@ use crate::units::Bytes;
 
 pub use outcome::{CollectiveOutcome, Delivered, Failure, JobRun, Run, executed};
 pub use requests::{OnRequest, RequestUse};
-pub use settings::{Congestion, POLICIES, Policy, SETTINGS};
+pub use settings::{BlockingPolicy, Congestion, POLICIES, SETTINGS};
 
 /// A collective to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::choice::Chooser;
 use super::network::BurstNetwork;
 use super::outcome::{BurstRecord, Cause, Taken, Tally};
 use super::routing;
-use super::settings::{BurstSettings, Converters, Refused, Routing, Signalling, Source};
+use super::settings::{AfterBlocking, BurstRouting, BurstSettings, Converters, Signalling, Source};
 use super::source::{Generated, Generator, NEVER, Ready};
 use crate::event::EventQueue;
 use crate::hash::hash;
@@ -282,8 +282,8 @@ impl<'a> Engine<'a> {
     #[inline(always)]
     pub(super) fn choose_way(&self, routes: &[Box<[u32]>]) -> usize {
         match self.settings.routing {
-            Routing::Fixed => 0,
-            Routing::LeastLoaded => routing::least_loaded(routes, &self.links, self.now),
+            BurstRouting::Fixed => 0,
+            BurstRouting::LeastLoaded => routing::least_loaded(routes, &self.links, self.now),
         }
     }
 
@@ -314,8 +314,8 @@ impl<'a> Engine<'a> {
             (Err(cause), _) | (Ok(_), Err(cause)) => {
                 self.finish(pair, links.len(), record, Some(cause));
                 return match self.settings.refused {
-                    Refused::Silent => now + burst.length,
-                    Refused::Next => now,
+                    AfterBlocking::Silent => now + burst.length,
+                    AfterBlocking::Next => now,
                 };
             }
             (Ok(chosen), Ok(number)) => {

@@ -42,7 +42,7 @@ crate::rows! {
 crate::rows! {
     /// One row per link.
     #[derive(Debug, Clone, PartialEq)]
-    pub struct LinkUse {
+    pub struct BurstLinkUse {
         /// Name of the link.
         pub link: String,
         /// Share of all its wavelengths' time that was held.
@@ -132,7 +132,7 @@ crate::totals! {
         /// By pair of nodes, source by source.
         pub by_pair: Vec<PairShare>,
         /// Per link.
-        pub links: Vec<LinkUse>,
+        pub links: Vec<BurstLinkUse>,
         /// Loss over time.
         pub moments: Vec<Moment>,
         ;

@@ -6,7 +6,7 @@ use std::thread;
 use super::engine::Engine;
 use super::interval::interval;
 use super::network::BurstNetwork;
-use super::outcome::{BurstOutcome, HopShare, LinkUse, Moment, PairShare, Share, Tally};
+use super::outcome::{BurstLinkUse, BurstOutcome, HopShare, Moment, PairShare, Share, Tally};
 use super::settings::{BurstSettings, Destinations, Source};
 use super::{BurstError, Work};
 use crate::interrupt::{self, Part};
@@ -26,7 +26,7 @@ pub(super) const LONGEST_PS: f64 = 4e18;
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct BurstProgress {
     /// Bursts measured.
     pub bursts: u64,
     /// Those that were lost.
@@ -45,7 +45,7 @@ pub fn simulate(
     work: &Work,
     settings: &BurstSettings,
     threads: usize,
-    mut progress: impl FnMut(Progress) -> bool,
+    mut progress: impl FnMut(BurstProgress) -> bool,
 ) -> Result<BurstOutcome, BurstError> {
     check(network, work, settings)?;
     let mean_length = network.rate().transmission(settings.size)?.ps();
@@ -82,7 +82,7 @@ pub fn simulate(
                 && total.lost > 0
                 && high - low <= 2.0 * error * total.lost as f64 / total.offered as f64
         });
-        let go_on = progress(Progress {
+        let go_on = progress(BurstProgress {
             bursts: total.offered,
             lost: total.lost,
             target: bursts,
@@ -192,7 +192,7 @@ impl Counted {
         }
         let whole = (measured * u128::from(network.wavelengths())).max(1) as f64;
         let named = tally.links.iter().zip(network.links());
-        let links = named.map(|((held, wasted, refused), link)| LinkUse {
+        let links = named.map(|((held, wasted, refused), link)| BurstLinkUse {
             link: link.name.clone(),
             utilisation: *held as f64 / whole,
             wasted: *wasted as f64 / whole,

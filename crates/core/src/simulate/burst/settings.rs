@@ -101,7 +101,7 @@ pub enum Converters {
 
 /// Which way bursts go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Routing {
+pub enum BurstRouting {
     /// The fabric's own route.
     Fixed,
     /// Of the routes with the fewest links, the one whose fullest link has the fewest wavelengths held
@@ -111,7 +111,7 @@ pub enum Routing {
 
 /// What a transmitter does whose set-up was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum AfterBlocking {
     /// It is silent for as long as the burst would have taken: what hosts offer does not depend on
     /// what is lost.
     Silent,
@@ -137,7 +137,7 @@ pub struct BurstSettings {
     /// Who asks whom.
     pub signalling: Signalling,
     /// What follows a set-up that was refused. For two-way signalling.
-    pub refused: Refused,
+    pub refused: AfterBlocking,
     /// Time between control and burst beyond what is needed. For one-way signalling.
     pub offset: Time,
     /// How long a node works on a control message.
@@ -149,7 +149,7 @@ pub struct BurstSettings {
     /// What can change it.
     pub converters: Converters,
     /// Which way.
-    pub routing: Routing,
+    pub routing: BurstRouting,
     /// Bursts that a host can receive at once. None: any number.
     pub receivers: Option<u32>,
     /// Bursts to measure, at most.
@@ -176,13 +176,13 @@ impl Default for BurstSettings {
             destinations: Destinations::Everyone,
             assembly: None,
             signalling: Signalling::TwoWay,
-            refused: Refused::Silent,
+            refused: AfterBlocking::Silent,
             offset: Time::ZERO,
             processing: Time::ZERO,
             switching: Time::ZERO,
             assignment: Assignment::FirstFit,
             converters: Converters::None,
-            routing: Routing::Fixed,
+            routing: BurstRouting::Fixed,
             receivers: None,
             bursts: 1_000_000,
             warm_up: None,
@@ -251,7 +251,10 @@ const SIGNALLINGS: &[(&str, Signalling)] = &[
     ("jet", Signalling::Jet),
     ("jit", Signalling::Jit),
 ];
-const REFUSED: &[(&str, Refused)] = &[("silent", Refused::Silent), ("next", Refused::Next)];
+const REFUSED: &[(&str, AfterBlocking)] = &[
+    ("silent", AfterBlocking::Silent),
+    ("next", AfterBlocking::Next),
+];
 const ASSIGNMENTS: &[(&str, Assignment)] = &[
     ("first_fit", Assignment::FirstFit),
     ("random", Assignment::Random),
@@ -260,9 +263,9 @@ const ASSIGNMENTS: &[(&str, Assignment)] = &[
     ("pwa", Assignment::Pwa),
     ("source_offset", Assignment::SourceOffset),
 ];
-const ROUTINGS: &[(&str, Routing)] = &[
-    ("fixed", Routing::Fixed),
-    ("least_loaded", Routing::LeastLoaded),
+const ROUTINGS: &[(&str, BurstRouting)] = &[
+    ("fixed", BurstRouting::Fixed),
+    ("least_loaded", BurstRouting::LeastLoaded),
 ];
 
 impl BurstSettings {

@@ -51,7 +51,7 @@ use super::flow_log::Replayed;
 use super::instant::{bytes_per_ps, to_time};
 use super::ledger::Ledger;
 use super::program::{StepFlow, Steps, check_count};
-use super::{FluidError, Options, StartRule};
+use super::{FlowOptions, FluidError, StartRule};
 use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::outcome::NONE;
@@ -132,7 +132,7 @@ pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
     ledger: &mut Ledger,
 ) -> Result<Option<(u64, u64)>, FluidError> {
     let mut disjoint = Disjoint::new(network, rule, ledger.records_flows());

@@ -5,11 +5,11 @@
 //!
 //! ```
 //! use opticoll::fabric::Fabric;
-//! use opticoll::simulate::fluid::{Driven, Options};
+//! use opticoll::simulate::fluid::{Driven, FlowOptions};
 //! use opticoll::simulate::live::Live;
 //! use opticoll::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=8Gb/s,latency=0s")?;
-//! let options = Options::default();
+//! let options = FlowOptions::default();
 //! let mut flows = Driven::new(fabric.network().unwrap(), &options)?;
 //! flows.send(7, (0, 1), Bytes::new(1000), Time::from_ps(500))?;
 //! let end = flows.next_time()?;
@@ -23,7 +23,7 @@
 use super::engine::Engine;
 use super::instant::to_time;
 use super::program::FlowStart;
-use super::{FluidError, Options, check_background, check_ends};
+use super::{FlowOptions, FluidError, check_background, check_ends};
 use crate::network::Network;
 use crate::simulate::SimulationError;
 use crate::simulate::live::{BusiestLink, Live, MessageEvent};
@@ -33,7 +33,7 @@ use crate::units::{Bytes, Time};
 /// Flows under way.
 pub struct Driven<'a> {
     network: &'a dyn Network,
-    options: Options,
+    options: FlowOptions,
     engine: Engine<'a>,
     now: f64,
     /// The next instant, while nothing has started since it was found.
@@ -48,7 +48,7 @@ impl<'a> Driven<'a> {
     /// # Errors
     /// Traffic beside the flows with ends that are no ranks; costs at the ends, which are for whoever
     /// starts the flows; a bin without length.
-    pub fn new(network: &'a dyn Network, options: &Options) -> Result<Driven<'a>, FluidError> {
+    pub fn new(network: &'a dyn Network, options: &FlowOptions) -> Result<Driven<'a>, FluidError> {
         check_background(network, options)?;
         if options.endpoint.is_some() {
             return Err(FluidError::Endpoint);

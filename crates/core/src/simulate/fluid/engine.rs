@@ -9,7 +9,7 @@ use super::ledger::Ledger;
 use super::meter::Meter;
 use super::program::{FlowEnd, FlowStart, Program};
 use super::quotient::network::Quotient;
-use super::{FluidError, Options};
+use super::{FlowOptions, FluidError};
 use crate::event::EventQueue;
 use crate::interrupt;
 use crate::network::Network;
@@ -40,7 +40,7 @@ enum Alarm {
 
 /// An engine between two instants.
 pub(super) struct Engine<'a> {
-    options: Rc<Options>,
+    options: Rc<FlowOptions>,
     /// Whether each flow has a route of its own, whatever its ends.
     routes_by_flow: bool,
     classes: Classes<'a>,
@@ -60,7 +60,7 @@ impl<'a> Engine<'a> {
     /// A bin without length.
     pub(super) fn new(
         network: &'a dyn Network,
-        options: &Options,
+        options: &FlowOptions,
     ) -> Result<Engine<'a>, FluidError> {
         Engine::over(network, None, options)
     }
@@ -71,7 +71,7 @@ impl<'a> Engine<'a> {
     /// A bin without length.
     pub(super) fn of_quotient(
         quotient: &'a Quotient,
-        options: &Options,
+        options: &FlowOptions,
     ) -> Result<Engine<'a>, FluidError> {
         Engine::over(quotient, Some(quotient), options)
     }
@@ -79,7 +79,7 @@ impl<'a> Engine<'a> {
     fn over(
         network: &'a dyn Network,
         quotient: Option<&'a Quotient>,
-        options: &Options,
+        options: &FlowOptions,
     ) -> Result<Engine<'a>, FluidError> {
         let links = network.links().len();
         let meter = options.link_bin.map(|bin| Meter::new(links, bin));

@@ -17,7 +17,7 @@ use super::disjoint::Way;
 use super::instant::{bytes_per_ps, to_time};
 use super::program::{StepFlow, Steps};
 use super::schedule::ScheduledSteps;
-use super::{Endpoint, FluidError, Options, StartRule};
+use super::{Endpoint, FlowOptions, FluidError, StartRule};
 use crate::network::{Network, Sharing};
 use crate::outcome::NONE;
 use crate::schedule::Schedule;
@@ -78,7 +78,7 @@ pub fn least_schedule(
     schedule: &Schedule,
     size: Bytes,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
 ) -> Result<Time, FluidError> {
     let steps = ScheduledSteps::new(schedule, size)?;
     let least = least_steps(network, &steps, rule, options)?;
@@ -89,7 +89,7 @@ fn least_steps(
     network: &dyn Network,
     steps: &dyn Steps,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
 ) -> Result<f64, FluidError> {
     let links = network.links();
     let capacities: Vec<f64> = links.iter().map(|link| bytes_per_ps(link.rate)).collect();

@@ -3,7 +3,7 @@
 use super::flow_log::{FlowLog, Replayed};
 use super::instant::{bytes_per_ps, to_time};
 use super::meter::Meter;
-use super::{FluidError, Options};
+use super::{FlowOptions, FluidError};
 use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::outcome::{
@@ -312,7 +312,7 @@ impl Ledger {
     pub(super) fn close(
         mut self,
         network: &dyn Network,
-        options: &Options,
+        options: &FlowOptions,
         start_rule: &'static str,
         counts: (u64, u64),
     ) -> Result<(FluidOutcome, FlowLog), FluidError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::flow_log::FlowLog;
 use super::schedule::Messages;
-use super::{Options, StartRule, log_schedule};
+use super::{FlowOptions, StartRule, log_schedule};
 use crate::interrupt;
 use crate::memory;
 use crate::outcome::{Critical, Flowing, LinkShares, NONE, Outcome, PathColumns, SlotColumns};
@@ -25,7 +25,7 @@ pub fn simulate_plan(
     plan: &Plan,
     size: Bytes,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
 ) -> Result<Outcome, SimulationError> {
     let network = needed_network(&plan.fabric, "fluid")?;
     let schedule = &plan.schedule;
@@ -34,7 +34,7 @@ pub fn simulate_plan(
         .max();
     let bytes = most.unwrap_or(0) as u64 * BYTES_PER_FLOW;
     memory::take("simulating the flows of a step of this plan", bytes);
-    let options = Options {
+    let options = FlowOptions {
         record_flows: options.record_flows && plan.len() <= MOST_RECORDED,
         ..options.clone()
     };

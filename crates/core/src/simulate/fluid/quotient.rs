@@ -55,7 +55,7 @@ use super::flow_log::FlowLog;
 use super::ledger::Ledger;
 use super::program::{StepFlow, Steps, check_count};
 use super::steps::Stepped;
-use super::{FluidError, Options, StartRule};
+use super::{FlowOptions, FluidError, StartRule};
 use crate::network::Network;
 use crate::outcome::NONE;
 
@@ -99,7 +99,7 @@ pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
     worth: &Worth,
 ) -> Result<Option<(Ledger, u64)>, FluidError> {
     let Some(flows) = StepFlows::collect(steps, worth)? else {
@@ -115,7 +115,7 @@ pub(super) fn run(
     let Some(bytes) = quotient.link_bytes() else {
         return Ok(None);
     };
-    let of_colours = Options {
+    let of_colours = FlowOptions {
         record_flows: true,
         ..options.clone()
     };

@@ -1,7 +1,7 @@
 //! When each message of a plan flows, for pictures and tables of small plans.
 
 use super::schedule::Messages;
-use super::{Options, StartRule, simulate_schedule};
+use super::{FlowOptions, StartRule, simulate_schedule};
 use crate::interrupt;
 use crate::plan::Plan;
 use crate::simulate::{SimulationError, needed_network};
@@ -26,10 +26,10 @@ pub fn message_times(
     plan: &Plan,
     size: Bytes,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
 ) -> Result<Vec<MessageTime>, SimulationError> {
     let network = needed_network(&plan.fabric, "fluid")?;
-    let options = Options {
+    let options = FlowOptions {
         record_flows: true,
         ..options.clone()
     };

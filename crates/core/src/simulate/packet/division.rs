@@ -1,6 +1,6 @@
 //! A network in parts, of which only links between routers cross from one to another.
 
-use super::Options;
+use super::PacketOptions;
 use super::delays::Delays;
 use super::port::Port;
 
@@ -40,7 +40,7 @@ impl Division {
         ports: &mut [Port],
         bits_per_second: &[u64],
         shortest: u64,
-        options: &Options,
+        options: &PacketOptions,
     ) {
         let (send, credit) = Delays::least(options.overheads, options.jitter);
         let crossing = ports

@@ -20,20 +20,20 @@
 //! global hop the two numbers above those. Order all channels of the dragonfly by their place in that
 //! line, before them the links from terminals, after them the links to terminals. Every chunk climbs
 //! that order; a chunk that holds the highest buffer that is full can therefore always go on, and
-//! nothing is ever stuck (Dally and Seitz, Deadlock-Free PacketMessage Routing in Multiprocessor
+//! nothing is ever stuck (Dally and Seitz, Deadlock-Free Message Routing in Multiprocessor
 //! Interconnection Networks, 1987).
 
 use super::channel::{Channels, Chunk};
 use super::pool::NONE;
 use super::routes::Routes;
-use super::{PacketError, Routing};
+use super::{PacketError, PacketRouting};
 use crate::fabric::Groups;
 use crate::hash::hash;
 
 /// The tables of a dragonfly.
 #[derive(Clone)]
 pub(super) struct DragonflyRoutes {
-    routing: Routing,
+    routing: PacketRouting,
     seed: u64,
     groups: u32,
     routers_per_group: u32,
@@ -57,14 +57,14 @@ impl DragonflyRoutes {
     /// With `most` channels, numbers above the last fold onto it, and the order is lost.
     pub(super) fn new(
         dragonfly: &dyn Groups,
-        routing: Routing,
+        routing: PacketRouting,
         seed: u64,
         most: Option<u32>,
     ) -> Result<DragonflyRoutes, PacketError> {
         let (groups, routers_per_group) = (dragonfly.groups(), dragonfly.routers_per_group());
         let ranks = dragonfly.ranks();
         let needed = match routing {
-            Routing::Progressive => 4,
+            PacketRouting::Progressive => 4,
             _ => 3,
         };
         let mut routes = DragonflyRoutes {
@@ -160,9 +160,9 @@ impl DragonflyRoutes {
     /// detour.
     fn decides(&self, chunk: &Chunk, passed: u16) -> bool {
         match self.routing {
-            Routing::Minimal => false,
-            Routing::NonMinimal | Routing::Adaptive => passed == 0,
-            Routing::Progressive => !chunk.detoured,
+            PacketRouting::Minimal => false,
+            PacketRouting::NonMinimal | PacketRouting::Adaptive => passed == 0,
+            PacketRouting::Progressive => !chunk.detoured,
         }
     }
 
@@ -173,7 +173,7 @@ impl DragonflyRoutes {
         }
         let group = self.group(router);
         let intermediate = self.drawn(chunk, chunk.routers, group);
-        if self.routing != Routing::NonMinimal {
+        if self.routing != PacketRouting::NonMinimal {
             let (straight, _) = self.towards(router, group, peer);
             let (around, _) = self.towards(router, group, intermediate);
             if channels.load(straight, now) <= channels.load(around, now) {
@@ -223,7 +223,7 @@ impl Routes for DragonflyRoutes {
             chunk.local_hops += 1;
             u32::from(chunk.local_hops) - 1
         } else {
-            let in_first_group = 1 + u32::from(self.routing == Routing::Progressive);
+            let in_first_group = 1 + u32::from(self.routing == PacketRouting::Progressive);
             in_first_group + u32::from(chunk.global_hops) - 1
         };
         (link, channel.min(self.channels - 1))
@@ -250,7 +250,10 @@ impl Routes for DragonflyRoutes {
 
     #[inline]
     fn compares(&self, chunk: &Chunk) -> Option<[u32; 2]> {
-        if matches!(self.routing, Routing::Minimal | Routing::NonMinimal) {
+        if matches!(
+            self.routing,
+            PacketRouting::Minimal | PacketRouting::NonMinimal
+        ) {
             return None;
         }
         let last_router = self.router_of[chunk.destination as usize];

@@ -24,7 +24,7 @@ use super::routes::Routes;
 use super::settings::PacketSettings;
 use super::steps::Order;
 use super::stuck;
-use super::{Options, PacketError, Work};
+use super::{PacketError, PacketOptions, Work};
 use crate::fabric::Fabric;
 use crate::network::Network;
 use crate::simulate::SimulationError;
@@ -51,7 +51,7 @@ impl<'a> Driven<'a> {
             traffic: settings.background.clone(),
         };
         // What comes from outside may come at any time, so that there is nothing to do side by side.
-        let options = Options {
+        let options = PacketOptions {
             cores: 1,
             ..settings.options.clone()
         };

@@ -1,6 +1,6 @@
 //! How much work a simulation is, before it starts.
 
-use super::{Collective, Options, PacketError, Routing, Work};
+use super::{Collective, PacketError, PacketOptions, PacketRouting, Work};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::network::Network;
@@ -28,7 +28,7 @@ const SAMPLES: u64 = 4096;
 pub fn expected(
     fabric: &Fabric,
     work: &Work<'_>,
-    options: &Options,
+    options: &PacketOptions,
 ) -> Result<Expected, PacketError> {
     let Some(network) = fabric.network() else {
         return Err(PacketError::Fabric {
@@ -78,7 +78,7 @@ pub fn expected(
             sum.forwards = sum.forwards.saturating_add(forwards);
         }
     }
-    if options.routing != Routing::Minimal {
+    if options.routing != PacketRouting::Minimal {
         // By way of a group between there are up to twice as many.
         sum.forwards = sum.forwards.saturating_mul(3) / 2;
     }
@@ -104,7 +104,7 @@ fn bytes_of(collective: &Collective<'_>, index: usize) -> Result<u64, PacketErro
         .get())
 }
 
-fn chunks_of(bytes: u64, options: &Options) -> u64 {
+fn chunks_of(bytes: u64, options: &PacketOptions) -> u64 {
     let pieces = |bytes: u64, piece: Bytes| bytes.div_ceil(piece.get().max(1));
     let packet = options.packet.get().max(1);
     let chunks = bytes / packet * pieces(packet, options.chunk);

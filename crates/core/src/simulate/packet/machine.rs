@@ -17,7 +17,8 @@ use super::routes::{Machine, Routes};
 use super::steps::{Order, Steps};
 use super::traffic::Stream;
 use super::{
-    Collective, Options, Overheads, PacketError, Progress, Routing, Traffic, Work, paths, run,
+    Collective, Overheads, PacketError, PacketOptions, PacketProgress, PacketRouting, Traffic,
+    Work, paths, run,
 };
 use crate::fabric::Fabric;
 use crate::fabric::Groups;
@@ -34,7 +35,7 @@ const MOST_PARTS: u32 = 255;
 /// An engine in parts, whatever its rule of routing.
 pub(super) trait Running {
     /// See [`run::run`].
-    fn run(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<u64, PacketError>;
+    fn run(&mut self, watch: &mut dyn FnMut(&PacketProgress) -> bool) -> Result<u64, PacketError>;
 
     /// Makes everything ready for messages from outside.
     fn begin_driven(&mut self);
@@ -64,7 +65,7 @@ struct Parts<R> {
 }
 
 impl<R: Routes + Send> Running for Parts<R> {
-    fn run(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<u64, PacketError> {
+    fn run(&mut self, watch: &mut dyn FnMut(&PacketProgress) -> bool) -> Result<u64, PacketError> {
         run::run(&mut self.parts, &self.border, watch)
     }
 
@@ -104,8 +105,8 @@ pub(super) struct Built<'a> {
 pub(super) fn run(
     fabric: &Fabric,
     work: &Work<'_>,
-    options: &Options,
-    watch: &mut dyn FnMut(&Progress) -> bool,
+    options: &PacketOptions,
+    watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<PacketOutcome, PacketError> {
     for traffic in &work.traffic {
         if work.collective.is_none() && traffic.messages.is_none() && traffic.end.is_none() {
@@ -134,13 +135,13 @@ pub(super) fn network_of(fabric: &Fabric) -> Result<&dyn Network, PacketError> {
 pub(super) fn build<'a>(
     fabric: &'a Fabric,
     work: &Work<'_>,
-    options: &Options,
+    options: &PacketOptions,
 ) -> Result<Built<'a>, PacketError> {
     check_options(options)?;
     let network = network_of(fabric)?;
     check_work(work, network.ranks())?;
     let Some(dragonfly) = fabric.groups() else {
-        if options.routing != Routing::Minimal {
+        if options.routing != PacketRouting::Minimal {
             return Err(PacketError::Option {
                 option: "routing",
                 problem: format!(
@@ -179,7 +180,7 @@ pub(super) fn build<'a>(
 fn dragonfly_ports(
     dragonfly: &dyn Groups,
     routes: &DragonflyRoutes,
-    options: &Options,
+    options: &PacketOptions,
 ) -> Result<Vec<Port>, PacketError> {
     let ranks = dragonfly.ranks();
     let port = |link: u32| {
@@ -235,7 +236,7 @@ fn dragonfly_parts(
 }
 
 /// The bytes of the shortest chunk of a message.
-fn shortest_chunk(bytes: u64, options: &Options) -> u64 {
+fn shortest_chunk(bytes: u64, options: &PacketOptions) -> u64 {
     let (packet, chunk) = (options.packet.get(), options.chunk.get());
     let last_of = |bytes: u64| match bytes % chunk {
         0 => chunk.min(bytes),
@@ -248,7 +249,7 @@ fn shortest_chunk(bytes: u64, options: &Options) -> u64 {
     }
 }
 
-fn check_options(options: &Options) -> Result<(), PacketError> {
+fn check_options(options: &PacketOptions) -> Result<(), PacketError> {
     let refuse = |option, problem| Err(PacketError::Option { option, problem });
     let (packet, chunk) = (options.packet.get(), options.chunk.get());
     if chunk == 0 || chunk > LARGEST_CHUNK {
@@ -271,7 +272,7 @@ fn check_options(options: &Options) -> Result<(), PacketError> {
             return refuse(option, problem);
         }
     }
-    if options.seed != Options::default().seed && options.routing == Routing::Minimal {
+    if options.seed != PacketOptions::default().seed && options.routing == PacketRouting::Minimal {
         let problem =
             "minimal routes draw no groups; leave it out, or use valiant, adaptive or progressive";
         return refuse("routing_seed", problem.into());
@@ -385,7 +386,7 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
     network: &dyn Network,
     machine: Machine<R>,
     work: &Work<'_>,
-    options: &Options,
+    options: &PacketOptions,
 ) -> Result<Built<'a>, PacketError> {
     let Machine {
         routes,

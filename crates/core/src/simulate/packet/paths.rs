@@ -18,7 +18,7 @@ use super::division::Division;
 use super::pool::NONE;
 use super::port::{Port, port};
 use super::routes::{Machine, Routes};
-use super::{Options, PacketError};
+use super::{PacketError, PacketOptions};
 use crate::interrupt;
 use crate::network::Network;
 use crate::outcome::packets::Class;
@@ -47,7 +47,7 @@ pub(super) struct PathRoutes<'a> {
 /// The machine of a network.
 pub(super) fn machine<'a>(
     network: &'a dyn Network,
-    options: &Options,
+    options: &PacketOptions,
 ) -> Result<Machine<PathRoutes<'a>>, PacketError> {
     let ranks = network.ranks();
     let count = network.links().len() as u32;

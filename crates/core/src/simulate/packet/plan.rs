@@ -1,7 +1,7 @@
 //! A plan on an electrical fabric, packet by packet.
 
 use super::settings::PacketSettings;
-use super::{Collective, PacketError, PacketOutcome, Progress, Work, simulate_watched};
+use super::{Collective, PacketError, PacketOutcome, PacketProgress, Work, simulate_watched};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::outcome::{
@@ -43,7 +43,7 @@ pub fn simulate_plan(
     plan: &Plan,
     size: Bytes,
     settings: &PacketSettings,
-    watch: &mut dyn FnMut(&Progress) -> bool,
+    watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<Outcome, SimulationError> {
     let Some(network) = plan.fabric.network() else {
         return Err(SimulationError::Fabric {

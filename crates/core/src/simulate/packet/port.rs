@@ -1,7 +1,7 @@
 //! Ports: links as their senders see them.
 
 use super::event_queue::LATEST_PS;
-use super::{Options, PacketError};
+use super::{PacketError, PacketOptions};
 use crate::network::{Network, Sharing};
 use crate::outcome::packets::Class;
 use crate::units::Time;
@@ -63,7 +63,7 @@ pub(super) fn port(
     link: u32,
     class: Class,
     target: u32,
-    options: &Options,
+    options: &PacketOptions,
 ) -> Result<Port, PacketError> {
     let wire = network.links()[link as usize];
     if wire.sharing != Sharing::Shared {

@@ -6,7 +6,7 @@ use super::routes::Routes;
 use super::steps::Steps;
 use crate::outcome::meter::timeline;
 use crate::outcome::packets::{
-    ChannelColumns, FinishColumns, Latency, PacketLinks, PacketOutcome, StepColumns,
+    ChannelColumns, FinishColumns, Latency, PacketLinks, PacketOutcome, PacketSteps,
 };
 use crate::units::{Time, UnitError};
 
@@ -115,7 +115,7 @@ pub(super) fn outcome<R: Routes>(
         links,
         timeline_bin,
         timeline,
-        steps: steps.map_or_else(StepColumns::default, Steps::columns),
+        steps: steps.map_or_else(PacketSteps::default, Steps::columns),
         router_forwards: measured.forwards,
         events: measured.events,
     })

@@ -6,7 +6,7 @@ use super::border::{Border, NEVER};
 use super::engine::Engine;
 use super::event_queue::LATEST_PS;
 use super::routes::Routes;
-use super::{PacketError, Progress, stuck};
+use super::{PacketError, PacketProgress, stuck};
 use crate::interrupt::{self, Part};
 
 /// Events from one report of progress to the next.
@@ -23,7 +23,7 @@ const FIRST_LOOK_PS: u64 = 1 << 20;
 pub(super) fn run<R: Routes + Send>(
     parts: &mut [Engine<R>],
     border: &Border,
-    watch: &mut dyn FnMut(&Progress) -> bool,
+    watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<u64, PacketError> {
     let (mut look_at, mut reported) = (FIRST_LOOK_PS, 0);
     let mut turn_taking = TurnTaking {
@@ -56,7 +56,7 @@ pub(super) fn run<R: Routes + Send>(
         turn_taking.go_on(parts, border, look_at.min(end).min(LATEST_PS), next);
         if events(parts) / REPORT > reported / REPORT {
             reported = events(parts);
-            let progress = Progress {
+            let progress = PacketProgress {
                 events: reported,
                 messages_delivered: parts.iter().map(|part| part.measured.delivered).sum(),
                 time_ps: next,

@@ -1,17 +1,19 @@
 //! The settings of a packet simulation by name and text, as the command line and scenario files give
-//! them. Each is one record; what is not set is as in [`Options::default`].
+//! them. Each is one record; what is not set is as in [`PacketOptions::default`].
 //!
 //! ```
-//! use opticoll::simulate::packet::{Routing, PacketSettings};
+//! use opticoll::simulate::packet::{PacketRouting, PacketSettings};
 //! let mut settings = PacketSettings::default();
 //! settings.set("routing", "valiant")?;
 //! settings.set("buffers", "16KiB,32KiB,16KiB")?;
-//! assert_eq!(settings.options.routing, Routing::NonMinimal);
+//! assert_eq!(settings.options.routing, PacketRouting::NonMinimal);
 //! assert!(settings.set("buffers", "16KiB").is_err());
 //! # Ok::<(), String>(())
 //! ```
 
-use super::{Arbitration, Buffers, Issue, Options, Overheads, RouterDelay, Routing, Traffic};
+use super::{
+    Arbitration, Buffers, Issue, Overheads, PacketOptions, PacketRouting, RouterDelay, Traffic,
+};
 use crate::hash::shuffled;
 use crate::simulate::setting::{
     Level, Setting, SettingRecord, Values, find, names, one_of, parsed, settings, whole, words,
@@ -23,7 +25,7 @@ use crate::units::Time;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PacketSettings {
     /// The parameters of the model.
-    pub options: Options,
+    pub options: PacketOptions,
     /// How a rank issues the messages of a step.
     pub issue: Issue,
     /// What a rank spends before each send.
@@ -92,11 +94,11 @@ pub const SETTINGS: &[Setting<PacketSettings>] = settings! {
 };
 
 /// Routings as typed.
-const ROUTINGS: &[(&str, Routing)] = &[
-    ("minimal", Routing::Minimal),
-    ("valiant", Routing::NonMinimal),
-    ("adaptive", Routing::Adaptive),
-    ("progressive", Routing::Progressive),
+const ROUTINGS: &[(&str, PacketRouting)] = &[
+    ("minimal", PacketRouting::Minimal),
+    ("valiant", PacketRouting::NonMinimal),
+    ("adaptive", PacketRouting::Adaptive),
+    ("progressive", PacketRouting::Progressive),
 ];
 const RULES: &[(&str, RouterDelay)] = &[
     ("pipelined", RouterDelay::Pipelined),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{Issue, PacketError};
 use crate::interrupt;
-use crate::outcome::packets::StepColumns;
+use crate::outcome::packets::PacketSteps;
 use crate::schedule::{Schedule, Transfer};
 use crate::units::{Bytes, Time, UnitError};
 
@@ -53,7 +53,7 @@ pub(super) struct Steps {
     place_among_own: Vec<u32>,
     /// Per step and own rank, messages that have not arrived.
     expected: Vec<u32>,
-    progress: Vec<Progress>,
+    progress: Vec<RankProgress>,
     unfinished: usize,
     /// Per step, when its first message was sent and its last had arrived, in picoseconds.
     times: Vec<(u64, u64)>,
@@ -61,7 +61,7 @@ pub(super) struct Steps {
 
 /// Where a rank is.
 #[derive(Clone, Copy, Default)]
-struct Progress {
+struct RankProgress {
     step: usize,
     /// The next message to send.
     next: u32,
@@ -110,10 +110,10 @@ impl Steps {
             columns.add_step(schedule, size, step, row)?;
         }
         columns.first.push(columns.destination.len() as u32);
-        let progress = |rank| Progress {
+        let progress = |rank| RankProgress {
             next: columns.first.get(rank).copied().unwrap_or(0),
             leaving: 1,
-            ..Progress::default()
+            ..RankProgress::default()
         };
         Ok(Steps {
             own: ranks,
@@ -166,8 +166,8 @@ impl Steps {
     }
 
     /// When each step was carried out; a step without messages takes no time.
-    pub(super) fn columns(self) -> StepColumns {
-        let mut columns = StepColumns::default();
+    pub(super) fn columns(self) -> PacketSteps {
+        let mut columns = PacketSteps::default();
         let mut before = 0;
         for (step, &(start, end)) in self.times.iter().enumerate() {
             let (start, end) = if start == u64::MAX {

@@ -26,7 +26,7 @@ pub(super) fn check(
     report: &mut Report,
 ) {
     let mut channels = Channels::new(plan, ring, admitted);
-    let mut ports = ring.ports.map(|most| Ports::new(most, ring.ranks));
+    let mut ports = ring.ports.map(|most| PortCounts::new(most, ring.ranks));
     let mut converted = Vec::new();
     for slot in order.slots(plan) {
         interrupt::check();
@@ -302,15 +302,15 @@ fn overloaded(arcs: &[Arc], ranks: u32, wavelengths: u32) -> Vec<(u32, u64)> {
 }
 
 /// Counts what every rank sends and receives in a slot.
-struct Ports {
+struct PortCounts {
     most: u32,
     sends: Vec<u32>,
     receives: Vec<u32>,
 }
 
-impl Ports {
-    fn new(most: u32, ranks: u32) -> Ports {
-        Ports {
+impl PortCounts {
+    fn new(most: u32, ranks: u32) -> PortCounts {
+        PortCounts {
             most,
             sends: vec![0; ranks as usize],
             receives: vec![0; ranks as usize],

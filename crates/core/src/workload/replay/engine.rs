@@ -7,7 +7,7 @@ use super::{CallSum, Calls, ReplaySettings, Replayed, ReplayedRanks, Sent, Timel
 use crate::interrupt;
 use crate::simulate::live::MessageEvent;
 use crate::units::{Bytes, Time, UnitError};
-use crate::workload::cost::Message;
+use crate::workload::cost::ReadyMessage;
 use crate::workload::error::TraceError;
 use crate::workload::network_model::NetworkModel;
 use crate::workload::program::{Call, FOLLOWS, NONE, NodeKind, Program};
@@ -323,7 +323,7 @@ impl<'a, C: NetworkModel> Engine<'a, C> {
     fn hand_over(&mut self, send: u32) -> Result<(), TraceError> {
         let plain = self.program.nodes[send as usize];
         let source = self.rank_of.get(self.program, send);
-        let message = Message {
+        let message = ReadyMessage {
             source,
             destination: plain.peer,
             bytes: Bytes::new(plain.amount),

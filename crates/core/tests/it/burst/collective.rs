@@ -13,7 +13,7 @@ use opticoll::families::Medium;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::burst::collective::{
-    self, CollectiveOutcome, Congestion, Job, JobRun, POLICIES, Policy, executed,
+    self, BlockingPolicy, CollectiveOutcome, Congestion, Job, JobRun, POLICIES, executed,
 };
 use opticoll::simulate::burst::{Burst, BurstError, BurstNetwork, Work, erlang};
 use opticoll::units::Time;
@@ -188,7 +188,11 @@ fn a_refused_path_is_asked_for_after_waits_that_double_up_to_the_longest() {
 fn whoever_is_refused_too_often_fails_by_name_and_holds_nothing() {
     let made = message();
     let network = "custom:ranks=2,links=0-1,hosts=3,wavelengths=1,rate=10Gb/s,latency=0s";
-    for policy in [Policy::AllOrNothing, Policy::Retry, Policy::Degrade] {
+    for policy in [
+        BlockingPolicy::AllOrNothing,
+        BlockingPolicy::Retry,
+        BlockingPolicy::Degrade,
+    ] {
         let name = POLICIES
             .iter()
             .find(|one| one.policy == policy)
@@ -408,7 +412,7 @@ fn a_phase_that_does_not_fit_is_cut_by_degrading_and_named_otherwise() {
     for policy in POLICIES {
         let text = format!("congestion={} retries=4 back_off=1us", policy.name);
         let run = &alone(network, slice::from_ref(&job), &text)[0];
-        if policy.policy == Policy::Degrade {
+        if policy.policy == BlockingPolicy::Degrade {
             assert_eq!((run.failure, run.degraded), (None, 1));
             assert_eq!(proved(&job, run), []);
             // Three refusals, and the first step's exchanges one after the other.

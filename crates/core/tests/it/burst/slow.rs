@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use opticoll::families::Medium;
 use opticoll::simulate::burst::{
-    self, Assignment, Burst, BurstNetwork, BurstRecord, BurstSettings, Converters, Routing,
+    self, Assignment, Burst, BurstNetwork, BurstRecord, BurstRouting, BurstSettings, Converters,
     Signalling, Work,
 };
 use opticoll::units::Time;
@@ -181,8 +181,8 @@ impl Slow<'_> {
         };
         let full = |route: &[u32]| (route.len(), route.iter().map(load).max());
         let best = match self.settings.routing {
-            Routing::Fixed => &routes[0],
-            Routing::LeastLoaded => routes.iter().min_by_key(|route| full(route)).unwrap(),
+            BurstRouting::Fixed => &routes[0],
+            BurstRouting::LeastLoaded => routes.iter().min_by_key(|route| full(route)).unwrap(),
         };
         best.to_vec()
     }

@@ -5,7 +5,7 @@ use opticoll::fabric::Fabric;
 use opticoll::outcome::Flowing;
 use opticoll::plan::Plan;
 use opticoll::planner;
-use opticoll::simulate::fluid::{Options, StartRule, Weights};
+use opticoll::simulate::fluid::{FlowOptions, StartRule, Weights};
 use opticoll::simulate::{self, Method};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::proved;
 
-fn seconds(plan: &Plan, bytes: u64, start: StartRule, options: Options) -> f64 {
+fn seconds(plan: &Plan, bytes: u64, start: StartRule, options: FlowOptions) -> f64 {
     let method = Method {
         start: Some(start),
         fluid: options,
@@ -103,9 +103,9 @@ fn agree(rows: &str, latency: &str, weights: Weights) -> usize {
         let fabric = Fabric::parse(&platform).unwrap();
         let plan = proved(*kind, algorithm, &fabric);
         let bytes = case[3].as_u64().unwrap() / if *blocks { ranks } else { 1 };
-        let options = Options {
+        let options = FlowOptions {
             weights,
-            ..Options::default()
+            ..FlowOptions::default()
         };
         let start = case[4].as_str().unwrap().parse().unwrap();
         let (got, expected) = (
@@ -146,7 +146,7 @@ fn times_on_a_switch_are_those_of_theory() {
     ] {
         let plan = proved(kind, algorithm, &fabric);
         for rule in StartRule::ALL {
-            let got = seconds(&plan, size, rule, Options::default());
+            let got = seconds(&plan, size, rule, FlowOptions::default());
             assert!(
                 (got - expected).abs() <= 1e-9 * expected,
                 "{algorithm}: {got}"

@@ -3,7 +3,7 @@
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
 use opticoll::outcome::Flowing;
-use opticoll::simulate::fluid::{MessageTime, Options, StartRule, message_times};
+use opticoll::simulate::fluid::{FlowOptions, MessageTime, StartRule, message_times};
 use opticoll::simulate::{self, Method};
 use opticoll::units::Bytes;
 
@@ -30,7 +30,7 @@ fn steps_and_path_of_a_plan_are_those_of_its_messages() {
                 ..Method::default()
             };
             let outcome = simulate::run(&plan, size, &method).unwrap();
-            let messages = message_times(&plan, size, start, &Options::default()).unwrap();
+            let messages = message_times(&plan, size, start, &FlowOptions::default()).unwrap();
             for step in 0..plan.schedule.steps() {
                 let range = plan.schedule.step(step);
                 let own = messages

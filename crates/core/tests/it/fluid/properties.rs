@@ -2,7 +2,7 @@
 
 use opticoll::network::{Link, Network, Routed, Sharing};
 use opticoll::simulate::fluid::{
-    Flow, Flows, LinkBin, Options, StartRule, simulate_flows, simulate_steps,
+    Flow, FlowOptions, Flows, LinkBin, StartRule, simulate_flows, simulate_steps,
 };
 use opticoll::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -200,7 +200,7 @@ proptest! {
 
     #[test]
     fn random_flows_end_when_the_slow_simulator_says((network, flows) in cases()) {
-        let outcome = simulate_flows(&network, &flows, &Options::default()).unwrap();
+        let outcome = simulate_flows(&network, &flows, &FlowOptions::default()).unwrap();
         for (at, expected) in slow(&network, &flows).into_iter().enumerate() {
             let end = outcome.flows.end[at].ps() as f64;
             prop_assert!((end - expected).abs() <= 1.0 + 1e-9 * expected, "flow {}: {} ps, {} ps expected", at, end, expected);
@@ -249,9 +249,9 @@ proptest! {
     fn use_of_links_adds_up_to_their_bytes_and_stays_within_their_rate((network, flows) in cases()) {
         for bin_ps in [30_000u64, 777_777, 10_000_000_000] {
             let bin = LinkBin::Length(Time::from_ps(bin_ps));
-            let options = Options { link_bin: Some(bin), ..Options::default() };
+            let options = FlowOptions { link_bin: Some(bin), ..FlowOptions::default() };
             let outcome = simulate_flows(&network, &flows, &options).unwrap();
-            let plain = simulate_flows(&network, &flows, &Options::default()).unwrap();
+            let plain = simulate_flows(&network, &flows, &FlowOptions::default()).unwrap();
             prop_assert_eq!(&outcome.flows, &plain.flows);
             let used = outcome.link_use.unwrap();
             prop_assert!(used.bin.ps() % bin_ps == 0);
@@ -291,7 +291,7 @@ fn doubling_the_size_never_shortens_a_collective_and_without_latency_doubles_it(
                 };
                 let rule = StartRule::Rendezvous;
                 let outcome =
-                    simulate_steps(&*network, &pattern, rule, &Options::default()).unwrap();
+                    simulate_steps(&*network, &pattern, rule, &FlowOptions::default()).unwrap();
                 let time = outcome.time.ps();
                 assert!(
                     time > before,
@@ -330,7 +330,7 @@ fn renaming_ranks_of_a_symmetric_network_leaves_the_time_unchanged() {
                 );
             }
         }
-        let options = Options::default();
+        let options = FlowOptions::default();
         let one = simulate_flows(&*network, &one, &options).unwrap();
         let other = simulate_flows(&*network, &other, &options).unwrap();
         for (one, other) in one.flows.end.iter().zip(&other.flows.end) {

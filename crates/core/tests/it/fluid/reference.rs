@@ -2,7 +2,7 @@
 
 use opticoll::network::Routed;
 use opticoll::simulate::fluid::{
-    Flow, Flows, Options, StartRule, Weights, simulate_flows, simulate_steps,
+    Flow, FlowOptions, Flows, StartRule, Weights, simulate_flows, simulate_steps,
 };
 use opticoll::units::{Bytes, Time};
 use serde_json::Value;
@@ -44,10 +44,10 @@ fn seconds(reference: &Value, case: &Value, latency: Time, weights: Weights) -> 
         bytes: case[3].as_u64().unwrap(),
     };
     let rule: StartRule = case[4].as_str().unwrap().parse().unwrap();
-    let options = Options {
+    let options = FlowOptions {
         weights,
         record_flows: false,
-        ..Options::default()
+        ..FlowOptions::default()
     };
     let outcome = simulate_steps(&*network, &pattern, rule, &options).unwrap();
     outcome.time.seconds()
@@ -136,7 +136,7 @@ fn random_flows_end_when_they_do_in_simgrid() {
             }
         }
         assert_eq!(bytes, number(5));
-        let outcome = simulate_flows(&*network, &flows, &Options::default()).unwrap();
+        let outcome = simulate_flows(&*network, &flows, &FlowOptions::default()).unwrap();
         near(
             outcome.time.seconds(),
             case[6].as_f64().unwrap(),
@@ -183,7 +183,7 @@ fn every_single_flow_ends_when_it_does_in_simgrid() {
                 &[],
             );
         }
-        let outcome = simulate_flows(&network, &flows, &Options::default()).unwrap();
+        let outcome = simulate_flows(&network, &flows, &FlowOptions::default()).unwrap();
         for (flow, end) in list.iter().zip(&outcome.flows.end) {
             near(end.seconds(), flow[5].as_f64().unwrap(), 1e-9, flow);
         }

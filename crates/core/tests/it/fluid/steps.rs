@@ -5,7 +5,7 @@ use opticoll::fabric::Fabric;
 use opticoll::network::{Link, Network, Routed, Sharing};
 use opticoll::outcome::{FluidOutcome, NONE, Profile};
 use opticoll::simulate::fluid::{
-    Flow, Flows, Options, StartRule, StepFlow, Steps, simulate_flows, simulate_steps,
+    Flow, FlowOptions, Flows, StartRule, StepFlow, Steps, simulate_flows, simulate_steps,
 };
 use opticoll::units::{Bytes, Rate, Time, UnitError};
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn as_flows(steps: &dyn Steps, rule: StartRule) -> Flows {
 /// Runs steps and the same flows with dependencies. All agrees to one picosecond: instants that are one
 /// to the engine are a thousandth of that apart at these times.
 fn agree(network: &dyn Network, steps: &dyn Steps, rule: StartRule, case: &str) -> FluidOutcome {
-    let options = Options::default();
+    let options = FlowOptions::default();
     let got = simulate_steps(network, steps, rule, &options).unwrap();
     let flows = as_flows(steps, rule);
     let expected = simulate_flows(network, &flows, &options).unwrap();

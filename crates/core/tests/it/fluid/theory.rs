@@ -5,8 +5,8 @@ use opticoll::network::{Link, Network, Routed, Sharing};
 use opticoll::outcome::{FluidOutcome, NONE};
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::fluid::{
-    Background, Endpoint, Flow, Flows, FluidError, LinkBin, Options, StartRule, StepFlow, Steps,
-    simulate_flows, simulate_schedule, simulate_steps,
+    Background, Endpoint, Flow, FlowOptions, Flows, FluidError, LinkBin, StartRule, StepFlow,
+    Steps, simulate_flows, simulate_schedule, simulate_steps,
 };
 use opticoll::units::{Bytes, Rate, Time, UnitError};
 
@@ -69,7 +69,7 @@ fn a_ring_all_gather_takes_n_minus_1_latencies_and_transmissions() {
         let expected = step.times(u64::from(ranks) - 1).unwrap();
         for rule in StartRule::ALL {
             let network = ring(ranks, link);
-            let options = Options::default();
+            let options = FlowOptions::default();
             let schedule = ring_all_gather(ranks);
             let outcome = simulate_schedule(&network, &schedule, size, rule, &options).unwrap();
             // The closed form rounds up in every step.
@@ -100,7 +100,8 @@ fn halving_and_doubling_on_a_switch_takes_its_formula() {
         let bytes_ps = 2 * bytes * u64::from(ranks - 1) / u64::from(ranks) * 80;
         let expected = Time::from_ps(2 * u64::from(ranks.ilog2()) * 2 * latency + bytes_ps);
         for rule in StartRule::ALL {
-            let outcome = simulate_steps(&network, &pattern, rule, &Options::default()).unwrap();
+            let outcome =
+                simulate_steps(&network, &pattern, rule, &FlowOptions::default()).unwrap();
             check(outcome.time, expected, 1, &format!("{ranks} ranks"));
         }
     }
@@ -121,7 +122,7 @@ fn astra_sim_times_are_reached_up_to_its_endpoints_and_rounding() {
         let network = ring(ranks, link_of("50GiB/s", "500ns"));
         let schedule = ring_all_gather(ranks);
         let (size, rule) = (Bytes::new(bytes), StartRule::Rendezvous);
-        let options = Options::default();
+        let options = FlowOptions::default();
         let outcome = simulate_schedule(&network, &schedule, size, rule, &options).unwrap();
         let expected = (published_ns - 10 * u64::from(ranks)) * 1000;
         let floors = u64::from(ranks - 1) * 1000;
@@ -146,7 +147,7 @@ fn astra_sim_times_are_reached_up_to_its_endpoints_and_rounding() {
             ranks,
             bytes,
         };
-        let options = Options::default();
+        let options = FlowOptions::default();
         let rule = StartRule::Rendezvous;
         let outcome = simulate_steps(&network, &pattern, rule, &options).unwrap();
         let log = u64::from(ranks.ilog2());
@@ -163,7 +164,7 @@ fn astra_sim_times_are_reached_up_to_its_endpoints_and_rounding() {
 }
 
 /// Two ranks that send to a third, and to each other, over links with given sharing.
-fn run(flows: &[(Flow, &[u32])], links: Vec<Link>, options: &Options) -> FluidOutcome {
+fn run(flows: &[(Flow, &[u32])], links: Vec<Link>, options: &FlowOptions) -> FluidOutcome {
     // 0 -> 2 over link 0; 1 -> 2 and 2 -> 1 over links 1 and 0 (half duplex); 0 -> 1 over none.
     let routes = [
         ((0, 2), vec![0]),
@@ -262,7 +263,7 @@ fn flows_share_wait_and_are_capped_as_told() {
             vec!["0s"],
         ),
     ] {
-        let outcome = run(&flows, links.to_vec(), &Options::default());
+        let outcome = run(&flows, links.to_vec(), &FlowOptions::default());
         let ends: Vec<Time> = ends.into_iter().map(time).collect();
         assert_eq!(outcome.flows.end, ends, "{case}");
         assert_eq!(outcome.time, ends.iter().copied().max().unwrap(), "{case}");
@@ -298,9 +299,9 @@ fn a_links_use_over_time_is_a_step_function() {
         },
         &[],
     );
-    let options = Options {
+    let options = FlowOptions {
         link_bin: Some(LinkBin::Length(Time::from_ps(1_000_000))),
-        ..Options::default()
+        ..FlowOptions::default()
     };
     let used = simulate_flows(&network, &flows, &options)
         .unwrap()
@@ -316,9 +317,9 @@ fn a_links_use_over_time_is_a_step_function() {
         assert!((got - expected).abs() < 1e-6, "{:?}", used.bytes);
     }
     // 5.5 us in at most 400 bins of a power of two of picoseconds.
-    let fitted = Options {
+    let fitted = FlowOptions {
         link_bin: Some(LinkBin::Fitted),
-        ..Options::default()
+        ..FlowOptions::default()
     };
     let outcome = simulate_flows(&network, &flows, &fitted).unwrap();
     let used = outcome.link_use.unwrap();
@@ -327,9 +328,9 @@ fn a_links_use_over_time_is_a_step_function() {
         let (got, expected): (f64, f64) = (link.iter().sum(), expected.iter().sum());
         assert!((got - expected).abs() < 1e-6, "{got}");
     }
-    let none = Options {
+    let none = FlowOptions {
         link_bin: Some(LinkBin::Length(Time::ZERO)),
-        ..Options::default()
+        ..FlowOptions::default()
     };
     let error = simulate_flows(&network, &flows, &none)
         .unwrap_err()
@@ -357,9 +358,9 @@ fn background_traffic_takes_its_share_while_it_lasts() {
         (background(None, "500ns", Some("600ns")), "1.05us", 1050),
         (background(None, "5us", None), "1us", 1000),
     ] {
-        let options = Options {
+        let options = FlowOptions {
             background: vec![flow],
-            ..Options::default()
+            ..FlowOptions::default()
         };
         let flows = [(Flow::new(0, 2, Bytes::new(1000)), &[][..])];
         let outcome = run(&flows, vec![full; 2], &options);
@@ -389,9 +390,9 @@ fn endpoints_cost_what_loggp_says() {
         (vec![flow(6000)], vec!["8.4us"]),
         (vec![flow(0)], vec!["1us"]),
     ] {
-        let options = Options {
+        let options = FlowOptions {
             endpoint: Some(endpoint),
-            ..Options::default()
+            ..FlowOptions::default()
         };
         let outcome = run(&flows, vec![fast; 2], &options);
         let ends: Vec<Time> = ends.into_iter().map(time).collect();
@@ -448,12 +449,12 @@ fn start_rules_differ_where_ranks_are_not_equally_fast() {
             [NONE, NONE, 1, 2],
         ),
     ] {
-        let outcome = simulate_steps(&network, &steps, rule, &Options::default()).unwrap();
+        let outcome = simulate_steps(&network, &steps, rule, &FlowOptions::default()).unwrap();
         assert_eq!(outcome.flows.start, starts.map(time), "{rule:?}");
         assert_eq!(outcome.flows.waited_for, waited_for, "{rule:?}");
     }
     // Up to the threshold, a message does not wait for its receiver.
-    let options = Options {
+    let options = FlowOptions {
         endpoint: Some(Endpoint {
             latency: Time::ZERO,
             send_overhead: Time::ZERO,
@@ -462,7 +463,7 @@ fn start_rules_differ_where_ranks_are_not_equally_fast() {
             rate: None,
             eager_threshold: Bytes::new(12_500),
         }),
-        ..Options::default()
+        ..FlowOptions::default()
     };
     let eager = simulate_steps(&network, &steps, StartRule::Rendezvous, &options).unwrap();
     assert_eq!(
@@ -511,16 +512,16 @@ fn bad_flows_are_refused_with_their_place() {
         for (flow, after) in &flows {
             list.push(*flow, after);
         }
-        let refused = simulate_flows(&network, &list, &Options::default()).unwrap_err();
+        let refused = simulate_flows(&network, &list, &FlowOptions::default()).unwrap_err();
         assert_eq!(refused, expected);
     }
     let steps = Listed(vec![vec![step_flow(0, 1, 1)], vec![step_flow(1, 1, 1)]]);
     for rule in StartRule::ALL {
-        let refused = simulate_steps(&network, &steps, rule, &Options::default()).unwrap_err();
+        let refused = simulate_steps(&network, &steps, rule, &FlowOptions::default()).unwrap_err();
         assert_eq!(refused, FluidError::SelfFlow { flow: 1, rank: 1 });
     }
     let schedule = ring_all_gather(4);
-    let (size, rule, options) = (Bytes::new(1), StartRule::Step, Options::default());
+    let (size, rule, options) = (Bytes::new(1), StartRule::Step, FlowOptions::default());
     let refused = simulate_schedule(&network, &schedule, size, rule, &options).unwrap_err();
     assert_eq!(
         refused,

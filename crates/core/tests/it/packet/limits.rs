@@ -7,7 +7,7 @@ use opticoll::schedule::Schedule;
 use opticoll::simulate::SimulationError;
 use opticoll::simulate::live::Live;
 use opticoll::simulate::packet::{
-    self, Arbitration, Driven, Options, Overheads, PacketError, PacketSettings, RouterDelay,
+    self, Arbitration, Driven, Overheads, PacketError, PacketOptions, PacketSettings, RouterDelay,
     Spread, Traffic, Work,
 };
 use opticoll::spec::Spec;
@@ -26,7 +26,7 @@ fn run(
     fabric: &Fabric,
     schedule: &Schedule,
     bytes: u64,
-    options: &Options,
+    options: &PacketOptions,
 ) -> Result<Time, PacketError> {
     let work = Work {
         collective: Some(packet::Collective::new(schedule, Bytes::new(bytes))),
@@ -47,10 +47,10 @@ fn a_time_beyond_the_end_is_an_error_however_little_beyond() {
         Arbitration::Strict,
     ] {
         for router_delay_rule in [RouterDelay::Pipelined, RouterDelay::OccupiesPort] {
-            let options = Options {
+            let options = PacketOptions {
                 arbitration,
                 router_delay_rule,
-                ..Options::default()
+                ..PacketOptions::default()
             };
             let second = 1_000_000_000_000;
             let mut refused = 0;
@@ -82,9 +82,9 @@ fn the_end_is_the_same_on_any_number_of_cores() {
     let first_and_last: Vec<(u32, u32)> = (0..36).map(|rank| (rank, 71 - rank)).collect();
     let schedule = sends(72, &first_and_last);
     for cores in [1, 2, 3] {
-        let options = Options {
+        let options = PacketOptions {
             cores,
-            ..Options::default()
+            ..PacketOptions::default()
         };
         let time = run(&fabric, &schedule, 100, &options);
         assert!(time.is_ok(), "{time:?}");
@@ -125,10 +125,10 @@ fn the_longest_delays_add_up_to_an_error() {
     ];
     for overheads in overheads {
         for jitter in [None, Some(7)] {
-            let options = Options {
+            let options = PacketOptions {
                 overheads,
                 jitter,
-                ..Options::default()
+                ..PacketOptions::default()
             };
             let time = run(&fabric, &schedule, 1 << 20, &options);
             assert_eq!(time, Err(PacketError::TooLong), "{overheads:?}");
@@ -136,10 +136,10 @@ fn the_longest_delays_add_up_to_an_error() {
     }
     // A packet of 2^20 chunks, each of which takes 8 s.
     let fabric = Fabric::parse("crossbar:ranks=2,rate=1b/s").unwrap();
-    let options = Options {
+    let options = PacketOptions {
         packet: Bytes::new(1 << 20),
         chunk: Bytes::new(1),
-        ..Options::default()
+        ..PacketOptions::default()
     };
     let time = run(&fabric, &sends(2, &[(0, 1)]), 1 << 20, &options);
     assert_eq!(time, Err(PacketError::TooLong));
@@ -179,6 +179,6 @@ fn more_bytes_than_64_bits_count_are_an_error() {
             ..Traffic::background(large, Time::from_ps(1_000_000))
         }],
     };
-    let error = packet::simulate(&fabric, &work, &Options::default()).unwrap_err();
+    let error = packet::simulate(&fabric, &work, &PacketOptions::default()).unwrap_err();
     assert!(matches!(error, PacketError::Unit(_)), "{error}");
 }

@@ -2,7 +2,8 @@
 
 use opticoll::fabric::Fabric;
 use opticoll::simulate::packet::{
-    self, Options, Overheads, PacketError, PacketOutcome, Pattern, Routing, Traffic, Work,
+    self, Overheads, PacketError, PacketOptions, PacketOutcome, PacketRouting, Pattern, Traffic,
+    Work,
 };
 use opticoll::units::{Bytes, Time};
 
@@ -21,7 +22,7 @@ fn crowded(fabric: &Fabric, virtual_channels: Option<u32>) -> Result<PacketOutco
         collective: None,
         traffic: patterns.map(sent).into(),
     };
-    let options = Options {
+    let options = PacketOptions {
         virtual_channels,
         buffers: kib(1, 1, 1),
         ..cut(2048, 512)
@@ -98,7 +99,7 @@ fn fixed_routes_take_the_sum_of_their_parts() {
     ];
     for (spelling, destination, wires, latencies, routers) in cases {
         let fabric = Fabric::parse(&format!("{spelling},rate=1GB/s,latency=10ns")).unwrap();
-        let options = Options {
+        let options = PacketOptions {
             overheads: Overheads::NONE,
             ..cut(512, 512)
         };
@@ -116,23 +117,27 @@ fn what_packets_cannot_travel_is_refused() {
     let cases = [
         (
             "wdm_ring:ranks=8,wavelengths=2",
-            Routing::Minimal,
+            PacketRouting::Minimal,
             "wdm_ring",
         ),
         (
             "crossbar:ranks=5,duplex=half,rate=1GB/s",
-            Routing::Minimal,
+            PacketRouting::Minimal,
             "half-duplex",
         ),
-        ("torus:dims=4x4,rate=1GB/s", Routing::Adaptive, "torus"),
+        (
+            "torus:dims=4x4,rate=1GB/s",
+            PacketRouting::Adaptive,
+            "torus",
+        ),
         (
             "crossbar:ranks=4,sharing=per_flow,rate=1GB/s",
-            Routing::Minimal,
+            PacketRouting::Minimal,
             "share",
         ),
         (
             "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,duplex=half,rate=1GB/s",
-            Routing::Minimal,
+            PacketRouting::Minimal,
             "half-duplex",
         ),
     ];
@@ -142,9 +147,9 @@ fn what_packets_cannot_travel_is_refused() {
             collective: None,
             traffic: vec![uniform()],
         };
-        let options = Options {
+        let options = PacketOptions {
             routing,
-            ..Options::default()
+            ..PacketOptions::default()
         };
         let error = packet::simulate(&fabric, &work, &options).unwrap_err();
         assert!(error.to_string().contains(reason), "{spelling}: {error}");

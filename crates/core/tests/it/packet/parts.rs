@@ -7,8 +7,8 @@ use opticoll::hash::shuffled;
 use opticoll::plan::Plan;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::packet::{
-    self, Arbitration, Buffers, Issue, Options, Overheads, PacketError, PacketOutcome, Pattern,
-    RouterDelay, Routing, Traffic, Work,
+    self, Arbitration, Buffers, Issue, Overheads, PacketError, PacketOptions, PacketOutcome,
+    PacketRouting, Pattern, RouterDelay, Traffic, Work,
 };
 use opticoll::units::{Bytes, Time};
 use opticoll::verify;
@@ -20,10 +20,10 @@ fn check(
     name: &str,
     fabric: &Fabric,
     work: &Work<'_>,
-    options: &Options,
+    options: &PacketOptions,
 ) -> Result<PacketOutcome, PacketError> {
     let run = |cores| {
-        let options = Options {
+        let options = PacketOptions {
             cores,
             ..options.clone()
         };
@@ -36,11 +36,11 @@ fn check(
     whole
 }
 
-const ROUTINGS: [Routing; 4] = [
-    Routing::Minimal,
-    Routing::NonMinimal,
-    Routing::Adaptive,
-    Routing::Progressive,
+const ROUTINGS: [PacketRouting; 4] = [
+    PacketRouting::Minimal,
+    PacketRouting::NonMinimal,
+    PacketRouting::Adaptive,
+    PacketRouting::Progressive,
 ];
 
 /// So many messages of 2 KiB from each terminal, one each `period` nanoseconds.
@@ -73,7 +73,7 @@ fn traffic_is_the_same_on_any_number_of_cores() {
                 (Arbitration::Strict, Some(3)),
                 (Arbitration::RoundRobin, None),
             ] {
-                let options = Options {
+                let options = PacketOptions {
                     routing,
                     arbitration,
                     jitter,
@@ -112,7 +112,7 @@ fn every_delay_and_length_may_be_the_one_that_parts_go_by() {
         ("0ns", 50_000, 0, none),
     ] {
         for rule in [RouterDelay::Pipelined, RouterDelay::OccupiesPort] {
-            let options = Options {
+            let options = PacketOptions {
                 overheads,
                 router_delay: Time::from_ps(delay),
                 router_delay_rule: rule,
@@ -138,7 +138,7 @@ fn credits_may_take_longer_than_chunks() {
     for fabric in [balanced(1), balanced(2)] {
         for routing in ROUTINGS {
             for rule in [RouterDelay::Pipelined, RouterDelay::OccupiesPort] {
-                let options = Options {
+                let options = PacketOptions {
                     routing,
                     router_delay: Time::from_ps(1),
                     router_delay_rule: rule,
@@ -191,7 +191,7 @@ fn collectives_end_at_the_same_event_on_any_number_of_cores() {
         .enumerate()
         {
             // Each algorithm in three ways of routing, each way with three algorithms.
-            let options = Options {
+            let options = PacketOptions {
                 routing: ROUTINGS[(turn + place) % 4],
                 ..cut(512, 512)
             };
@@ -217,8 +217,8 @@ fn collectives_end_at_the_same_event_on_any_number_of_cores() {
 fn a_large_network_side_by_side_is_the_same() {
     // 1056 terminals: hundreds of events in the time in which parts do not touch one another.
     let fabric = balanced(4);
-    for routing in [Routing::Minimal, Routing::Adaptive] {
-        let options = Options {
+    for routing in [PacketRouting::Minimal, PacketRouting::Adaptive] {
+        let options = PacketOptions {
             routing,
             ..cut(2048, 512)
         };
@@ -230,8 +230,8 @@ fn a_large_network_side_by_side_is_the_same() {
 #[test]
 fn a_deadlock_is_the_same_circle_on_any_number_of_cores() {
     let fabric = balanced(2);
-    let options = Options {
-        routing: Routing::NonMinimal,
+    let options = PacketOptions {
+        routing: PacketRouting::NonMinimal,
         virtual_channels: Some(1),
         buffers: kib(1, 1, 1),
         ..cut(2048, 512)

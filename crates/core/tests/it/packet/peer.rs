@@ -6,7 +6,8 @@ use opticoll::fabric::Fabric;
 use opticoll::hash::shuffled;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::packet::{
-    self, Options, Overheads, PacketOutcome, Pattern, RouterDelay, Routing, Spread, Traffic, Work,
+    self, Overheads, PacketOptions, PacketOutcome, PacketRouting, Pattern, RouterDelay, Spread,
+    Traffic, Work,
 };
 use opticoll::units::{Bytes, Time};
 
@@ -64,7 +65,7 @@ fn single_messages_take_what_they_take_in_codes() {
             let name = format!("{bytes} B to {destination}");
             let schedule = sends(5256, &[(0, destination)]);
             let latency = |overheads, jitter| {
-                let options = Options {
+                let options = PacketOptions {
                     overheads,
                     jitter,
                     ..cut(512, 512)
@@ -94,31 +95,71 @@ fn single_messages_take_what_they_take_in_codes() {
 fn uniform_traffic_meets_codes() {
     // p; routing; message mean us; chunk mean us; routers per chunk; last delivery us; minimal chunks
     let rows = [
-        (2, Routing::Minimal, 1.2509, 0.9749, 3.349, 101.932, 28_800),
-        (2, Routing::Adaptive, 1.3324, 1.0144, 4.018, 101.514, 18_896),
-        (2, Routing::NonMinimal, 1.6747, 1.3086, 4.810, 101.815, 0),
-        (4, Routing::Minimal, 1.4012, 1.0983, 3.695, 102.441, 422_400),
+        (
+            2,
+            PacketRouting::Minimal,
+            1.2509,
+            0.9749,
+            3.349,
+            101.932,
+            28_800,
+        ),
+        (
+            2,
+            PacketRouting::Adaptive,
+            1.3324,
+            1.0144,
+            4.018,
+            101.514,
+            18_896,
+        ),
+        (
+            2,
+            PacketRouting::NonMinimal,
+            1.6747,
+            1.3086,
+            4.810,
+            101.815,
+            0,
+        ),
         (
             4,
-            Routing::Adaptive,
+            PacketRouting::Minimal,
+            1.4012,
+            1.0983,
+            3.695,
+            102.441,
+            422_400,
+        ),
+        (
+            4,
+            PacketRouting::Adaptive,
             1.4871,
             1.1403,
             4.520,
             101.973,
             244_900,
         ),
-        (4, Routing::NonMinimal, 2.0078, 1.5712, 5.483, 102.952, 0),
+        (
+            4,
+            PacketRouting::NonMinimal,
+            2.0078,
+            1.5712,
+            5.483,
+            102.952,
+            0,
+        ),
     ];
     for (p, routing, message, chunk, routers, last, minimal) in rows {
         let fabric = balanced(p);
-        let options = Options {
+        let options = PacketOptions {
             routing,
             ..cut(2048, 512)
         };
         let sent = Traffic::uniform(Bytes::new(2048), Time::from_ps(1_000_000), 100);
         let outcome = traffic(&fabric, sent, &options);
         let name = format!("p = {p}, {routing:?}");
-        let percent = if routing == Routing::Minimal {
+        let percent = if routing == PacketRouting::Minimal {
             1.0
         } else {
             3.0
@@ -150,8 +191,8 @@ fn adversarial_traffic_meets_codes() {
     close("bound", us(busy), 649.3, 0.1);
     let name = fabric.network().unwrap().link_name(link);
     assert!(name.matches("group").count() == 2, "{name}");
-    let options = Options {
-        routing: Routing::NonMinimal,
+    let options = PacketOptions {
+        routing: PacketRouting::NonMinimal,
         ..cut(2048, 512)
     };
     // Random groups make the most loaded of the links; draws differ by some percent.
@@ -169,7 +210,7 @@ fn adversarial_traffic_meets_codes() {
 #[test]
 fn long_rings_meet_codes() {
     let fabric = balanced(4);
-    let options = Options {
+    let options = PacketOptions {
         buffers: kib(64, 64, 64),
         ..cut(4096, 4096)
     };
@@ -199,7 +240,7 @@ fn gathered(
     placement: Option<&Vec<u32>>,
     bytes: u64,
     background: bool,
-    options: &Options,
+    options: &PacketOptions,
 ) -> PacketOutcome {
     let mut collective = packet::Collective::new(schedule, Bytes::new(bytes));
     collective.placement = placement.cloned();
@@ -258,7 +299,7 @@ fn drawn_delays_break_ties_as_codes_does() {
     let placement = shuffled(1056, 1);
     let drawn: Vec<f64> = (1..=20)
         .map(|seed| {
-            let options = Options {
+            let options = PacketOptions {
                 jitter: Some(seed),
                 ..cut(512, 512)
             };
@@ -282,7 +323,7 @@ fn where_two_streams_of_chunks_meet_the_outcome_has_two_modes() {
     let ring = named(CollectiveKind::AllGather, "ring", &fabric);
     let drawn: Vec<f64> = (1..=100)
         .map(|seed| {
-            let options = Options {
+            let options = PacketOptions {
                 jitter: Some(seed * 1_000_003),
                 ..cut(512, 512)
             };
@@ -321,7 +362,7 @@ fn scatters_to_5256_terminals_meet_codes() {
     ];
     for (chunk, buffers, router_delay_rule, peers) in rows {
         for (schedule, peer) in schedules.iter().zip(peers) {
-            let options = Options {
+            let options = PacketOptions {
                 router_delay_rule,
                 buffers,
                 ..cut(512, chunk)
@@ -354,7 +395,7 @@ fn scatters_under_background_traffic_meet_codes() {
                 collective: Some(packet::Collective::new(schedule, Bytes::new(1024))),
                 traffic: vec![beside],
             };
-            let options = Options {
+            let options = PacketOptions {
                 router_delay_rule,
                 ..cut(512, 256)
             };

@@ -95,8 +95,8 @@ fn settings_as_text_are_the_options_they_name() {
         }),
         traffic: Vec::new(),
     };
-    let options = packet::Options {
-        routing: packet::Routing::Adaptive,
+    let options = packet::PacketOptions {
+        routing: packet::PacketRouting::Adaptive,
         seed: 7,
         router_delay: "20ns".parse().unwrap(),
         router_delay_rule: packet::RouterDelay::OccupiesPort,

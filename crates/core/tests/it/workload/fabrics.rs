@@ -8,7 +8,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::planner;
-use opticoll::simulate::fluid::{self, Flow, Flows, Options};
+use opticoll::simulate::fluid::{self, Flow, FlowOptions, Flows};
 use opticoll::simulate::packet::Issue;
 use opticoll::simulate::{self, Method, Policy};
 use opticoll::spec::Spec;
@@ -200,7 +200,7 @@ fn random_programs_take_as_long_as_flows_that_wait_for_one_another() {
             calls.push(format!("{destination},Recv,{source},0,{bytes},0,0,,0"));
         }
         let network = fabric.network().unwrap();
-        let expected = fluid::simulate_flows(network, &flows, &Options::default()).unwrap();
+        let expected = fluid::simulate_flows(network, &flows, &FlowOptions::default()).unwrap();
         let program = program_of(ranks as u32, &calls.join("\n")).unwrap();
         let method = method(&[("simulator", "fluid")]);
         let replayed = run_on(&program, &fabric, &method, Ends::default()).unwrap();

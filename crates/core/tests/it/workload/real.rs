@@ -7,7 +7,7 @@ use std::path::Path;
 
 use opticoll::simulate::SimulationError;
 use opticoll::units::{Bytes, Rate, Time};
-use opticoll::workload::cost::{Delivery, Hockney, Message, Zero};
+use opticoll::workload::cost::{Delivery, Hockney, ReadyMessage, Zero};
 use opticoll::workload::csv;
 use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::network_model::NetworkModel;
@@ -125,9 +125,13 @@ fn various(text: &str) -> u128 {
 struct OneByteLess(Hockney);
 
 impl NetworkModel for OneByteLess {
-    fn send(&mut self, number: u32, message: Message) -> Result<Option<Delivery>, SimulationError> {
+    fn send(
+        &mut self,
+        number: u32,
+        message: ReadyMessage,
+    ) -> Result<Option<Delivery>, SimulationError> {
         let bytes = Bytes::new(message.bytes.get().saturating_sub(1));
-        self.0.send(number, Message { bytes, ..message })
+        self.0.send(number, ReadyMessage { bytes, ..message })
     }
 }
 

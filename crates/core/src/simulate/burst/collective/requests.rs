@@ -90,7 +90,7 @@ enum State {
     /// Asked for, waiting for ports.
     Asking,
     /// Waiting after a refusal.
-    Refused,
+    AfterBlocking,
     /// Up, for the first of the messages.
     Up,
     /// Being released.
@@ -250,7 +250,7 @@ impl OnRequest<'_> {
             return self.grant(direction);
         }
         self.beside.engine.undo(&mut way.held);
-        way.state = State::Refused;
+        way.state = State::AfterBlocking;
         way.refusals += 1;
         self.used.refusals += 1;
         let refusals = way.refusals;

@@ -6,7 +6,7 @@ use super::beside::Beside;
 use super::outcome::{Delivered, Failure, JobRun, Run};
 use super::path::Held;
 use super::phases::{Limits, Phase, Round, group};
-use super::settings::{Congestion, Policy};
+use super::settings::{BlockingPolicy, Congestion};
 use crate::event::EventQueue;
 use crate::interrupt;
 use crate::simulate::burst::engine::Engine;
@@ -105,13 +105,13 @@ impl Driver<'_> {
             return;
         };
         let requests = match self.congestion.policy {
-            Policy::Retry => phase.paths.len(),
+            BlockingPolicy::Retry => phase.paths.len(),
             _ => 1,
         };
         job.held = (0..requests).map(|_| None).collect();
         job.refused = vec![0; requests];
         match self.congestion.policy {
-            Policy::Retry => {
+            BlockingPolicy::Retry => {
                 (0..requests).for_each(|path| self.put(now, number, PhaseEvent::Ask(Some(path))));
             }
             _ => self.put(now, number, PhaseEvent::Ask(None)),
@@ -138,7 +138,7 @@ impl Driver<'_> {
         job.run.refusals += 1;
         job.refused[request] += 1;
         let refusals = job.refused[request];
-        let degrade = self.congestion.policy == Policy::Degrade;
+        let degrade = self.congestion.policy == BlockingPolicy::Degrade;
         match phase.fewer().filter(|_| degrade) {
             Some(fewer) if refusals >= self.congestion.degrade_after => {
                 self.cut(number, fewer);

@@ -11,7 +11,7 @@ use crate::units::Time;
 
 /// What follows a refusal; see [the model](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
+pub enum BlockingPolicy {
     /// Path by path, each tried again by itself; granted ones are held meanwhile.
     Retry,
     /// All paths of a phase at one instant, or none.
@@ -21,24 +21,24 @@ pub enum Policy {
 }
 
 /// All policies; the first is the default.
-pub const POLICIES: &[PolicyRecord<Policy>] = &[
+pub const POLICIES: &[PolicyRecord<BlockingPolicy>] = &[
     PolicyRecord {
         name: "all_or_nothing",
         summary: "All light paths of a phase at one instant or none; who waits holds nothing",
         citation: "",
-        policy: Policy::AllOrNothing,
+        policy: BlockingPolicy::AllOrNothing,
     },
     PolicyRecord {
         name: "retry",
         summary: "Each light path by itself; those granted are held while others are tried again",
         citation: "",
-        policy: Policy::Retry,
+        policy: BlockingPolicy::Retry,
     },
     PolicyRecord {
         name: "degrade",
         summary: "As all_or_nothing, with a port fewer and then half the paths after some refusals",
         citation: "",
-        policy: Policy::Degrade,
+        policy: BlockingPolicy::Degrade,
     },
 ];
 
@@ -46,7 +46,7 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Congestion {
     /// What follows a refusal.
-    pub policy: Policy,
+    pub policy: BlockingPolicy,
     /// Light paths that a host of a collective can hold at once.
     pub ports: u32,
     /// Of a message, beyond propagation and transmission.
@@ -69,7 +69,7 @@ impl Default for Congestion {
     /// Latency, establishment and release as in the paper; waits from one to a hundred times those 10 ms.
     fn default() -> Congestion {
         Congestion {
-            policy: Policy::AllOrNothing,
+            policy: BlockingPolicy::AllOrNothing,
             ports: 1,
             latency: Time::from_ps(100_000_000),
             establish: Time::from_ps(5_000_000_000),

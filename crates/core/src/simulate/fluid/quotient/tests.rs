@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{FluidOutcome, Options, StartRule, Weights, log_each_flow, with_flows};
+use super::super::{FlowOptions, FluidOutcome, StartRule, Weights, log_each_flow, with_flows};
 use super::{Partition, StepFlow, StepFlows, Steps, Worth, run};
 use crate::fabric::Fabric;
 use crate::network::Network;
@@ -161,7 +161,7 @@ fn both(
     network: &dyn Network,
     steps: &Listed,
     rule: StartRule,
-    options: &Options,
+    options: &FlowOptions,
 ) -> [FluidOutcome; 2] {
     let (ledger, flows) = run(network, steps, rule, options, &ANY).unwrap().unwrap();
     let by_quotient = ledger.close(network, options, rule.name(), (flows, 0));
@@ -182,9 +182,9 @@ proptest! {
         by_latency in any::<bool>(),
     ) {
         let fabric = Fabric::parse(&format!("{fabric},latency={latency}")).unwrap();
-        let options = Options {
+        let options = FlowOptions {
             weights: if by_latency { Weights::InverseLatency } else { Weights::Equal },
-            ..Options::default()
+            ..FlowOptions::default()
         };
         let network = fabric.network().unwrap();
         let steps = pattern.steps(network.ranks(), bytes);
@@ -239,7 +239,12 @@ fn what_bounds_alike_flows_is_full() {
     let fabric = Fabric::parse("fat_tree:down=4x4,up=1x2,rate=8Gb/s,latency=0s").unwrap();
     let network = fabric.network().unwrap();
     let steps = Pattern::Direct.steps(16, 1_000_000);
-    let [found, _] = both(network, &steps, StartRule::Rendezvous, &Options::default());
+    let [found, _] = both(
+        network,
+        &steps,
+        StartRule::Rendezvous,
+        &FlowOptions::default(),
+    );
     for (flow, place) in steps.0[0].iter().zip(0..) {
         let in_one_pod = flow.source / 4 == flow.destination / 4;
         let ends = network.ends(found.flows.bottleneck[place]).unwrap();
