@@ -32,9 +32,9 @@ class Show(Source):
     """What `opticoll show` takes."""
 
     view: Annotated[
-        Literal["ring", "grid", "fabric", "space_time", "ports"] | None,
+        Literal["ring", "grid", "circuits", "fabric", "space_time", "ports"] | None,
         Parameter(
-            help="ring, grid: the light of one slot; fabric: the load of electrical links; ports: "
+            help="ring, grid, circuits: the light of one slot; fabric: the load of electrical links; ports: "
             "light paths over time; space_time: everything over time. By the fabric if not given.",
             converter=words.choice,
         ),
@@ -58,6 +58,8 @@ VIEWS = {
 """By a field of light: the view of a plan that has it, and what its fabric is."""
 
 ELECTRICAL = ("fabric", "is an electrical fabric without light")
+
+CIRCUITS = ("circuits", "has circuits in slots")
 
 Pair = Annotated[list[Count], Length(2)]
 
@@ -143,8 +145,9 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
 def _checked_view(plan: Plan, view: str | None, size: str | None) -> str:
     """The view of a plan, by its fabric if none is given; refuses one of the other kind."""
     fabric = plan.fabric
+    otherwise = ELECTRICAL if fabric.electrical else CIRCUITS
     usual, about = next(
-        (own for field, own in VIEWS.items() if field in fabric.light_fields), ELECTRICAL
+        (own for field, own in VIEWS.items() if field in fabric.light_fields), otherwise
     )
     others = () if usual == "ports" else ("space_time",)
     if view not in (None, usual, *others):
@@ -218,8 +221,10 @@ def _words(one: LightpathRow) -> list[str]:
         # As plan files write it: `*` where converters choose it link by link.
         wavelength = "*" if light["wavelength"] == CONVERTED else str(light["wavelength"])
         cells += [str(light["direction"]), f"fibre {light['fibre']}", f"wavelength {wavelength}"]
-    if "source_port" in light:
+    elif "source_port" in light:
         cells.append(f"port {light['source_port']} > port {light['destination_port']}")
+    else:
+        cells += [f"{name.replace('_', ' ')} {value}" for name, value in light.items()]
     return cells
 
 
@@ -238,12 +243,12 @@ def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
             plot.grid(plan, row.slot, path)
         case "fabric":
             plot.fabric(plan, path, slot=asked.slot, size=size_of(plan, asked.size))
-        case _ if plan.fabric.electrical:
-            plot.messages(plan, path, size=size_of(plan, asked.size))
         case _ if "plane" in plan.fabric.light_fields:
             plot.grid_space_time(plan, path)
-        case _:
+        case _ if "direction" in plan.fabric.light_fields:
             plot.space_time(plan, path)
+        case _:
+            plot.messages(plan, path, size=size_of(plan, asked.size))
 
 
 COMMAND = Command(

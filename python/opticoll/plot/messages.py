@@ -1,4 +1,4 @@
-"""A plan on an electrical fabric in space and time: every message from rank to rank."""
+"""A plan in space and time: every message from rank to rank."""
 
 import os
 from typing import TYPE_CHECKING
@@ -20,24 +20,36 @@ _MOST_ARROWS = 200
 def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = None) -> "Figure":
     """Draw every message as a line from when and where it starts to when and where it has arrived.
 
-    Time runs to the right, ranks downwards, at `size` bytes (the plan's own if none is given),
-    start rule rendezvous. Colours are steps.
+    Time runs to the right, ranks downwards, at `size` bytes (the plan's own if none is given). On
+    an electrical fabric the start rule is rendezvous and colours are steps; where circuits are
+    placed in slots, a message takes its slot under the default policy, and colours are the last
+    field of its light, such as the wavelength.
 
-    Raises PlotError for a fabric of light, no messages, or too many to be told apart.
+    Raises PlotError for light around a ring, no messages, or too many to be told apart.
     """
-    if not plan.fabric.electrical:
-        raise PlotError("a plan of light is drawn by `space_time`, with its lightpaths")
+    if "direction" in plan.fabric.light_fields:
+        raise PlotError("light around a ring is drawn by `space_time`, with its lightpaths")
     if len(plan) == 0:
         raise PlotError("the plan has no messages: there is nothing to draw")
     if len(plan) > 16 * MOST_MESSAGES:
         raise _too_many(len(plan))
-    times = plan.message_times(size)
+    times = plan.message_times(size) if plan.fabric.electrical else _by_slots(plan, size)
     if len(times) > MOST_MESSAGES:
         raise _too_many(len(times))
     ranks = plan.fabric.ranks
     figure = sheet(10.0, float(np.clip(1.6 + 0.16 * ranks, 3.4, 8.6)))
     _draw(figure, plan, times, size)
     return figure
+
+
+def _by_slots(plan: Plan, size: int | None) -> list[tuple[int, int, int]]:
+    """Every transfer, and the begin and the end of its slot in picoseconds."""
+    slots = plan.simulate(size).tables["slots"]
+    start, end = slots["start"].tolist(), slots["end"].tolist()
+    return [
+        (transfer, start[slot], end[slot])
+        for transfer, slot in enumerate(plan.columns()["slot"].tolist())
+    ]
 
 
 def _too_many(count: int) -> PlotError:
@@ -54,23 +66,26 @@ def _draw(
 
     columns = plan.columns()
     chosen = [transfer for transfer, _, _ in times]
-    source, destination, step = (
-        columns[name][chosen].astype(np.int64) for name in ("source", "destination", "slot")
+    fields = list(plan.fabric.light_fields)
+    hue, what = (fields[-1], fields[-1].replace("_", " ")) if fields else ("slot", "step")
+    source, destination, shade = (
+        columns[name][chosen].astype(np.int64) for name in ("source", "destination", hue)
     )
+    shades = int(columns[hue].max()) + 1
     start, end = np.array([one[1:] for one in times], dtype=np.float64).T / 1e12
     factor, unit = style.time_unit(float(end.max()))
     start, end = start / factor, end / factor
     axes = figure.subplots()
-    colours = style.wavelength_colours(plan.slots)
+    colours = style.wavelength_colours(shades)
     width = float(np.clip(500 / len(times), 0.35, 1.5))
     lines = np.stack(
         [np.column_stack([start, source]), np.column_stack([end, destination])], axis=1
     )
     axes.add_collection(
-        LineCollection(list(lines), colors=[colours(int(one)) for one in step], linewidths=width)
+        LineCollection(list(lines), colors=[colours(int(one)) for one in shade], linewidths=width)
     )
     if len(times) <= _MOST_ARROWS:
-        for (tail, tip), one in zip(lines, step, strict=True):
+        for (tail, tip), one in zip(lines, shade, strict=True):
             axes.annotate(
                 "", xy=tip, xytext=tail,
                 arrowprops={
@@ -87,37 +102,38 @@ def _draw(
     if ranks <= 40:
         axes.set_yticks(range(ranks))
     axes.grid(axis="x", visible=False)
-    _key(figure, plan, colours)
+    _key(figure, shades, what, colours)
     shown = plan.size_bytes if size is None else size
     figure.suptitle(
         f"{plan.collective.kind}, {plan.algorithm}, N = {ranks}, {plan.fabric.family}"
         + ("" if shown is None else f", {style.size_text(shown)}")
-        + f", start rendezvous: {len(times):,} messages in {style.time_text(last * factor)}",
+        + (", start rendezvous" if plan.fabric.electrical else "")
+        + f": {len(times):,} messages in {style.time_text(last * factor)}",
         x=0.01,
         ha="left",
         fontsize=11,
     )
 
 
-def _key(figure: "Figure", plan: Plan, colours: object) -> None:
-    """Which colour is which step: a legend for few, a colour bar for many."""
+def _key(figure: "Figure", shades: int, what: str, colours: object) -> None:
+    """Which colour is which step or wavelength: a legend for few, a colour bar for many."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm, Colormap
     from matplotlib.lines import Line2D
 
     assert isinstance(colours, Colormap)
-    if plan.slots <= 8:
+    if shades <= 8:
         handles = [
-            Line2D([], [], color=colours(step), linewidth=2, label=f"step {step}")
-            for step in range(plan.slots)
+            Line2D([], [], color=colours(one), linewidth=2, label=f"{what} {one}")
+            for one in range(shades)
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=8)
         return
-    edges = np.arange(plan.slots + 1) - 0.5
-    mappable = ScalarMappable(BoundaryNorm(edges, plan.slots), colours)
+    edges = np.arange(shades + 1) - 0.5
+    mappable = ScalarMappable(BoundaryNorm(edges, shades), colours)
     bar = figure.colorbar(mappable, ax=figure.axes[0], pad=0.02, aspect=30)
-    stride = -(-plan.slots // 12)
-    shown = range(0, plan.slots, stride)
-    bar.set_ticks(list(shown), labels=[str(step) for step in shown])
+    stride = -(-shades // 12)
+    shown = range(0, shades, stride)
+    bar.set_ticks(list(shown), labels=[str(one) for one in shown])
     bar.minorticks_off()
-    bar.set_label("Step")
+    bar.set_label(what.capitalize())
