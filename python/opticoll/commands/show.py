@@ -34,8 +34,9 @@ class Show(Source):
     view: Annotated[
         Literal["ring", "grid", "circuits", "fabric", "space_time", "ports"] | None,
         Parameter(
-            help="ring, grid, circuits: the light of one slot; fabric: the load of electrical links; ports: "
-            "light paths over time; space_time: everything over time. By the fabric if not given.",
+            help="ring, grid, circuits: the light of one slot; fabric: the load of electrical "
+            "links; ports: light paths over time; space_time: everything over time. By the fabric if "
+            "not given.",
             converter=words.choice,
         ),
     ] = None

@@ -7,12 +7,16 @@ mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use opticoll::fabric::Light;
-use opticoll::family::wdm_ring::{Direction, WdmLight};
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::{Circuits, Fabric, FamilyRecord, Light, Machine};
+use opticoll::families::FAMILIES;
+use opticoll::family::wdm_ring::{self, Direction, WdmLight, WdmRing};
 use opticoll::plan::Plan;
-use opticoll::schedule::{Action, Transfer};
+use opticoll::schedule::{Action, Schedule, Transfer};
+use opticoll::spec::Spec;
 use opticoll::verify::{Link, Violation, ViolationKind, verify};
 
+use crate::verified;
 use by_hand::{by_hand, slots_of_steps};
 use light::LIGHT;
 use tables::{DATA, FORM, FOUR, PAIR, RESOURCES, Row, SOUND, THREE};
@@ -351,6 +355,61 @@ fn millions_of_chunks_are_each_accounted_for() {
 }
 
 #[test]
+fn every_family_with_circuits_has_rules() {
+    for family in FAMILIES {
+        let Ok(fabric) = Fabric::parse(family.record.example) else {
+            continue;
+        };
+        if fabric.has_light() {
+            let collective = Collective::new(CollectiveKind::Barrier, fabric.ranks()).unwrap();
+            let plan = Plan::without_light(&fabric, Schedule::new(collective), "none".into());
+            let kinds = verify(&plan).into_iter().map(|one| one.kind);
+            assert!(
+                !kinds
+                    .collect::<Vec<_>>()
+                    .contains(&ViolationKind::Unchecked),
+                "{fabric}"
+            );
+        }
+    }
+}
+
+/// A ring of wavelengths by another name.
+#[derive(Debug, PartialEq)]
+struct Stranger(WdmRing);
+
+impl Machine for Stranger {
+    fn record(&self) -> &'static FamilyRecord {
+        const RECORD: FamilyRecord = FamilyRecord {
+            name: "stranger",
+            ..wdm_ring::RECORD
+        };
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        self.0.spec()
+    }
+
+    fn ranks(&self) -> u32 {
+        self.0.ranks
+    }
+
+    fn circuits(&self) -> Option<&dyn Circuits> {
+        self.0.circuits()
+    }
+}
+
+#[test]
+fn circuits_of_a_family_without_rules_are_not_proved() {
+    let mut plan = verified(CollectiveKind::AllGather, "optree", 8, 2);
+    let ring = plan.fabric.downcast::<WdmRing>().unwrap().clone();
+    plan.fabric = Fabric::new(Stranger(ring));
+    let kinds: Vec<ViolationKind> = verify(&plan).iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [ViolationKind::Unchecked]);
+}
+
+#[test]
 fn every_kind_is_named_and_tested() {
     let mut tested: BTreeSet<&str> = [SOUND, DATA, RESOURCES, FORM]
         .into_iter()
@@ -377,6 +436,8 @@ fn every_kind_is_named_and_tested() {
     ] {
         tested.insert(kind.name());
     }
+    // By circuits_of_a_family_without_rules_are_not_proved.
+    tested.insert(ViolationKind::Unchecked.name());
     // By folded::an_orbit_must_leave_rank_0.
     tested.insert(ViolationKind::Symmetry.name());
     let names: BTreeSet<&str> = ViolationKind::ALL

@@ -36,7 +36,7 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
     let policies = fabric
         .circuits()
         .map_or(&[][..], |circuits| circuits.policies());
-    if case.method.paths.is_some() && !policies.iter().any(|policy| groups(&policy)) {
+    if case.method.paths.is_some() && !policies.iter().any(groups) {
         let hint = "its ports hold no light paths that are set up and released; a light_path_grid has such";
         return Err(SimulationError::value("paths", RECORD.not_on(fabric, hint)));
     }

@@ -50,12 +50,10 @@ fn split(
     let Some(circuits) = fabric.circuits() else {
         return Ok((Time::ZERO, Time::ZERO));
     };
-    match outcome.policy.map(|policy| circuits.charge(policy)) {
-        Some(Ok(Charge::EverySlot | Charge::NewSetting | Charge::Never)) => {
-            let set_up = circuits.change()?.set_up;
-            return Ok((set_up.times(outcome.reconfigurations)?, Time::ZERO));
-        }
-        _ => {}
+    let charge = outcome.policy.map(|policy| circuits.charge(policy));
+    if let Some(Ok(Charge::EverySlot | Charge::NewSetting | Charge::Never)) = charge {
+        let set_up = circuits.change()?.set_up;
+        return Ok((set_up.times(outcome.reconfigurations)?, Time::ZERO));
     }
     let mut changed = match plan {
         PlanRef::Full(plan) => AnyPlan::Full(plan.clone()),
