@@ -14,6 +14,7 @@ pub mod graph;
 pub mod hash;
 pub mod interrupt;
 pub mod memory;
+pub mod ports;
 pub mod spec;
 pub mod units;
 

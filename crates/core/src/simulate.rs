@@ -23,15 +23,14 @@ pub mod tasks;
 
 use std::str::FromStr;
 
-use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use crate::algorithm::light_path::LightPathError;
 pub use crate::fabric::circuits::Paths;
+use crate::fabric::circuits::{Circuit, NoCircuit};
 use crate::fabric::{Circuits, Fabric, Hop, Named};
-use crate::interrupt;
 use crate::network::Network;
-use crate::plan::Plan;
+use crate::plan::{Plan, Relay};
 use crate::spec::SpecError;
 use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Time, UnitError};
@@ -387,79 +386,63 @@ fn needed_circuits<'a>(
     })
 }
 
-/// Refuses what has no place on the fabric, so that engines may index freely.
-fn admit(plan: &Plan, circuits: &dyn Circuits) -> Result<(), SimulationError> {
-    let chunks = u64::from(plan.schedule.collective.chunks());
-    let relays = plan.fabric.light().is_some_and(|kind| kind.relays);
-    let in_order = plan.relays.is_sorted_by_key(|relay| relay.transfer);
-    let mut hops = Vec::new();
-    let mut transfers = Vec::new();
-    let mut ends = FxHashMap::default();
+/// Refuses slots that do not exist and relays out of order, so that engines may go through slots freely.
+fn admit(plan: &Plan) -> Result<(), SimulationError> {
+    let refused = |transfer: usize, problem| Err(SimulationError::Transfer { transfer, problem });
     let slots = plan.slots();
-    for (transfer, moved) in plan.schedule.transfers().enumerate() {
-        let relayed = !plan.relays.is_empty();
-        match relayed {
-            true => hops.extend(plan.way(transfer)),
-            false => hops.push(Hop {
-                from: moved.source,
-                to: moved.destination,
-                light: plan.light[transfer],
-                slot: plan.slot[transfer],
-            }),
-        }
-        let way = &hops[transfers.len()..];
-        let problem = if u64::from(moved.chunk) + u64::from(moved.count) > chunks {
-            "it carries chunks that do not exist"
-        } else if way.iter().any(|hop| hop.slot >= slots) {
-            "its slot is beyond the last"
-        } else if relayed && !(in_order && way.is_sorted_by(|one, next| one.slot < next.slot)) {
-            "its relays are out of order"
-        } else if way.len() > 1 && !relays {
-            "ranks relay it, which light between two ranks does without"
-        } else {
-            transfers.resize(hops.len(), transfer);
-            if hops.len() >= HOPS {
-                interrupt::check();
-                admit_hops(circuits, &hops, &transfers, &mut ends)?;
-                hops.clear();
-                transfers.clear();
-            }
-            continue;
-        };
-        return Err(SimulationError::Transfer { transfer, problem });
+    let missing = "its slot is beyond the last";
+    if let Some(transfer) = plan.slot.iter().position(|&slot| slot >= slots) {
+        return refused(transfer, missing);
     }
-    admit_hops(circuits, &hops, &transfers, &mut ends)
-}
-
-/// So many hops are looked at together.
-const HOPS: usize = 1 << 8;
-
-/// A port of a rank: the rank and the number.
-type Port = (u32, u32);
-
-/// Refuses hops that do not exist, each of a transfer, and second paths of a port in a slot; `ends` are the
-/// other ends of the paths seen so far, by slot and port.
-fn admit_hops(
-    circuits: &dyn Circuits,
-    hops: &[Hop],
-    transfers: &[usize],
-    ends: &mut FxHashMap<(u32, Port), Port>,
-) -> Result<(), SimulationError> {
-    let refused = |hop: usize, problem| {
-        let transfer = transfers[hop];
-        Err(SimulationError::Transfer { transfer, problem })
-    };
-    if let Some((hop, problem)) = circuits.refused(hops) {
-        return refused(hop, problem);
-    }
-    for (place, [one, other]) in circuits.ports(hops).into_iter().enumerate() {
-        let slot = hops[place].slot;
-        let mut holds = |end, other| *ends.entry((slot, end)).or_insert(other) == other;
-        if !(holds(one, other) & holds(other, one)) {
-            return refused(place, "a port of it holds another path in its slot");
+    let relayed = plan.fabric.light().is_some_and(|kind| kind.relays);
+    let mut before: Option<&Relay> = None;
+    for relay in &plan.relays {
+        let transfer = relay.transfer as usize;
+        let same = before.filter(|before| before.transfer == relay.transfer);
+        let arrived = same.map_or(plan.slot.get(transfer), |before| Some(&before.slot));
+        let in_order = before.is_none_or(|before| before.transfer <= relay.transfer);
+        if !relayed {
+            return refused(
+                transfer,
+                "ranks relay it, which light between two ranks does without",
+            );
         }
+        if !in_order || arrived.is_none_or(|&slot| slot >= relay.slot) {
+            return refused(transfer, "its relays are out of order");
+        }
+        if relay.slot >= slots {
+            return refused(transfer, missing);
+        }
+        before = Some(relay);
     }
     Ok(())
+}
+
+/// The error that a transfer carries chunks which its collective does not have.
+#[cold]
+fn no_chunks(transfer: usize) -> SimulationError {
+    SimulationError::Transfer {
+        transfer,
+        problem: "it carries chunks that do not exist",
+    }
+}
+
+/// Appends the circuits of hops, which refuses those that do not exist; `transfer_of` says what a hop is part
+/// of.
+fn measure(
+    circuits: &dyn Circuits,
+    hops: &[Hop],
+    of_hops: &mut Vec<Circuit>,
+    transfer_of: impl Fn(usize) -> u32,
+) -> Result<(), SimulationError> {
+    match circuits.measure(hops, of_hops) {
+        Ok(()) => Ok(()),
+        Err(NoCircuit::Unit(problem)) => Err(problem.into()),
+        Err(NoCircuit::Absent { hop, problem }) => Err(SimulationError::Transfer {
+            transfer: transfer_of(hop) as usize,
+            problem,
+        }),
+    }
 }
 
 /// The network that a simulator needs.

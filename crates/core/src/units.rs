@@ -87,6 +87,7 @@ impl Time {
     }
 
     /// The sum, or an error where it leaves 64 bits.
+    #[inline]
     pub fn plus(self, other: Time) -> Result<Time, UnitError> {
         self.0
             .checked_add(other.0)
@@ -95,6 +96,7 @@ impl Time {
     }
 
     /// The product with a count, or an error where it leaves 64 bits.
+    #[inline]
     pub fn times(self, count: u64) -> Result<Time, UnitError> {
         self.0
             .checked_mul(count)
@@ -103,6 +105,7 @@ impl Time {
     }
 }
 
+#[cold]
 fn time_overflow() -> UnitError {
     UnitError::Overflow {
         what: "a sum of times".into(),
@@ -122,6 +125,7 @@ impl Bytes {
     }
 
     /// The sum, or an error where it leaves 64 bits.
+    #[inline]
     pub fn plus(self, other: Bytes) -> Result<Bytes, UnitError> {
         let overflow = || UnitError::Overflow {
             what: "a sum of sizes".into(),

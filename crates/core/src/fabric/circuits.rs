@@ -1,52 +1,52 @@
 //! What the circuit simulator asks a fabric whose circuits are placed in slots.
 //!
-//! A circuit occupies *lines*: links of a ring, transmitters, or ports. Lines are numbered row by row, a
-//! line for every rank in each row.
+//! A circuit occupies *lines*: links of a ring, transmitters, wavelengths or ports. Lines are numbered row
+//! by row. It joins a *port* of its sender to one of its receiver.
 
 use std::ops::Range;
 
 use super::light::{Hop, LightKind, Rotation};
-use crate::units::{Bytes, Rate, Time, UnitError};
+pub use crate::ports::Port;
+use crate::units::{Rate, Time, UnitError};
 
-/// What one circuit carries in a slot.
-#[derive(Debug, Clone)]
-pub struct Message {
-    /// The light that carries it; of a light tree, as far as its farthest rank.
-    pub hop: Hop,
-    /// The rank that receives it.
-    pub receiver: u32,
-    /// The first of its transfers, as an index into the plan.
-    pub transfer: u32,
-    /// Whether it has light of its own; it rides on that of another otherwise.
-    pub leads: bool,
-    /// What it carries.
-    pub bytes: Bytes,
-    /// Bytes over rate.
-    pub sending: Time,
-    /// From the circuit being there to its last bit being received; given by [`Circuits::measure`].
-    pub taken: Time,
-    /// How long it holds its lines; given by [`Circuits::measure`].
-    pub busy: Time,
-    /// The lines that it occupies; given by [`Circuits::measure`].
+/// The circuit of a hop.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Circuit {
+    /// What a message takes over it, beside its bytes over the rate.
+    pub delay: Time,
+    /// The lines that it occupies, in the order in which light passes them or against it.
     pub lines: [Range<u32>; 2],
 }
 
-impl Message {
-    /// What a hop of a transfer carries, with light of its own; nothing measured yet.
-    #[inline]
-    pub fn new(hop: Hop, transfer: u32, bytes: Bytes) -> Message {
-        Message {
-            hop,
-            receiver: hop.to,
-            transfer,
-            leads: true,
-            bytes,
-            sending: Time::ZERO,
-            taken: Time::ZERO,
-            busy: Time::ZERO,
-            lines: [0..0, 0..0],
-        }
+/// Why a hop has no circuit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoCircuit {
+    /// Its light or one of its ranks does not exist.
+    Absent {
+        /// The place of the hop among those given.
+        hop: usize,
+        /// What does not exist.
+        problem: &'static str,
+    },
+    /// A time beyond 64 bits.
+    Unit(UnitError),
+}
+
+impl From<UnitError> for NoCircuit {
+    fn from(problem: UnitError) -> NoCircuit {
+        NoCircuit::Unit(problem)
     }
+}
+
+/// What a circuit needs at its ends and between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuning {
+    /// The port of the sender.
+    pub transmitter: Port,
+    /// The port of the receiver.
+    pub receiver: Port,
+    /// Its channel on each of its lines, below [`Lines::channels`].
+    pub channel: u32,
 }
 
 /// What changes of circuits take.
@@ -112,18 +112,41 @@ pub enum Sharing {
     /// Those on the same circuit: together they are one message.
     SameCircuit,
     /// Copies of the same chunks from one rank: a light tree.
-    Tree,
+    Tree {
+        /// The bits of light that the circuits of a tree have in common.
+        light: u32,
+    },
+}
+
+/// What the use of lines is measured against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capacity {
+    /// So many channels that can be used, on every line in every slot.
+    Slots(u32),
+    /// The time of every line.
+    Time,
 }
 
 /// The lines of a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lines {
-    /// What a row is, such as `direction`, `plane` or `port`.
-    pub row: &'static str,
-    /// Rows.
-    pub rows: u32,
-    /// Lines in a row: ranks.
-    pub ranks: u32,
+    /// What a row is, such as `direction`, `plane` or `port`, and how many there are; then what the lines
+    /// of a row are, as a rule a `rank` each, and how many there are.
+    pub shape: [(&'static str, u32); 2],
+    /// Channels of a line, whether they can be used or not.
+    pub channels: u32,
+    /// What their use is measured against.
+    pub capacity: Capacity,
+    /// Whether a circuit holds its lines for its delay, too, and not only while bytes are sent.
+    pub held_for_delay: bool,
+}
+
+impl Lines {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        let [(_, rows), (_, columns)] = self.shape;
+        rows as usize * columns as usize
+    }
 }
 
 /// Ranks on a ring, as algorithms see it.
@@ -169,10 +192,6 @@ pub trait Circuits: Send + Sync {
     /// Which transfers share light.
     fn sharing(&self) -> Sharing;
 
-    /// The first hop whose light or ranks do not exist, and what does not; where there is none, engines may
-    /// index freely.
-    fn refused(&self, hops: &[Hop]) -> Option<(usize, &'static str)>;
-
     /// What a policy charges.
     ///
     /// # Errors
@@ -185,15 +204,12 @@ pub trait Circuits: Send + Sync {
     /// A time beyond 64 bits.
     fn change(&self) -> Result<Change, UnitError>;
 
-    /// Enters times and lines into the messages of a slot.
+    /// Appends the circuits of hops.
     ///
     /// # Errors
-    /// A time beyond 64 bits.
-    fn measure(&self, messages: &mut [Message]) -> Result<(), UnitError>;
+    /// The first hop whose light or ranks do not exist, or a time beyond 64 bits.
+    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit>;
 
-    /// The ports, as rank and number, that the circuit of each hop joins, where a port has one circuit at a
-    /// time in both directions; empty elsewhere.
-    fn ports(&self, _hops: &[Hop]) -> Vec<[(u32, u32); 2]> {
-        Vec::new()
-    }
+    /// Appends what the circuits of hops need, where [`Circuits::measure`] finds them.
+    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>);
 }

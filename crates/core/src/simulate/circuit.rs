@@ -7,18 +7,18 @@
 //! Without barriers (`per_port`): see [`asynchronous`]. Plans through their symmetry: [`folded`].
 
 mod asynchronous;
+mod block;
 mod charge;
 mod folded;
 mod groups;
 mod ledger;
 mod messages;
 mod settings;
+mod slots;
 mod trees;
 
 use super::{Paths, Policy, SimulationError};
-use crate::fabric::circuits::{Charge, Circuits};
-use crate::family::wdm_ring::WdmLight;
-use crate::family::wdm_ring::WdmRing;
+use crate::fabric::circuits::{Capacity, Charge, Circuits, Lines};
 use crate::interrupt;
 use crate::outcome::{Critical, Outcome, SlotColumns, Tuned};
 use crate::plan::{Plan, PlanRef};
@@ -26,9 +26,9 @@ use crate::table::Details;
 use crate::units::{Bytes, Time};
 use charge::Charging;
 use ledger::Ledger;
-use messages::{Messages, Sizes, Slots};
+use messages::{Messages, Sizes};
 use settings::Settings;
-use trees::Trees;
+use slots::Slots;
 
 /// The time that a plan takes under a policy, with columns per slot, link and rank.
 ///
@@ -63,6 +63,7 @@ pub fn simulate_with<'a>(
     }
     let run = Run {
         period: plan.kept().fabric.ranks(),
+        copies: 1,
         sizes: Sizes::Own,
         size,
         charge,
@@ -70,7 +71,7 @@ pub fn simulate_with<'a>(
     };
     let outcome = match plan {
         PlanRef::Full(plan) => run.simulate(plan, circuits)?,
-        PlanRef::Folded(plan) => folded::simulate(plan, run)?,
+        PlanRef::Folded(plan) => folded::simulate(plan, circuits, run)?,
     };
     Ok(Outcome {
         policy: Some(policy.name()),
@@ -84,6 +85,8 @@ struct Run {
     /// Only the transfers that leave so many ranks are given, where the others are their copies (see
     /// [`folded`]).
     period: u32,
+    /// Of each transfer given.
+    copies: u64,
     sizes: Sizes,
     size: Bytes,
     charge: Charge,
@@ -92,29 +95,31 @@ struct Run {
 
 impl Run {
     fn simulate(self, plan: &Plan, circuits: &dyn Circuits) -> Result<Outcome, SimulationError> {
-        super::admit(plan, circuits)?;
-        let slots = Slots::of(plan, &plan.relays);
-        let trees = Trees::of(plan, circuits, &slots);
-        let messages = Messages::new(plan, circuits, &trees, self.size, self.sizes);
-        let mut ledger = Ledger::new(circuits.lines());
+        super::admit(plan)?;
+        let slots = Slots::of(plan);
+        let messages = Messages::new(plan, circuits, self.size, self.sizes);
+        let lines = circuits.lines();
+        let mut ledger = Ledger::new(lines, plan.fabric.ranks());
         let timing = match self.charge {
             Charge::ChangedPort => {
-                let ring = super::needed::<WdmRing>(&plan.fabric, "circuit")?;
-                asynchronous::run(plan, ring, self.period, &slots, messages, &mut ledger)?
+                asynchronous::run(plan, circuits, self.period, &slots, messages, &mut ledger)?
             }
             _ => self.with_barriers(plan, circuits, &slots, messages, &mut ledger)?,
         };
-        let (links, ranks) = ledger.close()?;
         let time = timing.slots.end.iter().copied().max().unwrap_or(Time::ZERO);
-        let busy: u128 = links.busy.iter().map(|time| u128::from(time.ps())).sum();
-        let capacity = u128::from(time.ps()) * links.busy.len() as u128;
+        let occupied = ledger.occupied();
+        let (links, ranks) = ledger.close()?;
         let details = Details::default();
         Ok(Outcome {
             time,
             reconfigurations: timing.reconfigurations,
-            utilisation: match plan.fabric.downcast::<WdmRing>() {
-                Some(_) => utilisation(plan),
-                None => busy as f64 / capacity.max(1) as f64,
+            utilisation: match lines.capacity {
+                Capacity::Slots(_) => share(lines, occupied * self.copies, plan.slots()),
+                Capacity::Time => {
+                    let busy: u128 = links.busy.iter().map(|time| u128::from(time.ps())).sum();
+                    let capacity = u128::from(time.ps()) * links.busy.len() as u128;
+                    busy as f64 / capacity.max(1) as f64
+                }
             },
             slots: timing.slots,
             links,
@@ -149,14 +154,17 @@ impl Run {
             let before = charging.before(slot)?;
             let sending = start.plus(before)?;
             let (mut longest, mut most, mut circuits) = (None, Time::ZERO, 0);
-            for hops in slots.of_slot(slot).chunks(messages.block()) {
-                for message in messages.of(hops)? {
-                    let charged = charging.of(message);
-                    let end = sending.plus(charged)?.plus(message.taken)?;
-                    ledger.enter(message)?;
-                    ledger.finish(message, end);
+            for hops in slots.of_slot(slot).chunks(messages.at_once()) {
+                let block = messages.of(hops)?;
+                charging.look_at(block);
+                for (place, hop, message, circuit) in block.iter() {
+                    let charged = charging.of(place, slot);
+                    let taken = circuit.delay.plus(message.sending)?;
+                    let end = sending.plus(charged)?.plus(taken)?;
+                    let leads = message.leader == place;
+                    ledger.enter(hop, message, circuit, leads, end)?;
                     most = most.max(charged);
-                    circuits += u64::from(message.leads);
+                    circuits += u64::from(leads);
                     if longest.is_none_or(|(latest, _)| end > latest) {
                         longest = Some((end, message.transfer as usize));
                     }
@@ -199,7 +207,7 @@ pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
     if !plan.has_light() {
         return 0;
     }
-    let slots = Slots::of(plan, &[]);
+    let slots = Slots::of(plan);
     let mut settings = Settings::new(plan);
     let mut seen = rustc_hash::FxHashSet::default();
     for slot in 0..plan.slots() {
@@ -211,29 +219,41 @@ pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
     seen.len() as u64
 }
 
-/// The share of link-wavelength-slots in use: the hops of all lightpaths, over both directions'
-/// links times channels times slots.
+/// The share of link-wavelength-slots in use: the lines of all circuits, over all lines times channels
+/// times slots; 0 where use is measured against time, and where a circuit does not exist.
 pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
     let plan = plan.into();
     let (copies, plan) = (u64::from(plan.copies()), plan.kept());
-    let Some(ring) = plan.fabric.downcast::<WdmRing>() else {
+    let Some(circuits) = plan.fabric.circuits() else {
         return 0.0;
     };
-    let capacity =
-        2.0 * f64::from(ring.ranks) * f64::from(ring.channels()) * f64::from(plan.slots());
-    if capacity == 0.0 {
+    if circuits.lines().capacity == Capacity::Time {
         return 0.0;
     }
-    let trees = Trees::of(plan, ring, &Slots::of(plan, &[]));
-    let lightpaths = plan.schedule.transfers().zip(&plan.light);
-    let hops: u64 = (0u32..)
-        .zip(lightpaths)
-        .filter(|(index, _)| trees.leads(*index))
-        .map(|(_, (moved, light))| {
-            let direction = WdmLight::from(*light).direction;
-            ring.hops(moved.source, moved.destination, direction)
-        })
-        .map(u64::from)
-        .sum();
-    (hops * copies) as f64 / capacity
+    let mut messages = Messages::new(plan, circuits, Bytes::new(0), Sizes::Own);
+    let slots = Slots::of(plan);
+    let mut occupied = 0;
+    for slot in 0..plan.slots() {
+        for hops in slots.of_slot(slot).chunks(messages.at_once()) {
+            let Ok(block) = messages.of(hops) else {
+                return 0.0;
+            };
+            let leaders = block.iter().filter(|row| row.2.leader == row.0);
+            let lines = leaders.flat_map(|(_, _, _, circuit)| &circuit.lines);
+            occupied += lines.map(|lines| lines.len() as u64).sum::<u64>();
+        }
+    }
+    share(circuits.lines(), occupied * copies, plan.slots())
+}
+
+/// The share of the channels of all lines in all slots that are in use.
+fn share(lines: Lines, occupied: u64, slots: u32) -> f64 {
+    let Capacity::Slots(channels) = lines.capacity else {
+        return 0.0;
+    };
+    let capacity = lines.count() as f64 * f64::from(channels) * f64::from(slots);
+    match capacity == 0.0 {
+        true => 0.0,
+        false => occupied as f64 / capacity,
+    }
 }

@@ -76,8 +76,8 @@ pub fn simulate_within(
             family: plan.fabric.family(),
             hint: "distributed control is that of a wss_grid; leave the simulator out",
         })?;
-    super::admit(plan, grid)?;
-    let flows = Flows::of(plan, size)?;
+    super::admit(plan)?;
+    let flows = Flows::of(plan, size, grid)?;
     let run = engine::run(&flows, grid, limit)?;
     let (links, ranks) = ledger(plan, &flows, &run)?;
     let (critical_path, on_path) = critical_path(&flows, &run);

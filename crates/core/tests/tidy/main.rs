@@ -16,18 +16,21 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("hash", &[]),
     ("event", &[]),
     ("graph", &[]),
+    ("ports", &[]),
     ("interrupt", &[]),
     ("memory", &[]),
     ("drawing", &[]),
     ("network", &["units", "drawing"]),
     (
         "fabric",
-        &["graph", "spelling", "spec", "units", "drawing", "network"],
+        &[
+            "graph", "ports", "spelling", "spec", "units", "drawing", "network",
+        ],
     ),
     (
         "machine",
         &[
-            "graph", "spelling", "spec", "units", "drawing", "network", "fabric",
+            "graph", "ports", "spelling", "spec", "units", "drawing", "network", "fabric",
         ],
     ),
     ("collective", &["spelling", "units"]),
@@ -54,6 +57,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "family",
         &[
             "graph",
+            "ports",
             "spelling",
             "spec",
             "units",
@@ -95,6 +99,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "event",
             "graph",
+            "ports",
             "spelling",
             "spec",
             "units",

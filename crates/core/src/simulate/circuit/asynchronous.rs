@@ -10,10 +10,9 @@
 //!   u and receiver at v are free, and R the reconfiguration delay if either was set to another
 //!   circuit before (or to none), else zero.
 //!
-//! A transmitter or receiver is the ring resonator of one channel of a rank, unless the fabric
-//! limits ports: then a rank has that many tunable ones, and takes one that is set to the circuit
-//! already, else the one that is free first. The transfers of a light tree start together, over one
-//! transmitter and the receivers of all of them.
+//! Which transmitters and receivers can do that, the fabric says ([`Circuits::tune`]); one is taken that is
+//! set to the circuit already, else one that was never used, else the one that is free first. The transfers of
+//! a light tree start together, over one transmitter and the receivers of all of them.
 //!
 //! A *period* Q below N says that the plan turned by Q ranks is the same plan, on the same channels,
 //! and that only the transfers of Q ranks are given. What happens to rank, link and block v + Q then
@@ -24,12 +23,16 @@
 use rustc_hash::FxHashMap;
 
 use super::Timing;
+use super::block::Block;
 use super::ledger::Ledger;
-use super::messages::{Messages, Slots};
-use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use super::messages::Messages;
+use super::slots::Slots;
+use crate::fabric::Hop;
+use crate::fabric::circuits::{Circuit, Circuits, Lines, Tuning};
 use crate::interrupt;
 use crate::outcome::{Critical, SlotColumns};
 use crate::plan::Plan;
+use crate::ports::Ports;
 use crate::schedule::Transfer;
 use crate::simulate::SimulationError;
 use crate::units::Time;
@@ -47,76 +50,6 @@ impl Since {
     }
 }
 
-/// What a port is set to, and since when it is free.
-#[derive(Debug, Clone, Copy)]
-struct Port {
-    circuit: (u32, u32, u32),
-    free: Since,
-}
-
-/// The transmitters or the receivers of all ranks.
-struct Ports {
-    per_rank: Option<usize>,
-    ports: FxHashMap<u64, Vec<Port>>,
-}
-
-/// A port found for a circuit.
-struct Found {
-    /// The set of ports it belongs to, and its place there (one past the last: not used yet).
-    key: u64,
-    place: usize,
-    free: Since,
-    /// Whether it is set to another circuit, or to none.
-    changes: bool,
-}
-
-impl Ports {
-    /// Finds the port for a circuit `(rank, far end, channel)`.
-    fn find(&self, circuit: (u32, u32, u32)) -> Found {
-        let (rank, _, channel) = circuit;
-        let (key, most) = match self.per_rank {
-            Some(most) => (u64::from(rank), most),
-            None => (u64::from(rank) << 32 | u64::from(channel), 1),
-        };
-        let ports = self.ports.get(&key).map_or(&[][..], Vec::as_slice);
-        if let Some(place) = ports.iter().position(|port| port.circuit == circuit) {
-            return Found {
-                key,
-                place,
-                free: ports[place].free,
-                changes: false,
-            };
-        }
-        let unused = Found {
-            key,
-            place: ports.len(),
-            free: Since::default(),
-            changes: true,
-        };
-        if ports.len() < most {
-            return unused;
-        }
-        let earliest = ports
-            .iter()
-            .enumerate()
-            .min_by_key(|(_, port)| port.free.time);
-        earliest.map_or(unused, |(place, port)| Found {
-            key,
-            place,
-            free: port.free,
-            changes: true,
-        })
-    }
-
-    fn set(&mut self, found: Found, port: Port) {
-        let ports = self.ports.entry(found.key).or_default();
-        match ports.get_mut(found.place) {
-            Some(old) => *old = port,
-            None => ports.push(port),
-        }
-    }
-}
-
 /// When a transfer ran, and the transfer that it waited for last.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
@@ -128,46 +61,58 @@ struct Run {
 /// What transfers wait for.
 struct Network<'a> {
     plan: &'a Plan,
-    ring: &'a WdmRing,
+    lines: Lines,
+    set_up: Time,
     period: u32,
     /// When each chunk arrived at each rank, from earlier steps.
     arrived: FxHashMap<(u32, u32), Since>,
     /// When each chunk was last read at each rank, by earlier steps; where contributions combine.
     read: FxHashMap<(u32, u32), Since>,
-    /// Since when each channel is free on each link.
-    links: Vec<Since>,
-    transmitters: Ports,
-    receivers: Ports,
-    messages: Messages<'a>,
+    /// Since when each channel is free on each line, row by row and then channel by channel.
+    free: Vec<Since>,
+    ports: Ports<Since>,
     runs: Vec<Run>,
 }
 
 pub(super) fn run(
     plan: &Plan,
-    ring: &WdmRing,
+    circuits: &dyn Circuits,
     period: u32,
     slots: &Slots,
-    messages: Messages<'_>,
+    mut messages: Messages<'_>,
     ledger: &mut Ledger,
 ) -> Result<Timing, SimulationError> {
-    let mut network = Network::new(plan, ring, period, messages);
+    let mut network = Network::new(plan, circuits, period)?;
     let mut columns = SlotColumns::default();
     let mut previous = Time::ZERO;
+    let (mut turned, mut tunings) = (Vec::new(), Vec::new());
     for step in &plan.step_slots {
         for slot in step.clone() {
             interrupt::check();
             let mut retuned = Time::ZERO;
             let (mut start, mut end) = (None, None);
-            let trees = network.messages.trees;
-            let leaders = slots.of_slot(slot).iter().copied();
             let mut lightpaths = 0;
-            for transfer in leaders.filter(|&transfer| trees.leads(transfer)) {
-                interrupt::check();
-                lightpaths += 1;
-                let (began, retune) = network.start(transfer, ledger)?;
-                retuned = retuned.max(retune);
-                start = Some(start.map_or(began, |start: Time| start.min(began)));
-                end = end.max(Some(network.runs[transfer as usize].end));
+            for hops in slots.of_slot(slot).chunks(messages.at_once()) {
+                let block = messages.of(hops)?;
+                turned.clear();
+                turned.extend(block.hops.iter().map(|hop| Hop {
+                    from: hop.from % period,
+                    to: hop.to % period,
+                    ..*hop
+                }));
+                tunings.clear();
+                circuits.tune(&turned, &mut tunings);
+                for (place, _, message, _) in block.iter() {
+                    if message.leader != place {
+                        continue;
+                    }
+                    interrupt::check();
+                    lightpaths += 1;
+                    let (began, retune) = network.start(block, &tunings, place, ledger)?;
+                    retuned = retuned.max(retune);
+                    start = Some(start.map_or(began, |start: Time| start.min(began)));
+                    end = end.max(Some(network.runs[message.transfer as usize].end));
+                }
             }
             columns.start.push(start.unwrap_or(previous));
             columns.end.push(end.unwrap_or(previous));
@@ -191,90 +136,95 @@ pub(super) fn run(
 }
 
 impl<'a> Network<'a> {
-    fn new(plan: &'a Plan, ring: &'a WdmRing, period: u32, messages: Messages<'a>) -> Network<'a> {
-        let ports = || Ports {
-            per_rank: ring.ports.map(|ports| ports as usize),
-            ports: FxHashMap::default(),
-        };
-        Network {
+    fn new(
+        plan: &'a Plan,
+        circuits: &dyn Circuits,
+        period: u32,
+    ) -> Result<Network<'a>, SimulationError> {
+        let lines = circuits.lines();
+        Ok(Network {
             plan,
-            ring,
+            lines,
+            set_up: circuits.change()?.set_up,
             period,
             arrived: FxHashMap::default(),
             read: FxHashMap::default(),
-            links: vec![Since::default(); channels_in_all(ring) as usize * 2 * period as usize],
-            transmitters: ports(),
-            receivers: ports(),
-            messages,
+            free: vec![Since::default(); lines.count() * lines.channels as usize],
+            ports: Ports::default(),
             runs: vec![Run::default(); plan.len()],
-        }
+        })
     }
 
-    /// Starts a transfer, with all that ride on its light, as early as it can. Returns when it (or the
+    /// Where the channel of a circuit is on its lines, modulo the period.
+    fn places(
+        &self,
+        circuit: &Circuit,
+        channel: u32,
+    ) -> impl Iterator<Item = usize> + Clone + use<> {
+        let [_, (_, columns)] = self.lines.shape;
+        let (channels, period) = (self.lines.channels, self.period.min(columns));
+        let rows = circuit.lines.clone().map(|lines| {
+            let row = lines.start / columns;
+            let first = (row * channels + channel) as usize * period as usize;
+            let start = lines.start - row * columns;
+            let columns = start..start + lines.len() as u32;
+            columns.map(move |column| first + (column % period) as usize)
+        });
+        rows.into_iter().flatten()
+    }
+
+    /// Starts a message, with all that ride on its light, as early as it can. Returns when it (or the
     /// reconfiguration before it) began, and the reconfiguration it waited for.
     fn start(
         &mut self,
-        transfer: u32,
+        block: &Block,
+        tunings: &[Tuning],
+        leader: u32,
         ledger: &mut Ledger,
     ) -> Result<(Time, Time), SimulationError> {
-        let index = transfer as usize;
-        let Transfer {
-            source,
-            destination,
+        let riders = block.riders_of(leader).iter().map(|&(_, rider)| rider);
+        let members = riders.chain([leader]).map(|place| place as usize);
+        let Tuning {
+            transmitter,
+            channel,
             ..
-        } = self.plan.schedule.transfer(index);
-        let circuit = WdmLight::from(self.plan.light[index]);
-        let channels = channels_in_all(self.ring);
-        let channel = circuit.direction as u32 * channels
-            + u32::from(circuit.fibre) * self.ring.wavelengths
-            + u32::from(circuit.wavelength);
-        let period = self.period;
-        let row = channel as usize * period as usize;
-        let path = path(self.ring, source, destination, circuit.direction)
-            .map(move |link| row + (link % period) as usize);
-        let sending = (source % period, destination % period, channel);
-        let members: Vec<u32> = self
-            .messages
-            .trees
-            .riders(transfer)
-            .iter()
-            .copied()
-            .chain([transfer])
-            .collect();
-        let sender = self.transmitters.find(sending);
-        let receiving = members.iter().map(|&member| {
-            let drop = self.plan.schedule.ends(member as usize).1;
-            (drop % period, source % period, channel)
-        });
-        let receivers: Vec<_> = receiving
-            .map(|circuit| (circuit, self.receivers.find(circuit)))
-            .collect();
-        let free = path
-            .clone()
-            .map(|link| self.links[link])
-            .chain(receivers.iter().map(|(_, receiver)| receiver.free))
-            .fold(sender.free, Since::later);
-        let changes = sender.changes || receivers.iter().any(|(_, receiver)| receiver.changes);
-        let retune = if changes {
-            self.ring.reconfiguration
-        } else {
-            Time::ZERO
+        } = tunings[leader as usize];
+        let transfer = block.messages[leader as usize].transfer;
+        let places = self.places(&block.circuits[leader as usize], channel);
+        let free_first = |since: Since| since.time;
+        let sender = self.ports.take(transmitter, free_first);
+        let receivers = members.clone().map(|member| tunings[member].receiver);
+        let mut free = sender.before.map_or(Since::default(), |(_, since)| since);
+        for place in places.clone() {
+            free = free.later(self.free[place]);
+        }
+        let mut changes = !sender.holds;
+        let mut taken = Vec::new();
+        for receiver in receivers {
+            let port = self.ports.take(receiver, free_first);
+            free = free.later(port.before.map_or(Since::default(), |(_, since)| since));
+            changes |= !port.holds;
+            taken.push((receiver, port.place));
+        }
+        let retune = match changes {
+            true => self.set_up,
+            false => Time::ZERO,
         };
         let tuned = Since {
             time: free.time.plus(retune)?,
             transfer: free.transfer,
         };
-        let ready = members.iter().fold(tuned, |ready, &member| {
-            ready.later(self.chunks_ready(member as usize))
+        let ready = members.clone().fold(tuned, |ready, member| {
+            ready.later(self.chunks_ready(block.messages[member].transfer as usize))
         });
         let start = ready.time;
         let mut end = start;
-        for &member in &members {
-            let message = self.messages.of_transfer(member, self.ring)?;
-            end = start.plus(message.taken)?;
-            ledger.enter(&message)?;
-            ledger.finish(&message, end);
-            self.runs[member as usize] = Run {
+        for member in members {
+            let (message, circuit) = (&block.messages[member], &block.circuits[member]);
+            end = start.plus(circuit.delay.plus(message.sending)?)?;
+            let leads = member == leader as usize;
+            ledger.enter(&block.hops[member], message, circuit, leads, end)?;
+            self.runs[message.transfer as usize] = Run {
                 start,
                 end,
                 cause: ready.transfer,
@@ -284,22 +234,12 @@ impl<'a> Network<'a> {
             time: end,
             transfer: Some(transfer),
         };
-        path.for_each(|link| self.links[link] = since);
-        self.transmitters.set(
-            sender,
-            Port {
-                circuit: sending,
-                free: since,
-            },
-        );
-        for (circuit, receiver) in receivers {
-            let port = Port {
-                circuit,
-                free: since,
-            };
-            self.receivers.set(receiver, port);
+        places.for_each(|place| self.free[place] = since);
+        self.ports.set(transmitter, sender.place, since);
+        for (receiver, place) in taken {
+            self.ports.set(receiver, place, since);
         }
-        Ok((self.began(index), retune))
+        Ok((self.began(transfer as usize), retune))
     }
 
     /// When everything that a transfer carries is at its source and may be changed where it goes.
@@ -349,7 +289,7 @@ impl<'a> Network<'a> {
 
     /// Where what a rank holds of a chunk is kept: turned back to the blocks below the period.
     fn place(&self, rank: u32, chunk: u32) -> (u32, u32) {
-        let ranks = self.ring.ranks;
+        let ranks = self.plan.fabric.ranks();
         if self.period == ranks {
             return (rank, chunk);
         }
@@ -383,24 +323,4 @@ impl<'a> Network<'a> {
         path.reverse();
         path
     }
-}
-
-/// Channels per direction, with those that cannot be used.
-fn channels_in_all(ring: &WdmRing) -> u32 {
-    ring.fibres * ring.wavelengths
-}
-
-/// The links of a path, by the lower of the ranks they join.
-fn path(
-    ring: &WdmRing,
-    source: u32,
-    destination: u32,
-    direction: Direction,
-) -> impl Iterator<Item = u32> + Clone + use<> {
-    let first = match direction {
-        Direction::Clockwise => source,
-        Direction::CounterClockwise => destination,
-    };
-    let ranks = ring.ranks;
-    (first..first + ring.hops(source, destination, direction)).map(move |link| link % ranks)
 }

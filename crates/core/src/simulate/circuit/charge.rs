@@ -1,17 +1,19 @@
 //! What changes of circuits cost, slot by slot.
 
+use super::block::Block;
 use super::groups::Groups;
-use super::messages::Slots;
 use super::settings::Settings;
-use crate::fabric::Light;
-use crate::fabric::circuits::{Change, Charge, Circuits, Message};
+use super::slots::Slots;
+use crate::fabric::circuits::{Change, Charge, Circuits, Tuning};
 use crate::plan::Plan;
+use crate::ports::Ports;
 use crate::simulate::{Paths, SimulationError};
 use crate::units::{Time, UnitError};
 
 /// What a policy has charged so far.
 pub(super) struct Charging<'a> {
     slots: &'a Slots,
+    circuits: &'a dyn Circuits,
     change: Change,
     state: State<'a>,
     reconfigurations: u64,
@@ -22,8 +24,11 @@ enum State<'a> {
     EverySlot,
     NewSetting(Settings<'a>),
     EachCircuit,
-    /// By transmitter: the circuit of its last message, and the slot after it.
-    ChangedCircuit(Vec<Option<(u32, Light, u32)>>),
+    ChangedCircuit {
+        /// With the slot after that of the last message.
+        transmitters: Ports<u32>,
+        tunings: Vec<Tuning>,
+    },
     Groups(Groups<'a>),
 }
 
@@ -35,21 +40,22 @@ impl<'a> Charging<'a> {
         charge: Charge,
         paths: Paths,
     ) -> Result<Charging<'a>, SimulationError> {
-        let lines = circuits.lines();
         let state = match charge {
             Charge::EverySlot => State::EverySlot,
             Charge::NewSetting => State::NewSetting(Settings::new(plan)),
             Charge::EachCircuit => State::EachCircuit,
-            Charge::ChangedCircuit => {
-                State::ChangedCircuit(vec![None; lines.rows as usize * lines.ranks as usize])
-            }
+            Charge::ChangedCircuit => State::ChangedCircuit {
+                transmitters: Ports::default(),
+                tunings: Vec::new(),
+            },
             Charge::Groups { each_slot } => {
-                State::Groups(Groups::new(plan, circuits, slots, each_slot, paths))
+                State::Groups(Groups::new(plan, circuits, slots, each_slot, paths)?)
             }
             Charge::Never | Charge::ChangedPort => State::Never,
         };
         Ok(Charging {
             slots,
+            circuits,
             change: circuits.change()?,
             state,
             reconfigurations: 0,
@@ -67,7 +73,7 @@ impl<'a> Charging<'a> {
                 let released = self.change.release.times(before.releases)?;
                 return released.plus(self.change.set_up.times(before.set_ups)?);
             }
-            State::Never | State::EachCircuit | State::ChangedCircuit(_) => false,
+            State::Never | State::EachCircuit | State::ChangedCircuit { .. } => false,
         };
         if !charged {
             return Ok(Time::ZERO);
@@ -76,15 +82,27 @@ impl<'a> Charging<'a> {
         Ok(self.change.set_up)
     }
 
-    /// What one message waits for beyond that.
-    pub(super) fn of(&mut self, message: &Message) -> Time {
+    /// Goes on to the messages of a block.
+    pub(super) fn look_at(&mut self, block: &Block) {
+        if let State::ChangedCircuit { tunings, .. } = &mut self.state {
+            tunings.clear();
+            self.circuits.tune(&block.hops, tunings);
+        }
+    }
+
+    /// What one message of the block waits for beyond that, by its place.
+    #[inline]
+    pub(super) fn of(&mut self, place: u32, slot: u32) -> Time {
         let charged = match &mut self.state {
             State::EachCircuit => true,
-            State::ChangedCircuit(last) => {
-                let hop = &message.hop;
-                let transmitter = &mut last[message.lines[0].start as usize];
-                let before = transmitter.replace((hop.to, hop.light, hop.slot + 1));
-                before != Some((hop.to, hop.light, hop.slot))
+            State::ChangedCircuit {
+                transmitters,
+                tunings,
+            } => {
+                let port = tunings[place as usize].transmitter;
+                let taken = transmitters.take(port, |since| since);
+                transmitters.set(port, taken.place, slot + 1);
+                !taken.holds || taken.before.is_none_or(|(_, since)| since != slot)
             }
             _ => return Time::ZERO,
         };

@@ -17,12 +17,11 @@
 //! byte larger than others. The largest then stands for all: with barriers no time depends on it;
 //! otherwise times, and in any case bytes and busy times, are those of chunks cut a byte too large.
 
+use super::Run;
 use super::messages::Sizes;
-use super::{Run, utilisation};
-use crate::fabric::circuits::Charge;
-use crate::family::wdm_ring::{CONVERTED, WdmLight, WdmRing};
+use crate::fabric::circuits::{Charge, Circuits, Lines};
 use crate::interrupt;
-use crate::outcome::{LinkColumns, Outcome, RankColumns};
+use crate::outcome::{Outcome, RankColumns};
 use crate::plan::FoldedPlan;
 use crate::plan::folded::chunks_per_rank;
 use crate::simulate::SimulationError;
@@ -31,9 +30,13 @@ use crate::units::{Bytes, Time, UnitError};
 /// The most transfers of a quotient: some 20 GB.
 const MOST_TRANSFERS: u64 = 1 << 28;
 
-pub(super) fn simulate(plan: &FoldedPlan, run: Run) -> Result<Outcome, SimulationError> {
-    let ring = crate::simulate::needed::<WdmRing>(&plan.orbits.fabric, "circuit")?;
-    let repeats = period(plan, ring)?;
+pub(super) fn simulate(
+    plan: &FoldedPlan,
+    circuits: &dyn Circuits,
+    run: Run,
+) -> Result<Outcome, SimulationError> {
+    let ranks = plan.orbits.fabric.ranks();
+    let repeats = period(plan)?;
     let period = match run.charge {
         Charge::ChangedPort => repeats,
         _ => 1,
@@ -49,43 +52,49 @@ pub(super) fn simulate(plan: &FoldedPlan, run: Run) -> Result<Outcome, Simulatio
     }
     let chunks = chunks_per_rank(&plan.orbits.schedule.collective);
     let sizes = chunks.map_or(Sizes::Own, Sizes::MostOfRotations);
+    let copies = (ranks / period).into();
     let run = Run {
         period,
+        copies,
         sizes,
         ..run
     };
-    let mut outcome = run.simulate(&plan.copies(period), ring)?;
-    spread(&mut outcome, ring, period)?;
+    let mut outcome = run.simulate(&plan.copies(period), circuits)?;
+    outcome
+        .slots
+        .lightpaths
+        .iter_mut()
+        .for_each(|lightpaths| *lightpaths *= copies);
+    spread(&mut outcome, circuits.lines(), period)?;
     for critical in &mut outcome.critical_path {
         let period = period as usize;
         let (orbit, source) = (critical.transfer / period, critical.transfer % period);
-        critical.transfer = orbit * ring.ranks as usize + source;
+        critical.transfer = orbit * ranks as usize + source;
     }
-    outcome.utilisation = utilisation(plan);
     Ok(outcome)
 }
 
-/// The least common multiple of the lengths of orbits without conversion; an error where their
-/// rotations do not fit onto the channels.
-fn period(plan: &FoldedPlan, ring: &WdmRing) -> Result<u32, SimulationError> {
+/// The least common multiple of the channels that orbits take; an error where their rotations do not fit
+/// onto the channels.
+fn period(plan: &FoldedPlan) -> Result<u32, SimulationError> {
+    let fabric = &plan.orbits.fabric;
+    let Some(rotation) = fabric.rotation() else {
+        return Ok(fabric.ranks());
+    };
     let mut period = 1;
     for transfer in 0..plan.orbits.len() {
         interrupt::check();
-        let circuit = WdmLight::from(plan.orbits.light[transfer]);
-        if circuit.wavelength == CONVERTED {
-            continue;
-        }
-        let links = plan.span(transfer);
-        let first = u32::from(circuit.fibre) * ring.wavelengths + u32::from(circuit.wavelength);
+        let span = plan.span(transfer);
         let refused = |problem| Err(SimulationError::Transfer { transfer, problem });
-        if ring.ranks % links != 0 {
+        if fabric.ranks() % span != 0 {
             return refused("its rotations do not divide the ring");
         }
-        if first + links > ring.channels() {
+        let light = plan.orbits.light[transfer];
+        if rotation.turn_back(light, span, 0).is_none() {
             return refused("its rotations need channels that do not exist");
         }
         // Divisors of N have a common multiple that divides N.
-        period = period / gcd(period, links) * links;
+        period = period / gcd(period, span) * span;
     }
     Ok(period)
 }
@@ -99,18 +108,15 @@ fn gcd(one: u32, other: u32) -> u32 {
 }
 
 /// Makes the columns of `period` ranks' transfers into those of all.
-fn spread(outcome: &mut Outcome, ring: &WdmRing, period: u32) -> Result<(), UnitError> {
-    let (ranks, period) = (ring.ranks as usize, period as usize);
-    for lightpaths in &mut outcome.slots.lightpaths {
-        *lightpaths *= (ranks / period) as u64;
-    }
+fn spread(outcome: &mut Outcome, lines: Lines, period: u32) -> Result<(), UnitError> {
+    let [_, (_, columns)] = lines.shape;
+    let (columns, period) = (columns as usize, period as usize);
     let add = |one: &u64, other: &u64| Bytes::new(*one).plus(Bytes::new(*other)).map(Bytes::get);
-    let LinkColumns { busy, bytes, .. } = &mut outcome.links;
-    for direction in [0..ranks, ranks..2 * ranks] {
-        repeat(&mut busy[direction.clone()], period, |one, other| {
-            one.plus(*other)
-        })?;
-        repeat(&mut bytes[direction], period, add)?;
+    for row in outcome.links.busy.chunks_mut(columns) {
+        repeat(row, period, |one: &Time, other| one.plus(*other))?;
+    }
+    for row in outcome.links.bytes.chunks_mut(columns) {
+        repeat(row, period, add)?;
     }
     let RankColumns {
         sent,

@@ -8,16 +8,13 @@
 //!   that each rank keeps those that it used last;
 //! - `warm`: kept, and there are at first those that an earlier run of the same plan has left.
 
-use rustc_hash::FxHashMap;
-
-use super::messages::{Slots, hop};
-use crate::fabric::{Circuits, Hop};
+use super::slots::{Slots, hop};
+use crate::fabric::Hop;
+use crate::fabric::circuits::{Circuits, Tuning};
 use crate::interrupt;
 use crate::plan::Plan;
-use crate::simulate::Paths;
-
-/// A port of a rank: the rank and the number.
-type Port = (u32, u32);
+use crate::ports::Ports;
+use crate::simulate::{Paths, SimulationError};
 
 /// What is done before a slot: how often circuits are released, and how often set up.
 #[derive(Clone, Copy, Default)]
@@ -28,73 +25,96 @@ pub(super) struct Before {
 
 /// Which circuits are there, slot by slot.
 pub(super) struct Groups<'a> {
+    plan: &'a Plan,
+    circuits: &'a dyn Circuits,
     slots: &'a Slots,
-    /// Both ends of the circuit of each hop, slot by slot.
-    ends: Vec<[Port; 2]>,
     paths: Paths,
     /// For each slot with messages, whether it is the first of its group, and the last.
     bounds: Vec<(bool, bool)>,
     /// The slots of the group that begins at each slot; that slot itself elsewhere.
     group_end: Vec<u32>,
-    /// The other end of the circuit that each port holds. Looked up only.
-    held: FxHashMap<Port, Port>,
+    held: Ports<()>,
+    /// Of the slot looked at.
+    hops: Vec<Hop>,
+    tunings: Vec<Tuning>,
 }
 
 impl<'a> Groups<'a> {
     pub(super) fn new(
-        plan: &Plan,
-        circuits: &dyn Circuits,
+        plan: &'a Plan,
+        circuits: &'a dyn Circuits,
         slots: &'a Slots,
         each_slot: bool,
         paths: Paths,
-    ) -> Groups<'a> {
+    ) -> Result<Groups<'a>, SimulationError> {
         let count = plan.slots();
         let mut groups = Groups {
+            plan,
+            circuits,
             slots,
-            ends: Vec::new(),
             paths,
             bounds: vec![(false, false); count as usize],
             group_end: (1..=count).collect(),
-            held: FxHashMap::default(),
+            held: Ports::default(),
+            hops: Vec::new(),
+            tunings: Vec::new(),
         };
-        let hops: Vec<Hop> = slots.hops().iter().map(|&one| hop(plan, one).0).collect();
-        groups.ends = circuits.ports(&hops);
-        groups.find(each_slot);
+        groups.find(each_slot)?;
         if paths == Paths::Warm {
             (0..count).for_each(|slot| _ = groups.enter(slot));
         }
-        groups
+        Ok(groups)
+    }
+
+    /// Looks at the ports of a slot.
+    fn look_at(&mut self, slot: u32) {
+        let hops = self.slots.of_slot(slot).iter();
+        self.hops.clear();
+        self.hops.extend(hops.map(|&one| hop(self.plan, one).0));
+        self.tunings.clear();
+        self.circuits.tune(&self.hops, &mut self.tunings);
     }
 
     /// Forms groups: each goes on until a port would change its circuit.
-    fn find(&mut self, each_slot: bool) {
-        let mut used: FxHashMap<Port, Port> = FxHashMap::default();
+    fn find(&mut self, each_slot: bool) -> Result<(), SimulationError> {
+        // With the slot in which they were used last.
+        let mut used: Ports<u32> = Ports::default();
         let (mut first, mut last) = (None, 0);
         for slot in 0..self.bounds.len() as u32 {
             interrupt::check();
-            let ends = &self.ends[self.slots.range(slot)];
-            if ends.is_empty() {
+            self.look_at(slot);
+            if self.tunings.is_empty() {
                 continue;
             }
-            let fits = ends.iter().all(|[one, other]| {
-                used.get(one).is_none_or(|end| end == other)
-                    && used.get(other).is_none_or(|end| end == one)
+            let ends = self
+                .tunings
+                .iter()
+                .map(|one| [one.transmitter, one.receiver]);
+            let fits = ends.clone().flatten().all(|port| {
+                let taken = used.take(port, |slot| slot);
+                taken.holds || taken.before.is_none_or(|(_, slot)| Some(slot) < first)
             });
-            let begins = !fits || each_slot || first.is_none();
-            if begins {
-                used.clear();
+            for (place, ports) in ends.enumerate() {
+                for port in ports {
+                    let taken = used.take(port, |slot| slot);
+                    if !taken.holds && taken.before.is_some_and(|(_, used)| used == slot) {
+                        let (_, transfer) = hop(self.plan, self.slots.of_slot(slot)[place]);
+                        return Err(SimulationError::Transfer {
+                            transfer: transfer as usize,
+                            problem: "a port of it holds another path in its slot",
+                        });
+                    }
+                    used.set(port, taken.place, slot);
+                }
             }
-            for &[one, other] in ends {
-                used.insert(one, other);
-                used.insert(other, one);
-            }
-            if begins {
+            if !fits || each_slot || first.is_none() {
                 self.close(first, last);
                 first = Some(slot);
             }
             last = slot;
         }
         self.close(first, last);
+        Ok(())
     }
 
     fn close(&mut self, first: Option<u32>, last: u32) {
@@ -126,17 +146,21 @@ impl<'a> Groups<'a> {
     /// Holds the circuits of the group that begins at a slot, and lets go those whose ports they need.
     fn replace(&mut self, first: u32) -> Before {
         let mut before = Before::default();
-        let end = self.slots.range(self.group_end[first as usize] - 1).end;
-        for &[one, other] in &self.ends[self.slots.range(first).start..end] {
-            if self.held.get(&one) == Some(&other) {
-                continue;
-            }
-            before.set_ups = 1;
-            for (end, opposite) in [(one, other), (other, one)] {
-                if let Some(gone) = self.held.insert(end, opposite) {
-                    before.releases = 1;
-                    if gone != opposite {
-                        self.held.remove(&gone);
+        for slot in first..self.group_end[first as usize] {
+            self.look_at(slot);
+            for tuning in &self.tunings {
+                if self.held.take(tuning.transmitter, |()| ()).holds {
+                    continue;
+                }
+                before.set_ups = 1;
+                for port in [tuning.transmitter, tuning.receiver] {
+                    let taken = self.held.take(port, |()| ());
+                    self.held.set(port, taken.place, ());
+                    if let Some((other, ())) = taken.before {
+                        before.releases = 1;
+                        if other != port.state {
+                            self.held.clear(other, 0);
+                        }
                     }
                 }
             }

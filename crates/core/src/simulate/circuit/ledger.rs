@@ -2,78 +2,102 @@
 
 use std::ops::Range;
 
-use crate::fabric::circuits::{Lines, Message};
+use super::block::Message;
+use crate::fabric::Hop;
+use crate::fabric::circuits::{Circuit, Lines};
 use crate::outcome::{LinkColumns, RankColumns};
 use crate::simulate::SimulationError;
 use crate::units::{Bytes, Time, UnitError};
-
-/// Adds an amount on a range of lines.
-#[inline]
-fn change(column: &mut [u128], range: &Range<u32>, amount: u128) {
-    let (start, end) = (range.start as usize, range.end as usize);
-    column[start] = column[start].wrapping_add(amount);
-    column[end] = column[end].wrapping_sub(amount);
-}
 
 /// Sums per line and rank. Lines are kept as changes from each to the next, so that what occupies many
 /// costs as much as what occupies one.
 pub(super) struct Ledger {
     lines: Lines,
-    busy: Vec<u128>,
-    crossed: Vec<u128>,
-    ranks: RankColumns,
+    changes: Vec<Use>,
+    ranks: Vec<Rank>,
+    /// How often a line was occupied, over all.
+    occupied: u64,
+}
+
+/// Picoseconds and bytes of a line, less those of the line before.
+#[derive(Clone, Copy, Default)]
+struct Use {
+    busy: u128,
+    bytes: u128,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Rank {
+    sent: Bytes,
+    received: Bytes,
+    finish: Time,
 }
 
 impl Ledger {
-    pub(super) fn new(lines: Lines) -> Ledger {
-        let ranks = lines.ranks as usize;
-        let changes = lines.rows as usize * ranks + 1;
+    pub(super) fn new(lines: Lines, ranks: u32) -> Ledger {
         Ledger {
             lines,
-            busy: vec![0; changes],
-            crossed: vec![0; changes],
-            ranks: RankColumns {
-                sent: vec![0; ranks],
-                received: vec![0; ranks],
-                finish: vec![Time::ZERO; ranks],
-            },
+            changes: vec![Use::default(); lines.count() + 1],
+            ranks: vec![Rank::default(); ranks as usize],
+            occupied: 0,
         }
     }
 
-    /// Enters what a message carries; on lines and from its sender where it has light of its own.
+    /// Enters a message that arrives at a time; on lines and at its sender only where it has light of its
+    /// own.
     #[inline]
-    pub(super) fn enter(&mut self, message: &Message) -> Result<(), UnitError> {
-        let received = &mut self.ranks.received[message.receiver as usize];
-        *received = Bytes::new(*received).plus(message.bytes)?.get();
-        if !message.leads {
+    pub(super) fn enter(
+        &mut self,
+        hop: &Hop,
+        message: &Message,
+        circuit: &Circuit,
+        leads: bool,
+        end: Time,
+    ) -> Result<(), UnitError> {
+        let receiver = &mut self.ranks[hop.to as usize];
+        receiver.received = receiver.received.plus(message.bytes)?;
+        receiver.finish = receiver.finish.max(end);
+        let sender = &mut self.ranks[hop.from as usize];
+        sender.finish = sender.finish.max(end);
+        if !leads {
             return Ok(());
         }
-        let (busy, bytes) = (message.busy.ps().into(), message.bytes.get().into());
-        for range in message.lines.iter().filter(|range| !range.is_empty()) {
-            change(&mut self.busy, range, busy);
-            change(&mut self.crossed, range, bytes);
+        sender.sent = sender.sent.plus(message.bytes)?;
+        let held = match self.lines.held_for_delay {
+            true => circuit.delay.ps() + message.sending.ps(),
+            false => message.sending.ps(),
+        };
+        let [first, second] = &circuit.lines;
+        self.occupy(first, held, message.bytes);
+        if !second.is_empty() {
+            self.occupy(second, held, message.bytes);
         }
-        let sent = &mut self.ranks.sent[message.hop.from as usize];
-        *sent = Bytes::new(*sent).plus(message.bytes)?.get();
         Ok(())
     }
 
-    /// A message has arrived.
-    #[inline]
-    pub(super) fn finish(&mut self, message: &Message, end: Time) {
-        for rank in [message.hop.from, message.receiver] {
-            let finish = &mut self.ranks.finish[rank as usize];
-            *finish = (*finish).max(end);
-        }
+    #[inline(always)]
+    fn occupy(&mut self, lines: &Range<u32>, held: u64, bytes: Bytes) {
+        let start = &mut self.changes[lines.start as usize];
+        start.busy = start.busy.wrapping_add(held.into());
+        start.bytes = start.bytes.wrapping_add(bytes.get().into());
+        let end = &mut self.changes[lines.end as usize];
+        end.busy = end.busy.wrapping_sub(held.into());
+        end.bytes = end.bytes.wrapping_sub(bytes.get().into());
+        self.occupied += u64::from(lines.end - lines.start);
+    }
+
+    /// How often a line was occupied, over all.
+    pub(super) fn occupied(&self) -> u64 {
+        self.occupied
     }
 
     /// Sums the changes up.
     pub(super) fn close(self) -> Result<(LinkColumns, RankColumns), SimulationError> {
-        let sum = |what: &str, changes: Vec<u128>| -> Result<Vec<u64>, UnitError> {
-            let lines = changes.len() - 1;
+        let sum = |what: &str, of: fn(&Use) -> u128| -> Result<Vec<u64>, UnitError> {
+            let lines = self.changes.len() - 1;
             let mut level = 0u128;
-            let levels = changes.into_iter().take(lines).map(|change| {
-                level = level.wrapping_add(change);
+            let levels = self.changes[..lines].iter().map(|change| {
+                level = level.wrapping_add(of(change));
                 level
             });
             let overflow = |_| UnitError::Overflow {
@@ -84,15 +108,18 @@ impl Ledger {
                 .map(|level| u64::try_from(level).map_err(overflow))
                 .collect()
         };
-        let busy = sum("busy time", self.busy)?;
+        let busy = sum("busy time", |of| of.busy)?;
+        let shape = self.lines.shape.map(|(name, count)| (name, count as usize));
         let links = LinkColumns {
             busy: busy.into_iter().map(Time::from_ps).collect(),
-            bytes: sum("traffic", self.crossed)?,
-            shape: vec![
-                (self.lines.row, self.lines.rows as usize),
-                ("rank", self.lines.ranks as usize),
-            ],
+            bytes: sum("traffic", |of| of.bytes)?,
+            shape: shape.to_vec(),
         };
-        Ok((links, self.ranks))
+        let ranks = RankColumns {
+            sent: self.ranks.iter().map(|rank| rank.sent.get()).collect(),
+            received: self.ranks.iter().map(|rank| rank.received.get()).collect(),
+            finish: self.ranks.iter().map(|rank| rank.finish).collect(),
+        };
+        Ok((links, ranks))
     }
 }

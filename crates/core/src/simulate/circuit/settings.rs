@@ -2,13 +2,16 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::family::wdm_ring::WdmLight;
+use super::slots::hop;
 use crate::plan::Plan;
+
+/// Both ends and the light of a circuit.
+type Ends = (u64, u32);
 
 /// The setting in force: the circuits that were set up last.
 pub(super) struct Settings<'a> {
     plan: &'a Plan,
-    in_force: FxHashSet<u64>,
+    in_force: FxHashSet<Ends>,
 }
 
 impl<'a> Settings<'a> {
@@ -20,39 +23,28 @@ impl<'a> Settings<'a> {
     }
 
     /// Moves to a slot's circuits; whether one of them was not set already.
-    pub(super) fn enter(&mut self, transfers: &[u32]) -> bool {
-        if transfers
-            .iter()
-            .all(|&transfer| self.in_force.contains(&self.circuit(transfer)))
-        {
+    pub(super) fn enter(&mut self, hops: &[u32]) -> bool {
+        let plan = self.plan;
+        let circuit = |&index: &u32| -> Ends {
+            let (hop, _) = hop(plan, index);
+            (u64::from(hop.from) << 32 | u64::from(hop.to), hop.light.0)
+        };
+        if hops.iter().all(|hop| self.in_force.contains(&circuit(hop))) {
             return false;
         }
-        let mut circuits = std::mem::take(&mut self.in_force);
-        circuits.clear();
-        circuits.extend(transfers.iter().map(|&transfer| self.circuit(transfer)));
-        self.in_force = circuits;
+        self.in_force.clear();
+        self.in_force.extend(hops.iter().map(circuit));
         true
     }
 
     /// A number that equal settings share, whatever their order: the sum of a well-mixed 128-bit
     /// hash over the circuits. Two different settings share one with a chance of about 2^-128.
     pub(super) fn fingerprint(&self) -> u128 {
-        self.in_force.iter().fold(0u128, |sum, &circuit| {
-            let high = u128::from(mix(circuit ^ 0x9e37_79b9_7f4a_7c15));
-            sum.wrapping_add(high << 64 | u128::from(mix(circuit)))
+        self.in_force.iter().fold(0u128, |sum, &(ends, light)| {
+            let light = mix(light.into());
+            let high = u128::from(mix(ends ^ light ^ 0x9e37_79b9_7f4a_7c15));
+            sum.wrapping_add(high << 64 | u128::from(mix(ends ^ light.rotate_left(32))))
         })
-    }
-
-    /// Source, destination and light in one word (20 + 20 + 24 bits, of which fibres leave one unused).
-    fn circuit(&self, transfer: u32) -> u64 {
-        let index = transfer as usize;
-        let light = WdmLight::from(self.plan.light[index]);
-        let (source, destination) = self.plan.schedule.ends(index);
-        let ends = u64::from(source) << 20 | u64::from(destination);
-        let channel = (light.direction as u64) << 23
-            | u64::from(light.fibre) << 16
-            | u64::from(light.wavelength);
-        ends << 24 | channel
     }
 }
 

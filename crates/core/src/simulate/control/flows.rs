@@ -11,11 +11,11 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::fabric::Hop;
+use crate::fabric::{Circuits, Hop};
 use crate::family::wss_grid::TunedLight;
 use crate::interrupt;
 use crate::plan::Plan;
-use crate::simulate::SimulationError;
+use crate::simulate::{self, SimulationError};
 use crate::units::Bytes;
 
 /// What one transmitter sends to one receiver in a slot.
@@ -109,8 +109,12 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    /// The flows of a plan whose entries are in range.
-    pub(super) fn of(plan: &Plan, size: Bytes) -> Result<Flows, SimulationError> {
+    /// The flows of a plan whose slots and relays are in order.
+    pub(super) fn of(
+        plan: &Plan,
+        size: Bytes,
+        circuits: &dyn Circuits,
+    ) -> Result<Flows, SimulationError> {
         let ranks = plan.fabric.ranks() as usize;
         let mut flows = Flows {
             of_transmitter: vec![Vec::new(); 2 * ranks],
@@ -125,6 +129,8 @@ impl Flows {
                 .clone()
                 .flat_map(|transfer| plan.way(transfer).map(move |hop| (hop, transfer)))
                 .collect();
+            let alone: Vec<Hop> = hops.iter().map(|&(hop, _)| hop).collect();
+            simulate::measure(circuits, &alone, &mut Vec::new(), |hop| hops[hop].1 as u32)?;
             let flow_of = flows.add(plan, size, &hops)?;
             let (mut joins, mut relayed) = (FxHashMap::default(), FxHashMap::default());
             for (place, &(_, transfer)) in hops.iter().enumerate() {
@@ -172,6 +178,10 @@ impl Flows {
             let mut bytes = Bytes::new(0);
             for &place in together {
                 let moved = plan.schedule.transfer(hops[place].1);
+                let end = moved.chunk.checked_add(moved.count);
+                if end.is_none_or(|end| end > collective.chunks()) {
+                    return Err(simulate::no_chunks(hops[place].1));
+                }
                 bytes = bytes.plus(collective.range_bytes(size, moved.chunk, moved.count)?)?;
                 flow_of[place] = self.flows.len() as u32;
             }

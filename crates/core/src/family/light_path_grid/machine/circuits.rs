@@ -1,7 +1,9 @@
 //! Messages over light paths, slot by slot: they take latency + bytes / rate.
 
 use super::{LIGHT, LightPathGrid, PortsLight};
-use crate::fabric::circuits::{Change, Charge, Circuits, Lines, Message, Sharing};
+use crate::fabric::circuits::{
+    Capacity, Change, Charge, Circuit, Circuits, Lines, NoCircuit, Port, Sharing, Tuning,
+};
 use crate::fabric::light::{Hop, LightKind};
 use crate::units::{Rate, UnitError};
 
@@ -17,9 +19,10 @@ impl Circuits for LightPathGrid {
     /// Ports: a row for each port of a rank.
     fn lines(&self) -> Lines {
         Lines {
-            row: "port",
-            rows: self.ports,
-            ranks: self.ranks,
+            shape: [("port", self.ports), ("rank", self.ranks)],
+            channels: 1,
+            capacity: Capacity::Time,
+            held_for_delay: false,
         }
     }
 
@@ -29,17 +32,6 @@ impl Circuits for LightPathGrid {
 
     fn sharing(&self) -> Sharing {
         Sharing::SameCircuit
-    }
-
-    fn refused(&self, hops: &[Hop]) -> Option<(usize, &'static str)> {
-        let exists = |hop: &Hop| {
-            let light = PortsLight::from(hop.light);
-            hop.from.max(hop.to) < self.ranks
-                && u32::from(light.source_port) < self.ports
-                && u32::from(light.destination_port) < self.ports
-        };
-        let wrong = hops.iter().position(|hop| !exists(hop))?;
-        Some((wrong, "a rank or one of its ports does not exist"))
     }
 
     fn charge(&self, policy: &str) -> Result<Charge, &'static str> {
@@ -61,25 +53,44 @@ impl Circuits for LightPathGrid {
         })
     }
 
-    fn measure(&self, messages: &mut [Message]) -> Result<(), UnitError> {
-        for message in messages {
-            let port = u32::from(PortsLight::from(message.hop.light).source_port);
-            let line = port * self.ranks + message.hop.from;
-            message.taken = self.latency.plus(message.sending)?;
-            message.busy = message.sending;
-            message.lines = [line..line + 1, 0..0];
+    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+        for (place, hop) in hops.iter().enumerate() {
+            let light = PortsLight::from(hop.light);
+            let source_port = u32::from(light.source_port);
+            let exists = hop.from.max(hop.to) < self.ranks
+                && source_port < self.ports
+                && u32::from(light.destination_port) < self.ports;
+            if !exists {
+                return Err(NoCircuit::Absent {
+                    hop: place,
+                    problem: "a rank or one of its ports does not exist",
+                });
+            }
+            let line = source_port * self.ranks + hop.from;
+            circuits.push(Circuit {
+                delay: self.latency,
+                lines: [line..line + 1, 0..0],
+            });
         }
         Ok(())
     }
 
-    fn ports(&self, hops: &[Hop]) -> Vec<[(u32, u32); 2]> {
-        let ports = |hop: &Hop| {
+    /// A port sends and receives.
+    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+        tunings.extend(hops.iter().map(|hop| {
             let light = PortsLight::from(hop.light);
-            [
-                (hop.from, light.source_port.into()),
-                (hop.to, light.destination_port.into()),
-            ]
-        };
-        hops.iter().map(ports).collect()
+            let source = u64::from(hop.from) << 32 | u64::from(light.source_port);
+            let destination = u64::from(hop.to) << 32 | u64::from(light.destination_port);
+            let port = |pool, state| Port {
+                pool,
+                size: 1,
+                state,
+            };
+            Tuning {
+                transmitter: port(source, destination),
+                receiver: port(destination, source),
+                channel: 0,
+            }
+        }));
     }
 }

@@ -1,7 +1,9 @@
 //! Lightpaths around the ring, slot by slot: they take conversion + propagation * hops + bytes / rate.
 
 use super::{CONVERTED, Direction, LIGHT, WdmLight, WdmRing};
-use crate::fabric::circuits::{Change, Charge, Circuits, Lines, Message, RingShape, Sharing};
+use crate::fabric::circuits::{
+    Capacity, Change, Charge, Circuit, Circuits, Lines, NoCircuit, Port, RingShape, Sharing, Tuning,
+};
 use crate::fabric::light::{Hop, LightKind, Rotation};
 use crate::units::{Rate, Time, UnitError};
 
@@ -33,9 +35,10 @@ impl Circuits for WdmRing {
     /// Row 0 clockwise, row 1 counter-clockwise; line i of a row is the link that starts at rank i.
     fn lines(&self) -> Lines {
         Lines {
-            row: "direction",
-            rows: 2,
-            ranks: self.ranks,
+            shape: [("direction", 2), ("rank", self.ranks)],
+            channels: self.fibres * self.wavelengths,
+            capacity: Capacity::Slots(self.channels()),
+            held_for_delay: true,
         }
     }
 
@@ -45,26 +48,9 @@ impl Circuits for WdmRing {
 
     fn sharing(&self) -> Sharing {
         match self.multicast {
-            true => Sharing::Tree,
+            true => Sharing::Tree { light: u32::MAX },
             false => Sharing::Alone,
         }
-    }
-
-    fn refused(&self, hops: &[Hop]) -> Option<(usize, &'static str)> {
-        let has_channel = |hop: &Hop| {
-            let light = WdmLight::from(hop.light);
-            let converted = self.converters && light.wavelength == CONVERTED;
-            u32::from(light.fibre) < self.fibres
-                && (converted || u32::from(light.wavelength) < self.wavelengths)
-        };
-        let is_rank = |hop: &Hop| hop.from.max(hop.to) < self.ranks;
-        let wrong = hops
-            .iter()
-            .position(|hop| !(is_rank(hop) && has_channel(hop)))?;
-        Some(match is_rank(&hops[wrong]) {
-            true => (wrong, "its channel does not exist"),
-            false => (wrong, "an end is no rank"),
-        })
     }
 
     fn charge(&self, policy: &str) -> Result<Charge, &'static str> {
@@ -93,25 +79,63 @@ impl Circuits for WdmRing {
         })
     }
 
-    fn measure(&self, messages: &mut [Message]) -> Result<(), UnitError> {
-        for message in messages {
-            let Hop {
-                from, to, light, ..
-            } = message.hop;
-            let direction = WdmLight::from(light).direction;
-            let hops = self.hops(from, to, direction);
-            let flight = self.propagation.times(hops.into())?;
-            message.taken = self.conversion.plus(flight)?.plus(message.sending)?;
-            message.busy = message.taken;
+    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+        for (place, hop) in hops.iter().enumerate() {
+            let absent = |problem| {
+                Err(NoCircuit::Absent {
+                    hop: place,
+                    problem,
+                })
+            };
+            let Hop { from, to, .. } = *hop;
+            if from.max(to) >= self.ranks {
+                return absent("an end is no rank");
+            }
+            let light = WdmLight::from(hop.light);
+            let converted = self.converters && light.wavelength == CONVERTED;
+            let has_wavelength = converted || u32::from(light.wavelength) < self.wavelengths;
+            if u32::from(light.fibre) >= self.fibres || !has_wavelength {
+                return absent("its channel does not exist");
+            }
+            let links = self.hops(from, to, light.direction);
             // Counter-clockwise the links start at the ranks after the destination, up to the source.
-            let (row, first) = match direction {
+            let (row, first) = match light.direction {
                 Direction::Clockwise => (0, from),
                 Direction::CounterClockwise if to + 1 == self.ranks => (self.ranks, 0),
                 Direction::CounterClockwise => (self.ranks, to + 1),
             };
-            let to_end = hops.min(self.ranks - first);
-            message.lines = [row + first..row + first + to_end, row..row + hops - to_end];
+            let to_end = links.min(self.ranks - first);
+            circuits.push(Circuit {
+                delay: self
+                    .conversion
+                    .plus(self.propagation.times(links.into())?)?,
+                lines: [row + first..row + first + to_end, row..row + links - to_end],
+            });
         }
         Ok(())
+    }
+
+    /// A transmitter or receiver is the ring resonator of one channel of a rank, unless ports are limited:
+    /// then a rank has that many that can be tuned to any.
+    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+        let channels = self.fibres * self.wavelengths;
+        tunings.extend(hops.iter().map(|hop| {
+            let light = WdmLight::from(hop.light);
+            let channel = u32::from(light.fibre) * self.wavelengths + u32::from(light.wavelength);
+            let tuned = u64::from(light.direction as u32 * channels + channel);
+            let port = |rank: u32, end: u64, other: u32| {
+                let ports = u64::from(rank) << 33 | end << 32;
+                Port {
+                    pool: self.ports.map_or(ports | tuned, |_| ports),
+                    size: self.ports.unwrap_or(1),
+                    state: u64::from(other) << 32 | tuned,
+                }
+            };
+            Tuning {
+                transmitter: port(hop.from, 0, hop.to),
+                receiver: port(hop.to, 1, hop.from),
+                channel,
+            }
+        }));
     }
 }

@@ -2,7 +2,9 @@
 //! 2 control + tuning + lock where the laser is tuned.
 
 use super::{LIGHT, TunedLight, WssGrid};
-use crate::fabric::circuits::{Change, Charge, Circuits, Lines, Message, Sharing};
+use crate::fabric::circuits::{
+    Capacity, Change, Charge, Circuit, Circuits, Lines, NoCircuit, Port, Sharing, Tuning,
+};
 use crate::fabric::light::{Hop, LightKind};
 use crate::units::{Rate, Time, UnitError};
 
@@ -18,9 +20,10 @@ impl Circuits for WssGrid {
     /// Transmitters: a row for each plane.
     fn lines(&self) -> Lines {
         Lines {
-            row: "plane",
-            rows: 2,
-            ranks: self.ranks(),
+            shape: [("plane", 2), ("rank", self.ranks())],
+            channels: 1,
+            capacity: Capacity::Time,
+            held_for_delay: false,
         }
     }
 
@@ -30,20 +33,6 @@ impl Circuits for WssGrid {
 
     fn sharing(&self) -> Sharing {
         Sharing::SameCircuit
-    }
-
-    fn refused(&self, hops: &[Hop]) -> Option<(usize, &'static str)> {
-        let exists = |hop: &Hop| {
-            let light = TunedLight::from(hop.light);
-            hop.from.max(hop.to) < self.ranks()
-                && light.plane < 2
-                && u32::from(light.wavelength) < self.wavelengths
-        };
-        let wrong = hops.iter().position(|hop| !exists(hop))?;
-        Some((
-            wrong,
-            "a rank, its transceiver or wavelength does not exist",
-        ))
     }
 
     fn charge(&self, policy: &str) -> Result<Charge, &'static str> {
@@ -65,15 +54,42 @@ impl Circuits for WssGrid {
         })
     }
 
-    fn measure(&self, messages: &mut [Message]) -> Result<(), UnitError> {
+    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
         let ranks = self.ranks();
-        for message in messages {
-            let plane = u32::from(TunedLight::from(message.hop.light).plane);
-            let line = plane * ranks + message.hop.from;
-            message.taken = self.latency.plus(message.sending)?;
-            message.busy = message.sending;
-            message.lines = [line..line + 1, 0..0];
+        for (place, hop) in hops.iter().enumerate() {
+            let light = TunedLight::from(hop.light);
+            let exists = hop.from.max(hop.to) < ranks
+                && light.plane < 2
+                && u32::from(light.wavelength) < self.wavelengths;
+            if !exists {
+                return Err(NoCircuit::Absent {
+                    hop: place,
+                    problem: "a rank, its transceiver or wavelength does not exist",
+                });
+            }
+            let line = u32::from(light.plane) * ranks + hop.from;
+            circuits.push(Circuit {
+                delay: self.latency,
+                lines: [line..line + 1, 0..0],
+            });
         }
         Ok(())
+    }
+
+    /// A rank has a transmitter and a receiver on each plane.
+    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+        tunings.extend(hops.iter().map(|hop| {
+            let light = TunedLight::from(hop.light);
+            let port = |rank: u32, end: u64, other: u32| Port {
+                pool: u64::from(rank) << 9 | end << 8 | u64::from(light.plane),
+                size: 1,
+                state: u64::from(other) << 16 | u64::from(light.wavelength),
+            };
+            Tuning {
+                transmitter: port(hop.from, 0, hop.to),
+                receiver: port(hop.to, 1, hop.from),
+                channel: 0,
+            }
+        }));
     }
 }

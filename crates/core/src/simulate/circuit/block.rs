@@ -1,0 +1,44 @@
+//! The messages of one slot, or some of them.
+
+use crate::fabric::Hop;
+use crate::fabric::circuits::Circuit;
+use crate::units::{Bytes, Time};
+
+/// What goes over a circuit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Message {
+    /// The first of its transfers, as an index into the plan.
+    pub(super) transfer: u32,
+    /// The place in its block of the message with whose light it goes.
+    pub(super) leader: u32,
+    /// What it carries.
+    pub(super) bytes: Bytes,
+    /// Bytes over rate.
+    pub(super) sending: Time,
+}
+
+/// Messages of one slot: a column each for them, their hops and their circuits.
+#[derive(Default)]
+pub(super) struct Block {
+    pub(super) hops: Vec<Hop>,
+    pub(super) messages: Vec<Message>,
+    pub(super) circuits: Vec<Circuit>,
+    /// Messages that go with the light of another, each behind that: by leader, and then by length.
+    pub(super) riders: Vec<(u32, u32)>,
+}
+
+impl Block {
+    /// Every message with its place, hop and circuit.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Hop, &Message, &Circuit)> {
+        let columns = self.hops.iter().zip(&self.messages).zip(&self.circuits);
+        let rows = (0u32..).zip(columns);
+        rows.map(|(place, ((hop, message), circuit))| (place, hop, message, circuit))
+    }
+
+    /// The messages that go with the light of another, by length.
+    pub(super) fn riders_of(&self, leader: u32) -> &[(u32, u32)] {
+        let start = self.riders.partition_point(|&(one, _)| one < leader);
+        let count = self.riders[start..].partition_point(|&(one, _)| one == leader);
+        &self.riders[start..start + count]
+    }
+}
