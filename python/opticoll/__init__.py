@@ -15,8 +15,9 @@ command line has the same name. Importing this package loads the compiled core a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opticoll import _core, errors
 from opticoll._core import (
@@ -91,6 +92,19 @@ __all__ = [
     "write_csv",
     "write_plan",
 ]
+
+
+def _rows(command: str, **values: Any) -> list[Any]:
+    """The rows of a command, which is loaded now."""
+    from opticoll.runner import run
+
+    return run(import_module(f"opticoll.commands.{command}").COMMAND, **values)
+
+
+def _one(command: str, **values: Any) -> Any:
+    """The only row of a command."""
+    (row,) = _rows(command, **values)
+    return row
 
 
 def plan(
@@ -310,10 +324,9 @@ def replan(
     OpticollError
         Places that are not on the grid, a root that has left, nodes that no light reaches any more.
     """
-    from opticoll.commands.replan import COMMAND
-    from opticoll.runner import run
-
-    (row,) = run(COMMAND, source=plan, failed=failed, instead=algorithm, size=size, **settings)
+    row: ReplanRow = _one(
+        "replan", source=plan, failed=failed, instead=algorithm, size=size, **settings
+    )
     return row
 
 
@@ -328,10 +341,7 @@ def tasks(fabric: Fabric | str, tasks: Iterable[Task]) -> list[TaskRow]:
     OpticollError
         As for `plan`.
     """
-    from opticoll.commands.tasks import COMMAND
-    from opticoll.runner import run
-
-    return run(COMMAND, fabric=fabric, tasks=list(tasks))
+    return _rows("tasks", fabric=fabric, tasks=list(tasks))
 
 
 def read_trace(
@@ -410,11 +420,8 @@ def replay(
         A file that is no trace, an unknown network, algorithm or setting, a program that cannot go
         on.
     """
-    from opticoll.commands.replay import COMMAND
-    from opticoll.runner import run
-
-    (row,) = run(
-        COMMAND,
+    row: ReplayRow = _one(
+        "replay",
         trace=trace,
         fabric=fabric,
         collective=collectives,
@@ -457,12 +464,8 @@ def traffic(
     OpticollError
         An unknown fabric, pattern or setting, or a deadlock.
     """
-    from opticoll.commands.traffic import COMMAND, TrafficRow
-    from opticoll.runner import run
-
     asked = {"pattern": pattern, "bytes": size, "period": period, "messages": messages}
-    (row,) = run(COMMAND, fabric=fabric, timeline=timeline, jobs=1, **asked, **settings)
-    assert isinstance(row, TrafficRow)
+    row: TrafficRow = _one("traffic", fabric=fabric, timeline=timeline, jobs=1, **asked, **settings)
     return row
 
 
@@ -484,12 +487,8 @@ def bursts(fabric: str, settings: Mapping[str, str] | None = None, *, threads: i
     FabricError, SimulationError
         An unknown network or setting.
     """
-    from opticoll.commands.traffic import COMMAND, BurstRow
-    from opticoll.runner import run
-
     given = dict(settings or {})
-    (row,) = run(COMMAND, fabric=fabric, simulator="burst", jobs=threads, **given)
-    assert isinstance(row, BurstRow)
+    row: BurstRow = _one("traffic", fabric=fabric, simulator="burst", jobs=threads, **given)
     return row
 
 
@@ -531,11 +530,8 @@ def congestion(
     OpticollError
         An unknown name or setting, or ranks that do not fit the network.
     """
-    from opticoll.commands.congestion import COMMAND
-    from opticoll.runner import run
-
-    (row,) = run(
-        COMMAND,
+    row: CongestionRow = _one(
+        "congestion",
         collective=collective,
         fabric=fabric,
         algorithm=algorithm,
@@ -605,11 +601,8 @@ def train(
         As for `plan`; an unknown model or device, a profile that is none, arguments that do not go
         together.
     """
-    from opticoll.commands.train import COMMAND
-    from opticoll.runner import run
-
-    (row,) = run(
-        COMMAND,
+    row: TrainingRow = _one(
+        "train",
         model=model,
         fabric=[fabric],
         batch=batch,

@@ -280,6 +280,15 @@ class Plan:
         self, size: int | str | None = None, start: str = "rendezvous"
     ) -> list[tuple[int, int, int]]:
         """(transfer, start, end) of each message on an electrical fabric, in picoseconds."""
+    def plot(
+        self,
+        path: str | PathLike[str],
+        view: str | None = None,
+        *,
+        slot: int | None = None,
+        size: int | None = None,
+    ) -> None:
+        """Draws the plan by `opticoll.plot.plan`, in a view or the usual one of its fabric; a size in bytes."""
     @property
     def reasons(self) -> list[str]:
         """Why `auto` chose this plan, in sentences."""

@@ -6,7 +6,7 @@ Every error names the file and, where it can, line and field.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,14 +78,27 @@ class Document:
         field = ".".join(str(key) for key in place)
         return ConfigError(f"{self.path}, line {self._line(place)}, {field}: {problem}")
 
+    def check_fields(self, fields: Iterable[str], known: Sequence[str], place: Place = ()) -> None:
+        """Refuse a field that there is not."""
+        for field in fields:
+            if field not in known:
+                hint = registry.nearest(str(field), known)
+                raise self.error((*place, field), f"there is no such field{hint}")
+
+    def filled(self, field: str) -> list[Any]:
+        """The list in a field, of which there is at least one entry."""
+        listed = self.content.get(field)
+        if not isinstance(listed, list) or not listed:
+            raise self.error((field,), f"give a list of {field}")
+        return listed
+
     def explain(self, error: ValidationError, fields: list[str]) -> ConfigError:
         """The first error that pydantic found, with file, line and field."""
         first = error.errors()[0]
         place: Place = first["loc"]
         if first["type"] == "extra_forbidden":
-            return self.error(
-                place, f"there is no such field{registry.nearest(str(place[0]), fields)}"
-            )
+            hint = registry.nearest(str(place[0]), fields)
+            return self.error(place, f"there is no such field{hint}")
         if first["type"] == "missing":
             return ConfigError(f"{self.path}: the field `{place[0]}` is missing")
         if first["type"] in _EXPECTED:

@@ -40,7 +40,6 @@ from opticoll._core import UnitError, parse_time
 from opticoll.config import is_yaml
 from opticoll.document import Document, read_text
 from opticoll.errors import ConfigError, FileError
-from opticoll.registry import nearest
 
 COLUMNS = ("name", "parameters", "forward", "backward")
 FIELDS = ("model", "batch", "layers")
@@ -85,24 +84,16 @@ def read(path: str | os.PathLike[str]) -> Profile:
 def _from_yaml(path: Path) -> Profile:
     document = Document.read(path)
     content = document.content
-    for field in content:
-        if field not in FIELDS:
-            raise document.error((field,), f"there is no such field{nearest(field, FIELDS)}")
+    document.check_fields(content, FIELDS)
     batch = content.get("batch")
     if batch is not None and (type(batch) is not int or batch < 1):
         raise document.error(("batch",), f"`{batch}` is no whole number above 0")
-    listed = content.get("layers")
-    if not isinstance(listed, list) or not listed:
-        raise document.error(("layers",), "give a list of layers")
     layers = []
-    for index, fields in enumerate(listed):
+    for index, fields in enumerate(document.filled("layers")):
         place = ("layers", index)
         if not isinstance(fields, dict):
             raise document.error(place, f"`{fields}` is no layer; it has {', '.join(COLUMNS)}")
-        for field in fields:
-            if field not in COLUMNS:
-                hint = nearest(field, COLUMNS)
-                raise document.error((*place, field), f"there is no such field{hint}")
+        document.check_fields(fields, COLUMNS, place)
 
         def refuse(field: str, problem: str, index: int = index) -> ConfigError:
             return document.error(("layers", index, field), problem)

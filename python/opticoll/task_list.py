@@ -29,7 +29,6 @@ from typing import Any
 from opticoll._core import Fabric, OpticollError, collective_kind, parse_time
 from opticoll.config import parse_fabric, to_bytes
 from opticoll.document import Document
-from opticoll.registry import nearest
 
 MOST_ROUNDS = 2**40
 
@@ -71,10 +70,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Fabric, list[Task]]:
     """
     document = Document.read(path)
     content = document.content
-    known = ("fabric", "tasks")
-    for field in content:
-        if field not in known:
-            raise document.error((field,), f"there is no such field{nearest(field, known)}")
+    document.check_fields(content, ("fabric", "tasks"))
     spelling = content.get("fabric")
     if not isinstance(spelling, str):
         raise document.error(("fabric",), "give a grid such as wss_grid:rows=4,columns=4")
@@ -82,20 +78,15 @@ def read(path: str | os.PathLike[str]) -> tuple[Fabric, list[Task]]:
         fabric = parse_fabric(spelling)
     except OpticollError as error:
         raise document.error(("fabric",), str(error)) from error
-    listed = content.get("tasks")
-    if not isinstance(listed, list) or not listed:
-        raise document.error(("tasks",), "give a list of tasks")
-    return fabric, [_task(document, index, one) for index, one in enumerate(listed)]
+    tasks = enumerate(document.filled("tasks"))
+    return fabric, [_task(document, index, one) for index, one in tasks]
 
 
 def _task(document: Document, index: int, given: Any) -> Task:
     place = ("tasks", index)
     if not isinstance(given, dict) or "collective" not in given:
         raise document.error(place, "a task has at least a collective, such as all_reduce")
-    for field in given:
-        if field not in FIELDS:
-            hint = nearest(field, FIELDS)
-            raise document.error((*place, field), f"there is no such field{hint}")
+    document.check_fields(given, FIELDS, place)
     for field, least, most in (("rounds", 1, MOST_ROUNDS), ("root", 0, 2**32)):
         value = given.get(field, least)
         if type(value) is not int or not least <= value <= most:

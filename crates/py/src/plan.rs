@@ -373,6 +373,24 @@ impl Plan {
         Ok(times.into_iter().map(told).collect())
     }
 
+    /// Draws the plan by `opticoll.plot.plan`, in a view or the usual one of its fabric; a size in bytes.
+    #[pyo3(signature = (path: "str | PathLike[str]", view: "str | None" = None, *, slot: "int | None" = None, size: "int | None" = None))]
+    fn plot(
+        slf: &Bound<'_, Plan>,
+        path: &Bound<'_, PyAny>,
+        view: Option<&str>,
+        slot: Option<u32>,
+        size: Option<u64>,
+    ) -> PyResult<()> {
+        let options = PyDict::new(slf.py());
+        options.set_item("slot", slot)?;
+        options.set_item("size", size)?;
+        let plots = slf.py().import("opticoll.plot")?;
+        plots
+            .call_method("plan", (slf, path, view), Some(&options))
+            .map(drop)
+    }
+
     fn __repr__(&self) -> String {
         let plan = self.kept();
         let kind = plan.schedule.collective.kind();

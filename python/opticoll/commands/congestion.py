@@ -212,7 +212,7 @@ class _Case:
 
 @dataclass(frozen=True)
 class _Places:
-    """Computers of each collective's ranks, and the links that its bytes go over."""
+    """Hosts of each collective's ranks, and the links that its bytes go over."""
 
     hosts: list[list[int]]
     hop_bytes: int

@@ -35,8 +35,8 @@ class Show(Source):
         Literal["ring", "grid", "circuits", "fabric", "space_time", "ports"] | None,
         Parameter(
             help="ring, grid, circuits: the light of one slot; fabric: the load of electrical "
-            "links; ports: light paths over time; space_time: everything over time. By the fabric if "
-            "not given.",
+            "links; ports: light paths over time; space_time: everything over time. By the fabric "
+            "if not given.",
             converter=words.choice,
         ),
     ] = None
@@ -50,17 +50,6 @@ class Show(Source):
     ] = None
     wavelength: WavelengthOption = None
 
-
-VIEWS = {
-    "direction": ("ring", "is a ring of light"),
-    "plane": ("grid", "is a grid of tunable circuits"),
-    "source_port": ("ports", "has ports with light paths"),
-}
-"""By a field of light: the view of a plan that has it, and what its fabric is."""
-
-ELECTRICAL = ("fabric", "is an electrical fabric without light")
-
-CIRCUITS = ("circuits", "has circuits in slots")
 
 Pair = Annotated[list[Count], Length(2)]
 
@@ -145,18 +134,15 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
 
 def _checked_view(plan: Plan, view: str | None, size: str | None) -> str:
     """The view of a plan, by its fabric if none is given; refuses one of the other kind."""
-    fabric = plan.fabric
-    otherwise = ELECTRICAL if fabric.electrical else CIRCUITS
-    usual, about = next(
-        (own for field, own in VIEWS.items() if field in fabric.light_fields), otherwise
-    )
-    others = () if usual == "ports" else ("space_time",)
-    if view not in (None, usual, *others):
-        known = " or ".join((usual, *others))
-        raise UsageError(f"--view {view}: {fabric.family} {about}; use --view {known}")
-    if size is not None and usual in ("ring", "grid"):
+    from opticoll.plot.views import views_of
+
+    known, about = views_of(plan.fabric)
+    if view not in (None, *known):
+        use = " or ".join(known)
+        raise UsageError(f"--view {view}: {plan.fabric.family} {about}; use --view {use}")
+    if size is not None and known[0] in ("ring", "grid"):
         raise UsageError("--size: lightpaths look the same at any size; leave --size out")
-    return usual if view is None else view
+    return view or known[0]
 
 
 def _text(asked: Show, rows: list[SlotRow]) -> str:
@@ -234,22 +220,7 @@ def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
     from opticoll import plot
 
     (row,) = rows
-    plan = row.plan
-    match row.view:
-        case "ports":
-            plot.light_paths(plan, path, size=size_of(plan, asked.size))
-        case "ring":
-            plot.ring(plan, row.slot, path)
-        case "grid":
-            plot.grid(plan, row.slot, path)
-        case "fabric":
-            plot.fabric(plan, path, slot=asked.slot, size=size_of(plan, asked.size))
-        case _ if "plane" in plan.fabric.light_fields:
-            plot.grid_space_time(plan, path)
-        case _ if "direction" in plan.fabric.light_fields:
-            plot.space_time(plan, path)
-        case _:
-            plot.messages(plan, path, size=size_of(plan, asked.size))
+    plot.plan(row.plan, path, row.view, slot=asked.slot, size=size_of(row.plan, asked.size))
 
 
 COMMAND = Command(

@@ -27,6 +27,7 @@ from opticoll.plot.ring import ring
 from opticoll.plot.space_time import space_time
 from opticoll.plot.stacked_bars import StackedPanel, stacked_bars
 from opticoll.plot.training import Bar, iteration_timeline
+from opticoll.plot.views import plan
 
 __all__ = [
     "Bar",
@@ -55,6 +56,7 @@ __all__ = [
     "messages",
     "one_loss",
     "packets",
+    "plan",
     "port_timeline",
     "rank_timeline",
     "ring",

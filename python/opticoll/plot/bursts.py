@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ def losses(
     path: str | os.PathLike[str],
     title: str = "",
     *,
-    x_label: str = "intensity (Erlang from each computer)",
+    x_label: str = "offered load (Erlang from each host)",
     mark: float | None = None,
 ) -> "Figure":
     """Draw loss over intensity; where nothing was lost, an arrow hangs from the upper bound.
@@ -82,8 +82,7 @@ def losses(
     axes.set_xlabel(f"{x_label}{note}")
     axes.set_ylabel("share of bursts lost")
     figure.legend(loc="outside lower center", ncols=min(2, len(series)))
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(figure, title)
     return figure
 
 
@@ -113,6 +112,5 @@ def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") 
     right.set_title("wavelengths of each link that are held")
     right.set_xlabel("share of time (%)")
     right.legend(loc="lower right")
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(figure, title)
     return figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opticoll._core import records
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, save_pages, sheet
+from opticoll.plot.output import PlotError, check_path, headed, save_pages, sheet
 from opticoll.registry import fabric_labels
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
         heading = _heading(rows)
         if len(figures) > 1:
             heading += f", page {number} of {len(figures)}"
-        figure.suptitle(heading, x=0.01, ha="left", fontsize=11)
+        headed(figure, heading)
     return figures
 
 
@@ -294,7 +294,7 @@ def _bars(rows: Sequence[Row]) -> "Figure":
     for axes in (left, right):
         axes.grid(axis="y", visible=False)
         axes.tick_params("y", length=0)
-    figure.suptitle(_heading(rows), x=0.01, ha="left", fontsize=11)
+    headed(figure, _heading(rows))
     figure.legend(
         handles=_bar_legend(rows, bool(claimed), bool(bounds)),
         loc="outside lower center",

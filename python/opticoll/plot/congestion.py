@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,9 +84,8 @@ def mean_times(
         axes.set_ylim(bottom=0)
     failed = any(point.failed for point in points)
     note = "\nhollow: without replications that gave up" if failed else ""
-    axes.set_xlabel(f"load by other traffic (Erlang from each computer){note}")
+    axes.set_xlabel(f"load by other traffic (Erlang from each host){note}")
     axes.set_ylabel("mean time (s), with its interval of 95 %")
     figure.legend(loc="outside lower center", ncols=min(3, len(series)))
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(figure, title)
     return figure

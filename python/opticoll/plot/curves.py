@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,8 +70,7 @@ def curves(
             handles.setdefault(label, handle)
     for axes in list(grid.flat)[len(panels) :]:
         axes.remove()
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(figure, title)
     figure.legend(
         handles.values(), handles.keys(), loc="outside lower center", ncols=min(5, len(handles))
     )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from opticoll._core import Fabric, Plan
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,10 +115,9 @@ def _figure(
         bar.update_ticks()
     shape = plan.fabric.spec.partition(",rate=")[0]
     shown = shape if len(shape) <= 70 else plan.fabric.family
-    figure.suptitle(
+    headed(
+        figure,
         f"{plan.collective.kind}, {plan.algorithm}, N = {plan.fabric.ranks}, {shown}\n{more}",
-        x=0.01,
-        ha="left",
         fontsize=10.5,
     )
     return figure

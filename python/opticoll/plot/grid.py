@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from opticoll._core import Plan
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, colour_key, drawn, sheet
 from opticoll.plot.port_timeline import PLANES, name_planes
 
 if TYPE_CHECKING:
@@ -155,25 +155,10 @@ def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
 
 
 def _wavelength_key(figure: "Figure", axes: "Axes", lit: NDArray[np.int64], colours: Any) -> None:
-    """Which colour is which wavelength: a legend for few, a colour bar for many."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import BoundaryNorm
-    from matplotlib.patches import Patch
-
-    if len(lit) <= 8:
-        handles = [
-            Patch(color=colours(place), label=f"wavelength {wavelength}")
-            for place, wavelength in enumerate(lit)
-        ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(lit) or 1))
-        return
-    edges = np.arange(len(lit) + 1) - 0.5
-    scale = ScalarMappable(BoundaryNorm(edges, len(lit)), colours)
-    bar = figure.colorbar(scale, ax=axes, shrink=0.7, pad=0.02)
-    places = range(0, len(lit), -(-len(lit) // 16))
-    bar.set_ticks(list(places), labels=[str(lit[place]) for place in places])
-    bar.minorticks_off()
-    bar.set_label("Wavelength (number)")
+    """Which colour is which wavelength."""
+    look: dict[str, Any] = {"columns": min(4, len(lit) or 1), "shrink": 0.7, "pad": 0.02}
+    look["name"] = "wavelength {}".format
+    colour_key(figure, axes, lit, colours, "Wavelength (number)", **look)
 
 
 @drawn

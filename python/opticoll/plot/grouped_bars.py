@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,8 +93,7 @@ def grouped_bars(
         axes.label_outer()
     for axes in list(grid.flat)[len(panels) :]:
         axes.remove()
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(figure, title)
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
     return figure

@@ -1,6 +1,7 @@
 """A plan's lightpaths as arrays ready to draw."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,10 +75,16 @@ def packed(paths: Lightpaths) -> tuple[Lightpaths, NDArray[np.int64]]:
     return replace(paths, lane=lane.astype(np.int64), channels=max(1, len(lit))), lit
 
 
-def channel_name(lane: int, wavelengths: int, fibres: int) -> str:
-    """A channel as `wavelength 3`, with its fibre where there are several per direction."""
-    fibre = f" of fibre {lane // wavelengths}" if fibres > 1 else ""
-    return f"wavelength {lane % wavelengths}{fibre}"
+def channel_words(plan: Plan) -> dict[str, Any]:
+    """How channels are called in a key of colours: with their fibre where there are several."""
+    wavelengths, fibres = plan.fabric.option("wavelengths"), plan.fabric.option("fibres")
+
+    def name(lane: int) -> str:
+        fibre = f" of fibre {lane // wavelengths}" if fibres > 1 else ""
+        return f"wavelength {lane % wavelengths}{fibre}"
+
+    counted = "" if fibres == 1 else ", counted over all fibres"
+    return {"name": name, "label": f"Wavelength (number{counted})"}
 
 
 def occupancy(paths: Lightpaths, slots: int) -> NDArray[np.float64]:

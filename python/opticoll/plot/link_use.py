@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,8 +45,7 @@ def link_use(
     height = 3.2 + 0.15 * len(shown)
     figure = sheet(10.0, height)
     _draw(figure, edges, shares, shown, [plan.fabric.link_name(int(one)) for one in used])
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(figure, title)
     return figure
 
 

@@ -1,13 +1,13 @@
 """A plan in space and time: every message from rank to rank."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opticoll._core import Plan
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +45,7 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
 def _by_slots(plan: Plan, size: int | None) -> list[tuple[int, int, int]]:
     """Every transfer, and the begin and the end of its slot in picoseconds."""
     slots = plan.simulate(size).tables["slots"]
-    start, end = slots["start"].tolist(), slots["end"].tolist()
+    start, end = slots["start_ps"].tolist(), slots["end_ps"].tolist()
     return [
         (transfer, start[slot], end[slot])
         for transfer, slot in enumerate(plan.columns()["slot"].tolist())
@@ -102,38 +102,22 @@ def _draw(
     if ranks <= 40:
         axes.set_yticks(range(ranks))
     axes.grid(axis="x", visible=False)
-    _key(figure, shades, what, colours)
+    stride = -(-shades // 12)
+    look: dict[str, Any] = {
+        "lines": True,
+        "columns": 8,
+        "stride": stride,
+        "pad": 0.02,
+        "aspect": 30,
+    }
+    colour_key(
+        figure, axes, range(shades), colours, what.capitalize(), name=f"{what} {{}}".format, **look
+    )
     shown = plan.size_bytes if size is None else size
-    figure.suptitle(
+    headed(
+        figure,
         f"{plan.collective.kind}, {plan.algorithm}, N = {ranks}, {plan.fabric.family}"
         + ("" if shown is None else f", {style.size_text(shown)}")
         + (", start rendezvous" if plan.fabric.electrical else "")
         + f": {len(times):,} messages in {style.time_text(last * factor)}",
-        x=0.01,
-        ha="left",
-        fontsize=11,
     )
-
-
-def _key(figure: "Figure", shades: int, what: str, colours: object) -> None:
-    """Which colour is which step or wavelength: a legend for few, a colour bar for many."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import BoundaryNorm, Colormap
-    from matplotlib.lines import Line2D
-
-    assert isinstance(colours, Colormap)
-    if shades <= 8:
-        handles = [
-            Line2D([], [], color=colours(one), linewidth=2, label=f"{what} {one}")
-            for one in range(shades)
-        ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=8)
-        return
-    edges = np.arange(shades + 1) - 0.5
-    mappable = ScalarMappable(BoundaryNorm(edges, shades), colours)
-    bar = figure.colorbar(mappable, ax=figure.axes[0], pad=0.02, aspect=30)
-    stride = -(-shades // 12)
-    shown = range(0, shades, stride)
-    bar.set_ticks(list(shown), labels=[str(one) for one in shown])
-    bar.minorticks_off()
-    bar.set_label(what.capitalize())

@@ -13,7 +13,9 @@ from opticoll.formats.atomic import check_writable, replacing
 from opticoll.plot import style
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 # What would make two files of one figure differ: the date, and in PNG the library's version.
 _METADATA: dict[str, dict[str, Any]] = {
@@ -73,6 +75,54 @@ def sheet(width: float, height: float) -> "Figure":
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
+    """Write a title, if there is one, above all parts at the left."""
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=fontsize)
+
+
+def colour_key(
+    figure: "Figure",
+    axes: Any,
+    numbers: "Sequence[int] | NDArray[np.int64]",
+    colours: Any,
+    label: str,
+    *,
+    name: Callable[[int], str],
+    lines: bool = False,
+    stride: int | None = None,
+    columns: int = 4,
+    **bar_options: Any,
+) -> None:
+    """Which colour is which number: a legend for few, a colour bar for many.
+
+    Numbers are named by `name` in a legend; a bar has a tick every `stride` of them, by `label`.
+    """
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import BoundaryNorm
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    count = len(numbers)
+    if count <= 8:
+        looks = [
+            {"color": colours(place), "label": name(int(numbers[place]))} for place in range(count)
+        ]
+        handles = [
+            Line2D([], [], linewidth=2.2, **look) if lines else Patch(**look) for look in looks
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+        return
+    scale = ScalarMappable(
+        BoundaryNorm([place - 0.5 for place in range(count + 1)], count), colours
+    )
+    bar = figure.colorbar(scale, ax=axes, **bar_options)
+    places = range(0, count, stride or -(-count // 16))
+    bar.set_ticks(list(places), labels=[str(numbers[place]) for place in places])
+    bar.minorticks_off()
+    bar.set_label(label)
 
 
 def save(figure: "Figure", path: Path) -> None:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,8 +50,7 @@ def packets(
     _histogram(panels[0, 0], measured)
     if measured.timeline_bin_ps is not None:
         _over_time(panels[1, 0], panels[2, 0], measured)
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(figure, title)
     return figure
 
 
@@ -85,8 +84,7 @@ def latencies(
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     style.logarithmic(axes)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=min(len(measured), 3))
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(figure, title)
     return figure
 
 

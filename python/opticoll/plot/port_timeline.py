@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,8 +66,7 @@ def port_timeline(
         _draw(axes, panel, scale, colours)
     grid[-1].set_xlabel(f"Time ({unit})")
     grid[-1].set_xlim(0, 1.01 * max(flow.sent_s for flow in flows) / scale)
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(figure, title)
     handles = [
         Patch(color=colours(channel), label=f"wavelength {channel}") for channel in range(channels)
     ]

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from opticoll._core import Plan
 from opticoll.plot import style
-from opticoll.plot.lightpaths import Lightpaths, channel_name, lightpaths, packed
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.lightpaths import Lightpaths, channel_words, lightpaths, packed
+from opticoll.plot.output import PlotError, colour_key, drawn, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -179,36 +179,13 @@ def _key(
     plan: Plan,
     colours: Any,
 ) -> None:
-    """Which colour is which wavelength: a legend for few, a colour bar for many."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import BoundaryNorm
+    """Which colour is which wavelength, if the colours are those of wavelengths."""
     from matplotlib.lines import Line2D
 
     if paths.converted.all() and len(paths):
         handles = [Line2D([], [], color=style.GREY, linewidth=2, label="converters choose")]
         figure.legend(handles=handles, loc="outside lower center")
         return
-    if paths.channels <= 8:
-        wavelengths, fibres = plan.fabric.option("wavelengths"), plan.fabric.option("fibres")
-        handles = [
-            Line2D(
-                [],
-                [],
-                color=colours(index),
-                linewidth=2.2,
-                label=channel_name(int(lane), wavelengths, fibres),
-            )
-            for index, lane in enumerate(lit)
-        ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=4)
-        return
-    edges = np.arange(paths.channels + 1) - 0.5
-    bar = figure.colorbar(
-        ScalarMappable(BoundaryNorm(edges, paths.channels), colours), ax=axes, shrink=0.6, pad=0.02
-    )
     stride = 2 * _round_stride(paths.channels)
-    places = range(0, paths.channels, stride)
-    bar.set_ticks(list(places), labels=[str(lit[place]) for place in places])
-    bar.minorticks_off()
-    counted = "" if plan.fabric.option("fibres") == 1 else ", counted over all fibres"
-    bar.set_label(f"Wavelength (number{counted})")
+    look: dict[str, Any] = {"lines": True, "stride": stride, "shrink": 0.6, "pad": 0.02}
+    colour_key(figure, axes, lit, colours, **channel_words(plan), **look)

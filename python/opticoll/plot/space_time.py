@@ -10,12 +10,12 @@ from opticoll.plot import style
 from opticoll.plot.lightpaths import (
     WAY_NAMES,
     Lightpaths,
-    channel_name,
+    channel_words,
     lightpaths,
     occupancy,
     packed,
 )
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,22 +66,17 @@ def _figure(plan: Plan, paths: Lightpaths, *, as_bars: bool) -> "Figure":
     grid[0].set_ylabel("Time (slot)")
     _label_slots(grid[0], plan.slots)
     steps = len(plan.step_slots)
-    figure.suptitle(
+    headed(
+        figure,
         f"{plan.collective.kind}, {plan.algorithm}, N = {paths.ranks}, w = "
         f"{plan.fabric.option('wavelengths')}: {plan.slots} slots in {steps} "
         f"step{'s' if steps != 1 else ''}, {len(paths):,} lightpaths",
-        x=0.01,
-        ha="left",
-        fontsize=11,
     )
     return figure
 
 
 def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
-    from matplotlib.cm import ScalarMappable
     from matplotlib.collections import PolyCollection
-    from matplotlib.colors import BoundaryNorm
-    from matplotlib.patches import Patch
 
     paths, lit = packed(given)
     colours = style.wavelength_colours(paths.channels)
@@ -105,24 +100,7 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
         axes.add_collection(PolyCollection(corners, facecolors=shades, linewidths=0))
         for slot in range(1, plan.slots):
             axes.axhline(slot, color=style.FAINT, linewidth=0.5, zorder=0.5)
-    if paths.channels <= 8:
-        wavelengths, fibres = plan.fabric.option("wavelengths"), plan.fabric.option("fibres")
-        handles = [
-            Patch(color=colours(index), label=channel_name(int(lane), wavelengths, fibres))
-            for index, lane in enumerate(lit)
-        ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=4)
-        return
-    edges = np.arange(paths.channels + 1) - 0.5
-    bar = figure.colorbar(
-        ScalarMappable(BoundaryNorm(edges, paths.channels), colours), ax=grid, pad=0.03
-    )
-    stride = -(-paths.channels // 16)
-    places = range(0, paths.channels, stride)
-    bar.set_ticks(list(places), labels=[str(lit[place]) for place in places])
-    bar.minorticks_off()
-    counted = "" if plan.fabric.option("fibres") == 1 else ", counted over all fibres"
-    bar.set_label(f"Wavelength (number{counted})")
+    colour_key(figure, grid, lit, colours, **channel_words(plan), pad=0.03)
 
 
 def _unwrapped(left: int, right: int, ranks: int) -> list[tuple[int, int]]:

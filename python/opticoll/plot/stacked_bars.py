@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from opticoll.plot import style
 from opticoll.plot.grouped_bars import check_lengths
-from opticoll.plot.output import drawn, sheet
+from opticoll.plot.output import drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,8 +67,7 @@ def stacked_bars(
         axes.tick_params("y", length=0)
         axes.grid(axis="y", visible=False)
     grid[0].set_ylim(len(bars) - 0.4, -0.6)
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(figure, title)
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure

@@ -52,7 +52,7 @@ READINGS = {
         swept=False,
     ),
     "one_receiver": Reading(
-        "transmitter queues, one receiver per computer", {"receivers": "1"}, swept=False
+        "transmitter queues, one receiver per host", {"receivers": "1"}, swept=False
     ),
 }
 
@@ -82,7 +82,7 @@ def run(results: Results, *, quick: bool, long: bool) -> list[Finding]:
         ],
     )
     results.show(
-        "Bursts lost on the 2 x 5 ladder of 100 computers at intensity 0.9, with 28 wavelengths; "
+        "Bursts lost on the 2 x 5 ladder of 100 hosts at load 0.9, with 28 wavelengths; "
         "95 % confidence (ladder.csv)",
         ["assumed", "bursts", "lost", "loss", "at least", "at most"],
         [
@@ -118,7 +118,7 @@ def _draw(results: Results, rows: Rows) -> None:
         "ladder",
         plot.losses,
         series,
-        title="2 x 5 ladder, 100 computers at intensity 0.9; dashed: the claim",
+        title="2 x 5 ladder, 100 hosts at load 0.9; dashed: the claim",
         x_label="wavelengths of a link",
         mark=CLAIM,
     )
@@ -138,9 +138,9 @@ def _claim(rows: Rows) -> Finding:
         f"{row['lost']} of {row['bursts']:.3g}",
         "bursts lost",
         _verdict(row),
-        "It holds if a computer sends one burst at a time and queues the others, a wavelength is "
+        "It holds if a host sends one burst at a time and queues the others, a wavelength is "
         "chosen that is free on the whole path, and receivers are no bottleneck; intensity is "
-        "then the load of a computer."
+        "then the load of a host."
         + (
             f" At most {row['loss_high']:.2g} are lost (95 %)."
             if sure
@@ -152,7 +152,7 @@ def _claim(rows: Rows) -> Finding:
 def _others(rows: Rows, *, quick: bool) -> list[Finding]:
     learned = "1e4" if quick else "3e6"
     notes = {
-        "poisson": "Bursts as they come, several of a computer at once: an order of magnitude too "
+        "poisson": "Bursts as they come, several of a host at once: an order of magnitude too "
         "many are lost, although no link is loaded above 39 %.",
         "poisson_converters": "Not even full converters help: what is missing is the smoothing by "
         "transmitters.",

@@ -1,0 +1,69 @@
+"""The views of a plan: which picture shows it, by what its light is made of."""
+
+import os
+from typing import TYPE_CHECKING
+
+from opticoll.plot.fabric import fabric as draw_fabric
+from opticoll.plot.grid import grid, grid_space_time
+from opticoll.plot.light_paths import light_paths
+from opticoll.plot.messages import messages
+from opticoll.plot.output import PlotError
+from opticoll.plot.ring import ring
+from opticoll.plot.space_time import space_time
+
+if TYPE_CHECKING:
+    from opticoll._core import Fabric, Plan
+
+VIEWS = {
+    "direction": ("ring", "is a ring of light"),
+    "plane": ("grid", "is a grid of tunable circuits"),
+    "source_port": ("ports", "has ports with light paths"),
+}
+"""By a field of light: the usual view of a plan that has it, and what its fabric is."""
+
+ELECTRICAL = ("fabric", "is an electrical fabric without light")
+CIRCUITS = ("circuits", "has circuits in slots")
+
+
+def views_of(fabric: "Fabric") -> tuple[tuple[str, ...], str]:
+    """The views of plans on a fabric, the usual one first, and what the fabric is."""
+    lit = (own for field, own in VIEWS.items() if field in fabric.light_fields)
+    usual, about = next(lit, ELECTRICAL if fabric.electrical else CIRCUITS)
+    return ((usual,) if usual == "ports" else (usual, "space_time")), about
+
+
+def plan(
+    plan: "Plan",
+    path: str | os.PathLike[str],
+    view: str | None = None,
+    *,
+    slot: int | None = None,
+    size: int | None = None,
+) -> None:
+    """Draw a plan in a view, the usual one of its fabric if none is given.
+
+    Views of one slot show the first if none is given, or (`fabric`) all; `size` is the plan's own
+    if none is given. Raises PlotError for what the view does not show.
+    """
+    known, about = views_of(plan.fabric)
+    if view not in (None, *known):
+        of = f"{plan.fabric.family} {about}"
+        raise PlotError(f"there is no view `{view}`: {of}; its views are {', '.join(known)}")
+    size = plan.size_bytes if size is None else size
+    match view or known[0]:
+        case "ports" if size is not None:
+            light_paths(plan, path, size=size)
+        case "ports":
+            raise PlotError("the plan has no size of its own: give one")
+        case "ring":
+            ring(plan, slot or 0, path)
+        case "grid":
+            grid(plan, slot or 0, path)
+        case "fabric":
+            draw_fabric(plan, path, slot=slot, size=size)
+        case _ if "plane" in plan.fabric.light_fields:
+            grid_space_time(plan, path)
+        case _ if "direction" in plan.fabric.light_fields:
+            space_time(plan, path)
+        case _:
+            messages(plan, path, size=size)
