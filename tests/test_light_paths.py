@@ -125,7 +125,7 @@ def test_the_picture_shows_every_group_of_slots(run: Run, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["simulate", "--simulator", "fluid"], "use circuit or closed_form"),
+        (["simulate", "--simulator", "fluid"], "use circuit"),
         (["simulate", "--policy", "per_port"], "establish_release"),
         (["simulate", "--policy", "free", "--paths", "kept"], "leave the setting paths out"),
         (["simulate", "--paths", "dropped"], "released"),

@@ -249,6 +249,7 @@ const WRITTEN_DOWN: &[&str] = &[
     "ends",
     "after",
     "columns",
+    "count",
 ];
 
 #[test]
