@@ -52,28 +52,27 @@ impl<S: Copy> Ports<S> {
                 holds: false,
             };
         };
-        let ports = || std::iter::once(&pool.first).chain(&pool.others);
-        let taken = |place, before: Option<(u64, S)>, holds| Taken {
+        let taken = |place, before: Option<(u64, S)>| Taken {
             place,
             before,
-            holds,
+            holds: before.is_some_and(|(state, _)| state == port.state),
         };
-        let is_set = |one: &Option<(u64, S)>| one.is_some_and(|(state, _)| state == port.state);
-        if let Some((place, &one)) = ports().enumerate().find(|(_, one)| is_set(one)) {
-            return taken(place, one, true);
+        if port.size == 1 {
+            return taken(0, pool.first);
         }
-        let unused = ports().position(Option::is_none);
+        let ports = || std::iter::once(&pool.first).chain(&pool.others).enumerate();
+        let held = ports().map(|(place, &one)| taken(place, one));
+        if let Some(held) = held.clone().find(|one| one.holds) {
+            return held;
+        }
         let next = 1 + pool.others.len();
+        let unused = ports().find(|(_, one)| one.is_none());
+        let unused = unused.map(|(place, _)| place);
         if let Some(place) = unused.or((next < port.size as usize).then_some(next)) {
-            return taken(place, None, false);
+            return taken(place, None);
         }
-        let set = ports()
-            .enumerate()
-            .filter_map(|(place, one)| Some((place, (*one)?)));
-        let oldest = set.min_by_key(|(_, (_, one))| since(*one));
-        oldest.map_or(taken(0, None, false), |(place, one)| {
-            taken(place, Some(one), false)
-        })
+        let oldest = held.min_by_key(|one| one.before.map(|(_, state_since)| since(state_since)));
+        oldest.unwrap_or(taken(0, None))
     }
 
     /// Sets the port at a place of a pool to what a circuit needs.

@@ -453,6 +453,17 @@ fn needed_network<'a>(
     fabric.network().ok_or(SimulationError::Fabric {
         simulator,
         family: fabric.family(),
-        hint: "it has no links that messages share; use circuit",
+        hint: no_links(fabric),
     })
+}
+
+/// Why messages do not flow over a fabric with circuits, and what times its plans.
+fn no_links(fabric: &Fabric) -> &'static str {
+    match fabric
+        .circuits()
+        .and_then(|circuits| circuits.formula_latency())
+    {
+        Some(_) => "it has no links that messages share; use circuit or closed_form",
+        None => "it has no links that messages share; use circuit",
+    }
 }

@@ -8,19 +8,15 @@
 use super::{Policy, SimulationError};
 use crate::algorithm::{self, light_path::PathCost};
 use crate::collective::CollectiveKind;
-use crate::fabric::Fabric;
-use crate::family::light_path_grid::LightPathGrid;
-use crate::family::wdm_ring::WdmRing;
+use crate::fabric::circuits::{Charge, Circuits};
 use crate::outcome::Outcome;
 use crate::plan::{Plan, PlanRef};
 use crate::spec::Spec;
 use crate::spelling::shown;
 use crate::units::{Bytes, Time, UnitError};
 
-/// Whether papers give formulas for plans on a fabric.
-pub fn has_formulas(fabric: &Fabric) -> bool {
-    fabric.downcast::<WdmRing>().is_some() || fabric.downcast::<LightPathGrid>().is_some()
-}
+/// Why a plan with circuits has no formula.
+pub(super) const NO_FORMULA: &str = "the papers have no formula for its circuits; use circuit";
 
 /// The time that the paper's formula gives for the plan's algorithm, whatever the plan needs.
 ///
@@ -32,18 +28,29 @@ pub fn simulate<'a>(
     policy: Policy,
 ) -> Result<Outcome, SimulationError> {
     let plan = plan.into().kept();
-    if let Some(grid) = plan.fabric.downcast::<LightPathGrid>() {
-        let (time, set_ups) = over_light_paths(plan, grid, size, policy)?;
+    let circuits = super::needed_circuits(&plan.fabric, "closed_form")?;
+    let Some(latency) = circuits.formula_latency() else {
+        return Err(SimulationError::Fabric {
+            simulator: "closed_form",
+            family: plan.fabric.family(),
+            hint: NO_FORMULA,
+        });
+    };
+    let usual = circuits
+        .policies()
+        .first()
+        .map(|policy| circuits.charge(policy));
+    if let Some(Ok(Charge::Groups { .. })) = usual {
+        let (time, set_ups) = over_light_paths(plan, circuits, latency, size, policy)?;
         return Ok(outcome(policy, time, set_ups));
     }
-    let ring = super::needed::<WdmRing>(&plan.fabric, "closed_form")?;
     let claims = &plan.schedule.claims;
     let (Some(steps), Some((part, whole))) = (claims.paper_steps, claims.paper_step_share) else {
         return Err(no_claim(plan));
     };
-    let reconfiguration = match policy {
-        Policy::EveryStep => ring.reconfiguration,
-        Policy::Free => Time::ZERO,
+    let (reconfiguration, charged) = match circuits.charge(policy.name()) {
+        Ok(Charge::EverySlot) => (circuits.change()?.set_up, steps),
+        Ok(Charge::Never) => (Time::ZERO, 0),
         _ => {
             return Err(SimulationError::policy(
                 "closed_form",
@@ -59,12 +66,8 @@ pub fn simulate<'a>(
         what: format!("{part}/{whole} of {size}"),
         smallest: "bytes",
     })?;
-    let transmission = ring.rate.transmission(Bytes::new(bytes))?;
-    let step = reconfiguration.plus(ring.conversion)?.plus(transmission)?;
-    let charged = match policy {
-        Policy::EveryStep => steps,
-        _ => 0,
-    };
+    let transmission = circuits.rate().transmission(Bytes::new(bytes))?;
+    let step = reconfiguration.plus(latency)?.plus(transmission)?;
     Ok(outcome(policy, step.times(steps)?, charged))
 }
 
@@ -81,13 +84,16 @@ fn outcome(policy: Policy, time: Time, reconfigurations: u64) -> Outcome {
 /// The paper's formula for a collective over light paths, and how often it sets paths up.
 fn over_light_paths(
     plan: &Plan,
-    grid: &LightPathGrid,
+    circuits: &dyn Circuits,
+    latency: Time,
     size: Bytes,
     policy: Policy,
 ) -> Result<(Time, u64), SimulationError> {
-    let ports = match policy {
-        Policy::EstablishRelease => Some(grid.ports),
-        Policy::Free => None,
+    let ranks = plan.fabric.ranks();
+    let ports = match circuits.charge(policy.name()) {
+        // Every line is a port of a rank.
+        Ok(Charge::Groups { each_slot: false }) => Some(circuits.lines().count() as u32 / ranks),
+        Ok(Charge::Never) => None,
         _ => {
             return Err(SimulationError::policy(
                 "closed_form",
@@ -106,20 +112,21 @@ fn over_light_paths(
         .ok_or_else(|| no_claim(plan))?;
     // The formulas count what an all_gather brings to every rank, we the block of one.
     let bytes = match kind {
-        CollectiveKind::AllGather => size.get().checked_mul(grid.ranks.into()),
+        CollectiveKind::AllGather => size.get().checked_mul(ranks.into()),
         _ => Some(size.get()),
     };
     let bytes = bytes.map(Bytes::new).ok_or_else(|| UnitError::Overflow {
-        what: format!("{} blocks of {size}", grid.ranks),
+        what: format!("{} blocks of {size}", ranks),
         smallest: "bytes",
     })?;
+    let change = circuits.change()?;
     let cost = PathCost {
-        latency: grid.latency,
-        rate: grid.rate,
-        set_up: grid.establish.plus(grid.release)?,
+        latency,
+        rate: circuits.rate(),
+        set_up: change.set_up.plus(change.release)?,
     };
-    let time = formula.time(grid.ranks, bytes, cost, ports)?;
-    let set_ups = ports.map_or(0, |ports| (formula.set_ups)(grid.ranks, ports));
+    let time = formula.time(ranks, bytes, cost, ports)?;
+    let set_ups = ports.map_or(0, |ports| (formula.set_ups)(ranks, ports));
     Ok((time, set_ups))
 }
 

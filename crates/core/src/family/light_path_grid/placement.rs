@@ -21,6 +21,7 @@ use crate::family::light_path_grid::{LightPathGrid, PortsLight};
 use crate::interrupt;
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::Plan;
+use crate::ports::{Port, Ports, Taken};
 use crate::schedule::Schedule;
 
 /// Why a schedule does not fit a grid of light paths.
@@ -91,7 +92,7 @@ pub fn assign_ports(
             for transfer in transfers {
                 interrupt::check();
                 let (source, destination) = ends(&plan.schedule, transfer);
-                let (own, other) = ports.of_path(source, destination);
+                let (own, other) = ports.of_path((source, destination));
                 plan.light[transfer] = Light::from(PortsLight {
                     source_port: own as u8,
                     destination_port: other as u16,
@@ -206,101 +207,80 @@ impl Parts {
     }
 }
 
-/// A path as one of its ends has it.
-#[derive(Clone, Copy)]
-struct Path {
-    peer: u32,
-    /// The port of the peer.
-    peer_port: u32,
-    /// The slot in which it was used last.
-    used: u32,
-}
-
 /// The paths that every rank holds.
 struct PathPorts {
     ports: u32,
-    /// By rank, its ports up to the highest that was ever used.
-    of_rank: Vec<Vec<Option<Path>>>,
+    held: Ports<Held>,
+}
+
+/// What is known of a path at one of its ends.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    /// The slot in which it was used last.
+    slot: u32,
+    /// The port of the other end.
+    peer_port: usize,
 }
 
 impl PathPorts {
     fn new(grid: &LightPathGrid) -> PathPorts {
         PathPorts {
             ports: grid.ports,
-            of_rank: vec![Vec::new(); grid.ranks as usize],
+            held: Ports::default(),
         }
     }
 
-    /// The port by which a rank holds a path to another.
-    fn port_to(&self, rank: u32, peer: u32) -> Option<u32> {
-        let paths = &self.of_rank[rank as usize];
-        let found = paths
-            .iter()
-            .position(|path| path.is_some_and(|path| path.peer == peer));
-        found.map(|port| port as u32)
+    /// The port of a rank for a path to another.
+    fn port(&self, (rank, peer): (u32, u32)) -> Port {
+        Port {
+            pool: rank.into(),
+            size: self.ports,
+            state: peer.into(),
+        }
+    }
+
+    /// Which port of a rank has the path to another, or takes it.
+    fn take(&self, ends: (u32, u32)) -> Taken<Held> {
+        self.held.take(self.port(ends), |held| held.slot)
     }
 
     /// The ports at both ends of a path that is there.
-    fn of_path(&self, one: u32, other: u32) -> (u32, u32) {
-        let own = self.port_to(one, other).unwrap_or(0);
-        let path = self.of_rank[one as usize][own as usize];
-        (own, path.map_or(0, |path| path.peer_port))
+    fn of_path(&self, ends: (u32, u32)) -> (usize, usize) {
+        let own = self.take(ends);
+        (own.place, own.before.map_or(0, |(_, held)| held.peer_port))
     }
 
     /// Holds the paths that a slot needs. Those that are there come first, so that none of them goes.
     fn enter(&mut self, slot: u32, pairs: &[(u32, u32)]) {
         for &(one, other) in pairs {
             interrupt::check();
-            self.touch(slot, one, other);
+            for ends in [(one, other), (other, one)] {
+                let own = self.take(ends);
+                if let Some((_, held)) = own.before.filter(|_| own.holds) {
+                    let held = Held { slot, ..held };
+                    self.held.set(self.port(ends), own.place, held);
+                }
+            }
         }
         for &(one, other) in pairs {
-            if self.port_to(one, other).is_none() {
-                let own = self.free_port(one);
-                let peer_port = self.free_port(other);
-                self.hold(slot, (one, own), (other, peer_port));
+            let (there, back) = ((one, other), (other, one));
+            if !self.take(there).holds {
+                let (own, peer) = (self.free(there), self.free(back));
+                for (ends, place, peer_port) in [(there, own, peer), (back, peer, own)] {
+                    let held = Held { slot, peer_port };
+                    self.held.set(self.port(ends), place, held);
+                }
             }
         }
     }
 
-    /// Marks a path as used, at both ends, if it is there.
-    fn touch(&mut self, slot: u32, one: u32, other: u32) {
-        for (rank, peer) in [(one, other), (other, one)] {
-            if let Some(port) = self.port_to(rank, peer)
-                && let Some(path) = &mut self.of_rank[rank as usize][port as usize]
-            {
-                path.used = slot;
-            }
+    /// A port of a rank for a new path to another; a path that it holds goes, at both ends.
+    fn free(&mut self, ends: (u32, u32)) -> usize {
+        let own = self.take(ends);
+        if let Some((peer, held)) = own.before {
+            self.held.clear(ends.0.into(), own.place);
+            self.held.clear(peer, held.peer_port);
         }
-    }
-
-    /// A port without a path: the lowest, or that of the path used least recently, which goes.
-    fn free_port(&mut self, rank: u32) -> u32 {
-        let paths = &self.of_rank[rank as usize];
-        if let Some(port) = paths.iter().position(Option::is_none) {
-            return port as u32;
-        }
-        if paths.len() < self.ports as usize {
-            return paths.len() as u32;
-        }
-        let used = |port: &usize| paths[*port].map(|path| path.used);
-        let port = (0..paths.len()).min_by_key(used).unwrap_or(0);
-        if let Some(path) = self.of_rank[rank as usize][port].take() {
-            self.of_rank[path.peer as usize][path.peer_port as usize] = None;
-        }
-        port as u32
-    }
-
-    fn hold(&mut self, used: u32, one: (u32, u32), other: (u32, u32)) {
-        for ((rank, port), (peer, peer_port)) in [(one, other), (other, one)] {
-            let paths = &mut self.of_rank[rank as usize];
-            if paths.len() <= port as usize {
-                paths.resize(port as usize + 1, None);
-            }
-            paths[port as usize] = Some(Path {
-                peer,
-                peer_port,
-                used,
-            });
-        }
+        own.place
     }
 }

@@ -11,13 +11,11 @@ pub(super) const RECORD: Simulator = Simulator {
         "closed_form",
         "The paper's number of steps times the paper's time of a step",
         "Dai et al., OpTree, Theorem 3; WRHT poster, section 2",
-        |fabric, _| match fabric.network() {
-            Some(_) => Err(Unfit::Fabric(
-                "it is an electrical fabric without circuits; use fluid",
-            )),
-            None if closed_form::has_formulas(fabric) => Ok(()),
+        |fabric, _| match fabric.circuits().map(|circuits| circuits.formula_latency()) {
+            Some(Some(_)) => Ok(()),
+            Some(None) => Err(Unfit::Fabric(closed_form::NO_FORMULA)),
             None => Err(Unfit::Fabric(
-                "the papers have no formula for its circuits; use circuit",
+                "it is an electrical fabric without circuits; use fluid",
             )),
         },
     )

@@ -4,7 +4,7 @@ use super::{Case, Simulator, Unfit};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
 use crate::simulate::live::Live;
-use crate::simulate::{Method, SimulationError, fluid, fluid_options, needed_network};
+use crate::simulate::{Method, SimulationError, fluid, fluid_options, needed_network, no_links};
 
 pub(super) const RECORD: Simulator = Simulator {
     run: Some(run),
@@ -30,9 +30,7 @@ pub(super) const RECORD: Simulator = Simulator {
 pub(super) fn has_links(fabric: &Fabric) -> Result<(), Unfit> {
     match fabric.network() {
         Some(_) => Ok(()),
-        None => Err(Unfit::Fabric(
-            "it has no links that messages share; use circuit",
-        )),
+        None => Err(Unfit::Fabric(no_links(fabric))),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::fabric::circuits::{
     Capacity, Change, Charge, Circuit, Circuits, Lines, NoCircuit, Port, Sharing, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
-use crate::units::{Rate, UnitError};
+use crate::units::{Rate, Time, UnitError};
 
 impl Circuits for LightPathGrid {
     fn light(&self) -> &'static LightKind {
@@ -51,6 +51,10 @@ impl Circuits for LightPathGrid {
             release: self.release,
             once: None,
         })
+    }
+
+    fn formula_latency(&self) -> Option<Time> {
+        Some(self.latency)
     }
 
     fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {

@@ -79,6 +79,10 @@ impl Circuits for WdmRing {
         })
     }
 
+    fn formula_latency(&self) -> Option<Time> {
+        Some(self.conversion)
+    }
+
     fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
         for (place, hop) in hops.iter().enumerate() {
             let absent = |problem| {
