@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import pytest
@@ -9,10 +10,14 @@ import pytest
 from conftest import core_kinds
 from opticoll import _core
 from opticoll.reference import (
-    Lightpath,
     NotAPlan,
     Plan,
+    Transfer,
+    families,
+    links,
     read,
+    ring,
+    rules,
     verify,
     verify_text,
 )
@@ -358,15 +363,26 @@ def test_claims_are_enforced_but_for_those_of_the_paper(claim: str, expected: li
 def test_every_kind_that_a_text_can_show_is_tried() -> None:
     # Steps of several slots are wrong without light only: tests/test_electrical.py.
     tried = {kind for row in BY_HAND for kind in row[5]} | {"claim", "step_order"}
-    with open(
-        __file__.replace("tests/test_reference.py", "python/opticoll/reference/rules.py")
-    ) as file:
-        source = file.read()
-    # A kind is the first argument of a Problem, or the first of a pair of kind and sentence.
-    known = set(re.findall(r'(?:Problem\(|found\.append\(\(|return \[\()\s*"(\w+)"', source))
+    sources = [inspect.getsource(module) for module in (links, ring, rules)]
+    known = set(re.findall(r'Problem\(\s*"(\w+)"', "".join(sources)))
     known |= {"same_step_forward", "not_held"}
     assert len(known) >= 17
     assert known == tried
+
+
+def test_families_are_those_of_the_core_with_the_same_options() -> None:
+    known = {record["name"]: dict(record["options"]) for record in _core.records("fabrics")}
+    # For networks of bursts and for models of single messages no plan is made.
+    of_bursts = {"wavelengths", "hosts"}
+    assert known.keys() - families.FAMILIES.keys() == {"zero", "hockney", "loggp"}
+    for family, (options, _) in families.FAMILIES.items():
+        unplanned = of_bursts if family in links.OPTIONS else set()
+        assert set(options) == known[family].keys() - unplanned, family
+
+
+def test_a_fabric_of_no_family_is_refused() -> None:
+    with pytest.raises(NotAPlan, match="the reference knows no fabric `moebius_ring`"):
+        read(WHOLE.replace("wdm_ring", "moebius_ring"))
 
 
 def test_repetitions_are_unfolded_innermost_first() -> None:
@@ -376,11 +392,11 @@ def test_repetitions_are_unfolded_innermost_first() -> None:
         "1",
         "slot 0\ncopy 3 3>0 cw 0.0 x2 wavelength+1 x2 chunk+1 rank+1",
     ).replace("end 1", "end 4")
-    assert read(text).lightpaths == [
-        Lightpath(0, "copy", 3, 1, 3, 0, "cw", 0, 0),
-        Lightpath(0, "copy", 3, 1, 3, 0, "cw", 0, 1),
-        Lightpath(0, "copy", 0, 1, 0, 1, "cw", 0, 0),
-        Lightpath(0, "copy", 0, 1, 0, 1, "cw", 0, 1),
+    assert read(text).transfers == [
+        Transfer(0, "copy", 3, 1, 3, 0, ring.Channel("cw", 0, 0)),
+        Transfer(0, "copy", 3, 1, 3, 0, ring.Channel("cw", 0, 1)),
+        Transfer(0, "copy", 0, 1, 0, 1, ring.Channel("cw", 0, 0)),
+        Transfer(0, "copy", 0, 1, 0, 1, ring.Channel("cw", 0, 1)),
     ]
 
 

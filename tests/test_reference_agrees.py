@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from conftest import core_kinds
 from opticoll import _core
-from opticoll.reference import CONVERTED, Lightpath, NotAPlan, Problem, read, verify, verify_text
+from opticoll.reference import NotAPlan, Problem, Transfer, read, verify, verify_text
+from opticoll.reference.ring import CONVERTED, Channel
 
 
 @st.composite
@@ -42,40 +43,48 @@ def made_plans(draw: st.DrawFn) -> _core.Plan:
         raise
 
 
-def unfolded(plan: _core.Plan) -> list[Lightpath]:
-    """The lightpaths of a plan of the core, from its columns."""
+def unfolded(plan: _core.Plan) -> list[Transfer]:
+    """The transfers of a plan of the core, from its columns."""
     columns = {name: column.tolist() for name, column in plan.columns().items()}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return [
-        Lightpath(
+        Transfer(
             slot=row["slot"],
             action=("copy", "reduce")[row["action"]],
             chunk=row["chunk"],
             count=row["count"],
             source=row["source"],
             destination=row["destination"],
-            way=("cw", "ccw")[row["direction"]],
-            fibre=row["fibre"],
-            wavelength=CONVERTED if row["wavelength"] == 2**16 - 1 else row["wavelength"],
+            light=Channel(
+                way=("cw", "ccw")[row["direction"]],
+                fibre=row["fibre"],
+                wavelength=CONVERTED if row["wavelength"] == 2**16 - 1 else row["wavelength"],
+            ),
         )
         for row in rows
     ]
 
 
-def rewritten(head: list[str], steps: list[int], lightpaths: list[Lightpath]) -> str:
-    """A plan text with a head of its own and one line for each lightpath."""
+def rewritten(head: list[str], steps: list[int], transfers: list[Transfer]) -> str:
+    """A plan text with a head of its own and one line for each transfer."""
     lines = [*head, "steps " + " ".join(map(str, steps))]
     slot = None
-    for path in sorted(lightpaths, key=lambda path: path.slot):
-        if path.slot != slot:
-            slot = path.slot
+    for transfer in sorted(transfers, key=lambda transfer: transfer.slot):
+        if transfer.slot != slot:
+            slot = transfer.slot
             lines.append(f"slot {slot}")
-        wavelength = "*" if path.wavelength is CONVERTED else path.wavelength
-        lines.append(
-            f"{path.action} {path.chunk}+{path.count} {path.source}>{path.destination} "
-            f"{path.way} {path.fibre}.{wavelength}"
-        )
-    return "\n".join([*lines, f"end {len(lightpaths)}"])
+        way, fibre, wavelength = transfer.light
+        channel = f"{fibre}.{'*' if wavelength is CONVERTED else wavelength}"
+        data = f"{transfer.action} {transfer.chunk}+{transfer.count}"
+        lines.append(f"{data} {transfer.source}>{transfer.destination} {way} {channel}")
+    return "\n".join([*lines, f"end {len(transfers)}"])
+
+
+def changed(transfer: Transfer, column: str, value: Any) -> Transfer:
+    """A transfer with another value in one field, its own or one of its light."""
+    if column in Channel._fields:
+        return replace(transfer, light=transfer.light._replace(**{column: value}))
+    return replace(transfer, **{column: value})
 
 
 # What a ring may have or lack beyond what a plan was made for.
@@ -95,7 +104,7 @@ CAPABILITIES = [
 
 @st.composite
 def mutants(draw: st.DrawFn) -> str:
-    """The text of a plan with some entries changed, lightpaths dropped or doubled.
+    """The text of a plan with some entries changed, transfers dropped or doubled.
 
     The fabric may have, or lack, what the plan was not made for.
     """
@@ -108,13 +117,13 @@ def mutants(draw: st.DrawFn) -> str:
             _core.Fabric(head[2].removeprefix("fabric "))
         except _core.FabricError:
             assume(False)
-    lightpaths = unfolded(plan)
+    transfers = unfolded(plan)
     steps = list(plan.step_slots)
-    assume(bool(lightpaths))
+    assume(bool(transfers))
     ranks, chunks = plan.collective.ranks, plan.collective.chunks
     for _ in range(draw(st.integers(0, 3))):
-        index = draw(st.integers(0, len(lightpaths) - 1))
-        path = lightpaths[index]
+        index = draw(st.integers(0, len(transfers) - 1))
+        transfer = transfers[index]
         column = draw(
             st.sampled_from(
                 [
@@ -125,13 +134,13 @@ def mutants(draw: st.DrawFn) -> str:
             )
         )
         if column == "drop":
-            if len(lightpaths) > 1:
-                del lightpaths[index]
+            if len(transfers) > 1:
+                del transfers[index]
         elif column == "double":
-            lightpaths.append(path)
+            transfers.append(transfer)
         elif column == "later":
             steps.append(1)
-            lightpaths[index] = replace(path, slot=sum(steps) - 1)
+            transfers[index] = replace(transfer, slot=sum(steps) - 1)
         elif column == "split":
             where = draw(st.integers(0, len(steps) - 1))
             first = draw(st.integers(0, steps[where]))
@@ -148,8 +157,8 @@ def mutants(draw: st.DrawFn) -> str:
                 "fibre": st.integers(0, 2),
                 "wavelength": st.none() | st.integers(0, 4),
             }[column]
-            lightpaths[index] = replace(path, **{column: draw(values)})
-    return rewritten(head, steps, lightpaths)
+            transfers[index] = changed(transfer, column, draw(values))
+    return rewritten(head, steps, transfers)
 
 
 MANY = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -161,13 +170,13 @@ def test_what_the_core_plans_is_proved_by_both(plan: _core.Plan) -> None:
     text = plan.to_text()
     assert verify_text(text) == []
     assert plan.verify() == []
-    assert Counter(read(text).lightpaths) == Counter(unfolded(plan))
+    assert Counter(read(text).transfers) == Counter(unfolded(plan))
     assert read(text).steps == list(plan.step_slots)
 
 
 @st.composite
 def shared_light(draw: st.DrawFn) -> str:
-    """A plan of light trees, some of whose lightpaths are changed; often right, often nearly."""
+    """A plan of light trees, some of whose transfers are changed; often right, often nearly."""
     ranks = draw(st.integers(2, 7))
     options = draw(st.sampled_from(["", *CAPABILITIES[1:3], "broken=0-1", "ports=1", "dead=1"]))
     options = options.removeprefix("multicast=drop_and_continue,")
@@ -175,13 +184,14 @@ def shared_light(draw: st.DrawFn) -> str:
     fabric = _core.Fabric(f"{spec},{options}" if options else spec)
     plan = _core.plan("all_gather", fabric, "relay_tree")
     head = plan.to_text().split("\nsteps")[0].splitlines()
-    lightpaths = unfolded(plan)
+    transfers = unfolded(plan)
     for _ in range(draw(st.integers(0, 2))):
-        index = draw(st.integers(0, len(lightpaths) - 1))
+        index = draw(st.integers(0, len(transfers) - 1))
         column = draw(st.sampled_from(["chunk", "source", "destination", "wavelength", "way"]))
-        value = getattr(lightpaths[draw(st.integers(0, len(lightpaths) - 1))], column)
-        lightpaths[index] = replace(lightpaths[index], **{column: value})
-    return rewritten(head, list(plan.step_slots), lightpaths)
+        other = transfers[draw(st.integers(0, len(transfers) - 1))]
+        value = getattr(other.light if column in Channel._fields else other, column)
+        transfers[index] = changed(transfers[index], column, value)
+    return rewritten(head, list(plan.step_slots), transfers)
 
 
 @MANY

@@ -22,7 +22,7 @@ def test_reference_verifier_imports_itself_and_the_standard_library_only() -> No
             if isinstance(node, ast.ImportFrom):
                 assert node.level == 0
                 modules.add(str(node.module))
-    own = {module for module in modules if module.startswith("opticoll.reference.")}
+    own = {module for module in modules if f"{module}.".startswith("opticoll.reference.")}
     assert own
     assert {module.partition(".")[0] for module in modules - own} <= sys.stdlib_module_names
 

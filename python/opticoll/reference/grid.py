@@ -1,152 +1,181 @@
-"""The rules of the grid of tunable circuits, for the slow, readable verifier.
+"""Grids of tunable circuits.
 
 Nodes stand in rows and columns; each has a transceiver to the switch of its row and one to the
 switch of its column. A switch sends what enters at a port on a wavelength out at one port, always
-the same for the whole plan. Like `opticoll.reference` this shares nothing with the core.
+the same for the whole plan.
+
+The light of a transfer is a plane and a wavelength, as in `copy 0 0>1 row.0`. Other ranks may relay
+it, each with light and a slot of its own: `copy 0 0>4>7 row.3 column.0@2`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
-PLANES = ("row", "column")
+from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
+from opticoll.reference.words import Check, count, expect, like, one_of, rate, time, whole
 
-
-@dataclass(frozen=True)
-class Grid:
-    """What matters of a grid."""
-
-    rows: int
-    columns: int
-    wavelengths: int
-    plan: str
-    """xor, cyclic or edge_colouring."""
-    nodes: tuple[int, ...]
-    """The node of each rank."""
-    dead: frozenset[tuple[str, int, int]]
-    """Plane, switch and port through which no light passes: of a transceiver or of the switch."""
-
-    def place(self, rank: int, plane: str) -> tuple[int, int]:
-        """The switch and the port of a rank in a plane."""
-        row, column = divmod(self.nodes[rank], self.columns)
-        return (row, column) if plane == "row" else (column, row)
+NUMBERS = r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*"
+OPTIONS: dict[str, Check] = {
+    "rows": count(4096),
+    "columns": count(4096),
+    "rate": rate,
+    "ports": count(2**16),
+    "wavelengths": count(4096),
+    **dict.fromkeys(("tuning", "lock", "control", "latency", "slow_switch"), time),
+    "plan": one_of("xor", "cyclic", "edge_colouring"),
+    "nodes": like(rf"all|{NUMBERS}"),
+    "dead_transceivers": like(r"[0-9]+\.(row|column)(\+[0-9]+\.(row|column))*"),
+    "dead_ports": like(r"(row|column)[0-9]+\.[0-9]+(\+(row|column)[0-9]+\.[0-9]+)*"),
+}
 
 
-@dataclass(frozen=True)
-class Hop:
-    """Light from one rank to another in a slot."""
+class Sent(NamedTuple):
+    """Light from a rank in a slot."""
 
     slot: int
-    source: int
-    destination: int
+    rank: int
     plane: str
     wavelength: int
 
 
-def read_grid(values: dict[str, str]) -> Grid:
-    """A grid from the options of its spelling."""
-    rows, columns = int(values["rows"]), int(values["columns"])
-    plan = values.get("plan", "edge_colouring")
-    longer = max(rows, columns)
-    if rows * columns > 2**20 or int(values.get("ports", longer)) < longer:
-        raise ValueError("no switch is so large")
-    enough = (longer - 1).bit_length() if plan == "xor" else longer - 1
-    nodes = list(range(rows * columns))
-    if values.get("nodes", "all") != "all":
-        ranges = [part.partition("-") for part in values["nodes"].split("+")]
-        nodes = []
-        for first, _, last in ranges:
-            if not int(first) <= int(last or first) < rows * columns:
-                raise ValueError(f"no nodes {first}-{last}")
-            nodes += range(int(first), int(last or first) + 1)
-    if len(set(nodes)) != len(nodes):
-        raise ValueError("a node is given twice")
-    dead = set()
-    for part in values.get("dead_transceivers", "").split("+"):
-        node, _, plane = part.partition(".")
-        if plane:
-            row, column = divmod(int(node), columns)
-            dead.add(("row", row, column) if plane == "row" else ("column", column, row))
-    for part in values.get("dead_ports", "").split("+"):
-        switch, _, port = part.partition(".")
-        for plane in PLANES:
-            if switch.startswith(plane):
-                dead.add((plane, int(switch.removeprefix(plane)), int(port)))
-    for plane, switch_number, port_number in dead:
-        sides = (rows, columns) if plane == "row" else (columns, rows)
-        if switch_number >= sides[0] or port_number >= sides[1]:
-            raise ValueError(f"no port {port_number} of {plane} {switch_number}")
-    return Grid(
-        rows=rows,
-        columns=columns,
-        wavelengths=int(values.get("wavelengths", max(enough, 1))),
-        plan=plan,
-        nodes=tuple(sorted(nodes)),
-        dead=frozenset(dead),
-    )
+class Tuned(NamedTuple):
+    """The light of a transfer."""
+
+    plane: str
+    wavelength: int
+    relays: tuple[Sent, ...]
 
 
-def grid_problems(
-    grid: Grid, slots_of: dict[int, range], ways: dict[int, list[Hop]]
-) -> Iterator[tuple[str, str]]:
-    """What is wrong with the light of transfers: the kind and a sentence each.
+class Grid(Fabric):
+    """A grid of tunable circuits."""
 
-    `ways` has the hops of each transfer, `slots_of` the slots of its step.
-    """
-    leaves_at: dict[tuple[str, int, int, int], int] = {}
-    enters_at: dict[tuple[str, int, int, int], int] = {}
-    tuned: dict[tuple[int, int, str], int] = {}
-    heard: dict[tuple[int, int, str], int] = {}
-    for transfer, hops in ways.items():
-        before = None
-        for hop in hops:
-            says = f"slot {hop.slot}: transfer {transfer}"
-            wrong = out_of_range(grid, slots_of[transfer], hop, before)
-            if wrong:
-                yield wrong[0], f"{says} {wrong[1]}"
-                break
-            before = hop.slot
-            switch, entry = grid.place(hop.source, hop.plane)
-            other, exit_ = grid.place(hop.destination, hop.plane)
-            if switch != other or not joins(grid, hop.plane, hop.wavelength, entry, exit_):
-                yield "path", f"{says}: its light does not go to rank {hop.destination}"
-                continue
-            for port in (entry, exit_):
-                if (hop.plane, switch, port) in grid.dead:
-                    yield "dead_port", f"{says} needs port {port} of {hop.plane} {switch}: dead"
-            light = hop.wavelength
-            if leaves_at.setdefault((hop.plane, switch, entry, light), exit_) != exit_:
-                yield "switch_setting", f"{says}: its wavelength leads elsewhere too"
-            if enters_at.setdefault((hop.plane, switch, exit_, light), entry) != entry:
-                yield "collision", f"{says}: its wavelength comes from elsewhere too"
-            if tuned.setdefault((hop.slot, hop.source, hop.plane), light) != light:
-                yield "tuning", f"{says}: the laser of rank {hop.source} has another wavelength"
-            if heard.setdefault((hop.slot, hop.destination, hop.plane), hop.source) != hop.source:
-                yield "receiver", f"{says}: rank {hop.destination} hears another rank as well"
+    relays = True
+    shifted: ClassVar = {"wavelength": 2**16 - 1}
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.rows, self.columns = int(options["rows"]), int(options["columns"])
+        self.plan = options.get("plan", "edge_colouring")
+        longer = max(self.rows, self.columns)
+        expect(self.rows * self.columns <= 2**20, "no grid is so large")
+        expect(int(options.get("ports", longer)) >= longer, "no switch is so large")
+        enough = (longer - 1).bit_length() if self.plan == "xor" else longer - 1
+        self.wavelengths = int(options.get("wavelengths", max(enough, 1)))
+        # The node of each rank.
+        self.nodes = read_nodes(options.get("nodes", "all"), self.rows * self.columns)
+        self.ranks = len(self.nodes)
+        # Plane, switch and port through which no light passes: of a transceiver or of the switch.
+        self.dead: set[tuple[str, int, int]] = set()
+        for part in filter(None, options.get("dead_transceivers", "").split("+")):
+            node, _, plane = part.partition(".")
+            self.dead.add((plane, *self.place(int(node), plane)))
+        for part in filter(None, options.get("dead_ports", "").split("+")):
+            switch, _, port = part.partition(".")
+            plane = switch.rstrip("0123456789")
+            self.dead.add((plane, int(switch.removeprefix(plane)), int(port)))
+        for plane, number, of_switch in self.dead:
+            most = (self.rows, self.columns) if plane == "row" else (self.columns, self.rows)
+            exists = number < most[0] and of_switch < most[1]
+            expect(exists, f"no port {of_switch} of {plane} {number}")
+
+    def place(self, node: int, plane: str) -> tuple[int, int]:
+        """The switch and the port of a node in a plane."""
+        row, column = divmod(node, self.columns)
+        return (row, column) if plane == "row" else (column, row)
+
+    def read_light(self, words: list[str], over: list[str]) -> tuple[Tuned, list[str]]:
+        first, *others = words
+        relays = []
+        for rank, word in zip(over, others, strict=False):
+            light, _, slot = word.partition("@")
+            relays.append(Sent(whole(slot), whole(rank), *self.read_tuning(light)))
+        expect(len(relays) == len(over), "the light of a relay is missing")
+        return Tuned(*self.read_tuning(first), tuple(relays)), others[len(over) :]
+
+    def read_tuning(self, word: str) -> tuple[str, int]:
+        plane, _, wavelength = word.partition(".")
+        expect(plane in ("row", "column"), "expected row or column")
+        return plane, whole(wavelength, self.shifted["wavelength"])
+
+    def wrong_light(self, light: Tuned) -> Iterator[Problem]:
+        if light.wavelength >= self.wavelengths:
+            yield Problem("wavelength_range", f"is on wavelength {light.wavelength}: no such thing")
+
+    def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
+        # What the first light gave a port, a laser or a receiver, no other may change.
+        first: dict[object, int] = {}
+        for index, transfer in self.lit(transfers).items():
+            before = None
+            for sent, receiver in hops(transfer):
+                slot, sender, plane, light = sent
+                says = f"slot {slot}: transfer {index}"
+                wrong = self.out_of_range(sent, receiver, before, plan.slots_of(transfer.slot))
+                if wrong:
+                    yield Problem(wrong[0], f"{says} {wrong[1]}")
+                    break
+                before = slot
+                switch, entry = self.place(self.nodes[sender], plane)
+                other, exit_ = self.place(self.nodes[receiver], plane)
+                if switch != other or not self.joins(plane, light, entry, exit_):
+                    yield Problem("path", f"{says}: its light does not go to rank {receiver}")
+                    continue
+                for port in (entry, exit_):
+                    if (plane, switch, port) in self.dead:
+                        needs = f"needs port {port} of {plane} {switch}: dead"
+                        yield Problem("dead_port", f"{says} {needs}")
+                if first.setdefault(("leaves", plane, switch, entry, light), exit_) != exit_:
+                    yield Problem("switch_setting", f"{says}: its wavelength leads elsewhere too")
+                if first.setdefault(("enters", plane, switch, exit_, light), entry) != entry:
+                    yield Problem("collision", f"{says}: its wavelength comes from elsewhere too")
+                if first.setdefault(("tuned", slot, sender, plane), light) != light:
+                    laser = f"the laser of rank {sender} has another wavelength"
+                    yield Problem("tuning", f"{says}: {laser}")
+                if first.setdefault(("hears", slot, receiver, plane), sender) != sender:
+                    yield Problem("receiver", f"{says}: rank {receiver} hears another rank as well")
+
+    def out_of_range(
+        self, sent: Sent, receiver: int, before: int | None, slots: range
+    ) -> tuple[str, str] | None:
+        """What leaves a hop, and those after it, out of the other rules."""
+        if max(sent.rank, receiver) >= len(self.nodes):
+            return "rank_range", "goes over a rank that does not exist"
+        if sent.rank == receiver:
+            return "self_transfer", f"goes from rank {receiver} to itself"
+        if sent.wavelength >= self.wavelengths:
+            return "wavelength_range", f"is on wavelength {sent.wavelength}: beyond the laser"
+        if before is not None and sent.slot <= before:
+            return "relays", f"leaves rank {sent.rank} before it is there"
+        if before is not None and sent.slot not in slots:
+            return "step_order", f"leaves rank {sent.rank} after its step"
+        return None
+
+    def joins(self, plane: str, wavelength: int, entry: int, exit_: int) -> bool:
+        """Whether the wavelength plan lets light from port to port, where it is a formula."""
+        if self.plan == "xor":
+            return entry ^ exit_ == 1 << wavelength
+        if self.plan == "cyclic":
+            ports = self.columns if plane == "row" else self.rows
+            return entry != exit_ and (exit_ - entry) % ports == wavelength + 1
+        return True
 
 
-def out_of_range(grid: Grid, slots: range, hop: Hop, before: int | None) -> tuple[str, str] | None:
-    """What leaves a hop, and those after it, out of the other rules."""
-    ranks = range(len(grid.nodes))
-    if hop.source not in ranks or hop.destination not in ranks:
-        return "rank_range", "goes over a rank that does not exist"
-    if hop.source == hop.destination:
-        return "self_transfer", f"goes from rank {hop.source} to itself"
-    if hop.wavelength >= grid.wavelengths:
-        return "wavelength_range", f"is on wavelength {hop.wavelength}: beyond the laser"
-    if before is not None and hop.slot <= before:
-        return "relays", f"leaves rank {hop.source} before it is there"
-    if before is not None and hop.slot not in slots:
-        return "step_order", f"leaves rank {hop.source} after its step"
-    return None
+def read_nodes(text: str, nodes: int) -> list[int]:
+    """Nodes in increasing order: `all`, or numbers and ranges of them, such as `0-3+8`."""
+    if text == "all":
+        return list(range(nodes))
+    found: set[int] = set()
+    for part in text.split("+"):
+        first, _, last = part.partition("-")
+        expect(int(first) <= int(last or first) < nodes, f"no nodes {part}")
+        named = set(range(int(first), int(last or first) + 1))
+        expect(not named & found, "a node is given twice")
+        found |= named
+    return sorted(found)
 
 
-def joins(grid: Grid, plane: str, wavelength: int, entry: int, exit_: int) -> bool:
-    """Whether the wavelength plan lets light from one port to another, where it is a formula."""
-    if grid.plan == "xor":
-        return entry ^ exit_ == 1 << wavelength
-    if grid.plan == "cyclic":
-        ports = grid.columns if plane == "row" else grid.rows
-        return entry != exit_ and (exit_ - entry) % ports == wavelength + 1
-    return True
+def hops(transfer: Transfer) -> Iterator[tuple[Sent, int]]:
+    """The way of a transfer: what is sent, and the rank that receives it."""
+    plane, wavelength, relays = transfer.light
+    sent = [Sent(transfer.slot, transfer.source, plane, wavelength), *relays]
+    return zip(sent, [*(one.rank for one in relays), transfer.destination], strict=True)

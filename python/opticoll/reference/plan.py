@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
-
-from opticoll.reference.grid import Grid, Hop
+from typing import Any, ClassVar, NamedTuple
 
 
 class NotAPlan(ValueError):  # noqa: N818 - it is what the text is
@@ -67,58 +66,7 @@ class Collective:
 
 
 @dataclass(frozen=True)
-class Fabric:
-    """A ring: each rank has fibres to both neighbours, and each fibre has wavelengths.
-
-    An electrical fabric has no light, and its links do not matter: any rank may send to any other.
-    """
-
-    ranks: int
-    wavelengths: int
-    fibres: int = 1
-    electrical: bool = False
-    grid: Grid | None = None
-    """A grid of tunable circuits, no ring: its rules are in `opticoll.reference.grid`."""
-    path_ports: int | None = None
-    """Ports of a rank on a grid of light paths, which is no ring: each holds one path at a time."""
-    ports: int | None = None
-    """Lightpaths that a rank may send, and receive, at once; None: no limit of its own."""
-    converters: bool = False
-    multicast: bool = False
-    """Whether a rank may take a share of passing light and let the rest go on."""
-    reach: int | None = None
-    """The most links that a lightpath may span."""
-    budget: Budget | None = None
-    broken: frozenset[tuple[str, int]] = frozenset()
-    """Links that nothing crosses: the way that they go and the rank at which they start."""
-    dead: frozenset[tuple[int, int]] = frozenset()
-    """Fibres with wavelengths on them that cannot be used, on the whole ring, either way."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What light loses on its way; see ``docs/model.md``."""
-
-    launch_power: Decimal
-    sensitivity: Decimal
-    through_loss: Decimal
-    drop_loss: Decimal
-    split_loss: Decimal
-    resonators: int
-
-    def arrives(self, links: int, shares: int) -> Decimal:
-        """The power that is received over so many links, of which so many ranks took a share."""
-        passed = (links - 1) * self.resonators
-        lost = passed * self.through_loss + shares * self.split_loss + self.drop_loss
-        return self.launch_power - lost
-
-
-CONVERTED = None
-"""The wavelength of a lightpath that converters may change at every rank."""
-
-
-@dataclass(frozen=True)
-class Lightpath:
+class Transfer:
     """Chunks sent from one rank to another, and the light that carries them."""
 
     slot: int
@@ -127,46 +75,74 @@ class Lightpath:
     count: int
     source: int
     destination: int
-    way: str  # cw: towards higher ranks; ccw: towards lower; on a grid row or column; or nothing
-    fibre: int
-    wavelength: int | None
-    ports: tuple[int, int] = (0, 0)
-    """On a grid of light paths: those of source and destination."""
-    relays: tuple[tuple[int, str, int, int], ...] = ()
-    """On a grid: ranks that receive and send on, each with plane, wavelength and slot."""
-
-    def hops(self) -> list[Hop]:
-        """The way of the transfer on a grid."""
-        ends = [self.source, *(rank for rank, *_ in self.relays), self.destination]
-        light = [(self.way, self.wavelength or 0, self.slot), *(one[1:] for one in self.relays)]
-        return [
-            Hop(slot, ends[place], ends[place + 1], plane, wavelength)
-            for place, (plane, wavelength, slot) in enumerate(light)
-        ]
+    light: Any = None
+    """What the family of the fabric reads as light; None where there is none."""
 
     def chunks(self) -> range:
         return range(self.chunk, self.chunk + self.count)
 
-    def links(self, ranks: int) -> list[int]:
-        """The ranks at which the links of the path start."""
-        turn = 1 if self.way == "cw" else -1
-        links = []
-        here = self.source
-        while here != self.destination:
-            links.append(here)
-            here = (here + turn) % ranks
-        return links
+
+Transfers = dict[int, Transfer]
+"""Transfers by their number in the plan."""
+
+
+class Problem(NamedTuple):
+    """A rule that is broken: the kind, named as the core names it, and a sentence."""
+
+    kind: str
+    sentence: str
+
+
+class Fabric:
+    """What a plan needs of its fabric. Each family has a class of its own, which says what differs.
+
+    As it stands here no transfer has light.
+    """
+
+    ranks: int | None = None
+    """None: its options do not say it alone."""
+    relays = False
+    """Whether a transfer may go over other ranks within its step."""
+    shifted: ClassVar[Mapping[str, int]] = {}
+    """What repetitions shift of its light: fields of it by name, and the most that each may say."""
+
+    def read_light(self, words: list[str], over: list[str]) -> tuple[Any, list[str]]:
+        """The light of a transfer, and the words left over: its repetitions.
+
+        The words are those after the ends of the transfer; `over` are the ranks between the ends.
+        """
+        return None, words
+
+    def wrong_light(self, light: Any) -> Iterator[Problem]:
+        """What of the light of a transfer does not exist: what to say of the transfer."""
+        yield from ()
+
+    def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
+        """What is wrong with all light of a plan, slot by slot, and with the slots."""
+        raise NotImplementedError
+
+    def lit(self, transfers: Transfers) -> Transfers:
+        """The transfers whose light exists."""
+        return {
+            index: transfer
+            for index, transfer in transfers.items()
+            if not any(self.wrong_light(transfer.light))
+        }
 
 
 @dataclass
 class Plan:
-    """All lightpaths, in the order of the text, and the slots of each step of the schedule."""
+    """All transfers, in the order of the text, and the slots of each step of the schedule."""
 
     collective: Collective
     fabric: Fabric
     steps: list[int]
     claims: dict[str, int] = field(default_factory=dict)
-    lightpaths: list[Lightpath] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
+
+    def name(self, index: int) -> str:
+        transfer = self.transfers[index]
+        return f"{index} (rank {transfer.source} to {transfer.destination})"
 
     def step_of(self, slot: int) -> int:
         """The step to which a slot belongs: steps take their slots one after the other."""

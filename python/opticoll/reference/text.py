@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from opticoll.reference.fabric import expect, plain, read_fabric, size, whole
-from opticoll.reference.plan import CONVERTED, Collective, Lightpath, NotAPlan, Plan
+from opticoll.reference.families import read_fabric
+from opticoll.reference.plan import Collective, NotAPlan, Plan, Transfer
+from opticoll.reference.words import expect, plain, size, whole
 
 KINDS = (
     *("all_gather", "reduce_scatter", "all_reduce", "broadcast"),
     *("reduce", "gather", "scatter", "all_to_all", "barrier"),
 )
-SHIFTS = ("chunk", "rank", "source", "destination", "wavelength", "fibre")
+SHIFTS = ("chunk", "rank", "source", "destination")
+"""What repetitions shift on any fabric."""
 
 
 def read(text: str) -> Plan:
@@ -37,12 +40,12 @@ def read(text: str) -> Plan:
                 slot = whole(word)
                 expect(slot < sum(plan.steps), "the steps have no such slot")
             elif keyword in ("copy", "reduce"):
-                expect(slot is not None, "a lightpath needs a slot")
-                room = declared - len(plan.lightpaths)
-                plan.lightpaths += read_lightpaths(plan, slot or 0, keyword, words, room)
+                expect(slot is not None, "a transfer needs a slot")
+                room = declared - len(plan.transfers)
+                plan.transfers += read_transfers(plan, slot or 0, keyword, words, room)
             else:
                 expect(keyword == "end", "expected slot, copy, reduce or end")
-                expect(declared == len(plan.lightpaths), "lightpaths are missing")
+                expect(declared == len(plan.transfers), "transfers are missing")
                 expect(number == lines[-1][0], "nothing may follow the end")
     except (ValueError, IndexError, KeyError) as error:
         raise NotAPlan(f"line {number}: {error}") from error
@@ -84,10 +87,11 @@ def read_head(lines: list[tuple[int, list[str]]]) -> Plan:
     expect(algorithm[0] == "algorithm", "expected algorithm")
     plan = Plan(
         collective=read_collective(collective[1:]),
-        fabric=read_fabric(fabric[1], whole(collective[2].removeprefix("ranks="))),
+        fabric=read_fabric(fabric[1]),
         steps=[whole(word) for word in steps[1:]],
     )
-    expect(plan.fabric.ranks == plan.collective.ranks, "fabric and collective differ in ranks")
+    ranks = plan.fabric.ranks
+    expect(ranks in (None, plan.collective.ranks), "fabric and collective differ in ranks")
     expect(sum(plan.steps) <= 2**24, "a plan has 2^24 slots at most")
     for place, (keyword, *words) in enumerate(options):
         expect(keyword in ("size", "claim"), "expected size, claim or steps")
@@ -124,106 +128,65 @@ def read_collective(words: list[str]) -> Collective:
     return collective
 
 
-def read_lightpaths(
+def read_transfers(
     plan: Plan, slot: int, action: str, words: list[str], room: int
-) -> Iterator[Lightpath]:
-    """One line: a lightpath, and its repetitions, which are no more than there is room for."""
+) -> Iterator[Transfer]:
+    """One line: a transfer, and its repetitions, which are no more than there is room for."""
     chunks, ends, *others = words
-    relays: tuple[tuple[int, str, int, int], ...] = ()
-    ports = (0, 0)
-    if plan.fabric.grid is not None:
-        ends, relays, light, repetitions = read_way(plan, ends, others)
-    elif plan.fabric.path_ports is not None:
-        source_port, _, destination_port = others[0].partition(".")
-        ports = whole(source_port, 2**8 - 1), whole(destination_port, 2**16 - 1)
-        light, repetitions = [], others[1:]
-    else:
-        light, repetitions = ([], others) if plan.fabric.electrical else (others[:2], others[2:])
-    way, channel = light if light else ("", "0.0")
-    directed = not plan.fabric.electrical and plan.fabric.path_ports is None
     chunk, plus, count = chunks.partition("+")
-    source, _, destination = ends.partition(">")
-    fibre, _, wavelength = channel.partition(".")
-    ways = ("row", "column") if plan.fabric.grid else ("cw", "ccw")
-    expect(not directed or way in ways, f"expected {ways[0]} or {ways[1]}")
-    shifts = SHIFTS[: 4 if not directed else 5 if plan.fabric.grid else 6]
-    expect(not (relays and repetitions), "what is relayed is not repeated")
-    lightpath = Lightpath(
+    source, _, rest = ends.partition(">")
+    *over, destination = rest.split(">")
+    expect(plan.fabric.relays or not over, "no rank relays anything")
+    light, repetitions = plan.fabric.read_light(others, over)
+    expect(not (over and repetitions), "what is relayed is not repeated")
+    transfer = Transfer(
         slot=slot,
         action=action,
         chunk=whole(chunk),
         count=whole(count) if plus else 1,
         source=whole(source),
         destination=whole(destination),
-        way=way,
-        fibre=whole(fibre, 2**8 - 1),
-        wavelength=CONVERTED
-        if wavelength == "*" and plan.fabric.grid is None
-        else channel_of(wavelength, plan),
-        ports=ports,
-        relays=relays,
+        light=light,
     )
     ranks = range(plan.collective.ranks)
-    expect(lightpath.source in ranks and lightpath.destination in ranks, "no such rank")
-    expect(lightpath.chunk < plan.collective.chunks, "no such chunk")
-    blocks: list[tuple[int, dict[str, int]]] = []
+    expect(transfer.source in ranks and transfer.destination in ranks, "no such rank")
+    expect(transfer.chunk < plan.collective.chunks, "no such chunk")
+    blocks: list[tuple[int, Counter[str]]] = []
     for word in repetitions:
         if word.startswith("x"):
             room //= max(whole(word[1:]), 1)
             expect(whole(word[1:]) >= 1 and room >= 1, "a repetition of nothing, or of too much")
-            expect(len(blocks) < 32, "at most 32 repetitions to a lightpath")
-            blocks.append((whole(word[1:]), dict.fromkeys(SHIFTS, 0)))
+            expect(len(blocks) < 32, "at most 32 repetitions to a transfer")
+            blocks.append((whole(word[1:]), Counter()))
         else:
             name, _, by = word.partition("+")
-            expect(bool(blocks) and name in shifts, "expected a repetition")
+            known = name in (*SHIFTS, *plan.fabric.shifted)
+            expect(bool(blocks) and known, "expected a repetition")
             blocks[-1][1][name] = whole(by)
-    return repeat(plan, lightpath, blocks)
-
-
-def read_way(
-    plan: Plan, ends: str, words: list[str]
-) -> tuple[str, tuple[tuple[int, str, int, int], ...], list[str], list[str]]:
-    """On a grid `0>4>7 row.3 column.0@2`: ends without relays, relays, light, repetitions."""
-    source, *over, destination = ends.split(">")
-    first, *others = words
-    relays = []
-    for rank, word in zip(over, others, strict=False):
-        light, _, slot = word.partition("@")
-        plane, _, wavelength = light.partition(".")
-        expect(plane in ("row", "column"), "expected row or column")
-        relays.append((whole(rank), plane, channel_of(wavelength, plan), whole(slot)))
-    expect(len(relays) == len(over), "the light of a relay is missing")
-    plane, _, wavelength = first.partition(".")
-    light_of_first = [plane, f"0.{wavelength}"]
-    return f"{source}>{destination}", tuple(relays), light_of_first, others[len(over) :]
+    return repeat(plan, transfer, blocks)
 
 
 def repeat(
-    plan: Plan, lightpath: Lightpath, blocks: list[tuple[int, dict[str, int]]]
-) -> Iterator[Lightpath]:
-    """Repeat a lightpath; the last block is the outermost."""
+    plan: Plan, transfer: Transfer, blocks: list[tuple[int, Counter[str]]]
+) -> Iterator[Transfer]:
+    """Repeat a transfer; the last block is the outermost."""
     if not blocks:
-        yield lightpath
+        yield transfer
         return
     *inner, (count, by) = blocks
     ranks, chunks = plan.collective.ranks, plan.collective.chunks
     for copy in range(count):
-        wavelength, fibre = lightpath.wavelength, lightpath.fibre + copy * by["fibre"]
-        expect(fibre < 2**8, "no such fibre")
-        if by["wavelength"] > 0:
-            expect(wavelength is not CONVERTED, "a converted lightpath has no wavelength to shift")
-            wavelength = channel_of(str((wavelength or 0) + copy * by["wavelength"]), plan)
+        light = transfer.light
+        for name, most in plan.fabric.shifted.items():
+            if by[name] > 0:
+                number = getattr(light, name)
+                expect(number is not None, f"a converted lightpath has no {name} to shift")
+                light = light._replace(**{name: whole(str(number + copy * by[name]), most)})
         shifted = replace(
-            lightpath,
-            chunk=(lightpath.chunk + copy * by["chunk"]) % chunks,
-            source=(lightpath.source + copy * (by["rank"] + by["source"])) % ranks,
-            destination=(lightpath.destination + copy * (by["rank"] + by["destination"])) % ranks,
-            fibre=fibre,
-            wavelength=wavelength,
+            transfer,
+            chunk=(transfer.chunk + copy * by["chunk"]) % chunks,
+            source=(transfer.source + copy * (by["rank"] + by["source"])) % ranks,
+            destination=(transfer.destination + copy * (by["rank"] + by["destination"])) % ranks,
+            light=light,
         )
         yield from repeat(plan, shifted, inner)
-
-
-def channel_of(word: str, plan: Plan) -> int:
-    """A wavelength of 16 bits; on a ring the last number stands for a conversion."""
-    return whole(word, 2**16 - (2 if plan.fabric.grid is None else 1))

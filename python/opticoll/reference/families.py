@@ -1,0 +1,44 @@
+"""All families of fabrics, and how the specification of a fabric is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from opticoll.reference import grid, light_paths, links, ring
+from opticoll.reference.plan import Fabric
+from opticoll.reference.words import Check, expect, plain
+
+FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]] = {
+    "wdm_ring": (ring.OPTIONS, ring.Ring),
+    "wss_grid": (grid.OPTIONS, grid.Grid),
+    "light_path_grid": (light_paths.OPTIONS, light_paths.LightPaths),
+    **{family: (options, links.Links) for family, options in links.OPTIONS.items()},
+}
+"""The options of each family, and what makes a fabric of them."""
+
+
+def read_fabric(text: str) -> Fabric:
+    """A fabric from `family:key=value,key=value`."""
+    name, colon, given = text.partition(":")
+    named = [family for family in FAMILIES if plain(family) == plain(name)]
+    expect(named != [], f"the reference knows no fabric `{name}`; spell it in full")
+    (family,) = named
+    known, fabric = FAMILIES[family]
+    options = options_of(given) if colon else {}
+    for key, value in options.items():
+        expect(key in known, f"{family} has no option `{key}`")
+        known[key](value)
+    return fabric(options)
+
+
+def options_of(text: str) -> dict[str, str]:
+    """`key=value,key=value`, each key once; its letters may be capitals, its `_` may be `-`."""
+    values: dict[str, str] = {}
+    for option in text.split(","):
+        key, equals, value = option.partition("=")
+        key = key.lower().replace("-", "_")
+        expect(key.isascii(), f"no option is called `{key}`")
+        expect(equals != "" and key != "" and value != "", f"`{option}` is no key=value")
+        expect(key not in values, f"`{key}` is given twice")
+        values[key] = value
+    return values

@@ -1,0 +1,237 @@
+"""Rings: each rank has fibres to both neighbours, and each fibre has wavelengths.
+
+The light of a transfer is a way round the ring and a channel, as in `copy 0 0>1 cw 0.5`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import ClassVar, NamedTuple
+
+from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
+from opticoll.reference.words import RANKS, Check, count, expect, like, one_of, rate, time, whole
+
+LOSS = r"[0-9]{1,3}(\.[0-9]{1,6})?dB"
+OPTIONS: dict[str, Check] = {
+    "ranks": RANKS,
+    "wavelengths": count(4096),
+    "fibres": count(64),
+    "rate": rate,
+    **dict.fromkeys(("reconfiguration", "conversion", "propagation"), time),
+    "ports": like(r"all|[0-9]+"),
+    "converters": one_of("none", "full"),
+    "multicast": one_of("none", "drop_and_continue"),
+    "reach": RANKS,
+    **dict.fromkeys(("launch_power", "sensitivity"), like(f"-?{LOSS}m")),
+    **dict.fromkeys(("through_loss", "drop_loss", "split_loss"), like(LOSS)),
+    "resonators": count(2**16),
+    "broken": like(r"[0-9]+-[0-9]+(c?cw)?(\+[0-9]+-[0-9]+(c?cw)?)*"),
+    "dead": like(r"[0-9]+(\.[0-9]+)?(\+[0-9]+(\.[0-9]+)?)*"),
+}
+
+CONVERTED = None
+"""The wavelength of light that converters may change at every rank."""
+
+
+class Channel(NamedTuple):
+    """The light of a transfer."""
+
+    way: str
+    """cw: towards higher ranks; ccw: towards lower."""
+    fibre: int
+    wavelength: int | None
+
+
+class Ring(Fabric):
+    """A ring of fibres with wavelengths."""
+
+    # The last number of 16 bits stands for a conversion.
+    shifted: ClassVar = {"wavelength": 2**16 - 2, "fibre": 2**8 - 1}
+    ranks: int
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.ranks = whole(options["ranks"])
+        self.wavelengths = whole(options["wavelengths"])
+        self.fibres = whole(options.get("fibres", "1"))
+        # How many transfers a rank may send, and receive, at once; None: no limit of its own.
+        self.ports = None
+        if options.get("ports", "all") != "all":
+            self.ports = whole(options["ports"], 2 * self.fibres * self.wavelengths)
+            expect(self.ports >= 1, "no such number of ports")
+        self.converters = options.get("converters") == "full"
+        # Whether a rank may take a share of passing light and let the rest go on.
+        self.multicast = options.get("multicast") == "drop_and_continue"
+        # The most links that light may span.
+        self.reach = whole(options["reach"]) if "reach" in options else self.ranks
+        self.levels = read_levels(options)
+        self.resonators = whole(options.get("resonators", str(self.wavelengths)))
+        expect(self.reaches(1, 0), "light does not even reach a neighbour")
+        # Links that nothing crosses: the way that they go and the rank at which they start.
+        self.broken: set[tuple[str, int]] = set()
+        for cut in filter(None, options.get("broken", "").split("+")):
+            self.broken |= read_cut(cut, self.ranks)
+        # Fibres with wavelengths on them that cannot be used, on the whole ring, either way.
+        self.dead: set[tuple[int, int | None]] = set()
+        for channel in filter(None, options.get("dead", "").split("+")):
+            fibre, _, wavelength = channel.rpartition(".")
+            on = [whole(fibre, self.fibres - 1)] if fibre else range(self.fibres)
+            self.dead |= {(number, whole(wavelength, self.wavelengths - 1)) for number in on}
+        expect(len(self.dead) < self.fibres * self.wavelengths, "no wavelength is left")
+
+    def reaches(self, links: int, shares: int) -> bool:
+        """Whether light arrives over so many links, of which so many ranks took a share.
+
+        What it loses on its way is said in ``docs/model.md``.
+        """
+        if links > self.reach:
+            return False
+        if not self.levels:
+            return True
+        lost = (links - 1) * self.resonators * self.levels["through_loss"]
+        lost += shares * self.levels["split_loss"] + self.levels["drop_loss"]
+        return self.levels["launch_power"] - lost >= self.levels["sensitivity"]
+
+    def links(self, transfer: Transfer) -> list[int]:
+        """The ranks at which the links of the path start."""
+        turn = 1 if transfer.light.way == "cw" else -1
+        length = turn * (transfer.destination - transfer.source) % self.ranks
+        return [(transfer.source + turn * passed) % self.ranks for passed in range(length)]
+
+    def read_light(self, words: list[str], over: list[str]) -> tuple[Channel, list[str]]:
+        way, channel, *others = words
+        expect(way in ("cw", "ccw"), "expected cw or ccw")
+        fibre, _, wavelength = channel.partition(".")
+        number = whole(wavelength, self.shifted["wavelength"]) if wavelength != "*" else CONVERTED
+        return Channel(way, whole(fibre, self.shifted["fibre"]), number), others
+
+    def wrong_light(self, light: Channel) -> Iterator[Problem]:
+        if light.fibre >= self.fibres:
+            yield Problem("fibre_range", f"is on fibre {light.fibre}, which does not exist")
+        if light.wavelength is CONVERTED:
+            if not self.converters:
+                lacks = "changes its wavelength, but there are no converters"
+                yield Problem("conversion", lacks)
+        elif light.wavelength >= self.wavelengths:
+            yield Problem("wavelength_range", f"is on wavelength {light.wavelength}: no such thing")
+
+    def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
+        lit = self.lit(transfers)
+        trees = self.light_trees(lit)
+        yield from self.out_of_order(lit)
+        yield from self.too_far(plan, trees)
+        # A light tree is as long as its longest branch; the others are part of that.
+        length = {index: len(self.links(transfer)) for index, transfer in lit.items()}
+        longest = [max(tree, key=lambda index: (length[index], index)) for tree in trees]
+        shining = {index: lit[index] for index in longest}
+        yield from self.collisions(plan, shining)
+        yield from self.overloads(shining)
+        yield from self.crowded_ports(transfers, lit.keys() - shining.keys())
+
+    def light_trees(self, lit: Transfers) -> list[Transfers]:
+        """The transfers that are one light.
+
+        Where ranks may take a share of passing light, copies of the same chunks that leave one rank
+        in one slot, one way, on one fibre and wavelength, are one. Everything else is alone.
+        """
+        together: dict[object, Transfers] = defaultdict(dict)
+        for index, transfer in lit.items():
+            light: object = index
+            if self.multicast and transfer.action == "copy":
+                place = transfer.slot, transfer.source, *transfer.light
+                light = (*place, transfer.chunk, transfer.count)
+            together[light][index] = transfer
+        return list(together.values())
+
+    def out_of_order(self, lit: Transfers) -> Iterator[Problem]:
+        """Nothing crosses a broken link, and nothing uses a dead wavelength."""
+        for index, transfer in lit.items():
+            way, fibre, wavelength = transfer.light
+            says = f"slot {transfer.slot}: transfer {index}"
+            broken = [link for link in self.links(transfer) if (way, link) in self.broken]
+            if broken:
+                crosses = f"{says} crosses the broken {way} link from rank {broken[0]}"
+                yield Problem("broken_fibre", crosses)
+            if (fibre, wavelength) in self.dead:
+                channel = f"{fibre}.{wavelength}"
+                yield Problem("dead_wavelength", f"{says} is on dead wavelength {channel}")
+
+    def too_far(self, plan: Plan, trees: list[Transfers]) -> Iterator[Problem]:
+        """Light is received only as far as it reaches; each share taken on the way weakens it."""
+        for tree in trees:
+            lengths = {len(self.links(transfer)) for transfer in tree.values()}
+            for index, transfer in tree.items():
+                links = len(self.links(transfer))
+                shares = sum(length < links for length in lengths)
+                if not self.reaches(links, shares):
+                    spans = f"spans {links} links, with {shares} shares taken on the way"
+                    says = f"slot {transfer.slot}: transfer {plan.name(index)} {spans}"
+                    yield Problem("reach", f"{says}, and light does not reach so far")
+
+    def collisions(self, plan: Plan, shining: Transfers) -> Iterator[Problem]:
+        """A wavelength of a fibre carries one light on each link in each slot.
+
+        A link is named by the rank at which it starts and the way that it goes.
+        """
+        taken: dict[object, int] = {}
+        for index, transfer in shining.items():
+            way, fibre, wavelength = transfer.light
+            for link in self.links(transfer) if wavelength is not CONVERTED else []:
+                other = taken.setdefault((transfer.slot, transfer.light, link), index)
+                if other != index:
+                    both = f"transfers {plan.name(other)} and {plan.name(index)}"
+                    on = f"wavelength {wavelength} on {way} fibre {fibre} from rank {link}"
+                    yield Problem("collision", f"slot {transfer.slot}: {both} share {on}")
+                    break
+
+    def overloads(self, shining: Transfers) -> Iterator[Problem]:
+        """With converters, light needs as many wavelengths on each link, no matter which."""
+        load: dict[tuple[int, str, int, int], int] = defaultdict(int)
+        converted = set()
+        for transfer in shining.values():
+            way, fibre, wavelength = transfer.light
+            if wavelength is CONVERTED:
+                converted.add((transfer.slot, way, fibre))
+            for link in self.links(transfer):
+                load[transfer.slot, way, fibre, link] += 1
+        for (slot, way, fibre, link), paths in load.items():
+            usable = sum((fibre, one) not in self.dead for one in range(self.wavelengths))
+            if (slot, way, fibre) in converted and paths > usable:
+                here = f"{way} fibre {fibre} from rank {link}, but {usable} wavelengths"
+                yield Problem("overload", f"slot {slot}: {paths} lightpaths on {here}")
+
+    def crowded_ports(self, transfers: Transfers, riding: set[int]) -> Iterator[Problem]:
+        """A rank sends, and receives, no more at once than it has ports.
+
+        What rides on other light needs no transmitter of its own.
+        """
+        used: dict[tuple[int, int, str], int] = defaultdict(int)
+        for index, transfer in transfers.items():
+            used[transfer.slot, transfer.source, "sends"] += index not in riding
+            used[transfer.slot, transfer.destination, "receives"] += 1
+        for (slot, rank, verb), lights in used.items():
+            if self.ports is not None and lights > self.ports:
+                many = f"{verb} {lights} lightpaths, but has {self.ports} ports"
+                yield Problem("ports", f"slot {slot}: rank {rank} {many}")
+
+
+def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:
+    """`3-4` is both ways between ranks 3 and 4, `3-4cw` and `3-4ccw` one of them."""
+    ends = cut.removesuffix("cw").removesuffix("c")
+    lower, upper = (whole(end, ranks - 1) for end in ends.split("-"))
+    if (lower + 1) % ranks != upper:
+        lower, upper = upper, lower
+    expect(ranks > 1 and (lower + 1) % ranks == upper, f"`{ends}` are no neighbours")
+    links = {("cw", lower), ("ccw", upper)}
+    return {link for link in links if cut == ends or cut == ends + link[0]}
+
+
+def read_levels(options: dict[str, str]) -> dict[str, Decimal]:
+    """Powers and losses of light: three are needed, or nothing of all is given."""
+    needed, others = ("launch_power", "sensitivity", "through_loss"), ("drop_loss", "split_loss")
+    if not {*needed, *others, "resonators"} & set(options):
+        return {}
+    for key in needed:
+        expect(key in options, f"`{key}` is missing")
+    return {key: Decimal(options.get(key, "0").rstrip("dBm")) for key in (*needed, *others)}

@@ -1,0 +1,87 @@
+"""How words are read: numbers and quantities, and what the options of fabrics look like.
+
+Every option has a pattern, or the range of a whole number. What is not of the form is refused, also
+where the rules have no use for it: a plan that names its fabric wrongly is proved for none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+from opticoll.reference.plan import NotAPlan
+
+Check = Callable[[str], object]
+
+
+def whole(word: str, most: int = 2**32 - 1) -> int:
+    """A whole number without sign, of at most so much."""
+    expect(word.isascii() and word.isdigit(), f"`{word}` is no whole number")
+    number = int(word)
+    expect(number <= most, f"`{word}` is more than {most}")
+    return number
+
+
+def expect(condition: bool, problem: str) -> None:
+    if not condition:
+        raise NotAPlan(problem)
+
+
+def plain(name: str) -> str:
+    """A name without what may be written in several ways."""
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def count(most: int) -> Check:
+    """From 1 to so many."""
+
+    def check(word: str) -> None:
+        expect(whole(word, most) >= 1, f"`{word}` is less than 1")
+
+    return check
+
+
+def one_of(*words: str) -> Check:
+    return lambda word: expect(word in words, f"`{word}` is none of {', '.join(words)}")
+
+
+def like(pattern: str) -> Check:
+    return lambda word: expect(bool(re.fullmatch(pattern, word)), f"`{word}` is not of the form")
+
+
+TIMES = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 1}
+BYTES = {"B": 1} | {
+    prefix + unit: base**power
+    for unit, base, first in (("iB", 1024, "K"), ("B", 1000, "k"))
+    for power, prefix in enumerate((first, "M", "G", "T"), start=1)
+}
+RATES = {f"{unit}/s": 8 * size for unit, size in BYTES.items()} | {
+    f"{unit[:-1]}b/s": size for unit, size in BYTES.items() if "i" not in unit
+}
+
+
+def quantity(word: str, units: dict[str, int]) -> Fraction:
+    """A number and a unit, such as `2.5us`, in the smallest unit; below 2^64."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(.+)", word, re.ASCII)
+    if match is None or match[2] not in units:
+        raise NotAPlan(f"`{word}` has no number or no unit; known units are {', '.join(units)}")
+    amount = Fraction(match[1]) * units[match[2]]
+    expect(amount < 2**64, f"`{word}` is too much")
+    return amount
+
+
+def time(word: str) -> None:
+    expect(quantity(word, TIMES) % 1 == 0, f"`{word}` is no whole number of ps")
+
+
+def size(word: str) -> None:
+    amount = quantity(word, BYTES | {"KB": 1000})
+    expect(amount % 1 == 0, f"`{word}` is no whole number of bytes")
+
+
+def rate(word: str) -> None:
+    expect(quantity(word, RATES) >= 1, f"`{word}` is less than 1 b/s")
+
+
+RANKS = count(2**20)
