@@ -78,6 +78,9 @@ impl FoldedPlan {
     }
 
     fn rotate(&self, lightpath: Lightpath, by: u32) -> Lightpath {
+        if by == 0 {
+            return lightpath;
+        }
         let collective = self.orbits.schedule.collective;
         let chunks = chunks_per_rank(&collective).unwrap_or(0);
         let ranks = self.orbits.fabric.ranks();
