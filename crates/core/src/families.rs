@@ -9,7 +9,7 @@ use crate::collective::Collective;
 use crate::fabric::{Fabric, FabricError, PresetRecord};
 use crate::family::{
     AUTO, Charged, CircuitPlans, Family, crossbar, custom, dragonfly, fat_tree, fully_connected,
-    light_path_grid, message_cost, only_auto, torus, wdm_ring, wss_grid,
+    light_path_grid, message_cost, only_auto, passive_star, torus, wdm_ring, wss_grid,
 };
 use crate::place::PlacementError;
 use crate::plan::{Plan, PlanRef};
@@ -31,6 +31,7 @@ pub const FAMILIES: &[Family] = &[
     Family::of_links(&custom::RECORD),
     wss_grid::FAMILY,
     light_path_grid::FAMILY,
+    passive_star::FAMILY,
     Family::of_links(&message_cost::ZERO),
     Family::of_links(&message_cost::HOCKNEY),
     Family::of_links(&message_cost::LOGGP),

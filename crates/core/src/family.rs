@@ -17,6 +17,7 @@ pub mod fat_tree;
 pub mod fully_connected;
 pub mod light_path_grid;
 pub mod message_cost;
+pub mod passive_star;
 pub mod torus;
 pub mod wdm_ring;
 pub mod wss_grid;

@@ -70,6 +70,7 @@ mod form;
 mod holdings;
 mod light_path_grid;
 mod order;
+mod passive_star;
 mod report;
 mod rules;
 mod wdm_ring;
@@ -316,7 +317,12 @@ pub fn verify<'a>(plan: impl Into<PlanRef<'a>>) -> Vec<Violation> {
 }
 
 /// The rules of every family whose plans place circuits in slots.
-const RULES: &[Rules] = &[wdm_ring::RULES, wss_grid::RULES, light_path_grid::RULES];
+const RULES: &[Rules] = &[
+    wdm_ring::RULES,
+    wss_grid::RULES,
+    light_path_grid::RULES,
+    passive_star::RULES,
+];
 
 /// What the verifier keeps of a transfer without light: orders by slot and by chunk.
 const BYTES_PER_TRANSFER: u64 = 24;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opticoll.reference import grid, light_paths, links, ring
+from opticoll.reference import grid, light_paths, links, ring, star
 from opticoll.reference.plan import Fabric
 from opticoll.reference.words import Check, expect, plain
 
@@ -12,6 +12,7 @@ FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]]
     "wdm_ring": (ring.OPTIONS, ring.Ring),
     "wss_grid": (grid.OPTIONS, grid.Grid),
     "light_path_grid": (light_paths.OPTIONS, light_paths.LightPaths),
+    "passive_star": (star.OPTIONS, star.Star),
     **{family: (options, links.Links) for family, options in links.OPTIONS.items()},
 }
 """The options of each family, and what makes a fabric of them."""

@@ -22,6 +22,7 @@ mod method;
 mod mutation;
 mod optree;
 mod packet;
+mod passive_star;
 mod placement;
 mod plan_text;
 mod planner;

@@ -1,0 +1,341 @@
+//! Plans on passive stars: bounds met and never beaten, rules, times by hand.
+
+use std::collections::{BTreeSet, HashSet};
+
+use opticoll::algorithm;
+use opticoll::algorithm::records_for;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::{Fabric, Light};
+use opticoll::families;
+use opticoll::family::passive_star::{PassiveStar, StarLight, bound};
+use opticoll::plan::Plan;
+use opticoll::simulate::{self, Method, Policy};
+use opticoll::units::{Bytes, Time};
+use opticoll::verify::{ViolationKind, verify};
+
+use crate::{by_hand, least_charge};
+
+use CollectiveKind::{AllGather, AllToAll, Broadcast};
+
+/// The verified plan of a named algorithm.
+fn proved(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Plan {
+    let fabric = Fabric::parse(&format!("passive_star:{fabric}")).unwrap();
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let schedule = algorithm::build(&algorithm.parse().unwrap(), collective, &fabric).unwrap();
+    let plan = families::place_by_default(schedule, &fabric, algorithm.into()).unwrap();
+    let violations = verify(&plan);
+    assert!(
+        violations.is_empty(),
+        "{kind} {algorithm} on {fabric}: {}",
+        violations[0].sentence
+    );
+    plan
+}
+
+fn bound_of(plan: &Plan) -> u64 {
+    let star = plan.fabric.downcast::<PassiveStar>().unwrap();
+    bound::slots(star, &plan.schedule.collective).steps
+}
+
+/// Ranks, wavelengths, transmitters, receivers.
+fn stars() -> impl Iterator<Item = [u32; 4]> {
+    [2, 3, 4, 7, 8, 13].into_iter().flat_map(|ranks| {
+        [1, 2, 3, 8, 20].into_iter().flat_map(move |wavelengths| {
+            [1, 2, 5].into_iter().flat_map(move |transmitters| {
+                [1, 2, 3, 20].map(|receivers| [ranks, wavelengths, transmitters, receivers])
+            })
+        })
+    })
+}
+
+fn spec([ranks, wavelengths, transmitters, receivers]: [u32; 4]) -> String {
+    format!(
+        "ranks={ranks},wavelengths={wavelengths},transmitters={transmitters},receivers={receivers}"
+    )
+}
+
+#[test]
+fn an_all_gather_meets_its_bound_or_misses_it_by_a_slot() {
+    for star in stars() {
+        let [ranks, wavelengths, transmitters, receivers] = star.map(u64::from);
+        let plan = proved(AllGather, "direct:order=at_once", &spec(star));
+        // As the issue of such couplers has it: what a rank hears, and what is sent.
+        let heard = (ranks - 1).div_ceil(receivers);
+        let sent = ranks.div_ceil(wavelengths.min(ranks * transmitters));
+        let found = u64::from(plan.slots());
+        assert!(bound_of(&plan) >= heard.max(sent), "{star:?}");
+        assert!(found <= bound_of(&plan) + 1, "{star:?}: {found}");
+        if receivers >= wavelengths {
+            assert_eq!(found, heard.max(sent), "{star:?}");
+        }
+    }
+}
+
+#[test]
+fn a_broadcast_takes_one_slot_and_an_all_to_all_fills_all_wavelengths() {
+    for star in stars() {
+        let [ranks, wavelengths, transmitters, receivers] = star.map(u64::from);
+        assert_eq!(
+            proved(Broadcast, "direct", &spec(star)).slots(),
+            1,
+            "{star:?}"
+        );
+        let plan = proved(AllToAll, "direct", &spec(star));
+        let at_once = wavelengths.min(ranks * transmitters).min(ranks * receivers);
+        let least = (ranks * (ranks - 1)).div_ceil(at_once);
+        assert_eq!(bound_of(&plan), least, "{star:?}");
+        if transmitters == 1 && receivers == 1 && wavelengths <= ranks {
+            assert_eq!(u64::from(plan.slots()), least, "{star:?}");
+        }
+    }
+}
+
+/// The fewest slots of an all_gather (or of a broadcast from rank 0) over all plans, by breadth-first search: a
+/// state is which blocks each rank holds; in a slot each wavelength has one sender with a block that it holds,
+/// and each rank hears as many wavelengths as it has receivers.
+fn fewest_slots(ranks: u32, [wavelengths, transmitters, receivers]: [u32; 3], gather: bool) -> u64 {
+    let blocks = if gather { ranks } else { 1 };
+    let start: Vec<u32> = (0..ranks)
+        .map(|rank| match (gather, rank) {
+            (true, _) => 1 << rank,
+            (false, 0) => 1,
+            (false, _) => 0,
+        })
+        .collect();
+    let all = (1 << blocks) - 1;
+    let mut reached: HashSet<Vec<u32>> = [start].into();
+    for slot in 0.. {
+        if reached
+            .iter()
+            .any(|held| held.iter().all(|blocks| *blocks == all))
+        {
+            return slot;
+        }
+        let mut next = HashSet::new();
+        for held in &reached {
+            for lights in sendings(held, wavelengths, transmitters, blocks) {
+                let heard: Vec<Vec<u32>> = held
+                    .iter()
+                    .map(|own| hearings(*own, &lights, receivers))
+                    .collect();
+                let mut states = vec![Vec::new()];
+                for choices in heard {
+                    states = states
+                        .into_iter()
+                        .flat_map(|state: Vec<u32>| {
+                            choices
+                                .iter()
+                                .map(move |held| [state.clone(), vec![*held]].concat())
+                        })
+                        .collect();
+                }
+                next.extend(states);
+            }
+        }
+        reached = next;
+    }
+    unreachable!()
+}
+
+/// The blocks on the wavelengths of a slot, in every way; an unused wavelength never helps.
+fn sendings(held: &[u32], wavelengths: u32, transmitters: u32, blocks: u32) -> Vec<Vec<u32>> {
+    let mut all: Vec<(Vec<u32>, Vec<u32>)> = vec![(vec![], vec![0; held.len()])];
+    for _ in 0..wavelengths {
+        let mut longer = Vec::new();
+        for (lights, used) in &all {
+            for sender in (0..held.len()).filter(|&rank| used[rank] < transmitters) {
+                for block in (0..blocks).filter(|block| held[sender] >> block & 1 == 1) {
+                    let mut used = used.clone();
+                    used[sender] += 1;
+                    longer.push(([lights.clone(), vec![block]].concat(), used));
+                }
+            }
+        }
+        if longer.is_empty() {
+            break;
+        }
+        all = longer;
+    }
+    let mut distinct = BTreeSet::new();
+    for (mut lights, _) in all {
+        lights.sort_unstable();
+        distinct.insert(lights);
+    }
+    distinct.into_iter().collect()
+}
+
+/// What a rank may hold after it has tuned its receivers.
+fn hearings(own: u32, lights: &[u32], receivers: u32) -> Vec<u32> {
+    let mut held: BTreeSet<u32> = [own].into();
+    for _ in 0..receivers.min(lights.len() as u32) {
+        held = held
+            .iter()
+            .flat_map(|held| lights.iter().map(move |block| held | 1 << block))
+            .collect();
+    }
+    held.into_iter().collect()
+}
+
+#[test]
+fn no_plan_of_all_is_below_a_bound() {
+    for ranks in 2..=4 {
+        for wavelengths in 1..=3 {
+            for transmitters in 1..=2 {
+                for receivers in 1..=3 {
+                    if ranks == 4 && wavelengths == 3 {
+                        continue;
+                    }
+                    let ports = [wavelengths, transmitters, receivers];
+                    let star = spec([ranks, wavelengths, transmitters, receivers]);
+                    let gathered = fewest_slots(ranks, ports, true);
+                    let plan = proved(AllGather, "direct:order=at_once", &star);
+                    assert!(bound_of(&plan) <= gathered, "{star}: {gathered}");
+                    assert!(gathered <= plan.slots().into(), "{star}: {gathered}");
+                    let told = fewest_slots(ranks, ports, false);
+                    assert_eq!(
+                        (bound_of(&proved(Broadcast, "direct", &star)), told),
+                        (1, 1),
+                        "{star}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_is_proved_and_not_below_the_bounds() {
+    for star in [
+        [1, 1, 1, 1],
+        [2, 1, 1, 1],
+        [5, 3, 1, 2],
+        [8, 8, 2, 1],
+        [9, 4, 1, 4],
+    ] {
+        let text = format!(
+            "{},reconfiguration=1us,latency=300ns,rate=8Gb/s",
+            spec(star)
+        );
+        let fabric = Fabric::parse(&format!("passive_star:{text}")).unwrap();
+        let own = fabric.downcast::<PassiveStar>().unwrap();
+        for record in records_for(&fabric) {
+            if (record.accepts)(star[0]).is_err() || OF_RINGS.contains(&record.name) {
+                continue;
+            }
+            let plan = proved(record.collective, record.name, &text);
+            let collective = &plan.schedule.collective;
+            assert!(
+                u64::from(plan.slots()) >= bound_of(&plan),
+                "{} {text}",
+                record.name
+            );
+            for policy in Policy::ALL {
+                for size in [1, 1000, 4096].map(Bytes::new) {
+                    let time = simulate::run(&plan, size, &policy.into()).unwrap().time;
+                    let bound =
+                        bound::best(own, collective, size, least_charge(own, policy)).unwrap();
+                    assert!(
+                        time >= bound.time,
+                        "{} {} {text} {policy:?}: {time} below {}",
+                        record.collective,
+                        record.name,
+                        bound.time
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Algorithms that need ranks on a ring.
+const OF_RINGS: [&str; 3] = ["optree", "one_stage", "wrht"];
+
+#[test]
+fn times_are_those_by_hand() {
+    // A byte a nanosecond; four ranks hear two blocks of 100 B in each of two slots.
+    let text = "ranks=4,wavelengths=2,receivers=2,rate=8Gb/s,reconfiguration=1us,latency=300ns";
+    let plan = proved(AllGather, "direct:order=at_once", text);
+    let time = |policy: Policy| {
+        let outcome = simulate::run(&plan, Bytes::new(100), &Method::from(policy)).unwrap();
+        (outcome.time, outcome.reconfigurations)
+    };
+    let ns = |ns: u64| Time::from_ps(1000 * ns);
+    // Each slot: tune, 300 ns, 100 B.
+    assert_eq!(time(Policy::EveryStep), (ns(2 * (1000 + 300 + 100)), 2));
+    // Ranks 2 and 3 send where ranks 0 and 1 have sent: other circuits.
+    assert_eq!(time(Policy::OnChange), (ns(2 * (1000 + 300 + 100)), 2));
+    assert_eq!(time(Policy::Free), (ns(2 * (300 + 100)), 0));
+    // The receivers hear the first slot until then; after it the circuits from other transmitters are set up:
+    // both slots wait.
+    assert_eq!(time(Policy::PerPort), (ns(2 * (1000 + 300 + 100)), 2));
+    // What a rank sends counts once, however many hear it; what it hears counts each time.
+    let outcome = simulate::run(&plan, Bytes::new(100), &Method::default()).unwrap();
+    assert_eq!(outcome.ranks.sent, [100; 4]);
+    assert_eq!(outcome.ranks.received, [300; 4]);
+    assert_eq!(outcome.links.bytes, [200; 2]);
+    assert!((outcome.utilisation - 1.0).abs() < 1e-12);
+    // Two ranks take turns on one wavelength, also where no slot ends for all: the second circuit is set up when
+    // the wavelength is free.
+    let text = "ranks=2,wavelengths=1,rate=8Gb/s,reconfiguration=1us,latency=300ns";
+    let plan = proved(AllGather, "direct:order=at_once", text);
+    let method = Method::from(Policy::PerPort);
+    let outcome = simulate::run(&plan, Bytes::new(100), &method).unwrap();
+    assert_eq!(outcome.time, ns(2 * (1000 + 300 + 100)));
+}
+
+/// The kinds of violations of a plan by hand on four ranks with two wavelengths.
+fn kinds(options: &str, head: &str, slots: &str) -> Vec<ViolationKind> {
+    let fabric = format!("passive_star:ranks=4,wavelengths=2{options}");
+    let found = verify(&by_hand(&fabric, head, slots));
+    found.into_iter().map(|violation| violation.kind).collect()
+}
+
+#[test]
+fn each_rule_is_broken_by_a_plan_that_breaks_it() {
+    use ViolationKind::{Collision, Ports, WavelengthRange};
+    let broadcast = "copy 0 0>1 1\ncopy 0 0>2 1\ncopy 0 0>3 1";
+    assert_eq!(
+        kinds("", "broadcast 1", &format!("slot 0\n{broadcast}")),
+        []
+    );
+    // Four blocks to one rank: over two wavelengths in two slots.
+    let gather = |first: &str, second: &str| format!("slot 0\n{first}\nslot 1\n{second}");
+    let sound = gather("copy 1 1>0 0\ncopy 2 2>0 1", "copy 3 3>0 1");
+    assert_eq!(kinds(",receivers=2", "gather 2", &sound), []);
+    // One receiver hears one wavelength only.
+    assert_eq!(kinds("", "gather 2", &sound), [Ports]);
+    let same = gather("copy 1 1>0 1\ncopy 2 2>0 1", "copy 3 3>0 1");
+    assert_eq!(kinds(",receivers=2", "gather 2", &same), [Collision]);
+    let beyond = gather("copy 1 1>0 0\ncopy 2 2>0 2", "copy 3 3>0 1");
+    assert_eq!(
+        kinds(",receivers=2", "gather 2", &beyond),
+        [WavelengthRange]
+    );
+    // A scatter: one transmitter is on one wavelength, and sends one chunk on it.
+    let scatter = "slot 0\ncopy 1 0>1 0\ncopy 2 0>2 1\nslot 1\ncopy 3 0>3 0";
+    assert_eq!(kinds(",transmitters=2", "scatter 2", scatter), []);
+    assert_eq!(kinds("", "scatter 2", scatter), [Ports]);
+    let together = "slot 0\ncopy 1 0>1 0\ncopy 2 0>2 0\nslot 1\ncopy 3 0>3 0";
+    assert_eq!(kinds(",transmitters=2", "scatter 2", together), [Collision]);
+}
+
+#[test]
+fn no_transfer_of_full_slots_can_go_elsewhere() {
+    let plan = proved(AllToAll, "direct", "ranks=6,wavelengths=5");
+    assert_eq!(plan.slots(), 6);
+    for transfer in 0..plan.len() {
+        for wavelength in 0..7 {
+            for slot in 0..plan.slots() {
+                let mut changed = plan.clone();
+                changed.light[transfer] = Light::from(StarLight { wavelength });
+                changed.slot[transfer] = slot;
+                let is_same = changed == plan;
+                assert_eq!(
+                    verify(&changed).is_empty(),
+                    is_same,
+                    "{transfer} {wavelength} {slot}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+"""Passive stars: both verifiers judge alike, and every command that times plans takes one."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+import opticoll
+from conftest import Run, check_both_prove, compare_mutants, in_one_line
+from test_cli import run_json
+
+STAR = "passive_star:ranks=6,wavelengths=3,transmitters=2,receivers=2"
+ALGORITHMS = [
+    ("all_gather", "direct:order=at_once"),
+    ("all_to_all", "direct"),
+    ("all_reduce", "direct"),
+    ("reduce", "binomial"),
+    ("scatter", "binomial"),
+]
+
+
+def mutated(line: str, generator: random.Random) -> str:
+    """One word of a transfer drawn anew: chunk, ends, wavelength or repetition."""
+    if line.startswith("fabric"):
+        option = generator.choice(("wavelengths=3", "transmitters=2", "receivers=2"))
+        return line.replace(option, option[:-1] + str(generator.randrange(1, 4)))
+    words = line.split()
+    place = generator.randrange(1, 4)
+    source, destination = words[2].split(">")
+    words[place] = {
+        1: str(generator.randrange(36)),
+        2: generator.choice(
+            (f"{generator.randrange(6)}>{destination}", f"{source}>{generator.randrange(6)}")
+        ),
+        3: str(generator.randrange(4)),
+    }[place]
+    return " ".join(words)
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
+def test_both_verifiers_judge_changed_plans_alike(collective: str, algorithm: str) -> None:
+    text = opticoll.plan(collective, STAR, algorithm).to_text()
+    check_both_prove(text)
+    found = compare_mutants(text, in_one_line(mutated), [1, 2, 3] * 60)
+    assert len(found) > 90
+    assert {"collision", "ports", "wavelength_range"} & set().union(*found)
+
+
+def test_commands_take_a_star(run: Run, tmp_path: Path) -> None:
+    row = run_json(run, "plan", "plan", "all_gather", "--fabric", STAR, "--size", "64KiB")
+    # Six blocks, of which a rank hears two at once.
+    assert (row["steps"], row["bound_steps"], row["verified"]) == (3, 3, True)
+    assert row["chosen"] == "direct:order=at_once"
+    rows = run("compare", "all_reduce", "--fabric", STAR, "--size", "64KiB", "--figure",
+               tmp_path / "compare.svg")  # fmt: skip
+    assert rows.code == 0, rows.err
+    shown = run("show", "all_gather", "--fabric", STAR, "--slot", "2")
+    assert "4 > 0  wavelength 0" in shown.out
+    drawn = run("show", "all_gather", "--fabric", STAR, "--view", "space_time", "--figure",
+                tmp_path / "star.svg")  # fmt: skip
+    assert drawn.code == 0, drawn.err
+    by_link = run("simulate", "all_gather", "--fabric", STAR, "--per", "link")
+    assert "wavelength 1" in by_link.out
+    trained = run("train", "--model", "resnet50", "--batch", "64", "--fabric", STAR)
+    assert trained.code == 0, trained.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["plan", "all_gather", "--fabric", "passive_star:ranks=4"], "needs wavelengths=..."),
+        (["simulate", "all_gather", "--fabric", STAR, "--policy", "two_tier"], "use every_step"),
+        (["plan", "all_gather", "--fabric", STAR, "--algorithm", "optree"], "needs a wdm_ring"),
+        (["plan", "all_gather", "--fabric", STAR, "--wavelength", "first_fit"], "leave"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_a_hint(
+    run: Run, arguments: list[str], hint: str
+) -> None:
+    refused = run(*arguments)
+    assert refused.code == 2
+    assert hint in refused.err
