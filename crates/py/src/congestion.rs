@@ -30,7 +30,7 @@ pub(crate) fn delivered_plan(
     let missing = || PyIndexError::new_err("there is no such replication or collective");
     let outcome: &CollectiveOutcome = runs.get().ok_or_else(missing)?;
     let job = outcome
-        .runs
+        .replications
         .get(run)
         .and_then(|run| run.jobs.get(collective));
     let delivered = &job.ok_or_else(missing)?.delivered;

@@ -93,7 +93,7 @@ use crate::interrupt::{self, Part};
 use crate::schedule::Schedule;
 use crate::units::Bytes;
 
-pub use outcome::{CollectiveOutcome, Delivered, Failure, JobRun, Run, executed};
+pub use outcome::{CollectiveOutcome, Delivered, Failure, JobRun, Replication, executed};
 pub use requests::{OnRequest, RequestUse};
 pub use settings::{BlockingPolicy, Congestion, POLICIES, SETTINGS};
 
@@ -137,7 +137,7 @@ pub fn simulate(
     while begun < settings.replications {
         let end = settings.replications.min(begun + threads);
         let carry_out = |number| run::run(network, &rounds, work, settings, congestion, number);
-        let round: Vec<Result<Run, BurstError>> = match end - begun {
+        let round: Vec<Result<Replication, BurstError>> = match end - begun {
             1 => vec![carry_out(begun)],
             _ => thread::scope(|scope| {
                 let numbers = begun..end;

@@ -72,7 +72,7 @@ fn alone(network: &str, jobs: &[Job<'_>], text: &str) -> Vec<JobRun> {
     let none = Work::Given(Vec::new());
     let text = format!("{text} replications=1");
     let mut outcome = run(network, jobs, &none, &text, 1).unwrap();
-    outcome.runs.remove(0).jobs
+    outcome.replications.remove(0).jobs
 }
 
 /// What the verifier says of the transfers that were delivered, in the order of their ends.
@@ -242,7 +242,7 @@ fn bursts_and_paths_take_wavelengths_from_each_other() {
     for signalling in ["two_way", "jet", "jit"] {
         let text = format!("replications=1 latency=0s source=poisson signalling={signalling}");
         let outcome = run(network, &jobs, &work, &text, 1).unwrap();
-        let run = &outcome.runs[0];
+        let run = &outcome.replications[0];
         assert_eq!(run.jobs[0].time, Some(Time::from_ps(18 * MS)));
         // Two come while it is held, one goes the other way, one comes when it has just been released.
         assert_eq!(
@@ -278,7 +278,7 @@ fn a_burst_announced_ahead_keeps_its_wavelength() {
         1,
     )
     .unwrap();
-    let run = &outcome.runs[0];
+    let run = &outcome.replications[0];
     assert_eq!((run.bursts.offered, run.bursts.lost), (1, 0));
     // It asks from 10.8 ms on, and has the link only when the burst has passed, at 41.001 ms.
     let begun = Time::from_ps(run.jobs[0].time.unwrap().ps() - 10_800 * 1_000_000);
@@ -349,7 +349,7 @@ fn every_collective_ends_with_the_right_data_or_says_why_not() {
                     policy.name
                 );
                 let outcome = run(LADDER, slice::from_ref(&job), &Work::Random, &text, 1).unwrap();
-                for run in outcome.runs.iter().map(|run| &run.jobs[0]) {
+                for run in outcome.replications.iter().map(|run| &run.jobs[0]) {
                     check(&job, run, &format!("{kind} {name} {text}"));
                     match run.time {
                         Some(_) => ended += 1,
@@ -450,7 +450,7 @@ fn collectives_at_once_block_each_other_path_by_path_and_take_turns_otherwise() 
         let outcome = of(&jobs, policy);
         assert_eq!(outcome.failed, 0, "{policy}");
         let ended = outcome
-            .runs
+            .replications
             .iter()
             .flat_map(|run| jobs.iter().zip(&run.jobs));
         ended.for_each(|(job, run)| assert_eq!(proved(job, run), [], "{policy}"));
@@ -472,7 +472,7 @@ fn runs_repeat_with_their_seed_on_any_number_of_threads() {
     assert_eq!(first, of(1, 2));
     assert_eq!(first, of(1, 7));
     assert_ne!(first, of(2, 1));
-    let different = first.runs.windows(2).all(|pair| pair[0] != pair[1]);
+    let different = first.replications.windows(2).all(|pair| pair[0] != pair[1]);
     assert!(different, "replications differ");
 }
 
@@ -490,7 +490,7 @@ fn the_mean_has_students_interval() {
     )
     .unwrap();
     let times: Vec<f64> = outcome
-        .runs
+        .replications
         .iter()
         .map(|run| run.time.unwrap().seconds())
         .collect();

@@ -3,7 +3,6 @@
 use crate::schedule::Schedule;
 use crate::simulate::burst::Share;
 use crate::simulate::burst::interval;
-use crate::table::{Cell, Column, Description, Field, Part, Table, Value, Values};
 use crate::units::Time;
 
 /// A transfer that arrived.
@@ -51,7 +50,7 @@ pub struct JobRun {
 
 /// One replication.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct Replication {
     /// Its jobs, in the order given.
     pub jobs: Vec<JobRun>,
     /// When the last of them had ended; `None` where one gave up.
@@ -75,131 +74,103 @@ crate::totals! {
         pub low_seconds: Option<f64> as "s",
         /// Upper end of that interval.
         pub high_seconds: Option<f64> as "s",
+        /// Sums over the jobs of each.
+        pub runs: Vec<ReplicationSums>,
+        /// Why jobs gave up.
+        pub jobs: Vec<JobFailure>,
+        ;
         /// One by one, in the order of their numbers.
-        pub runs: Vec<Run>,
+        pub replications: Vec<Replication>,
+    }
+}
+
+crate::rows! {
+    /// One row per replication; sums over its jobs.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ReplicationSums {
+        /// When the last job had ended; none where one gave up.
+        pub time: Option<Time>,
+        /// Requests that were refused.
+        pub refusals: u64,
+        /// Phases carried out.
+        pub phases: u64,
+        /// Phases cut since they were refused.
+        pub degraded: u64,
+        /// Waiting for circuits that were granted.
+        pub waited: Time,
+        /// Bursts beside the jobs.
+        pub bursts: u64,
+        /// Those that were lost.
+        pub bursts_lost: u64,
+    }
+}
+
+crate::rows! {
+    /// One row per replication and job; why it gave up, absent where it ended.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct JobFailure {
+        /// The step that was to come first.
+        pub step: Option<u32>,
+        /// One host of the circuit that was refused.
+        pub source: Option<u32>,
+        /// The other host.
+        pub destination: Option<u32>,
+        /// How often it was asked for.
+        pub tries: Option<u32>,
+        /// When, from the beginning of the jobs.
+        pub at: Option<Time>,
+    }
+}
+
+impl ReplicationSums {
+    fn of(one: &Replication) -> ReplicationSums {
+        let sum = |of: fn(&JobRun) -> u64| one.jobs.iter().map(of).sum();
+        ReplicationSums {
+            time: one.time,
+            refusals: sum(|job| job.refusals),
+            phases: sum(|job| job.phases.into()),
+            degraded: sum(|job| job.degraded.into()),
+            waited: Time::from_ps(sum(|job| job.waited.ps())),
+            bursts: one.bursts.offered,
+            bursts_lost: one.bursts.lost,
+        }
+    }
+}
+
+impl JobFailure {
+    fn of(job: &JobRun) -> JobFailure {
+        let failure = job.failure;
+        JobFailure {
+            step: failure.map(|one| one.step),
+            source: failure.map(|one| one.hosts.0),
+            destination: failure.map(|one| one.hosts.1),
+            tries: failure.map(|one| one.tries),
+            at: failure.map(|one| one.at),
+        }
     }
 }
 
 impl CollectiveOutcome {
-    pub(super) fn new(network: String, runs: Vec<Run>) -> CollectiveOutcome {
-        let times: Vec<f64> = runs
+    pub(super) fn new(network: String, replications: Vec<Replication>) -> CollectiveOutcome {
+        let times: Vec<f64> = replications
             .iter()
-            .filter_map(|run| Some(run.time?.seconds()))
+            .filter_map(|one| Some(one.time?.seconds()))
             .collect();
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         let half = interval::half_width(&times);
         CollectiveOutcome {
             network,
-            failed: (runs.len() - times.len()) as u32,
+            failed: (replications.len() - times.len()) as u32,
             mean_seconds: (!times.is_empty()).then_some(mean),
             low_seconds: half.map(|half| mean - half),
             high_seconds: half.map(|half| mean + half),
-            runs,
+            runs: replications.iter().map(ReplicationSums::of).collect(),
+            jobs: replications
+                .iter()
+                .flat_map(|one| one.jobs.iter().map(JobFailure::of))
+                .collect(),
+            replications,
         }
-    }
-}
-
-impl Part for Vec<Run> {
-    /// The table `runs` with sums over the jobs, and the table `jobs`.
-    fn describe<'a>(&'a self, field: &Field, into: &mut Description<'a>) {
-        let summed = |of: fn(&JobRun) -> u64| -> Values<'a> {
-            Values::Whole(Box::new(move |run| self[run].jobs.iter().map(of).sum()))
-        };
-        let time = |run: usize| self[run].time.as_ref().map_or(Value::Absent, Time::value);
-        into.table(Table {
-            name: field.name,
-            row: "One row per replication; sums over its jobs.".into(),
-            shape: vec![("run", self.len())],
-            columns: vec![
-                Column::new(
-                    "time_ps",
-                    "ps",
-                    "When the last job had ended; none where one gave up.",
-                    Values::Listed(Box::new(time)),
-                ),
-                Column::new(
-                    "refusals",
-                    "",
-                    "Requests that were refused.",
-                    summed(|job| job.refusals),
-                ),
-                Column::new(
-                    "phases",
-                    "",
-                    "Phases carried out.",
-                    summed(|job| job.phases.into()),
-                ),
-                Column::new(
-                    "degraded",
-                    "",
-                    "Phases cut since they were refused.",
-                    summed(|job| job.degraded.into()),
-                ),
-                Column::new(
-                    "waited_ps",
-                    "ps",
-                    "Waiting for circuits that were granted.",
-                    summed(|job| job.waited.ps()),
-                ),
-                Column::new(
-                    "bursts",
-                    "",
-                    "Bursts beside the jobs.",
-                    Values::Whole(Box::new(|run| self[run].bursts.offered)),
-                ),
-                Column::new(
-                    "bursts_lost",
-                    "",
-                    "Those that were lost.",
-                    Values::Whole(Box::new(|run| self[run].bursts.lost)),
-                ),
-            ],
-        });
-        let jobs = self.first().map_or(0, |run| run.jobs.len());
-        let failed = |of: fn(&Failure) -> u64| -> Values<'a> {
-            Values::Listed(Box::new(move |row| {
-                let failure = &self[row / jobs].jobs[row % jobs].failure;
-                let of = |one: &Failure| Value::Whole(of(one).into());
-                failure.as_ref().map_or(Value::Absent, of)
-            }))
-        };
-        into.table(Table {
-            name: "jobs",
-            row: "One row per replication and job; why it gave up, absent where it ended.".into(),
-            shape: vec![("run", self.len()), ("job", jobs)],
-            columns: vec![
-                Column::new(
-                    "step",
-                    "",
-                    "The step that was to come first.",
-                    failed(|one| one.step.into()),
-                ),
-                Column::new(
-                    "source",
-                    "",
-                    "One host of the circuit that was refused.",
-                    failed(|one| one.hosts.0.into()),
-                ),
-                Column::new(
-                    "destination",
-                    "",
-                    "The other host.",
-                    failed(|one| one.hosts.1.into()),
-                ),
-                Column::new(
-                    "tries",
-                    "",
-                    "How often it was asked for.",
-                    failed(|one| one.tries.into()),
-                ),
-                Column::new(
-                    "at_ps",
-                    "ps",
-                    "When, from the beginning of the jobs.",
-                    failed(|one| one.at.ps()),
-                ),
-            ],
-        });
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::beside::Beside;
-use super::outcome::{Delivered, Failure, JobRun, Run};
+use super::outcome::{Delivered, Failure, JobRun, Replication};
 use super::path::Held;
 use super::phases::{Limits, Phase, Round, group};
 use super::settings::{BlockingPolicy, Congestion};
@@ -51,7 +51,7 @@ pub(super) fn run(
     settings: &BurstSettings,
     congestion: &Congestion,
     number: u32,
-) -> Result<Run, BurstError> {
+) -> Result<Replication, BurstError> {
     let beside = Beside::new(network, work, settings, congestion, number)?;
     let limits = Limits {
         ports: congestion.ports,
@@ -87,7 +87,7 @@ pub(super) fn run(
     let jobs: Vec<JobRun> = driver.jobs.into_iter().map(|job| job.run).collect();
     let times: Option<Vec<Time>> = jobs.iter().map(|job| job.time).collect();
     let time = times.map(|times| times.into_iter().max().unwrap_or_default());
-    Ok(Run { jobs, time, bursts })
+    Ok(Replication { jobs, time, bursts })
 }
 
 impl Driver<'_> {
