@@ -1,4 +1,4 @@
-//! Searches of graphs whose vertices are numbers.
+//! Breadth-first searches of graphs whose vertices are numbers.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,29 @@ use crate::interrupt;
 /// The distance of a vertex that is not reached.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// The least number of edges from a vertex to each, by breadth-first search.
+/// Goes through the vertices that a first one leads to, the nearest first; `reach` is told each once: from where,
+/// over which edge.
+fn search<E, I: IntoIterator<Item = (E, u32)>>(
+    vertices: usize,
+    first: u32,
+    beside: impl Fn(u32) -> I,
+    mut reach: impl FnMut(u32, E, u32),
+) {
+    let mut reached = vec![false; vertices];
+    reached[first as usize] = true;
+    let mut waiting = VecDeque::from([first]);
+    while let Some(vertex) = waiting.pop_front() {
+        interrupt::check();
+        for (edge, other) in beside(vertex) {
+            if !std::mem::replace(&mut reached[other as usize], true) {
+                reach(vertex, edge, other);
+                waiting.push_back(other);
+            }
+        }
+    }
+}
+
+/// The least number of edges from a vertex to each.
 pub fn distances<I: IntoIterator<Item = u32>>(
     vertices: usize,
     first: u32,
@@ -15,15 +37,30 @@ pub fn distances<I: IntoIterator<Item = u32>>(
 ) -> Vec<u32> {
     let mut distance = vec![UNREACHED; vertices];
     distance[first as usize] = 0;
-    let mut waiting = VecDeque::from([first]);
-    while let Some(vertex) = waiting.pop_front() {
-        interrupt::check();
-        for other in beside(vertex) {
-            if distance[other as usize] == UNREACHED {
-                distance[other as usize] = distance[vertex as usize] + 1;
-                waiting.push_back(other);
-            }
-        }
-    }
+    let beside = |vertex| beside(vertex).into_iter().map(|other| ((), other));
+    search(vertices, first, beside, |from, (), to| {
+        distance[to as usize] = distance[from as usize] + 1;
+    });
     distance
+}
+
+/// The edges of a path of the fewest from one vertex to another, each with the vertex that it leads to: of several
+/// paths the one that is found first.
+pub fn path<E, I: IntoIterator<Item = (E, u32)>>(
+    vertices: usize,
+    (first, last): (u32, u32),
+    beside: impl Fn(u32) -> I,
+) -> Option<Vec<(E, u32)>> {
+    let mut before: Vec<Option<(u32, E)>> = (0..vertices).map(|_| None).collect();
+    search(vertices, first, beside, |from, edge, to| {
+        before[to as usize] = Some((from, edge));
+    });
+    let (mut path, mut to) = (Vec::new(), last);
+    while to != first {
+        let (from, edge) = before[to as usize].take()?;
+        path.push((edge, to));
+        to = from;
+    }
+    path.reverse();
+    Some(path)
 }

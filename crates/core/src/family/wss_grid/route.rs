@@ -6,11 +6,9 @@
 //! the way is a shortest one over those that work, found breadth first; of equally short ones that
 //! over ranks of the lowest numbers.
 
-use std::collections::VecDeque;
-
 use crate::fabric::Plane;
 use crate::family::wss_grid::WssGrid;
-use crate::interrupt;
+use crate::graph;
 
 /// One hop: the transceiver that sends, and the rank that receives in the same plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,40 +59,24 @@ pub(crate) fn ways(grid: &WssGrid, source: u32, destination: u32) -> Vec<Vec<Leg
 
 /// A way of the fewest hops over what works.
 fn around(grid: &WssGrid, source: u32, destination: u32) -> Option<Vec<Leg>> {
-    let mut came: Vec<Option<(u32, Plane)>> = vec![None; grid.ranks() as usize];
-    let mut next = VecDeque::from([source]);
-    while let Some(here) = next.pop_front() {
-        interrupt::check();
-        if here == destination {
-            break;
-        }
+    let beside = |here: u32| {
         let (row, column) = grid.place(here);
-        for plane in Plane::BOTH {
-            if !grid.works(here, plane) {
-                continue;
-            }
-            for port in 0..grid.side(plane) {
-                let place = match plane {
-                    Plane::Row => grid.rank_at(row, port),
-                    Plane::Column => grid.rank_at(port, column),
-                };
-                let Some(there) = place.filter(|&there| grid.works(there, plane)) else {
-                    continue;
-                };
-                if there != source && came[there as usize].is_none() {
-                    came[there as usize] = Some((here, plane));
-                    next.push_back(there);
-                }
-            }
-        }
-    }
-    let mut way = Vec::new();
-    let mut here = destination;
-    while here != source {
-        let (from, plane) = came[here as usize]?;
-        way.push(Leg { plane, to: here });
-        here = from;
-    }
-    way.reverse();
-    Some(way)
+        let planes = Plane::BOTH
+            .into_iter()
+            .filter(move |&plane| grid.works(here, plane));
+        planes.flat_map(move |plane| {
+            let there = (0..grid.side(plane)).filter_map(move |port| match plane {
+                Plane::Row => grid.rank_at(row, port),
+                Plane::Column => grid.rank_at(port, column),
+            });
+            let there = there.filter(move |&there| grid.works(there, plane));
+            there.map(move |there| (plane, there))
+        })
+    };
+    let path = graph::path(grid.ranks() as usize, (source, destination), beside)?;
+    Some(
+        path.into_iter()
+            .map(|(plane, to)| Leg { plane, to })
+            .collect(),
+    )
 }
