@@ -36,10 +36,10 @@ use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Time, UnitError};
 use burst::BurstError;
 use fluid::FluidError;
-pub use method::Method;
+pub use method::{Method, Simulator};
 use packet::PacketError;
 pub use setting::SettingRecord;
-pub use simulators::{SIMULATORS, Simulator, default_simulator, run, run_watched, simulate};
+pub use simulators::{SIMULATORS, default_simulator, run, run_watched, simulate};
 
 /// Why a simulation was refused or broken off.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -12,7 +12,7 @@
 
 use super::demands::{self, Demand, Placed};
 use super::tree::{self, Edge, Reserve};
-use super::{PlannerError, ports, reachable, relay_tree};
+use super::{PlannerError, ports, reachable};
 use crate::collective::{Collective, CollectiveKind};
 use crate::family::wdm_ring::BrokenLink;
 use crate::family::wdm_ring::bound;
@@ -40,7 +40,11 @@ pub(super) fn connected(ring: &WdmRing) -> Result<(), PlannerError> {
 }
 
 /// The all_gather of fewest slots found on a ring for which [`is_special`] holds, without light trees.
-pub(super) fn all_gather(ring: &WdmRing, collective: Collective) -> Result<AnyPlan, PlannerError> {
+pub(super) fn all_gather(
+    ring: &WdmRing,
+    collective: Collective,
+    name: &str,
+) -> Result<AnyPlan, PlannerError> {
     let pieces = collective.pieces();
     let not_found = PlannerError::NotFound { pieces };
     let least = bound::best(ring, &collective).steps as u32;
@@ -59,7 +63,7 @@ pub(super) fn all_gather(ring: &WdmRing, collective: Collective) -> Result<AnyPl
         }
     }
     let (demands, placed) = best.ok_or(not_found)?;
-    let plan = demands::plan(ring, collective, &demands, &placed, relay_tree::NAME);
+    let plan = demands::plan(ring, collective, &demands, &placed, name);
     Ok(AnyPlan::Full(plan))
 }
 

@@ -73,7 +73,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     }
     let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
     let collective = question.collective.with_pieces(pieces)?;
-    let plan = multicast::broadcast(question.fabric, collective);
+    let plan = multicast::broadcast(question.fabric, collective, NAME);
     let mut plan = AnyPlan::Full(plan.ok_or(PlannerError::CutOff)?);
     plan.kept_mut().algorithm = spec.to_string();
     Ok(plan.into())

@@ -11,7 +11,7 @@
 //! for every chunk, a slot for 2c, where light reaches as far.
 
 use super::demands::{self, Demand};
-use super::{light_tree, reachable, relay_tree};
+use super::reachable;
 use crate::collective::Collective;
 use crate::fabric::Fabric;
 use crate::family::wdm_ring::{Direction, WdmRing};
@@ -19,7 +19,7 @@ use crate::interrupt;
 use crate::plan::Plan;
 
 /// The all_gather along light trees; `None` where cuts leave some rank out.
-pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Option<Plan> {
+pub(super) fn all_gather(fabric: &Fabric, collective: Collective, name: &str) -> Option<Plan> {
     let ring = fabric.downcast::<WdmRing>()?;
     let pieces = collective.pieces();
     let half = (ring.ranks / 2).max(1);
@@ -36,12 +36,12 @@ pub(super) fn all_gather(fabric: &Fabric, collective: Collective) -> Option<Plan
     }
     let demands = chained(ring, &chains);
     let placed = demands::place(ring, &demands, u32::MAX)?;
-    let plan = demands::plan(ring, collective, &demands, &placed, relay_tree::NAME);
+    let plan = demands::plan(ring, collective, &demands, &placed, name);
     Some(plan)
 }
 
 /// The broadcast along light trees; `None` where cuts leave some rank out.
-pub(super) fn broadcast(fabric: &Fabric, collective: Collective) -> Option<Plan> {
+pub(super) fn broadcast(fabric: &Fabric, collective: Collective, name: &str) -> Option<Plan> {
     let ring = fabric.downcast::<WdmRing>()?;
     let (root, others) = (collective.root(), ring.ranks - 1);
     let (clockwise, counter) = reachable::sides(ring, root)?;
@@ -58,7 +58,7 @@ pub(super) fn broadcast(fabric: &Fabric, collective: Collective) -> Option<Plan>
     }
     let demands = chained(ring, &chains);
     let placed = demands::place(ring, &demands, u32::MAX)?;
-    let plan = demands::plan(ring, collective, &demands, &placed, light_tree::NAME);
+    let plan = demands::plan(ring, collective, &demands, &placed, name);
     Some(plan)
 }
 

@@ -69,7 +69,7 @@ pub(super) fn within(
         }
         return match ring.multicast {
             true => with_light_trees(fabric, ring, collective),
-            false => capability::all_gather(ring, collective),
+            false => capability::all_gather(ring, collective, NAME),
         };
     }
     let least = bound::best(ring, &collective).steps as u32;
@@ -108,7 +108,7 @@ fn with_light_trees(
     collective: Collective,
 ) -> Result<AnyPlan, PlannerError> {
     let pieces = collective.pieces();
-    let shared = multicast::all_gather(fabric, collective);
+    let shared = multicast::all_gather(fabric, collective, NAME);
     let shared = AnyPlan::Full(shared.ok_or(PlannerError::NotFound { pieces })?);
     if ring.longest_tree() >= ring.longest() {
         return Ok(shared);

@@ -3,11 +3,17 @@
 //! Each setting is declared by one [`SettingRecord`]: the command line, scenario files and Python take
 //! the settings that are recorded here, and a simulator refuses those that are not its own.
 
+use std::fmt;
+
 use super::background::{self, Background};
 use super::fluid::{self, Endpoint, LinkBin, StartRule, Weights};
-use super::packet;
+use super::live::Live;
+use super::packet::{self, PacketProgress};
 use super::setting::{self, Setting, SettingRecord, Values};
-use super::{POLICIES, Paths, Policy, SimulationError, Simulator};
+use super::{POLICIES, Paths, Policy, SimulationError, default_policy};
+use crate::fabric::Fabric;
+use crate::outcome::Outcome;
+use crate::plan::PlanRef;
 use crate::spec::{Spec, SpecError};
 use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Bytes, Time};
@@ -280,4 +286,84 @@ fn loggp(spec: &Spec) -> Result<Endpoint, SpecError> {
         rate: spec.value("rate")?,
         eager_threshold: spec.value("eager")?.unwrap_or(Bytes::new(u64::MAX)),
     })
+}
+
+/// The declaration of a simulator.
+pub struct Simulator {
+    /// As typed.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub citation: &'static str,
+    /// Whether it runs on a fabric with the given settings.
+    pub applies: fn(&Fabric, &Method) -> Result<(), Unfit>,
+    /// Times a plan.
+    pub run: Option<for<'a> fn(Case<'a>) -> Result<Outcome, SimulationError>>,
+    /// Carries single messages.
+    pub live: Option<StartLive>,
+    /// Whether its times are those of plans, not of formulas that know none.
+    pub times_plans: bool,
+    /// Whether no plan takes less than the loads of its schedule's steps, which are known before it is placed.
+    pub bounded_by_loads: bool,
+    /// The rule by which it times, in words that follow a time.
+    pub rule: fn(&Fabric, &Method) -> String,
+    /// What is to be said beside a lower bound on its times.
+    pub beside_bound: fn(&Fabric, &Method) -> Option<String>,
+}
+
+/// Starts a network without messages.
+pub type StartLive =
+    for<'a> fn(&'a Fabric, &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError>;
+
+/// Why a simulator does not run: the reason says what would do.
+pub enum Unfit {
+    /// It is for other fabrics.
+    Fabric(&'static str),
+    /// It is for other policies.
+    Policy(Policy, &'static str),
+}
+
+/// A plan to be timed.
+pub struct Case<'a> {
+    /// The plan.
+    pub plan: PlanRef<'a>,
+    /// The collective's size.
+    pub size: Bytes,
+    /// The settings, which the simulator knows.
+    pub method: &'a Method,
+    /// Is told now and then how far the simulation is; it is broken off where that says no.
+    pub watch: &'a mut dyn FnMut(&PacketProgress) -> bool,
+}
+
+impl fmt::Debug for Simulator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+impl Simulator {
+    /// A simulator of circuits that carries nothing yet.
+    pub(super) const fn new(
+        name: &'static str,
+        summary: &'static str,
+        citation: &'static str,
+        applies: fn(&Fabric, &Method) -> Result<(), Unfit>,
+    ) -> Simulator {
+        Simulator {
+            name,
+            summary,
+            citation,
+            applies,
+            run: None,
+            live: None,
+            times_plans: true,
+            bounded_by_loads: false,
+            rule: |fabric, method| {
+                let policy = method.policy.unwrap_or(default_policy(fabric));
+                format!("under {}", policy.name())
+            },
+            beside_bound: |_, _| None,
+        }
+    }
 }

@@ -7,65 +7,14 @@ pub(super) mod control;
 mod fluid;
 mod packet;
 
-use std::fmt;
-
-use super::live::Live;
-use super::method::{Method, settings};
+use super::method::{Case, Method, Simulator, Unfit, settings};
 use super::packet::PacketProgress;
-use super::{Policy, SimulationError, default_policy};
+use super::{Policy, SimulationError};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
 use crate::plan::PlanRef;
 use crate::spelling::{same_name, suggest};
 use crate::units::Bytes;
-
-/// The declaration of a simulator.
-pub struct Simulator {
-    /// As typed.
-    pub name: &'static str,
-    /// One sentence.
-    pub summary: &'static str,
-    /// Where it comes from.
-    pub citation: &'static str,
-    /// Whether it runs on a fabric with the given settings.
-    pub applies: fn(&Fabric, &Method) -> Result<(), Unfit>,
-    /// Times a plan.
-    pub run: Option<for<'a> fn(Case<'a>) -> Result<Outcome, SimulationError>>,
-    /// Carries single messages.
-    pub live: Option<StartLive>,
-    /// Whether its times are those of plans, not of formulas that know none.
-    pub times_plans: bool,
-    /// Whether no plan takes less than the loads of its schedule's steps, which are known before it is placed.
-    pub bounded_by_loads: bool,
-    /// The rule by which it times, in words that follow a time.
-    pub rule: fn(&Fabric, &Method) -> String,
-    /// What is to be said beside a lower bound on its times.
-    pub beside_bound: fn(&Fabric, &Method) -> Option<String>,
-}
-
-/// Starts a network without messages.
-pub type StartLive =
-    for<'a> fn(&'a Fabric, &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError>;
-
-/// Why a simulator does not run: the reason says what would do.
-pub enum Unfit {
-    /// It is for other fabrics.
-    Fabric(&'static str),
-    /// It is for other policies.
-    Policy(Policy, &'static str),
-}
-
-/// A plan to be timed.
-pub struct Case<'a> {
-    /// The plan.
-    pub plan: PlanRef<'a>,
-    /// The collective's size.
-    pub size: Bytes,
-    /// The settings, which the simulator knows.
-    pub method: &'a Method,
-    /// Is told now and then how far the simulation is; it is broken off where that says no.
-    pub watch: &'a mut dyn FnMut(&PacketProgress) -> bool,
-}
 
 /// All simulators, in the order in which they are preferred where none is named.
 pub const SIMULATORS: &[Simulator] = &[
@@ -77,37 +26,7 @@ pub const SIMULATORS: &[Simulator] = &[
     closed_form::RECORD,
 ];
 
-impl fmt::Debug for Simulator {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name)
-    }
-}
-
 impl Simulator {
-    /// A simulator of circuits that carries nothing yet.
-    const fn new(
-        name: &'static str,
-        summary: &'static str,
-        citation: &'static str,
-        applies: fn(&Fabric, &Method) -> Result<(), Unfit>,
-    ) -> Simulator {
-        Simulator {
-            name,
-            summary,
-            citation,
-            applies,
-            run: None,
-            live: None,
-            times_plans: true,
-            bounded_by_loads: false,
-            rule: |fabric, method| {
-                let policy = method.policy.unwrap_or(default_policy(fabric));
-                format!("under {}", policy.name())
-            },
-            beside_bound: |_, _| None,
-        }
-    }
-
     /// The simulator with a name.
     ///
     /// # Errors

@@ -10,41 +10,9 @@
 //!   the sender's port is free and holds it for max(g, n G); its head is there L later and waits until
 //!   the receiver's port is free, which it then holds for max(g, n G); n G after that it has arrived.
 
-use super::network_model::NetworkModel;
+use super::network_model::{Delivery, NetworkModel, ReadyMessage};
 use crate::simulate::SimulationError;
-use crate::units::{Bytes, Rate, Time};
-
-/// A message that is ready to leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadyMessage {
-    /// The sending rank.
-    pub source: u32,
-    /// The receiving rank.
-    pub destination: u32,
-    /// Its size.
-    pub bytes: Bytes,
-    /// When it is ready.
-    pub ready: Time,
-}
-
-impl ReadyMessage {
-    /// Its delivery, if its rank sends it to itself: at once.
-    pub(super) fn to_itself(self) -> Option<Delivery> {
-        (self.source == self.destination).then_some(Delivery {
-            leaves: self.ready,
-            arrives: self.ready,
-        })
-    }
-}
-
-/// When a message has left and when it is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delivery {
-    /// When its last byte has left the sender.
-    pub leaves: Time,
-    /// When its last byte has arrived.
-    pub arrives: Time,
-}
+use crate::units::{Rate, Time};
 
 /// A network that costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

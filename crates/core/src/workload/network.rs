@@ -16,10 +16,10 @@ use crate::family::wss_grid::WssGrid;
 use std::fmt;
 
 use super::bursts::OverBursts;
-use super::cost::{Delivery, Hockney, LogGp, ReadyMessage, Zero};
+use super::cost::{Hockney, LogGp, Zero};
 use super::error::TraceError;
 use super::expand::{Algorithms, Chosen, SetUp, Target, expand_on};
-use super::network_model::{NetworkModel, SimulatedNetwork, on_fabric};
+use super::network_model::{Delivery, NetworkModel, ReadyMessage, SimulatedNetwork, on_fabric};
 use super::program::Program;
 use super::replay::{Eager, Ends, ReplaySettings, Replayed, replay};
 use super::trace::Trace;

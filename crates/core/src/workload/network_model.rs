@@ -20,11 +20,42 @@
 //! A message to the rank itself costs nothing. What messages cost at their ends is the replay's matter
 //! ([`Ends`](super::replay::Ends)).
 
-use super::cost::{Delivery, ReadyMessage};
 use crate::fabric::Fabric;
 use crate::simulate::live::{Live, MessageEvent};
 use crate::simulate::{Method, SimulationError, Simulator};
-use crate::units::Time;
+use crate::units::{Bytes, Time};
+
+/// A message that is ready to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadyMessage {
+    /// The sending rank.
+    pub source: u32,
+    /// The receiving rank.
+    pub destination: u32,
+    /// Its size.
+    pub bytes: Bytes,
+    /// When it is ready.
+    pub ready: Time,
+}
+
+impl ReadyMessage {
+    /// Its delivery, if its rank sends it to itself: at once.
+    pub(super) fn to_itself(self) -> Option<Delivery> {
+        (self.source == self.destination).then_some(Delivery {
+            leaves: self.ready,
+            arrives: self.ready,
+        })
+    }
+}
+
+/// When a message has left and when it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// When its last byte has left the sender.
+    pub leaves: Time,
+    /// When its last byte has arrived.
+    pub arrives: Time,
+}
 
 /// Carries messages between ranks.
 pub trait NetworkModel {

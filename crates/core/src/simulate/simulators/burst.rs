@@ -4,7 +4,7 @@
 //!
 //! [`Fabric`]: crate::fabric::Fabric
 
-use super::{Simulator, Unfit};
+use crate::simulate::method::{Simulator, Unfit};
 
 pub(super) const RECORD: Simulator = Simulator::new(
     "burst",

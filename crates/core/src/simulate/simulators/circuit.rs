@@ -1,11 +1,11 @@
 //! The record of `circuit`, which takes single messages as circuits on demand.
 
-use super::{Case, Simulator, Unfit};
 use crate::fabric::Fabric;
 use crate::fabric::circuits::Charge;
 use crate::family::wdm_ring::WdmRing;
 use crate::outcome::Outcome;
 use crate::simulate::live::Live;
+use crate::simulate::method::{Case, Simulator, Unfit};
 use crate::simulate::on_demand::OnDemand;
 use crate::simulate::{Method, SimulationError, circuit, default_policy};
 

@@ -1,7 +1,7 @@
 //! The record of `closed_form`.
 
-use super::{Case, Simulator, Unfit};
 use crate::outcome::Outcome;
+use crate::simulate::method::{Case, Simulator, Unfit};
 use crate::simulate::{SimulationError, circuit, closed_form, default_policy};
 
 pub(super) const RECORD: Simulator = Simulator {

@@ -1,8 +1,8 @@
 //! The record of `control`.
 
-use super::{Case, Simulator, Unfit};
 use crate::family::wss_grid::WssGrid;
 use crate::outcome::Outcome;
+use crate::simulate::method::{Case, Simulator, Unfit};
 use crate::simulate::{Policy, SimulationError, control};
 
 pub(in crate::simulate) const RECORD: Simulator = Simulator {

@@ -1,9 +1,9 @@
 //! The record of `fluid`.
 
-use super::{Case, Simulator, Unfit};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
 use crate::simulate::live::Live;
+use crate::simulate::method::{Case, Simulator, Unfit};
 use crate::simulate::{Method, SimulationError, fluid, fluid_options, needed_network, no_links};
 
 pub(super) const RECORD: Simulator = Simulator {

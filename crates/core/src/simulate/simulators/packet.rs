@@ -1,10 +1,10 @@
 //! The record of `packet`.
 
 use super::fluid::has_links;
-use super::{Case, Simulator};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
 use crate::simulate::live::Live;
+use crate::simulate::method::{Case, Simulator};
 use crate::simulate::{Method, SimulationError, packet, packet_settings};
 
 pub(super) const RECORD: Simulator = Simulator {

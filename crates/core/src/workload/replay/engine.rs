@@ -7,9 +7,8 @@ use super::{CallSum, Calls, ReplaySettings, Replayed, ReplayedRanks, Sent, Timel
 use crate::interrupt;
 use crate::simulate::live::MessageEvent;
 use crate::units::{Bytes, Time, UnitError};
-use crate::workload::cost::ReadyMessage;
 use crate::workload::error::TraceError;
-use crate::workload::network_model::NetworkModel;
+use crate::workload::network_model::{NetworkModel, ReadyMessage};
 use crate::workload::program::{Call, FOLLOWS, NONE, NodeKind, Program};
 
 /// The kind of an event, in the upper half of its key; the node is in the lower.

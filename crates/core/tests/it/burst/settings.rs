@@ -106,7 +106,7 @@ fn settings_that_make_no_sense_are_refused() {
         ("relative_error=-1", "relative_error", "greater than 0"),
         ("replications=0", "replications", "whole number"),
         ("processing=1000000s", "bursts", "days"),
-        ("seed=x", "seed", "invalid digit"),
+        ("seed=x", "seed", "whole number"),
     ] {
         let words = text
             .split_whitespace()

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use opticoll::simulate::SimulationError;
 use opticoll::units::{Bytes, Rate, Time};
-use opticoll::workload::cost::{Delivery, Hockney, ReadyMessage, Zero};
+use opticoll::workload::cost::{Hockney, Zero};
 use opticoll::workload::csv;
 use opticoll::workload::expand::{Algorithms, expand};
-use opticoll::workload::network_model::NetworkModel;
+use opticoll::workload::network_model::{Delivery, NetworkModel, ReadyMessage};
 use opticoll::workload::program::{Call, Program};
 use opticoll::workload::replay::{Eager, Ends, ReplaySettings, replay};
 
