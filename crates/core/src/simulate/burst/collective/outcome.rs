@@ -77,7 +77,7 @@ crate::totals! {
         /// Sums over the jobs of each.
         pub runs: Vec<ReplicationSums>,
         /// Why jobs gave up.
-        pub jobs: Vec<JobFailure>,
+        pub jobs: JobFailures,
         ;
         /// One by one, in the order of their numbers.
         pub replications: Vec<Replication>,
@@ -105,10 +105,10 @@ crate::rows! {
     }
 }
 
-crate::rows! {
+crate::columns! {
     /// One row per replication and job; why it gave up, absent where it ended.
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct JobFailure {
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct JobFailures shaped {
         /// The step that was to come first.
         pub step: Option<u32>,
         /// One host of the circuit that was refused.
@@ -137,16 +137,25 @@ impl ReplicationSums {
     }
 }
 
-impl JobFailure {
-    fn of(job: &JobRun) -> JobFailure {
-        let failure = job.failure;
-        JobFailure {
-            step: failure.map(|one| one.step),
-            source: failure.map(|one| one.hosts.0),
-            destination: failure.map(|one| one.hosts.1),
-            tries: failure.map(|one| one.tries),
-            at: failure.map(|one| one.at),
+impl JobFailures {
+    fn of(replications: &[Replication]) -> JobFailures {
+        let jobs = replications.first().map_or(0, |one| one.jobs.len());
+        let mut failures = JobFailures {
+            shape: vec![("run", replications.len()), ("job", jobs)],
+            ..JobFailures::default()
+        };
+        for failure in replications
+            .iter()
+            .flat_map(|one| &one.jobs)
+            .map(|job| job.failure)
+        {
+            failures.step.push(failure.map(|one| one.step));
+            failures.source.push(failure.map(|one| one.hosts.0));
+            failures.destination.push(failure.map(|one| one.hosts.1));
+            failures.tries.push(failure.map(|one| one.tries));
+            failures.at.push(failure.map(|one| one.at));
         }
+        failures
     }
 }
 
@@ -165,10 +174,7 @@ impl CollectiveOutcome {
             low_seconds: half.map(|half| mean - half),
             high_seconds: half.map(|half| mean + half),
             runs: replications.iter().map(ReplicationSums::of).collect(),
-            jobs: replications
-                .iter()
-                .flat_map(|one| one.jobs.iter().map(JobFailure::of))
-                .collect(),
+            jobs: JobFailures::of(&replications),
             replications,
         }
     }
