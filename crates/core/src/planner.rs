@@ -7,12 +7,12 @@
 //! ```
 //! use opticoll::collective::{Collective, CollectiveKind};
 //! use opticoll::fabric::Fabric;
-//! use opticoll::{bound, planner, verify};
+//! use opticoll::{families, planner, verify};
 //! let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 64)?;
 //! let plan = planner::relay_tree(&fabric, collective)?;
-//! let ring = fabric.needed::<WdmRing>("this example")?;
-//! assert_eq!(u64::from(plan.slots()), bound::best(ring, &collective).steps);
+//! let bound = families::slots_bound(&fabric, &collective, true).expect("a ring has one");
+//! assert_eq!(u64::from(plan.slots()), bound.steps);
 //! assert!(verify::verify(&plan).is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,14 +1,11 @@
 //! The text form of a plan: written compactly, read back exactly (see `docs/plan-format.md`).
 //!
 //! ```
-//! use opticoll::{algorithm, collective::*, fabric::Fabric, plan::text, route, wavelength};
+//! use opticoll::{algorithm, collective::*, fabric::Fabric, families, plan::text};
 //! let fabric = Fabric::parse("wdm_ring:ranks=4,wavelengths=1")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 4)?;
 //! let schedule = algorithm::build(&"ring".parse()?, collective, &fabric)?;
-//! let ring = fabric.needed::<WdmRing>("this example")?;
-//! let directions = route::shortest_arcs(&schedule, ring);
-//! let assignment = wavelength::Assignment::AUTO;
-//! let plan = wavelength::assign(schedule, directions, &fabric, assignment, "ring".into())?;
+//! let plan = families::place_by_default(schedule, &fabric, "ring".into())?;
 //! let written = text::write(&plan);
 //! assert!(written.contains("copy 0 0>1 cw 0.0 x4 chunk+1 rank+1"));
 //! assert_eq!(text::write(&text::read(&written)?), written);
