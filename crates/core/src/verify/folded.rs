@@ -21,7 +21,7 @@
 
 use super::form::{self, Admitted};
 use super::order::Order;
-use super::report::{Report, WrongLight, named};
+use super::report::{Report, each, named};
 use super::wdm_ring;
 use super::{Link, Violation, ViolationKind, claims, data};
 use crate::collective::{Collective, CollectiveKind};
@@ -66,7 +66,7 @@ fn check(orbits: &Plan, report: &mut Report) {
             Violation::new(ViolationKind::Symmetry, sentence.into())
         });
     }
-    let wrong_light: WrongLight<'_> = Box::new(|light| wdm_ring::wrong_light(ring, light));
+    let wrong_light = each(|light| wdm_ring::wrong_light(ring, light));
     let Some(admitted) = form::check(orbits, &wrong_light, report) else {
         return;
     };

@@ -212,7 +212,11 @@ impl Ranges<'_> {
             .cloned()
             .unwrap_or(0..u32::MAX);
         let columns = schedule.columns(step).transfers();
-        let light = (self.plan.fabric.has_light()).then(|| &self.plan.light[start..end]);
+        let unlit = match self.plan.fabric.has_light() {
+            true => (self.wrong_light)(&self.plan.light[start..end]),
+            false => Vec::new(),
+        };
+        let mut unlit = unlit.into_iter().peekable();
         let slot = &self.plan.slot[start..end];
         for (index, moved) in (0..end - start).zip(columns) {
             interrupt::check();
@@ -223,7 +227,7 @@ impl Ranges<'_> {
                 && moved.count <= self.chunks
                 && moved.chunk <= self.chunks - moved.count;
             let slot_sound = slot[index] < self.slots && own_slots.contains(&slot[index]);
-            let light_sound = light.is_none_or(|light| (self.wrong_light)(light[index]).is_empty());
+            let light_sound = unlit.next_if(|(place, _)| *place == index).is_none();
             let action_sound = self.combines || moved.action == Action::Copy;
             if !(rank_sound && chunk_sound && slot_sound && light_sound && action_sound) {
                 self.examine(start + index, step, admitted, report);
@@ -240,7 +244,9 @@ impl Ranges<'_> {
         } = self.plan.lightpath(index);
         let unusable = [self.wrong_data(transfer), self.wrong_slot(slot)].concat();
         let unlit = match self.plan.fabric.has_light() {
-            true => (self.wrong_light)(light),
+            true => (self.wrong_light)(&[light])
+                .pop()
+                .map_or(Vec::new(), |(_, faults)| faults),
             false => Vec::new(),
         };
         let length = admitted.transfers;

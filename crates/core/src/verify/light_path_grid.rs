@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::form::Admitted;
 use super::order::Order;
-use super::report::{Report, named};
+use super::report::{Report, each, named};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
 use crate::fabric::Named;
@@ -27,7 +27,7 @@ type Port = (u32, u32);
 /// The rules of grids of light paths. A port that does not exist is reported where it is used.
 pub(super) const RULES: Rules = Rules {
     family: LightPathGrid::NAME,
-    wrong_light: |_| Box::new(|_| Vec::new()),
+    wrong_light: |_| each(|_| Vec::new()),
     check,
     bytes_per_transfer: 24,
 };

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::form::Admitted;
 use super::order::Order;
-use super::report::{Fault, Report, counted, named, up_to};
+use super::report::{Fault, Report, counted, each, named, up_to};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
 use crate::fabric::{Light, Named};
@@ -20,8 +20,8 @@ use crate::schedule::Action;
 pub(super) const RULES: Rules = Rules {
     family: PassiveStar::NAME,
     wrong_light: |fabric| match fabric.downcast() {
-        Some(star) => Box::new(|light| wrong_light(star, light)),
-        None => Box::new(|_| Vec::new()),
+        Some(star) => each(|light| wrong_light(star, light)),
+        None => each(|_| Vec::new()),
     },
     check,
     bytes_per_transfer: 64,

@@ -3,6 +3,7 @@
 
 use super::{Violation, ViolationKind};
 use crate::fabric::Light;
+use crate::interrupt;
 use crate::plan::Plan;
 
 /// How many violations of one kind are listed.
@@ -83,8 +84,17 @@ impl Report {
 /// What is wrong, and the rest of the sentence that says so.
 pub(super) type Fault = (ViolationKind, String);
 
-/// Says what is wrong with light by itself.
-pub(super) type WrongLight<'a> = Box<dyn Fn(Light) -> Vec<Fault> + 'a>;
+/// Says what is wrong with each of some lights by itself: the places of those at fault, in order.
+pub(super) type WrongLight<'a> = Box<dyn Fn(&[Light]) -> Vec<(usize, Vec<Fault>)> + 'a>;
+
+/// The same by a function that says it of one.
+pub(super) fn each<'a>(wrong: impl Fn(Light) -> Vec<Fault> + 'a) -> WrongLight<'a> {
+    Box::new(move |lights| {
+        let each = lights.iter().inspect(|_| interrupt::check()).enumerate();
+        let faults = each.map(|(place, &light)| (place, wrong(light)));
+        faults.filter(|(_, faults)| !faults.is_empty()).collect()
+    })
+}
 
 /// The numbers below `count`, in words.
 pub(super) fn up_to(count: u32) -> String {

@@ -10,7 +10,7 @@ use crate::plan::Plan;
 pub(super) struct Rules {
     /// The family.
     pub(super) family: &'static str,
-    /// Says what is wrong with light by itself: numbers that do not exist.
+    /// What says of light by itself which numbers do not exist.
     pub(super) wrong_light: fn(&Fabric) -> WrongLight<'_>,
     /// Checks all circuits of a plan, slot by slot.
     pub(super) check: fn(&Plan, &Admitted, &Order, &mut Report),

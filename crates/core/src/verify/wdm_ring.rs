@@ -12,7 +12,7 @@ use super::Link;
 use super::ViolationKind;
 use super::form::Admitted;
 use super::order::Order;
-use super::report::{Fault, Report, up_to};
+use super::report::{Fault, Report, each, up_to};
 use super::rules::Rules;
 use crate::fabric::{Light, Named};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
@@ -22,8 +22,8 @@ use crate::plan::Plan;
 pub(super) const RULES: Rules = Rules {
     family: WdmRing::NAME,
     wrong_light: |fabric| match fabric.downcast() {
-        Some(ring) => Box::new(|light| wrong_light(ring, light)),
-        None => Box::new(|_| Vec::new()),
+        Some(ring) => each(|light| wrong_light(ring, light)),
+        None => each(|_| Vec::new()),
     },
     check,
     bytes_per_transfer: 24,

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use super::form::Admitted;
 use super::order::Order;
-use super::report::{Fault, Report, named, up_to};
+use super::report::{Fault, Report, each, named, up_to};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
 use crate::fabric::{Hop, Light, Named};
@@ -38,8 +38,8 @@ type Channel = (u8, u32, u32, u16);
 pub(super) const RULES: Rules = Rules {
     family: WssGrid::NAME,
     wrong_light: |fabric| match fabric.downcast() {
-        Some(grid) => Box::new(|light| wrong_light(grid, light)),
-        None => Box::new(|_| Vec::new()),
+        Some(grid) => each(|light| wrong_light(grid, light)),
+        None => each(|_| Vec::new()),
     },
     check,
     bytes_per_transfer: 270,
