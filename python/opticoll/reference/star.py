@@ -45,7 +45,7 @@ class Star(Fabric):
             yield Problem("wavelength_range", f"is on wavelength {light.wavelength}: no such thing")
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """In a slot a wavelength carries one light: the same chunks from one rank to any others.
+        """In a slot a wavelength carries one light: copies of the same chunks from one rank.
 
         A rank sends, and hears, on no more wavelengths than it has transmitters, and receivers.
         """
@@ -58,7 +58,7 @@ class Star(Fabric):
             sent = {(one.source, one.chunk, one.count) for one in (transfer, other)}
             if transfer is not other and (len(sent) > 1 or not copies):
                 both = f"{plan.name(first[slot, wavelength])} and {plan.name(index)}"
-                says = f"transfers {both} send different things on wavelength {wavelength}"
+                says = f"transfers {both} are no one light, but both on wavelength {wavelength}"
                 yield Problem("collision", f"slot {slot}: {says}")
             tuned[slot, transfer.source, "sends"].add(wavelength)
             tuned[slot, transfer.destination, "hears"].add(wavelength)

@@ -2,6 +2,7 @@
 //! wavelengths than it has transmitters and receivers.
 //!
 //! Copies of the same chunks from one rank on one wavelength are one light, which all of their destinations hear.
+//! A reduction has light of its own, and a light is heard whole.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -110,7 +111,8 @@ fn collision(plan: &Plan, transfers: [usize; 2], wavelength: u16, report: &mut R
         ..Violation::new(
             kind,
             format!(
-                "slot {slot}: transfers {} and {} send different things on wavelength {wavelength}",
+                "slot {slot}: transfers {} and {} are both on wavelength {wavelength}, and no copies of the same chunks \
+                 from one rank",
                 named(plan, transfers[0]),
                 named(plan, transfers[1]),
             ),

@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use opticoll::algorithm;
 use opticoll::algorithm::records_for;
-use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::collective::{Collective, CollectiveKind, Holders};
 use opticoll::fabric::{Fabric, Light};
 use opticoll::families;
 use opticoll::family::passive_star::{PassiveStar, StarLight, bound};
 use opticoll::plan::Plan;
+use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::{self, Method, Policy};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::{ViolationKind, verify};
@@ -88,6 +89,69 @@ fn a_broadcast_takes_one_slot_and_an_all_to_all_fills_all_wavelengths() {
             assert_eq!(u64::from(plan.slots()), least, "{star:?}");
         }
     }
+}
+
+/// The plan of all copies in one step, each block cut into pieces.
+fn in_pieces(kind: CollectiveKind, star: [u32; 4], pieces: u32) -> Plan {
+    let fabric = Fabric::parse(&format!("passive_star:{}", spec(star))).unwrap();
+    let collective = Collective::new(kind, star[0])
+        .unwrap()
+        .with_pieces(pieces)
+        .unwrap();
+    let mut schedule = Schedule::new(collective);
+    for chunk in 0..collective.chunks() {
+        let Holders::One(source) = collective.before(chunk) else {
+            panic!("{kind}");
+        };
+        let to = match collective.after(chunk) {
+            Holders::One(rank) => rank..rank + 1,
+            Holders::All => 0..star[0],
+        };
+        for destination in to.filter(|&rank| rank != source) {
+            schedule.push(Transfer::copy(chunk, source, destination));
+        }
+    }
+    let plan = families::place_by_default(schedule, &fabric, "by hand".into()).unwrap();
+    assert_eq!(verify(&plan), [], "{star:?}");
+    plan
+}
+
+#[test]
+fn pieces_fill_slots_as_blocks_do() {
+    for (kind, star, pieces, slots) in [
+        // Three ranks' six pieces, two at once.
+        (AllGather, [3, 2, 1, 2], 2, 3),
+        // With one receiver each hears one light at a time: nine.
+        (AllGather, [3, 2, 1, 1], 3, 9),
+        // 60 pieces, four at once.
+        (AllToAll, [6, 4, 1, 1], 2, 15),
+    ] {
+        let plan = in_pieces(kind, star, pieces);
+        assert_eq!(plan.slots(), slots, "{kind} {star:?}");
+        assert!(bound_of(&plan) <= slots.into());
+    }
+}
+
+#[test]
+fn many_chunks_in_a_light_need_as_many_slots_as_hearing_takes() {
+    let of = |kind, star| {
+        let fabric = Fabric::parse(&format!("passive_star:{}", spec(star))).unwrap();
+        let collective = Collective::new(kind, star[0]).unwrap();
+        let own = fabric.downcast::<PassiveStar>().unwrap();
+        bound::any_load(own, &collective).steps
+    };
+    // One rank after another, or one and then two at once.
+    assert_eq!(of(AllToAll, [4, 4, 1, 1]), 2);
+    assert_eq!(of(AllGather, [9, 9, 1, 2]), 2);
+    assert_eq!(of(CollectiveKind::Gather, [9, 9, 1, 1]), 4);
+    // All that the root has in one light, of which each takes its own.
+    assert_eq!(of(CollectiveKind::Scatter, [4, 1, 1, 1]), 1);
+    // Two pairs exchange, and then each tells the other pair what both have.
+    let two = "slot 0\ncopy 0 0>1 0\ncopy 1 1>0 1\ncopy 2 2>3 2\ncopy 3 3>2 3\nslot 1\n\
+               copy 0+2 0>2 0\ncopy 0+2 0>3 0\ncopy 2+2 2>0 1\ncopy 2+2 2>1 1";
+    let plan = by_hand("passive_star:ranks=4,wavelengths=4", "all_gather 1 1", two);
+    assert_eq!(verify(&plan), []);
+    assert_eq!(of(AllGather, [4, 4, 1, 1]), 2);
 }
 
 /// The fewest slots of an all_gather (or of a broadcast from rank 0) over all plans, by breadth-first search: a

@@ -13,12 +13,14 @@
 //! - all_to_all: P N (N - 1) lights that only one rank needs: ceil(P N (N - 1) / K).
 //! - reduce_scatter: each rank but the owner sends something of a chunk at least once, and a light carries
 //!   something of one chunk to at least one rank: the same. reduce: of P chunks, ceil(P (N - 1) / K).
-//! - all_reduce, barrier: each rank sends something of its own of each of P chunks: ceil(P N / L). All together
-//!   hear 2 P (N - 1) times, as on the ring (the receive bound there): ceil(2 P (N - 1) / (N h)).
+//! - all_reduce, barrier: each rank sends something of its own of each of P chunks: ceil(P N / L). Of each chunk all
+//!   together hear 2 (N - 1) times, as in gossip by telling one at a time: before the first rank knows something of
+//!   all contributions, the N - 1 others have been heard; of the N - 1 others each hears once more afterwards.
+//!   Hence ceil(2 P (N - 1) / (N h)).
 //!
 //! **growth.** In a slot a rank hears h others, so that it knows something of 1 + h times as many: where
-//! something of all ranks must come together, S >= ceil(log_(1+h) N). In what only spreads, S >= 1. It holds
-//! for any number of chunks in a light.
+//! something of all ranks must come to some rank, S >= ceil(log_(1+h) N). In a broadcast and a scatter S >= 1. It
+//! holds for any number of chunks in a light.
 //!
 //! **bandwidth.** The same counts in bytes, over h, s, L or K times the rate of a wavelength; beside that the
 //! latency once and a tuning where any is charged. **rounds.** Slots by growth, each with its latency, and with
@@ -95,7 +97,8 @@ pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
         .into_iter()
         .map(|(all, at_once)| all.div_ceil(at_once));
     let steps = needed.max().unwrap_or(0) as u64;
-    if grown.steps > steps {
+    // Of equal ones that which assumes less.
+    if grown.steps >= steps {
         return grown;
     }
     Bound {
@@ -107,8 +110,8 @@ pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
 
 /// The bound on slots for any number of chunks in a light.
 pub fn any_load(star: &PassiveStar, collective: &Collective) -> Bound {
-    use CollectiveKind::{AllToAll, Broadcast, Scatter};
-    let gathers = !matches!(collective.kind(), AllToAll | Broadcast | Scatter);
+    use CollectiveKind::{Broadcast, Scatter};
+    let gathers = !matches!(collective.kind(), Broadcast | Scatter);
     let heard = u64::from(star.receivers.min(star.wavelengths));
     Bound {
         steps: match gathers {

@@ -2,16 +2,18 @@
 //!
 //! The copies of the same chunks from one rank are one light. Light by light, each takes the first slot of its
 //! step in which a wavelength, a transmitter of its source and a receiver of each destination are free. They
-//! come by how far after its source their first destination is, then by source, so that one after the other
-//! goes from and to different ranks:
+//! come piece by piece; of one piece by how far after its source their first destination is, then by source:
 //!
-//! - An all_gather in one step has min(w, r) lights in a slot (where N t are no fewer): none has a destination
-//!   that hears more. It meets its bound where r >= w. Elsewhere ceil(N / r) slots are at most one more than
+//! - An all_gather in one step has min(w, r) lights in every slot but the last, and all N where N - 1 <= r and
+//!   N <= w. It meets its bound where r >= w. Elsewhere ceil(N / r) slots are at most one more than
 //!   ceil((N - 1) / r).
-//! - An all_to_all in one step with t = r = 1 and w <= N has w lights in every slot but the last: of w that
-//!   follow one another no two have the same source or destination.
+//! - An all_to_all in one step with t = r = 1 and w <= N has w lights in every slot but the last. With w = N a slot
+//!   has one distance for all sources; with w < N no two of w that follow one another have the same source or
+//!   destination.
 
 use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 
 use crate::fabric::{Fabric, Light};
 use crate::family::passive_star::{PassiveStar, StarLight};
@@ -96,7 +98,23 @@ fn lights(
         lights.push((together[0].1, light));
     }
     lights.sort_by_key(|(after, light)| (*after, light.source));
-    Ok(lights.into_iter().map(|(_, light)| light).collect())
+    // The first piece of each comes before the second of any.
+    let mut pieces = Vec::with_capacity(lights.len());
+    let mut piece = 0u32;
+    for place in 0..lights.len() {
+        let alike = |place: usize| (lights[place].0, lights[place].1.source);
+        piece = match place > 0 && alike(place - 1) == alike(place) {
+            true => piece + 1,
+            false => 0,
+        };
+        pieces.push(piece);
+    }
+    let mut ordered: Vec<(u32, OneLight)> = pieces
+        .into_iter()
+        .zip(lights.into_iter().map(|(_, light)| light))
+        .collect();
+    ordered.sort_by_key(|(piece, _)| *piece);
+    Ok(ordered.into_iter().map(|(_, light)| light).collect())
 }
 
 /// The slots of a step, from the first on that has a wavelength left.
@@ -105,22 +123,29 @@ struct Slots<'a> {
     /// How many slots before these have no wavelength left.
     full: u32,
     open: VecDeque<Slot>,
+    /// By rank, the first slot in which it has a transmitter left, and a receiver.
+    first: [Vec<u32>; 2],
 }
 
-/// How many of what there is a slot uses.
+/// How much of what there is a slot uses.
+#[derive(Default)]
 struct Slot {
     wavelengths: u32,
-    /// By rank.
-    transmitters: Vec<u16>,
-    receivers: Vec<u16>,
+    /// By rank, transmitters and receivers. Looked up only.
+    ports: [FxHashMap<u32, u32>; 2],
 }
+
+const TRANSMITTERS: usize = 0;
+const RECEIVERS: usize = 1;
 
 impl Slots<'_> {
     fn new(star: &PassiveStar) -> Slots<'_> {
+        let none = || vec![0; star.ranks as usize];
         Slots {
             star,
             full: 0,
             open: VecDeque::new(),
+            first: [none(), none()],
         }
     }
 
@@ -128,34 +153,52 @@ impl Slots<'_> {
         self.full + self.open.len() as u32
     }
 
+    /// Whether a rank has a transmitter or a receiver left in an open slot.
+    fn is_free(&self, place: usize, ports: usize, rank: u32) -> bool {
+        let used = self.open[place].ports[ports]
+            .get(&rank)
+            .copied()
+            .unwrap_or(0);
+        used < [self.star.transmitters, self.star.receivers][ports]
+    }
+
     /// The first slot that has room for a light, and the light's wavelength there.
     fn take(&mut self, light: &OneLight) -> (u32, u16) {
-        let star = self.star;
-        let has_room = |slot: &Slot| {
-            slot.wavelengths < star.wavelengths
-                && u32::from(slot.transmitters[light.source as usize]) < star.transmitters
-                && light
-                    .destinations
-                    .iter()
-                    .all(|&rank| u32::from(slot.receivers[rank as usize]) < star.receivers)
+        let ends = || {
+            let destinations = light.destinations.iter().map(|&rank| (RECEIVERS, rank));
+            std::iter::once((TRANSMITTERS, light.source)).chain(destinations)
         };
-        let place = self.open.iter().position(has_room).unwrap_or_else(|| {
-            self.open.push_back(Slot {
-                wavelengths: 0,
-                transmitters: vec![0; star.ranks as usize],
-                receivers: vec![0; star.ranks as usize],
-            });
-            self.open.len() - 1
-        });
-        let taken = self.full + place as u32;
-        let slot = &mut self.open[place];
-        let wavelength = slot.wavelengths as u16;
-        slot.wavelengths += 1;
-        slot.transmitters[light.source as usize] += 1;
-        for &rank in &light.destinations {
-            slot.receivers[rank as usize] += 1;
+        let free_from = ends().map(|(ports, rank)| self.first[ports][rank as usize]);
+        let earliest = free_from.fold(self.full, u32::max);
+        let mut place = (earliest - self.full) as usize;
+        let has_room = |slots: &Slots<'_>, place: usize| {
+            slots.open[place].wavelengths < slots.star.wavelengths
+                && ends().all(|(ports, rank)| slots.is_free(place, ports, rank))
+        };
+        while place < self.open.len() && !has_room(self, place) {
+            interrupt::check();
+            place += 1;
         }
-        let is_full = |slot: &Slot| slot.wavelengths == star.wavelengths;
+        while self.open.len() <= place {
+            self.open.push_back(Slot::default());
+        }
+        let wavelength = self.open[place].wavelengths as u16;
+        self.open[place].wavelengths += 1;
+        for (ports, rank) in ends() {
+            *self.open[place].ports[ports].entry(rank).or_default() += 1;
+            let first = &mut self.first[ports][rank as usize];
+            *first = (*first).max(self.full);
+            while self.first[ports][rank as usize] < self.count() {
+                let next = (self.first[ports][rank as usize] - self.full) as usize;
+                if self.is_free(next, ports, rank) {
+                    break;
+                }
+                self.first[ports][rank as usize] += 1;
+            }
+        }
+        let taken = self.full + place as u32;
+        let wavelengths = self.star.wavelengths;
+        let is_full = |slot: &Slot| slot.wavelengths == wavelengths;
         while self.open.front().is_some_and(is_full) {
             self.open.pop_front();
             self.full += 1;

@@ -59,7 +59,7 @@ struct Run {
 }
 
 /// What transfers wait for.
-struct Network<'a> {
+struct Timeline<'a> {
     plan: &'a Plan,
     lines: Lines,
     set_up: Time,
@@ -82,7 +82,7 @@ pub(super) fn run(
     mut messages: Messages<'_>,
     ledger: &mut Ledger,
 ) -> Result<Timing, SimulationError> {
-    let mut network = Network::new(plan, circuits, period)?;
+    let mut timeline = Timeline::new(plan, circuits, period)?;
     let mut columns = SlotColumns::default();
     let mut previous = Time::ZERO;
     let (mut turned, mut tunings) = (Vec::new(), Vec::new());
@@ -108,10 +108,10 @@ pub(super) fn run(
                     }
                     interrupt::check();
                     lightpaths += 1;
-                    let (began, retune) = network.start(block, &tunings, place, ledger)?;
+                    let (began, retune) = timeline.start(block, &tunings, place, ledger)?;
                     retuned = retuned.max(retune);
                     start = Some(start.map_or(began, |start: Time| start.min(began)));
-                    end = end.max(Some(network.runs[message.transfer as usize].end));
+                    end = end.max(Some(timeline.runs[message.transfer as usize].end));
                 }
             }
             columns.start.push(start.unwrap_or(previous));
@@ -124,25 +124,25 @@ pub(super) fn run(
             slots
                 .of_slot(slot)
                 .iter()
-                .for_each(|&transfer| network.deliver(transfer));
+                .for_each(|&transfer| timeline.deliver(transfer));
         }
     }
     let charged = |time: &&Time| **time > Time::ZERO;
     Ok(Timing {
         reconfigurations: columns.reconfiguration.iter().filter(charged).count() as u64,
         slots: columns,
-        critical_path: network.critical_path(),
+        critical_path: timeline.critical_path(),
     })
 }
 
-impl<'a> Network<'a> {
+impl<'a> Timeline<'a> {
     fn new(
         plan: &'a Plan,
         circuits: &dyn Circuits,
         period: u32,
-    ) -> Result<Network<'a>, SimulationError> {
+    ) -> Result<Timeline<'a>, SimulationError> {
         let lines = circuits.lines();
-        Ok(Network {
+        Ok(Timeline {
             plan,
             lines,
             set_up: circuits.change()?.set_up,
