@@ -1,6 +1,6 @@
 //! All families of fabrics, and the one way from a specification to a fabric and from a schedule to its plan.
 //!
-//! A new family is a folder in [`family`](crate::family), a line here and a line in the verifier's list.
+//! A new family is a folder in [`family`](crate::family), a line here and a line in the list of each verifier.
 
 pub mod medium;
 

@@ -372,7 +372,9 @@ def _table(row: SimulateRow, per: str) -> str:
         ]
         by = "direction" if "direction" in fabric.light_fields else "by"
         busy = "wavelengths busy" if "wavelengths" in fabric.options else "busy"
-        return align(cells, ["from rank", by, busy, "bytes"], right=range(4))
+        start = row.outcome.links.axes[1]
+        start = "from rank" if start == "rank" else start
+        return align(cells, [start, by, busy, "bytes"], right=range(4))
     if per == "rank":
         names = ["rank", "sent_bytes", "received_bytes", "finish_ps"]
         return table(row.per_rank, names) if row.per_rank else ""

@@ -1,8 +1,8 @@
 //! The passive star coupler: a wavelength is sent by one rank at a time and heard by all that tune to it.
 
-pub mod bound;
-pub mod machine;
-pub mod placement;
+pub mod bound; // what no plan goes below
+pub mod machine; // its type, its light, what its circuits cost
+pub mod placement; // from a schedule to a plan
 
 use super::{CircuitPlans, Family, distinct_wavelengths, only_auto};
 pub use machine::*;

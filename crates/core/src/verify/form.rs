@@ -216,6 +216,7 @@ impl Ranges<'_> {
             true => (self.wrong_light)(&self.plan.light[start..end]),
             false => Vec::new(),
         };
+        let all_lit = unlit.is_empty();
         let mut unlit = unlit.into_iter().peekable();
         let slot = &self.plan.slot[start..end];
         for (index, moved) in (0..end - start).zip(columns) {
@@ -227,7 +228,7 @@ impl Ranges<'_> {
                 && moved.count <= self.chunks
                 && moved.chunk <= self.chunks - moved.count;
             let slot_sound = slot[index] < self.slots && own_slots.contains(&slot[index]);
-            let light_sound = unlit.next_if(|(place, _)| *place == index).is_none();
+            let light_sound = all_lit || unlit.next_if(|(place, _)| *place == index).is_none();
             let action_sound = self.combines || moved.action == Action::Copy;
             if !(rank_sound && chunk_sound && slot_sound && light_sound && action_sound) {
                 self.examine(start + index, step, admitted, report);

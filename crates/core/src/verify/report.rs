@@ -87,12 +87,23 @@ pub(super) type Fault = (ViolationKind, String);
 /// Says what is wrong with each of some lights by itself: the places of those at fault, in order.
 pub(super) type WrongLight<'a> = Box<dyn Fn(&[Light]) -> Vec<(usize, Vec<Fault>)> + 'a>;
 
+/// Lights between two looks for an interrupt.
+const BLOCK: usize = 1 << 12;
+
 /// The same by a function that says it of one.
 pub(super) fn each<'a>(wrong: impl Fn(Light) -> Vec<Fault> + 'a) -> WrongLight<'a> {
     Box::new(move |lights| {
-        let each = lights.iter().inspect(|_| interrupt::check()).enumerate();
-        let faults = each.map(|(place, &light)| (place, wrong(light)));
-        faults.filter(|(_, faults)| !faults.is_empty()).collect()
+        let mut found = Vec::new();
+        for (block, lights) in lights.chunks(BLOCK).enumerate() {
+            interrupt::check();
+            for (place, &light) in lights.iter().enumerate() {
+                let faults = wrong(light);
+                if !faults.is_empty() {
+                    found.push((block * BLOCK + place, faults));
+                }
+            }
+        }
+        found
     })
 }
 

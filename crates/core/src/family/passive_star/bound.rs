@@ -169,7 +169,8 @@ pub fn best(
         _ => TimeBound {
             time,
             name: "rounds",
-            assumption: "in a slot a rank hears no more others than it has receivers",
+            assumption: "no rank and no wavelength is faster than its rate, and in a slot a rank hears no more \
+                         others than it has receivers",
         },
     })
 }
