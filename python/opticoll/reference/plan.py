@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -93,7 +94,7 @@ class Problem(NamedTuple):
     sentence: str
 
 
-class Fabric:
+class Fabric(ABC):
     """What a plan needs of its fabric. Each family has a class of its own, which says what differs.
 
     As it stands here no transfer has light.
@@ -117,9 +118,9 @@ class Fabric:
         """What of the light of a transfer does not exist: what to say of the transfer."""
         yield from ()
 
+    @abstractmethod
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
         """What is wrong with all light of a plan, slot by slot, and with the slots."""
-        raise NotImplementedError
 
     def lit(self, transfers: Transfers) -> Transfers:
         """The transfers whose light exists."""
