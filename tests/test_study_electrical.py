@@ -18,8 +18,8 @@ from conftest import Run
 from opticoll.papers import wrht
 from opticoll.papers.kit import Results
 from opticoll.papers.wrht import electrical
+from opticoll.papers.wrht.break_even import CLAIMED
 from opticoll.papers.wrht.cases import MODELS, wrht_claimed_s
-from opticoll.papers.wrht.claims import CLAIMED
 
 LATENCY_S = 500e-9
 

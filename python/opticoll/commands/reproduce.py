@@ -17,14 +17,18 @@ from cyclopts import Parameter
 
 from opticoll import words
 from opticoll.errors import UsageError
-from opticoll.formats.atomic import make_folder
-from opticoll.layout import align, cell, wrapped
+from opticoll.formats.atomic import make_folder, replacing
+from opticoll.layout import align, wrapped
 from opticoll.papers import PAPERS
-from opticoll.papers.kit import Finding, OwnRow, Progress, Results
+from opticoll.papers.judging import Finding
+from opticoll.papers.kit import OwnRow, Progress, Results
+from opticoll.papers.page import page
 from opticoll.papers.wrht.electrical import ElectricalRow
 from opticoll.registry import canonical, nearest
-from opticoll.rows import Row, hidden, means
+from opticoll.rows import Row, hidden, means, table
 from opticoll.runner import Command, Watch, on_command_line
+
+ALL = "all"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +36,13 @@ class Reproduce:
     """What `opticoll reproduce` takes."""
 
     name: Annotated[
-        str, Parameter(help="The paper: dragonfly, obs_grid, oddl, optree or wrht.")
-    ] = field(kw_only=False)
+        str, Parameter(help="The paper: dragonfly, obs_grid, oddl, optree, wrht, or all of them.")
+    ] = field(kw_only=False, default=ALL)
     output: Annotated[
         Path | None,
         Parameter(
-            help="Folder for figures and tables; reproduced/NAME if not given.",
+            help="Folder for figures and tables; reproduced/NAME if not given. Of all papers: a "
+            "folder with one for each.",
             converter=words.path,
         ),
     ] = None
@@ -74,20 +79,36 @@ def compute(asked: Reproduce, watch: Watch) -> Iterator[ReproduceRow]:
     OpticollError
         As for `reproduce`.
     """
-    name = paper_name(asked.name)
-    folder = Path("reproduced", name) if asked.output is None else asked.output
     if asked.long and asked.quick:
         raise UsageError("--quick and --long are both given; give one of them")
-    results = reproduce(name, folder, asked.quick, watch.update, long=asked.long, jobs=asked.jobs)
-    watch.notes.append(f"wrote to {folder}: {', '.join(results.files)}")
-    yield ReproduceRow(
-        paper=name,
-        output=str(folder),
-        findings=results.findings,
-        ours=list(results.ours),
-        electrical=list(results.electrical),
-        results=results,
-    )
+    every = canonical(asked.name, (ALL,)) is not None
+    names = [*PAPERS] if every else [paper_name(asked.name)]
+    above = asked.output or Path("reproduced")
+    ended = []
+    for name in names:
+        folder = above / name if every or asked.output is None else above
+        paper = PAPERS[name]
+        results = reproduce(
+            name,
+            folder,
+            asked.quick,
+            watch.update,
+            # What only some papers have is given to those.
+            long=asked.long and (paper.long or not every),
+            jobs=asked.jobs if paper.parallel or not every else None,
+        )
+        ended.append(results)
+        watch.notes.append(f"wrote to {folder}: {', '.join(results.files)}")
+        yield ReproduceRow(
+            paper=name,
+            output=str(folder),
+            findings=results.findings,
+            ours=list(results.ours),
+            electrical=list(results.electrical),
+            results=results,
+        )
+    for results in ended:
+        results.unfinished.drop()
 
 
 def paper_name(name: str) -> str:
@@ -100,7 +121,7 @@ def paper_name(name: str) -> str:
     """
     known = canonical(name, PAPERS)
     if known is None:
-        raise UsageError(f"nothing to reproduce is called `{name}`{nearest(name, PAPERS)}")
+        raise UsageError(f"nothing to reproduce is called `{name}`{nearest(name, [*PAPERS, ALL])}")
     return known
 
 
@@ -153,37 +174,27 @@ def reproduce(
     make_folder(output)
     study = importlib.import_module(f"opticoll.papers.{module}")
     results: Results = study.reproduce(output, quick, progress, **more)
+    with replacing(output / "claims.md") as temporary:
+        temporary.write_text(page(paper.title, results.findings), encoding="utf-8")
+    results.files.append("claims.md")
     return results
 
 
 def _text(asked: Reproduce, rows: list[ReproduceRow]) -> str:
-    return study_text(rows[0].results)
+    return "\n\n".join(study_text(row.results) for row in rows)
 
 
 def study_text(results: Results) -> str:
     """The tables of a study, then its findings."""
-    tables = [
-        f"{table.title}\n\n{align(table.rows, table.heading, table.right)}"
-        for table in results.tables
-    ]
+    tables = [f"{one.title}\n\n{align(one.rows, one.heading, one.right)}" for one in results.tables]
     return "\n\n".join([*tables, f"Findings\n\n{_findings(results.findings)}"])
 
 
 def _findings(findings: Sequence[Finding]) -> str:
     """What a paper prints beside what was computed, with the verdict."""
-    rows = [
-        [
-            finding.id,
-            cell(finding.paper),
-            cell(finding.computed),
-            finding.unit,
-            finding.verdict,
-        ]
-        for finding in findings
-    ]
-    table = align(rows, ["finding", "paper", "computed", "unit", "verdict"], right={1, 2})
+    names = ("id", "paper", "computed", "unit", "verdict", "margin")
     notes = [f"{finding.id}: {finding.note}" for finding in findings if finding.note]
-    return "\n".join([table, "", *wrapped(notes, 0)]) if notes else table
+    return "\n".join([table(findings, names), "", *wrapped(notes, 0)])
 
 
 COMMAND = Command(
@@ -194,6 +205,6 @@ COMMAND = Command(
     compute=compute,
     text=_text,
     doing="reproducing",
-    shape="row",
+    shape="row or rows",
 )
 command_line = on_command_line(COMMAND)

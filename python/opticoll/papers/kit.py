@@ -21,19 +21,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import opticoll
 from opticoll import Fabric, format_size
 from opticoll.errors import FileError
+from opticoll.papers.judging import Claim, Computed, judge_all
+from opticoll.papers.judging import Finding as Finding
+from opticoll.papers.judging import Verdict as Verdict
 from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means, plain
-
-Verdict = Literal["reproduced", "refuted", "conditional", "not_reproducible"]
-"""`reproduced`: the paper's value comes out. `refuted`: another value comes out. `conditional`: it
-comes out under a reading that the paper does not state, or in part. `not_reproducible`: the paper
-does not say enough to compute it."""
-
-Value = int | float | str | None
 
 Progress = Callable[[str, int, int], None]
 """Called with what comes next, the number of parts that have ended, and of all."""
@@ -43,23 +39,18 @@ TableRow = dict[str, Any]
 """A row of a table that is written as CSV: its cells by column."""
 
 
-class Finding(Row):
-    """One claim of a paper."""
-
-    id: str = means("Claim")
-    paper: float | str | None = means("Value that the paper prints", absent="it prints none")
-    computed: float | str | None = means("Value that was computed", absent="none was computed")
-    unit: str = means("Unit of both")
-    verdict: Verdict = means("Verdict")
-    note: str = means("Why")
-
-
-Part = Callable[[], Sequence[Finding]]
-"""A part of a study: it computes, adds tables and files to the results, and gives its findings."""
+Part = Callable[[], Mapping[str, Computed] | Sequence[Finding]]
+"""A part of a study: it computes, adds tables and files to the results, and gives what it computed
+by the names of the claims."""
 
 
 def finding(
-    id: str, paper: Value, computed: Value, unit: str, verdict: Verdict | bool, note: str
+    id: str,
+    paper: int | float | str | None,
+    computed: int | float | str | None,
+    unit: str,
+    verdict: Verdict | bool,
+    note: str,
 ) -> Finding:
     """A finding with a verdict that was reasoned out elsewhere; the note says why.
 
@@ -67,7 +58,19 @@ def finding(
     """
     if isinstance(verdict, bool):
         verdict = "reproduced" if verdict else "refuted"
-    return Finding(id=id, paper=paper, computed=computed, unit=unit, verdict=verdict, note=note)
+    return Finding(
+        id=id,
+        where="",
+        claim="",
+        paper=paper,
+        computed=computed,
+        unit=unit,
+        verdict=verdict,
+        criterion="",
+        margin="",
+        command="",
+        note=note,
+    )
 
 
 def compared(
@@ -103,12 +106,16 @@ class Table:
 class Results:
     """The results of a study, as they come; `files` are names in `folder`, in order of writing.
 
-    `ours` are plans of opticoll beside the paper's numbers, kept apart from the findings;
-    `electrical` are times on electrical fabrics beside those on light, of WRHT only. The folder is
-    created where it does not exist.
+    `claims` are the items of the paper `paper`; `computed` are values by their names, `findings`
+    the items judged. `ours` are plans of opticoll beside the paper's numbers, kept apart from the
+    findings; `electrical` are times on electrical fabrics beside those on light, of WRHT only. The
+    folder is created where it does not exist.
     """
 
     folder: Path
+    paper: str = ""
+    claims: tuple[Claim, ...] = ()
+    computed: dict[str, Computed] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     ours: Sequence[OwnRow] = ()
     electrical: Sequence[Any] = ()
@@ -117,18 +124,82 @@ class Results:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.unfinished = Unfinished(self.folder)
 
-    def compute(self, parts: Mapping[str, Part], progress: Progress | None) -> Results:
-        """Run the parts in order, collect their findings and write them to findings.csv.
+    def printed(self, id: str) -> Any:
+        """The printed value of a claim, for a computation from printed values.
 
-        Raises FileError where files cannot be written.
+        What is computed from it must be a claim that names it among those it `uses`.
+        """
+        if not any(id in claim.uses for claim in self.claims):
+            raise KeyError(f"no claim of {self.paper} says that it uses `{id}`")
+        return next(claim.printed for claim in self.claims if claim.id == id)
+
+    def compute(
+        self, parts: Mapping[str, Part], progress: Progress | None, scale: str = ""
+    ) -> Results:
+        """Run the parts in order, judge what they computed, and write findings.csv.
+
+        Parts that have ended are kept in the folder until `unfinished` is dropped: a study that was
+        stopped goes on after them. `scale` tells runs apart that compute other cases.
+
+        Raises
+        ------
+        FileError
+            Files cannot be written.
         """
         for number, (name, part) in enumerate(parts.items()):
             if progress is not None:
                 progress(name, number, len(parts))
-            self.findings += part()
+            self._run({"part": name, "scale": scale}, part)
+        return self.conclude()
+
+    def _run(self, case: Mapping[str, object], part: Part) -> None:
+        """Run a part, or take what it gave before the study was stopped."""
+        kept = self.unfinished.find(case)
+        if kept is not None and all((self.folder / name).exists() for name in kept["files"]):
+            self.computed |= {id: Computed(_value(one[0]), one[1]) for id, one in kept["computed"]}
+            self.tables += [
+                Table(title, heading, rows, frozenset(right))
+                for title, heading, rows, right in kept["tables"]
+            ]
+            self.files += kept["files"]
+            return
+        tables, files, ours = len(self.tables), len(self.files), self.ours
+        gave = part()
+        if not isinstance(gave, Mapping):
+            self.findings += gave
+            return
+        self.computed |= gave
+        # Rows of opticoll's own are no JSON: their part runs again, and is short.
+        if self.ours is ours:
+            self.unfinished.add(
+                case,
+                {
+                    "computed": [[id, [one.value, one.note]] for id, one in gave.items()],
+                    "tables": [
+                        [one.title, one.heading, one.rows, sorted(one.right)]
+                        for one in self.tables[tables:]
+                    ],
+                    "files": self.files[files:],
+                },
+            )
+
+    def conclude(self) -> Results:
+        """Judge what was computed, and write findings.csv."""
+        self.findings += judge_all(self.claims, self.computed, self.paper)
         self.write("findings", self.findings)
         return self
+
+    def rows(
+        self, case: Mapping[str, object], make: Callable[[], list[TableRow]]
+    ) -> list[TableRow]:
+        """Rows of a case, which JSON can say: made, or kept from before the study was stopped."""
+        kept = self.unfinished.find(case)
+        if kept is None:
+            kept = {"rows": make()}
+            self.unfinished.add(case, kept)
+        return list(kept["rows"])
 
     def write(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Write rows as `name`.csv; raises FileError where that fails."""
@@ -163,6 +234,11 @@ class Results:
         cells = [[_cell(cell) for cell in row] for row in rows]
         right = frozenset(range(len(heading))) - set(left)
         self.tables.append(Table(title, heading, cells, right))
+
+
+def _value(value: Any) -> Any:
+    """A value as it was before JSON made lists of tuples."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _cell(value: object) -> str:

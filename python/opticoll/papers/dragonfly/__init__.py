@@ -34,9 +34,7 @@ def reproduce(
     output.mkdir(parents=True, exist_ok=True)
     scale = QUICK if quick else FULL
     kept = Unfinished(output)
-    results = conclude(Results(output), run(all_cases(scale), jobs, progress, kept), scale)
-    kept.drop()
-    return results
+    return conclude(Results(output), run(all_cases(scale), jobs, progress, kept), scale)
 
 
 def conclude(results: Results, rows: Rows, scale: Scale) -> Results:

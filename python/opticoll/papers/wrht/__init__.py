@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from opticoll.papers.kit import Finding, Part, Progress, Results
-from opticoll.papers.wrht import claims, electrical, optical
+from opticoll.papers.wrht import break_even, electrical, optical
 from opticoll.papers.wrht.cases import MODELS
 from opticoll.papers.wrht.optical import TIME_RANKS
 
@@ -40,7 +40,7 @@ def reproduce(
             for fabric in electrical.FABRICS
             for count in ranks
         },
-        **claims.parts(results, electrical_rows, ranks, quick=quick),
+        **break_even.parts(results, electrical_rows, ranks, quick=quick),
         "opticoll's own plans": lambda: optical.ours(results, quick=quick),
     }
     return results.compute(parts, progress)

@@ -1,0 +1,74 @@
+"""The page of a paper: a table with a row for each of its items, then how each was computed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from opticoll.papers.judging import MEANINGS, Finding
+
+
+def page(title: str, findings: Sequence[Finding]) -> str:
+    """Items of a paper with their verdicts, as Markdown."""
+    counts = Counter(one.verdict for one in findings)
+    lines = [
+        f"# {title}",
+        "",
+        "| verdict | items | meaning |",
+        "|---|---|---|",
+        *(
+            f"| {name} | {counts[name]} | {text} |"
+            for name, text in MEANINGS.items()
+            if counts[name]
+        ),
+        "",
+        "## Items",
+        "",
+        "| place | the paper says | printed | computed | unit | verdict | margin | item |",
+        "|---|---|---|---|---|---|---|---|",
+        *(_line(one) for one in findings),
+        "",
+        "## How each was computed and judged",
+        "",
+        *(line for one in findings for line in _how(one)),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _line(one: Finding) -> str:
+    cells = (
+        one.where,
+        one.claim,
+        _value(one.paper),
+        _value(one.computed),
+        one.unit,
+        one.verdict,
+        one.margin,
+        f"[{one.id}](#{_anchor(one.id)})",
+    )
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _how(one: Finding) -> Iterator[str]:
+    yield f"### {one.id}"
+    yield ""
+    if one.criterion:
+        yield f"Criterion: {one.criterion}."
+        yield ""
+    if one.note:
+        yield one.note
+        yield ""
+    if one.verdict not in ("not_done", "not_reproducible"):
+        yield f"Command: `{one.command}`"
+        yield ""
+
+
+def _value(value: float | str | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _anchor(id: str) -> str:
+    """The anchor of a heading, as Markdown processors make it: without dots."""
+    return id.lower().replace(".", "")

@@ -1,0 +1,156 @@
+"""How papers are judged: nothing that is computed knows the printed value beside it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+from pathlib import Path
+
+import pytest
+
+from opticoll import papers
+from opticoll.commands.reproduce import reproduce
+from opticoll.papers.judging import (
+    AtLeast,
+    AtMost,
+    Between,
+    Claim,
+    Computed,
+    Equal,
+    NotDone,
+    NotStated,
+    Rounded,
+    Used,
+    Value,
+    Within,
+    judge,
+    judge_all,
+)
+from opticoll.papers.kit import Results
+
+FOLDER = Path(papers.__file__).parent
+PAPERS = [name for name in papers.PAPERS if (FOLDER / name / "claims.py").exists()]
+
+
+def claims_of(paper: str) -> tuple[Claim, ...]:
+    module = importlib.import_module(f"opticoll.papers.{paper}.claims")
+    claims: tuple[Claim, ...] = module.CLAIMS
+    return claims
+
+
+def a_claim(judge: object, printed: Value | None = None, **more: object) -> Claim:
+    return Claim(id="x", where="", says="", unit="", judge=judge, printed=printed, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "printed", "computed", "verdict"),
+    [
+        (Equal(), 70, 70, "reproduced"),
+        (Equal(), 70, 72, "refuted"),
+        (Equal(), (1, 2), (1, 2), "reproduced"),
+        (Equal(), (1, 2), (2, 1), "refuted"),
+        (Used(), 64, 64, "used"),
+        (Used(), 64, 63, "refuted"),
+        (Rounded(2), 92.76, 92.7649, "reproduced"),
+        (Rounded(2), 92.76, 92.7651, "refuted"),
+        (Rounded(1), (6.5, 6.6), (6.54, 6.64), "reproduced"),
+        (Rounded(1), (6.5, 6.6), (6.54,), "refuted"),
+        (Within(0.02, "as the paper's own spread", share=True), 2.0, 2.04, "reproduced"),
+        (Within(0.02, "as the paper's own spread", share=True), 2.0, 2.05, "refuted"),
+        (AtLeast(10, "less is noise"), None, 10, "claim_holds"),
+        (AtLeast(10, "less is noise"), None, 9.9, "refuted"),
+        (AtMost(10, "more is not low"), None, 10.1, "refuted"),
+        (Between(1.7, 2.3, "twice"), None, (1.8, 2.2), "claim_holds"),
+        (Between(1.7, 2.3, "twice"), None, (1.5, 2.2), "refuted"),
+        (NotDone("no such machine"), 5, 5, "not_done"),
+        (NotStated("the paper names no rate"), 5, 5, "not_reproducible"),
+    ],
+)
+def test_a_criterion_gives_its_verdict(
+    criterion: object, printed: Value | None, computed: Value, verdict: str
+) -> None:
+    found = judge(a_claim(criterion, printed), Computed(computed))
+    assert found.verdict == verdict
+    assert found.criterion
+
+
+def test_what_rests_on_printed_values_or_readings_is_never_reproduced() -> None:
+    assert judge(a_claim(Equal(), 5, uses=("y",)), Computed(5)).verdict == "consistent"
+    assert judge(a_claim(Equal(), 5, reading="w = 256"), Computed(5)).verdict == "conditional"
+    assert judge(a_claim(Equal(), 5, uses=("y",)), Computed(6)).verdict == "refuted"
+    assert judge(a_claim(Equal(), 5), None).verdict == "left_out"
+
+
+def test_what_is_no_claim_is_not_computed() -> None:
+    with pytest.raises(KeyError, match="no claim of oddl: y"):
+        judge_all((a_claim(Equal(), 5),), {"y": Computed(5)}, "oddl")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_no_module_that_computes_sees_the_claims(paper: str) -> None:
+    for path in (FOLDER / paper).rglob("*.py"):
+        if path.name in ("__init__.py", "claims.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{one.name}" for one in node.names]
+            elif isinstance(node, ast.Import):
+                names = [one.name for one in node.names]
+            assert not any(
+                name.endswith((".claims", ".claims.CLAIMS", "judging.Claim")) for name in names
+            ), path
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
+    folder = tmp_path_factory.mktemp("quick")
+    return {paper: reproduce(paper, folder / paper, quick=True) for paper in PAPERS}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_items_are_named_once_and_say_what_they_judge(paper: str) -> None:
+    claims = claims_of(paper)
+    names = [claim.id for claim in claims]
+    assert len(set(names)) == len(names)
+    for claim in claims:
+        assert claim.where, claim.id
+        assert claim.says.endswith("."), claim.id
+        assert set(claim.uses) <= set(names), claim.id
+        compares = isinstance(claim.judge, Equal | Rounded | Within)
+        assert not compares or claim.printed is not None, claim.id
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_computed_numbers_stay_the_same_without_the_printed_ones(
+    paper: str,
+    quick: dict[str, Results],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Other printed values in place of the paper's: only what says that it uses them may change."""
+    claims = claims_of(paper)
+    used = {name for claim in claims for name in claim.uses}
+    others = tuple(
+        dataclasses.replace(claim, printed=_other(claim.printed, claim.id in used))
+        for claim in claims
+    )
+    package = importlib.import_module(f"opticoll.papers.{paper}")
+    monkeypatch.setattr(package, "CLAIMS", others)
+    without = reproduce(paper, tmp_path, quick=True)
+    resting = {claim.id for claim in claims if claim.uses}
+    expected = {id: one for id, one in quick[paper].computed.items() if id not in resting}
+    assert {id: one for id, one in without.computed.items() if id not in resting} == expected
+    assert expected
+
+
+def _other(printed: Value | None, used: bool) -> Value | None:
+    """Another value of the same kind, near the first where something is computed from it."""
+    match printed:
+        case tuple():
+            return tuple(_other(one, used) for one in printed)  # type: ignore[misc]
+        case int() | float():
+            return printed * 1.01 if used else 3 * printed + 7
+        case _:
+            return None if printed is None else f"not {printed}"
