@@ -23,7 +23,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{Scope, ScopedJoinHandle};
+use std::thread::{self, ScopedJoinHandle};
 
 use crate::memory::TooMuch;
 
@@ -93,24 +93,33 @@ fn stopped(left: Box<dyn Any + Send>) -> Stopped {
     }
 }
 
-/// Starts a part of this thread's work on another thread; it stops when the whole does.
-pub fn spawn<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    work: impl FnOnce() -> T + Send + 'scope,
-) -> Part<'scope, T> {
+/// Does parts of this thread's work side by side, the first on this thread and each other on one of its own; all
+/// stop when the whole does. The results come in the order of the parts.
+pub fn side_by_side<P: Send, R: Send>(
+    parts: impl IntoIterator<Item = P>,
+    work: impl Fn(P) -> R + Sync,
+) -> Vec<R> {
     let begun = BEGUN.get();
-    Part(scope.spawn(move || {
-        BEGUN.set(begun);
-        work()
-    }))
-}
-
-/// A part of some work on a thread of its own.
-pub struct Part<'scope, T>(ScopedJoinHandle<'scope, T>);
-
-impl<T> Part<'_, T> {
-    /// Waits for the result; stops or panics if the part did.
-    pub fn join(self) -> T {
-        self.0.join().unwrap_or_else(|left| resume_unwind(left))
-    }
+    let mut parts = parts.into_iter();
+    let Some(first) = parts.next() else {
+        return Vec::new();
+    };
+    let work = &work;
+    thread::scope(|scope| {
+        let spawn = |part| {
+            scope.spawn(move || {
+                BEGUN.set(begun);
+                work(part)
+            })
+        };
+        let others: Vec<_> = parts.map(spawn).collect();
+        let join = |other: ScopedJoinHandle<'_, R>| {
+            other.join().unwrap_or_else(|left| resume_unwind(left))
+        };
+        let first = work(first);
+        [first]
+            .into_iter()
+            .chain(others.into_iter().map(join))
+            .collect()
+    })
 }

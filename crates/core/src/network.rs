@@ -37,25 +37,128 @@ pub struct Link {
     pub sharing: Sharing,
 }
 
+/// What the two directions of a cable have to do with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Duplex {
+    /// Nothing: each has the whole rate.
+    Full,
+    /// They divide the rate.
+    Half,
+}
+
+/// Directed links one after another, and the vertices that they join, as far as they are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wiring {
+    links_per_cable: u32,
+    links: Vec<Link>,
+    ends: Vec<(u32, u32)>,
+    both_ways: Vec<bool>,
+}
+
+impl From<Vec<Link>> for Wiring {
+    /// Links whose ends are unknown.
+    fn from(links: Vec<Link>) -> Wiring {
+        Wiring {
+            links,
+            ..Wiring::new(Duplex::Half)
+        }
+    }
+}
+
+impl Wiring {
+    pub(crate) fn new(duplex: Duplex) -> Wiring {
+        Wiring {
+            links_per_cable: if duplex == Duplex::Full { 2 } else { 1 },
+            links: Vec::new(),
+            ends: Vec::new(),
+            both_ways: Vec::new(),
+        }
+    }
+
+    /// Adds a cable between two vertices.
+    pub(crate) fn add(&mut self, one: u32, other: u32, link: Link) {
+        let half = self.links_per_cable == 1;
+        self.add_link(one, other, link, half);
+        if !half {
+            self.add_link(other, one, link, false);
+        }
+    }
+
+    /// Adds one link; returns its number.
+    pub(crate) fn add_link(&mut self, from: u32, to: u32, link: Link, both_ways: bool) -> u32 {
+        self.links.push(link);
+        self.ends.push((from, to));
+        self.both_ways.push(both_ways);
+        self.links.len() as u32 - 1
+    }
+
+    /// The link of a cable from its one end to its other.
+    pub(crate) fn forth(&self, cable: u32) -> u32 {
+        self.links_per_cable * cable
+    }
+
+    /// The link of a cable from its other end to its one.
+    pub(crate) fn back(&self, cable: u32) -> u32 {
+        self.forth(cable + 1) - 1
+    }
+
+    /// The vertices of a link, and whether it leads both ways.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (u32, u32, bool)> + '_ {
+        let ends = self.ends.iter().zip(&self.both_ways);
+        ends.map(|(&(from, to), &both_ways)| (from, to, both_ways))
+    }
+}
+
 /// Links and deterministic routes among ranks. Each electrical fabric is one.
 pub trait Network: Sync {
     /// The number of ranks, N.
     fn ranks(&self) -> u32;
 
+    /// The links, and the vertices that they join.
+    fn wiring(&self) -> &Wiring;
+
     /// All links; routes name them by their index.
-    fn links(&self) -> &[Link];
+    fn links(&self) -> &[Link] {
+        &self.wiring().links
+    }
 
     /// Appends the links from `source` to `destination` (ranks below N, distinct), in order. The same
     /// pair always gets the same route.
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>);
 
-    /// A link in words, such as `leaf 3 -> spine 0`.
-    fn link_name(&self, link: u32) -> String;
+    /// A vertex in words, such as `leaf 3`.
+    fn vertex_name(&self, vertex: u32) -> String {
+        format!("rank {vertex}")
+    }
+
+    /// A link in words: `leaf 3 -> spine 0`, or `leaf 3 <-> spine 0` where both directions share.
+    fn link_name(&self, link: u32) -> String {
+        let Some((from, to)) = self.ends(link) else {
+            return format!("link {link}");
+        };
+        let arrow = if self.leads_both_ways(link) {
+            "<->"
+        } else {
+            "->"
+        };
+        let which = self.cable_number(link);
+        let which = which.map_or(String::new(), |number| format!(" (cable {number})"));
+        format!(
+            "{} {arrow} {}{which}",
+            self.vertex_name(from),
+            self.vertex_name(to)
+        )
+    }
+
+    /// The number of a link among several between the same vertices.
+    fn cable_number(&self, _link: u32) -> Option<u32> {
+        None
+    }
 
     /// The vertices a link leads from and to: ranks first, then switches; a half-duplex link leads
     /// both ways. `None` where the network knows its links only.
-    fn ends(&self, _link: u32) -> Option<(u32, u32)> {
-        None
+    fn ends(&self, link: u32) -> Option<(u32, u32)> {
+        self.wiring().ends.get(link as usize).copied()
     }
 
     /// Where its vertices are drawn; by the distances of its links where a family says nothing else.
@@ -68,8 +171,8 @@ pub trait Network: Sync {
     }
 
     /// Whether a link is half-duplex, as far as is known.
-    fn leads_both_ways(&self, _link: u32) -> bool {
-        true
+    fn leads_both_ways(&self, link: u32) -> bool {
+        self.wiring().both_ways.get(link as usize) != Some(&false)
     }
 }
 
@@ -77,7 +180,7 @@ pub trait Network: Sync {
 #[derive(Debug, Clone)]
 pub struct Routed {
     ranks: u32,
-    links: Vec<Link>,
+    wiring: Wiring,
     routes: FxHashMap<(u32, u32), Vec<u32>>,
 }
 
@@ -90,7 +193,7 @@ impl Routed {
     ) -> Routed {
         Routed {
             ranks,
-            links,
+            wiring: links.into(),
             routes: routes.into_iter().collect(),
         }
     }
@@ -101,18 +204,14 @@ impl Network for Routed {
         self.ranks
     }
 
-    fn links(&self) -> &[Link] {
-        &self.links
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
         if let Some(route) = self.routes.get(&(source, destination)) {
             links.extend_from_slice(route);
         }
-    }
-
-    fn link_name(&self, link: u32) -> String {
-        format!("link {link}")
     }
 }
 

@@ -263,6 +263,17 @@ impl Field {
         format!("{}{ending}", self.name)
     }
 
+    /// It as a column of cells.
+    pub fn column<'a, T: Cell>(&self, values: Values<'a>) -> Column<'a> {
+        let unit = self.unit_or(T::UNIT);
+        Column {
+            name: self.name_in(unit),
+            unit,
+            meaning: self.sentence(),
+            values,
+        }
+    }
+
     /// It as a column of a table, or as a total where `table` is empty.
     pub fn outline<T: Cell>(&self, table: &'static str) -> Outline {
         let unit = self.unit_or(T::UNIT);
@@ -502,16 +513,11 @@ macro_rules! columns {
                 field: &$crate::table::Field,
                 into: &mut $crate::table::Description<'a>,
             ) {
-                let columns = vec![$({
-                    let field = $crate::field!($field $($unit)?; $($meaning)*);
-                    let unit = field.unit_or(<$kind as $crate::table::Cell>::UNIT);
-                    $crate::table::Column {
-                        name: field.name_in(unit),
-                        unit,
-                        meaning: field.sentence(),
-                        values: <$kind as $crate::table::Cell>::column(&self.$field),
-                    }
-                }),*];
+                let columns = vec![$(
+                    $crate::field!($field $($unit)?; $($meaning)*).column::<$kind>(
+                        <$kind as $crate::table::Cell>::column(&self.$field),
+                    )
+                ),*];
                 let mut shape = $crate::columns!(@shape self $($shaped)?);
                 if shape.is_empty() {
                     shape = vec![("row", [$(self.$field.len()),*][0])];
@@ -563,16 +569,11 @@ macro_rules! rows {
                 field: &$crate::table::Field,
                 into: &mut $crate::table::Description<'a>,
             ) {
-                let columns = vec![$({
-                    let field = $crate::field!($field $($unit)?; $($meaning)*);
-                    let unit = field.unit_or(<$kind as $crate::table::Cell>::UNIT);
-                    $crate::table::Column {
-                        name: field.name_in(unit),
-                        unit,
-                        meaning: field.sentence(),
-                        values: <$kind as $crate::table::Cell>::of_records(self, |row: &$name| &row.$field),
-                    }
-                }),*];
+                let columns = vec![$(
+                    $crate::field!($field $($unit)?; $($meaning)*).column::<$kind>(
+                        <$kind as $crate::table::Cell>::of_records(self, |row: &$name| &row.$field),
+                    )
+                ),*];
                 into.table($crate::table::Table {
                     name: field.name,
                     row: $crate::table::sentence(concat!($($about),*)),

@@ -5,7 +5,7 @@
 
 use super::options::{Options, Otherwise::*};
 use super::{FabricError, FamilyRecord};
-use crate::network::{Link, Sharing};
+use crate::network::{Duplex, Link, Sharing};
 use crate::spec::{OptionRecord, Spec, SpecError};
 use crate::spelling::shown;
 use crate::units::{Rate, Time};
@@ -15,15 +15,6 @@ pub const MOST_RANKS: u32 = 1 << 20;
 
 /// The most directed links of an electrical fabric; a link takes 32 bytes.
 pub const MOST_LINKS: u64 = 1 << 24;
-
-/// What the two directions of a cable have to do with each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Duplex {
-    /// Nothing: each has the whole rate.
-    Full,
-    /// They divide the rate.
-    Half,
-}
 
 /// How cables are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -124,81 +115,6 @@ impl Wire {
         let sharing = sharing(options, |machine| of(machine).link.sharing)?;
         let link = Link { sharing, ..link };
         Ok(Wire { link, duplex })
-    }
-}
-
-/// The links of cables that were added one after another; cable c was the c-th.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wiring {
-    duplex: Duplex,
-    links: Vec<Link>,
-    ends: Vec<(u32, u32)>,
-}
-
-impl Wiring {
-    pub(crate) fn new(duplex: Duplex) -> Wiring {
-        Wiring {
-            duplex,
-            links: Vec::new(),
-            ends: Vec::new(),
-        }
-    }
-
-    /// Adds a cable between two vertices.
-    pub(crate) fn add(&mut self, one: u32, other: u32, link: Link) {
-        self.links.push(link);
-        self.ends.push((one, other));
-        if self.duplex == Duplex::Full {
-            self.links.push(link);
-            self.ends.push((other, one));
-        }
-    }
-
-    /// The link of a cable from its one end to its other.
-    pub(crate) fn forth(&self, cable: u32) -> u32 {
-        match self.duplex {
-            Duplex::Full => 2 * cable,
-            Duplex::Half => cable,
-        }
-    }
-
-    /// The link of a cable from its other end to its one.
-    pub(crate) fn back(&self, cable: u32) -> u32 {
-        match self.duplex {
-            Duplex::Full => 2 * cable + 1,
-            Duplex::Half => cable,
-        }
-    }
-
-    pub(crate) fn links(&self) -> &[Link] {
-        &self.links
-    }
-
-    pub(crate) fn ends(&self, link: u32) -> Option<(u32, u32)> {
-        self.ends.get(link as usize).copied()
-    }
-
-    pub(crate) fn is_half_duplex(&self) -> bool {
-        self.duplex == Duplex::Half
-    }
-
-    /// A link in words, from words for its ends.
-    pub(crate) fn name(&self, link: u32, vertex: impl Fn(u32) -> String) -> String {
-        link_words(self.ends(link), self.duplex == Duplex::Half, link, vertex)
-    }
-}
-
-/// `leaf 3 -> spine 0`, or `leaf 3 <-> spine 0` where both directions share.
-pub(crate) fn link_words(
-    ends: Option<(u32, u32)>,
-    half: bool,
-    link: u32,
-    vertex: impl Fn(u32) -> String,
-) -> String {
-    let arrow = if half { "<->" } else { "->" };
-    match ends {
-        Some((one, other)) => format!("{} {arrow} {}", vertex(one), vertex(other)),
-        None => format!("link {link}"),
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
 use crate::fabric::options::{self, Options};
-use crate::fabric::wiring::{self, Wire, Wiring};
+use crate::fabric::wiring::{self, Wire};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
-use crate::network::{Link, Network};
+use crate::network::{Network, Wiring};
 use crate::spec::Spec;
 
 /// Ranks around one switch.
@@ -69,8 +69,8 @@ impl Network for Crossbar {
         self.ranks
     }
 
-    fn links(&self) -> &[Link] {
-        self.wiring.links()
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
@@ -78,24 +78,16 @@ impl Network for Crossbar {
         links.push(self.wiring.back(destination));
     }
 
-    fn link_name(&self, link: u32) -> String {
-        self.wiring.name(link, |vertex| match vertex {
+    fn vertex_name(&self, vertex: u32) -> String {
+        match vertex {
             rank if rank < self.ranks => format!("rank {rank}"),
             _ => "switch".into(),
-        })
-    }
-
-    fn ends(&self, link: u32) -> Option<(u32, u32)> {
-        self.wiring.ends(link)
+        }
     }
 
     fn drawing(&self) -> Drawing {
         let mut places = drawing::circle(self.ranks);
         places.push([0.0, 0.0]);
         Drawing::of(places)
-    }
-
-    fn leads_both_ways(&self, _link: u32) -> bool {
-        self.wiring.is_half_duplex()
     }
 }

@@ -22,7 +22,7 @@ use crate::fabric::wiring;
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::graph;
 use crate::interrupt;
-use crate::network::{Link, Network};
+use crate::network::{Duplex, Link, Network, Wiring};
 use crate::spec::{OptionRecord, Spec};
 use crate::spelling::{prints, shown};
 
@@ -74,11 +74,9 @@ struct Graph {
 #[derive(Debug, Clone)]
 pub struct Custom {
     graph: Arc<Graph>,
-    links: Arc<[Link]>,
-    /// Per link: its ends, and whether it is the one link of a half-duplex cable.
-    ends: Arc<[(u32, u32, bool)]>,
-    /// Per link: its number among those with the same ends, or [`NONE`] if it is the only one.
-    parallel: Arc<[u32]>,
+    wiring: Arc<Wiring>,
+    /// Per link: its number among those with the same ends, if it is not the only one.
+    parallel: Arc<[Option<u32>]>,
     neighbours: Arc<Neighbours>,
     /// Per destination: the next link of each vertex.
     next: Arc<[OnceLock<Box<[u32]>>]>,
@@ -202,37 +200,34 @@ impl Custom {
 
     fn of(graph: Graph) -> Custom {
         let vertices = (graph.ranks + graph.switches) as usize;
-        let mut links = Vec::new();
-        let mut ends = Vec::new();
+        let mut wiring = Wiring::new(Duplex::Half);
         let mut neighbours = Neighbours {
             out: vec![Vec::new(); vertices],
             into: vec![Vec::new(); vertices],
         };
-        let mut lead = |link: usize, from: u32, to: u32| {
-            neighbours.out[from as usize].push((link as u32, to));
+        let mut lead = |link: u32, from: u32, to: u32| {
+            neighbours.out[from as usize].push((link, to));
             neighbours.into[to as usize].push(from);
         };
         for cable in &graph.cables {
             interrupt::check();
             let (one, other, half) = (cable.one, cable.other, cable.course == Course::HalfDuplex);
-            lead(links.len(), one, other);
-            links.push(cable.link);
-            ends.push((one, other, half));
-            if half {
-                lead(links.len() - 1, other, one);
-            }
-            if cable.course == Course::FullDuplex {
-                lead(links.len(), other, one);
-                links.push(cable.link);
-                ends.push((other, one, false));
+            let forth = wiring.add_link(one, other, cable.link, half);
+            lead(forth, one, other);
+            match cable.course {
+                Course::FullDuplex => {
+                    let back = wiring.add_link(other, one, cable.link, false);
+                    lead(back, other, one);
+                }
+                Course::HalfDuplex => lead(forth, other, one),
+                Course::OneWay => {}
             }
         }
         Custom {
             next: (0..graph.ranks).map(|_| OnceLock::new()).collect(),
             graph: Arc::new(graph),
-            links: links.into(),
-            parallel: parallel(&ends).into(),
-            ends: ends.into(),
+            parallel: parallel(&wiring).into(),
+            wiring: Arc::new(wiring),
             neighbours: Arc::new(neighbours),
         }
     }
@@ -288,14 +283,6 @@ impl Custom {
         };
         (0..vertices).map(next).collect()
     }
-
-    fn vertex_name(&self, vertex: u32) -> String {
-        match self.graph.names.get(vertex as usize) {
-            Some(name) => name.clone(),
-            None if vertex < self.graph.ranks => format!("rank {vertex}"),
-            None => format!("switch {}", vertex - self.graph.ranks),
-        }
-    }
 }
 
 impl Cable {
@@ -316,21 +303,21 @@ impl Cable {
     }
 }
 
-/// The number of each link among those with the same ends; [`NONE`] for the only one.
-fn parallel(ends: &[(u32, u32, bool)]) -> Vec<u32> {
+/// The number of each link among those with the same ends; none for the only one.
+fn parallel(wiring: &Wiring) -> Vec<Option<u32>> {
     let mut counts: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
-    let mut numbers = Vec::with_capacity(ends.len());
-    for &ends in ends {
+    let mut number = |ends| {
         let count = counts.entry(ends).or_insert(0);
-        numbers.push(*count);
         *count += 1;
-    }
-    for (number, ends) in numbers.iter_mut().zip(ends) {
-        if counts.get(ends) == Some(&1) {
-            *number = NONE;
-        }
-    }
+        *count - 1
+    };
+    let numbers: Vec<u32> = wiring.ends().map(&mut number).collect();
+    let of_several = |(number, ends)| (counts[&ends] > 1).then_some(number);
     numbers
+        .into_iter()
+        .zip(wiring.ends())
+        .map(of_several)
+        .collect()
 }
 
 fn wrong(problem: String) -> FabricError {
@@ -455,8 +442,8 @@ impl Network for Custom {
         self.graph.ranks
     }
 
-    fn links(&self) -> &[Link] {
-        &self.links
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
@@ -465,29 +452,21 @@ impl Network for Custom {
         // Every rank reaches every other: that was checked.
         while vertex != destination && next[vertex as usize] != NONE {
             let link = next[vertex as usize];
-            let (one, other, _) = self.ends[link as usize];
+            let (one, other) = self.ends(link).expect("a link of its own");
             links.push(link);
             vertex = if one == vertex { other } else { one };
         }
     }
 
-    fn link_name(&self, link: u32) -> String {
-        let half = self.ends.get(link as usize).is_some_and(|ends| ends.2);
-        let name = wiring::link_words(self.ends(link), half, link, |vertex| {
-            self.vertex_name(vertex)
-        });
-        match self.parallel.get(link as usize) {
-            Some(&which) if which != NONE => format!("{name} (cable {which})"),
-            _ => name,
+    fn vertex_name(&self, vertex: u32) -> String {
+        match self.graph.names.get(vertex as usize) {
+            Some(name) => name.clone(),
+            None if vertex < self.graph.ranks => format!("rank {vertex}"),
+            None => format!("switch {}", vertex - self.graph.ranks),
         }
     }
 
-    fn ends(&self, link: u32) -> Option<(u32, u32)> {
-        let ends = self.ends.get(link as usize);
-        ends.map(|(one, other, _)| (*one, *other))
-    }
-
-    fn leads_both_ways(&self, link: u32) -> bool {
-        self.ends.get(link as usize).is_some_and(|ends| ends.2)
+    fn cable_number(&self, link: u32) -> Option<u32> {
+        self.parallel[link as usize]
     }
 }

@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
-use crate::fabric::wiring::{self, MOST_RANKS, Wire, Wiring, pair_number};
+use crate::fabric::wiring::{self, MOST_RANKS, Wire, pair_number};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord, Groups};
 use crate::interrupt;
-use crate::network::{Link, Network};
+use crate::network::{Link, Network, Wiring};
 use crate::spec::{OptionRecord, Spec};
 
 /// Which router owns the cable to a group.
@@ -260,18 +260,6 @@ impl Dragonfly {
         links.extend(self.hop(first, self.groups, group, peer));
         self.gateway(peer, group).0
     }
-
-    fn vertex_name(&self, vertex: u32) -> String {
-        if vertex < self.ranks() {
-            return format!("rank {vertex}");
-        }
-        let router = vertex - self.ranks();
-        let (group, router) = (
-            router / self.routers_per_group,
-            router % self.routers_per_group,
-        );
-        format!("group {group} router {router}")
-    }
 }
 
 fn routing(spec: &Spec) -> Result<Routing, FabricError> {
@@ -376,8 +364,8 @@ impl Network for Dragonfly {
         self.routers() * self.terminals_per_router
     }
 
-    fn links(&self) -> &[Link] {
-        self.wiring.links()
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
@@ -402,12 +390,16 @@ impl Network for Dragonfly {
         links.push(self.wiring.back(destination));
     }
 
-    fn link_name(&self, link: u32) -> String {
-        self.wiring.name(link, |vertex| self.vertex_name(vertex))
-    }
-
-    fn ends(&self, link: u32) -> Option<(u32, u32)> {
-        self.wiring.ends(link)
+    fn vertex_name(&self, vertex: u32) -> String {
+        if vertex < self.ranks() {
+            return format!("rank {vertex}");
+        }
+        let router = vertex - self.ranks();
+        let (group, router) = (
+            router / self.routers_per_group,
+            router % self.routers_per_group,
+        );
+        format!("group {group} router {router}")
     }
 
     fn drawing(&self) -> Drawing {
@@ -417,9 +409,5 @@ impl Network for Dragonfly {
             routers,
             self.terminals_per_router(),
         ))
-    }
-
-    fn leads_both_ways(&self, _link: u32) -> bool {
-        self.wiring.is_half_duplex()
     }
 }

@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
 use crate::fabric::options::{self, Options};
-use crate::fabric::wiring::{self, DEFAULT_RATE, MOST_RANKS, Wire, Wiring};
+use crate::fabric::wiring::{self, DEFAULT_RATE, MOST_RANKS, Wire};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
-use crate::network::{Link, Network, Sharing};
+use crate::network::{Link, Network, Sharing, Wiring};
 use crate::spec::{OptionRecord, Spec};
 use crate::units::{Rate, UnitError};
 
@@ -273,22 +273,6 @@ impl FatTree {
         let width = self.up[below] * self.parallel[below];
         self.levels[below].first_cable + number * width + parallel * self.up[below] + digit
     }
-
-    fn vertex_name(&self, vertex: u32) -> String {
-        let level = self
-            .levels
-            .iter()
-            .rposition(|level| vertex >= level.first_vertex);
-        let level = level.unwrap_or(0);
-        let number = vertex - self.levels[level].first_vertex;
-        match (level, self.down.len()) {
-            (0, _) => format!("rank {number}"),
-            (1, 1) => format!("switch {number}"),
-            (1, _) => format!("leaf {number}"),
-            (level, top) if level == top => format!("spine {number}"),
-            (level, _) => format!("level {level} switch {number}"),
-        }
-    }
 }
 
 /// The vertices and cables of each level, counted before they are built.
@@ -344,8 +328,8 @@ impl Network for FatTree {
         self.ranks
     }
 
-    fn links(&self) -> &[Link] {
-        self.wiring.links()
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
@@ -367,34 +351,33 @@ impl Network for FatTree {
         }
     }
 
-    fn link_name(&self, link: u32) -> String {
-        let name = self.wiring.name(link, |vertex| self.vertex_name(vertex));
-        let cables = self.levels.iter().zip(&self.parallel).enumerate().rev();
-        let per_cable = self.wiring.back(0) + 1;
-        let cable = link / per_cable;
-        for (level, (place, parallel)) in cables {
-            if cable >= place.first_cable && *parallel > 1 {
-                let width = self.up[level] * parallel;
-                let which = (cable - place.first_cable) % width / self.up[level];
-                return format!("{name} (cable {which})");
-            }
-            if cable >= place.first_cable {
-                break;
-            }
+    fn vertex_name(&self, vertex: u32) -> String {
+        let level = self
+            .levels
+            .iter()
+            .rposition(|level| vertex >= level.first_vertex);
+        let level = level.unwrap_or(0);
+        let number = vertex - self.levels[level].first_vertex;
+        match (level, self.down.len()) {
+            (0, _) => format!("rank {number}"),
+            (1, 1) => format!("switch {number}"),
+            (1, _) => format!("leaf {number}"),
+            (level, top) if level == top => format!("spine {number}"),
+            (level, _) => format!("level {level} switch {number}"),
         }
-        name
     }
 
-    fn ends(&self, link: u32) -> Option<(u32, u32)> {
-        self.wiring.ends(link)
+    fn cable_number(&self, link: u32) -> Option<u32> {
+        let cable = link / (self.wiring.back(0) + 1);
+        let mut levels = self.levels[..self.parallel.len()].iter();
+        let below = levels.rposition(|level| cable >= level.first_cable)?;
+        let (parallel, up) = (self.parallel[below], self.up[below]);
+        let number = (cable - self.levels[below].first_cable) % (up * parallel) / up;
+        (parallel > 1).then_some(number)
     }
 
     fn drawing(&self) -> Drawing {
         let counts: Vec<u32> = self.levels.iter().map(|level| level.vertices).collect();
         Drawing::of(drawing::levels(&counts))
-    }
-
-    fn leads_both_ways(&self, _link: u32) -> bool {
-        self.wiring.is_half_duplex()
     }
 }

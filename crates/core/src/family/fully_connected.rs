@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
 use crate::fabric::options::{self, Options};
-use crate::fabric::wiring::{self, Wire, Wiring, pair_number};
+use crate::fabric::wiring::{self, Wire, pair_number};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
-use crate::network::{Link, Network};
+use crate::network::{Network, Wiring};
 use crate::spec::Spec;
 
 /// Ranks with a cable between every two.
@@ -68,8 +68,8 @@ impl Network for FullyConnected {
         self.ranks
     }
 
-    fn links(&self) -> &[Link] {
-        self.wiring.links()
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
@@ -81,19 +81,7 @@ impl Network for FullyConnected {
         });
     }
 
-    fn link_name(&self, link: u32) -> String {
-        self.wiring.name(link, |rank| format!("rank {rank}"))
-    }
-
-    fn ends(&self, link: u32) -> Option<(u32, u32)> {
-        self.wiring.ends(link)
-    }
-
     fn drawing(&self) -> Drawing {
         Drawing::of(drawing::circle(self.ranks))
-    }
-
-    fn leads_both_ways(&self, _link: u32) -> bool {
-        self.wiring.is_half_duplex()
     }
 }

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
 use crate::fabric::options::{self, Options};
-use crate::fabric::wiring::{self, MOST_RANKS, Wire, Wiring};
+use crate::fabric::wiring::{self, MOST_RANKS, Wire};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
-use crate::network::{Link, Network};
+use crate::network::{Link, Network, Wiring};
 use crate::spec::{OptionRecord, Spec};
 use crate::spelling::same_name;
 
@@ -258,7 +258,7 @@ impl Grid {
         }
         let first = self.vertex(0);
         let leads_around = |&link: &u32| {
-            let Some((one, other)) = self.wiring.ends(link) else {
+            let Some((one, other)) = self.ends(link) else {
                 return false;
             };
             one.min(other) >= first
@@ -384,8 +384,8 @@ impl Network for Grid {
         self.nodes * self.terminals.unwrap_or(1)
     }
 
-    fn links(&self) -> &[Link] {
-        self.wiring.links()
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
@@ -405,15 +405,11 @@ impl Network for Grid {
         }
     }
 
-    fn link_name(&self, link: u32) -> String {
-        self.wiring.name(link, |vertex| match vertex {
+    fn vertex_name(&self, vertex: u32) -> String {
+        match vertex {
             rank if rank < self.ranks() => format!("rank {rank}"),
             router => format!("router {}", router - self.ranks()),
-        })
-    }
-
-    fn ends(&self, link: u32) -> Option<(u32, u32)> {
-        self.wiring.ends(link)
+        }
     }
 
     fn drawing(&self) -> Drawing {
@@ -423,7 +419,7 @@ impl Network for Grid {
             (_, ..=3) => drawing::grid(&sizes),
             _ => {
                 let links = 0..self.links().len() as u32;
-                let ends: Vec<_> = links.filter_map(|link| self.wiring.ends(link)).collect();
+                let ends: Vec<_> = links.filter_map(|link| self.ends(link)).collect();
                 let routers = if self.terminals.is_some() {
                     self.nodes
                 } else {
@@ -437,9 +433,5 @@ impl Network for Grid {
             places: drawing::with_ranks(nodes, self.terminals),
             around: self.around(),
         }
-    }
-
-    fn leads_both_ways(&self, _link: u32) -> bool {
-        self.wiring.is_half_duplex()
     }
 }

@@ -234,15 +234,10 @@ impl Expansion<'_> {
         for (index, event) in trace.ranks[rank as usize].iter().enumerate() {
             interrupt::check();
             let node = Node {
-                amount: event.compute,
-                peer: NONE,
-                tag: 0,
-                partner: NONE,
                 event: index as u32,
                 line: event.line,
-                kind: NodeKind::Enter,
                 call: event.call,
-                processor: 0,
+                ..Node::work(NodeKind::Enter, event.compute)
             };
             let enter = self.push(node, &before)?;
             before.clear();
@@ -256,15 +251,8 @@ impl Expansion<'_> {
         // One more begin, so that the last call has an end.
         let events = trace.ranks[rank as usize].len() as u32;
         let node = Node {
-            amount: 0,
-            peer: NONE,
-            tag: 0,
-            partner: NONE,
             event: events,
-            line: 0,
-            kind: NodeKind::Enter,
-            call: Call::Local,
-            processor: 0,
+            ..Node::work(NodeKind::Enter, 0)
         };
         self.push(node, &before)?;
         Ok(())

@@ -137,15 +137,12 @@ fn node(input: Input<'_>, at: usize, place: Place) -> Result<Node, TraceError> {
     };
     let (peer, amount, tag) = (input.u32(at + 5)?, input.u64(at + 9)?, input.u32(at + 17)?);
     let node = Node {
-        amount,
         peer,
         tag,
-        partner: NONE,
         event: place.event,
-        line: 0,
-        kind,
         call,
         processor: input.u8(at + 21)?,
+        ..Node::work(kind, amount)
     };
     if kind == NodeKind::Compute {
         let picoseconds = amount.checked_mul(1000);

@@ -24,7 +24,7 @@
 use rustc_hash::FxHashMap;
 
 use super::error::{Place, TraceError};
-use super::program::{Call, NONE, Node, NodeKind, Program, ProgramBuilder};
+use super::program::{Call, Node, NodeKind, Program, ProgramBuilder};
 use super::trace::MOST_RANKS;
 use crate::interrupt;
 use crate::spelling::shown;
@@ -201,15 +201,9 @@ impl Reader {
             line: self.line,
         };
         let mut node = Node {
-            amount: 0,
-            peer: NONE,
-            tag: 0,
-            partner: NONE,
             event: place.event,
             line: place.line,
-            kind: NodeKind::Compute,
-            call: Call::Local,
-            processor: 0,
+            ..Node::work(NodeKind::Compute, 0)
         };
         let amount = words.next();
         match operation {

@@ -145,6 +145,23 @@ pub struct Node {
     pub processor: u8,
 }
 
+impl Node {
+    /// Local work of a kind, with nothing said of where it stands.
+    pub(super) const fn work(kind: NodeKind, ps: u64) -> Node {
+        Node {
+            amount: ps,
+            peer: NONE,
+            tag: 0,
+            partner: NONE,
+            event: 0,
+            line: 0,
+            kind,
+            call: Call::Local,
+            processor: 0,
+        }
+    }
+}
+
 /// A dependent with this bit follows the begin of its node; without it, the end.
 pub(super) const FOLLOWS: u32 = 1 << 31;
 

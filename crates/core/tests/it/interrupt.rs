@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use opticoll::interrupt::{self, Stopped, check, interrupt, interruptible};
+use opticoll::interrupt::{Stopped, check, interrupt, interruptible, side_by_side};
 use opticoll::memory::TooMuch;
 
 /// Goes on until it is stopped.
@@ -20,10 +20,11 @@ fn parts_on_other_threads_stop_with_the_whole() {
     let (begun, wait) = channel();
     let worker = thread::spawn(move || {
         interruptible(|| {
-            thread::scope(|scope| {
-                let parts: Vec<_> = (0..3).map(|_| interrupt::spawn(scope, forever)).collect();
-                begun.send(()).unwrap();
-                parts.into_iter().for_each(interrupt::Part::join);
+            side_by_side(0..3, |part| {
+                if part == 0 {
+                    begun.send(()).unwrap();
+                }
+                forever()
             });
         })
     });

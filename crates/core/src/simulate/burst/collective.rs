@@ -86,10 +86,9 @@ mod run;
 mod settings;
 
 use std::num::NonZeroUsize;
-use std::thread;
 
 use super::{BurstError, BurstNetwork, BurstSettings, Work};
-use crate::interrupt::{self, Part};
+use crate::interrupt;
 use crate::schedule::Schedule;
 use crate::units::Bytes;
 
@@ -137,17 +136,7 @@ pub fn simulate(
     while begun < settings.replications {
         let end = settings.replications.min(begun + threads);
         let carry_out = |number| run::run(network, &rounds, work, settings, congestion, number);
-        let round: Vec<Result<Replication, BurstError>> = match end - begun {
-            1 => vec![carry_out(begun)],
-            _ => thread::scope(|scope| {
-                let numbers = begun..end;
-                let running: Vec<_> = numbers
-                    .map(|number| interrupt::spawn(scope, move || carry_out(number)))
-                    .collect();
-                running.into_iter().map(Part::join).collect()
-            }),
-        };
-        for run in round {
+        for run in interrupt::side_by_side(begun..end, carry_out) {
             runs.push(run?);
         }
         begun = end;

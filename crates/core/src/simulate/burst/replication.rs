@@ -1,7 +1,6 @@
 //! Replications side by side, round by round, until enough is measured.
 
 use std::num::NonZeroUsize;
-use std::thread;
 
 use super::engine::Engine;
 use super::interval::interval;
@@ -9,7 +8,7 @@ use super::network::BurstNetwork;
 use super::outcome::{BurstLinkUse, BurstOutcome, HopShare, Moment, PairShare, Share, Tally};
 use super::settings::{BurstSettings, Destinations, Source};
 use super::{BurstError, Work};
-use crate::interrupt::{self, Part};
+use crate::interrupt;
 use crate::units::Time;
 
 /// Rounds of a run, as long as each has a few thousand bursts of each replication.
@@ -122,22 +121,11 @@ fn part(whole: u64, parts: u64, number: u64) -> u64 {
 fn run_all(engines: &mut [Engine<'_>], threads: usize, bursts: impl Fn(u64) -> u64 + Sync) {
     let threads = NonZeroUsize::new(threads).map_or(1, NonZeroUsize::get);
     let share = engines.len().div_ceil(threads).max(1);
-    let run = |first: usize, engines: &mut [Engine<'_>]| {
-        for (number, engine) in (first as u64..).zip(engines) {
+    let groups = engines.chunks_mut(share).enumerate();
+    interrupt::side_by_side(groups, |(group, engines)| {
+        for (number, engine) in ((group * share) as u64..).zip(engines) {
             engine.run(bursts(number));
         }
-    };
-    if share >= engines.len() {
-        run(0, engines);
-        return;
-    }
-    thread::scope(|scope| {
-        let running: Vec<_> = engines
-            .chunks_mut(share)
-            .enumerate()
-            .map(|(group, engines)| interrupt::spawn(scope, move || run(group * share, engines)))
-            .collect();
-        running.into_iter().for_each(Part::join);
     });
 }
 

@@ -1,13 +1,11 @@
 //! The parts of a network from beginning to end: in turns where little happens, side by side where much does.
 
-use std::thread;
-
 use super::border::{Border, NEVER};
 use super::engine::Engine;
 use super::event_queue::LATEST_PS;
 use super::routes::Routes;
 use super::{PacketError, PacketProgress, stuck};
-use crate::interrupt::{self, Part};
+use crate::interrupt;
 
 /// Events from one report of progress to the next.
 const REPORT: u64 = 1 << 20;
@@ -134,17 +132,7 @@ fn side_by_side<R: Routes + Send>(parts: &mut [Engine<R>], border: &Border, unti
         part.rest_after = part.measured.events + share;
         (part.waits, part.waits_since) = (0, part.measured.events);
     }
-    let Some((first, others)) = parts.split_first_mut() else {
-        return;
-    };
-    thread::scope(|scope| {
-        let others: Vec<_> = others
-            .iter_mut()
-            .map(|part| interrupt::spawn(scope, move || part.run(until, true)))
-            .collect();
-        first.run(until, true);
-        others.into_iter().for_each(Part::join);
-    });
+    interrupt::side_by_side(parts, |part| part.run(until, true));
 }
 
 /// One part after the other, always the one with the earliest event.

@@ -1,7 +1,7 @@
 //! Star, fat tree and dragonfly as the reference values describe them, and its collectives: plain
 //! arithmetic, written for the tests alone.
 
-use opticoll::network::{Link, Network, Sharing};
+use opticoll::network::{Link, Network, Sharing, Wiring};
 use opticoll::simulate::fluid::{StepFlow, Steps};
 use opticoll::units::{Rate, Time, UnitError};
 
@@ -34,14 +34,14 @@ pub fn platform(
 /// One switch; link r leads up from rank r, link N + r down to it.
 pub struct Star {
     ranks: u32,
-    links: Vec<Link>,
+    wiring: Wiring,
 }
 
 impl Star {
     pub fn new(ranks: u32, latency: Time) -> Star {
         Star {
             ranks,
-            links: vec![link(1, latency); 2 * ranks as usize],
+            wiring: vec![link(1, latency); 2 * ranks as usize].into(),
         }
     }
 }
@@ -51,8 +51,8 @@ impl Network for Star {
         self.ranks
     }
 
-    fn links(&self) -> &[Link] {
-        &self.links
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
@@ -72,7 +72,7 @@ pub struct FatTree {
     /// By level: the first link up from it; links down are as many places further on.
     first: Vec<u32>,
     all_up: u32,
-    links: Vec<Link>,
+    wiring: Wiring,
 }
 
 fn numbers(list: &str) -> Vec<u32> {
@@ -101,7 +101,7 @@ impl FatTree {
             cables,
             first,
             all_up,
-            links: vec![link(1, latency); 2 * all_up as usize],
+            wiring: vec![link(1, latency); 2 * all_up as usize].into(),
         }
     }
 
@@ -124,8 +124,8 @@ impl Network for FatTree {
         self.down.iter().product()
     }
 
-    fn links(&self) -> &[Link] {
-        &self.links
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
@@ -166,7 +166,7 @@ pub struct Dragonfly {
     chassis: u32,
     routers: u32,
     hosts: u32,
-    links: Vec<Link>,
+    wiring: Wiring,
 }
 
 impl Dragonfly {
@@ -189,7 +189,7 @@ impl Dragonfly {
             chassis,
             routers,
             hosts,
-            links,
+            wiring: links.into(),
         }
     }
 
@@ -222,8 +222,8 @@ impl Network for Dragonfly {
         self.all() * self.hosts
     }
 
-    fn links(&self) -> &[Link] {
-        &self.links
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {

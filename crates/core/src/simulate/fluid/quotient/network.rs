@@ -1,13 +1,13 @@
 //! The quotient: colours of flows as flows, of links as links, of ranks as ranks.
 
 use super::super::program::{StepFlow, Steps};
-use crate::network::{Link, Network};
+use crate::network::{Network, Wiring};
 use crate::units::UnitError;
 
 /// Colours of flows, links and ranks as flows, links and ranks.
 pub(in super::super) struct Quotient {
     pub(super) ranks: u32,
-    pub(super) links: Vec<Link>,
+    pub(super) wiring: Wiring,
     /// By step: its first colour of flows; and their number.
     pub(super) firsts: Vec<usize>,
     pub(super) colours: Vec<Colour>,
@@ -66,7 +66,7 @@ impl Quotient {
 
     /// By colour of links: the bytes on each such link. None beyond 64 bits.
     pub(super) fn link_bytes(&self) -> Option<Vec<u64>> {
-        let mut bytes = vec![0u64; self.links.len()];
+        let mut bytes = vec![0u64; self.links().len()];
         for (index, colour) in self.colours.iter().enumerate() {
             for &(link, flows) in self.loads(index) {
                 let carried = colour.flow.bytes.checked_mul(u64::from(flows))?;
@@ -96,8 +96,8 @@ impl Network for Quotient {
         self.ranks
     }
 
-    fn links(&self) -> &[Link] {
-        &self.links
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     fn route(&self, colour: u32, _same: u32, links: &mut Vec<u32>) {

@@ -116,7 +116,7 @@ impl Partition {
         }
         let mut quotient = Quotient {
             ranks: like_ranks.len() as u32,
-            links: like_links.iter().map(|&link| links[link]).collect(),
+            wiring: Vec::from_iter(like_links.iter().map(|&link| links[link])).into(),
             firsts: vec![0],
             colours: Vec::new(),
             hops: Vec::new(),
