@@ -37,10 +37,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, make_dataclass
+from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, cast
 
 from opticoll import network_graph, registry
 from opticoll._core import (
@@ -48,13 +48,12 @@ from opticoll._core import (
     Fabric,
     FabricError,
     OpticollError,
-    SimulationError,
     UnitError,
     check_settings,
     collective_kind,
     parse_size,
 )
-from opticoll.document import Document, Place
+from opticoll.document import Document, Place, Text, text, whole
 from opticoll.errors import ConfigError, UsageError
 from opticoll.settings import NAMES, Settings, given
 
@@ -368,16 +367,11 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     FileError
         The file, or a fabric file that it names, cannot be read.
     """
-    from pydantic import ValidationError
-
     document = Document.read(path)
-    model = _scenario_model()
-    try:
-        checked = model.model_validate(document.content)
-    except ValidationError as error:
-        raise document.explain(error, list(model.model_fields)) from error
-    fields: dict[str, Any] = checked.model_dump()
-    if "root" in checked.model_fields_set and not registry.has_root(fields["collective"]):
+    fields: dict[str, Any] = dict(vars(document.fields(_ScenarioFile)))
+    if fields["root"] is None:
+        fields["root"] = 0
+    elif not registry.has_root(fields["collective"]):
         raise document.error(("root",), f"{fields['collective']} has no root; leave it out")
     fabric = fields.pop("fabric")
     if isinstance(fabric, list):
@@ -396,8 +390,10 @@ def _machine(document: Document, fabric: str | dict[str, Any], place: Place) -> 
         return _fabric(document, fabric, place)
     if is_yaml(fabric) or network_graph.is_graph(fabric):
         return parse_fabric(str(document.path.parent / fabric))
-    machine: Fabric = _checked(document, place, lambda: Fabric(fabric))
-    return machine
+    try:
+        return Fabric(fabric)
+    except OpticollError as error:
+        raise document.error(place, str(error)) from error
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
@@ -450,95 +446,46 @@ def _custom(document: Document, fields: dict[str, Any], name: str, place: Place)
         raise document.error(where, error.problem) from error
 
 
-def _checked(document: Document, place: Place, make: Any) -> Any:
-    try:
-        return make()
-    except OpticollError as error:
-        raise document.error(place, str(error)) from error
+def _read_fabric_field(value: Any) -> Any:
+    if value == [] or not isinstance(value, (str, dict, list)):
+        raise ConfigError("must be a spelling, a file name, or fields such as `family:`")
+    return value
 
 
-@cache
-def _scenario_model() -> Any:
-    """The model of a scenario file; made when needed, as pydantic takes a while to load."""
-    from pydantic import (
-        BaseModel,
-        ConfigDict,
-        Field,
-        ValidationInfo,
-        create_model,
-        field_validator,
-    )
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list) or value is None else [value]
 
-    def as_list(value: Any) -> Any:
-        return value if isinstance(value, list) or value is None else [value]
 
-    class ScenarioFile(BaseModel):
-        model_config = ConfigDict(extra="forbid", strict=True)
+def _read_algorithms(value: Any) -> Any:
+    return split_algorithms(value) if isinstance(value, str) else value
 
-        collective: str
-        fabric: str | dict[str, Any] | list[str | dict[str, Any]]
-        algorithms: list[str] | None = None
-        sizes: list[int] = Field(default=["4MiB"], validate_default=True)
-        ranks: list[int] | None = None
-        wavelengths: list[int] | None = None
-        wavelength: str = "auto"
-        root: int = 0
 
-        @field_validator("collective")
-        @classmethod
-        def _collective(cls, value: str) -> str:
-            try:
-                return collective_kind(value)
-            except CollectiveError as error:
-                raise ValueError(str(error)) from error
+def _read_sizes(value: Any) -> Any:
+    return [size for one in _listed(value) or () for size in split_sizes(str(one))]
 
-        @field_validator("fabric", mode="before")
-        @classmethod
-        def _fabric(cls, value: Any) -> Any:
-            if value == [] or not isinstance(value, (str, dict, list)):
-                raise ValueError("must be a spelling, a file name, or fields such as `family:`")
-            return value
 
-        @field_validator("algorithms", mode="before")
-        @classmethod
-        def _algorithms(cls, value: Any) -> Any:
-            if value == []:
-                raise ValueError("give at least one algorithm, or leave the field out for all")
-            try:
-                return split_algorithms(value) if isinstance(value, str) else value
-            except UsageError as error:
-                raise ValueError(str(error)) from error
+def _read_setting(name: str, value: Any) -> str:
+    check_settings(**given({name: text(value)}))
+    return str(value)
 
-        @field_validator("sizes", mode="before")
-        @classmethod
-        def _sizes(cls, value: Any) -> Any:
-            sizes = as_list(value)
-            if not sizes:
-                raise ValueError("give at least one size, such as 4MiB")
-            try:
-                return [size for text in sizes for size in split_sizes(str(text))]
-            except (UnitError, UsageError) as error:
-                raise ValueError(str(error)) from error
 
-        @field_validator("ranks", "wavelengths", mode="before")
-        @classmethod
-        def _counts(cls, value: Any) -> Any:
-            counts = as_list(value)
-            if counts == []:
-                raise ValueError("give at least one number, or leave the field out")
-            for count in counts or []:
-                if type(count) is not int or count < 1:
-                    raise ValueError(f"`{count}` is no whole number above 0")
-            return counts
+@dataclass(frozen=True)
+class _ScenarioFields:
+    """The fields of a scenario file, but for the settings of simulators."""
 
-        @field_validator(*NAMES, check_fields=False)
-        @classmethod
-        def _setting(cls, value: str | None, info: ValidationInfo) -> str | None:
-            try:
-                check_settings(**given({str(info.field_name): value}))
-            except SimulationError as error:
-                raise ValueError(str(error).removeprefix(f"{info.field_name}: ")) from error
-            return value
+    collective: Annotated[Text, collective_kind]
+    fabric: Annotated[Any, _read_fabric_field]
+    algorithms: Annotated[list[Annotated[str, text]], _read_algorithms] | None = None
+    sizes: Annotated[list[int], _read_sizes] = field(default_factory=lambda: [4 * 2**20])
+    ranks: Annotated[list[Annotated[int, whole(1, 2**63)]], _listed] | None = None
+    wavelengths: Annotated[list[Annotated[int, whole(1, 2**63)]], _listed] | None = None
+    wavelength: Annotated[str, text] = "auto"
+    root: Annotated[int, whole(0, 2**32)] | None = None
 
-    kinds: dict[str, Any] = dict.fromkeys(NAMES, (str | None, None))
-    return create_model("ScenarioFile", __base__=ScenarioFile, **kinds)
+
+_ScenarioFile = make_dataclass(
+    "_ScenarioFile",
+    [(name, Annotated[str, partial(_read_setting, name)] | None, None) for name in NAMES],
+    bases=(_ScenarioFields,),
+    frozen=True,
+)

@@ -5,18 +5,30 @@ Every error names the file and, where it can, line and field.
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from opticoll import registry
-from opticoll.errors import ConfigError, FileError
+from opticoll.errors import ConfigError, FileError, OpticollError
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
     from ruamel.yaml.nodes import MappingNode, Node
+
+T = TypeVar("T")
 
 Place = tuple[str | int, ...]
 """Where in a file a value stands: keys and list positions, from the top."""
@@ -78,33 +90,9 @@ class Document:
         field = ".".join(str(key) for key in place)
         return ConfigError(f"{self.path}, line {self._line(place)}, {field}: {problem}")
 
-    def check_fields(self, fields: Iterable[str], known: Sequence[str], place: Place = ()) -> None:
-        """Refuse a field that there is not."""
-        for field in fields:
-            if field not in known:
-                hint = registry.nearest(str(field), known)
-                raise self.error((*place, field), f"there is no such field{hint}")
-
-    def filled(self, field: str) -> list[Any]:
-        """The list in a field, of which there is at least one entry."""
-        listed = self.content.get(field)
-        if not isinstance(listed, list) or not listed:
-            raise self.error((field,), f"give a list of {field}")
-        return listed
-
-    def explain(self, error: ValidationError, fields: list[str]) -> ConfigError:
-        """The first error that pydantic found, with file, line and field."""
-        first = error.errors()[0]
-        place: Place = first["loc"]
-        if first["type"] == "extra_forbidden":
-            hint = registry.nearest(str(place[0]), fields)
-            return self.error(place, f"there is no such field{hint}")
-        if first["type"] == "missing":
-            return ConfigError(f"{self.path}: the field `{place[0]}` is missing")
-        if first["type"] in _EXPECTED:
-            return self.error(place, f"`{first['input']}` is no {_EXPECTED[first['type']]}")
-        problem = first["msg"].removeprefix("Value error, ")
-        return self.error(place, problem[0].lower() + problem[1:])
+    def fields(self, kind: type[T]) -> T:
+        """The fields of the file as those of a class (see `read_fields`)."""
+        return read_fields(kind, self.content, self.error)
 
     def _line(self, place: Place) -> int:
         """The line of a value, or of the nearest thing around it that the file has."""
@@ -124,15 +112,80 @@ class Document:
         return line
 
 
-# What pydantic misses, in the words of this file.
-_EXPECTED = {
-    "string_type": "text",
-    "int_type": "whole number",
-    "int_from_float": "whole number",
-    "int_parsing": "whole number",
-    "list_type": "list",
-    "dict_type": "set of fields",
-}
+def whole(least: int, most: int) -> Callable[[object], int]:
+    """Reads a whole number of a range."""
+
+    def read(value: object) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise ConfigError(f"`{value}` is no whole number from {least} on")
+        return value
+
+    return read
+
+
+def text(value: object) -> str:
+    """Reads what is written as a text.
+
+    Raises
+    ------
+    ConfigError
+        It is a number, a list or the like.
+    """
+    if not isinstance(value, str):
+        raise ConfigError(f"`{value}` is no text")
+    return value
+
+
+Text = Annotated[str, str]
+"""What may be written as a text, a number or a date."""
+
+
+def read_fields(
+    kind: type[T], fields: Any, refuse: Callable[[Place, str], ConfigError], place: Place = ()
+) -> T:
+    """A dataclass or named tuple from plain values, which `refuse` makes errors for.
+
+    A field is read by the function that its annotation holds; a list by what its entries are.
+
+    Raises
+    ------
+    ConfigError
+        A value that the function refuses, a field too many or too few.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    if not isinstance(fields, dict):
+        raise refuse(place, f"`{fields}` is no set of fields: {', '.join(hints)}")
+    for name in fields:
+        if name not in hints:
+            hint = registry.nearest(str(name), hints)
+            raise refuse((*place, name), f"there is no such field{hint}")
+    for name, one in inspect.signature(kind).parameters.items():
+        if one.default is one.empty and name not in fields:
+            raise refuse((*place, name), f"the field `{name}` is missing")
+    read = {name: _value(hints[name], one, refuse, (*place, name)) for name, one in fields.items()}
+    return kind(**read)
+
+
+def _value(hint: Any, value: Any, refuse: Callable[[Place, str], ConfigError], place: Place) -> Any:
+    """A value as its annotation says."""
+    if get_origin(hint) is UnionType or get_origin(hint) is Union:
+        if value is None:
+            return None
+        hint = get_args(hint)[0]
+    for read in getattr(hint, "__metadata__", ()):
+        try:
+            value = read(value)
+        except OpticollError as error:
+            raise refuse(place, str(error)) from error
+    hint = hint.__origin__ if get_origin(hint) is Annotated else hint
+    if is_dataclass(hint) or hasattr(hint, "_fields"):
+        return read_fields(hint, value, refuse, place)
+    if get_origin(hint) is not list:
+        return value
+    if not isinstance(value, list) or not value:
+        raise refuse(place, f"give a list of {place[-1]}, of at least one")
+    (entry,) = get_args(hint)
+    return [_value(entry, one, refuse, (*place, index)) for index, one in enumerate(value)]
 
 
 def _compose(path: Path, text: str) -> Node | None:

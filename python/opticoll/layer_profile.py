@@ -22,7 +22,7 @@ a layer that learns nothing has none (`[]`, or an empty cell). Errors name file,
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.csv"
 >>> _ = path.write_text("name,parameters,forward,backward\\nconv,864+32,120us,260us\\n")
 >>> layer_profile.read(path).layers
-[('conv', [864, 32], 120000000, 260000000)]
+[Layer(name='conv', parameters=[864, 32], forward=120000000, backward=260000000)]
 """
 
 from __future__ import annotations
@@ -31,36 +31,61 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
-from opticoll._core import UnitError, parse_time
+from opticoll._core import parse_time
 from opticoll.config import is_yaml
-from opticoll.document import Document, read_text
+from opticoll.document import (
+    Document,
+    Place,
+    Text,
+    read_fields,
+    read_text,
+    whole,
+)
 from opticoll.errors import ConfigError, FileError
 
-COLUMNS = ("name", "parameters", "forward", "backward")
-FIELDS = ("model", "batch", "layers")
 MOST_PARAMETERS = 2**53
 
-Layer = tuple[str, list[int], int, int]
-"""Name, parameters of each tensor, picoseconds forward and backward."""
+
+def _tensors(value: Any) -> list[int]:
+    tensors = value if isinstance(value, list) else [value]
+    for count in tensors:
+        if type(count) is not int or not 0 < count <= MOST_PARAMETERS:
+            raise ConfigError(f"`{count}` is no whole number above 0")
+    return tensors
 
 
-@dataclass(frozen=True)
+def _name(value: Any) -> str:
+    if not str(value).isprintable():
+        raise ConfigError(f"`{value}` holds characters that do not print")
+    return str(value)
+
+
+class Layer(NamedTuple):
+    """A layer: parameters of each gradient tensor, picoseconds forward and backward."""
+
+    name: Annotated[str, _name]
+    parameters: Annotated[Sequence[int], _tensors]
+    forward: Annotated[int, str, parse_time]
+    backward: Annotated[int, str, parse_time]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Profile:
     """What a file says: the batch per device is None where it does not say it."""
 
-    model: str
-    batch: int | None
+    model: Text = ""
+    batch: Annotated[int, whole(1, 2**63 - 1)] | None = None
     layers: list[Layer]
 
     @property
     def parameters(self) -> int:
         """All parameters."""
-        return sum(sum(tensors) for _, tensors, _, _ in self.layers)
+        return sum(sum(layer.parameters) for layer in self.layers)
 
 
 def read(path: str | os.PathLike[str]) -> Profile:
@@ -75,54 +100,36 @@ def read(path: str | os.PathLike[str]) -> Profile:
     """
     path = Path(path)
     if is_yaml(str(path)):
-        return _from_yaml(path)
+        profile = Document.read(path).fields(Profile)
+        return replace(profile, model=profile.model or path.stem)
     if path.suffix.lower() == ".csv":
-        return Profile(path.stem, None, _from_csv(path))
+        return Profile(model=path.stem, layers=_from_csv(path))
     raise FileError(f"`{path}` is no profile of layers by its name; it must end in .csv or .yaml")
-
-
-def _from_yaml(path: Path) -> Profile:
-    document = Document.read(path)
-    content = document.content
-    document.check_fields(content, FIELDS)
-    batch = content.get("batch")
-    if batch is not None and (type(batch) is not int or batch < 1):
-        raise document.error(("batch",), f"`{batch}` is no whole number above 0")
-    layers = []
-    for index, fields in enumerate(document.filled("layers")):
-        place = ("layers", index)
-        if not isinstance(fields, dict):
-            raise document.error(place, f"`{fields}` is no layer; it has {', '.join(COLUMNS)}")
-        document.check_fields(fields, COLUMNS, place)
-
-        def refuse(field: str, problem: str, index: int = index) -> ConfigError:
-            return document.error(("layers", index, field), problem)
-
-        layers.append(_layer(fields, refuse))
-    return Profile(str(content.get("model", path.stem)), batch, layers)
 
 
 def _from_csv(path: Path) -> list[Layer]:
     text = read_text(path, "utf-8-sig")  # Spreadsheets put a mark first.
     rows = _rows(path, text)
     _, heading = next(rows, (1, []))
-    if sorted(heading) != sorted(COLUMNS):
-        raise ConfigError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}")
-    layers = []
+    if sorted(heading) != sorted(Layer._fields):
+        raise ConfigError(f"{path}, line 1: the columns must be {', '.join(Layer._fields)}")
+    layers, lines = [], []
     for line, row in rows:
         if len(row) != len(heading):
             raise ConfigError(f"{path}, line {line}: {len(row)} cells, not {len(heading)}")
         fields: dict[str, Any] = dict(zip(heading, row, strict=True))
         cells = fields["parameters"]
         fields["parameters"] = [_number(cell) for cell in cells.split("+")] if cells else []
-
-        def refuse(field: str, problem: str, line: int = line) -> ConfigError:
-            return ConfigError(f"{path}, line {line}, {field}: {problem}")
-
-        layers.append(_layer(fields, refuse))
+        layers.append(fields)
+        lines.append(line)
     if not layers:
         raise ConfigError(f"{path}: there are no layers")
-    return layers
+
+    def refuse(place: Place, problem: str) -> ConfigError:
+        index, field = place[:2]
+        return ConfigError(f"{path}, line {lines[int(index)]}, {field}: {problem}")
+
+    return [read_fields(Layer, one, refuse, (index,)) for index, one in enumerate(layers)]
 
 
 def _rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
@@ -139,25 +146,3 @@ def _rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
 def _number(text: str) -> int | str:
     """A whole number, or the text that is none, for the message."""
     return int(text) if re.fullmatch("[0-9]{1,18}", text.strip()) else text
-
-
-def _layer(fields: dict[str, Any], refuse: Callable[[str, str], ConfigError]) -> Layer:
-    """A layer from its fields; `refuse` makes the error for one of them."""
-    for field in COLUMNS:
-        if fields.get(field) is None:
-            raise refuse(field, f"a layer has {', '.join(COLUMNS)}")
-    given = fields["parameters"]
-    tensors = given if isinstance(given, list) else [given]
-    for count in tensors:
-        if type(count) is not int or not 0 < count <= MOST_PARAMETERS:
-            raise refuse("parameters", f"`{count}` is no whole number above 0")
-    times = []
-    for field in ("forward", "backward"):
-        try:
-            times.append(parse_time(str(fields[field])))
-        except UnitError as error:
-            raise refuse(field, str(error)) from error
-    name = str(fields["name"])
-    if not name.isprintable():
-        raise refuse("name", f"`{name}` holds characters that do not print")
-    return name, tensors, times[0], times[1]

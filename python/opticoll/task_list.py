@@ -22,40 +22,50 @@ for the switches at the time of its `request` (0s if not given). Errors name fil
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from opticoll._core import Fabric, OpticollError, collective_kind, parse_time
+from opticoll._core import Fabric, collective_kind, parse_time
 from opticoll.config import parse_fabric, to_bytes
-from opticoll.document import Document
+from opticoll.document import Document, Text, text, whole
 
 MOST_ROUNDS = 2**40
+
+
+def _time(value: Any) -> str:
+    """A time as text, if it is one."""
+    parse_time(str(value))
+    return str(value)
 
 
 @dataclass(frozen=True)
 class Task:
     """A collective on some nodes of a grid, again and again."""
 
-    collective: str
+    collective: Annotated[Text, collective_kind]
     """Such as `all_reduce`."""
-    name: str | None = None
+    name: Text | None = None
     """What it is called; the collective if not given."""
-    nodes: str = "all"
+    nodes: Text = "all"
     """Nodes allocated to it, such as `0-7+12`."""
-    algorithm: str = "auto"
+    algorithm: Text = "auto"
     """A spelling such as `halving_doubling`."""
-    size: str | int = "4MiB"
+    size: Annotated[str | int, str, to_bytes] = "4MiB"
     """The size of the collective."""
-    rounds: int = 1
+    rounds: Annotated[int, whole(1, MOST_ROUNDS)] = 1
     """How often it is carried out."""
-    request: str = "0s"
+    request: Annotated[str, _time] = "0s"
     """When it asks the arbiter."""
-    root: int = 0
+    root: Annotated[int, whole(0, 2**32)] = 0
     """The root rank, counted among its nodes."""
 
 
-FIELDS = tuple(one.name for one in fields(Task))
+@dataclass(frozen=True)
+class TaskList:
+    """A grid, and the tasks on it."""
+
+    fabric: Annotated[Fabric, text, parse_fabric]
+    tasks: list[Task]
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Fabric, list[Task]]:
@@ -68,41 +78,5 @@ def read(path: str | os.PathLike[str]) -> tuple[Fabric, list[Task]]:
     FileError
         The file cannot be read.
     """
-    document = Document.read(path)
-    content = document.content
-    document.check_fields(content, ("fabric", "tasks"))
-    spelling = content.get("fabric")
-    if not isinstance(spelling, str):
-        raise document.error(("fabric",), "give a grid such as wss_grid:rows=4,columns=4")
-    try:
-        fabric = parse_fabric(spelling)
-    except OpticollError as error:
-        raise document.error(("fabric",), str(error)) from error
-    tasks = enumerate(document.filled("tasks"))
-    return fabric, [_task(document, index, one) for index, one in tasks]
-
-
-def _task(document: Document, index: int, given: Any) -> Task:
-    place = ("tasks", index)
-    if not isinstance(given, dict) or "collective" not in given:
-        raise document.error(place, "a task has at least a collective, such as all_reduce")
-    document.check_fields(given, FIELDS, place)
-    for field, least, most in (("rounds", 1, MOST_ROUNDS), ("root", 0, 2**32)):
-        value = given.get(field, least)
-        if type(value) is not int or not least <= value <= most:
-            raise document.error((*place, field), f"`{value}` is no whole number from {least} on")
-    checked: dict[str, Callable[[str], object]] = {
-        "collective": collective_kind,
-        "size": to_bytes,
-        "request": parse_time,
-    }
-    values: dict[str, Any] = {}
-    for field, value in given.items():
-        values[field] = value if field in ("rounds", "root") else str(value)
-        try:
-            found = checked[field](values[field]) if field in checked else None
-        except OpticollError as error:
-            raise document.error((*place, field), str(error)) from error
-        if field in ("collective", "size"):
-            values[field] = found
-    return Task(**values)
+    asked = Document.read(path).fields(TaskList)
+    return asked.fabric, asked.tasks
