@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildc
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check stub bench fuzz validate golden figures clean
+.PHONY: demo test check stub reference bench fuzz validate golden figures clean
 
 demo: $(VENV)/built
 	mkdir -p out

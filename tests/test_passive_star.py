@@ -55,7 +55,7 @@ def test_commands_take_a_star(run: Run, tmp_path: Path) -> None:
                tmp_path / "compare.svg")  # fmt: skip
     assert rows.code == 0, rows.err
     shown = run("show", "all_gather", "--fabric", STAR, "--slot", "2")
-    assert "4 > 0  wavelength 0" in shown.out
+    assert "4 > 0 1 2 3 5  wavelength 0" in shown.out
     drawn = run("show", "all_gather", "--fabric", STAR, "--view", "space_time", "--figure",
                 tmp_path / "star.svg")  # fmt: skip
     assert drawn.code == 0, drawn.err

@@ -39,7 +39,7 @@ def test_python_loads_the_core_alone() -> None:
         "import sys, opticoll; "
         "others = {name for name in sys.modules if name.startswith('opticoll.')}; "
         "light = {'opticoll._core', 'opticoll.errors'}; "
-        "heavy = {'numpy', 'cyclopts', 'rich', 'pydantic', 'matplotlib'} & set(sys.modules); "
+        "heavy = {'numpy', 'cyclopts', 'rich', 'matplotlib'} & set(sys.modules); "
         "print(*(others - light), *heavy)"
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -49,7 +49,7 @@ def test_python_loads_the_core_alone() -> None:
 def test_help_loads_no_command() -> None:
     code = (
         "import sys; from opticoll.main import main; main(['--help']); "
-        "heavy = {'numpy', 'matplotlib', 'pydantic'} & set(sys.modules); "
+        "heavy = {'numpy', 'matplotlib'} & set(sys.modules); "
         "ours = {name for name in sys.modules if name.startswith('opticoll.commands.')}; "
         "print(*heavy, *ours, file=sys.stderr)"
     )
@@ -60,11 +60,24 @@ def test_help_loads_no_command() -> None:
 def test_start_loads_no_heavy_module() -> None:
     code = (
         "import sys; from opticoll.main import main; main(['list']); "
-        "heavy = {'numpy', 'matplotlib', 'pydantic', 'ruamel', 'zstandard'}; "
+        "heavy = {'numpy', 'matplotlib', 'ruamel', 'zstandard'}; "
         "print(*heavy & set(sys.modules), file=sys.stderr)"
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert finished.stderr.strip() == ""
+
+
+def test_an_interrupt_while_modules_are_loaded_is_one_line() -> None:
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'cyclopts': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from opticoll.__main__ import run; sys.exit(run())"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (finished.returncode, finished.stderr) == (130, "opticoll: interrupted\n")
 
 
 @pytest.mark.parametrize("arguments", [["list", "--json"], ["--help"], ["plan", "--help"]])

@@ -94,16 +94,17 @@ __all__ = [
 ]
 
 
-def _rows(command: str, **values: Any) -> list[Any]:
+def _rows(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> list[Any]:
     """The rows of a command, which is loaded now."""
     from opticoll.runner import run
 
-    return run(import_module(f"opticoll.commands.{command}").COMMAND, **values)
+    command_record = import_module(f"opticoll.commands.{command}").COMMAND
+    return run(command_record, **values, **(settings or {}))
 
 
-def _one(command: str, **values: Any) -> Any:
+def _one(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> Any:
     """The only row of a command."""
-    (row,) = _rows(command, **values)
+    (row,) = _rows(command, settings, **values)
     return row
 
 
@@ -325,7 +326,7 @@ def replan(
         Places that are not on the grid, a root that has left, nodes that no light reaches any more.
     """
     row: ReplanRow = _one(
-        "replan", source=plan, failed=failed, instead=algorithm, size=size, **settings
+        "replan", source=plan, failed=failed, instead=algorithm, size=size, settings=settings
     )
     return row
 
@@ -420,19 +421,7 @@ def replay(
         A file that is no trace, an unknown network, algorithm or setting, a program that cannot go
         on.
     """
-    row: ReplayRow = _one(
-        "replay",
-        trace=trace,
-        fabric=fabric,
-        collective=collectives,
-        cpu_factor=cpu_factor,
-        eager=eager,
-        end_overhead=end_overhead,
-        operations=operations_per_second,
-        timeline=timeline,
-        bursts=bursts,
-        **settings,
-    )
+    row: ReplayRow = _one("replay", **locals())
     return row
 
 
@@ -465,7 +454,7 @@ def traffic(
         An unknown fabric, pattern or setting, or a deadlock.
     """
     asked = {"pattern": pattern, "bytes": size, "period": period, "messages": messages}
-    row: TrafficRow = _one("traffic", fabric=fabric, timeline=timeline, jobs=1, **asked, **settings)
+    row: TrafficRow = _one("traffic", settings, fabric=fabric, timeline=timeline, jobs=1, **asked)
     return row
 
 
@@ -487,8 +476,7 @@ def bursts(fabric: str, settings: Mapping[str, str] | None = None, *, threads: i
     FabricError, SimulationError
         An unknown network or setting.
     """
-    given = dict(settings or {})
-    row: BurstRow = _one("traffic", fabric=fabric, simulator="burst", jobs=threads, **given)
+    row: BurstRow = _one("traffic", settings, fabric=fabric, simulator="burst", jobs=threads)
     return row
 
 
@@ -601,22 +589,5 @@ def train(
         As for `plan`; an unknown model or device, a profile that is none, arguments that do not go
         together.
     """
-    row: TrainingRow = _one(
-        "train",
-        model=model,
-        fabric=[fabric],
-        batch=batch,
-        device=device,
-        throughput=throughput,
-        profile=profile,
-        device_memory=device_memory,
-        algorithm=algorithm,
-        gradients=gradients,
-        buckets=buckets,
-        overlap=overlap,
-        epochs=epochs,
-        samples=samples,
-        wavelength=wavelength,
-        **settings,
-    )
+    row: TrainingRow = _one("train", **{**locals(), "fabric": [fabric]})
     return row

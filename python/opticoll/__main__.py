@@ -1,8 +1,17 @@
-"""`python -m opticoll` is the command `opticoll`."""
+"""The command `opticoll`, also as `python -m opticoll`."""
 
 import sys
 
-from opticoll.main import main
+
+def run() -> int:
+    """Run the command line; an interrupt is answered also while its modules are loaded."""
+    try:
+        from opticoll.main import main
+    except KeyboardInterrupt:
+        sys.stderr.write("opticoll: interrupted\n")
+        return 130
+    return main()
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

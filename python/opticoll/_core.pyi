@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from os import PathLike
-from typing import Any, Literal, TypedDict, Unpack, final
+from typing import Any, ClassVar, Literal, TypedDict, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ class OpticollError(Exception):
 
     field: tuple[str | int, ...]
     """The argument at fault; set by `opticoll.compare` only."""
+    hint: ClassVar[str | None]
+    """What helps after an error of this kind, where the message does not say it all."""
 
 class UnitError(OpticollError): ...
 

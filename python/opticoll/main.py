@@ -44,17 +44,6 @@ for _name, _summary in COMMANDS.items():
 READER_GONE = 141
 """The exit code of a process that SIGPIPE ends: 128 + 13."""
 
-# What helps after an error of a kind, where the message itself does not say it all.
-HINTS: dict[type[errors.OpticollError], str] = {
-    errors.AlgorithmError: "see `opticoll list algorithms`",
-    errors.CollectiveError: "see `opticoll list collectives`",
-    errors.FabricError: "see `opticoll list fabrics`",
-    errors.MemoryLimitError: "allow more by --memory-limit, such as 64GiB, or try fewer ranks",
-    errors.SimulationError: "see `opticoll list simulators` and `opticoll list settings`",
-    errors.TrainingError: "see `opticoll list models` and `opticoll list devices`",
-    errors.WavelengthError: "see `opticoll list wavelengths`",
-}
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code; `argv` are the arguments after `opticoll`."""
@@ -77,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = separated(words) or f"see `opticoll {command} --help`".replace("  ", " ")
         return refuse(str(error), hint)
     except errors.OpticollError as error:
-        return refuse(str(error), HINTS.get(type(error)), error)
+        return refuse(str(error), error.hint, error)
     except UnicodeEncodeError as error:
         return refuse(f"`{error.object}` is no text: it holds half characters", None)
     except MemoryError:

@@ -16,75 +16,39 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-create_exception!(
-    opticoll._core,
-    OpticollError,
-    PyException,
-    "Whatever opticoll refuses."
-);
-create_exception!(
-    opticoll._core,
-    UnitError,
-    OpticollError,
-    "A size, time or rate."
-);
-create_exception!(opticoll._core, FabricError, OpticollError, "A fabric.");
-create_exception!(
-    opticoll._core,
-    CollectiveError,
-    OpticollError,
-    "A collective."
-);
-create_exception!(
-    opticoll._core,
-    AlgorithmError,
-    OpticollError,
-    "An algorithm."
-);
-create_exception!(
-    opticoll._core,
-    ScheduleError,
-    OpticollError,
-    "A transfer of a schedule."
-);
-create_exception!(
-    opticoll._core,
-    WavelengthError,
-    OpticollError,
-    "A wavelength assignment."
-);
-create_exception!(
-    opticoll._core,
-    PlanFileError,
-    OpticollError,
-    "The text of a plan."
-);
-create_exception!(
-    opticoll._core,
-    SimulationError,
-    OpticollError,
-    "A simulation."
-);
-create_exception!(
-    opticoll._core,
-    TrainingError,
-    OpticollError,
-    "A training run."
-);
+/// Declares the exceptions, and `add_to`, which adds them to the module, each with its `hint`.
+macro_rules! exceptions {
+    ($($name:ident($base:ident): $about:literal, $hint:expr;)*) => {
+        $(create_exception!(opticoll._core, $name, $base, $about);)*
 
-create_exception!(
-    opticoll._core,
-    MemoryLimitError,
-    OpticollError,
-    "More memory than the limit."
-);
+        /// Adds the exceptions. A hint is what helps where the message itself does not say it all.
+        pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $(
+                let kind = module.py().get_type::<$name>();
+                kind.setattr("hint", $hint as Option<&str>)?;
+                module.add(stringify!($name), kind)?;
+            )*
+            Ok(())
+        }
+    };
+}
 
-create_exception!(
-    opticoll._core,
-    TraceError,
-    OpticollError,
-    "A trace of a program."
-);
+exceptions! {
+    OpticollError(PyException): "Whatever opticoll refuses.", None;
+    UnitError(OpticollError): "A size, time or rate.", None;
+    FabricError(OpticollError): "A fabric.", Some("see `opticoll list fabrics`");
+    CollectiveError(OpticollError): "A collective.", Some("see `opticoll list collectives`");
+    AlgorithmError(OpticollError): "An algorithm.", Some("see `opticoll list algorithms`");
+    ScheduleError(OpticollError): "A transfer of a schedule.", None;
+    WavelengthError(OpticollError): "A wavelength assignment.", Some("see `opticoll list wavelengths`");
+    PlanFileError(OpticollError): "The text of a plan.", None;
+    SimulationError(OpticollError): "A simulation.",
+        Some("see `opticoll list simulators` and `opticoll list settings`");
+    TrainingError(OpticollError): "A training run.", Some("see `opticoll list models` and `opticoll list devices`");
+    MemoryLimitError(OpticollError): "More memory than the limit.",
+        Some("allow more by --memory-limit, such as 64GiB, or try fewer ranks");
+    TraceError(OpticollError): "A trace of a program.", None;
+}
 
 /// Turns an error of the core into the Python exception of its kind.
 pub(crate) trait IntoPyErr {

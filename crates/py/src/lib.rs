@@ -44,12 +44,6 @@ mod _core {
         burst_hosts, burst_rate, delivered_plan, place_ranks, simulate_collectives,
     };
     #[pymodule_export]
-    use crate::error::{
-        AlgorithmError, CollectiveError, FabricError, MemoryLimitError, OpticollError,
-        PlanFileError, ScheduleError, SimulationError, TraceError, TrainingError, UnitError,
-        WavelengthError,
-    };
-    #[pymodule_export]
     use crate::fabric::Fabric;
     #[pymodule_export]
     use crate::formula::{
@@ -89,6 +83,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::error::add_to(module)?;
         module.add("CONVERTED", opticoll::family::wdm_ring::CONVERTED)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

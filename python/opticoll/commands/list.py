@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from opticoll import registry
 from opticoll.commands import COMMANDS
+from opticoll.formats import FORMATS
 from opticoll.layout import align, wrapped
 from opticoll.registry import RecordRow
 from opticoll.rows import Row, means
@@ -27,7 +28,7 @@ class List:
         Parameter(
             help="algorithms, fabrics, presets, simulators, policies, start_rules, settings, "
             "collectives, wavelengths, models or devices, with options; a collective, for its "
-            "algorithms; or schemas, of what commands print with --json."
+            "algorithms; formats of files; or schemas, of what commands print with --json."
         ),
     ] = field(default=None, kw_only=False)
 
@@ -41,15 +42,38 @@ class SchemaRow(Row):
     json_schema: dict[str, Any] = means("JSON schema")
 
 
-def compute(asked: List, watch: Watch) -> Iterator[RecordRow | SchemaRow]:
-    """Records of all kinds, of one, or the algorithms of one collective; schemas of commands.
+class FormatRow(Row):
+    """A format of files."""
+
+    kind: Literal["formats"] = means("Kind of the record")
+    name: str = means("Name of the format", "format")
+    holds: Literal["plan", "rows", "timeline", "trace"] = means("What files hold")
+    suffixes: list[str] = means("Endings of file names")
+    read: bool = means("Whether commands read it")
+    written: bool = means("Whether commands write it")
+
+
+def compute(asked: List, watch: Watch) -> Iterator[RecordRow | FormatRow | SchemaRow]:
+    """Records of all kinds, of one, or the algorithms of one collective; formats; schemas.
 
     Raises
     ------
     UsageError
         There is neither a kind nor a collective of that name.
     """
-    if asked.kind is not None and registry.canonical(asked.kind, ["schemas"]):
+    own = asked.kind and registry.canonical(asked.kind, ["schemas", "formats"])
+    if own == "formats":
+        for one in FORMATS:
+            yield FormatRow(
+                kind="formats",
+                name=one.name,
+                holds=one.holds,
+                suffixes=list(one.suffixes),
+                read=bool(one.reads),
+                written=bool(one.writes),
+            )
+        return
+    if own == "schemas":
         for name, summary in COMMANDS.items():
             schema = import_module(f"opticoll.commands.{name}").COMMAND.schema()
             yield SchemaRow(kind="schemas", name=name, summary=summary, json_schema=schema)
@@ -58,7 +82,11 @@ def compute(asked: List, watch: Watch) -> Iterator[RecordRow | SchemaRow]:
         yield from records
 
 
-def _text(asked: List, rows: list[RecordRow | SchemaRow]) -> str:
+def _text(asked: List, rows: list[RecordRow | FormatRow | SchemaRow]) -> str:
+    formats = [row for row in rows if isinstance(row, FormatRow)]
+    if formats:
+        cells = [[row.name, row.holds, " ".join(row.suffixes), _use(row)] for row in formats]
+        return align(cells, ["format", "holds", "endings", ""])
     schemas = [row for row in rows if isinstance(row, SchemaRow)]
     if schemas:
         return align([[row.name, row.summary] for row in schemas])
@@ -71,6 +99,10 @@ def _text(asked: List, rows: list[RecordRow | SchemaRow]) -> str:
     if len(parts) == 1:
         return parts[0][1]
     return "\n\n".join(f"{kind.upper()}\n{text}" for kind, text in parts)
+
+
+def _use(row: FormatRow) -> str:
+    return " and ".join(["read"] * row.read + ["written"] * row.written)
 
 
 def _records(records: list[RecordRow], full: bool) -> str:
@@ -92,11 +124,11 @@ def _records(records: list[RecordRow], full: bool) -> str:
     return "\n".join(lines)
 
 
-COMMAND: Command[List, RecordRow | SchemaRow] = Command(
+COMMAND: Command[List, RecordRow | FormatRow | SchemaRow] = Command(
     name="list",
     example="opticoll list algorithms",
     asks=List,
-    gives=(RecordRow, SchemaRow),
+    gives=(RecordRow, FormatRow, SchemaRow),
     compute=compute,
     text=_text,
     doing="listing",

@@ -23,6 +23,9 @@ from opticoll.runner import Command, Watch, figure_file, on_command_line
 MOST_LIGHTPATHS = 40
 """Lightpaths of a slot printed for people."""
 
+MOST_HEARD = 8
+"""Ranks printed that hear one light."""
+
 MOST_STEPS = 24
 """Steps of a schedule whose slots are printed for people."""
 
@@ -32,11 +35,10 @@ class Show(Source):
     """What `opticoll show` takes."""
 
     view: Annotated[
-        Literal["ring", "grid", "circuits", "fabric", "space_time", "ports"] | None,
+        Literal["ring", "grid", "fabric", "space_time", "ports"] | None,
         Parameter(
-            help="ring, grid, circuits: the light of one slot; fabric: the load of electrical "
-            "links; ports: light paths over time; space_time: everything over time. By the fabric "
-            "if not given.",
+            help="ring, grid: the light of one slot; fabric: the load of electrical links; ports: "
+            "light paths over time; space_time: everything over time. By the fabric if not given.",
             converter=words.choice,
         ),
     ] = None
@@ -91,14 +93,12 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
         As for `opticoll.plan`; a view or a slot that the plan does not have.
     """
     view, slot = asked.view, asked.slot
-    if view in ("space_time", "ports") and slot is not None:
-        raise UsageError(f"--slot: the view {view} shows all slots; leave --slot out")
     if view == "space_time" and "figure" not in watch.files:
         raise UsageError("the view space_time is a picture; give --figure picture.svg")
     if asked.settings:
         check_planned(asked.source, None, asked.settings)
     plan = obtain(asked, asked.wavelength, watch)
-    shape = _checked_view(plan, view, asked.size if plan.asked == plan.algorithm else None)
+    shape = _checked_view(plan, asked, drawn="figure" in watch.files)
     if slot is not None and not 0 <= slot < plan.slots:
         raise UsageError(
             f"there is no slot {slot}: the plan has {plural(plan.slots, 'slot')}, from 0"
@@ -132,23 +132,28 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
     ]
 
 
-def _checked_view(plan: Plan, view: str | None, size: str | None) -> str:
+def _checked_view(plan: Plan, asked: Show, *, drawn: bool) -> str:
     """The view of a plan, by its fabric if none is given; refuses one of the other kind."""
-    from opticoll.plot.views import views_of
+    from opticoll.plot.views import OVER_TIME, views_of
 
+    view = asked.view
     known, about = views_of(plan.fabric)
     if view not in (None, *known):
         use = " or ".join(known)
         raise UsageError(f"--view {view}: {plan.fabric.family} {about}; use --view {use}")
-    if size is not None and known[0] in ("ring", "grid"):
+    shape = view or known[0]
+    if asked.slot is not None and shape in OVER_TIME and (view or drawn):
+        raise UsageError(f"--slot: the view {shape} shows all slots; leave --slot out")
+    sized = asked.size is not None and plan.asked == plan.algorithm
+    if sized and known[0] in ("ring", "grid"):
         raise UsageError("--size: lightpaths look the same at any size; leave --size out")
-    return view or known[0]
+    return shape
 
 
 def _text(asked: Show, rows: list[SlotRow]) -> str:
     (row,) = rows
     head = _head(row.plan)
-    return head if row.view == "space_time" else f"{head}\n\n{_slot_lines(row)}"
+    return head if asked.view == "space_time" else f"{head}\n\n{_slot_lines(row)}"
 
 
 def _head(plan: Plan) -> str:
@@ -173,8 +178,9 @@ def _slot_lines(row: SlotRow) -> str:
     plan = row.plan
     if not plan.slots:
         return "no slots: nothing needs to be sent"
-    here = len(row.lightpaths)
-    cells = [_words(one) for one in row.lightpaths[:MOST_LIGHTPATHS]]
+    lights = _lights(row)
+    here = len(lights)
+    cells = [_words(one, heard) for one, heard in lights[:MOST_LIGHTPATHS]]
     if "plane" in plan.fabric.light_fields:
         hops = plan.hop_columns(row.slot)
         here = len(hops["transfer"])
@@ -188,7 +194,8 @@ def _slot_lines(row: SlotRow) -> str:
             for index in range(min(here, MOST_LIGHTPATHS))
         ]
     what = "transfer" if plan.fabric.electrical else "lightpath"
-    lines = [f"slot {row.slot}: {plural(here, what)}"]
+    carried = "" if len(lights) == len(row.lightpaths) else f" of {len(row.lightpaths)} transfers"
+    lines = [f"slot {row.slot}: {plural(here, what)}{carried}"]
     if cells:
         lines.append(align(cells))
     if here > MOST_LIGHTPATHS:
@@ -196,12 +203,24 @@ def _slot_lines(row: SlotRow) -> str:
     return "\n".join(lines)
 
 
-def _words(one: LightpathRow) -> list[str]:
+def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
+    """The light of a slot, and who hears it: of light that goes to all, several may."""
+    shared = list(row.plan.fabric.light_fields) == ["wavelength"]
+    lights: dict[object, tuple[LightpathRow, list[int]]] = {}
+    for one in row.lightpaths:
+        copied = shared and one.action == "copy"
+        key = (one.source, *one.chunks, *one.light.values()) if copied else one.transfer
+        lights.setdefault(key, (one, []))[1].append(one.destination)
+    return list(lights.values())
+
+
+def _words(one: LightpathRow, heard: list[int]) -> list[str]:
     chunk, count = one.chunks
     cells = [
         one.action,
         f"chunk {chunk}" if count == 1 else f"chunks {chunk}..{chunk + count - 1}",
-        f"{one.source} > {one.destination}",
+        f"{one.source} > {' '.join(map(str, heard[:MOST_HEARD]))}"
+        + (f" and {len(heard) - MOST_HEARD} more" if len(heard) > MOST_HEARD else ""),
     ]
     light = one.light
     if "direction" in light:

@@ -13,7 +13,7 @@ from opticoll import registry, words
 from opticoll._core import Fabric, Outcome, Plan, format_size
 from opticoll.arguments import Source, obtain, simulate, size_of
 from opticoll.errors import UsageError
-from opticoll.layout import align, human_time, labelled, plural
+from opticoll.layout import align, cell, human_time, labelled, plural
 from opticoll.options import WavelengthOption
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
 from opticoll.rows import (
@@ -81,8 +81,12 @@ class StepRow(Row, core="plan.slots"):
 class LinkRow(Row, core="plan.links"):
     """A link over all its fibres; on electrical fabrics each link."""
 
-    rank: Count = means(
-        "Rank at which the link starts", "from rank", omitted=ON_LIGHT, default=OMITTED
+    rank: Count | None = means(
+        "Rank at which the link starts",
+        "from rank",
+        absent="the light is everybody's, as in a passive star",
+        omitted=ON_LIGHT,
+        default=OMITTED,
     )
     direction: str = means(
         "Direction, plane or port by which it leaves", omitted=ON_LIGHT, default=OMITTED
@@ -280,10 +284,10 @@ def _links(plan: Plan, outcome: Outcome) -> list[LinkRow]:
             LinkRow.of(row, link=name)
             for name, row in zip(plan.fabric.link_names, outcome.links, strict=True)
         ]
-    rows, axis = iter(outcome.links), outcome.links.axes[0]
+    rows, (axis, place) = iter(outcome.links), outcome.links.axes
     numbered = [f"{axis} {number}" for number in range(outcome.links.shape[0])]
     return [
-        LinkRow.of(next(rows), rank=rank, direction=direction)
+        LinkRow.of(next(rows), rank=rank if place == "rank" else None, direction=direction)
         for direction in plan.fabric.light_fields.get(axis) or numbered
         for rank in range(outcome.links.shape[1])
     ]
@@ -367,14 +371,12 @@ def _table(row: SimulateRow, per: str) -> str:
         return align(cells, ["link", "busy", "bytes", "utilisation"], right=(1, 2, 3))
     if per == "link":
         cells = [
-            [str(one.rank), one.direction, human_time(one.busy_ps), str(one.bytes)]
+            [cell(one.rank), one.direction, human_time(one.busy_ps), str(one.bytes)]
             for one in row.per_link
         ]
         by = "direction" if "direction" in fabric.light_fields else "by"
         busy = "wavelengths busy" if "wavelengths" in fabric.options else "busy"
-        start = row.outcome.links.axes[1]
-        start = "from rank" if start == "rank" else start
-        return align(cells, [start, by, busy, "bytes"], right=range(4))
+        return align(cells, ["from rank", by, busy, "bytes"], right=range(4))
     if per == "rank":
         names = ["rank", "sent_bytes", "received_bytes", "finish_ps"]
         return table(row.per_rank, names) if row.per_rank else ""

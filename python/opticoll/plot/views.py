@@ -21,15 +21,18 @@ VIEWS = {
 }
 """By a field of light: the usual view of a plan that has it, and what its fabric is."""
 
+OVER_TIME = ("ports", "space_time")
+"""Views that show all slots."""
+
 ELECTRICAL = ("fabric", "is an electrical fabric without light")
-CIRCUITS = ("circuits", "has circuits in slots")
+SLOTS = ("space_time", "has light in slots")
 
 
 def views_of(fabric: "Fabric") -> tuple[tuple[str, ...], str]:
     """The views of plans on a fabric, the usual one first, and what the fabric is."""
     lit = (own for field, own in VIEWS.items() if field in fabric.light_fields)
-    usual, about = next(lit, ELECTRICAL if fabric.electrical else CIRCUITS)
-    return ((usual,) if usual == "ports" else (usual, "space_time")), about
+    usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
+    return ((usual,) if usual in OVER_TIME else (usual, "space_time")), about
 
 
 def plan(

@@ -143,6 +143,7 @@ fn least_slots(ring: RingShape) -> Option<u64> {
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
+    let channels = request.ring()?.channels;
     let mut schedule = Schedule::new(request.collective);
     make_room(&mut schedule, ranks)?;
     let (radices, claimed_depth) = choose_tree(request)?;
@@ -175,7 +176,6 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             .flat_map(|group| group.children(radix))
             .collect();
     }
-    let channels = request.ring()?.channels;
     schedule.claims = Claims {
         paper_steps: claimed_depth
             .filter(|_| ranks > 1)

@@ -86,9 +86,11 @@ class Asked:
             "light_path_grid:ports=2."
         ),
     ] = "zero"
-    collective: Annotated[
+    collectives: Annotated[
         list[str] | None,
-        Parameter(help="Such as all_reduce=ring; may be given again.", negative=()),
+        Parameter(
+            name="--collective", help="Such as all_reduce=ring; may be given again.", negative=()
+        ),
     ] = None
     cpu_factor: Annotated[
         str, Parameter(help="Local work is multiplied by this, such as 0.5 or 1/3.")
@@ -101,8 +103,9 @@ class Asked:
         str | None,
         Parameter(help="Of each message sent and received, such as 500ns."),
     ] = None
-    operations: Annotated[
+    operations_per_second: Annotated[
         int | None,
+        Parameter(name="--operations"),
         words.count("A second, for time-independent traces; 10^9 if none.", 2**63 - 1),
     ] = None
     method: ReplayOption = NO_REPLAY
@@ -246,11 +249,11 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
     algorithms = dict.fromkeys(kinds, registry.DEFAULT_ALGORITHM)
     algorithms |= {
         _core.collective_kind(kind): registry.algorithm_spelling(kind, algorithm)
-        for kind, algorithm in _by_collective(asked.collective).items()
+        for kind, algorithm in _by_collective(asked.collectives).items()
     }
     trace = asked.trace
     if not isinstance(trace, Trace):
-        trace = trace_file.read(trace, None, asked.operations)
+        trace = trace_file.read(trace, None, asked.operations_per_second)
     try:
         done = replay_trace(
             trace,
