@@ -111,10 +111,7 @@ class Asked:
     method: ReplayOption = NO_REPLAY
     bursts: Annotated[
         str | None,
-        Parameter(
-            help="Messages ask for light paths among bursts, such as intensity=0.4,ports=2 (see "
-            "`congestion`), or none."
-        ),
+        Parameter(help="Messages ask for light paths among bursts: intensity=0.4,ports=2 or none."),
     ] = None
     timeline: Annotated[bool, Parameter(parse=False)] = False
     per: Annotated[
