@@ -9,7 +9,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use opticoll::families::Medium;
-use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, Work};
+use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, BurstWork};
 
 const BURSTS: u64 = 1_000_000;
 
@@ -34,7 +34,7 @@ fn ladder(criterion: &mut Criterion) {
             ..BurstSettings::from_texts([("signalling", signalling), ("assignment", assignment)])
                 .unwrap()
         };
-        let run = || burst::simulate(&network, &Work::Random, &settings, 1, |_| true).unwrap();
+        let run = || burst::simulate(&network, &BurstWork::Random, &settings, 1, |_| true).unwrap();
         group.bench_function(name, |bencher| bencher.iter(|| black_box(run())));
     }
     group.finish();

@@ -25,7 +25,9 @@ use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::schedule::Schedule;
-use opticoll::simulate::packet::{self, Buffers, PacketOptions, PacketRouting, Traffic, Work};
+use opticoll::simulate::packet::{
+    self, Buffers, PacketOptions, PacketRouting, PacketWork, Traffic,
+};
 use opticoll::units::{Bytes, Time};
 
 /// The dragonfly with p terminals per router, 2 p routers per group and 2 p^2 + 1 groups.
@@ -40,9 +42,9 @@ fn balanced(p: u32) -> Fabric {
 
 fn uniform(fabric: &Fabric, routing: PacketRouting, cores: u32) -> Time {
     let period = Time::from_ps(1_000_000);
-    let work = Work {
+    let work = PacketWork {
         traffic: vec![Traffic::uniform(Bytes::new(2048), period, 100)],
-        ..Work::default()
+        ..PacketWork::default()
     };
     let options = PacketOptions {
         routing,
@@ -54,9 +56,9 @@ fn uniform(fabric: &Fabric, routing: PacketRouting, cores: u32) -> Time {
 
 /// A ring all_gather whose messages are cut into chunks of so many bytes.
 fn ring(fabric: &Fabric, schedule: &Schedule, bytes: u64, chunk: u64) -> Time {
-    let work = Work {
-        collective: Some(packet::Collective::new(schedule, Bytes::new(bytes))),
-        ..Work::default()
+    let work = PacketWork {
+        collective: Some(packet::PacketCollective::new(schedule, Bytes::new(bytes))),
+        ..PacketWork::default()
     };
     let [packet, chunk] = [Bytes::new(chunk); 2];
     let mut options = PacketOptions {

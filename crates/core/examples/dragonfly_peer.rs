@@ -13,7 +13,8 @@ use opticoll::fabric::Groups;
 use opticoll::hash::shuffled;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::packet::{
-    self, Buffers, PacketOptions, PacketOutcome, PacketRouting, Pattern, RouterDelay, Traffic, Work,
+    self, Buffers, PacketOptions, PacketOutcome, PacketRouting, PacketWork, Pattern, RouterDelay,
+    Traffic,
 };
 use opticoll::units::{Bytes, Time};
 
@@ -66,7 +67,7 @@ impl Report {
         &self,
         name: &str,
         fabric: &Fabric,
-        work: &Work<'_>,
+        work: &PacketWork<'_>,
         options: &PacketOptions,
     ) -> PacketOutcome {
         let start = Instant::now();
@@ -117,10 +118,10 @@ fn calibration(report: &Report) {
                 0,
                 destination,
             ));
-            let collective = packet::Collective::new(&schedule, Bytes::new(bytes));
-            let work = Work {
+            let collective = packet::PacketCollective::new(&schedule, Bytes::new(bytes));
+            let work = PacketWork {
                 collective: Some(collective),
-                ..Work::default()
+                ..PacketWork::default()
             };
             let mut options = options(512, 512, [16, 32, 16]);
             let outcome = packet::simulate(&fabric, &work, &options).expect("a result");
@@ -190,13 +191,13 @@ fn traffic(report: &Report) {
         if !report.wanted(&name) {
             continue;
         }
-        let work = Work {
+        let work = PacketWork {
             traffic: vec![Traffic::uniform(
                 Bytes::new(2048),
                 Time::from_ps(1_000_000),
                 100,
             )],
-            ..Work::default()
+            ..PacketWork::default()
         };
         let options = PacketOptions {
             routing: *routing,
@@ -244,9 +245,9 @@ fn traffic(report: &Report) {
             pattern: Pattern::Shift(32),
             ..uniform
         };
-        let work = Work {
+        let work = PacketWork {
             traffic: vec![shift],
-            ..Work::default()
+            ..PacketWork::default()
         };
         let options = PacketOptions {
             routing,
@@ -280,10 +281,10 @@ fn rings(report: &Report) {
         if !report.wanted(&name) {
             continue;
         }
-        let collective = packet::Collective::new(&schedule, Bytes::new(64 << 10));
-        let work = Work {
+        let collective = packet::PacketCollective::new(&schedule, Bytes::new(64 << 10));
+        let work = PacketWork {
             collective: Some(collective),
-            ..Work::default()
+            ..PacketWork::default()
         };
         let outcome = report.run(&name, &fabric, &work, &options(4096, 4096, [64, 64, 64]));
         line("finish us", us(outcome.time), peer[0]);
@@ -299,10 +300,10 @@ fn rings(report: &Report) {
     if report.wanted("W3 5256") {
         let fabric = dragonfly(6);
         let schedule = named(CollectiveKind::AllGather, "ring", &fabric);
-        let collective = packet::Collective::new(&schedule, Bytes::new(1024));
-        let work = Work {
+        let collective = packet::PacketCollective::new(&schedule, Bytes::new(1024));
+        let work = PacketWork {
             collective: Some(collective),
-            ..Work::default()
+            ..PacketWork::default()
         };
         let outcome = report.run(
             "W3 5256",
@@ -361,11 +362,11 @@ fn sweep(report: &Report) {
             if peer == 0.0 || !report.wanted(&name) {
                 continue;
             }
-            let mut collective = packet::Collective::new(schedule, Bytes::new(bytes));
+            let mut collective = packet::PacketCollective::new(schedule, Bytes::new(bytes));
             collective.placement = placement.cloned();
             let period = Time::from_ps(2_000_000);
             let beside = Traffic::background(Bytes::new(2048), period);
-            let work = Work {
+            let work = PacketWork {
                 collective: Some(collective),
                 traffic: background.then_some(beside).into_iter().collect(),
             };
@@ -463,8 +464,8 @@ fn scatters(report: &Report) {
                 messages: Some(150),
                 ..Traffic::background(Bytes::new(2048), period)
             };
-            let work = Work {
-                collective: Some(packet::Collective::new(schedule, Bytes::new(1024))),
+            let work = PacketWork {
+                collective: Some(packet::PacketCollective::new(schedule, Bytes::new(1024))),
                 traffic: background.then_some(beside).into_iter().collect(),
             };
             let buffers = if small { [1, 2, 1] } else { [16, 32, 16] };

@@ -187,7 +187,7 @@ impl Request<'_> {
 /// ranks on each router; B is the largest power of two below G. A formula that starts with `<=` is an
 /// upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Costs {
+pub struct CostFormulas {
     /// The steps of the schedule.
     pub steps: Option<&'static str>,
     /// The most that a rank sends.
@@ -196,17 +196,21 @@ pub struct Costs {
     pub received: Option<&'static str>,
 }
 
-impl Costs {
+impl CostFormulas {
     /// Costs that depend on options and fabric.
-    pub const VARIOUS: Costs = Costs {
+    pub const VARIOUS: CostFormulas = CostFormulas {
         steps: None,
         sent: None,
         received: None,
     };
 
     /// Costs by three formulas.
-    pub const fn new(steps: &'static str, sent: &'static str, received: &'static str) -> Costs {
-        Costs {
+    pub const fn new(
+        steps: &'static str,
+        sent: &'static str,
+        received: &'static str,
+    ) -> CostFormulas {
+        CostFormulas {
             steps: Some(steps),
             sent: Some(sent),
             received: Some(received),
@@ -214,8 +218,8 @@ impl Costs {
     }
 
     /// The costs of the same transfers backwards.
-    pub const fn reversed(self) -> Costs {
-        Costs {
+    pub const fn reversed(self) -> CostFormulas {
+        CostFormulas {
             sent: self.received,
             received: self.sent,
             ..self
@@ -243,7 +247,7 @@ pub struct Algorithm {
     /// The only fabric family that it is made for; `None` for any.
     pub family: Option<&'static str>,
     /// Steps and volumes by theory, with the defaults of all options.
-    pub costs: Costs,
+    pub costs: CostFormulas,
     /// The paper's time over lightpaths that are set up and released.
     pub formula: Option<PathFormula>,
     /// A number of slots that it is not below on a ring whose ranks all reach each other, by the loads of its
@@ -279,7 +283,7 @@ impl Algorithm {
             citation: "",
             options: &[],
             family: None,
-            costs: Costs::VARIOUS,
+            costs: CostFormulas::VARIOUS,
             formula: None,
             least_slots: |_| None,
             transfers: match collective {

@@ -21,7 +21,7 @@ pub struct Bound {
 
 /// How often a plan pays for reconfiguration at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Charge {
+pub enum LeastCharge {
     /// In every slot: policy `every_step`.
     EverySlot,
     /// Once, to set up the first circuits, and slots run one after the other: `on_change`.
@@ -52,14 +52,16 @@ impl TimeBound {
     };
 }
 
-impl From<circuits::Charge> for Charge {
+impl From<circuits::Charge> for LeastCharge {
     /// What a policy charges at the least. Light paths in groups have charges of their own.
-    fn from(charge: circuits::Charge) -> Charge {
+    fn from(charge: circuits::Charge) -> LeastCharge {
         match charge {
-            circuits::Charge::EverySlot | circuits::Charge::EachCircuit => Charge::EverySlot,
-            circuits::Charge::NewSetting => Charge::Once,
-            circuits::Charge::ChangedCircuit | circuits::Charge::ChangedPort => Charge::OncePerPort,
-            circuits::Charge::Never | circuits::Charge::Groups { .. } => Charge::Never,
+            circuits::Charge::EverySlot | circuits::Charge::EachCircuit => LeastCharge::EverySlot,
+            circuits::Charge::NewSetting => LeastCharge::Once,
+            circuits::Charge::ChangedCircuit | circuits::Charge::ChangedPort => {
+                LeastCharge::OncePerPort
+            }
+            circuits::Charge::Never | circuits::Charge::Groups { .. } => LeastCharge::Never,
         }
     }
 }

@@ -17,27 +17,27 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 use crate::interrupt;
 
 /// A point of a picture: x to the right, y upwards. Neighbours are about 1 apart.
-pub type Place = [f64; 2];
+pub type Point = [f64; 2];
 
 /// How a fabric is drawn.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Drawing {
     /// Places of all vertices, ranks first; empty where there are too many to be laid out by links.
-    pub places: Vec<Place>,
+    pub places: Vec<Point>,
     /// Links that lead around the fabric, from one side of the picture to the other.
     pub around: Vec<u32>,
 }
 
 impl Drawing {
     /// A picture in which no link leads around.
-    pub fn of(places: Vec<Place>) -> Drawing {
+    pub fn of(places: Vec<Point>) -> Drawing {
         let around = Vec::new();
         Drawing { places, around }
     }
 }
 
 /// A circle with number 0 at the top, clockwise.
-pub fn circle(count: u32) -> Vec<Place> {
+pub fn circle(count: u32) -> Vec<Point> {
     let all = f64::from(count.max(1));
     // Neighbours a fixed distance apart, but never all on one point.
     let radius = (all / TAU).max(1.0);
@@ -47,7 +47,7 @@ pub fn circle(count: u32) -> Vec<Place> {
 }
 
 /// A grid of up to three dimensions: coordinate 0 to the right, 1 downwards, 2 into the paper.
-pub fn grid(sizes: &[u32]) -> Vec<Place> {
+pub fn grid(sizes: &[u32]) -> Vec<Point> {
     let size = |dimension: usize| sizes.get(dimension).copied().unwrap_or(1);
     let apart = if size(2) == 1 { 1.0 } else { 1.6 };
     let mut places = Vec::new();
@@ -62,7 +62,7 @@ pub fn grid(sizes: &[u32]) -> Vec<Place> {
 }
 
 /// Levels above one another, so many vertices in each, spread over the same width.
-pub fn levels(counts: &[u32]) -> Vec<Place> {
+pub fn levels(counts: &[u32]) -> Vec<Point> {
     let most = counts.iter().copied().max().unwrap_or(1);
     let width = (0.34 * f64::from(most)).max(4.0);
     let height = 0.42 * width / (counts.len() as f64 - 1.0);
@@ -76,7 +76,7 @@ pub fn levels(counts: &[u32]) -> Vec<Place> {
 }
 
 /// Groups around a circle, the routers of a group around a smaller one, its ranks outside of them.
-pub fn groups(groups: u32, routers: u32, terminals: u32) -> Vec<Place> {
+pub fn groups(groups: u32, routers: u32, terminals: u32) -> Vec<Point> {
     let inner = (0.16 * f64::from(routers) * f64::from(terminals.min(4)) / 2.0).max(0.6);
     let outer = (f64::from(groups) * (inner + 0.75) / PI).max(2.2 * inner);
     let (mut at_rank, mut at_router) = (Vec::new(), Vec::new());
@@ -98,7 +98,7 @@ pub fn groups(groups: u32, routers: u32, terminals: u32) -> Vec<Place> {
 }
 
 /// Nodes, and below each its ranks in a row where ranks stand beside the nodes; ranks first.
-pub fn with_ranks(nodes: Vec<Place>, each: Option<u32>) -> Vec<Place> {
+pub fn with_ranks(nodes: Vec<Point>, each: Option<u32>) -> Vec<Point> {
     let Some(each) = each else { return nodes };
     let apart = 0.6 / f64::from(each.max(2));
     let ranks = nodes.iter().flat_map(|&node| {
@@ -107,7 +107,7 @@ pub fn with_ranks(nodes: Vec<Place>, each: Option<u32>) -> Vec<Place> {
             sum(node, [aside * apart, -0.34])
         })
     });
-    let mut places: Vec<Place> = ranks.collect();
+    let mut places: Vec<Point> = ranks.collect();
     places.extend(nodes);
     places
 }
@@ -120,7 +120,7 @@ pub const MOST_BY_DISTANCE: usize = 400;
 ///
 /// Gansner, Koren and North, Graph Drawing by Stress Majorization, 2004: each round moves every vertex
 /// to the mean of where the others would have it, weighted by 1 / distance^2.
-pub fn by_distance(vertices: usize, ends: &[(u32, u32)]) -> Vec<Place> {
+pub fn by_distance(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
     if vertices > MOST_BY_DISTANCE {
         return Vec::new();
     }
@@ -173,10 +173,10 @@ fn hops(vertices: usize, ends: &[(u32, u32)]) -> Vec<Vec<f64>> {
     (0..vertices).map(from).collect()
 }
 
-fn polar(radius: f64, angle: f64) -> Place {
+fn polar(radius: f64, angle: f64) -> Point {
     [radius * angle.cos(), radius * angle.sin()]
 }
 
-fn sum(one: Place, other: Place) -> Place {
+fn sum(one: Point, other: Point) -> Point {
     [one[0] + other[0], one[1] + other[1]]
 }

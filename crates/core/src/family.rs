@@ -22,7 +22,7 @@ pub mod torus;
 pub mod wdm_ring;
 pub mod wss_grid;
 
-use crate::bound::{Bound, Charge, TimeBound};
+use crate::bound::{Bound, LeastCharge, TimeBound};
 use crate::collective::Collective;
 use crate::fabric::circuits::Paths;
 use crate::fabric::{Fabric, FamilyRecord, PresetRecord, circuits};
@@ -68,7 +68,7 @@ pub(crate) struct Charged<'a> {
 
 impl Charged<'_> {
     /// What a plan pays for reconfiguration at least.
-    pub(crate) fn least(&self) -> Charge {
+    pub(crate) fn least(&self) -> LeastCharge {
         self.charge.into()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Work flows from top to bottom through these modules, and imports only point upwards:
 //! [`units`], [`network`] and [`fabric`] (the machine), [`collective`], [`schedule`] (what moves), [`algorithm`] (named ways to
-//! make one), [`plan`] (how it moves), [`route`], [`wavelength`], [`bound`] (what cannot be beaten),
+//! make one), [`plan`] (how it moves), [`bound`] (what cannot be beaten),
 //! [`verify`], [`simulate`].
 #![forbid(unsafe_code)]
 

@@ -62,7 +62,7 @@ crate::rows! {
 crate::rows! {
     /// One row per setting that differs from the plain model.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Setting {
+    pub struct ChangedSetting {
         /// Name of the setting.
         pub name: &'static str,
         /// Its value, with its unit.
@@ -89,7 +89,7 @@ crate::totals! {
         /// Share of link-wavelength-slots in use, 0 to 1; on an electrical fabric that of the capacity of all links.
         pub utilisation: f64,
         /// Settings that differ from the plain model.
-        pub settings: Vec<Setting>,
+        pub settings: Vec<ChangedSetting>,
         /// Per slot. Empty where flows were not recorded.
         pub slots: SlotColumns,
         /// Per link; on an electrical fabric by the numbers that its network has.
@@ -295,7 +295,7 @@ pub struct FluidOutcome {
     /// flows were not recorded.
     pub critical_path: Vec<Critical>,
     /// Every setting that differs from the plain model.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<ChangedSetting>,
     /// Steps that were replayed from an equal one.
     pub replayed_steps: u64,
     /// Whether no two flows could meet on a link, so that each time follows from earlier ones.

@@ -7,7 +7,7 @@
 //! direction from source to destination.
 //!
 //! Which light carries a transfer is one word, [`Light`], whose fields the fabric's kind of circuit names
-//! ([`Fabric::light`]); families have typed views of them, such as [`crate::family::wdm_ring::WdmLight`].
+//! ([`Machine::light`](crate::fabric::Machine::light)); families have typed views of them, such as [`crate::family::wdm_ring::WdmLight`].
 //! On a grid of tunable circuits a transfer between ranks that share no switch is received and sent on
 //! by [`Relay`]s. On a grid of light paths transfers over one path in one slot and direction are one message.
 //!

@@ -314,7 +314,7 @@ impl From<Plan> for Planned {
 
 /// For what a plan is made where a size or a way to time it matters.
 #[derive(Clone, Copy)]
-pub struct Task<'a> {
+pub struct PlanningTask<'a> {
     /// The fabric.
     pub fabric: &'a Fabric,
     /// The collective.
@@ -360,7 +360,7 @@ pub fn plan(
 ///
 /// # Errors
 /// Those of [`plan`], and an assignment that does not fit.
-pub fn plan_task(spec: &Spec, task: &Task<'_>) -> Result<Planned, PlannerError> {
+pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, PlannerError> {
     let (fabric, collective, assignment) = (task.fabric, task.collective, task.assignment);
     check_name(collective.kind(), spec.name())?;
     let planner = find(collective.kind(), spec.name());

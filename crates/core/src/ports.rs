@@ -21,19 +21,19 @@ pub struct Port {
 /// The ports of all ranks; `S` says since when a port is as it is.
 #[derive(Debug, Clone, Default)]
 pub struct Ports<S> {
-    pools: FxHashMap<u64, Pool<S>>,
+    pools: FxHashMap<u64, PortPool<S>>,
 }
 
 /// Most pools have one port, which needs no room elsewhere.
 #[derive(Debug, Clone)]
-struct Pool<S> {
+struct PortPool<S> {
     first: Option<(u64, S)>,
     others: Vec<Option<(u64, S)>>,
 }
 
 /// The port of a pool that a circuit takes.
 #[derive(Debug, Clone, Copy)]
-pub struct Taken<S> {
+pub struct TakenPort<S> {
     /// Its place in the pool.
     pub place: usize,
     /// What it is set to so far, and since when.
@@ -44,15 +44,15 @@ pub struct Taken<S> {
 
 impl<S: Copy> Ports<S> {
     /// The port that a circuit takes, where `since` puts ports in the order of their last use.
-    pub fn take<K: Ord>(&self, port: Port, since: impl Fn(S) -> K) -> Taken<S> {
+    pub fn take<K: Ord>(&self, port: Port, since: impl Fn(S) -> K) -> TakenPort<S> {
         let Some(pool) = self.pools.get(&port.pool) else {
-            return Taken {
+            return TakenPort {
                 place: 0,
                 before: None,
                 holds: false,
             };
         };
-        let taken = |place, before: Option<(u64, S)>| Taken {
+        let taken = |place, before: Option<(u64, S)>| TakenPort {
             place,
             before,
             holds: before.is_some_and(|(state, _)| state == port.state),
@@ -78,7 +78,7 @@ impl<S: Copy> Ports<S> {
     /// Sets the port at a place of a pool to what a circuit needs.
     #[inline]
     pub fn set(&mut self, port: Port, place: usize, since: S) {
-        let pool = self.pools.entry(port.pool).or_insert(Pool {
+        let pool = self.pools.entry(port.pool).or_insert(PortPool {
             first: None,
             others: Vec::new(),
         });

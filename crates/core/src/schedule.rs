@@ -126,7 +126,7 @@ pub struct Schedule {
     step_starts: Vec<usize>,
     /// By step: where its transfers are stored. Empty while no step repeats another, since each is then
     /// stored where its indices say.
-    places: Vec<Place>,
+    places: Vec<StoredStep>,
     /// The last steps that are stored in full, which the next may repeat; at most [`MOST_PATTERNS`].
     patterns: Vec<usize>,
     /// Transfers that are not stored.
@@ -138,7 +138,7 @@ pub struct Schedule {
 
 /// Where the transfers of a step are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct StoredStep {
     start: usize,
     /// What is added to their chunks.
     shift: u32,
@@ -182,7 +182,7 @@ impl Schedule {
         self.fold_last_step();
         if self.repeated > 0 {
             let start = self.stored.len();
-            self.places.push(Place { start, shift: 0 });
+            self.places.push(StoredStep { start, shift: 0 });
             self.pace = (((self.steps() as u128) << 64) / self.len() as u128) as u64;
         }
         self.step_starts.push(self.len());
@@ -200,7 +200,7 @@ impl Schedule {
         let found = self.patterns.iter().rev().find_map(|&pattern| {
             let of = self.stored_range(pattern);
             let shift = self.stored.shift(of.clone(), own.clone(), self.chunks)?;
-            Some(Place {
+            Some(StoredStep {
                 start: of.start,
                 shift,
             })
@@ -214,7 +214,9 @@ impl Schedule {
         };
         if self.places.is_empty() {
             let in_full = self.step_starts.iter();
-            self.places = in_full.map(|&start| Place { start, shift: 0 }).collect();
+            self.places = in_full
+                .map(|&start| StoredStep { start, shift: 0 })
+                .collect();
         }
         self.places[step] = place;
         self.repeated += own.len();
@@ -291,9 +293,9 @@ impl Schedule {
 
     /// Where the transfer with an index is stored, and what is added to its chunk.
     #[inline]
-    fn place_of(&self, index: usize) -> Place {
+    fn place_of(&self, index: usize) -> StoredStep {
         if self.repeated == 0 {
-            return Place {
+            return StoredStep {
                 start: index,
                 shift: 0,
             };
@@ -301,10 +303,10 @@ impl Schedule {
         self.place_among_repeated(index)
     }
 
-    fn place_among_repeated(&self, index: usize) -> Place {
+    fn place_among_repeated(&self, index: usize) -> StoredStep {
         let step = self.step_of(index);
-        let Place { start, shift } = self.places[step];
-        Place {
+        let StoredStep { start, shift } = self.places[step];
+        StoredStep {
             start: start + (index - self.step_starts[step]),
             shift,
         }
@@ -313,7 +315,7 @@ impl Schedule {
     /// The transfer with an index.
     pub fn transfer(&self, index: usize) -> Transfer {
         interrupt::check();
-        let Place { start, shift } = self.place_of(index);
+        let StoredStep { start, shift } = self.place_of(index);
         self.stored.transfer(start, shift, self.chunks)
     }
 
@@ -325,7 +327,7 @@ impl Schedule {
     /// Sending and receiving rank of the transfer with an index.
     #[inline]
     pub fn ends(&self, index: usize) -> (u32, u32) {
-        let Place { start, .. } = self.place_of(index);
+        let StoredStep { start, .. } = self.place_of(index);
         (self.stored.source[start], self.stored.destination[start])
     }
 

@@ -81,7 +81,7 @@ use std::fmt;
 use crate::family::wdm_ring::Direction;
 use crate::memory;
 use crate::plan::{Plan, PlanRef};
-use order::Order;
+use order::AdmittedOrder;
 use report::Report;
 use rules::Rules;
 pub use wss_grid::tasks::tasks;
@@ -253,7 +253,7 @@ impl fmt::Display for ViolationKind {
 
 /// A directed fibre between two neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Link {
+pub struct RingLink {
     /// The rank at which it starts.
     pub rank: u32,
     /// The way around the ring.
@@ -270,7 +270,7 @@ pub struct Violation {
     /// The transfers concerned, as indices into the plan.
     pub transfers: Vec<usize>,
     /// Where light collides, or ends at a cut.
-    pub link: Option<Link>,
+    pub link: Option<RingLink>,
     /// The wavelength concerned.
     pub wavelength: Option<u16>,
     /// The slot in which it happens; `None` where it is a matter of the whole plan.
@@ -338,7 +338,7 @@ fn full(plan: &Plan) -> Vec<Violation> {
         None => report::each(|_| Vec::new()),
     };
     if let Some(admitted) = form::check(plan, &wrong_light, &mut report) {
-        let order = Order::by_slot(plan, &admitted);
+        let order = AdmittedOrder::by_slot(plan, &admitted);
         match rules {
             Some(rules) => (rules.check)(plan, &admitted, &order, &mut report),
             None if plan.fabric.has_light() => report.unchecked(family),

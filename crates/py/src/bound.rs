@@ -2,7 +2,7 @@
 
 use opticoll::collective::{self, CollectiveKind};
 use opticoll::families;
-use opticoll::family::wdm_ring::bound::relay_tree::Costs;
+use opticoll::family::wdm_ring::bound::relay_tree::RelayCosts;
 use opticoll::planner::{self, NoBound};
 use opticoll::simulate;
 use opticoll::units::Bytes;
@@ -81,5 +81,5 @@ pub(crate) fn slots_bound(
 /// C_1(N), ..., C_depth(N): the least total lengths of relay trees of a depth, in links.
 #[pyfunction]
 pub(crate) fn relay_tree_costs(py: Python<'_>, ranks: u32, depth: usize) -> PyResult<Vec<u64>> {
-    interrupt::run(py, || Costs::new(ranks).take(depth).collect())
+    interrupt::run(py, || RelayCosts::new(ranks).take(depth).collect())
 }

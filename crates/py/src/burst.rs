@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use opticoll::families::Medium;
-use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, Work, erlang};
+use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, BurstWork, erlang};
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
@@ -31,7 +31,7 @@ pub(crate) fn simulate_bursts(
     let network = network_of(py, fabric)?;
     let mut raised = None;
     let outcome = interrupt::run(py, || {
-        burst::simulate(&network, &Work::Random, &settings, threads, |one| {
+        burst::simulate(&network, &BurstWork::Random, &settings, threads, |one| {
             let told = Python::attach(|py| match &progress {
                 Some(progress) => progress.call1(py, (one.bursts, one.target)).map(|_| ()),
                 None => Ok(()),
@@ -66,7 +66,11 @@ pub(crate) fn check_bursts(
         let texts = settings
             .iter()
             .map(|(name, text)| (name.as_str(), text.as_str()));
-        burst::check(&network, &Work::Random, &BurstSettings::from_texts(texts)?)?;
+        burst::check(
+            &network,
+            &BurstWork::Random,
+            &BurstSettings::from_texts(texts)?,
+        )?;
         Ok(network.specification().to_owned())
     })?
     .map_err(|error: burst::BurstError| error.into_py_err())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use opticoll::plan::{self, AnyPlan};
 use opticoll::planner::placement::{self, Problem};
-use opticoll::simulate::burst::Work;
+use opticoll::simulate::burst::BurstWork;
 use opticoll::simulate::burst::collective::{self, CollectiveOutcome, Congestion, Job, executed};
 use opticoll::units::Bytes;
 use pyo3::exceptions::PyIndexError;
@@ -87,8 +87,8 @@ pub(crate) fn simulate_collectives(
     let network = network_of(py, fabric)?;
     let (plan, size) = (messages(plan)?, size.bytes()?);
     let work = match external {
-        true => Work::Random,
-        false => Work::Given(Vec::new()),
+        true => BurstWork::Random,
+        false => BurstWork::Given(Vec::new()),
     };
     let mut raised = None;
     let outcome = interrupt::run(py, || {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use opticoll::simulate::packet::{self, Draws, Expected, PacketProgress, Work};
+use opticoll::simulate::packet::{self, Draws, ExpectedWork, PacketProgress, PacketWork};
 use opticoll::simulate::{self, Method, SimulationError, background};
 use pyo3::prelude::*;
 
@@ -38,7 +38,7 @@ pub(crate) fn watching<'a>(
 }
 
 /// Messages, chunks and about how many forwards by routers lie ahead.
-pub(crate) fn expected_tuple(expected: Expected) -> (u64, u64, u64) {
+pub(crate) fn expected_tuple(expected: ExpectedWork) -> (u64, u64, u64) {
     (expected.messages, expected.chunks, expected.forwards)
 }
 
@@ -47,13 +47,13 @@ fn work(
     fabric: &Fabric,
     traffic: &str,
     method: &Method,
-) -> Result<(Work<'static>, packet::PacketSettings), SimulationError> {
+) -> Result<(PacketWork<'static>, packet::PacketSettings), SimulationError> {
     let parsed = background::parse(traffic)?;
     let streams = parsed.iter();
     let streams: Result<Vec<_>, SimulationError> = streams
         .map(|one| one.packets(&fabric.fabric, Draws::Foreground))
         .collect();
-    let work = Work {
+    let work = PacketWork {
         collective: None,
         traffic: streams?,
     };

@@ -4,7 +4,7 @@ use opticoll::algorithm;
 use opticoll::collective::{self, CollectiveKind};
 use opticoll::families;
 use opticoll::plan::AnyPlan;
-use opticoll::planner::{self, Task};
+use opticoll::planner::{self, PlanningTask};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
@@ -92,7 +92,7 @@ pub(crate) fn plan_collective(
             .and_then(|collective| collective.with_root(root))
             .map_err(IntoPyErr::into_py_err)?;
         let spec: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
-        let task = Task {
+        let task = PlanningTask {
             fabric: &fabric.fabric,
             collective,
             size: size_bytes.map(Bytes::new),

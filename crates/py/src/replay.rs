@@ -12,9 +12,9 @@ use opticoll::families::Medium;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::error::TraceError as TraceProblem;
 use opticoll::workload::expand::Algorithms;
-use opticoll::workload::network::{self, Request, Source, Transport};
+use opticoll::workload::network::{self, ReplayRequest, TraceContent, Transport};
 use opticoll::workload::program::Call;
-use opticoll::workload::replay::{Eager, Ends, ReplaySettings};
+use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings};
 use opticoll::workload::{csv, event_table, goal_binary, goal_text, time_independent};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -27,7 +27,7 @@ use crate::table::Outcome;
 /// What a trace was read as.
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Trace {
-    source: Source,
+    source: TraceContent,
 }
 
 #[pymethods]
@@ -41,8 +41,8 @@ impl Trace {
     #[getter]
     fn events(&self) -> usize {
         match &self.source {
-            Source::Calls(trace) => trace.events(),
-            Source::Messages(program) => program.len(),
+            TraceContent::Calls(trace) => trace.events(),
+            TraceContent::Messages(program) => program.len(),
         }
     }
 
@@ -50,15 +50,15 @@ impl Trace {
     #[getter]
     fn messages(&self) -> (u64, u128) {
         match &self.source {
-            Source::Calls(trace) => trace.messages(),
-            Source::Messages(program) => program.messages(),
+            TraceContent::Calls(trace) => trace.messages(),
+            TraceContent::Messages(program) => program.messages(),
         }
     }
 
     /// Whether it holds calls, with collectives; otherwise only messages.
     #[getter]
     fn has_calls(&self) -> bool {
-        matches!(self.source, Source::Calls(_))
+        matches!(self.source, TraceContent::Calls(_))
     }
 
     fn __repr__(&self) -> String {
@@ -111,7 +111,7 @@ impl EventTable {
         if columns.iter().any(|column| column.len() != call.len()) {
             return Err(TraceError::new_err("the columns have different lengths"));
         }
-        let columns = event_table::Columns {
+        let columns = event_table::EventColumns {
             names: &names,
             call,
             numbers: columns,
@@ -124,7 +124,7 @@ impl EventTable {
     fn finish(&mut self) -> PyResult<Trace> {
         let read = std::mem::take(&mut self.table).finish();
         read.map(|trace| Trace {
-            source: Source::Calls(trace),
+            source: TraceContent::Calls(trace),
         })
         .map_err(TraceError::new_err)
     }
@@ -150,12 +150,12 @@ pub(crate) fn read_trace(
     };
     let read = interrupt::run(py, || {
         Ok(match form {
-            "goal_binary" => Source::Messages(goal_binary::read(&content)?),
-            "goal" => Source::Messages(goal_text::read(text()?)?),
+            "goal_binary" => TraceContent::Messages(goal_binary::read(&content)?),
+            "goal" => TraceContent::Messages(goal_text::read(text()?)?),
             "time_independent" => {
-                Source::Calls(time_independent::read(text()?, operations_per_second)?)
+                TraceContent::Calls(time_independent::read(text()?, operations_per_second)?)
             }
-            _ => Source::Calls(csv::read(text()?)?),
+            _ => TraceContent::Calls(csv::read(text()?)?),
         })
     })?;
     read.map(|source| Trace { source })
@@ -171,7 +171,7 @@ pub(crate) fn read_goal_file(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
     })?;
     read?
         .map(|program| Trace {
-            source: Source::Messages(program),
+            source: TraceContent::Messages(program),
         })
         .map_err(|error: TraceProblem| error.into_py_err())
 }
@@ -218,14 +218,14 @@ pub(crate) fn replay_trace(
         (false, Some(limit)) => Eager::UpTo(Bytes::new(limit)),
         (false, None) => Eager::All,
     };
-    let request = Request {
+    let request = ReplayRequest {
         network: &network,
         method: &method,
         algorithms: &chosen,
         settings: ReplaySettings {
             compute_factor,
             timeline,
-            ends: Ends {
+            ends: EndCosts {
                 overhead: Time::from_ps(overhead_ps),
                 eager,
             },

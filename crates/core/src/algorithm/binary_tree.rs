@@ -1,6 +1,6 @@
 //! Binary tree: reduce to rank 0 along a binomial tree, then broadcast along the same tree.
 
-use super::{Algorithm, AlgorithmError, Costs, Request, binomial};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, binomial};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule};
 
@@ -8,7 +8,7 @@ use crate::schedule::{Claims, Schedule};
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Reduce whole vectors to rank 0 along a tree, then broadcast along the same tree",
     citation: "Thakur, Rabenseifner and Gropp, IJHPCA 2005; a baseline of the WRHT paper",
-    costs: Costs::new("2 ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),
+    costs: CostFormulas::new("2 ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),
     ..Algorithm::new("binary_tree", "BT", CollectiveKind::AllReduce, build)
 }];
 

@@ -5,7 +5,7 @@
 //! at distances v .. v + D, so that scatter hands on whole ranges.
 
 use super::light_path::{self, PathFormula};
-use super::{Algorithm, AlgorithmError, Costs, Request, push_cyclic};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -25,7 +25,7 @@ pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Every rank that holds the vector sends it on, at distance N/2, N/4, ..., 1",
         citation: CITATION,
-        costs: Costs::new("ceil(log2 N)", "ceil(log2 N)", "1"),
+        costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "1"),
         formula: Some(FORMULA),
         short_messages: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
         ..Algorithm::new(
@@ -38,7 +38,7 @@ pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Every rank that holds blocks hands on half of them, at distance N/2, N/4, ..., 1",
         citation: CITATION,
-        costs: Costs::new("ceil(log2 N)", "N - 1", "max(N - H, H / 2)"),
+        costs: CostFormulas::new("ceil(log2 N)", "N - 1", "max(N - H, H / 2)"),
         short_messages: &[CollectiveKind::Scatter, CollectiveKind::Gather],
         ..Algorithm::new(
             "binomial",

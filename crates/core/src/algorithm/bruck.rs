@@ -7,7 +7,9 @@
 //! of o is set, it moves on by 2^i, from rank r + (o mod 2^i). A rank sends, in step i, one block
 //! for every o < N with bit i set: about N/2 of them.
 
-use super::{Algorithm, AlgorithmError, Costs, Request, all_pairs, make_room_for, push_cyclic};
+use super::{
+    Algorithm, AlgorithmError, CostFormulas, Request, all_pairs, make_room_for, push_cyclic,
+};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -19,13 +21,13 @@ pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Send all blocks held to the rank 1, 2, 4, ... places before",
         citation: CITATION,
-        costs: Costs::new("ceil(log2 N)", "N - 1", "N - 1"),
+        costs: CostFormulas::new("ceil(log2 N)", "N - 1", "N - 1"),
         ..Algorithm::new("bruck", "Bruck", CollectiveKind::AllGather, all_gather)
     },
     Algorithm {
         summary: "Blocks travel by the bits of their distance, to the rank 1, 2, 4, ... places after",
         citation: CITATION,
-        costs: Costs::new(
+        costs: CostFormulas::new(
             "ceil(log2 N)",
             "<= N / 2 ceil(log2 N)",
             "<= N / 2 ceil(log2 N)",

@@ -4,7 +4,7 @@
 //! last sends one piece in each step once the pipeline is full: N - 2 + K steps of M / K for K
 //! segments of a vector M.
 
-use super::{Algorithm, AlgorithmError, Costs, Request, SEGMENTS, make_room_for, segments};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, SEGMENTS, make_room_for, segments};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -14,7 +14,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     citation: "Folklore; pipelined chains of MPI, as in Pješivac-Grbović et al., Cluster \
                Computing 2007",
     options: SEGMENTS,
-    costs: Costs::new("N - 2 + K", "1", "1"),
+    costs: CostFormulas::new("N - 2 + K", "1", "1"),
     ..Algorithm::new("chain", "Chain", CollectiveKind::Broadcast, build)
 }];
 

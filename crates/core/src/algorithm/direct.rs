@@ -5,10 +5,10 @@
 //! sends the N-th parts of all vectors straight to the ranks that combine them, and the results
 //! straight to everybody.
 
-use super::pairwise::{self, Order};
+use super::pairwise::{self, Pairing};
 use super::{
-    Algorithm, AlgorithmError, Costs, OptionRecord, Request, a_round_each, all_pairs, choice,
-    make_room, make_room_for,
+    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, a_round_each, all_pairs,
+    choice, make_room, make_room_for,
 };
 use crate::collective::{Collective, CollectiveKind, Holders};
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -19,7 +19,7 @@ const fn record(
     collective: CollectiveKind,
     summary: &'static str,
     options: &'static [OptionRecord],
-    costs: Costs,
+    costs: CostFormulas,
 ) -> Algorithm {
     Algorithm {
         summary,
@@ -53,31 +53,31 @@ pub const RECORDS: &[Algorithm] = &[
             "shift: one rank in each step, or at_once: all in one step, as one_stage; default shift",
         )
         .tries(&["at_once"])],
-        Costs::new("N - 1", "N - 1", "N - 1"),
+        CostFormulas::new("N - 1", "N - 1", "N - 1"),
     ),
     record(
         CollectiveKind::AllReduce,
         "Parts go straight to the ranks that combine them, the results straight to all",
         &[],
-        Costs::new("2", "2 (N - 1) / N", "2 (N - 1) / N"),
+        CostFormulas::new("2", "2 (N - 1) / N", "2 (N - 1) / N"),
     ),
     record(
         CollectiveKind::Broadcast,
         "The root sends its vector straight to every rank",
         &[],
-        Costs::new("1", "N - 1", "1"),
+        CostFormulas::new("1", "N - 1", "1"),
     ),
     record(
         CollectiveKind::Scatter,
         "The root sends every rank its block straight",
         &[],
-        Costs::new("1", "N - 1", "1"),
+        CostFormulas::new("1", "N - 1", "1"),
     ),
     record(
         CollectiveKind::AllToAll,
         "Every rank sends every other its block straight, all at once",
         &[],
-        Costs::new("1", "N - 1", "N - 1"),
+        CostFormulas::new("1", "N - 1", "N - 1"),
     ),
 ];
 
@@ -89,7 +89,7 @@ fn spread_out(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     )? {
         return at_once(request);
     }
-    pairwise::exchange(request.collective, Order::Shift)
+    pairwise::exchange(request.collective, Pairing::Shift)
 }
 
 fn at_once(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

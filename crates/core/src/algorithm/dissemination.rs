@@ -1,7 +1,7 @@
 //! Dissemination: in round k every rank signals to the one 2^k places after it. After ceil(log2 N)
 //! rounds each has heard, directly or not, from every other, for any N.
 
-use super::{Algorithm, AlgorithmError, Costs, Request};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -10,7 +10,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Signal to the rank 1, 2, 4, ... places after",
     citation: "Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization, \
                International Journal of Parallel Programming 1988",
-    costs: Costs::new("ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),
+    costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),
     ..Algorithm::new(
         "dissemination",
         "Dissemination",

@@ -15,10 +15,10 @@
 
 mod trees;
 
-use super::{Algorithm, AlgorithmError, Costs, Request, SEGMENTS, make_room_for, segments};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, SEGMENTS, make_room_for, segments};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
-use trees::Edge;
+use trees::DoubleTreeEdge;
 
 const CITATION: &str = "Sanders, Speck and Träff, Two-tree Algorithms for Full Bandwidth Broadcast, Reduction and \
      Scan, Parallel Computing 2009";
@@ -29,7 +29,7 @@ pub const RECORDS: &[Algorithm] = &[
         summary: "Combine each half of the vector up a tree of its own and pass it down again",
         citation: CITATION,
         options: SEGMENTS,
-        costs: Costs::new(
+        costs: CostFormulas::new(
             "<= K + 4 floor(log2(N - 1)) + 2",
             "min(2, N / 2)",
             "min(2, N / 2)",
@@ -45,7 +45,7 @@ pub const RECORDS: &[Algorithm] = &[
         summary: "Pass each half of the vector, in pieces, down a tree of its own",
         citation: CITATION,
         options: SEGMENTS,
-        costs: Costs::new("<= K + 2 floor(log2(N - 1))", "1", "1"),
+        costs: CostFormulas::new("<= K + 2 floor(log2(N - 1))", "1", "1"),
         ..Algorithm::new(
             "double_tree",
             "Double tree",
@@ -57,7 +57,7 @@ pub const RECORDS: &[Algorithm] = &[
 
 /// The trees of a request, and the pieces that go along them: piece 2i + t is the i-th of tree t.
 struct Pipelines {
-    edges: Vec<Edge>,
+    edges: Vec<DoubleTreeEdge>,
     ranks: u32,
     root: u32,
     pieces: u32,
@@ -89,7 +89,7 @@ impl Pipelines {
 
     /// The step after the last one in which something goes down.
     fn end(&self) -> u32 {
-        let last = |edge: &Edge| match self.pieces_of(edge.tree) {
+        let last = |edge: &DoubleTreeEdge| match self.pieces_of(edge.tree) {
             0 => 0,
             pieces => edge.step + 2 * (pieces - 1) + 1,
         };

@@ -11,8 +11,8 @@
 //! one plane, (1 - 1/N) M / B in all; otherwise x is the best fraction with a denominator up to 16. In every
 //! phase the two parts use different planes, so that a step of both takes one slot.
 
-use super::grid::Grid;
-use super::grid_core::{Core, Part, Phases};
+use super::grid::RankGrid;
+use super::grid_core::{GridCore, GridPhases, VectorPart};
 use super::{Algorithm, AlgorithmError, Request};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -33,14 +33,14 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
 const MOST_SHARES: u32 = 16;
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    let grid = Grid::of(request.fabric);
-    let core = Core::of(&grid);
+    let grid = RankGrid::of(request.fabric);
+    let core = GridCore::of(&grid);
     let (row_share, column_share) = shares(core.rows.len() as u64, core.columns.len() as u64);
-    let by_rows = Part {
+    let by_rows = VectorPart {
         first: 0,
         each: row_share,
     };
-    let by_columns = Part {
+    let by_columns = VectorPart {
         first: row_share * core.size(),
         each: column_share,
     };
@@ -61,10 +61,10 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 /// Halving and doubling of the whole vector on a grid: along the rows first if `near`, with distances
 /// that grow; else along the columns first, with distances that shrink.
 pub(super) fn single(request: &Request<'_>, near: bool) -> Result<Schedule, AlgorithmError> {
-    let grid = Grid::of(request.fabric);
-    let core = Core::of(&grid);
+    let grid = RankGrid::of(request.fabric);
+    let core = GridCore::of(&grid);
     let pieces = core.size();
-    let whole = Part { first: 0, each: 1 };
+    let whole = VectorPart { first: 0, each: 1 };
     let phases = if near {
         core.all_reduce(&grid, whole, near)
     } else {
@@ -77,7 +77,7 @@ pub(super) fn single(request: &Request<'_>, near: bool) -> Result<Schedule, Algo
 }
 
 /// Adds the steps of all parts, phase by phase, side by side.
-fn append(schedule: &mut Schedule, parts: &[Phases]) {
+fn append(schedule: &mut Schedule, parts: &[GridPhases]) {
     for phase in 0..8 {
         let steps = parts.iter().map(|part| part[phase].len()).max();
         for step in 0..steps.unwrap_or(0) {

@@ -9,19 +9,19 @@
 use std::collections::BTreeMap;
 
 /// The values of the variables.
-pub type Values = BTreeMap<char, f64>;
+pub type Variables = BTreeMap<char, f64>;
 
 /// The value of a formula; `None` where it is none, or has another variable. One that starts with `<=` is an
 /// upper bound: [`upper_bound`].
 ///
 /// ```
-/// use opticoll::algorithm::formula::{Values, value};
-/// let values = Values::from([('N', 12.0)]);
+/// use opticoll::algorithm::formula::{Variables, value};
+/// let values = Variables::from([('N', 12.0)]);
 /// assert_eq!(value("N / 2 ceil(log2 N)", &values), Some(24.0));
 /// assert_eq!(value("G - 1", &values), None);
 /// ```
-pub fn value(formula: &str, values: &Values) -> Option<f64> {
-    let mut reader = Reader {
+pub fn value(formula: &str, values: &Variables) -> Option<f64> {
+    let mut reader = FormulaParser {
         tokens: tokens(formula),
         next: 0,
         values,
@@ -36,14 +36,14 @@ pub fn upper_bound(formula: &str) -> Option<&str> {
 }
 
 /// The variables that follow from the number of ranks: N, P, F and H.
-pub fn of_ranks(ranks: u32) -> Values {
+pub fn of_ranks(ranks: u32) -> Variables {
     let power = |exponent: u32| f64::from(2u32.saturating_pow(exponent));
     let floor = power(ranks.max(1).ilog2());
     let below = match ranks.is_power_of_two() {
         true => floor / 2.0,
         false => floor,
     };
-    Values::from([
+    Variables::from([
         ('N', ranks.into()),
         ('P', floor),
         ('F', f64::from(u8::from(!ranks.is_power_of_two()))),
@@ -69,13 +69,13 @@ fn tokens(formula: &str) -> Vec<String> {
     tokens
 }
 
-struct Reader<'a> {
+struct FormulaParser<'a> {
     tokens: Vec<String>,
     next: usize,
-    values: &'a Values,
+    values: &'a Variables,
 }
 
-impl Reader<'_> {
+impl FormulaParser<'_> {
     fn peek(&self) -> &str {
         self.tokens.get(self.next).map_or("", String::as_str)
     }

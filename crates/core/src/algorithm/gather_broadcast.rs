@@ -4,7 +4,7 @@
 //!
 //! 2 ceil(log2 N) steps, in which rank 0 sends N ceil(log2 N) - (N - 1) blocks: far more than others.
 
-use super::{Algorithm, AlgorithmError, Costs, Request, binomial, push_cyclic};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, binomial, push_cyclic};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule};
 
@@ -12,7 +12,7 @@ use crate::schedule::{Claims, Schedule};
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Gather at rank 0 along a binomial tree, then broadcast along the same tree",
     citation: "Folklore; the basic linear and tree all_gathers of MPI libraries",
-    costs: Costs::new("2 ceil(log2 N)", "N ceil(log2 N) - (N - 1)", "N - 1"),
+    costs: CostFormulas::new("2 ceil(log2 N)", "N ceil(log2 N) - (N - 1)", "N - 1"),
     ..Algorithm::new(
         "gather_broadcast",
         "Gather and broadcast",

@@ -12,8 +12,8 @@
 //!
 //! Cherièvre and Dorier, who give it for scatter; leaders and lists are ours where they are silent.
 
-use super::scatter_tree::{Member, Phases, Shape, depth};
-use super::{Algorithm, AlgorithmError, Costs, Request, tar};
+use super::scatter_tree::{DragonflyShape, Member, TreePhases, depth};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, tar};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule};
 
@@ -24,14 +24,14 @@ pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Down trees among groups, then routers, then ranks",
         citation: tar::CITATION,
-        costs: Costs::new(STEPS, STEPS, "1"),
+        costs: CostFormulas::new(STEPS, STEPS, "1"),
         family: tar::FAMILY,
         ..Algorithm::new("glf", "Global link first", CollectiveKind::Broadcast, build)
     },
     Algorithm {
         summary: "Blocks go down trees among groups, then routers, then ranks",
         citation: tar::CITATION,
-        costs: Costs::new(STEPS, "N - 1", "<= A T max(G - B, B / 2)"),
+        costs: CostFormulas::new(STEPS, "N - 1", "<= A T max(G - B, B / 2)"),
         family: tar::FAMILY,
         ..Algorithm::new("glf", "Global link first", CollectiveKind::Scatter, build)
     },
@@ -39,10 +39,10 @@ pub const RECORDS: &[Algorithm] = &[
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let machine = request.groups()?;
-    let (shape, root) = (Shape::new(machine), request.collective.root());
+    let (shape, root) = (DragonflyShape::new(machine), request.collective.root());
     let home = shape.group_of(root);
     let leader_of = |group| shape.first_of(group, machine.gateway(group, home).0);
-    let mut phases = Phases::new(request.collective.kind());
+    let mut phases = TreePhases::new(request.collective.kind());
     let mut groups = vec![Member {
         leader: root,
         blocks: shape.group(home),

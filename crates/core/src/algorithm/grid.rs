@@ -3,7 +3,7 @@
 use crate::fabric::{Fabric, Plane, Planes};
 
 /// Places in rows and columns.
-pub(super) struct Grid {
+pub(super) struct RankGrid {
     pub(super) rows: u32,
     pub(super) columns: u32,
     /// Row by row: the rank at a place, where there is one.
@@ -12,16 +12,16 @@ pub(super) struct Grid {
     works: Vec<[bool; 2]>,
 }
 
-impl Grid {
+impl RankGrid {
     /// The grid of a fabric; of one that is none, the squarest that its ranks fill, wider than high.
-    pub(super) fn of(fabric: &Fabric) -> Grid {
+    pub(super) fn of(fabric: &Fabric) -> RankGrid {
         if let Some(grid) = fabric.planes() {
-            return Grid::of_light(grid);
+            return RankGrid::of_light(grid);
         }
         let ranks = fabric.ranks();
         let rows = (1..=ranks.isqrt()).rev().find(|rows| ranks % rows == 0);
         let rows = rows.unwrap_or(1);
-        Grid {
+        RankGrid {
             rows,
             columns: ranks / rows,
             rank: (0..ranks).map(Some).collect(),
@@ -29,14 +29,14 @@ impl Grid {
         }
     }
 
-    fn of_light(grid: &dyn Planes) -> Grid {
+    fn of_light(grid: &dyn Planes) -> RankGrid {
         let places = (0..grid.rows()).flat_map(|row| (0..grid.columns()).map(move |at| (row, at)));
         let rank: Vec<Option<u32>> = places.map(|(row, at)| grid.rank_at(row, at)).collect();
         let works = rank.iter().map(|rank| match rank {
             Some(rank) => Plane::BOTH.map(|plane| grid.works(*rank, plane)),
             None => [false; 2],
         });
-        Grid {
+        RankGrid {
             rows: grid.rows(),
             columns: grid.columns(),
             works: works.collect(),
@@ -64,10 +64,10 @@ impl Grid {
     }
 
     /// The same with rows and columns exchanged.
-    pub(super) fn transposed(&self) -> Grid {
+    pub(super) fn transposed(&self) -> RankGrid {
         let places = || (0..self.columns).flat_map(|at| (0..self.rows).map(move |row| (row, at)));
         let works = places().map(|(row, at)| self.works[self.index(row, at)]);
-        Grid {
+        RankGrid {
             rows: self.columns,
             columns: self.rows,
             rank: places().map(|(row, at)| self.rank(row, at)).collect(),

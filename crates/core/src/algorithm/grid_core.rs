@@ -13,33 +13,33 @@
 //! (or 2^i). Where that place is no good, another of the row is taken; where none is, the rank goes to
 //! the core over other ranks.
 
-use super::grid::Grid;
+use super::grid::RankGrid;
 use crate::fabric::Plane;
 use crate::schedule::{Action, Transfer};
 
 /// The rows and columns that exchange.
-pub(super) struct Core {
+pub(super) struct GridCore {
     pub(super) rows: Vec<u32>,
     pub(super) columns: Vec<u32>,
 }
 
 /// Chunks of the vector: the first, and how many for each rank of the core.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct VectorPart {
     pub(super) first: u32,
     pub(super) each: u32,
 }
 
 /// The steps of one part, in phases: two of handing over, two of halving, two of doubling, two of
 /// handing back. In each phase light goes in one plane, but for ranks that need relays.
-pub(super) type Phases = [Vec<Vec<Transfer>>; 8];
+pub(super) type GridPhases = [Vec<Vec<Transfer>>; 8];
 
 /// Ranks that hand over, each with the one that it hands over to.
-type Pairs = Vec<(u32, u32)>;
+type Handovers = Vec<(u32, u32)>;
 
-impl Core {
+impl GridCore {
     /// The core of a grid. With no rank that light reaches in both planes, a single place.
-    pub(super) fn of(grid: &Grid) -> Core {
+    pub(super) fn of(grid: &RankGrid) -> GridCore {
         let mut rows: Vec<u32> = (0..grid.rows).collect();
         let mut columns: Vec<u32> = (0..grid.columns).collect();
         // A task may be on few rows and columns of a machine.
@@ -72,7 +72,7 @@ impl Core {
                 break;
             }
             if rows.len() == 1 && columns.len() == 1 {
-                return Core::single(grid);
+                return GridCore::single(grid);
             }
             let by_row = rows.len() > 1
                 && (columns.len() == 1
@@ -85,16 +85,16 @@ impl Core {
         }
         rows.truncate(1 << rows.len().ilog2());
         columns.truncate(1 << columns.len().ilog2());
-        Core { rows, columns }
+        GridCore { rows, columns }
     }
 
     /// The place of the first rank.
-    fn single(grid: &Grid) -> Core {
+    fn single(grid: &RankGrid) -> GridCore {
         let mut places = (0..grid.rows).flat_map(|row| (0..grid.columns).map(move |at| (row, at)));
         let (row, column) = places
             .find(|&(row, column)| grid.rank(row, column).is_some())
             .unwrap_or((0, 0));
-        Core {
+        GridCore {
             rows: vec![row],
             columns: vec![column],
         }
@@ -106,8 +106,8 @@ impl Core {
     }
 
     /// The same with rows and columns exchanged.
-    pub(super) fn transposed(&self) -> Core {
-        Core {
+    pub(super) fn transposed(&self) -> GridCore {
+        GridCore {
             rows: self.columns.clone(),
             columns: self.rows.clone(),
         }
@@ -115,7 +115,7 @@ impl Core {
 
     /// The all_reduce of a part: along the rows first, and at distance 1 first if `near`, else half-way
     /// around first.
-    pub(super) fn all_reduce(&self, grid: &Grid, part: Part, near: bool) -> Phases {
+    pub(super) fn all_reduce(&self, grid: &RankGrid, part: VectorPart, near: bool) -> GridPhases {
         let (aside, home) = self.hand_over(grid);
         let count = part.each * self.size();
         let handed = |pairs: &[(u32, u32)], action| {
@@ -154,7 +154,7 @@ impl Core {
     }
 
     /// Who hands over to whom: first along rows, then along columns.
-    fn hand_over(&self, grid: &Grid) -> (Pairs, Pairs) {
+    fn hand_over(&self, grid: &RankGrid) -> (Handovers, Handovers) {
         let outside = |lines: &[u32], all: u32| -> Vec<u32> {
             (0..all).filter(|line| !lines.contains(line)).collect()
         };
@@ -221,7 +221,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn new(core: &Core, grid: &Grid, part: Part) -> Exchange {
+    fn new(core: &GridCore, grid: &RankGrid, part: VectorPart) -> Exchange {
         let places = core.rows.iter().flat_map(|&row| {
             let columns = core.columns.iter();
             columns.filter_map(move |&column| grid.rank(row, column))

@@ -9,7 +9,7 @@
 //! tunable circuits every exchange stays in a row or a column (see [`super::dual_plane`]).
 
 use super::fold::Fold;
-use super::{Algorithm, AlgorithmError, Costs, OptionRecord, Request, choice, dual_plane};
+use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, dual_plane};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -22,7 +22,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
         "near: partner at distance 1 first, or far: at N/2 first; default near",
     )
     .tries(&["far"])],
-    costs: Costs::new("2 log2 P + 2 F", "2 (P - 1) / P + F", "2 (P - 1) / P + F"),
+    costs: CostFormulas::new("2 log2 P + 2 F", "2 (P - 1) / P + F", "2 (P - 1) / P + F"),
     ..Algorithm::new(
         "halving_doubling",
         "Halving-doubling",

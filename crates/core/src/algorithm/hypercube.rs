@@ -4,7 +4,7 @@
 //! targets differ from r in bit i. So the block from rank o to rank t is, before step i, at the rank
 //! with the low i bits of t and the other bits of o.
 
-use super::{Algorithm, AlgorithmError, Costs, Request, make_room_for};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room_for};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -13,7 +13,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Exchange with the partner at distance 1, 2, 4, ... all blocks for its half: store and forward",
     citation: "Johnsson and Ho, Optimum Broadcasting and Personalized Communication in Hypercubes, \
                IEEE Trans. Computers 1989",
-    costs: Costs::new("log2 N", "N / 2 log2 N", "N / 2 log2 N"),
+    costs: CostFormulas::new("log2 N", "N / 2 log2 N", "N / 2 log2 N"),
     accepts: powers_of_two,
     ..Algorithm::new(
         "recursive_doubling",

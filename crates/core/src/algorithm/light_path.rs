@@ -54,7 +54,7 @@ pub enum LightPathError {
 }
 
 /// Messages that follow one another: so many of so many bytes each.
-pub type Messages = Vec<(u64, Bytes)>;
+pub type MessageRuns = Vec<(u64, Bytes)>;
 
 /// The time of an algorithm over lightpaths, by the paper.
 #[derive(Clone, Copy)]
@@ -62,7 +62,7 @@ pub struct PathFormula {
     /// The collectives for which the paper has it.
     pub collectives: &'static [CollectiveKind],
     /// The messages that follow one another, for ranks and bytes in all.
-    pub messages: fn(u32, Bytes) -> Result<Messages, LightPathError>,
+    pub messages: fn(u32, Bytes) -> Result<MessageRuns, LightPathError>,
     /// Into how many parts, one after the other, so many ranks with so many ports cut a step.
     pub parts: fn(u32, u32) -> u64,
     /// How often so many ranks with so many ports set paths up.

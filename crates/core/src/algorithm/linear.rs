@@ -1,7 +1,7 @@
 //! Linear: the root serves one rank after the other, N-1 steps.
 
 use super::light_path::{self, PathFormula};
-use super::{Algorithm, AlgorithmError, Costs, Request};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -9,7 +9,7 @@ const fn record(collective: CollectiveKind, summary: &'static str) -> Algorithm 
     Algorithm {
         summary,
         citation: "Folklore; linear algorithms of MPI",
-        costs: Costs::new("N - 1", "N - 1", "1"),
+        costs: CostFormulas::new("N - 1", "N - 1", "1"),
         aliases: &["lin"],
         formula: Some(FORMULA),
         ..Algorithm::new("linear", "Linear", collective, build)

@@ -15,8 +15,8 @@
 //!
 //! Cherièvre and Dorier, who give it for scatter; leaders and lists are ours where they are silent.
 
-use super::scatter_tree::{Member, Phases, Shape, depth};
-use super::{Algorithm, AlgorithmError, Costs, OptionRecord, Request, choice, tar};
+use super::scatter_tree::{DragonflyShape, Member, TreePhases, depth};
+use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, tar};
 use crate::collective::CollectiveKind;
 use crate::fabric::Groups;
 use crate::schedule::{Claims, Schedule};
@@ -36,7 +36,7 @@ pub const RECORDS: &[Algorithm] = &[
         summary: "Down trees among the routers of the root's group, then groups, routers and ranks",
         citation: tar::CITATION,
         options: OPTIONS,
-        costs: Costs::new(
+        costs: CostFormulas::new(
             STEPS,
             "<= ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)",
             "1",
@@ -49,7 +49,7 @@ pub const RECORDS: &[Algorithm] = &[
                   and ranks",
         citation: tar::CITATION,
         options: OPTIONS,
-        costs: Costs {
+        costs: CostFormulas {
             steps: Some(STEPS),
             sent: Some("N - 1"),
             received: None,
@@ -62,7 +62,7 @@ pub const RECORDS: &[Algorithm] = &[
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let machine = request.groups()?;
     let flat = choice(request.spec, "groups", &[("tree", false), ("flat", true)])?;
-    let (shape, root) = (Shape::new(machine), request.collective.root());
+    let (shape, root) = (DragonflyShape::new(machine), request.collective.root());
     let mut routers = shape.routers_from(root);
     let remote: Vec<Vec<Member>> = routers
         .iter()
@@ -72,7 +72,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         let blocks = groups.iter().flat_map(|group| &group.blocks);
         router.blocks.extend(blocks);
     }
-    let mut phases = Phases::new(request.collective.kind());
+    let mut phases = TreePhases::new(request.collective.kind());
     phases.tree(&routers);
     phases.next();
     let mut leaders: Vec<u32> = routers.iter().map(|router| router.leader).collect();
@@ -104,7 +104,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 }
 
 /// The leaders of the groups to which the router of a leader in the root's group has cables.
-fn groups_of(machine: &dyn Groups, shape: &Shape, root: u32, leader: u32) -> Vec<Member> {
+fn groups_of(machine: &dyn Groups, shape: &DragonflyShape, root: u32, leader: u32) -> Vec<Member> {
     let home = shape.group_of(root);
     let own = leader / shape.terminals % shape.routers;
     shape
@@ -117,7 +117,7 @@ fn groups_of(machine: &dyn Groups, shape: &Shape, root: u32, leader: u32) -> Vec
         .collect()
 }
 
-fn claims(shape: &Shape, flat: bool, request: &Request<'_>) -> Claims {
+fn claims(shape: &DragonflyShape, flat: bool, request: &Request<'_>) -> Claims {
     let cables = (shape.groups - 1).div_ceil(shape.routers);
     let among_groups = if flat { cables } else { depth(1 + cables) };
     let local_phases = if shape.groups > 1 { 2 } else { 1 };

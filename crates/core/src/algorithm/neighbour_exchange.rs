@@ -4,7 +4,7 @@
 //! On a ring of two wavelengths or more a step fits one slot, for each block is a lightpath of its
 //! own. The papers charge one block's time to a step although all but the first carry two blocks.
 
-use super::{Algorithm, AlgorithmError, Costs, Request, make_room_for};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room_for};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -13,7 +13,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Exchange the two blocks received last with the right and left neighbour in turn",
     citation: "Chen et al., Performance Evaluation of Allgather Algorithms on Terascale Linux \
                Cluster with Fast Ethernet, HPC Asia 2005",
-    costs: Costs::new("N / 2", "N - 1", "N - 1"),
+    costs: CostFormulas::new("N / 2", "N - 1", "N - 1"),
     accepts: even_ranks,
     ..Algorithm::new("neighbour_exchange", "NE", CollectiveKind::AllGather, build)
 }];

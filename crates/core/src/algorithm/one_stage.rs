@@ -1,6 +1,6 @@
 //! One-stage: every rank sends its block straight to every other, in one step.
 
-use super::{Algorithm, AlgorithmError, Costs, Request, make_room};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room};
 use crate::collective::CollectiveKind;
 use crate::fabric::circuits::RingShape;
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -9,7 +9,7 @@ use crate::schedule::{Claims, Schedule, Transfer};
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Every rank sends its block straight to every other rank",
     citation: "Dai et al., OpTree, section III.B, Lemma 1; after Liang and Shen, ToN 2006",
-    costs: Costs::new("1", "N - 1", "N - 1"),
+    costs: CostFormulas::new("1", "N - 1", "N - 1"),
     least_slots,
     ..Algorithm::new("one_stage", "One-stage", CollectiveKind::AllGather, build)
 }];

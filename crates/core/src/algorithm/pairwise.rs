@@ -4,7 +4,7 @@
 //! With order `shift`, rank r sends to r + s + 1 in step s and receives from r - s - 1. With order
 //! `xor`, for powers of two, the partner of both is r xor (s + 1).
 
-use super::{Algorithm, AlgorithmError, Costs, OptionRecord, Request, choice, make_room};
+use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -23,7 +23,7 @@ pub const RECORDS: &[Algorithm] = &[
         summary: "Exchange blocks with one rank after the other",
         citation: CITATION,
         options: SHIFT_OR_XOR,
-        costs: Costs::new("N - 1", "N - 1", "N - 1"),
+        costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
         short_messages: &[CollectiveKind::AllToAll],
         ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::AllToAll, build)
     },
@@ -31,7 +31,7 @@ pub const RECORDS: &[Algorithm] = &[
         summary: "Send one rank after the other its block straight, to be combined there",
         citation: CITATION,
         options: SHIFT_OR_XOR,
-        costs: Costs::new("N - 1", "N - 1", "N - 1"),
+        costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
         reversed_from: Some(CollectiveKind::AllGather),
         ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::ReduceScatter, build)
     },
@@ -39,7 +39,7 @@ pub const RECORDS: &[Algorithm] = &[
 
 /// Who sends to whom in which step.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum Pairing {
     /// By distance.
     Shift,
     /// By the bits of the ranks; for powers of two.
@@ -49,16 +49,16 @@ pub(super) enum Order {
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let power = ranks.is_power_of_two();
-    let natural = if power { Order::Xor } else { Order::Shift };
+    let natural = if power { Pairing::Xor } else { Pairing::Shift };
     let order = match request.spec.option("order") {
         None => natural,
         Some(_) => choice(
             request.spec,
             "order",
-            &[("shift", Order::Shift), ("xor", Order::Xor)],
+            &[("shift", Pairing::Shift), ("xor", Pairing::Xor)],
         )?,
     };
-    if order == Order::Xor && !power {
+    if order == Pairing::Xor && !power {
         return Err(AlgorithmError::Refused {
             name: "pairwise",
             ranks,
@@ -69,7 +69,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 }
 
 /// The blocks of an all_gather or an all_to_all, each straight to where it is due.
-pub(super) fn exchange(collective: Collective, order: Order) -> Result<Schedule, AlgorithmError> {
+pub(super) fn exchange(collective: Collective, order: Pairing) -> Result<Schedule, AlgorithmError> {
     let ranks = collective.ranks();
     let mut schedule = Schedule::new(collective);
     make_room(&mut schedule, ranks)?;
@@ -77,8 +77,8 @@ pub(super) fn exchange(collective: Collective, order: Order) -> Result<Schedule,
         schedule.begin_step();
         for source in 0..ranks {
             let destination = match order {
-                Order::Shift => (source + step) % ranks,
-                Order::Xor => source ^ step,
+                Pairing::Shift => (source + step) % ranks,
+                Pairing::Xor => source ^ step,
             };
             let chunk = match collective.kind() {
                 CollectiveKind::AllToAll => source * ranks + destination,

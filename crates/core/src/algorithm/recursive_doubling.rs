@@ -5,7 +5,7 @@
 
 use super::fold::Fold;
 use super::light_path::{self, LightPathError, PathFormula};
-use super::{Algorithm, AlgorithmError, Costs, Request, push_cyclic};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::units::Bytes;
@@ -35,7 +35,7 @@ pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Exchange all blocks held with the partner at distance 1, 2, 4, ...",
         citation: CITATION,
-        costs: Costs::new("log2 P + 2 F", "<= N - 1 + 2 F (P - 1)", "N - 1"),
+        costs: CostFormulas::new("log2 P + 2 F", "<= N - 1 + 2 F (P - 1)", "N - 1"),
         formula: Some(FORMULA),
         short_messages: &[CollectiveKind::AllGather],
         ..Algorithm::new(
@@ -48,7 +48,7 @@ pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Exchange and combine whole vectors with the partner at distance 1, 2, 4, ...",
         citation: CITATION,
-        costs: Costs::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
+        costs: CostFormulas::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
         short_messages: &[CollectiveKind::AllReduce],
         ..Algorithm::new(
             "recursive_doubling",
@@ -60,7 +60,7 @@ pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Exchange signals with the partner at distance 1, 2, 4, ...",
         citation: CITATION,
-        costs: Costs::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
+        costs: CostFormulas::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
         short_messages: &[CollectiveKind::Barrier],
         ..Algorithm::new(
             "recursive_doubling",

@@ -3,7 +3,7 @@
 //! In each step a rank hands its partner at distance N/2, N/4, ..., 1 the sums of the half of its
 //! blocks that are due on the partner's side.
 
-use super::{Algorithm, AlgorithmError, Costs, Request, recursive_doubling};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, recursive_doubling};
 use crate::collective::CollectiveKind;
 use crate::schedule::Schedule;
 
@@ -12,7 +12,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Send the sums of the partner's half of the blocks to distance N/2, N/4, ..., 1",
     citation: "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations \
                in MPICH, IJHPCA 2005",
-    costs: Costs::new("log2 P + 2 F", "N - 1", "<= N - 1 + 2 F (P - 1)"),
+    costs: CostFormulas::new("log2 P + 2 F", "N - 1", "<= N - 1 + 2 F (P - 1)"),
     reversed_from: Some(CollectiveKind::AllGather),
     short_messages: &[CollectiveKind::ReduceScatter],
     ..Algorithm::new(

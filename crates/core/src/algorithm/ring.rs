@@ -7,10 +7,11 @@
 //! The ring goes through the ranks in any order. The rank at place i sends to the one at place i + 1:
 //! in step s of an all_gather the block of the rank at place i - s.
 
-use super::grid::Grid;
+use super::grid::RankGrid;
 use super::light_path::{self, PathFormula};
 use super::{
-    Algorithm, AlgorithmError, Costs, OptionRecord, Request, all_pairs, make_room, make_room_for,
+    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, all_pairs, make_room,
+    make_room_for,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::hash::shuffled;
@@ -75,10 +76,11 @@ fn parts(ranks: u32, ports: u32) -> u64 {
 }
 
 /// What a ring all_gather costs, in whatever order.
-pub(super) const GATHERING: Costs = Costs::new("N - 1", "N - 1", "N - 1");
+pub(super) const GATHERING: CostFormulas = CostFormulas::new("N - 1", "N - 1", "N - 1");
 
 /// What a ring all_reduce costs, in whatever order.
-pub(super) const REDUCING: Costs = Costs::new("2 (N - 1)", "2 (N - 1) / N", "2 (N - 1) / N");
+pub(super) const REDUCING: CostFormulas =
+    CostFormulas::new("2 (N - 1)", "2 (N - 1) / N", "2 (N - 1) / N");
 
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     all_gather_along(request, &order(request)?)
@@ -94,7 +96,7 @@ fn order(request: &Request<'_>) -> Result<Vec<u32>, SpecError> {
     let (spec, ranks) = (request.spec, request.ranks());
     if spec.option("order").is_none()
         && request.fabric.planes().is_some()
-        && let Some(order) = Grid::of(request.fabric).ring()
+        && let Some(order) = RankGrid::of(request.fabric).ring()
     {
         return Ok(order);
     }

@@ -1,6 +1,6 @@
 //! Bidirectional ring: the ring algorithm on both directions at once, half the blocks each way.
 
-use super::{Algorithm, AlgorithmError, Costs, Request, make_room};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -8,7 +8,7 @@ use crate::schedule::{Claims, Schedule, Transfer};
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Pass blocks to both neighbours at once, ceil((N-1)/2) times",
     citation: "Folklore; the two-way form of Patarasuk and Yuan's ring, JPDC 2009",
-    costs: Costs::new("floor(N / 2)", "N - 1", "N - 1"),
+    costs: CostFormulas::new("floor(N / 2)", "N - 1", "N - 1"),
     least_slots: |ring| Some(u64::from(ring.ranks.saturating_sub(1).div_ceil(2))),
     ..Algorithm::new(
         "ring_bidirectional",

@@ -6,7 +6,8 @@
 //! the root has all.
 
 use super::{
-    Algorithm, AlgorithmError, Costs, OptionRecord, Request, all_pairs, build_ranges, make_room,
+    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, all_pairs, build_ranges,
+    make_room,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -34,7 +35,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
             "ring_bidirectional",
         ]),
     ],
-    costs: Costs::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
+    costs: CostFormulas::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
     transfers: all_pairs,
     ..Algorithm::new(
         "scatter_all_gather",
@@ -74,7 +75,7 @@ pub(crate) fn composed(
     let mut schedule = Schedule::new(collective.with_pieces(ranks)?);
     make_room(&mut schedule, ranks)?;
     schedule.append(scattering, 1);
-    let mut held = Held::after(scattering);
+    let mut held = HeldParts::after(scattering);
     for step in 0..gathering.steps() {
         let begun = schedule.len();
         for index in gathering.step(step) {
@@ -110,17 +111,17 @@ fn half(
 }
 
 /// Which rank has which part, a bit each.
-struct Held {
+struct HeldParts {
     words_per_rank: usize,
     words: Vec<u64>,
 }
 
-impl Held {
+impl HeldParts {
     /// After a scatter: the root has all parts, others those that came to them.
-    fn after(scattering: &Schedule) -> Held {
+    fn after(scattering: &Schedule) -> HeldParts {
         let ranks = scattering.collective.ranks();
         let words_per_rank = (ranks as usize).div_ceil(64);
-        let mut held = Held {
+        let mut held = HeldParts {
             words_per_rank,
             words: vec![0; words_per_rank * ranks as usize],
         };

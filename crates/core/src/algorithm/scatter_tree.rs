@@ -20,15 +20,15 @@ pub(super) fn depth(members: u32) -> u32 {
 }
 
 /// A scatter or broadcast phase by phase.
-pub(super) struct Phases {
+pub(super) struct TreePhases {
     kind: CollectiveKind,
     steps: Vec<Vec<Transfer>>,
     first: usize,
 }
 
-impl Phases {
-    pub(super) fn new(kind: CollectiveKind) -> Phases {
-        Phases {
+impl TreePhases {
+    pub(super) fn new(kind: CollectiveKind) -> TreePhases {
+        TreePhases {
             kind,
             steps: Vec::new(),
             first: 0,
@@ -99,15 +99,15 @@ impl Phases {
 }
 
 /// Who is where on a dragonfly.
-pub(super) struct Shape {
+pub(super) struct DragonflyShape {
     pub(super) groups: u32,
     pub(super) routers: u32,
     pub(super) terminals: u32,
 }
 
-impl Shape {
-    pub(super) fn new(machine: &dyn Groups) -> Shape {
-        Shape {
+impl DragonflyShape {
+    pub(super) fn new(machine: &dyn Groups) -> DragonflyShape {
+        DragonflyShape {
             groups: machine.groups(),
             routers: machine.routers_per_group(),
             terminals: machine.terminals_per_router(),

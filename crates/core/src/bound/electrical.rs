@@ -72,7 +72,7 @@ use super::{TimeBound, bits_ps, over, quotient, too_long};
 use crate::collective::{Collective, CollectiveKind};
 use crate::network::Network;
 use crate::units::{Bytes, Time, UnitError};
-use cuts::Part;
+use cuts::CutPart;
 use links::{Links, NONE, UNBOUNDED};
 
 /// The greatest bound on the time of any plan; none where some cable of a rank is not shared, or leads
@@ -144,19 +144,19 @@ pub fn placed(collective: &Collective, places: &Option<Vec<u32>>) -> Option<Coll
 }
 
 /// What ranks can send together while they receive as much, in bits per second.
-fn together(ranks: &[Part]) -> u128 {
-    let sum = |rate: fn(&Part) -> u128| ranks.iter().map(rate).sum::<u128>();
-    let both = sum(Part::rate).div_ceil(2);
+fn together(ranks: &[CutPart]) -> u128 {
+    let sum = |rate: fn(&CutPart) -> u128| ranks.iter().map(rate).sum::<u128>();
+    let both = sum(CutPart::rate).div_ceil(2);
     both.min(sum(|rank| rank.inwards.rate()))
         .min(sum(|rank| rank.outwards.rate()))
 }
 
-fn rounds(ranks: &[Part], collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
+fn rounds(ranks: &[CutPart], collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
     let firsts = ranks.iter().filter_map(|rank| rank.inwards.first());
     let latency = Time::from_ps(firsts.min().unwrap_or(0));
     let bytes = (ranks.len() as u128 - 1) * u128::from(size.get());
     let root = &ranks[collective.root() as usize];
-    let sum = |rate: fn(&Part) -> u128| ranks.iter().map(rate).sum::<u128>();
+    let sum = |rate: fn(&CutPart) -> u128| ranks.iter().map(rate).sum::<u128>();
     match collective.kind() {
         CollectiveKind::Broadcast => {
             let others = sum(|rank| rank.inwards.rate()) - root.inwards.rate();
@@ -193,7 +193,7 @@ fn one_or_two(root: u128, others: u128, bytes: u128, latency: Time) -> Result<Ti
 }
 
 /// The bound of an all_reduce.
-fn exchange(cables: &[Part], size: Bytes, latency: Time) -> Result<Time, UnitError> {
+fn exchange(cables: &[CutPart], size: Bytes, latency: Time) -> Result<Time, UnitError> {
     let (ranks, size) = (cables.len() as u128, u128::from(size.get()));
     let all = together(cables);
     let direct = over(ranks * (ranks - 1) * size, all)?.plus(latency)?;

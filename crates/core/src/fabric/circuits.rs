@@ -106,7 +106,7 @@ impl Paths {
 
 /// Which transfers of a slot go with the light of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sharing {
+pub enum LightSharing {
     /// None.
     Alone,
     /// Those on the same circuit: together they are one message.
@@ -190,7 +190,7 @@ pub trait Circuits: Send + Sync {
     fn rate(&self) -> Rate;
 
     /// Which transfers share light.
-    fn sharing(&self) -> Sharing;
+    fn sharing(&self) -> LightSharing;
 
     /// What a policy charges.
     ///

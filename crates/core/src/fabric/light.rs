@@ -27,7 +27,7 @@ impl Light {
 
 /// A field of light.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct LightField {
     /// The name, also of the column.
     pub name: &'static str,
     /// Its width; numbers beyond what a fabric has are held, for the verifier reports them.
@@ -42,7 +42,7 @@ pub struct Field {
     pub meaning: &'static str,
 }
 
-impl Field {
+impl LightField {
     /// The greatest value that is held.
     pub const fn most(&self) -> u32 {
         u32::MAX >> (32 - self.bits)
@@ -64,7 +64,7 @@ pub struct LightKind {
     /// Whether ranks may relay transfers with light of their own.
     pub relays: bool,
     /// The fields in the order of [`LightKind::form`], at most [`MOST_FIELDS`].
-    pub fields: &'static [Field],
+    pub fields: &'static [LightField],
 }
 
 /// The most fields of a kind of light.
@@ -130,7 +130,7 @@ impl LightKind {
     }
 
     /// The bits of the fields that `wanted` picks.
-    pub fn mask(&self, wanted: impl Fn(&Field) -> bool) -> u32 {
+    pub fn mask(&self, wanted: impl Fn(&LightField) -> bool) -> u32 {
         let fields = (0..self.fields.len()).filter(|&field| wanted(&self.fields[field]));
         fields.fold(0, |mask, field| mask | self.bits(field))
     }

@@ -9,7 +9,7 @@ use crate::spec::{OptionRecord, Spec, SpecError};
 
 /// What happens with options while they are declared.
 pub(crate) struct Options<'a, M> {
-    source: Source<'a, M>,
+    source: ValueSource<'a, M>,
     family: &'static str,
     example: &'static str,
     records: Vec<OptionRecord>,
@@ -17,7 +17,7 @@ pub(crate) struct Options<'a, M> {
 }
 
 /// Where values come from.
-enum Source<'a, M> {
+enum ValueSource<'a, M> {
     Spec(&'a Spec),
     Machine(&'a M),
 }
@@ -47,14 +47,14 @@ macro_rules! declare {
 pub(crate) use declare;
 
 /// How a family declares its options.
-type Declared<T, M> = fn(&mut Options<'_, M>) -> Result<T, FabricError>;
+type Declaration<T, M> = fn(&mut Options<'_, M>) -> Result<T, FabricError>;
 
 /// The options of a family.
-pub(crate) fn list<T, M>(record: &FamilyRecord, declared: Declared<T, M>) -> Vec<OptionRecord> {
+pub(crate) fn list<T, M>(record: &FamilyRecord, declared: Declaration<T, M>) -> Vec<OptionRecord> {
     let Ok(example) = record.example.parse() else {
         return Vec::new();
     };
-    let mut options = Options::new(record, Source::Spec(&example));
+    let mut options = Options::new(record, ValueSource::Spec(&example));
     let _ = declared(&mut options);
     options.records
 }
@@ -66,9 +66,9 @@ pub(crate) fn list<T, M>(record: &FamilyRecord, declared: Declared<T, M>) -> Vec
 pub(crate) fn read<T, M>(
     spec: &Spec,
     record: &FamilyRecord,
-    declared: Declared<T, M>,
+    declared: Declaration<T, M>,
 ) -> Result<T, FabricError> {
-    let mut options = Options::new(record, Source::Spec(spec));
+    let mut options = Options::new(record, ValueSource::Spec(spec));
     let value = declared(&mut options);
     // What is wrong may have ended the declaration before all options were known.
     let known = match value {
@@ -80,14 +80,14 @@ pub(crate) fn read<T, M>(
 }
 
 /// The complete specification of a machine.
-pub(crate) fn print<T, M>(machine: &M, record: &FamilyRecord, declared: Declared<T, M>) -> Spec {
-    let mut options = Options::new(record, Source::Machine(machine));
+pub(crate) fn print<T, M>(machine: &M, record: &FamilyRecord, declared: Declaration<T, M>) -> Spec {
+    let mut options = Options::new(record, ValueSource::Machine(machine));
     let _ = declared(&mut options);
     options.printed
 }
 
 impl<'a, M> Options<'a, M> {
-    fn new(record: &FamilyRecord, source: Source<'a, M>) -> Options<'a, M> {
+    fn new(record: &FamilyRecord, source: ValueSource<'a, M>) -> Options<'a, M> {
         Options {
             source,
             family: record.name,
@@ -107,8 +107,8 @@ impl<'a, M> Options<'a, M> {
     ) -> Result<T, FabricError> {
         self.records.extend(records);
         match self.source {
-            Source::Spec(spec) => read(spec),
-            Source::Machine(machine) => {
+            ValueSource::Spec(spec) => read(spec),
+            ValueSource::Machine(machine) => {
                 let value = of(machine);
                 self.printed = print(self.printed.clone(), &value);
                 Ok(value)
@@ -219,7 +219,7 @@ impl<'a, M> Options<'a, M> {
 
     /// Whether they come from a specification.
     pub(crate) fn are_read(&self) -> bool {
-        matches!(self.source, Source::Spec(_))
+        matches!(self.source, ValueSource::Spec(_))
     }
 
     /// The name of the family.

@@ -32,14 +32,14 @@ pub struct FatTree {
     up: Vec<u32>,
     parallel: Vec<u32>,
     /// Per level 0..=L: its number of vertices and the vertex that is its first.
-    levels: Vec<Level>,
+    levels: Vec<SwitchLevel>,
     /// By level: the cables above it.
     wires: Vec<Wire>,
     wiring: Arc<Wiring>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Level {
+struct SwitchLevel {
     vertices: u32,
     first_vertex: u32,
     /// The first cable from this level to the next; the cables of a vertex stand side by side.
@@ -276,7 +276,7 @@ impl FatTree {
 }
 
 /// The vertices and cables of each level, counted before they are built.
-fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<Level>, FabricError> {
+fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<SwitchLevel>, FabricError> {
     let product = |numbers: &[u32]| -> u128 {
         // At most 16 numbers below 2^20 each: saturation is far above what is accepted.
         let wide = numbers.iter().map(|number| u128::from(*number));
@@ -295,7 +295,7 @@ fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<Level>, Fabr
         }
         // Hence vertices fit as well: each has a cable.
         wiring::check_size(&RECORD, 0, cables)?;
-        levels.push(Level {
+        levels.push(SwitchLevel {
             vertices: vertices as u32,
             first_vertex: vertices_before as u32,
             first_cable: cables_before as u32,

@@ -23,7 +23,7 @@ use crate::spelling::same_name;
 
 /// Which of the grids it is, by the name it is spelled with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Shape {
+pub enum GridShape {
     /// Wraps around in every dimension.
     Torus,
     /// Wraps around in none.
@@ -37,7 +37,7 @@ pub enum Shape {
 /// A torus, mesh, ladder or electrical ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grid {
-    shape: Shape,
+    shape: GridShape,
     nodes: u32,
     /// Ranks per router; `None`: ranks are the nodes.
     terminals: Option<u32>,
@@ -114,62 +114,72 @@ fn build(spec: &Spec) -> Result<Fabric, FabricError> {
     Grid::parse(spec).map(Fabric::new)
 }
 
-impl Shape {
-    const ALL: [Shape; 4] = [Shape::Torus, Shape::Mesh, Shape::Ladder, Shape::Ring];
+impl GridShape {
+    const ALL: [GridShape; 4] = [
+        GridShape::Torus,
+        GridShape::Mesh,
+        GridShape::Ladder,
+        GridShape::Ring,
+    ];
 
     /// The record of the family.
     pub fn record(self) -> &'static FamilyRecord {
         match self {
-            Shape::Torus => &TORUS,
-            Shape::Mesh => &MESH,
-            Shape::Ladder => &LADDER,
-            Shape::Ring => &RING,
+            GridShape::Torus => &TORUS,
+            GridShape::Mesh => &MESH,
+            GridShape::Ladder => &LADDER,
+            GridShape::Ring => &RING,
         }
     }
 
     fn wraps(self) -> bool {
-        matches!(self, Shape::Torus | Shape::Ring)
+        matches!(self, GridShape::Torus | GridShape::Ring)
     }
 
     /// The shape that a family's name stands for.
-    fn named(name: &str) -> Shape {
-        let named = |shape: &Shape| same_name(shape.record().name, name);
-        Shape::ALL.into_iter().find(named).unwrap_or(Shape::Torus)
+    fn named(name: &str) -> GridShape {
+        let named = |shape: &GridShape| same_name(shape.record().name, name);
+        GridShape::ALL
+            .into_iter()
+            .find(named)
+            .unwrap_or(GridShape::Torus)
     }
 
     /// The option that says how large it is, and what it means.
     fn size(self) -> (&'static str, &'static str) {
         match self {
-            Shape::Torus | Shape::Mesh => ("dims", DIMS),
-            Shape::Ladder => ("rungs", "nodes in a row, n of 2 x n; required"),
-            Shape::Ring => ("ranks", "number of ranks; required"),
+            GridShape::Torus | GridShape::Mesh => ("dims", DIMS),
+            GridShape::Ladder => ("rungs", "nodes in a row, n of 2 x n; required"),
+            GridShape::Ring => ("ranks", "number of ranks; required"),
         }
     }
 }
 
 /// What the options of a grid say.
-struct Declared {
+struct GridOptions {
     sizes: Vec<u32>,
     terminals: Option<u32>,
     wire: Wire,
     terminal: Link,
 }
 
-fn declared(options: &mut Options<'_, Grid>) -> Result<Declared, FabricError> {
-    let shape = Shape::named(options.family());
+fn declared(options: &mut Options<'_, Grid>) -> Result<GridOptions, FabricError> {
+    let shape = GridShape::named(options.family());
     let (key, meaning) = shape.size();
     let record = OptionRecord::new(key, meaning);
     let missing = options.missing(key);
     let read = |spec: &Spec| {
         let sizes = match shape {
-            Shape::Torus | Shape::Mesh => wiring::counts(spec, key, MOST_RANKS)?,
-            Shape::Ladder | Shape::Ring => spec.count(key, 1, MOST_RANKS)?.map(|size| vec![size]),
+            GridShape::Torus | GridShape::Mesh => wiring::counts(spec, key, MOST_RANKS)?,
+            GridShape::Ladder | GridShape::Ring => {
+                spec.count(key, 1, MOST_RANKS)?.map(|size| vec![size])
+            }
         };
         sizes.ok_or(missing)
     };
     let print = |sizes: &Vec<u32>| Some(wiring::print_counts(sizes));
     let mut sizes = options.option(record, read, print, |grid| {
-        let printed = if shape == Shape::Ladder {
+        let printed = if shape == GridShape::Ladder {
             1
         } else {
             grid.dimensions.len()
@@ -177,16 +187,16 @@ fn declared(options: &mut Options<'_, Grid>) -> Result<Declared, FabricError> {
         let dimensions = grid.dimensions.iter().take(printed);
         dimensions.map(|one| one.nodes).collect()
     })?;
-    if shape == Shape::Ladder {
+    if shape == GridShape::Ladder {
         sizes.push(2);
     }
     let terminals = match shape {
-        Shape::Ring => None,
+        GridShape::Ring => None,
         _ => options.limit(TERMINALS, None, MOST_RANKS, |grid| grid.terminals)?,
     };
     let link = wiring::rate_and_latency(options, |grid| grid.wire.link)?;
     let terminal = match shape {
-        Shape::Ring => link,
+        GridShape::Ring => link,
         _ => {
             let records = (TERMINAL_RATE, TERMINAL_LATENCY);
             wiring::class(options, records, link, |grid| grid.terminal)?
@@ -194,7 +204,7 @@ fn declared(options: &mut Options<'_, Grid>) -> Result<Declared, FabricError> {
     };
     let wire = Wire::declared(options, link, |grid| grid.wire)?;
     let sharing = wire.link.sharing;
-    Ok(Declared {
+    Ok(GridOptions {
         sizes,
         terminals,
         wire,
@@ -209,8 +219,8 @@ impl Grid {
     /// Reads a specification such as `torus:dims=8x8`, `mesh:dims=4x4x4`, `ladder:rungs=5,terminals=10`
     /// or `electrical_ring:ranks=16`.
     pub fn parse(spec: &Spec) -> Result<Grid, FabricError> {
-        let shape = Shape::named(spec.name());
-        let Declared {
+        let shape = GridShape::named(spec.name());
+        let GridOptions {
             sizes,
             terminals,
             wire,
@@ -239,7 +249,7 @@ impl Grid {
     }
 
     /// Which grid it is.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> GridShape {
         self.shape
     }
 
@@ -333,7 +343,7 @@ impl Grid {
 
 /// The number of nodes and the dimensions, counted before anything is built.
 fn dimensions(
-    shape: Shape,
+    shape: GridShape,
     sizes: &[u32],
     terminals: Option<u32>,
 ) -> Result<(u32, Vec<Dimension>), FabricError> {

@@ -1,6 +1,6 @@
 //! Buffers and stalls over time, by class of link.
 
-use super::packets::{BufferTimeline, Class};
+use super::packets::{BufferTimeline, LinkClass};
 use crate::units::{Time, UnitError};
 
 /// The most bins of a time-line; beyond, two become one.
@@ -11,15 +11,15 @@ const MOST_BINS: usize = 1 << 12;
 /// A bin of length L keeps the change d over it, and the integral w within it of what its steps add.
 /// Two neighbours (d, w), (e, v) make one of twice the length: (d + e, w + d L + v).
 #[derive(Clone)]
-pub(crate) struct Meter {
+pub(crate) struct ClassMeter {
     bin: u64,
     steps: [Vec<(i64, i128)>; 4],
 }
 
-impl Meter {
+impl ClassMeter {
     /// With bins of so many picoseconds at first; with none it measures nothing.
-    pub(crate) fn new(bin: u64) -> Meter {
-        Meter {
+    pub(crate) fn new(bin: u64) -> ClassMeter {
+        ClassMeter {
             bin,
             steps: Default::default(),
         }
@@ -33,13 +33,13 @@ impl Meter {
 
     /// At a time, the function of a class changes.
     #[inline]
-    pub(crate) fn step(&mut self, class: Class, time: u64, change: i64) {
+    pub(crate) fn step(&mut self, class: LinkClass, time: u64, change: i64) {
         if self.bin > 0 {
             self.count(class, time, change);
         }
     }
 
-    fn count(&mut self, class: Class, time: u64, change: i64) {
+    fn count(&mut self, class: LinkClass, time: u64, change: i64) {
         while time / self.bin >= MOST_BINS as u64 {
             self.coarsen();
         }
@@ -66,7 +66,7 @@ impl Meter {
     }
 
     /// Adds the steps of another one.
-    pub(crate) fn join(&mut self, other: &Meter) {
+    pub(crate) fn join(&mut self, other: &ClassMeter) {
         let mut other = other.clone();
         self.meet(other.bin);
         other.meet(self.bin);
@@ -105,8 +105,8 @@ impl Meter {
 /// The time-line of a meter of chunks of so many bytes that hold buffers, and one of stalled channels, with the
 /// length of its bins, if anything was measured; an error where a bin's sum over channels leaves 64 bits.
 pub(crate) fn timeline(
-    mut held: Meter,
-    mut stalled: Meter,
+    mut held: ClassMeter,
+    mut stalled: ClassMeter,
     chunk: u64,
 ) -> Result<(Option<Time>, BufferTimeline), UnitError> {
     held.meet(stalled.bin);
@@ -150,12 +150,12 @@ mod tests {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
             (state >> 33) % below
         };
-        let (mut fine, mut coarse) = (Meter::new(8), Meter::new(8));
+        let (mut fine, mut coarse) = (ClassMeter::new(8), ClassMeter::new(8));
         for _ in 0..2000 {
             let (time, change) = (draw(20_000), draw(5) as i64);
             for meter in [&mut fine, &mut coarse] {
-                meter.step(Class::Local, time, change);
-                meter.step(Class::Local, time + 100, -change);
+                meter.step(LinkClass::Local, time, change);
+                meter.step(LinkClass::Local, time + 100, -change);
             }
         }
         for _ in 0..5 {
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn a_bin_beyond_64_bits_is_an_error() {
         let stalled_for = |channels: i64| {
-            let (held, mut stalled) = (Meter::new(1 << 59), Meter::new(1 << 59));
-            (0..channels).for_each(|_| stalled.step(Class::Local, 0, 1));
+            let (held, mut stalled) = (ClassMeter::new(1 << 59), ClassMeter::new(1 << 59));
+            (0..channels).for_each(|_| stalled.step(LinkClass::Local, 0, 1));
             timeline(held, stalled, 512).map(|(_, timeline)| timeline.stalled[2].ps())
         };
         assert_eq!(stalled_for(15), Ok(15 << 59));
@@ -180,10 +180,10 @@ mod tests {
 
     #[test]
     fn a_long_run_has_no_more_bins_than_allowed() {
-        let mut meter = Meter::new(1);
+        let mut meter = ClassMeter::new(1);
         for time in 0..100_000 {
-            meter.step(Class::Global, time, 1);
-            meter.step(Class::Global, time + 1, -1);
+            meter.step(LinkClass::Global, time, 1);
+            meter.step(LinkClass::Global, time + 1, -1);
         }
         let bins = &meter.integrals()[3];
         assert!(bins.len() <= MOST_BINS);

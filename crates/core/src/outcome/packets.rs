@@ -124,7 +124,7 @@ impl Distribution {
 
 /// What kind of link a channel is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
+pub enum LinkClass {
     /// From a terminal to its router.
     Injection,
     /// From a router to a terminal.
@@ -135,13 +135,13 @@ pub enum Class {
     Global,
 }
 
-impl Class {
+impl LinkClass {
     /// All classes.
-    pub const ALL: [Class; 4] = [
-        Class::Injection,
-        Class::Ejection,
-        Class::Local,
-        Class::Global,
+    pub const ALL: [LinkClass; 4] = [
+        LinkClass::Injection,
+        LinkClass::Ejection,
+        LinkClass::Local,
+        LinkClass::Global,
     ];
 
     /// In words.
@@ -150,7 +150,7 @@ impl Class {
     }
 }
 
-impl Cell for Class {
+impl Cell for LinkClass {
     fn value(&self) -> Value<'_> {
         Value::Text(self.name())
     }
@@ -261,7 +261,7 @@ crate::columns! {
         /// How long its channels were stalled, summed over them.
         pub stall: Time,
         /// What kind of link it is: injection, ejection, local, global.
-        pub class: Class,
+        pub class: LinkClass,
     }
 }
 
@@ -269,7 +269,7 @@ impl PacketLinks {
     /// From sending times and classes of all links, and their channels.
     pub(crate) fn new(
         busy: Vec<Time>,
-        class: Vec<Class>,
+        class: Vec<LinkClass>,
         channels: &ChannelColumns,
     ) -> PacketLinks {
         let (mut bytes, mut stalls) = (vec![0; busy.len()], vec![0; busy.len()]);
@@ -293,7 +293,7 @@ impl PacketLinks {
 
     /// What the links of each class say together.
     pub(crate) fn by_class(&self) -> Vec<ClassUse> {
-        let mut classes = Class::ALL.map(|class| ClassUse {
+        let mut classes = LinkClass::ALL.map(|class| ClassUse {
             class,
             links: 0,
             bytes: 0,
@@ -314,7 +314,7 @@ crate::rows! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ClassUse {
         /// The class: injection, ejection, local, global.
-        pub class: Class,
+        pub class: LinkClass,
         /// Number of links.
         pub links: usize,
         /// Bytes put on them.

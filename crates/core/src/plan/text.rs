@@ -26,7 +26,7 @@ use super::{FoldedPlan, Lightpath, Plan, PlanRef, Relay};
 use crate::fabric::LightKind;
 use crate::interrupt;
 use crate::schedule::{Action, Claims, Transfer};
-use compress::{Block, Modulus};
+use compress::{Modulus, RepeatedLightpath};
 pub use read::{read, read_any};
 
 /// Where and why a plan file was refused.
@@ -199,7 +199,7 @@ fn write_head(plan: &Plan, text: &mut String) {
     text.push('\n');
 }
 
-fn write_block(block: &Block, kind: Option<&LightKind>, text: &mut String) {
+fn write_block(block: &RepeatedLightpath, kind: Option<&LightKind>, text: &mut String) {
     let Lightpath {
         light, transfer, ..
     } = block.base;

@@ -20,7 +20,7 @@ use crate::schedule::{Claims, Schedule, Transfer};
 pub(super) type Move = (Transfer, Direction);
 
 /// Where a plan for a smaller ring goes.
-pub(super) struct Place {
+pub(super) struct Embedding {
     /// The rank for each of its ranks, in ascending order.
     pub(super) members: Vec<u32>,
     /// The channel that its channel 0 becomes.
@@ -104,7 +104,7 @@ impl Assembly {
     }
 
     /// Adds the steps of a plan for a smaller ring, at all places side by side.
-    pub(super) fn embed(&mut self, inner: &Plan, places: &[Place]) {
+    pub(super) fn embed(&mut self, inner: &Plan, places: &[Embedding]) {
         let before = self.plan.slots();
         for (step, slots) in inner.step_slots.iter().enumerate() {
             self.plan.schedule.begin_step();
@@ -120,7 +120,7 @@ impl Assembly {
         }
     }
 
-    fn lay(&mut self, inner: &Plan, index: usize, place: &Place, before: u32) {
+    fn lay(&mut self, inner: &Plan, index: usize, place: &Embedding, before: u32) {
         let transfer = inner.schedule.transfer(index);
         let light = WdmLight::from(inner.light[index]);
         // A smaller ring has one fibre.

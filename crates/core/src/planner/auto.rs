@@ -6,7 +6,7 @@
 //! from the loads of its schedule before it is placed and timed (`least`).
 
 use super::bounds::time_bound;
-use super::contest::{Candidate, Contender, Contest, LeftOut, Made, Outcome, is_of_one};
+use super::contest::{Candidate, Contender, Contest, ContestOutcome, LeftOut, Made, is_of_one};
 use super::{Planned, Planner, PlannerError, Question, least, named, striped};
 use crate::algorithm::{self, AlgorithmError};
 use crate::collective::CollectiveKind;
@@ -79,7 +79,7 @@ pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
     }
     let (named, refused) = named_contenders(question)?;
     contenders.extend(named);
-    let Outcome {
+    let ContestOutcome {
         fastest,
         candidates,
     } = contest.run(contenders, refused)?;

@@ -10,8 +10,8 @@
 //!
 //! **Ports.** See [`super::ports`]. **Light trees.** See [`super::multicast`].
 
-use super::demands::{self, Demand, Placed};
-use super::tree::{self, Edge, Reserve};
+use super::demands::{self, Demand, PlacedDemand};
+use super::tree::{self, Reserve, TreeEdge};
 use super::{PlannerError, ports, reachable};
 use crate::collective::{Collective, CollectiveKind};
 use crate::family::wdm_ring::BrokenLink;
@@ -48,7 +48,7 @@ pub(super) fn all_gather(
     let pieces = collective.pieces();
     let not_found = PlannerError::NotFound { pieces };
     let least = bound::best(ring, &collective).steps as u32;
-    let mut best: Option<(Vec<Demand>, Vec<Placed>)> = None;
+    let mut best: Option<(Vec<Demand>, Vec<PlacedDemand>)> = None;
     for demands in candidates(ring, pieces) {
         interrupt::check();
         let most = best
@@ -115,7 +115,7 @@ fn budgets(ring: &WdmRing) -> Vec<u32> {
 }
 
 /// A relay tree of few steps for a whole ring with so many channels.
-fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<Edge>> {
+fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<TreeEdge>> {
     let most = channels.min(ring.ranks / 2).min(ring.longest()).max(1);
     let mut lengths: Vec<u32> = (0..31)
         .flat_map(|bit| [8u64, 10, 12, 14].map(|part| (part << bit) / 8))
@@ -126,7 +126,8 @@ fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<Edge>> {
     lengths.dedup();
     let build = |steps: u32| {
         let size = (ring.ranks, pieces);
-        let request = tree::Request::new(size, channels, steps, lengths.clone(), Reserve::Nothing);
+        let request =
+            tree::TreeRequest::new(size, channels, steps, lengths.clone(), Reserve::Nothing);
         tree::build(&request)
     };
     let whole = WdmRing {
@@ -163,7 +164,7 @@ fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<Edge>> {
 
 /// The demands of a tree rotated to all origins, in the order of its steps; those that would cross a cut
 /// go the other way around. `None` where they cannot. `timed`: no demand goes before its step.
-fn rotated(ring: &WdmRing, pieces: u32, tree: &[Edge], timed: bool) -> Option<Vec<Demand>> {
+fn rotated(ring: &WdmRing, pieces: u32, tree: &[TreeEdge], timed: bool) -> Option<Vec<Demand>> {
     let ranks = ring.ranks;
     let mut demands = Vec::with_capacity(tree.len() * ranks as usize);
     for origin in 0..ranks {

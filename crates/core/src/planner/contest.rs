@@ -97,7 +97,7 @@ pub(super) struct Contest<'a> {
 }
 
 /// The fastest plan with its time, and what became of all contenders, the fastest first.
-pub(super) struct Outcome {
+pub(super) struct ContestOutcome {
     pub(super) fastest: Result<(AnyPlan, Time), PlannerError>,
     pub(super) candidates: Vec<Candidate>,
 }
@@ -111,7 +111,7 @@ impl Contest<'_> {
         &self,
         mut contenders: Vec<Contender<'_>>,
         refused: Vec<Candidate>,
-    ) -> Result<Outcome, PlannerError> {
+    ) -> Result<ContestOutcome, PlannerError> {
         contenders.sort_by_key(|one| (one.estimate, one.least));
         let mut best: Option<(AnyPlan, Time)> = None;
         let mut first_refusal = None;
@@ -193,7 +193,7 @@ impl Contest<'_> {
             Some(PlannerError::Memory(much)) => memory::refuse(much),
             Some(other) => other,
         });
-        Ok(Outcome {
+        Ok(ContestOutcome {
             fastest,
             candidates,
         })

@@ -8,7 +8,7 @@
 
 use crate::collective::Collective;
 use crate::fabric::Fabric;
-use crate::family::wdm_ring::placement::grid::Grid;
+use crate::family::wdm_ring::placement::grid::ChannelOccupancy;
 use crate::family::wdm_ring::route::Arc;
 use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
@@ -65,25 +65,25 @@ impl Demand {
 
 /// Where a demand went.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Placed {
+pub(super) struct PlacedDemand {
     slot: u32,
     channel: u32,
 }
 
 /// A slot and channel for every demand; `None` where one would need slot `most` or a later one.
-pub(super) fn place(ring: &WdmRing, demands: &[Demand], most: u32) -> Option<Vec<Placed>> {
+pub(super) fn place(ring: &WdmRing, demands: &[Demand], most: u32) -> Option<Vec<PlacedDemand>> {
     let free_ports = WdmRing {
         ports: None,
         ..ring.clone()
     };
-    let mut grid = Grid::new(&free_ports);
+    let mut grid = ChannelOccupancy::new(&free_ports);
     let mut ports = ring.ports.map(|most| PortUse {
         most,
         ranks: ring.ranks as usize,
         sent: Vec::new(),
         received: Vec::new(),
     });
-    let mut placed: Vec<Placed> = Vec::with_capacity(demands.len());
+    let mut placed: Vec<PlacedDemand> = Vec::with_capacity(demands.len());
     for demand in demands {
         interrupt::check();
         let arc = demand.arc(ring.ranks);
@@ -105,7 +105,7 @@ pub(super) fn place(ring: &WdmRing, demands: &[Demand], most: u32) -> Option<Vec
             from = slot + 1;
         };
         grid.take(slot, channel, arc, (demand.source, demand.source));
-        placed.push(Placed { slot, channel });
+        placed.push(PlacedDemand { slot, channel });
     }
     Some(placed)
 }
@@ -142,7 +142,7 @@ impl PortUse {
 }
 
 /// How many slots placed demands take.
-pub(super) fn slots(placed: &[Placed]) -> u32 {
+pub(super) fn slots(placed: &[PlacedDemand]) -> u32 {
     placed
         .iter()
         .map(|demand| demand.slot + 1)
@@ -155,7 +155,7 @@ pub(super) fn plan(
     ring: &WdmRing,
     collective: Collective,
     demands: &[Demand],
-    placed: &[Placed],
+    placed: &[PlacedDemand],
     algorithm: &str,
 ) -> Plan {
     let steps = slots(placed);

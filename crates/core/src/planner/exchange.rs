@@ -159,7 +159,7 @@ fn plan(fabric: &Fabric, collective: Collective, stages: &Stages) -> Result<Plan
 
 /// For every number of stages the radices of least time, fastest first.
 fn stages(ring: &WdmRing, cost: SlotCost, size: Bytes) -> Vec<Estimate<Stages>> {
-    let mut search = Search {
+    let mut search = ExchangeSearch {
         ring,
         cost,
         size,
@@ -172,7 +172,7 @@ fn stages(ring: &WdmRing, cost: SlotCost, size: Bytes) -> Vec<Estimate<Stages>> 
     found
 }
 
-struct Search<'a> {
+struct ExchangeSearch<'a> {
     ring: &'a WdmRing,
     cost: SlotCost,
     size: Bytes,
@@ -180,7 +180,7 @@ struct Search<'a> {
     solved: BTreeMap<(u32, usize), Option<Estimate<Stages>>>,
 }
 
-impl Search<'_> {
+impl ExchangeSearch<'_> {
     /// What is left after the first stage, solved once.
     fn rest(&mut self, length: u32, stages: usize) -> Option<Estimate<Stages>> {
         if let Some(known) = self.solved.get(&(length, stages)) {

@@ -33,7 +33,7 @@ mod search;
 
 use std::ops::Range;
 
-use super::assembly::{Assembly, Move, Place, cut, smaller};
+use super::assembly::{Assembly, Embedding, Move, cut, smaller};
 use super::few_slots::{self, Estimate, Recipe, joined, numbers, numbers_for};
 use super::relay_tree::relay_tree;
 use super::{GATHERED, Planner, PlannerError, Question, mirror};
@@ -46,11 +46,11 @@ use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Action, Schedule, Transfer};
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
-use search::{Kind, layouts};
+use search::{GroupedKind, layouts};
 
 /// Groups, their owners, and stripes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Level {
+pub(super) struct GroupLevel {
     /// The most ranks of a group.
     pub(super) group: u32,
     /// Owners in each group.
@@ -61,7 +61,7 @@ pub(super) struct Level {
 
 /// What the owners of the last level do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Core {
+pub(super) enum GroupedCore {
     /// Everything to everybody, in so many stripes.
     Exchange(u32),
     /// A one-stage all_gather of blocks in so many pieces; for an all_reduce there and back.
@@ -72,30 +72,30 @@ pub(super) enum Core {
 
 /// Levels and a core.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Layout {
-    pub(super) levels: Vec<Level>,
-    pub(super) core: Core,
+pub(super) struct GroupedLayout {
+    pub(super) levels: Vec<GroupLevel>,
+    pub(super) core: GroupedCore,
 }
 
-impl Core {
+impl GroupedCore {
     /// Names as typed.
     pub(super) const NAMES: [&'static str; 3] = ["exchange", "one_stage", "relay_tree"];
 
     /// The core with a name and stripes.
-    pub(super) fn new(name: &str, stripes: u32) -> Option<Core> {
+    pub(super) fn new(name: &str, stripes: u32) -> Option<GroupedCore> {
         match name {
-            "exchange" => Some(Core::Exchange(stripes)),
-            "one_stage" => Some(Core::OneStage(stripes)),
-            "relay_tree" => Some(Core::RelayTree(stripes)),
+            "exchange" => Some(GroupedCore::Exchange(stripes)),
+            "one_stage" => Some(GroupedCore::OneStage(stripes)),
+            "relay_tree" => Some(GroupedCore::RelayTree(stripes)),
             _ => None,
         }
     }
 
     fn named(self) -> (&'static str, u32) {
         match self {
-            Core::Exchange(stripes) => (Core::NAMES[0], stripes),
-            Core::OneStage(stripes) => (Core::NAMES[1], stripes),
-            Core::RelayTree(stripes) => (Core::NAMES[2], stripes),
+            GroupedCore::Exchange(stripes) => (GroupedCore::NAMES[0], stripes),
+            GroupedCore::OneStage(stripes) => (GroupedCore::NAMES[1], stripes),
+            GroupedCore::RelayTree(stripes) => (GroupedCore::NAMES[2], stripes),
         }
     }
 }
@@ -121,29 +121,29 @@ pub(super) const PLANNER: Planner = Planner {
         ),
     ],
     by_size: true,
-    candidates: few_slots::contenders::<Layout>,
+    candidates: few_slots::contenders::<GroupedLayout>,
     ..Planner::on_rings(
-        Layout::NAME,
+        GroupedLayout::NAME,
         "Grouped",
         GATHERED,
         "Few slots: collect in groups, exchange among their owners, hand back, striped",
         "opticoll; after WRHT, Dai et al., PPoPP 2023",
-        few_slots::plan::<Layout>,
+        few_slots::plan::<GroupedLayout>,
     )
 };
 
-impl Recipe for Layout {
+impl Recipe for GroupedLayout {
     const NAME: &'static str = "grouped";
 
     fn spec(&self) -> Spec {
         let (core, stripes) = self.core.named();
         if self.levels.is_empty() {
-            let spec = Spec::new(Layout::NAME).with("core", core);
+            let spec = Spec::new(GroupedLayout::NAME).with("core", core);
             return spec.with("stripes", stripes);
         }
         let levels = self.levels.iter();
         let all_stripes = levels.clone().map(|level| level.stripes).chain([stripes]);
-        Spec::new(Layout::NAME)
+        Spec::new(GroupedLayout::NAME)
             .with("groups", joined(levels.clone().map(|level| level.group)))
             .with("owners", joined(levels.map(|level| level.owners)))
             .with("stripes", joined(all_stripes))
@@ -165,8 +165,8 @@ impl Recipe for Layout {
         let pairs = ranks.saturating_mul(ranks).saturating_mul(stripes.into());
         let core = pairs.saturating_mul(copies).saturating_mul(2);
         let inner = match self.core {
-            Core::Exchange(stripes) => u64::from(stripes),
-            Core::OneStage(stripes) | Core::RelayTree(stripes) => {
+            GroupedCore::Exchange(stripes) => u64::from(stripes),
+            GroupedCore::OneStage(stripes) | GroupedCore::RelayTree(stripes) => {
                 ranks.saturating_mul(u64::from(stripes))
             }
         };
@@ -192,7 +192,7 @@ impl Recipe for Layout {
         spec: &Spec,
         ring: &WdmRing,
         collective: Collective,
-    ) -> Result<Option<Layout>, PlannerError> {
+    ) -> Result<Option<GroupedLayout>, PlannerError> {
         if spec.options().next().is_none() {
             return Ok(None);
         }
@@ -200,26 +200,26 @@ impl Recipe for Layout {
         let owners = numbers_for(spec, "owners", groups.len())?;
         let stripes = few_slots::stripes(spec, groups.len() + 1)?;
         let levels = groups.iter().zip(&owners).zip(&stripes);
-        let levels: Vec<Level> = levels
-            .map(|((&group, &owners), &stripes)| Level {
+        let levels: Vec<GroupLevel> = levels
+            .map(|((&group, &owners), &stripes)| GroupLevel {
                 group,
                 owners,
                 stripes,
             })
             .collect();
-        let core = spec.option("core").unwrap_or(Core::NAMES[1]);
+        let core = spec.option("core").unwrap_or(GroupedCore::NAMES[1]);
         let in_core = stripes.last().copied().unwrap_or(1);
-        let Some(core) = Core::new(core, in_core) else {
-            let problem = format!("must be one of {}", Core::NAMES.join(", "));
+        let Some(core) = GroupedCore::new(core, in_core) else {
+            let problem = format!("must be one of {}", GroupedCore::NAMES.join(", "));
             return Err(spec.refuse("core", problem).into());
         };
-        let layout = Layout { levels, core };
+        let layout = GroupedLayout { levels, core };
         if collective.kind() != CollectiveKind::AllReduce {
             if owners.iter().any(|&owners| owners > 1) {
                 let problem = "must be 1: blocks that several owners share are not consecutive";
                 return Err(spec.refuse("owners", problem).into());
             }
-            if matches!(core, Core::Exchange(_)) {
+            if matches!(core, GroupedCore::Exchange(_)) {
                 let problem = "exchanges whole vectors; blocks take one_stage or relay_tree";
                 return Err(spec.refuse("core", problem).into());
             }
@@ -232,12 +232,12 @@ impl Recipe for Layout {
         Ok(Some(layout))
     }
 
-    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Layout>> {
+    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<GroupedLayout>> {
         let size = question.size;
         let (kind, size) = match question.collective.kind() {
-            CollectiveKind::AllReduce => (Kind::AllReduce, size),
-            CollectiveKind::ReduceScatter => (Kind::AllGather, block(ring, size)),
-            _ => (Kind::AllGather, size),
+            CollectiveKind::AllReduce => (GroupedKind::AllReduce, size),
+            CollectiveKind::ReduceScatter => (GroupedKind::AllGather, block(ring, size)),
+            _ => (GroupedKind::AllGather, size),
         };
         layouts(ring, question.slot_cost(ring), kind, size)
     }
@@ -248,7 +248,7 @@ fn block(ring: &WdmRing, size: Bytes) -> Bytes {
     Bytes::new(size.get().div_ceil(u64::from(ring.ranks)))
 }
 
-impl Layout {
+impl GroupedLayout {
     /// Whether the groups can be cut and have channels on a ring of so many ranks and channels.
     pub(super) fn fits(&self, ranks: u32, channels: u32) -> bool {
         let (mut ranks, mut channels) = (ranks, channels);
@@ -293,7 +293,7 @@ fn owner_place(size: u32, owners: u32, index: u32) -> u32 {
 ///
 /// # Errors
 /// Chunks beyond 32 bits, or what the core refuses.
-fn all_reduce(fabric: &Fabric, layout: &Layout) -> Result<Plan, PlannerError> {
+fn all_reduce(fabric: &Fabric, layout: &GroupedLayout) -> Result<Plan, PlannerError> {
     let plan = reduced(fabric, &layout.levels, layout.core)?;
     Ok(Plan {
         algorithm: layout.spec().to_string(),
@@ -301,7 +301,11 @@ fn all_reduce(fabric: &Fabric, layout: &Layout) -> Result<Plan, PlannerError> {
     })
 }
 
-fn reduced(fabric: &Fabric, levels: &[Level], core: Core) -> Result<Plan, PlannerError> {
+fn reduced(
+    fabric: &Fabric,
+    levels: &[GroupLevel],
+    core: GroupedCore,
+) -> Result<Plan, PlannerError> {
     let ring = fabric.needed::<WdmRing>("the planner")?;
     let Some((level, deeper)) = levels.split_first() else {
         return reduced_core(fabric, core);
@@ -327,8 +331,8 @@ fn reduced(fabric: &Fabric, levels: &[Level], core: Core) -> Result<Plan, Planne
         }
     }
     assembly.step(&up)?;
-    let places: Vec<Place> = (0..owners)
-        .map(|index| Place {
+    let places: Vec<Embedding> = (0..owners)
+        .map(|index| Embedding {
             members: grouping.members(index),
             first_channel: index * channels,
             edges: cut(index * share..(index + 1) * share, inner_chunks)
@@ -353,14 +357,14 @@ fn refinement(chunks: u64, stripes: u32) -> u32 {
     (1..=stripes.max(1)).find(even).unwrap_or(1)
 }
 
-fn reduced_core(fabric: &Fabric, core: Core) -> Result<Plan, PlannerError> {
+fn reduced_core(fabric: &Fabric, core: GroupedCore) -> Result<Plan, PlannerError> {
     let ring = fabric.needed::<WdmRing>("the planner")?;
     let ranks = ring.ranks;
     if ranks == 1 {
         let alone = Collective::new(CollectiveKind::AllReduce, 1)?;
         return Ok(Assembly::new(ring, alone).finish(String::new()));
     }
-    let Core::Exchange(stripes) = core else {
+    let GroupedCore::Exchange(stripes) = core else {
         let gathering = AnyPlan::Full(gathered_core(fabric, core)?);
         return Ok(mirror::all_reduce(&gathering)?.unfold());
     };
@@ -395,7 +399,7 @@ fn all_pairs(
 ///
 /// # Errors
 /// An `exchange` as its core, or more than one owner to a group, or what the core refuses.
-fn all_gather(fabric: &Fabric, layout: &Layout) -> Result<Plan, PlannerError> {
+fn all_gather(fabric: &Fabric, layout: &GroupedLayout) -> Result<Plan, PlannerError> {
     let plan = gathered(fabric, &layout.levels, layout.core, 1)?;
     Ok(Plan {
         algorithm: layout.spec().to_string(),
@@ -405,8 +409,8 @@ fn all_gather(fabric: &Fabric, layout: &Layout) -> Result<Plan, PlannerError> {
 
 fn gathered(
     fabric: &Fabric,
-    levels: &[Level],
-    core: Core,
+    levels: &[GroupLevel],
+    core: GroupedCore,
     pieces: u32,
 ) -> Result<Plan, PlannerError> {
     let ring = fabric.needed::<WdmRing>("the planner")?;
@@ -445,7 +449,7 @@ fn gathered(
         .map(|chunk| chunk.start)
         .chain([collective.chunks()])
         .collect();
-    let place = Place {
+    let place = Embedding {
         members: grouping.members(0),
         first_channel: 0,
         edges,
@@ -480,7 +484,7 @@ fn cut_around(own: Range<u32>, chunks: u32, stripes: u32) -> impl Iterator<Item 
     cut(before.clone(), first.max(1)).chain(cut(behind.clone(), second))
 }
 
-fn gathered_core(fabric: &Fabric, core: Core) -> Result<Plan, PlannerError> {
+fn gathered_core(fabric: &Fabric, core: GroupedCore) -> Result<Plan, PlannerError> {
     let ring = fabric.needed::<WdmRing>("the planner")?;
     let (_, pieces) = core.named();
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(pieces)?;
@@ -488,8 +492,8 @@ fn gathered_core(fabric: &Fabric, core: Core) -> Result<Plan, PlannerError> {
         return Ok(Assembly::new(ring, collective).finish(String::new()));
     }
     match core {
-        Core::RelayTree(_) => relay_tree(fabric, collective).map(AnyPlan::unfold),
-        Core::OneStage(_) | Core::Exchange(_) => {
+        GroupedCore::RelayTree(_) => relay_tree(fabric, collective).map(AnyPlan::unfold),
+        GroupedCore::OneStage(_) | GroupedCore::Exchange(_) => {
             all_pairs(fabric, collective, |piece, source, destination| {
                 Transfer::copy(source * pieces + piece, source, destination)
             })
@@ -497,12 +501,12 @@ fn gathered_core(fabric: &Fabric, core: Core) -> Result<Plan, PlannerError> {
     }
 }
 
-impl Core {
-    fn with_stripes(self, stripes: u32) -> Core {
+impl GroupedCore {
+    fn with_stripes(self, stripes: u32) -> GroupedCore {
         match self {
-            Core::Exchange(_) => Core::Exchange(stripes),
-            Core::OneStage(_) => Core::OneStage(stripes),
-            Core::RelayTree(_) => Core::RelayTree(stripes),
+            GroupedCore::Exchange(_) => GroupedCore::Exchange(stripes),
+            GroupedCore::OneStage(_) => GroupedCore::OneStage(stripes),
+            GroupedCore::RelayTree(_) => GroupedCore::RelayTree(stripes),
         }
     }
 }
@@ -532,7 +536,7 @@ struct Grouping {
 }
 
 impl Grouping {
-    fn new(ranks: u32, level: &Level) -> Grouping {
+    fn new(ranks: u32, level: &GroupLevel) -> Grouping {
         Grouping {
             ranks,
             count: ranks.div_ceil(level.group),

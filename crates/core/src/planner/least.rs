@@ -23,7 +23,7 @@ use crate::collective::CollectiveKind;
 use crate::family::wdm_ring::route;
 use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::schedule::Schedule;
-use crate::simulate::packet::Placement;
+use crate::simulate::packet::RankPlacement;
 use crate::simulate::{Policy, SimulationError, Simulator, fluid};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time};
@@ -180,7 +180,7 @@ fn by_loads(
 /// natural places.
 pub(super) fn of_collective(question: &Question<'_>) -> Result<Time, PlannerError> {
     let links = question.fabric.network().is_some();
-    if links && question.method.packet.placement != Placement::default() {
+    if links && question.method.packet.placement != RankPlacement::default() {
         return Ok(Time::ZERO);
     }
     let (fabric, collective, size) = (question.fabric, &question.collective, question.size);

@@ -31,12 +31,12 @@ const MOST_LEVELS: usize = 3;
 
 /// A radix m and a reach x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Level {
+struct ReachLevel {
     radix: u32,
     reach: u32,
 }
 
-impl Level {
+impl ReachLevel {
     /// The slots that the level takes.
     fn slots(self) -> u32 {
         (self.radix / 2).div_ceil(self.reach)
@@ -45,12 +45,12 @@ impl Level {
 
 /// Levels and pieces per block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Layout {
-    levels: Vec<Level>,
+struct LevelLayout {
+    levels: Vec<ReachLevel>,
     pieces: u32,
 }
 
-impl Layout {
+impl LevelLayout {
     /// The slots that the plan takes.
     fn slots(&self) -> u32 {
         self.levels.iter().map(|level| level.slots()).sum()
@@ -140,7 +140,7 @@ fn turned_plan(
     fabric: &Fabric,
     kind: CollectiveKind,
     gather: Collective,
-    layout: &Layout,
+    layout: &LevelLayout,
 ) -> Result<AnyPlan, PlannerError> {
     let pieces = gather.pieces();
     turned(fabric, kind, |fabric| {
@@ -171,7 +171,7 @@ fn by_name(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError
         Some(layout) => Some(layout),
         None => layouts(ring, pieces, Form::of(transfers, MOST_TRANSFERS))
             .into_iter()
-            .min_by_key(Layout::slots),
+            .min_by_key(LevelLayout::slots),
     };
     let layout = layout.ok_or(PlannerError::NotFound { pieces })?;
     let kind = question.collective.kind();
@@ -179,7 +179,7 @@ fn by_name(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError
 }
 
 /// The layout that options give, if any.
-fn given(spec: &Spec, ring: &WdmRing, pieces: u32) -> Result<Option<Layout>, PlannerError> {
+fn given(spec: &Spec, ring: &WdmRing, pieces: u32) -> Result<Option<LevelLayout>, PlannerError> {
     let reaches = numbers(spec, "reaches", "16x4")?;
     let Some(radices) = numbers(spec, "radices", "16x4")? else {
         return match reaches {
@@ -214,9 +214,9 @@ fn given(spec: &Spec, ring: &WdmRing, pieces: u32) -> Result<Option<Layout>, Pla
             return Err(spec.refuse("reaches", problem).into());
         }
         let reach = wanted;
-        levels.push(Level { radix, reach });
+        levels.push(ReachLevel { radix, reach });
     }
-    Ok(Some(Layout { levels, pieces }))
+    Ok(Some(LevelLayout { levels, pieces }))
 }
 
 /// How many strides circuits of a level may reach at most, by light and channels; 0 where none fits.
@@ -232,8 +232,8 @@ fn farthest(ring: &WdmRing, pieces: u32, radix: u32, stride: u32) -> u32 {
 
 /// For every number of levels up to [`MOST_LEVELS`] the layout of fewest slots with so many pieces,
 /// where there is one.
-fn layouts(ring: &WdmRing, pieces: u32, form: Form) -> Vec<Layout> {
-    let mut best: Vec<Option<Layout>> = vec![None; MOST_LEVELS];
+fn layouts(ring: &WdmRing, pieces: u32, form: Form) -> Vec<LevelLayout> {
+    let mut best: Vec<Option<LevelLayout>> = vec![None; MOST_LEVELS];
     let mut levels = Vec::new();
     extend(ring, pieces, form, ring.ranks, &mut levels, &mut best);
     best.into_iter().flatten().collect()
@@ -244,11 +244,11 @@ fn extend(
     pieces: u32,
     form: Form,
     rest: u32,
-    levels: &mut Vec<Level>,
-    best: &mut [Option<Layout>],
+    levels: &mut Vec<ReachLevel>,
+    best: &mut [Option<LevelLayout>],
 ) {
     if rest == 1 {
-        let layout = Layout {
+        let layout = LevelLayout {
             levels: levels.clone(),
             pieces,
         };
@@ -269,7 +269,7 @@ fn extend(
         let folds = |reach: &u32| form == Form::Any || tiles(ring.ranks, stride, *reach);
         let reaches = 1..=farthest(ring, pieces, radix, stride);
         if let Some(reach) = reaches.take_while(folds).last() {
-            levels.push(Level { radix, reach });
+            levels.push(ReachLevel { radix, reach });
             extend(ring, pieces, form, rest / radix, levels, best);
             levels.pop();
         }
@@ -283,7 +283,7 @@ fn tiles(ranks: u32, stride: u32, reach: u32) -> bool {
 
 /// The plan of a layout. Where the circuits of a level need more channels than their load says, with
 /// a shorter reach there; `None` where even reach 1 does not fit.
-fn plan(fabric: &Fabric, collective: Collective, layout: &Layout) -> Option<AnyPlan> {
+fn plan(fabric: &Fabric, collective: Collective, layout: &LevelLayout) -> Option<AnyPlan> {
     let ring = fabric.downcast::<WdmRing>()?;
     let mut stride = fabric.ranks();
     let strides: Vec<u32> = layout
@@ -334,8 +334,8 @@ fn plan(fabric: &Fabric, collective: Collective, layout: &Layout) -> Option<AnyP
 fn over(
     fabric: &Fabric,
     collective: Collective,
-    layout: &Layout,
-    circuits_of: &[Vec<Circuit>],
+    layout: &LevelLayout,
+    circuits_of: &[Vec<LevelCircuit>],
 ) -> Plan {
     let mut plan = empty_plan(
         fabric,
@@ -380,7 +380,7 @@ fn over(
 }
 
 /// A circuit of a level, with what it carries in the level's first slot.
-struct Circuit {
+struct LevelCircuit {
     source: u32,
     destination: u32,
     distance: u32,
@@ -393,10 +393,10 @@ struct Circuit {
 fn rank_0_circuits(
     ring: &WdmRing,
     pieces: u32,
-    level: Level,
+    level: ReachLevel,
     stride: u32,
     held: u32,
-) -> Vec<Circuit> {
+) -> Vec<LevelCircuit> {
     let mut circuits = Vec::new();
     for direction in Direction::BOTH {
         let mut channel = 0;
@@ -405,7 +405,7 @@ fn rank_0_circuits(
             for block in (0..ring.ranks).step_by(held as usize) {
                 interrupt::check();
                 for piece in 0..pieces {
-                    circuits.push(Circuit {
+                    circuits.push(LevelCircuit {
                         source: 0,
                         destination: match direction {
                             Direction::Clockwise => hops % ring.ranks,
@@ -433,10 +433,10 @@ fn rank_0_circuits(
 fn circuits(
     fabric: &Fabric,
     collective: Collective,
-    level: Level,
+    level: ReachLevel,
     stride: u32,
     held: u32,
-) -> Option<Vec<Circuit>> {
+) -> Option<Vec<LevelCircuit>> {
     let ranks = fabric.ranks();
     let pieces = collective.pieces();
     let mut schedule = Schedule::new(collective);
@@ -467,7 +467,7 @@ fn circuits(
         return None;
     }
     let circuits = assigned.lightpaths().zip(distances);
-    let circuits = circuits.map(|(lightpath, distance)| Circuit {
+    let circuits = circuits.map(|(lightpath, distance)| LevelCircuit {
         source: lightpath.transfer.source,
         destination: lightpath.transfer.destination,
         distance,

@@ -8,12 +8,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::tree::Edge;
+use super::tree::TreeEdge;
 use crate::interrupt;
 
 /// One lightpath: an edge of the tree, rotated by its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct PlacedLightpath {
     /// The edge's index in the tree.
     pub(super) edge: u32,
     /// The rank whose block it carries.
@@ -23,13 +23,13 @@ pub(super) struct Placed {
 }
 
 /// Whether every lightpath's length divides N, so that [`exactly`] applies.
-pub(super) fn divides(ranks: u32, tree: &[Edge]) -> bool {
+pub(super) fn divides(ranks: u32, tree: &[TreeEdge]) -> bool {
     tree.iter().all(|edge| ranks % edge.length == 0)
 }
 
 /// The edges of one step when every length divides N, each with the first of the channels that its
 /// rotations take: called `put` for each.
-pub(super) fn exactly(tree: &[Edge], step: u32, mut put: impl FnMut(&Edge, u32)) {
+pub(super) fn exactly(tree: &[TreeEdge], step: u32, mut put: impl FnMut(&TreeEdge, u32)) {
     let mut taken = [0, 0];
     for edge in tree.iter().filter(|edge| edge.step == step) {
         interrupt::check();
@@ -41,7 +41,7 @@ pub(super) fn exactly(tree: &[Edge], step: u32, mut put: impl FnMut(&Edge, u32))
 
 /// What waits for a place in one direction: by length (longest first) and by first link, the
 /// lightpaths as `edge * N + origin`.
-struct Waiting {
+struct WaitingByLength {
     ranks: u32,
     lengths: Vec<u32>,
     /// `queues[length index][link]`.
@@ -49,9 +49,9 @@ struct Waiting {
     left: usize,
 }
 
-impl Waiting {
-    fn new(ranks: u32, lengths: &[u32]) -> Waiting {
-        Waiting {
+impl WaitingByLength {
+    fn new(ranks: u32, lengths: &[u32]) -> WaitingByLength {
+        WaitingByLength {
             ranks,
             lengths: lengths.to_vec(),
             queues: vec![vec![Vec::new(); ranks as usize]; lengths.len()],
@@ -112,14 +112,17 @@ impl Waiting {
 pub(super) fn greedily(
     ranks: u32,
     channels: u32,
-    tree: &[Edge],
+    tree: &[TreeEdge],
     most: u32,
-) -> Option<Vec<Vec<(bool, Placed)>>> {
+) -> Option<Vec<Vec<(bool, PlacedLightpath)>>> {
     let mut lengths: Vec<u32> = tree.iter().map(|edge| edge.length).collect();
     lengths.sort_unstable_by(|one, other| other.cmp(one));
     lengths.dedup();
     let children = children(ranks, tree);
-    let mut waiting = [Waiting::new(ranks, &lengths), Waiting::new(ranks, &lengths)];
+    let mut waiting = [
+        WaitingByLength::new(ranks, &lengths),
+        WaitingByLength::new(ranks, &lengths),
+    ];
     // Lightpaths whose block has arrived at their source, by the step from which they may go.
     let mut due: Vec<Vec<u64>> = vec![Vec::new(); most as usize + 1];
     for (index, edge) in tree.iter().enumerate() {
@@ -154,7 +157,7 @@ pub(super) fn greedily(
                     let (edge, origin) = split(ranks, path);
                     placed.push((
                         side == 1,
-                        Placed {
+                        PlacedLightpath {
                             edge,
                             origin,
                             channel,
@@ -182,7 +185,7 @@ fn split(ranks: u32, path: u64) -> (u32, u32) {
 }
 
 /// The lowest link of a lightpath, links numbered clockwise from 0 for both directions.
-fn first_link(ranks: u32, edge: &Edge, origin: u32) -> u32 {
+fn first_link(ranks: u32, edge: &TreeEdge, origin: u32) -> u32 {
     let source = (origin + edge.parent) % ranks;
     if edge.clockwise {
         source
@@ -192,7 +195,7 @@ fn first_link(ranks: u32, edge: &Edge, origin: u32) -> u32 {
 }
 
 /// For each edge those that start where it ends.
-pub(super) fn children(ranks: u32, tree: &[Edge]) -> Vec<Vec<u32>> {
+pub(super) fn children(ranks: u32, tree: &[TreeEdge]) -> Vec<Vec<u32>> {
     let mut from = FxHashMap::default();
     for (index, edge) in tree.iter().enumerate() {
         let at = (edge.piece, edge.parent);

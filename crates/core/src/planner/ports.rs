@@ -16,12 +16,18 @@
 //! in each step, of the edges whose parent has the block, those with most ranks behind them first, as
 //! many as there are ports and channels for.
 
-use super::tree::Edge;
+use super::tree::TreeEdge;
 use crate::interrupt;
 
 /// The tree of an interval that grows at both ends, for each of `pieces`, with at most `ports` edges
 /// per step, `channels` per direction over all of them, and no edge above `reach`; its edges by step.
-pub(super) fn growth(ranks: u32, pieces: u32, channels: u32, ports: u32, reach: u32) -> Vec<Edge> {
+pub(super) fn growth(
+    ranks: u32,
+    pieces: u32,
+    channels: u32,
+    ports: u32,
+    reach: u32,
+) -> Vec<TreeEdge> {
     let share = (channels / pieces).max(1);
     let longest = (1..=share).take_while(|q| q * (q + 1) / 2 <= share).last();
     let longest = longest.unwrap_or(1).min(reach);
@@ -46,7 +52,7 @@ pub(super) fn growth(ranks: u32, pieces: u32, channels: u32, ports: u32, reach: 
                 }
                 reached[side] += 1;
                 left -= 1;
-                edges.extend((0..pieces).map(|piece| Edge {
+                edges.extend((0..pieces).map(|piece| TreeEdge {
                     parent: match side {
                         0 => before[0],
                         _ => (ranks - before[1]) % ranks,
@@ -66,23 +72,23 @@ pub(super) fn growth(ranks: u32, pieces: u32, channels: u32, ports: u32, reach: 
 /// The tree of fewest steps found whose steps have at most `ports` edges and total lengths of at most
 /// `channels` per direction: one interval of ranks with the block grows by leaps of one length at both
 /// ends, and what they leap over is filled by the shortest edges. All lengths up to `reach` are tried.
-pub(super) fn leaps(ranks: u32, channels: u32, ports: u32, reach: u32) -> Vec<Edge> {
+pub(super) fn leaps(ranks: u32, channels: u32, ports: u32, reach: u32) -> Vec<TreeEdge> {
     let most = channels.min(reach).min(ranks / 2).max(1);
     let trees = (1..=most).map(|leap| leaping(ranks, channels, ports, leap, most));
-    let steps = |tree: &Vec<Edge>| tree.last().map_or(0, |edge| edge.step);
+    let steps = |tree: &Vec<TreeEdge>| tree.last().map_or(0, |edge| edge.step);
     trees.min_by_key(steps).unwrap_or_default()
 }
 
 /// Ranks without the block between two that have it, `size` of them after `start`.
 #[derive(Debug, Clone, Copy)]
-struct Gap {
+struct BlockGap {
     start: u32,
     size: u32,
 }
 
-fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<Edge> {
+fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<TreeEdge> {
     let mut edges = Vec::new();
-    let mut gaps = vec![Gap {
+    let mut gaps = vec![BlockGap {
         start: 0,
         size: ranks - 1,
     }];
@@ -99,14 +105,14 @@ fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<
             holders.extend(sent[0].iter().map(|length| ends[0] + length));
             holders.extend(sent[1].iter().map(|length| ends[1] - length));
             holders.sort_unstable();
-            let between = holders.windows(2).map(|pair| Gap {
+            let between = holders.windows(2).map(|pair| BlockGap {
                 start: pair[0],
                 size: pair[1] - pair[0] - 1,
             });
             next.extend(between.filter(|gap| gap.size > 0));
             for (side, lengths) in sent.iter().enumerate() {
                 interrupt::check();
-                edges.extend(lengths.iter().map(|&length| Edge {
+                edges.extend(lengths.iter().map(|&length| TreeEdge {
                     parent: ends[side] % ranks,
                     length,
                     clockwise: side == 0,
@@ -122,7 +128,13 @@ fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<
 
 /// What both ends of each gap (the largest first) send in one step, as lengths: a leap into the first
 /// gap from either end while it is wide, and then the shortest ones, of the largest gaps first.
-fn lengths(gaps: &[Gap], channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<[Vec<u32>; 2]> {
+fn lengths(
+    gaps: &[BlockGap],
+    channels: u32,
+    ports: u32,
+    leap: u32,
+    reach: u32,
+) -> Vec<[Vec<u32>; 2]> {
     let mut sent = vec![[Vec::new(), Vec::new()]; gaps.len()];
     let mut open: Vec<u32> = gaps.iter().map(|gap| gap.size).collect();
     let (mut room, mut left) = ([channels; 2], ports);
@@ -156,7 +168,12 @@ fn lengths(gaps: &[Gap], channels: u32, ports: u32, leap: u32, reach: u32) -> Ve
 }
 
 /// The same tree with steps that respect the limit on ports, and how many there are.
-pub(super) fn delayed(ranks: u32, tree: &[Edge], channels: u32, ports: u32) -> (Vec<Edge>, u32) {
+pub(super) fn delayed(
+    ranks: u32,
+    tree: &[TreeEdge],
+    channels: u32,
+    ports: u32,
+) -> (Vec<TreeEdge>, u32) {
     let pieces = tree.iter().map(|edge| edge.piece + 1).max().unwrap_or(0);
     let place = |piece: u32, rank: u32| (piece * ranks + rank) as usize;
     let mut into: Vec<Option<usize>> = vec![None; (pieces * ranks) as usize];
@@ -194,7 +211,7 @@ pub(super) fn delayed(ranks: u32, tree: &[Edge], channels: u32, ports: u32) -> (
             }
             left -= 1;
             *room -= edge.length;
-            moved.push(Edge { step, ..edge });
+            moved.push(TreeEdge { step, ..edge });
             next.extend(&out[place(edge.piece, edge.child(ranks))]);
         }
         ready = waiting;

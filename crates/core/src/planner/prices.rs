@@ -15,7 +15,7 @@ use crate::memory;
 pub(super) const UNREACHED: f32 = 1e30;
 
 /// What a table is made for.
-pub(super) struct Problem<'a> {
+pub(super) struct PriceProblem<'a> {
     /// Lengths that lightpaths may have, ascending.
     pub(super) lengths: &'a [u32],
     /// Total length per step, over both directions.
@@ -23,16 +23,16 @@ pub(super) struct Problem<'a> {
 }
 
 /// V_t(n) for steps 0..steps, and what a backward search needs.
-pub(super) struct Table {
+pub(super) struct PriceTable {
     /// `values[t][n]` for t in 0..=steps.
     values: Vec<Vec<f32>>,
     /// `one_end[t]`: L_t over [0, lengths...], with the position before it.
     one_end: Vec<Vec<(f32, usize)>>,
 }
 
-impl Table {
+impl PriceTable {
     /// The tables of gaps up to `most` ranks.
-    pub(super) fn new(problem: &Problem<'_>, prices: &[f32], most: usize) -> Table {
+    pub(super) fn new(problem: &PriceProblem<'_>, prices: &[f32], most: usize) -> PriceTable {
         let steps = prices.len();
         let bytes = table_bytes(steps, most, problem.lengths.len());
         memory::take("the search of a relay tree", bytes);
@@ -50,7 +50,7 @@ impl Table {
             values[step] = filled;
             one_end[step] = reach;
         }
-        Table { values, one_end }
+        PriceTable { values, one_end }
     }
 
     /// V_t: the price of filling gaps from step `step` on.
@@ -175,7 +175,7 @@ fn cheapest_split(
 /// Adjusts prices for `gaps` over so many rounds. Returns the greatest ratio of least price to
 /// supply met: above 1 (by more than rounding) no mixture of such trees fits the steps.
 pub(super) fn adjust(
-    problem: &Problem<'_>,
+    problem: &PriceProblem<'_>,
     gaps: &[(usize, u32)],
     prices: &mut [f32],
     rounds: usize,
@@ -189,7 +189,7 @@ pub(super) fn adjust(
     let mut mean = vec![0.0; prices.len()];
     let mut weight = 0.0;
     for round in 0..rounds {
-        let table = Table::new(problem, prices, most);
+        let table = PriceTable::new(problem, prices, most);
         let (loads, price) = table.loads(problem.lengths, gaps);
         if price >= UNREACHED / 2.0 {
             return f32::INFINITY;

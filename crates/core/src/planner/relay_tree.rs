@@ -5,7 +5,7 @@
 //! than its parent's, whose lengths add up to at most c channels in every step and direction
 //! ([`tree`]), and to give the rotations channels ([`pack`]).
 
-use super::tree::{self, Edge, Reserve};
+use super::tree::{self, Reserve, TreeEdge};
 use super::{
     Form, MOST_TRANSFERS, PlannerError, capability, empty_plan, multicast, named, pack, urgent,
 };
@@ -126,9 +126,9 @@ fn with_light_trees(
 
 /// A tree with the channels of its rotations, if they are not the regular ones.
 struct Packed {
-    tree: Vec<Edge>,
+    tree: Vec<TreeEdge>,
     steps: u32,
-    placed: Option<Vec<Vec<(bool, pack::Placed)>>>,
+    placed: Option<Vec<Vec<(bool, pack::PlacedLightpath)>>>,
 }
 
 /// A tree that packs into as few steps as were found, from `least` on; `None` if none takes fewer
@@ -180,7 +180,7 @@ fn attempt(
         interrupt::check();
         let (ranks, channels) = (ring.ranks, ring.channels());
         let request =
-            tree::Request::new((ranks, pieces), channels, steps, lengths.clone(), *reserve);
+            tree::TreeRequest::new((ranks, pieces), channels, steps, lengths.clone(), *reserve);
         let Some(tree) = tree::build(&request) else {
             continue;
         };
@@ -306,7 +306,7 @@ impl Packed {
 fn lightpath(
     ring: &WdmRing,
     collective: Collective,
-    edge: &Edge,
+    edge: &TreeEdge,
     origin: u32,
     slot: u32,
     channel: u32,

@@ -37,7 +37,7 @@ use crate::units::Bytes;
 
 /// A radix and the stripes of what is sent on its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Level {
+pub(super) struct TreeLevel {
     pub(super) radix: u32,
     pub(super) stripes: u32,
 }
@@ -45,7 +45,7 @@ pub(super) struct Level {
 /// Radices from the root outwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tree {
-    pub(super) levels: Vec<Level>,
+    pub(super) levels: Vec<TreeLevel>,
 }
 
 /// More levels than that are never the fastest below a million ranks.
@@ -110,7 +110,7 @@ impl Recipe for Tree {
         _collective: Collective,
     ) -> Result<Option<Tree>, PlannerError> {
         let given = few_slots::radices(spec, ring.ranks)?;
-        let level = |(radix, stripes)| Level { radix, stripes };
+        let level = |(radix, stripes)| TreeLevel { radix, stripes };
         Ok(given.map(|levels| Tree {
             levels: levels.into_iter().map(level).collect(),
         }))
@@ -151,7 +151,7 @@ fn plan(fabric: &Fabric, collective: Collective, tree: &Tree) -> Result<Plan, Pl
 
 /// The least number of pieces that all levels cut into stripes none of which is more than 3 % above
 /// the mean.
-fn pieces_for(levels: &[Level]) -> u32 {
+fn pieces_for(levels: &[TreeLevel]) -> u32 {
     let most = levels.iter().map(|level| level.stripes).max().unwrap_or(1);
     let even = |pieces: &u32| {
         levels.iter().all(|level| {
@@ -214,7 +214,7 @@ fn carried(collective: Collective, first: u32, part: &Range<u32>, stripes: u32) 
 /// For every number of levels the tree of least time, fastest first. `blocks`: of a scatter of blocks
 /// of `size`, not of a broadcast of a vector of `size`.
 fn trees(ring: &WdmRing, cost: SlotCost, blocks: bool, size: Bytes) -> Vec<Estimate<Tree>> {
-    let search = Search {
+    let search = RootedSearch {
         ring,
         cost,
         blocks,
@@ -225,7 +225,7 @@ fn trees(ring: &WdmRing, cost: SlotCost, blocks: bool, size: Bytes) -> Vec<Estim
     found
 }
 
-struct Search<'a> {
+struct RootedSearch<'a> {
     ring: &'a WdmRing,
     cost: SlotCost,
     blocks: bool,
@@ -233,9 +233,9 @@ struct Search<'a> {
 }
 
 /// Time, slots, and the level taken first.
-type Best = Option<(u64, u64, Level)>;
+type Best = Option<(u64, u64, TreeLevel)>;
 
-impl Search<'_> {
+impl RootedSearch<'_> {
     /// Dynamic program over the lengths that segments can have: best[r][n] takes r levels to reach n
     /// ranks.
     fn trees(&self) -> Vec<Estimate<Tree>> {
@@ -280,7 +280,7 @@ impl Search<'_> {
                     let (own, own_slots, stripes) = self.level(length, radix);
                     let time = own.saturating_add(time);
                     if least.is_none_or(|(least, ..)| time < least) {
-                        least = Some((time, slots + own_slots, Level { radix, stripes }));
+                        least = Some((time, slots + own_slots, TreeLevel { radix, stripes }));
                     }
                 }
                 of_depth.insert(length, least);

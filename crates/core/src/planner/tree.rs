@@ -8,13 +8,13 @@
 //! end sends what) so that neither direction exceeds c. Prices are adjusted again after each step.
 
 use super::knapsack::choose;
-use super::prices::{Problem, Table, adjust};
+use super::prices::{PriceProblem, PriceTable, adjust};
 use super::split::Split;
 use crate::interrupt;
 
 /// A lightpath of the tree: from a rank at `parent` (an offset from the root, clockwise).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Edge {
+pub(super) struct TreeEdge {
     /// The sender's offset from the root.
     pub(super) parent: u32,
     /// Links.
@@ -27,7 +27,7 @@ pub(super) struct Edge {
     pub(super) piece: u32,
 }
 
-impl Edge {
+impl TreeEdge {
     /// The receiver's offset from the root.
     pub(super) fn child(&self, ranks: u32) -> u32 {
         if self.clockwise {
@@ -40,7 +40,7 @@ impl Edge {
 
 /// What a tree is asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
+pub(super) struct TreeRequest {
     pub(super) ranks: u32,
     /// How many trees, one for each piece of a block.
     pub(super) pieces: u32,
@@ -80,7 +80,7 @@ impl Reserve {
 
 /// A gap of the tree: `size` ranks without the block after the holder at `start`.
 #[derive(Debug, Clone, Copy)]
-struct Gap {
+struct TreeGap {
     start: u32,
     size: u32,
     piece: u32,
@@ -96,7 +96,7 @@ const MOST_RATIO: f32 = 1.002;
 /// How often prices are adjusted again on the way, at most.
 const MOST_ADJUSTMENTS: usize = 48;
 
-impl Request {
+impl TreeRequest {
     /// A request with as many rounds as are worth their time.
     pub(super) fn new(
         (ranks, pieces): (u32, u32),
@@ -104,7 +104,7 @@ impl Request {
         steps: u32,
         lengths: Vec<u32>,
         reserve: Reserve,
-    ) -> Request {
+    ) -> TreeRequest {
         let table = 2 * ranks as usize * steps as usize * lengths.len();
         // With many steps each is much like the next, and prices hardly matter.
         let affordable = match steps {
@@ -112,7 +112,7 @@ impl Request {
             _ => MOST_PRICED / 8 / table.max(1),
         };
         let later = affordable / (steps as usize).min(MOST_ADJUSTMENTS);
-        Request {
+        TreeRequest {
             ranks,
             pieces,
             channels,
@@ -126,8 +126,8 @@ impl Request {
 }
 
 /// The tree, or `None` where none was found in so few steps.
-pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
-    let problem = Problem {
+pub(super) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
+    let problem = PriceProblem {
         lengths: &request.lengths,
         capacity: match request.reserve {
             Reserve::Rest(every) => 2.0 * request.channels as f32 - 2.0 / every as f32,
@@ -136,8 +136,8 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
     };
     let steps = request.steps as usize;
     let mut prices = vec![1.0; steps];
-    let mut gaps: Vec<Gap> = (0..request.pieces)
-        .map(|piece| Gap {
+    let mut gaps: Vec<TreeGap> = (0..request.pieces)
+        .map(|piece| TreeGap {
             start: 0,
             size: request.ranks - 1,
             piece,
@@ -156,7 +156,7 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
     }
     let every = steps.div_ceil(MOST_ADJUSTMENTS);
     let mut edges = Vec::with_capacity((request.ranks as usize - 1) * request.pieces as usize);
-    let mut table = Table::new(&problem, &prices, request.ranks as usize - 1);
+    let mut table = PriceTable::new(&problem, &prices, request.ranks as usize - 1);
     let mut table_from = 0;
     for step in 0..steps {
         if gaps.is_empty() {
@@ -176,7 +176,7 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
                 return None;
             }
             let most = gaps.iter().map(|gap| gap.size).max()? as usize;
-            table = Table::new(&problem, &prices[step..], most);
+            table = PriceTable::new(&problem, &prices[step..], most);
             table_from = step;
         }
         let later = table.values(step + 1 - table_from);
@@ -204,13 +204,13 @@ pub(super) fn build(request: &Request) -> Option<Vec<Edge>> {
 }
 
 /// Fills what is left of both directions with lightpaths of length 1, where they save most.
-fn pad(gaps: &[Gap], chosen: &mut [Split], later: &[f32], channels: u32) {
+fn pad(gaps: &[TreeGap], chosen: &mut [Split], later: &[f32], channels: u32) {
     for direction in 0..2 {
         let cost = |split: &Split| [split.cost.0, split.cost.1][direction];
         let mut left = channels - chosen.iter().map(cost).sum::<u32>();
         while left > 0 {
             interrupt::check();
-            let saved = |(gap, split): (&Gap, &Split)| {
+            let saved = |(gap, split): (&TreeGap, &Split)| {
                 let open = open_beside(gap, split, direction)?;
                 Some(later[open as usize] - later[open as usize - 1])
             };
@@ -233,7 +233,7 @@ fn pad(gaps: &[Gap], chosen: &mut [Split], later: &[f32], channels: u32) {
 
 /// How many ranks next to the near (0) or far (1) end of a gap a split leaves without the block, if
 /// any.
-fn open_beside(gap: &Gap, split: &Split, end: usize) -> Option<u32> {
+fn open_beside(gap: &TreeGap, split: &Split, end: usize) -> Option<u32> {
     let (this, other) = if end == 0 {
         (&split.near, &split.far)
     } else {
@@ -247,7 +247,7 @@ fn open_beside(gap: &Gap, split: &Split, end: usize) -> Option<u32> {
 }
 
 /// How many gaps there are of each size.
-fn census(gaps: &[Gap]) -> Vec<(usize, u32)> {
+fn census(gaps: &[TreeGap]) -> Vec<(usize, u32)> {
     let mut sizes: Vec<u32> = gaps.iter().map(|gap| gap.size).collect();
     sizes.sort_unstable();
     sizes
@@ -259,16 +259,16 @@ fn census(gaps: &[Gap]) -> Vec<(usize, u32)> {
 /// Records the lightpaths of a split and the gaps that it leaves.
 fn apply(
     ranks: u32,
-    gap: Gap,
+    gap: TreeGap,
     split: &Split,
     step: u32,
-    edges: &mut Vec<Edge>,
-    next: &mut Vec<Gap>,
+    edges: &mut Vec<TreeEdge>,
+    next: &mut Vec<TreeGap>,
 ) {
     let end = gap.start + gap.size + 1;
     let mut holders = vec![gap.start];
     for &length in &split.near {
-        edges.push(Edge {
+        edges.push(TreeEdge {
             parent: gap.start % ranks,
             length,
             clockwise: true,
@@ -278,7 +278,7 @@ fn apply(
         holders.push(gap.start + length);
     }
     for &length in split.far.iter().rev() {
-        edges.push(Edge {
+        edges.push(TreeEdge {
             parent: end % ranks,
             length,
             clockwise: false,
@@ -290,7 +290,7 @@ fn apply(
     holders.push(end);
     for pair in holders.windows(2) {
         if pair[1] > pair[0] + 1 {
-            next.push(Gap {
+            next.push(TreeGap {
                 start: pair[0],
                 size: pair[1] - pair[0] - 1,
                 piece: gap.piece,

@@ -10,13 +10,13 @@
 
 use std::collections::BTreeSet;
 
-use super::pack::{Placed, children};
-use super::tree::Edge;
+use super::pack::{PlacedLightpath, children};
+use super::tree::TreeEdge;
 use crate::interrupt;
 
 /// A lightpath that may go: the most urgent comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Waiting {
+struct WaitingLightpath {
     step: u32,
     /// The larger, the shorter.
     shortness: u32,
@@ -24,10 +24,10 @@ struct Waiting {
     origin: u32,
 }
 
-impl Waiting {
-    fn new(tree: &[Edge], edge: u32, origin: u32) -> Waiting {
-        let Edge { step, length, .. } = tree[edge as usize];
-        Waiting {
+impl WaitingLightpath {
+    fn new(tree: &[TreeEdge], edge: u32, origin: u32) -> WaitingLightpath {
+        let TreeEdge { step, length, .. } = tree[edge as usize];
+        WaitingLightpath {
             step,
             shortness: u32::MAX - length,
             edge,
@@ -41,14 +41,14 @@ impl Waiting {
 }
 
 /// The lightpaths of one direction that may go, by the rank at which they start.
-struct Ready {
-    at: Vec<BTreeSet<Waiting>>,
+struct ReadyLightpaths {
+    at: Vec<BTreeSet<WaitingLightpath>>,
     clockwise: bool,
 }
 
-impl Ready {
+impl ReadyLightpaths {
     /// Fills one channel; false where nothing waits.
-    fn fill(&mut self, mut put: impl FnMut(Waiting)) -> bool {
+    fn fill(&mut self, mut put: impl FnMut(WaitingLightpath)) -> bool {
         let ranks = self.at.len() as u32;
         let most_urgent = (0..ranks)
             .filter_map(|rank| Some((*self.at[rank as usize].first()?, rank)))
@@ -65,7 +65,7 @@ impl Ready {
                 ranks - passed
             };
             let here = &mut self.at[((start + ahead) % ranks) as usize];
-            let fits = |waiting: &&Waiting| waiting.length() <= ranks - passed;
+            let fits = |waiting: &&WaitingLightpath| waiting.length() <= ranks - passed;
             let Some(waiting) = here.iter().find(fits).copied() else {
                 passed += 1;
                 continue;
@@ -83,20 +83,20 @@ impl Ready {
 pub(super) fn place(
     ranks: u32,
     channels: u32,
-    tree: &[Edge],
+    tree: &[TreeEdge],
     most: u32,
-) -> Option<Vec<Vec<(bool, Placed)>>> {
+) -> Option<Vec<Vec<(bool, PlacedLightpath)>>> {
     let children = children(ranks, tree);
-    let mut ready = [false, true].map(|clockwise| Ready {
+    let mut ready = [false, true].map(|clockwise| ReadyLightpaths {
         at: vec![BTreeSet::new(); ranks as usize],
         clockwise,
     });
-    let release = |ready: &mut [Ready; 2], edge: u32, origin: u32| {
-        let Edge {
+    let release = |ready: &mut [ReadyLightpaths; 2], edge: u32, origin: u32| {
+        let TreeEdge {
             parent, clockwise, ..
         } = tree[edge as usize];
         ready[usize::from(clockwise)].at[((origin + parent) % ranks) as usize]
-            .insert(Waiting::new(tree, edge, origin));
+            .insert(WaitingLightpath::new(tree, edge, origin));
     };
     for (edge, _) in (0..).zip(tree).filter(|(_, edge)| edge.parent == 0) {
         (0..ranks).for_each(|origin| release(&mut ready, edge, origin));
@@ -112,10 +112,10 @@ pub(super) fn place(
         for ready in &mut ready {
             let clockwise = ready.clockwise;
             for channel in 0..channels {
-                let some = ready.fill(|Waiting { edge, origin, .. }| {
+                let some = ready.fill(|WaitingLightpath { edge, origin, .. }| {
                     placed.push((
                         clockwise,
-                        Placed {
+                        PlacedLightpath {
                             edge,
                             origin,
                             channel,

@@ -56,7 +56,7 @@ impl Stored {
     #[inline]
     pub(super) fn transfer(&self, at: usize, shift: u32, chunks: u32) -> Transfer {
         Transfer {
-            chunk: Shift::new(shift, chunks).of(self.chunk[at]),
+            chunk: ChunkShift::new(shift, chunks).of(self.chunk[at]),
             count: self.count[at],
             source: self.source[at],
             destination: self.destination[at],
@@ -72,7 +72,7 @@ impl Stored {
             source: &self.source[range.clone()],
             destination: &self.destination[range.clone()],
             action: &self.action[range],
-            shift: Shift::new(shift, chunks),
+            shift: ChunkShift::new(shift, chunks),
         }
     }
 
@@ -98,7 +98,7 @@ impl Stored {
         if by >= chunks {
             return None;
         }
-        let shift = Shift::new(by, chunks);
+        let shift = ChunkShift::new(by, chunks);
         let of = |range: &Range<usize>| range.clone();
         let equal = self.source[of(&own)] == self.source[of(&pattern)]
             && self.destination[of(&own)] == self.destination[of(&pattern)]
@@ -115,20 +115,20 @@ impl Stored {
 /// The addition of a number of chunks, modulo all chunks. Nothing is added to numbers of chunks that
 /// do not exist, as long as nothing is to be added at all.
 #[derive(Debug, Clone, Copy)]
-struct Shift {
+struct ChunkShift {
     by: u32,
     /// The last chunk that stays below all chunks.
     last: u32,
 }
 
-impl Shift {
+impl ChunkShift {
     /// `by` is below `chunks`, or 0.
-    fn new(by: u32, chunks: u32) -> Shift {
+    fn new(by: u32, chunks: u32) -> ChunkShift {
         let last = match by {
             0 => u32::MAX,
             _ => chunks - 1 - by,
         };
-        Shift { by, last }
+        ChunkShift { by, last }
     }
 
     #[inline]
@@ -149,7 +149,7 @@ pub struct StepColumns<'a> {
     source: &'a [u32],
     destination: &'a [u32],
     action: &'a [Action],
-    shift: Shift,
+    shift: ChunkShift,
 }
 
 impl<'a> StepColumns<'a> {

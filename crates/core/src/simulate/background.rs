@@ -166,7 +166,10 @@ impl Background {
     /// # Errors
     /// Those of [`Background::pattern`], and uniform traffic and hot spots of less than 100 percent, whose
     /// partners change.
-    pub(super) fn flows(&self, fabric: &Fabric) -> Result<Vec<fluid::Background>, SimulationError> {
+    pub(super) fn flows(
+        &self,
+        fabric: &Fabric,
+    ) -> Result<Vec<fluid::BackgroundFlow>, SimulationError> {
         let ranks = fabric.ranks();
         let pairs: Vec<(u32, u32)> = match (&self.partners, self.pattern(fabric)?) {
             (Partners::Pair { from, to }, _) => vec![(*from, *to)],
@@ -184,7 +187,7 @@ impl Background {
         };
         let apart = pairs.into_iter().filter(|(source, to)| source != to);
         let rate = self.mean_rate()?;
-        let flow = |(source, destination)| fluid::Background {
+        let flow = |(source, destination)| fluid::BackgroundFlow {
             source,
             destination,
             rate,

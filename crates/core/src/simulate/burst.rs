@@ -23,13 +23,13 @@
 //! route is granted or refused at one instant, so two set-ups never race.
 //!
 //! **Sources.** Intensity is the load of a host: bursts per time, times L. Bursts are generated
-//! by a Poisson process at each host and sent at once ([`Source::Poisson`]), or wait for the
-//! host's one transmitter, first come first served, without limit ([`Source::Transmitter`]);
-//! or a host sends, pauses for an exponential time, and sends again ([`Source::OnOff`]). A
+//! by a Poisson process at each host and sent at once ([`BurstSource::Poisson`]), or wait for the
+//! host's one transmitter, first come first served, without limit ([`BurstSource::Transmitter`]);
+//! or a host sends, pauses for an exponential time, and sends again ([`BurstSource::OnOff`]). A
 //! transmitter is taken from t until its burst's last bit has left, and after a refused set-up as [`AfterBlocking`] says.
-//! Bursts may be put together from packets ([`Assembly`]), or be given one by one ([`Work::Given`]).
+//! Bursts may be put together from packets ([`BurstAssembly`]), or be given one by one ([`BurstWork::Given`]).
 //!
-//! **Wavelengths.** Without converters a burst keeps its wavelength; see [`Assignment`] and [`Converters`].
+//! **Wavelengths.** Without converters a burst keeps its wavelength; see [`WavelengthChoice`] and [`Converters`].
 //!
 //! **Receivers.** A host receives any number of bursts at once, or so many as it has receivers; each
 //! is held like a link after the last.
@@ -48,11 +48,11 @@
 //!
 //! ```
 //! use opticoll::families::Medium;
-//! use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, Work};
+//! use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, BurstWork};
 //! let medium = Medium::parse("ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s")?;
 //! let network = BurstNetwork::of(&medium)?;
 //! let settings = BurstSettings { bursts: 20_000, ..BurstSettings::default() };
-//! let outcome = burst::simulate(&network, &Work::Random, &settings, 1, |_| true)?;
+//! let outcome = burst::simulate(&network, &BurstWork::Random, &settings, 1, |_| true)?;
 //! assert_eq!(outcome.lost, 0);
 //! assert!(outcome.loss_high < 1e-3);
 //! # Ok::<(), burst::BurstError>(())
@@ -82,12 +82,12 @@ use crate::units::{Time, UnitError};
 pub use interval::interval;
 pub use network::{BurstLink, BurstNetwork};
 pub use outcome::{
-    BurstLinkUse, BurstOutcome, BurstRecord, HopShare, Moment, PairShare, Share, Taken,
+    BurstHolding, BurstLinkUse, BurstOutcome, BurstRecord, HopShare, Moment, PairShare, Share,
 };
 pub use replication::{BurstProgress, check, simulate};
 pub use settings::{
-    AfterBlocking, Assembly, Assignment, BurstRouting, BurstSettings, Converters, Destinations,
-    Length, SETTINGS, Signalling, Source,
+    AfterBlocking, BurstAssembly, BurstRouting, BurstSettings, BurstSource, Converters,
+    Destinations, Length, SETTINGS, Signalling, WavelengthChoice,
 };
 
 /// Why a simulation was refused or broken off.
@@ -172,7 +172,7 @@ impl BurstError {
 
 /// What is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Work {
+pub enum BurstWork {
     /// What the settings' source draws.
     Random,
     /// Bursts one by one, in order of time; the settings say whether they wait for transmitters.

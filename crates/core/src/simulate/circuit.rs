@@ -25,10 +25,10 @@ use crate::plan::{Plan, PlanRef};
 use crate::table::Details;
 use crate::units::{Bytes, Time};
 use charge::Charging;
-use ledger::Ledger;
-use messages::{Messages, Sizes};
+use ledger::LineLedger;
+use messages::{Sizes, SlotMessages};
 use settings::Settings;
-use slots::Slots;
+use slots::SlotHops;
 
 /// The time that a plan takes under a policy, with columns per slot, link and rank.
 ///
@@ -61,7 +61,7 @@ pub fn simulate_with<'a>(
             "no path stays up under it for later; leave the setting paths out",
         ));
     }
-    let run = Run {
+    let run = PlanRun {
         period: plan.kept().fabric.ranks(),
         copies: 1,
         sizes: Sizes::Own,
@@ -81,7 +81,7 @@ pub fn simulate_with<'a>(
 
 /// How the transfers of a plan are carried out.
 #[derive(Clone, Copy)]
-struct Run {
+struct PlanRun {
     /// Only the transfers that leave so many ranks are given, where the others are their copies (see
     /// [`folded`]).
     period: u32,
@@ -93,13 +93,13 @@ struct Run {
     paths: Paths,
 }
 
-impl Run {
+impl PlanRun {
     fn simulate(self, plan: &Plan, circuits: &dyn Circuits) -> Result<Outcome, SimulationError> {
         super::admit(plan)?;
-        let slots = Slots::of(plan);
-        let messages = Messages::new(plan, circuits, self.size, self.sizes);
+        let slots = SlotHops::of(plan);
+        let messages = SlotMessages::new(plan, circuits, self.size, self.sizes);
         let lines = circuits.lines();
-        let mut ledger = Ledger::new(lines, plan.fabric.ranks());
+        let mut ledger = LineLedger::new(lines, plan.fabric.ranks());
         let timing = match self.charge {
             Charge::ChangedPort => {
                 asynchronous::run(plan, circuits, self.period, &slots, messages, &mut ledger)?
@@ -140,9 +140,9 @@ impl Run {
         self,
         plan: &Plan,
         circuits: &dyn Circuits,
-        slots: &Slots,
-        mut messages: Messages<'_>,
-        ledger: &mut Ledger,
+        slots: &SlotHops,
+        mut messages: SlotMessages<'_>,
+        ledger: &mut LineLedger,
     ) -> Result<Timing, SimulationError> {
         let mut columns = SlotColumns::default();
         let mut critical_path = Vec::new();
@@ -207,7 +207,7 @@ pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
     if !plan.has_light() {
         return 0;
     }
-    let slots = Slots::of(plan);
+    let slots = SlotHops::of(plan);
     let mut settings = Settings::new(plan);
     let mut seen = rustc_hash::FxHashSet::default();
     for slot in 0..plan.slots() {
@@ -230,8 +230,8 @@ pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
     if circuits.lines().capacity == Capacity::Time {
         return 0.0;
     }
-    let mut messages = Messages::new(plan, circuits, Bytes::new(0), Sizes::Own);
-    let slots = Slots::of(plan);
+    let mut messages = SlotMessages::new(plan, circuits, Bytes::new(0), Sizes::Own);
+    let slots = SlotHops::of(plan);
     let mut occupied = 0;
     for slot in 0..plan.slots() {
         for hops in slots.of_slot(slot).chunks(messages.at_once()) {

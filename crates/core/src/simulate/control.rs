@@ -31,7 +31,7 @@
 //! The tests go through all interleavings of small cases.
 //!
 //! **Slow switch.** The switches are set once for a task, before its first collective: `slow_switch` is
-//! reported beside the time and not part of it. Several tasks, their arbiter and that time: [`tasks`].
+//! reported beside the time and not part of it. Several tasks, their arbiter and that time: [`tasks`](super::tasks).
 
 mod engine;
 mod flows;
@@ -48,8 +48,8 @@ use crate::outcome::{
 use crate::plan::Plan;
 use crate::table::Details;
 use crate::units::{Bytes, Time};
-use engine::{Cause, Run};
-use flows::Flows;
+use engine::{ControlRun, WaitCause};
+use flows::TransceiverFlows;
 
 /// The time that a plan takes on its grid under distributed control.
 ///
@@ -77,7 +77,7 @@ pub fn simulate_within(
             hint: "distributed control is that of a wss_grid; leave the simulator out",
         })?;
     super::admit(plan)?;
-    let flows = Flows::of(plan, size, grid)?;
+    let flows = TransceiverFlows::of(plan, size, grid)?;
     let run = engine::run(&flows, grid, limit)?;
     let (links, ranks) = ledger(plan, &flows, &run)?;
     let (critical_path, on_path) = critical_path(&flows, &run);
@@ -109,7 +109,7 @@ pub fn simulate_within(
 }
 
 /// Ends, light and times of every flow.
-fn columns(flows: Flows, run: &Run) -> TunedFlows {
+fn columns(flows: TransceiverFlows, run: &ControlRun) -> TunedFlows {
     let flows = &flows.flows;
     TunedFlows {
         source: flows.iter().map(|flow| flow.source).collect(),
@@ -126,8 +126,8 @@ fn columns(flows: Flows, run: &Run) -> TunedFlows {
 /// Sums per transmitter and rank.
 fn ledger(
     plan: &Plan,
-    flows: &Flows,
-    run: &Run,
+    flows: &TransceiverFlows,
+    run: &ControlRun,
 ) -> Result<(LinkColumns, RankColumns), SimulationError> {
     let count = plan.fabric.ranks() as usize;
     let mut links = LinkColumns {
@@ -160,7 +160,11 @@ fn ledger(
 }
 
 /// Per slot: from the first request to the last arrival, and the most that tuning took.
-fn slots(plan: &Plan, flows: &Flows, run: &Run) -> Result<SlotColumns, SimulationError> {
+fn slots(
+    plan: &Plan,
+    flows: &TransceiverFlows,
+    run: &ControlRun,
+) -> Result<SlotColumns, SimulationError> {
     let count = plan.slots() as usize;
     let mut columns = SlotColumns {
         start: vec![Time::ZERO; count],
@@ -186,7 +190,7 @@ fn slots(plan: &Plan, flows: &Flows, run: &Run) -> Result<SlotColumns, Simulatio
 }
 
 /// Back from the flow that arrives last, cause by cause, with what its time was spent on.
-fn critical_path(flows: &Flows, run: &Run) -> (Vec<Critical>, Tuned) {
+fn critical_path(flows: &TransceiverFlows, run: &ControlRun) -> (Vec<Critical>, Tuned) {
     let mut path = Vec::new();
     let mut on_path = Tuned::default();
     let add = |sum: &mut Time, from: Time, to: Time| {
@@ -214,8 +218,8 @@ fn critical_path(flows: &Flows, run: &Run) -> (Vec<Critical>, Tuned) {
         let cause = run.cause[index];
         end = begun;
         next = match cause {
-            Cause::None => None,
-            Cause::Arrival(flow) | Cause::Transmitter(flow) => Some(flow as usize),
+            WaitCause::None => None,
+            WaitCause::Arrival(flow) | WaitCause::Transmitter(flow) => Some(flow as usize),
         };
     }
     path.reverse();

@@ -114,18 +114,18 @@ use thiserror::Error;
 
 use super::{PolicyRecord, SimulationError, named};
 use crate::network::Network;
-use crate::outcome::{FluidOutcome, Setting};
+use crate::outcome::{ChangedSetting, FluidOutcome};
 use crate::schedule::Schedule;
 use crate::units::{Bytes, Rate, Time, UnitError};
 
-pub use driven::Driven;
+pub use driven::DrivenFlows;
 pub use endpoint::Endpoint;
-use engine::Engine;
+use engine::FluidEngine;
 use flow_log::FlowLog;
 use flows::Dependencies;
 pub use flows::{Flow, Flows};
 pub use least::least_schedule;
-use ledger::Ledger;
+use ledger::FlowLedger;
 pub use meter::LinkBin;
 pub use plan::simulate_plan;
 pub use program::{StepFlow, Steps};
@@ -296,7 +296,7 @@ impl FromStr for Weights {
 
 /// Traffic beside the flows, for which nothing waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Background {
+pub struct BackgroundFlow {
     /// The sending rank.
     pub source: u32,
     /// The receiving rank, another one.
@@ -317,7 +317,7 @@ pub struct FlowOptions {
     /// Costs at the ranks.
     pub endpoint: Option<Endpoint>,
     /// Traffic beside the flows.
-    pub background: Vec<Background>,
+    pub background: Vec<BackgroundFlow>,
     /// Whether to keep start, end, bottleneck and predecessor of each flow (32 bytes each, but not of
     /// those of replayed steps until they are asked for), and with them the critical path.
     pub record_flows: bool,
@@ -359,10 +359,10 @@ impl FlowOptions {
     }
 
     /// Every setting that differs from the plain model.
-    pub fn settings(&self) -> Vec<Setting> {
+    pub fn settings(&self) -> Vec<ChangedSetting> {
         let mut settings = Vec::new();
         let mut differs = |name, value: String, plain| {
-            settings.push(Setting { name, value, plain });
+            settings.push(ChangedSetting { name, value, plain });
         };
         if self.weights == Weights::InverseLatency {
             differs("weights", "1/route latency".into(), "equal");
@@ -374,7 +374,7 @@ impl FlowOptions {
             let until = flow
                 .until
                 .map_or("the end".into(), |until| until.to_string());
-            let Background {
+            let BackgroundFlow {
                 source,
                 destination,
                 from,
@@ -419,7 +419,7 @@ pub fn simulate_flows(
 ) -> Result<FluidOutcome, FluidError> {
     check_background(network, options)?;
     let mut program = Dependencies::new(flows, network.ranks())?;
-    let mut engine = Engine::new(network, options)?;
+    let mut engine = FluidEngine::new(network, options)?;
     engine.run(&mut program)?;
     let counts = (flows.len() as u64, 0);
     let closed = engine
@@ -451,7 +451,7 @@ fn log_steps(
 ) -> Result<(FluidOutcome, FlowLog), FluidError> {
     check_background(network, options)?;
     if options.is_plain() {
-        let mut ledger = Ledger::new(network, options.record_flows, None);
+        let mut ledger = FlowLedger::new(network, options.record_flows, None);
         if let Some(counts) = disjoint::run(network, steps, rule, options, &mut ledger)? {
             let (found, log) = ledger.close(network, options, rule.name(), counts)?;
             let found = FluidOutcome {
@@ -480,7 +480,7 @@ fn log_each_flow(
         .map(|endpoint| endpoint.eager_threshold.get());
     let may_replay = options.is_plain();
     let mut program = Stepped::new(steps, network.ranks(), rule, eager, may_replay);
-    let mut engine = Engine::new(network, options)?;
+    let mut engine = FluidEngine::new(network, options)?;
     engine.run(&mut program)?;
     let mut ledger = engine.ledger;
     let counts = program.close(&mut ledger);

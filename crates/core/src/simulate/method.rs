@@ -9,7 +9,7 @@ use super::background::{self, Background};
 use super::fluid::{self, Endpoint, LinkBin, StartRule, Weights};
 use super::live::Live;
 use super::packet::{self, PacketProgress};
-use super::setting::{self, Setting, SettingRecord, Values};
+use super::setting::{self, SettingDeclaration, SettingRecord, SettingValues};
 use super::{POLICIES, Paths, Policy, SimulationError, default_policy};
 use crate::fabric::Fabric;
 use crate::outcome::Outcome;
@@ -60,13 +60,13 @@ pub fn settings() -> impl Iterator<Item = &'static SettingRecord> {
 /// Whether a method has a setting.
 type Given = fn(&Method) -> bool;
 
-const OWN: &[(Setting<Method>, Given)] = &[
+const OWN: &[(SettingDeclaration<Method>, Given)] = &[
     (
-        Setting::<Method>::new(
+        SettingDeclaration::<Method>::new(
             "policy",
             "Reconfiguration: every_step, on_change, per_port, free, two_tier or \
              establish_release",
-            Values::Words(|| POLICIES.iter().map(|one| one.name).collect()),
+            SettingValues::Words(|| POLICIES.iter().map(|one| one.name).collect()),
             "every_step; two_tier on a wss_grid, establish_release on a light_path_grid",
             &["circuit", "closed_form", "control"],
             |method, text| put(&mut method.policy, said(text.parse().map(Some))),
@@ -74,10 +74,10 @@ const OWN: &[(Setting<Method>, Given)] = &[
         |method| method.policy.is_some(),
     ),
     (
-        Setting::<Method>::new(
+        SettingDeclaration::<Method>::new(
             "paths",
             "When light paths go: released, kept or warm (kept by an earlier run)",
-            Values::Text(
+            SettingValues::Text(
                 "released after their group of slots; kept, the most recently used, until \
              their port is needed; or warm, kept by an earlier run of the same plan",
             ),
@@ -89,10 +89,10 @@ const OWN: &[(Setting<Method>, Given)] = &[
         |method| method.paths.is_some(),
     ),
     (
-        Setting::<Method>::new(
+        SettingDeclaration::<Method>::new(
             "start",
             "When a message may start: rendezvous, sender or step",
-            Values::Words(|| fluid::START_RULES.iter().map(|one| one.name).collect()),
+            SettingValues::Words(|| fluid::START_RULES.iter().map(|one| one.name).collect()),
             "rendezvous",
             &["fluid"],
             |method, text| put(&mut method.start, said(text.parse().map(Some))),
@@ -100,11 +100,11 @@ const OWN: &[(Setting<Method>, Given)] = &[
         |method| method.start.is_some(),
     ),
     (
-        Setting::<Method>::new(
+        SettingDeclaration::<Method>::new(
             "weights",
             "Shares of a full link: equal, or inverse_latency (1 / latency of the \
              route)",
-            Values::Text("equal or inverse_latency"),
+            SettingValues::Text("equal or inverse_latency"),
             "equal",
             &["fluid"],
             |method, text| put(&mut method.fluid.weights, said(text.parse())),
@@ -112,10 +112,10 @@ const OWN: &[(Setting<Method>, Given)] = &[
         |method| method.fluid.weights != Weights::Equal,
     ),
     (
-        Setting::<Method>::new(
+        SettingDeclaration::<Method>::new(
             "endpoint",
             "Costs of a message at its ends, such as loggp:overhead=500ns,eager=64KiB",
-            Values::Text(
+            SettingValues::Text(
                 "none, or \
              loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB with \
              each left out 0 or unbounded; also send_overhead and receive_overhead",
@@ -127,10 +127,10 @@ const OWN: &[(Setting<Method>, Given)] = &[
         |method| method.fluid.endpoint.is_some(),
     ),
     (
-        Setting::<Method>::new(
+        SettingDeclaration::<Method>::new(
             "background",
             "Traffic beside the plan, such as nearest:rate=1GB/s",
-            Values::Text(
+            SettingValues::Text(
                 "PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of nearest, \
              shift:by=4, group_shift, permutation:seed=1, hot_spot:rank=0 or \
              pair:from=0,to=5; for packets also uniform, and \
@@ -144,11 +144,11 @@ const OWN: &[(Setting<Method>, Given)] = &[
         |method| !method.background.is_empty() || !method.fluid.background.is_empty(),
     ),
     (
-        Setting::<Method>::new(
+        SettingDeclaration::<Method>::new(
             "link_bin",
             "Keep what each link carries over time, in bins of this length, such as \
              10us",
-            Values::Text("a time, or fitted for 200 to 400 bins"),
+            SettingValues::Text("a time, or fitted for 200 to 400 bins"),
             "none",
             &["fluid"],
             |method, text| put(&mut method.fluid.link_bin, link_bin(text)),

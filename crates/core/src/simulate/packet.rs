@@ -51,11 +51,11 @@
 //!
 //! ```
 //! use opticoll::fabric::Fabric;
-//! use opticoll::simulate::packet::{self, PacketOptions, Traffic, Work};
+//! use opticoll::simulate::packet::{self, PacketOptions, Traffic, PacketWork};
 //! let fabric = Fabric::parse(
 //!     "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,rate=10GB/s",
 //! )?;
-//! let work = Work { traffic: vec![Traffic::uniform("2KiB".parse()?, "1us".parse()?, 10)], ..Work::default() };
+//! let work = PacketWork { traffic: vec![Traffic::uniform("2KiB".parse()?, "1us".parse()?, 10)], ..PacketWork::default() };
 //! let outcome = packet::simulate(&fabric, &work, &PacketOptions::default())?;
 //! assert_eq!(outcome.message_latency.count(), 720);
 //! assert_eq!(outcome.bytes_delivered, 720 * 2048);
@@ -92,12 +92,12 @@ use crate::units::{Bytes, Time, UnitError};
 
 pub use super::pattern::Pattern;
 pub use crate::outcome::packets::{
-    BufferTimeline, ChannelColumns, Class, Distribution, PacketOutcome, PacketSteps,
+    BufferTimeline, ChannelColumns, Distribution, LinkClass, PacketOutcome, PacketSteps,
 };
-pub use driven::Driven;
-pub use expected::{Expected, expected};
+pub use driven::DrivenPackets;
+pub use expected::{ExpectedWork, expected};
 pub use plan::{simulate_plan, work_of};
-pub use settings::{PacketSettings, Placement, SETTINGS};
+pub use settings::{PacketSettings, RankPlacement, SETTINGS};
 pub use traffic::{Draws, Traffic};
 
 /// Why a simulation was refused or broken off.
@@ -369,7 +369,7 @@ impl Default for PacketOptions {
 
 /// A schedule to be carried out.
 #[derive(Debug, Clone)]
-pub struct Collective<'a> {
+pub struct PacketCollective<'a> {
     /// What moves.
     pub schedule: &'a Schedule,
     /// The collective's size.
@@ -384,10 +384,10 @@ pub struct Collective<'a> {
     pub start: Time,
 }
 
-impl Collective<'_> {
+impl PacketCollective<'_> {
     /// From 1 ns on, ranks in order, one message after the other, without overhead.
-    pub fn new(schedule: &Schedule, size: Bytes) -> Collective<'_> {
-        Collective {
+    pub fn new(schedule: &Schedule, size: Bytes) -> PacketCollective<'_> {
+        PacketCollective {
             schedule,
             size,
             placement: None,
@@ -400,9 +400,9 @@ impl Collective<'_> {
 
 /// What is sent.
 #[derive(Debug, Clone, Default)]
-pub struct Work<'a> {
+pub struct PacketWork<'a> {
     /// A collective; the simulation ends when it does.
-    pub collective: Option<Collective<'a>>,
+    pub collective: Option<PacketCollective<'a>>,
     /// Traffic beside it, or alone.
     pub traffic: Vec<Traffic>,
 }
@@ -450,7 +450,7 @@ impl Traffic {
 /// 64 bits.
 pub fn simulate(
     fabric: &Fabric,
-    work: &Work<'_>,
+    work: &PacketWork<'_>,
     options: &PacketOptions,
 ) -> Result<PacketOutcome, PacketError> {
     simulate_watched(fabric, work, options, &mut |_| true)
@@ -463,7 +463,7 @@ pub fn simulate(
 /// Those of [`simulate`], and [`PacketError::BrokenOff`].
 pub fn simulate_watched(
     fabric: &Fabric,
-    work: &Work<'_>,
+    work: &PacketWork<'_>,
     options: &PacketOptions,
     watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<PacketOutcome, PacketError> {

@@ -7,7 +7,7 @@ use super::PolicyRecord;
 use crate::spelling::{same_name, shown, suggest};
 
 /// The declaration of a setting that changes a `T`.
-pub struct Setting<T: 'static> {
+pub struct SettingDeclaration<T: 'static> {
     /// What is said of it.
     pub record: SettingRecord,
     pub(super) apply: fn(&mut T, &str) -> Result<(), String>,
@@ -21,18 +21,18 @@ pub struct SettingRecord {
     /// One sentence.
     pub summary: &'static str,
     /// What it takes.
-    pub values: Values,
+    pub values: SettingValues,
     /// What holds where it is not given.
     pub default: &'static str,
     /// Whether short help shows it.
-    pub level: Level,
+    pub level: HelpLevel,
     /// The simulators that know it.
     pub simulators: &'static [&'static str],
 }
 
 /// Whether short help shows a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum HelpLevel {
     /// It does.
     Usual,
     /// Only help on everything does.
@@ -41,7 +41,7 @@ pub enum Level {
 
 /// What a setting takes.
 #[derive(Clone, Copy)]
-pub enum Values {
+pub enum SettingValues {
     /// One of some words.
     Words(fn() -> Vec<&'static str>),
     /// A time with its unit.
@@ -56,12 +56,12 @@ pub enum Values {
     Text(&'static str),
 }
 
-impl Values {
+impl SettingValues {
     /// The unit of a quantity; empty where it has none.
     pub fn unit(self) -> &'static str {
         match self {
-            Values::Time => "time",
-            Values::Bytes => "bytes",
+            SettingValues::Time => "time",
+            SettingValues::Bytes => "bytes",
             _ => "",
         }
     }
@@ -69,28 +69,28 @@ impl Values {
     /// The values in words.
     pub fn range(self) -> String {
         match self {
-            Values::Words(words) => words().join(", "),
-            Values::Time => "a time, such as 10us".into(),
-            Values::Bytes => "a number of bytes, such as 4KiB".into(),
-            Values::Whole(least, u64::MAX) => format!("a whole number from {least}"),
-            Values::Whole(least, most) => format!("a whole number from {least} to {most}"),
-            Values::Positive => "a number greater than 0".into(),
-            Values::Text(form) => form.into(),
+            SettingValues::Words(words) => words().join(", "),
+            SettingValues::Time => "a time, such as 10us".into(),
+            SettingValues::Bytes => "a number of bytes, such as 4KiB".into(),
+            SettingValues::Whole(least, u64::MAX) => format!("a whole number from {least}"),
+            SettingValues::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            SettingValues::Positive => "a number greater than 0".into(),
+            SettingValues::Text(form) => form.into(),
         }
     }
 }
 
-impl<T> Setting<T> {
+impl<T> SettingDeclaration<T> {
     /// A setting of one simulator that short help shows.
     pub const fn new(
         name: &'static str,
         summary: &'static str,
-        values: Values,
+        values: SettingValues,
         default: &'static str,
         simulators: &'static [&'static str],
         apply: fn(&mut T, &str) -> Result<(), String>,
-    ) -> Setting<T> {
-        let level = Level::Usual;
+    ) -> SettingDeclaration<T> {
+        let level = HelpLevel::Usual;
         let record = SettingRecord {
             name,
             summary,
@@ -99,12 +99,12 @@ impl<T> Setting<T> {
             level,
             simulators,
         };
-        Setting { record, apply }
+        SettingDeclaration { record, apply }
     }
 
     /// The same, shown only by help on everything.
-    pub const fn further(mut self) -> Setting<T> {
-        self.record.level = Level::All;
+    pub const fn further(mut self) -> SettingDeclaration<T> {
+        self.record.level = HelpLevel::All;
         self
     }
 
@@ -118,12 +118,17 @@ impl<T> Setting<T> {
 }
 
 /// The setting with a name.
-pub(super) fn find<'a, T>(settings: &'a [Setting<T>], name: &str) -> Option<&'a Setting<T>> {
+pub(super) fn find<'a, T>(
+    settings: &'a [SettingDeclaration<T>],
+    name: &str,
+) -> Option<&'a SettingDeclaration<T>> {
     settings.iter().find(|setting| setting.record.name == name)
 }
 
 /// Names of settings.
-pub(super) fn names<T>(settings: &[Setting<T>]) -> impl Iterator<Item = &'static str> + Clone {
+pub(super) fn names<T>(
+    settings: &[SettingDeclaration<T>],
+) -> impl Iterator<Item = &'static str> + Clone {
     settings.iter().map(|setting| setting.record.name)
 }
 
@@ -136,7 +141,7 @@ pub(super) fn words<V>(table: &[(&'static str, V)]) -> Vec<&'static str> {
 macro_rules! settings {
     ($of:ty, $level:expr, $simulators:expr; $($name:literal $(.$field:ident)+: $words:literal, $kind:ident
         $(($($about:expr),+))? $($some:ident)?, $default:literal;)+) => {
-        &[$(Setting {
+        &[$(SettingDeclaration {
             record: SettingRecord {
                 name: $name,
                 summary: $words,
@@ -151,13 +156,13 @@ macro_rules! settings {
             },
         },)+]
     };
-    (@values words $table:expr) => { Values::Words(|| words($table)) };
-    (@values whole $least:expr, $most:expr) => { Values::Whole($least, $most) };
-    (@values records $table:expr) => { Values::Words(|| $table.iter().map(|one| one.name).collect()) };
-    (@values text $form:expr, $read:expr) => { Values::Text($form) };
-    (@values time) => { Values::Time };
-    (@values bytes) => { Values::Bytes };
-    (@values positive) => { Values::Positive };
+    (@values words $table:expr) => { SettingValues::Words(|| words($table)) };
+    (@values whole $least:expr, $most:expr) => { SettingValues::Whole($least, $most) };
+    (@values records $table:expr) => { SettingValues::Words(|| $table.iter().map(|one| one.name).collect()) };
+    (@values text $form:expr, $read:expr) => { SettingValues::Text($form) };
+    (@values time) => { SettingValues::Time };
+    (@values bytes) => { SettingValues::Bytes };
+    (@values positive) => { SettingValues::Positive };
     (@read $text:ident, words $table:expr) => { one_of($text, $table) };
     (@read $text:ident, records $table:expr) => { named_by($text, $table) };
     (@read $text:ident, whole $least:expr, $most:expr) => { whole($text, $least, $most) };

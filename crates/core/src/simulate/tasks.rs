@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use super::simulators::control;
 use super::{Method, SimulationError, run};
 use crate::family::wss_grid::switches::configuration;
-use crate::family::wss_grid::{Configuration, Port};
+use crate::family::wss_grid::{Configuration, SwitchPort};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::units::{Bytes, Time};
@@ -68,7 +68,7 @@ pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|&task| tasks[task].request);
     // When each port is free again.
-    let mut free: BTreeMap<Port, Time> = BTreeMap::new();
+    let mut free: BTreeMap<SwitchPort, Time> = BTreeMap::new();
     let mut machine = None;
     let mut arbiter = Time::ZERO;
     let mut admissions: Vec<Option<Admission>> = vec![None; tasks.len()];

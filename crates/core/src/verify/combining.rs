@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::delivery::{Delivery, Rule, report_idle};
+use super::delivery::{Delivery, DeliveryRule, report_idle};
 use super::report::{Report, counted, named};
 use super::{Violation, ViolationKind};
 use crate::collective::Holders;
@@ -414,7 +414,7 @@ impl<'a> Combining<'a> {
     }
 }
 
-impl Rule for Combining<'_> {
+impl DeliveryRule for Combining<'_> {
     fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report) {
         let mut start = 0;
         let mut room = true;

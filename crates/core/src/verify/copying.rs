@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::delivery::{Delivery, Rule, report_idle};
+use super::delivery::{Delivery, DeliveryRule, report_idle};
 use super::report::{Report, named};
 use super::{Violation, ViolationKind};
 use crate::collective::Holders;
@@ -148,7 +148,7 @@ impl<'a> Copying<'a> {
     }
 }
 
-impl Rule for Copying<'_> {
+impl DeliveryRule for Copying<'_> {
     fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report) {
         self.set_holders(chunk, 0);
         let mut delivered = 0;

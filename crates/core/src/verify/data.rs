@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::combining::Combining;
 use super::copying::Copying;
-use super::delivery::{Delivery, Rule};
+use super::delivery::{Delivery, DeliveryRule};
 use super::form::Admitted;
 use super::holdings;
 use super::report::Report;
@@ -224,7 +224,7 @@ impl Stretches {
     }
 }
 
-fn replay(moves: &Moves<'_>, rule: &mut impl Rule, report: &mut Report) {
+fn replay(moves: &Moves<'_>, rule: &mut impl DeliveryRule, report: &mut Report) {
     let mut scratch = Scratch::default();
     let range = moves.range();
     let mut untouched = range.start;
@@ -320,7 +320,7 @@ impl Scratch {
         &mut self,
         moves: &Moves<'_>,
         window: Range<u32>,
-        rule: &mut impl Rule,
+        rule: &mut impl DeliveryRule,
         report: &mut Report,
     ) {
         self.deal(moves, &window);
@@ -398,7 +398,7 @@ fn replay_stretch(
     chunks: Range<u32>,
     pieces: u32,
     deliveries: &[Delivery],
-    rule: &mut impl Rule,
+    rule: &mut impl DeliveryRule,
     report: &mut Report,
 ) {
     let mut chunk = chunks.start;

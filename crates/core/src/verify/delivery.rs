@@ -18,7 +18,7 @@ pub(super) struct Delivery {
 }
 
 /// What is demanded of a chunk.
-pub(super) trait Rule {
+pub(super) trait DeliveryRule {
     /// Replays the deliveries of a chunk, which are in the order of steps and not empty.
     fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report);
 

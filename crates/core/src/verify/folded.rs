@@ -20,10 +20,10 @@
 //! - **Claims.** All ranks send the same to ranks equally far away.
 
 use super::form::{self, Admitted};
-use super::order::Order;
+use super::order::AdmittedOrder;
 use super::report::{Report, each, named};
 use super::wdm_ring;
-use super::{Link, Violation, ViolationKind, claims, data};
+use super::{RingLink, Violation, ViolationKind, claims, data};
 use crate::collective::{Collective, CollectiveKind};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
@@ -73,7 +73,7 @@ fn check(orbits: &Plan, report: &mut Report) {
     if ring.ranks != collective.ranks() {
         return;
     }
-    let order = Order::by_slot(orbits, &admitted);
+    let order = AdmittedOrder::by_slot(orbits, &admitted);
     for slot in order.slots(orbits) {
         interrupt::check();
         let here: Vec<usize> = slot.map(|position| order.at(position)).collect();
@@ -145,14 +145,14 @@ fn of_block_0(orbits: &Plan, admitted: &Admitted, block: u32) -> Plan {
 }
 
 /// The channels `first .. first + links` of a direction, held by an orbit on every link.
-struct Group {
+struct ChannelGroup {
     direction: Direction,
     first: u64,
     links: u64,
     orbit: usize,
 }
 
-impl Group {
+impl ChannelGroup {
     fn end(&self) -> u64 {
         self.first + self.links
     }
@@ -184,7 +184,7 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
             continue;
         }
         let first = fibre * wavelengths + u64::from(light.wavelength);
-        let group = Group {
+        let group = ChannelGroup {
             direction,
             first,
             links,
@@ -237,11 +237,11 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
 }
 
 /// Reports the groups, sorted by direction and first channel, that share a channel.
-fn collisions(orbits: &Plan, wavelengths: u64, groups: &[Group], report: &mut Report) {
+fn collisions(orbits: &Plan, wavelengths: u64, groups: &[ChannelGroup], report: &mut Report) {
     for (index, group) in groups.iter().enumerate() {
         interrupt::check();
         let meets =
-            |other: &&Group| other.direction == group.direction && other.first < group.end();
+            |other: &&ChannelGroup| other.direction == group.direction && other.first < group.end();
         for other in groups[index + 1..].iter().take_while(meets) {
             let kind = ViolationKind::Collision;
             if report.is_full(kind) {
@@ -256,7 +256,7 @@ fn collisions(orbits: &Plan, wavelengths: u64, groups: &[Group], report: &mut Re
             );
             report.add(kind, || Violation {
                 transfers: vec![group.orbit, other.orbit],
-                link: Some(Link {
+                link: Some(RingLink {
                     rank: 0,
                     direction: group.direction,
                     fibre: fibre as u8,

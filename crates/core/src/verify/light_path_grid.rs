@@ -10,7 +10,7 @@ use crate::family::light_path_grid::LightPathGrid;
 use rustc_hash::FxHashMap;
 
 use super::form::Admitted;
-use super::order::Order;
+use super::order::AdmittedOrder;
 use super::report::{Report, each, named};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
@@ -22,7 +22,7 @@ use crate::plan::Plan;
 const KIND: ViolationKind = ViolationKind::Ports;
 
 /// A port of a rank: the rank and the number.
-type Port = (u32, u32);
+type RankPort = (u32, u32);
 
 /// The rules of grids of light paths. A port that does not exist is reported where it is used.
 pub(super) const RULES: Rules = Rules {
@@ -33,12 +33,12 @@ pub(super) const RULES: Rules = Rules {
 };
 
 /// Checks the ports, slot by slot.
-fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
+fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut Report) {
     let Some(grid) = plan.fabric.downcast::<LightPathGrid>() else {
         return report.unchecked(plan.fabric.family());
     };
     // By slot: the other end of each port's path, and a transfer that says so. Looked up only.
-    let mut ends: FxHashMap<Port, (Port, usize)> = FxHashMap::default();
+    let mut ends: FxHashMap<RankPort, (RankPort, usize)> = FxHashMap::default();
     for slot in order.slots(plan) {
         interrupt::check();
         ends.clear();
@@ -66,7 +66,13 @@ fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
     }
 }
 
-fn no_such_port(plan: &Plan, transfer: usize, (rank, port): Port, ports: u32, report: &mut Report) {
+fn no_such_port(
+    plan: &Plan,
+    transfer: usize,
+    (rank, port): RankPort,
+    ports: u32,
+    report: &mut Report,
+) {
     let slot = plan.slot[transfer];
     report.add(KIND, || Violation {
         transfers: vec![transfer],
@@ -86,8 +92,8 @@ fn no_such_port(plan: &Plan, transfer: usize, (rank, port): Port, ports: u32, re
 fn two_paths(
     plan: &Plan,
     [before, transfer]: [usize; 2],
-    (rank, port): Port,
-    [held, other]: [Port; 2],
+    (rank, port): RankPort,
+    [held, other]: [RankPort; 2],
     report: &mut Report,
 ) {
     let slot = plan.slot[transfer];

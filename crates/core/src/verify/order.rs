@@ -6,19 +6,19 @@ use super::form::Admitted;
 use crate::plan::Plan;
 
 /// The admitted transfers by slot, and within a slot by index.
-pub(super) enum Order {
+pub(super) enum AdmittedOrder {
     /// The plan has them in this order already: transfer p is at position p.
     Given(usize),
     /// The transfer at each position.
     Sorted(Vec<u32>),
 }
 
-impl Order {
+impl AdmittedOrder {
     /// Sorts the admitted transfers of a plan by slot, stably.
-    pub(super) fn by_slot(plan: &Plan, admitted: &Admitted) -> Order {
+    pub(super) fn by_slot(plan: &Plan, admitted: &Admitted) -> AdmittedOrder {
         let slot = &plan.slot[..admitted.transfers];
         if admitted.all() && slot.is_sorted() {
-            return Order::Given(slot.len());
+            return AdmittedOrder::Given(slot.len());
         }
         let slots = plan.slots() as usize;
         if slots / 4 > slot.len() + 1024 {
@@ -28,7 +28,7 @@ impl Order {
                 .map(|transfer| transfer as u32)
                 .collect();
             sorted.sort_by_key(|&transfer| slot[transfer as usize]);
-            return Order::Sorted(sorted);
+            return AdmittedOrder::Sorted(sorted);
         }
         let mut next = vec![0u32; slots + 1];
         let mut total = 0;
@@ -45,22 +45,22 @@ impl Order {
             sorted[*position as usize] = transfer as u32;
             *position += 1;
         }
-        Order::Sorted(sorted)
+        AdmittedOrder::Sorted(sorted)
     }
 
     /// The number of transfers.
     pub(super) fn len(&self) -> usize {
         match self {
-            Order::Given(length) => *length,
-            Order::Sorted(sorted) => sorted.len(),
+            AdmittedOrder::Given(length) => *length,
+            AdmittedOrder::Sorted(sorted) => sorted.len(),
         }
     }
 
     /// The transfer at a position.
     pub(super) fn at(&self, position: usize) -> usize {
         match self {
-            Order::Given(_) => position,
-            Order::Sorted(sorted) => sorted[position] as usize,
+            AdmittedOrder::Given(_) => position,
+            AdmittedOrder::Sorted(sorted) => sorted[position] as usize,
         }
     }
 

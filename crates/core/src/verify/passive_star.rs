@@ -7,7 +7,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::form::Admitted;
-use super::order::Order;
+use super::order::AdmittedOrder;
 use super::report::{Fault, Report, counted, each, named, up_to};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
@@ -40,7 +40,7 @@ fn wrong_light(star: &PassiveStar, light: Light) -> Vec<Fault> {
 }
 
 /// Checks wavelengths, transmitters and receivers, slot by slot.
-fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
+fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut Report) {
     let Some(star) = plan.fabric.downcast::<PassiveStar>() else {
         return report.unchecked(plan.fabric.family());
     };

@@ -1,7 +1,7 @@
 //! What the rules of a family are to the verifier.
 
 use super::form::Admitted;
-use super::order::Order;
+use super::order::AdmittedOrder;
 use super::report::{Report, WrongLight};
 use crate::fabric::Fabric;
 use crate::plan::Plan;
@@ -13,7 +13,7 @@ pub(super) struct Rules {
     /// What says of light by itself which numbers do not exist.
     pub(super) wrong_light: fn(&Fabric) -> WrongLight<'_>,
     /// Checks all circuits of a plan, slot by slot.
-    pub(super) check: fn(&Plan, &Admitted, &Order, &mut Report),
+    pub(super) check: fn(&Plan, &Admitted, &AdmittedOrder, &mut Report),
     /// Bytes that checking takes for each transfer.
     pub(super) bytes_per_transfer: u64,
 }

@@ -8,10 +8,10 @@ pub(super) use light::too_far;
 
 use std::ops::Range;
 
-use super::Link;
+use super::RingLink;
 use super::ViolationKind;
 use super::form::Admitted;
-use super::order::Order;
+use super::order::AdmittedOrder;
 use super::report::{Fault, Report, each, up_to};
 use super::rules::Rules;
 use crate::fabric::{Light, Named};
@@ -53,7 +53,7 @@ pub(super) fn wrong_light(ring: &WdmRing, light: Light) -> Vec<Fault> {
 }
 
 /// Checks the lightpaths of a plan on a ring of wavelengths.
-fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
+fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut Report) {
     let Some(ring) = plan.fabric.downcast::<WdmRing>() else {
         return report.unchecked(plan.fabric.family());
     };
@@ -63,16 +63,16 @@ fn check(plan: &Plan, admitted: &Admitted, order: &Order, report: &mut Report) {
 
 /// The links that a lightpath occupies: `links` of them, from `first` upwards around the ring.
 #[derive(Clone, Copy, Default)]
-struct Arc {
+struct LitLinks {
     first: u32,
     /// How many.
     links: u32,
     transfer: u32,
 }
 
-impl Arc {
+impl LitLinks {
     /// The arc of a transfer on a ring.
-    fn new(plan: &Plan, ranks: u32, transfer: usize) -> Arc {
+    fn new(plan: &Plan, ranks: u32, transfer: usize) -> LitLinks {
         let (source, destination) = plan.schedule.ends(transfer);
         let apart = |from: u32, to: u32| {
             if to >= from {
@@ -91,7 +91,7 @@ impl Arc {
                 )
             }
         };
-        Arc {
+        LitLinks {
             first,
             links,
             transfer: transfer as u32,
@@ -114,7 +114,7 @@ impl Arc {
     }
 
     /// The first link that two arcs share.
-    fn shared(&self, other: &Arc, ranks: u32) -> Option<u32> {
+    fn shared(&self, other: &LitLinks, ranks: u32) -> Option<u32> {
         if self.contains(other.first, ranks) {
             Some(other.first)
         } else if other.contains(self.first, ranks) {
@@ -126,11 +126,11 @@ impl Arc {
 }
 
 /// The link of a transfer's fibre that starts at a rank.
-fn link_at(plan: &Plan, transfer: usize, rank: u32) -> Link {
+fn link_at(plan: &Plan, transfer: usize, rank: u32) -> RingLink {
     let WdmLight {
         direction, fibre, ..
     } = WdmLight::from(plan.light[transfer]);
-    Link {
+    RingLink {
         rank,
         direction,
         fibre,
@@ -138,7 +138,7 @@ fn link_at(plan: &Plan, transfer: usize, rank: u32) -> Link {
 }
 
 /// `clockwise fibre 0 between ranks 2 and 3`.
-fn spelled(link: Link, ranks: u32) -> String {
+fn spelled(link: RingLink, ranks: u32) -> String {
     let (way, next) = match link.direction {
         Direction::Clockwise => (
             "clockwise",

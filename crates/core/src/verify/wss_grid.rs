@@ -19,7 +19,7 @@ pub(super) mod tasks;
 use rustc_hash::FxHashMap;
 
 use super::form::Admitted;
-use super::order::Order;
+use super::order::AdmittedOrder;
 use super::report::{Fault, Report, each, named, up_to};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
@@ -32,7 +32,7 @@ use crate::plan::Plan;
 /// A transceiver of a rank: the rank and the plane.
 type Transceiver = (u32, u8);
 /// A switch by its plane and number, one of its ports, and a wavelength.
-type Channel = (u8, u32, u32, u16);
+type SwitchChannel = (u8, u32, u32, u16);
 
 /// The rules of grids of tunable circuits. A burst also has its place among the others of its switch.
 pub(super) const RULES: Rules = Rules {
@@ -62,14 +62,14 @@ fn wrong_light(grid: &WssGrid, light: Light) -> Vec<Fault> {
 }
 
 /// Checks hops, switches, transmitters and receivers.
-fn check(plan: &Plan, admitted: &Admitted, _: &Order, report: &mut Report) {
+fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Report) {
     let Some(grid) = plan.fabric.downcast::<WssGrid>() else {
         return report.unchecked(plan.fabric.family());
     };
     if !relays_in_order(plan, report) {
         return;
     }
-    let mut use_of = Use::default();
+    let mut use_of = HopUse::default();
     for step in 0..plan.schedule.steps() {
         interrupt::check();
         for transfer in admitted.of_step(plan, step) {
@@ -268,18 +268,18 @@ fn leads_there(
 
 /// What the hops seen so far use. Looked up only, never gone through.
 #[derive(Default)]
-struct Use {
+struct HopUse {
     /// Where the light of an input port and a wavelength leaves, and a transfer that says so.
-    leaves_at: FxHashMap<Channel, (u32, usize)>,
+    leaves_at: FxHashMap<SwitchChannel, (u32, usize)>,
     /// Where the light of an output port and a wavelength enters, and a transfer that says so.
-    enters_at: FxHashMap<Channel, (u32, usize)>,
+    enters_at: FxHashMap<SwitchChannel, (u32, usize)>,
     /// By slot: the wavelength of each transmitter.
     tuned: FxHashMap<(u32, Transceiver), (u16, usize)>,
     /// By slot: whom each receiver hears.
     heard: FxHashMap<(u32, Transceiver), (u32, usize)>,
 }
 
-impl Use {
+impl HopUse {
     fn enter(
         &mut self,
         plan: &Plan,

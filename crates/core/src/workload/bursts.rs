@@ -1,5 +1,5 @@
 //! Replays over a network that switches bursts of light: every message asks for a light path of its own, which
-//! other messages and the bursts beside them may refuse ([`collective::OnRequest`]).
+//! other messages and the bursts beside them may refuse ([`OnRequest`](crate::simulate::burst::collective::OnRequest)).
 //!
 //! Rank r sits at host r. Beside the settings of light paths and of bursts ([`Congestion::from_texts`])
 //! `intensity=0`, the default here, stands for no bursts at all. One replication is run, that of the seed.
@@ -17,7 +17,7 @@ use super::network_model::SimulatedNetwork;
 use crate::families::Medium;
 use crate::simulate::SimulationError;
 use crate::simulate::burst::collective::{Congestion, OnRequest};
-use crate::simulate::burst::{BurstError, BurstNetwork, BurstSettings, Work};
+use crate::simulate::burst::{BurstError, BurstNetwork, BurstSettings, BurstWork};
 
 /// A network of bursts with everything that a replay over it needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,7 @@ pub struct OverBursts {
     /// The bursts beside.
     pub settings: BurstSettings,
     /// Whether there are any.
-    pub work: Work,
+    pub work: BurstWork,
 }
 
 impl OverBursts {
@@ -66,8 +66,8 @@ impl OverBursts {
             congestion,
             settings,
             work: match beside {
-                true => Work::Random,
-                false => Work::Given(Vec::new()),
+                true => BurstWork::Random,
+                false => BurstWork::Given(Vec::new()),
             },
         })
     }

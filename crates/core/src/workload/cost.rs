@@ -10,7 +10,7 @@
 //!   the sender's port is free and holds it for max(g, n G); its head is there L later and waits until
 //!   the receiver's port is free, which it then holds for max(g, n G); n G after that it has arrived.
 
-use super::network_model::{Delivery, NetworkModel, ReadyMessage};
+use super::network_model::{MessageTimes, NetworkModel, ReadyMessage};
 use crate::simulate::SimulationError;
 use crate::units::{Rate, Time};
 
@@ -19,8 +19,12 @@ use crate::units::{Rate, Time};
 pub struct Zero;
 
 impl NetworkModel for Zero {
-    fn send(&mut self, _: u32, message: ReadyMessage) -> Result<Option<Delivery>, SimulationError> {
-        Ok(Some(Delivery {
+    fn send(
+        &mut self,
+        _: u32,
+        message: ReadyMessage,
+    ) -> Result<Option<MessageTimes>, SimulationError> {
+        Ok(Some(MessageTimes {
             leaves: message.ready,
             arrives: message.ready,
         }))
@@ -37,9 +41,13 @@ pub struct Hockney {
 }
 
 impl NetworkModel for Hockney {
-    fn send(&mut self, _: u32, message: ReadyMessage) -> Result<Option<Delivery>, SimulationError> {
+    fn send(
+        &mut self,
+        _: u32,
+        message: ReadyMessage,
+    ) -> Result<Option<MessageTimes>, SimulationError> {
         let leaves = message.ready.plus(self.rate.transmission(message.bytes)?)?;
-        Ok(Some(Delivery {
+        Ok(Some(MessageTimes {
             leaves,
             arrives: leaves.plus(self.latency)?,
         }))
@@ -72,7 +80,11 @@ impl LogGp {
 }
 
 impl NetworkModel for LogGp {
-    fn send(&mut self, _: u32, message: ReadyMessage) -> Result<Option<Delivery>, SimulationError> {
+    fn send(
+        &mut self,
+        _: u32,
+        message: ReadyMessage,
+    ) -> Result<Option<MessageTimes>, SimulationError> {
         let stream = self.rate.transmission(message.bytes)?;
         let held = stream.max(self.gap);
         let sending = &mut self.free[message.source as usize][0];
@@ -81,7 +93,7 @@ impl NetworkModel for LogGp {
         let receiving = &mut self.free[message.destination as usize][1];
         let head = begin.plus(self.latency)?.max(*receiving);
         *receiving = head.plus(held)?;
-        Ok(Some(Delivery {
+        Ok(Some(MessageTimes {
             leaves: begin.plus(stream)?,
             arrives: head.plus(stream)?,
         }))

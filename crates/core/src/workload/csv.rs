@@ -37,7 +37,7 @@ const COLUMNS: [&str; 9] = [
 /// # Errors
 /// The first line that cannot be read, with what was expected.
 pub fn read(text: &str) -> Result<Trace, TraceError> {
-    let mut reader = Reader::default();
+    let mut reader = CsvReader::default();
     let mut last = 0;
     for (line, number) in text.lines().zip(1..) {
         interrupt::check();
@@ -60,13 +60,13 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct CsvReader {
     table: EventTable,
     /// For each of [`COLUMNS`], its place in a row, and how many cells a row has.
     columns: Option<([usize; COLUMNS.len()], usize)>,
 }
 
-impl Reader {
+impl CsvReader {
     fn comment(&mut self, comment: &str) -> Result<(), String> {
         let mut words = comment.split_whitespace();
         match words.next() {

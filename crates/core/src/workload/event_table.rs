@@ -90,12 +90,12 @@ pub struct EventTable {
 }
 
 /// Rows as columns of one length. [`ABSENT`] stands for a number that a row does not have.
-pub struct Columns<'a> {
+pub struct EventColumns<'a> {
     /// Names of calls.
     pub names: &'a [String],
     /// Of each row, the index of its call in `names`.
     pub call: &'a [u32],
-    /// In the order of [`Columns::NUMBERS`].
+    /// In the order of [`EventColumns::NUMBERS`].
     pub numbers: [&'a [u64]; 8],
     /// Rows of an Alltoallv, counted from 0, with the bytes for each member.
     pub sizes: Vec<(usize, Vec<u64>)>,
@@ -104,7 +104,7 @@ pub struct Columns<'a> {
 /// A number that a row does not have.
 pub const ABSENT: u64 = u64::MAX;
 
-impl Columns<'_> {
+impl EventColumns<'_> {
     /// The columns of numbers.
     pub const NUMBERS: [&'static str; 8] = [
         "rank",
@@ -209,7 +209,7 @@ impl EventTable {
     ///
     /// # Errors
     /// The first row that is wrong, counted from 1 over all that were appended.
-    pub fn extend(&mut self, columns: Columns<'_>) -> Result<(), TraceError> {
+    pub fn extend(&mut self, columns: EventColumns<'_>) -> Result<(), TraceError> {
         let calls: Vec<_> = columns.names.iter().map(|name| call(name)).collect();
         let mut sizes = columns.sizes.iter().peekable();
         for index in 0..columns.call.len() {

@@ -31,9 +31,9 @@ use crate::simulate::{Method, Paths};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time};
 use agree::{Entered, agree};
-pub use choice::Chosen;
-use held_paths::{Change, HeldPaths};
-use parts::{Parts, by_member, group_from, plain_bytes, various_bytes};
+pub use choice::ChosenAlgorithm;
+use held_paths::{HeldPaths, PathChange};
+use parts::{MemberSchedule, by_member, group_from, plain_bytes, various_bytes};
 
 /// The algorithm of each collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub struct SetUp {
 
 /// What collectives run on.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Target<'a> {
+pub struct CollectiveTarget<'a> {
     /// The fabric that algorithms are asked to fit, in communicators of as many ranks; otherwise a ring.
     pub fabric: Option<&'a Fabric>,
     /// Light paths that are set up for messages; `None`: messages find their way.
@@ -109,7 +109,7 @@ pub struct Expanded {
     /// The program.
     pub program: Program,
     /// Each collective in each size of communicator, in the order in which they were met.
-    pub chosen: Vec<Chosen>,
+    pub chosen: Vec<ChosenAlgorithm>,
 }
 
 /// Turns calls into the program that is replayed.
@@ -117,7 +117,7 @@ pub struct Expanded {
 /// # Errors
 /// As [`expand_on`].
 pub fn expand(trace: &Trace, algorithms: &Algorithms) -> Result<Program, TraceError> {
-    expand_on(trace, algorithms, Target::default()).map(|expanded| expanded.program)
+    expand_on(trace, algorithms, CollectiveTarget::default()).map(|expanded| expanded.program)
 }
 
 /// Turns calls into the program that is replayed on a fabric, or over light paths.
@@ -130,7 +130,7 @@ pub fn expand(trace: &Trace, algorithms: &Algorithms) -> Result<Program, TraceEr
 pub fn expand_on(
     trace: &Trace,
     algorithms: &Algorithms,
-    target: Target<'_>,
+    target: CollectiveTarget<'_>,
 ) -> Result<Expanded, TraceError> {
     let collectives = agree(trace)?;
     let mut expansion = Expansion {
@@ -192,15 +192,15 @@ fn kind(call: Call) -> Option<CollectiveKind> {
 const OWN_TAGS: u32 = 1 << 31;
 
 /// A collective, the ranks and the root of its communicator, and the size that it is planned for.
-type Key = (CollectiveKind, u32, u32, Option<Bytes>);
+type ScheduleKey = (CollectiveKind, u32, u32, Option<Bytes>);
 
 struct Expansion<'a> {
     trace: &'a Trace,
     algorithms: &'a Algorithms,
-    target: Target<'a>,
+    target: CollectiveTarget<'a>,
     collectives: Entered,
-    schedules: FxHashMap<Key, Parts>,
-    chosen: Vec<Chosen>,
+    schedules: FxHashMap<ScheduleKey, MemberSchedule>,
+    chosen: Vec<ChosenAlgorithm>,
     tags: FxHashMap<(u32, Option<u32>), u32>,
     builder: ProgramBuilder,
     /// The paths of the rank at hand, if they are held.
@@ -208,11 +208,11 @@ struct Expansion<'a> {
 }
 
 /// What paths that are not held cost before and after their messages.
-const SET_UP: Change = Change {
+const SET_UP: PathChange = PathChange {
     sets_up: true,
     releases: false,
 };
-const RELEASE: Change = Change {
+const RELEASE: PathChange = PathChange {
     sets_up: false,
     releases: true,
 };
@@ -374,10 +374,14 @@ impl Expansion<'_> {
     fn set_up(
         &mut self,
         enter: Node,
-        change: Change,
+        change: PathChange,
         before: &mut Vec<u32>,
     ) -> Result<(), TraceError> {
-        let Some(paths) = self.target.set_up.filter(|_| change != Change::default()) else {
+        let Some(paths) = self
+            .target
+            .set_up
+            .filter(|_| change != PathChange::default())
+        else {
             return Ok(());
         };
         let time = |done: bool, time: Time| if done { time } else { Time::ZERO };
@@ -524,7 +528,7 @@ impl Expansion<'_> {
         event: &Event,
         members: &[u32],
         entered: usize,
-    ) -> Result<Key, TraceError> {
+    ) -> Result<ScheduleKey, TraceError> {
         let kind = kind(event.call).expect("a collective");
         let ranks = members.len() as u32;
         let root = members.iter().position(|&member| member == event.peer);

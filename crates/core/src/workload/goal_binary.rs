@@ -41,7 +41,7 @@ pub fn read(bytes: &[u8]) -> Result<Program, TraceError> {
 /// # Errors
 /// As [`read`]; a source that cannot be read.
 pub fn read_from(source: &mut (impl Read + Seek)) -> Result<Program, TraceError> {
-    let mut source = Source::new(source)?;
+    let mut source = BinaryReader::new(source)?;
     let head = source.part(0, 14)?;
     let head = Input::new(&head, 0);
     match head.u64(0)? {
@@ -233,19 +233,19 @@ fn for_each_edge(
 }
 
 /// What is read part by part.
-struct Source<'a, S> {
+struct BinaryReader<'a, S> {
     from: &'a mut S,
     length: usize,
 }
 
-impl<'a, S: Read + Seek> Source<'a, S> {
-    fn new(from: &'a mut S) -> Result<Source<'a, S>, TraceError> {
+impl<'a, S: Read + Seek> BinaryReader<'a, S> {
+    fn new(from: &'a mut S) -> Result<BinaryReader<'a, S>, TraceError> {
         let length = from
             .seek(SeekFrom::End(0))
             .map_err(|error| unread(0, &error))?;
         let length = usize::try_from(length);
         let length = length.map_err(|_| refuse(0, "the file is longer than memory can be"))?;
-        Ok(Source { from, length })
+        Ok(BinaryReader { from, length })
     }
 
     fn part(&mut self, at: usize, length: usize) -> Result<Vec<u8>, TraceError> {

@@ -37,7 +37,7 @@ pub(super) const ANY: u32 = u32::MAX;
 /// # Errors
 /// The first line that cannot be read, with what was expected; a message that is not matched; a wildcard.
 pub fn read(text: &str) -> Result<Program, TraceError> {
-    let mut reader = Reader::default();
+    let mut reader = GoalParser::default();
     let mut in_comment = false;
     for (index, line) in text.lines().enumerate() {
         interrupt::check();
@@ -80,22 +80,22 @@ fn without_comments(line: &str, inside: &mut bool) -> String {
 }
 
 /// A dependency of a rank: the statement that waits, what it waits for, and whether only for its begin.
-type Edge = (u32, u32, bool);
+type Dependency = (u32, u32, bool);
 
 #[derive(Default)]
-struct Reader {
+struct GoalParser {
     line: u32,
     declared: Option<u32>,
     /// Ranks opened so far.
     ranks: u32,
     open: bool,
     nodes: Vec<Node>,
-    edges: Vec<Edge>,
+    edges: Vec<Dependency>,
     labels: FxHashMap<Box<str>, u32>,
     builder: ProgramBuilder,
 }
 
-impl Reader {
+impl GoalParser {
     fn refuse(&self, problem: impl Into<String>) -> TraceError {
         TraceError::Line {
             line: self.line,
@@ -108,7 +108,7 @@ impl Reader {
         let Some(first) = words.next() else {
             return Ok(());
         };
-        let rest: Words<'_> = words;
+        let rest: GoalWords<'_> = words;
         match first {
             "num_ranks" => self.declare(rest),
             "rank" => self.begin_rank(rest),
@@ -143,7 +143,7 @@ impl Reader {
         }
     }
 
-    fn declare(&mut self, mut words: Words<'_>) -> Result<(), TraceError> {
+    fn declare(&mut self, mut words: GoalWords<'_>) -> Result<(), TraceError> {
         let ranks: u32 = self.number(words.next(), "a number of ranks")?;
         if self.declared.is_some() || !(1..=MOST_RANKS).contains(&ranks) {
             return Err(self.refuse(format!(
@@ -154,7 +154,7 @@ impl Reader {
         self.ended(words)
     }
 
-    fn begin_rank(&mut self, mut words: Words<'_>) -> Result<(), TraceError> {
+    fn begin_rank(&mut self, mut words: GoalWords<'_>) -> Result<(), TraceError> {
         let rank: u32 = self.number(words.next(), "a rank")?;
         let expected = self
             .declared
@@ -169,7 +169,7 @@ impl Reader {
         self.ended(words)
     }
 
-    fn end_rank(&mut self, words: Words<'_>) -> Result<(), TraceError> {
+    fn end_rank(&mut self, words: GoalWords<'_>) -> Result<(), TraceError> {
         if !self.open {
             return Err(self.refuse("`}` without `rank R {`"));
         }
@@ -194,7 +194,7 @@ impl Reader {
         self.ended(words)
     }
 
-    fn operation(&mut self, operation: &str, mut words: Words<'_>) -> Result<(), TraceError> {
+    fn operation(&mut self, operation: &str, mut words: GoalWords<'_>) -> Result<(), TraceError> {
         let place = Place {
             rank: self.ranks - 1,
             event: self.nodes.len() as u32,
@@ -254,7 +254,7 @@ impl Reader {
         Ok(())
     }
 
-    fn dependency(&mut self, later: &str, mut words: Words<'_>) -> Result<(), TraceError> {
+    fn dependency(&mut self, later: &str, mut words: GoalWords<'_>) -> Result<(), TraceError> {
         let follows = match words.next() {
             Some("requires") => false,
             Some("irequires") => true,
@@ -296,7 +296,7 @@ impl Reader {
         }
     }
 
-    fn ended(&self, mut words: Words<'_>) -> Result<(), TraceError> {
+    fn ended(&self, mut words: GoalWords<'_>) -> Result<(), TraceError> {
         match words.next() {
             None => Ok(()),
             Some(word) => Err(self.refuse(format!(
@@ -318,7 +318,7 @@ impl Reader {
     }
 }
 
-type Words<'a> = std::str::SplitWhitespace<'a>;
+type GoalWords<'a> = std::str::SplitWhitespace<'a>;
 
 /// Refuses a receive from any rank or of any tag.
 pub(super) fn wildcard(place: Place) -> TraceError {

@@ -9,7 +9,7 @@
 //! | a fabric with links, or a `wdm_ring` | what its simulator says |
 //! | links with `wavelengths` | what a light path on request costs ([`OverBursts`]) |
 //!
-//! What a rank spends on a message, and which messages leave at once, are the [`Ends`] of all of them.
+//! What a rank spends on a message, and which messages leave at once, are the [`EndCosts`] of all of them.
 
 use crate::family::wdm_ring::WdmRing;
 use crate::family::wss_grid::WssGrid;
@@ -18,10 +18,10 @@ use std::fmt;
 use super::bursts::OverBursts;
 use super::cost::{Hockney, LogGp, Zero};
 use super::error::TraceError;
-use super::expand::{Algorithms, Chosen, SetUp, Target, expand_on};
-use super::network_model::{Delivery, NetworkModel, ReadyMessage, SimulatedNetwork, on_fabric};
+use super::expand::{Algorithms, ChosenAlgorithm, CollectiveTarget, SetUp, expand_on};
+use super::network_model::{MessageTimes, NetworkModel, ReadyMessage, SimulatedNetwork, on_fabric};
 use super::program::Program;
-use super::replay::{Eager, Ends, ReplaySettings, Replayed, replay};
+use super::replay::{Eager, EndCosts, ReplaySettings, Replayed, replay};
 use super::trace::Trace;
 use crate::fabric::Fabric;
 use crate::families::Medium;
@@ -37,19 +37,19 @@ use crate::units::{Bytes, Time};
 
 /// What a trace was read as.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum TraceContent {
     /// Calls, with collectives.
     Calls(Trace),
     /// Messages and local work only: GOAL.
     Messages(Program),
 }
 
-impl Source {
+impl TraceContent {
     /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         match self {
-            Source::Calls(trace) => trace.ranks.len() as u32,
-            Source::Messages(program) => program.ranks(),
+            TraceContent::Calls(trace) => trace.ranks.len() as u32,
+            TraceContent::Messages(program) => program.ranks(),
         }
     }
 }
@@ -182,7 +182,7 @@ fn latency_across(fabric: &Fabric) -> Time {
 
 /// The method of a replay, with what messages cost at their ends where flows are simulated and nothing
 /// else is said.
-fn with_overhead(request: &Request<'_>) -> Method {
+fn with_overhead(request: &ReplayRequest<'_>) -> Method {
     let mut method = request.method.clone();
     let flows = match request.network {
         Transport::Fabric(fabric) => Simulator::chosen(fabric, &method).takes("endpoint"),
@@ -212,7 +212,7 @@ fn with_overhead(request: &Request<'_>) -> Method {
 
 /// A replay that is asked for.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct ReplayRequest<'a> {
     /// What messages go over.
     pub network: &'a Transport,
     /// The simulator of a fabric and its settings.
@@ -236,7 +236,7 @@ crate::totals! {
         /// Times, messages and bytes.
         pub replayed: Replayed,
         /// By which algorithms its collectives ran.
-        pub collectives: Vec<Chosen>,
+        pub collectives: Vec<ChosenAlgorithm>,
         /// What a simulated network has found, or what setting up circuits cost the ranks.
         pub found: Details,
     }
@@ -256,12 +256,12 @@ crate::totals! {
 /// Replays a trace over a network.
 ///
 /// # Errors
-/// As [`expand_on`] and [`replay_over`]; a setting of a simulator where there is none; an eager limit or
+/// As [`expand_on`] and [`replay`](super::replay::replay); a setting of a simulator where there is none; an eager limit or
 /// messages without calls over light paths.
-pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
+pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, TraceError> {
     let resembles = request.network.shape();
     let method = with_overhead(request);
-    let target = Target {
+    let target = CollectiveTarget {
         fabric: request.network.fabric(),
         resembles: resembles.as_ref(),
         method: Some(&method),
@@ -276,7 +276,7 @@ pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
         },
     };
     match source {
-        Source::Calls(trace) => {
+        TraceContent::Calls(trace) => {
             let expanded = expand_on(trace, request.algorithms, target)?;
             let done = replay_program(&expanded.program, request)?;
             Ok(Done {
@@ -284,12 +284,12 @@ pub fn run(source: &Source, request: &Request<'_>) -> Result<Done, TraceError> {
                 ..done
             })
         }
-        Source::Messages(_) if target.set_up.is_some() => Err(TraceError::NoCalls),
-        Source::Messages(program) => replay_program(program, request),
+        TraceContent::Messages(_) if target.set_up.is_some() => Err(TraceError::NoCalls),
+        TraceContent::Messages(program) => replay_program(program, request),
     }
 }
 
-fn replay_program(program: &Program, request: &Request<'_>) -> Result<Done, TraceError> {
+fn replay_program(program: &Program, request: &ReplayRequest<'_>) -> Result<Done, TraceError> {
     match *request.network {
         Transport::Messages(cost) => {
             let name = cost.family();
@@ -313,7 +313,7 @@ fn replay_program(program: &Program, request: &Request<'_>) -> Result<Done, Trac
             if request.settings.ends.eager != Eager::All {
                 return Err(TraceError::Eager);
             }
-            let ends = Ends {
+            let ends = EndCosts {
                 eager: Eager::Never,
                 ..request.settings.ends
             };
@@ -321,7 +321,7 @@ fn replay_program(program: &Program, request: &Request<'_>) -> Result<Done, Trac
                 paths: None,
                 ..request.method.clone()
             };
-            let request = Request {
+            let request = ReplayRequest {
                 settings: ReplaySettings {
                     ends,
                     ..request.settings
@@ -354,9 +354,9 @@ impl NetworkModel for OverLight {
         &mut self,
         number: u32,
         message: ReadyMessage,
-    ) -> Result<Option<Delivery>, SimulationError> {
+    ) -> Result<Option<MessageTimes>, SimulationError> {
         let delivery = self.0.send(number, message)?;
-        Ok(delivery.map(|Delivery { arrives, .. }| Delivery {
+        Ok(delivery.map(|MessageTimes { arrives, .. }| MessageTimes {
             leaves: arrives,
             arrives,
         }))
@@ -369,7 +369,7 @@ fn done(
     simulator: &'static str,
     found: Details,
     program: &Program,
-    request: &Request<'_>,
+    request: &ReplayRequest<'_>,
 ) -> Done {
     Done {
         network: request.network.to_string(),
@@ -385,7 +385,7 @@ fn modelled(
     program: &Program,
     name: &'static str,
     mut model: impl NetworkModel,
-    request: &Request<'_>,
+    request: &ReplayRequest<'_>,
 ) -> Result<Done, TraceError> {
     if let Some(simulator) = request.method.simulator {
         return Err(TraceError::Network(SimulationError::Fabric {
@@ -415,7 +415,7 @@ fn simulated(
     program: &Program,
     mut model: SimulatedNetwork<'_>,
     simulator: &'static str,
-    request: &Request<'_>,
+    request: &ReplayRequest<'_>,
 ) -> Result<Done, TraceError> {
     let replayed = replay(program, &mut model, request.settings)?;
     let found = model.live.close(replayed.time)?;

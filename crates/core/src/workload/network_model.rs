@@ -18,7 +18,7 @@
 //!   there is none; it has left when it has arrived.
 //!
 //! A message to the rank itself costs nothing. What messages cost at their ends is the replay's matter
-//! ([`Ends`](super::replay::Ends)).
+//! ([`EndCosts`](super::replay::EndCosts)).
 
 use crate::fabric::Fabric;
 use crate::simulate::live::{Live, MessageEvent};
@@ -40,8 +40,8 @@ pub struct ReadyMessage {
 
 impl ReadyMessage {
     /// Its delivery, if its rank sends it to itself: at once.
-    pub(super) fn to_itself(self) -> Option<Delivery> {
-        (self.source == self.destination).then_some(Delivery {
+    pub(super) fn to_itself(self) -> Option<MessageTimes> {
+        (self.source == self.destination).then_some(MessageTimes {
             leaves: self.ready,
             arrives: self.ready,
         })
@@ -50,7 +50,7 @@ impl ReadyMessage {
 
 /// When a message has left and when it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delivery {
+pub struct MessageTimes {
     /// When its last byte has left the sender.
     pub leaves: Time,
     /// When its last byte has arrived.
@@ -73,7 +73,7 @@ pub trait NetworkModel {
         &mut self,
         number: u32,
         message: ReadyMessage,
-    ) -> Result<Option<Delivery>, SimulationError>;
+    ) -> Result<Option<MessageTimes>, SimulationError>;
 
     /// When something happens next, if nothing is sent before; `None`: never.
     ///
@@ -134,7 +134,7 @@ impl NetworkModel for SimulatedNetwork<'_> {
         &mut self,
         number: u32,
         message: ReadyMessage,
-    ) -> Result<Option<Delivery>, SimulationError> {
+    ) -> Result<Option<MessageTimes>, SimulationError> {
         if let Some(delivery) = message.to_itself() {
             return Ok(Some(delivery));
         }

@@ -349,7 +349,7 @@ fn turn_around(waits: &[u32], awaited: &[u32]) -> (Vec<u32>, Vec<u32>) {
 
 /// The messages of one (tag) between two ranks that wait for their other end.
 #[derive(Default)]
-struct Channel {
+struct MessageQueue {
     /// First and last of a list that is chained through `partner`.
     first: u32,
     last: u32,
@@ -358,7 +358,7 @@ struct Channel {
 fn match_messages(program: &mut Program) -> Result<(), TraceError> {
     let ranks = program.ranks();
     // Sends of a channel form a chain through `partner`, taken off by receives in order.
-    let mut channels: FxHashMap<(u64, u32), Channel> = FxHashMap::default();
+    let mut channels: FxHashMap<(u64, u32), MessageQueue> = FxHashMap::default();
     for source in 0..ranks {
         for index in program.rank_starts[source as usize]..program.rank_starts[source as usize + 1]
         {
@@ -380,7 +380,7 @@ fn match_messages(program: &mut Program) -> Result<(), TraceError> {
             }
             let channel = channels
                 .entry((pair(source, peer), tag))
-                .or_insert(Channel {
+                .or_insert(MessageQueue {
                     first: index,
                     last: NONE,
                 });

@@ -25,7 +25,7 @@ use super::error::TraceError;
 use super::network_model::NetworkModel;
 use super::program::{Call, Program};
 use crate::units::{Bytes, Time};
-use engine::Engine;
+use engine::ReplayEngine;
 
 /// How to replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +35,12 @@ pub struct ReplaySettings {
     /// Whether to keep the begin and end of every call.
     pub timeline: bool,
     /// What messages cost at their ends.
-    pub ends: Ends,
+    pub ends: EndCosts,
 }
 
 /// What a message costs at its ends, whatever carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ends {
+pub struct EndCosts {
     /// The time that a rank spends on each message sent and each received.
     pub overhead: Time,
     /// Which messages leave at once.
@@ -60,7 +60,7 @@ pub enum Eager {
     Never,
 }
 
-impl Ends {
+impl EndCosts {
     fn is_eager(&self, bytes: u64) -> bool {
         match self.eager {
             Eager::All => true,
@@ -75,7 +75,7 @@ impl Default for ReplaySettings {
         ReplaySettings {
             compute_factor: (1, 1),
             timeline: false,
-            ends: Ends::default(),
+            ends: EndCosts::default(),
         }
     }
 }
@@ -151,7 +151,7 @@ crate::rows! {
 
 /// The messages that belong to a kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sent {
+pub struct SentMessages {
     /// How many.
     pub messages: u64,
     /// Their bytes.
@@ -196,7 +196,7 @@ pub fn replay(
     if trace > fabric {
         return Err(TraceError::Ranks { trace, fabric });
     }
-    let mut engine = Engine::new(program, network, settings)?;
+    let mut engine = ReplayEngine::new(program, network, settings)?;
     engine.run()?;
     engine.result()
 }

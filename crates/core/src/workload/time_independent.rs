@@ -33,7 +33,7 @@ use crate::spelling::shown;
 /// # Errors
 /// The first line that cannot be read, with what was expected.
 pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError> {
-    let mut ranks: Vec<Rank> = Vec::new();
+    let mut ranks: Vec<RankState> = Vec::new();
     let mut actions = Vec::new();
     for (index, line) in text.lines().enumerate() {
         interrupt::check();
@@ -57,7 +57,7 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
             ))
         })?;
         if ranks.len() <= rank as usize {
-            ranks.resize_with(rank as usize + 1, Rank::default);
+            ranks.resize_with(rank as usize + 1, RankState::default);
         }
         actions.push((rank, number, words));
     }
@@ -71,7 +71,7 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
     let mut trace = Trace::new(everyone as u32);
     for (rank, line, words) in actions {
         interrupt::check();
-        let action = Action {
+        let action = ActionLine {
             words: &words[1..],
             rank,
             ranks: everyone,
@@ -87,7 +87,7 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
 
 /// What is remembered of a rank from line to line.
 #[derive(Default)]
-struct Rank {
+struct RankState {
     /// Whether elements without a type are doubles.
     double: bool,
     /// Picoseconds of a reduction's operations, done after it.
@@ -96,7 +96,7 @@ struct Rank {
     open: BTreeMap<(u32, u32, u32), VecDeque<u32>>,
 }
 
-struct Action<'a> {
+struct ActionLine<'a> {
     /// The name and its arguments.
     words: &'a [&'a str],
     rank: u32,
@@ -105,8 +105,8 @@ struct Action<'a> {
     double: bool,
 }
 
-impl Action<'_> {
-    fn event(&self, state: &mut Rank) -> Result<Event, String> {
+impl ActionLine<'_> {
+    fn event(&self, state: &mut RankState) -> Result<Event, String> {
         let name = *self.words.first().ok_or("an action has a name")?;
         let owed = std::mem::take(&mut state.owed);
         let event = Event {

@@ -163,7 +163,7 @@ pub struct Cost {
 crate::rows! {
     /// One row per bucket, in the order of sending.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct Sent {
+    pub struct SentBuckets {
         /// Bytes of its gradients.
         pub bytes: Bytes,
         /// Number of its gradients.
@@ -202,7 +202,7 @@ crate::totals! {
         /// Control, hidden or not.
         pub sending_control: Time,
         /// The buckets in their order.
-        pub buckets: Vec<Sent>,
+        pub buckets: Vec<SentBuckets>,
     }
 }
 
@@ -302,7 +302,7 @@ pub fn iterate(
         let ready = if overlap { done[bucket.layer] } else { compute };
         let start = ready.max(free);
         free = start.plus(cost.time)?;
-        iteration.buckets.push(Sent {
+        iteration.buckets.push(SentBuckets {
             bytes: bucket.bytes,
             tensors: bucket.tensors,
             layer: bucket.layer,

@@ -1,10 +1,10 @@
 //! Lower bounds against exhaustive search and against what theory gives.
 
-use opticoll::bound::Charge;
+use opticoll::bound::LeastCharge;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::family::wdm_ring::bound::relay_tree::Costs;
+use opticoll::family::wdm_ring::bound::relay_tree::RelayCosts;
 use opticoll::family::wdm_ring::bound::{self, per_step, time};
 use proptest::prelude::*;
 
@@ -123,7 +123,7 @@ fn crossing_tree_with_nearest_parents(ranks: usize, depth: usize) -> bool {
 #[test]
 fn the_dynamic_program_finds_the_least_of_all_relay_trees() {
     for ranks in 2..=9 {
-        for (depth, cost) in (1..ranks).zip(Costs::new(ranks as u32)) {
+        for (depth, cost) in (1..ranks).zip(RelayCosts::new(ranks as u32)) {
             if depth < 5 || ranks < 9 {
                 let least = exhaustive(ranks, &vec![1; depth]);
                 assert_eq!(cost, least, "N = {ranks}, depth {depth}");
@@ -131,7 +131,7 @@ fn the_dynamic_program_finds_the_least_of_all_relay_trees() {
         }
     }
     for ranks in 2..=7 {
-        for (depth, cost) in (1..ranks).zip(Costs::new(ranks as u32)) {
+        for (depth, cost) in (1..ranks).zip(RelayCosts::new(ranks as u32)) {
             let least = exhaustive_by_parents(ranks, depth);
             assert_eq!(cost, least, "all parents: N = {ranks}, depth {depth}");
         }
@@ -219,7 +219,7 @@ fn certificates_refute_what_is_below_the_bound_and_no_plan() {
 #[test]
 fn equal_prices_give_the_plain_tree_cost() {
     for ranks in [2, 3, 10, 31, 64, 100] {
-        for (depth, cost) in (1..12).zip(Costs::new(ranks)) {
+        for (depth, cost) in (1..12).zip(RelayCosts::new(ranks)) {
             let priced = per_step::cheapest(ranks, &vec![3; depth]);
             assert_eq!(priced, Some(3 * cost), "N = {ranks}, depth {depth}");
         }
@@ -256,14 +256,14 @@ fn by_the_recursion(ranks: usize, depths: usize) -> Vec<u64> {
 #[test]
 fn merged_differences_give_what_the_recursion_gives() {
     for ranks in (1..=70).chain([127, 200, 301]) {
-        let merged: Vec<u64> = Costs::new(ranks).take(40).collect();
+        let merged: Vec<u64> = RelayCosts::new(ranks).take(40).collect();
         assert_eq!(merged, by_the_recursion(ranks as usize, 40), "N = {ranks}");
     }
 }
 
 #[test]
 fn tree_costs_of_1024_ranks() {
-    let costs: Vec<u64> = Costs::new(1024).take(100).collect();
+    let costs: Vec<u64> = RelayCosts::new(1024).take(100).collect();
     assert_eq!(
         costs[..8],
         [262_144, 15_433, 6975, 4962, 4135, 3620, 3392, 3100]
@@ -274,7 +274,7 @@ fn tree_costs_of_1024_ranks() {
 #[test]
 fn tree_costs_at_both_ends_are_closed_forms() {
     for ranks in [2u32, 3, 4, 7, 16, 33, 128] {
-        let costs: Vec<u64> = Costs::new(ranks).take(ranks as usize).collect();
+        let costs: Vec<u64> = RelayCosts::new(ranks).take(ranks as usize).collect();
         assert_eq!(costs[0], u64::from(ranks * ranks / 4), "one stage, {ranks}");
         let deep = ranks as usize / 2;
         assert_eq!(costs[deep - 1], u64::from(ranks - 1), "hop by hop, {ranks}");
@@ -408,9 +408,9 @@ fn times_of_the_reference_table() {
         };
         let close = |found: f64, expected: f64| (found - expected).abs() < 0.005 * expected + 1e-4;
         let found = (
-            milliseconds(Charge::EverySlot),
-            milliseconds(Charge::Never),
-            milliseconds(Charge::Once),
+            milliseconds(LeastCharge::EverySlot),
+            milliseconds(LeastCharge::Never),
+            milliseconds(LeastCharge::Once),
         );
         assert!(close(found.0, charged), "{size}: {found:?}");
         assert!(close(found.1, never), "{size}: {found:?}");
@@ -422,7 +422,7 @@ fn times_of_the_reference_table() {
             &ring(1024, 64),
             &reduce,
             size.parse().unwrap(),
-            Charge::Never,
+            LeastCharge::Never,
         );
         let found = bound.unwrap().time.seconds() * 1e3;
         assert!((found - expected).abs() < 0.006, "{size}: {found}");
@@ -462,11 +462,14 @@ fn the_name_is_that_of_a_bound_that_binds() {
         let bound = time::best(&ring(ranks, 1), &collective, size.parse().unwrap(), charge);
         bound.unwrap().name
     };
-    assert_eq!(bound(AllGather, 2, "1MiB", Charge::EverySlot), "bandwidth");
-    assert_eq!(bound(AllGather, 2, "1MiB", Charge::Never), "bandwidth");
-    assert_eq!(bound(AllReduce, 9, "1B", Charge::EverySlot), "rounds");
     assert_eq!(
-        bound(AllGather, 64, "4KiB", Charge::EverySlot),
+        bound(AllGather, 2, "1MiB", LeastCharge::EverySlot),
+        "bandwidth"
+    );
+    assert_eq!(bound(AllGather, 2, "1MiB", LeastCharge::Never), "bandwidth");
+    assert_eq!(bound(AllReduce, 9, "1B", LeastCharge::EverySlot), "rounds");
+    assert_eq!(
+        bound(AllGather, 64, "4KiB", LeastCharge::EverySlot),
         "relay_tree"
     );
 }

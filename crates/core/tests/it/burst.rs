@@ -12,7 +12,7 @@ mod slow;
 mod theory;
 
 use opticoll::families::Medium;
-use opticoll::simulate::burst::{self, BurstNetwork, BurstOutcome, BurstSettings, Work};
+use opticoll::simulate::burst::{self, BurstNetwork, BurstOutcome, BurstSettings, BurstWork};
 
 /// The ladder of the paper with so many wavelengths.
 fn ladder(wavelengths: u32) -> String {
@@ -37,5 +37,5 @@ fn run(network: &str, text: &str) -> BurstOutcome {
 
 fn run_with(network: &str, settings: &BurstSettings) -> BurstOutcome {
     let network = BurstNetwork::of(&Medium::parse(network).unwrap()).unwrap();
-    burst::simulate(&network, &Work::Random, settings, 2, |_| true).unwrap()
+    burst::simulate(&network, &BurstWork::Random, settings, 2, |_| true).unwrap()
 }

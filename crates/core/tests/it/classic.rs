@@ -20,7 +20,7 @@ use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
 use crate::{plan_with, verified};
-use formula::{Values, agrees};
+use formula::{Variables, agrees};
 use opticoll::algorithm::formula::of_ranks;
 
 /// The schedule in ranges of chunks, proved, from a root.
@@ -54,7 +54,7 @@ fn most(schedule: &Schedule, rank_of: fn(&Transfer) -> u32) -> u64 {
 }
 
 /// What the variables of formulas stand for.
-fn values(record: &Algorithm, ranks: u32) -> Values {
+fn values(record: &Algorithm, ranks: u32) -> Variables {
     let mut values = of_ranks(ranks);
     let segments = record
         .options

@@ -39,7 +39,7 @@ mod wrht;
 mod wss_grid;
 
 use opticoll::algorithm::{self, Algorithm};
-use opticoll::bound::Charge;
+use opticoll::bound::LeastCharge;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Circuits;
 use opticoll::fabric::{Fabric, Light};
@@ -76,7 +76,7 @@ fn plan_with(
 }
 
 /// What a policy charges at the least on a fabric that knows it.
-fn least_charge(circuits: &dyn Circuits, policy: Policy) -> Charge {
+fn least_charge(circuits: &dyn Circuits, policy: Policy) -> LeastCharge {
     circuits.charge(policy.name()).unwrap().into()
 }
 

@@ -13,7 +13,7 @@ use opticoll::fabric::Groups;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::packet::{
     self, Arbitration, Buffers, Overheads, PacketError, PacketOptions, PacketOutcome,
-    PacketRouting, Pattern, RouterDelay, Traffic, Work,
+    PacketRouting, PacketWork, Pattern, RouterDelay, Traffic,
 };
 use opticoll::units::{Bytes, Time};
 
@@ -55,15 +55,15 @@ fn collective(
     bytes: u64,
     options: &PacketOptions,
 ) -> PacketOutcome {
-    let work = Work {
-        collective: Some(packet::Collective::new(schedule, Bytes::new(bytes))),
+    let work = PacketWork {
+        collective: Some(packet::PacketCollective::new(schedule, Bytes::new(bytes))),
         traffic: Vec::new(),
     };
     packet::simulate(fabric, &work, options).unwrap()
 }
 
 fn traffic(fabric: &Fabric, traffic: Traffic, options: &PacketOptions) -> PacketOutcome {
-    let work = Work {
+    let work = PacketWork {
         collective: None,
         traffic: vec![traffic],
     };
@@ -291,7 +291,7 @@ fn crowded(
         pattern: Pattern::Shift(8),
         ..Traffic::uniform(Bytes::new(8192), Time::from_ps(100_000), 100)
     };
-    let work = Work {
+    let work = PacketWork {
         collective: None,
         traffic: vec![shift],
     };
@@ -330,8 +330,11 @@ fn traffic_that_never_ends_does_not_hide_a_deadlock() {
     // Terminals beside the crowd go on sending within their routers; the look at the buffers finds it.
     let fabric = balanced(2);
     let schedule = sends(72, &[(0, 71)]);
-    let mut work = Work {
-        collective: Some(packet::Collective::new(&schedule, Bytes::new(1 << 28))),
+    let mut work = PacketWork {
+        collective: Some(packet::PacketCollective::new(
+            &schedule,
+            Bytes::new(1 << 28),
+        )),
         traffic: Vec::new(),
     };
     for pattern in [Pattern::Shift(8), Pattern::Nearest] {
@@ -491,10 +494,10 @@ fn a_rank_sends_one_message_after_the_other_or_all_at_once() {
         (packet::Issue::Sequential, 250_000, 8 * 1_250_000),
         (packet::Issue::Together, 0, 8 * 1_000_000),
     ] {
-        let mut collective = packet::Collective::new(&schedule, Bytes::new(512));
+        let mut collective = packet::PacketCollective::new(&schedule, Bytes::new(512));
         collective.issue = issue;
         collective.overhead = Time::from_ps(overhead);
-        let work = Work {
+        let work = PacketWork {
             collective: Some(collective),
             traffic: Vec::new(),
         };
@@ -563,7 +566,7 @@ fn distributions_keep_percentiles_within_a_64th() {
 fn options_out_of_range_are_refused_with_a_reason() {
     let fabric = balanced(2);
     let uniform = Traffic::uniform(Bytes::new(2048), Time::from_ps(1_000_000), 1);
-    let works = |traffic: Traffic| Work {
+    let works = |traffic: Traffic| PacketWork {
         collective: None,
         traffic: vec![traffic],
     };

@@ -14,7 +14,7 @@ use opticoll::family::wdm_ring::{self, Direction, WdmLight, WdmRing};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Schedule, Transfer};
 use opticoll::spec::Spec;
-use opticoll::verify::{Link, Violation, ViolationKind, verify};
+use opticoll::verify::{RingLink, Violation, ViolationKind, verify};
 
 use crate::verified;
 use by_hand::{by_hand, slots_of_steps};
@@ -464,7 +464,7 @@ fn a_violation_names_what_it_is_about() {
         .filter(|violation| violation.kind == ViolationKind::Collision)
         .collect();
     let link = |rank, direction| {
-        Some(Link {
+        Some(RingLink {
             rank,
             direction,
             fibre: 0,

@@ -19,7 +19,7 @@ use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::network::Transport;
 use opticoll::workload::network_model::NetworkModel;
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{Ends, ReplaySettings, Replayed, replay};
+use opticoll::workload::replay::{EndCosts, ReplaySettings, Replayed, replay};
 
 /// What messages of so many ranks go over.
 fn transport(network: &str, ranks: u32) -> Transport {
@@ -28,10 +28,10 @@ fn transport(network: &str, ranks: u32) -> Transport {
 }
 
 fn run(program: &Program, model: &mut impl NetworkModel) -> Replayed {
-    run_between(Ends::default(), program, model)
+    run_between(EndCosts::default(), program, model)
 }
 
-fn run_between(ends: Ends, program: &Program, model: &mut impl NetworkModel) -> Replayed {
+fn run_between(ends: EndCosts, program: &Program, model: &mut impl NetworkModel) -> Replayed {
     let settings = ReplaySettings {
         timeline: true,
         ends,

@@ -18,7 +18,7 @@ use std::array;
 
 /// An edge of one of the trees; ranks are counted from the root, which is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Edge {
+pub(super) struct DoubleTreeEdge {
     /// 0 or 1.
     pub(super) tree: usize,
     pub(super) parent: u32,
@@ -30,8 +30,8 @@ pub(super) struct Edge {
 
 /// The edges of both trees on `ranks` ranks, parents before children; the step of each is the first
 /// after its parent received that has the edge's colour.
-pub(super) fn edges(ranks: u32) -> Vec<Edge> {
-    let mut edges: Vec<Edge> = (0..2).flat_map(|tree| tree_edges(ranks, tree)).collect();
+pub(super) fn edges(ranks: u32) -> Vec<DoubleTreeEdge> {
+    let mut edges: Vec<DoubleTreeEdge> = (0..2).flat_map(|tree| tree_edges(ranks, tree)).collect();
     let colours = colours(ranks, &edges);
     // The step in which the first piece of each tree reaches a rank; the root has all before.
     let mut reached: [Vec<Option<u32>>; 2] = array::from_fn(|_| vec![None; ranks as usize]);
@@ -44,7 +44,7 @@ pub(super) fn edges(ranks: u32) -> Vec<Edge> {
 }
 
 /// The edges of one tree, from the top down.
-fn tree_edges(ranks: u32, tree: usize) -> Vec<Edge> {
+fn tree_edges(ranks: u32, tree: usize) -> Vec<DoubleTreeEdge> {
     let places = ranks - 1;
     if places == 0 {
         return Vec::new();
@@ -54,7 +54,7 @@ fn tree_edges(ranks: u32, tree: usize) -> Vec<Edge> {
         (_, 1) => places,
         _ => place - 1,
     };
-    let edge = |parent, child| Edge {
+    let edge = |parent, child| DoubleTreeEdge {
         tree,
         parent,
         child,
@@ -87,7 +87,7 @@ fn children(place: u32, places: u32) -> impl Iterator<Item = u32> {
 }
 
 /// A colour, 0 or 1, for each edge, such that no two of a sender or of a receiver are equal.
-fn colours(ranks: u32, edges: &[Edge]) -> Vec<u32> {
+fn colours(ranks: u32, edges: &[DoubleTreeEdge]) -> Vec<u32> {
     let mut of_sender = vec![Vec::new(); ranks as usize];
     let mut of_receiver = vec![Vec::new(); ranks as usize];
     for (index, edge) in edges.iter().enumerate() {
@@ -128,13 +128,13 @@ mod tests {
             assert_eq!(edges.len() as u32, 2 * (ranks - 1), "{ranks}");
             for rank in 1..ranks {
                 let children = |tree| {
-                    let of = |edge: &&Edge| edge.tree == tree && edge.parent == rank;
+                    let of = |edge: &&DoubleTreeEdge| edge.tree == tree && edge.parent == rank;
                     edges.iter().filter(of).count()
                 };
                 let (one, two) = (children(0), children(1));
                 assert!(one.min(two) == 0 && one.max(two) <= 2, "{rank} of {ranks}");
                 let parents = |tree| {
-                    let of = |edge: &&Edge| edge.tree == tree && edge.child == rank;
+                    let of = |edge: &&DoubleTreeEdge| edge.tree == tree && edge.child == rank;
                     edges.iter().filter(of).count()
                 };
                 assert_eq!([parents(0), parents(1)], [1, 1], "{rank} of {ranks}");

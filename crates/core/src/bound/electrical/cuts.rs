@@ -89,7 +89,7 @@ fn labels(links: &Links, mut parts: Vec<u32>) -> Vec<u32> {
 
 /// What crosses into and out of a part.
 #[derive(Clone, Default)]
-pub(super) struct Part {
+pub(super) struct CutPart {
     pub(super) ranks: u32,
     pub(super) root: bool,
     pub(super) inwards: Windows,
@@ -98,7 +98,7 @@ pub(super) struct Part {
     both: Windows,
 }
 
-impl Part {
+impl CutPart {
     /// Bits per second into the part and out of it together.
     pub(super) fn rate(&self) -> u128 {
         match self.both.rate() {
@@ -110,13 +110,13 @@ impl Part {
 
 /// What crosses into and out of the parts, of which there is one for each number that ranks have; none where
 /// there is one part only.
-pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) -> Vec<Part> {
+pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) -> Vec<CutPart> {
     let of_ranks = || (0..links.ranks as usize).map(&part_of);
     let count = of_ranks().max().map_or(0, |greatest| greatest + 1);
     if count < 2 {
         return Vec::new();
     }
-    let mut parts = vec![Part::default(); count as usize];
+    let mut parts = vec![CutPart::default(); count as usize];
     for part in of_ranks() {
         parts[part as usize].ranks += 1;
     }
@@ -167,7 +167,7 @@ pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) ->
 
 /// The greatest bound of the parts of a partition; zero where there is one part only.
 pub(super) fn of_parts(
-    parts: &[Part],
+    parts: &[CutPart],
     collective: &Collective,
     size: Bytes,
 ) -> Result<Time, UnitError> {
@@ -181,7 +181,7 @@ pub(super) fn of_parts(
     }
     if collective.kind() == CollectiveKind::AllReduce && parts.len() > 1 {
         let all = 2 * (parts.len() as u128 - 1) * u128::from(size.get());
-        let mut together = Part::default();
+        let mut together = CutPart::default();
         for part in parts {
             together.inwards.extend(&part.inwards);
             together.outwards.extend(&part.outwards);

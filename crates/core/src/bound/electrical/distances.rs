@@ -32,7 +32,7 @@
 
 use std::cmp::Reverse;
 
-use super::cuts::Part;
+use super::cuts::CutPart;
 use super::links::{Links, Windows};
 use crate::bound::{bits_ps, quotient};
 use crate::collective::{Collective, CollectiveKind};
@@ -44,7 +44,7 @@ const MOST_WORK: usize = 1 << 21;
 /// The greatest of the bounds of the ranks that are looked at; zero where no link has a latency.
 pub(super) fn best(
     links: &Links,
-    cables: &[Part],
+    cables: &[CutPart],
     collective: &Collective,
     size: Bytes,
 ) -> Result<Time, UnitError> {

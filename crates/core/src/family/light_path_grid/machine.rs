@@ -8,7 +8,7 @@
 
 mod circuits;
 
-use crate::fabric::light::{Field, Light, LightKind};
+use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
 use crate::spec::{OptionRecord, Role, Spec};
@@ -38,7 +38,7 @@ pub const LIGHT: LightKind = LightKind {
     example: "0.1",
     relays: false,
     fields: &[
-        Field {
+        LightField {
             name: "source_port",
             bits: 8,
             names: &[],
@@ -46,7 +46,7 @@ pub const LIGHT: LightKind = LightKind {
             shifts: false,
             meaning: "the port of the rank that sends",
         },
-        Field {
+        LightField {
             name: "destination_port",
             bits: 16,
             names: &[],

@@ -21,7 +21,7 @@ use crate::family::light_path_grid::{LightPathGrid, PortsLight};
 use crate::interrupt;
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::Plan;
-use crate::ports::{Port, Ports, Taken};
+use crate::ports::{Port, Ports, TakenPort};
 use crate::schedule::Schedule;
 
 /// Why a schedule does not fit a grid of light paths.
@@ -132,7 +132,7 @@ fn place(schedule: &Schedule, grid: &LightPathGrid) -> (Vec<u32>, Vec<Range<u32>
     let mut step_slots = Vec::with_capacity(schedule.steps());
     let mut start = 0;
     for step in 0..schedule.steps() {
-        let mut parts = Parts::new(grid);
+        let mut parts = StepSlots::new(grid);
         for transfer in schedule.step(step) {
             interrupt::check();
             let (source, destination) = ends(schedule, transfer);
@@ -147,7 +147,7 @@ fn place(schedule: &Schedule, grid: &LightPathGrid) -> (Vec<u32>, Vec<Range<u32>
 }
 
 /// The slots of one step.
-struct Parts {
+struct StepSlots {
     ports: u32,
     ranks: usize,
     /// By part and rank, how many ports are in use.
@@ -157,10 +157,10 @@ struct Parts {
     part_of: BTreeMap<(u32, u32), u32>,
 }
 
-impl Parts {
-    fn new(grid: &LightPathGrid) -> Parts {
+impl StepSlots {
+    fn new(grid: &LightPathGrid) -> StepSlots {
         let ranks = grid.ranks as usize;
-        Parts {
+        StepSlots {
             ports: grid.ports,
             ranks,
             used: Vec::new(),
@@ -210,12 +210,12 @@ impl Parts {
 /// The paths that every rank holds.
 struct PathPorts {
     ports: u32,
-    held: Ports<Held>,
+    held: Ports<PathEnd>,
 }
 
 /// What is known of a path at one of its ends.
 #[derive(Clone, Copy, Default)]
-struct Held {
+struct PathEnd {
     /// The slot in which it was used last.
     slot: u32,
     /// The port of the other end.
@@ -240,7 +240,7 @@ impl PathPorts {
     }
 
     /// Which port of a rank has the path to another, or takes it.
-    fn take(&self, ends: (u32, u32)) -> Taken<Held> {
+    fn take(&self, ends: (u32, u32)) -> TakenPort<PathEnd> {
         self.held.take(self.port(ends), |held| held.slot)
     }
 
@@ -257,7 +257,7 @@ impl PathPorts {
             for ends in [(one, other), (other, one)] {
                 let own = self.take(ends);
                 if let Some((_, held)) = own.before.filter(|_| own.holds) {
-                    let held = Held { slot, ..held };
+                    let held = PathEnd { slot, ..held };
                     self.held.set(self.port(ends), own.place, held);
                 }
             }
@@ -267,7 +267,7 @@ impl PathPorts {
             if !self.take(there).holds {
                 let (own, peer) = (self.free(there), self.free(back));
                 for (ends, place, peer_port) in [(there, own, peer), (back, peer, own)] {
-                    let held = Held { slot, peer_port };
+                    let held = PathEnd { slot, peer_port };
                     self.held.set(self.port(ends), place, held);
                 }
             }

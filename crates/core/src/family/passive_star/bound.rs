@@ -26,7 +26,7 @@
 //! latency once and a tuning where any is charged. **rounds.** Slots by growth, each with its latency, and with
 //! its tuning where every slot is charged, beside the bytes.
 
-use crate::bound::{Bound, Charge, TimeBound, growth, over};
+use crate::bound::{Bound, LeastCharge, TimeBound, growth, over};
 use crate::collective::{Collective, CollectiveKind};
 use crate::family::passive_star::PassiveStar;
 use crate::units::{Bytes, Time, UnitError};
@@ -132,7 +132,7 @@ pub fn best(
     star: &PassiveStar,
     collective: &Collective,
     size: Bytes,
-    charge: Charge,
+    charge: LeastCharge,
 ) -> Result<TimeBound, UnitError> {
     use CollectiveKind::{AllToAll, Barrier, ReduceScatter};
     if star.ranks < 2 {
@@ -151,13 +151,13 @@ pub fn best(
     }
     let tuning = star.reconfiguration;
     let rounds = match charge {
-        Charge::OncePerPort => 1,
+        LeastCharge::OncePerPort => 1,
         _ => any_load(star, collective).steps,
     };
     let tunings = match charge {
-        Charge::EverySlot => tuning.times(rounds)?,
-        Charge::Once | Charge::OncePerPort => tuning,
-        Charge::Never => Time::ZERO,
+        LeastCharge::EverySlot => tuning.times(rounds)?,
+        LeastCharge::Once | LeastCharge::OncePerPort => tuning,
+        LeastCharge::Never => Time::ZERO,
     };
     let time = star.latency.times(rounds)?.plus(tunings)?.plus(sending)?;
     Ok(match rounds {

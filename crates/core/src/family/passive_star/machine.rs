@@ -7,7 +7,7 @@
 mod circuits;
 
 use crate::drawing::{self, Drawing};
-use crate::fabric::light::{Field, Light, LightKind};
+use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
 use crate::spec::{OptionRecord, Role, Spec};
@@ -38,7 +38,7 @@ pub const LIGHT: LightKind = LightKind {
     form: "{wavelength}",
     example: "5",
     relays: false,
-    fields: &[Field {
+    fields: &[LightField {
         name: "wavelength",
         bits: 16,
         names: &[],

@@ -38,7 +38,7 @@ pub fn place(
     let mut start = 0;
     for step in 0..plan.schedule.steps() {
         let lights = lights(&plan.schedule, step, star)?;
-        let mut slots = Slots::new(star);
+        let mut slots = StarSlots::new(star);
         for light in lights {
             interrupt::check();
             let (slot, wavelength) = slots.take(&light);
@@ -118,7 +118,7 @@ fn lights(
 }
 
 /// The slots of a step, from the first on that has a wavelength left.
-struct Slots<'a> {
+struct StarSlots<'a> {
     star: &'a PassiveStar,
     /// How many slots before these have no wavelength left.
     full: u32,
@@ -138,10 +138,10 @@ struct Slot {
 const TRANSMITTERS: usize = 0;
 const RECEIVERS: usize = 1;
 
-impl Slots<'_> {
-    fn new(star: &PassiveStar) -> Slots<'_> {
+impl StarSlots<'_> {
+    fn new(star: &PassiveStar) -> StarSlots<'_> {
         let none = || vec![0; star.ranks as usize];
-        Slots {
+        StarSlots {
             star,
             full: 0,
             open: VecDeque::new(),
@@ -171,7 +171,7 @@ impl Slots<'_> {
         let free_from = ends().map(|(ports, rank)| self.first[ports][rank as usize]);
         let earliest = free_from.fold(self.full, u32::max);
         let mut place = (earliest - self.full) as usize;
-        let has_room = |slots: &Slots<'_>, place: usize| {
+        let has_room = |slots: &StarSlots<'_>, place: usize| {
             slots.open[place].wavelengths < slots.star.wavelengths
                 && ends().all(|(ports, rank)| slots.is_free(place, ports, rank))
         };

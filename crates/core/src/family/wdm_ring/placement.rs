@@ -41,7 +41,7 @@ use crate::plan::{FoldedPlan, Plan, PlanRef};
 use crate::schedule::Schedule;
 use crate::spec::{OptionRecord, Spec, SpecError};
 use crate::spelling::{same_name, shown, suggest};
-use grid::Grid;
+use grid::ChannelOccupancy;
 pub use order::Order;
 
 /// Why no wavelengths were assigned.
@@ -113,7 +113,7 @@ pub enum WavelengthError {
 
 /// Which of the channels that are free on a path and in a slot is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum ChannelRule {
     /// The optimal construction for one-stage all-to-all where it applies, else first fit.
     Auto,
     /// The optimal construction for one-stage all-to-all only.
@@ -134,7 +134,7 @@ pub enum Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assignment {
     /// Which free channel is taken.
-    pub rule: Rule,
+    pub rule: ChannelRule,
     /// In which order transfers are placed.
     pub order: Order,
 }
@@ -150,7 +150,7 @@ pub struct AssignmentRecord {
     /// Its options.
     pub options: &'static [OptionRecord],
     /// The rule that a specification of it gives.
-    rule: fn(&Spec) -> Result<Rule, SpecError>,
+    rule: fn(&Spec) -> Result<ChannelRule, SpecError>,
 }
 
 const ORDER: OptionRecord =
@@ -165,42 +165,42 @@ pub const RECORDS: &[AssignmentRecord] = &[
         summary: "optimal where a step is a one-stage all-to-all, else first_fit",
         citation: "opticoll",
         options: &[ORDER],
-        rule: |_| Ok(Rule::Auto),
+        rule: |_| Ok(ChannelRule::Auto),
     },
     AssignmentRecord {
         name: "optimal",
         summary: "The construction for one-stage all-to-all that meets the load bound",
         citation: "The bound: Opatrny, Theoretical Computer Science 2003",
         options: &[],
-        rule: |_| Ok(Rule::Optimal),
+        rule: |_| Ok(ChannelRule::Optimal),
     },
     AssignmentRecord {
         name: "first_fit",
         summary: "The lowest free channel",
         citation: SURVEY,
         options: &[ORDER],
-        rule: |_| Ok(Rule::FirstFit),
+        rule: |_| Ok(ChannelRule::FirstFit),
     },
     AssignmentRecord {
         name: "best_fit",
         summary: "The free channel whose gap around the path is the shortest",
         citation: "Sathishkumar and Mahalingam, IJCSIT 2015",
         options: &[ORDER],
-        rule: |_| Ok(Rule::BestFit),
+        rule: |_| Ok(ChannelRule::BestFit),
     },
     AssignmentRecord {
         name: "least_used",
         summary: "The free channel used on the fewest links so far",
         citation: SURVEY,
         options: &[ORDER],
-        rule: |_| Ok(Rule::LeastUsed),
+        rule: |_| Ok(ChannelRule::LeastUsed),
     },
     AssignmentRecord {
         name: "most_used",
         summary: "The free channel used on the most links so far",
         citation: SURVEY,
         options: &[ORDER],
-        rule: |_| Ok(Rule::MostUsed),
+        rule: |_| Ok(ChannelRule::MostUsed),
     },
     AssignmentRecord {
         name: "random",
@@ -212,7 +212,7 @@ pub const RECORDS: &[AssignmentRecord] = &[
         ],
         rule: |spec| {
             let seed = spec.count("seed", 0, u32::MAX)?;
-            Ok(Rule::Random(seed.unwrap_or(0).into()))
+            Ok(ChannelRule::Random(seed.unwrap_or(0).into()))
         },
     },
 ];
@@ -220,7 +220,7 @@ pub const RECORDS: &[AssignmentRecord] = &[
 impl Assignment {
     /// The assignment used where none is named.
     pub const AUTO: Assignment = Assignment {
-        rule: Rule::Auto,
+        rule: ChannelRule::Auto,
         order: Order::Auto,
     };
 
@@ -286,7 +286,7 @@ impl From<WavelengthError> for PlacementError {
 ///
 /// # Errors
 /// A transfer to its own source or to no rank, over a broken fibre or farther than light reaches, or
-/// [`Rule::Optimal`] on other steps than one-stage all-to-alls.
+/// [`ChannelRule::Optimal`] on other steps than one-stage all-to-alls.
 pub fn assign(
     schedule: Schedule,
     mut light: Vec<Light>,
@@ -295,13 +295,13 @@ pub fn assign(
     algorithm: String,
 ) -> Result<Plan, WavelengthError> {
     let ring = fabric.needed::<WdmRing>("a wavelength assignment")?;
-    let mut steps = Steps {
+    let mut steps = StepAssignment {
         schedule: &schedule,
         ring,
         assignment,
-        grid: Grid::new(ring),
+        grid: ChannelOccupancy::new(ring),
         generator: Pcg64Mcg::seed_from_u64(match assignment.rule {
-            Rule::Random(seed) => seed,
+            ChannelRule::Random(seed) => seed,
             _ => 0,
         }),
     };
@@ -330,15 +330,15 @@ pub fn assign(
 }
 
 /// What the assignment of one step after the other shares.
-struct Steps<'a> {
+struct StepAssignment<'a> {
     schedule: &'a Schedule,
     ring: &'a WdmRing,
     assignment: Assignment,
-    grid: Grid,
+    grid: ChannelOccupancy,
     generator: Pcg64Mcg,
 }
 
-impl Steps<'_> {
+impl StepAssignment<'_> {
     /// Assigns one step: gives light its channels, calls `put(transfer, slot of the step)` for each
     /// transfer and returns how many slots they take.
     fn assign(
@@ -389,7 +389,7 @@ impl Steps<'_> {
             light[first + offset] = ring.light(arcs[offset].direction, channel);
             put(first + offset, slot);
         };
-        if ring.ports.is_none() && matches!(rule, Rule::Auto | Rule::Optimal) {
+        if ring.ports.is_none() && matches!(rule, ChannelRule::Auto | ChannelRule::Optimal) {
             if let Some(channels) = optimal::channels(columns, &arcs, ring) {
                 for (offset, channel) in channels.iter().enumerate() {
                     interrupt::check();
@@ -401,7 +401,7 @@ impl Steps<'_> {
                     .map_or(0, |most| most / ring.channels() + 1));
             }
         }
-        if rule == Rule::Optimal {
+        if rule == ChannelRule::Optimal {
             return Err(WavelengthError::NotAllToAll { step });
         }
         let order = order::order(order, &arcs, ring.ranks);
@@ -423,8 +423,8 @@ impl Steps<'_> {
 
 /// Places the arcs of a step in the order given; returns how many slots they take.
 fn place(
-    grid: &mut Grid,
-    rule: Rule,
+    grid: &mut ChannelOccupancy,
+    rule: ChannelRule,
     generator: &mut Pcg64Mcg,
     arcs: &[Arc],
     order: &[usize],
@@ -442,13 +442,13 @@ fn place(
                 .unwrap_or(lowest)
         };
         let channel = match rule {
-            Rule::Auto | Rule::Optimal | Rule::FirstFit => lowest,
-            Rule::BestFit => least_by(&|channel| grid.gap(slot, channel, arc)),
-            Rule::LeastUsed => least_by(&|channel| grid.used(slot, channel, arc.direction)),
-            Rule::MostUsed => {
+            ChannelRule::Auto | ChannelRule::Optimal | ChannelRule::FirstFit => lowest,
+            ChannelRule::BestFit => least_by(&|channel| grid.gap(slot, channel, arc)),
+            ChannelRule::LeastUsed => least_by(&|channel| grid.used(slot, channel, arc.direction)),
+            ChannelRule::MostUsed => {
                 least_by(&|channel| u32::MAX - grid.used(slot, channel, arc.direction))
             }
-            Rule::Random(_) => {
+            ChannelRule::Random(_) => {
                 let free = grid.free(slot, arc);
                 free[generator.random_range(0..free.len())]
             }

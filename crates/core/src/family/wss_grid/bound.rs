@@ -56,7 +56,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::bound::{Bound, Charge, TimeBound, crossing, growth, over};
+use crate::bound::{Bound, LeastCharge, TimeBound, crossing, growth, over};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Plane;
 use crate::family::wss_grid::WssGrid;
@@ -82,7 +82,7 @@ pub fn best(
     grid: &WssGrid,
     collective: &Collective,
     size: Bytes,
-    charge: Charge,
+    charge: LeastCharge,
 ) -> Result<TimeBound, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
@@ -93,9 +93,9 @@ pub fn best(
     let (sending, name) = ports.sending(grid, collective, size)?;
     let slots = growth(ranks, ports.most().max(1));
     let per_slot = match charge {
-        Charge::EverySlot => Some(fresh.plus(grid.latency)?),
-        Charge::Never => Some(grid.latency),
-        Charge::Once | Charge::OncePerPort => None,
+        LeastCharge::EverySlot => Some(fresh.plus(grid.latency)?),
+        LeastCharge::Never => Some(grid.latency),
+        LeastCharge::Once | LeastCharge::OncePerPort => None,
     };
     if let Some(per_slot) = per_slot {
         return Ok(TimeBound {

@@ -21,9 +21,9 @@ use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named,
 use crate::spec::{OptionRecord, Role, Spec};
 use crate::spelling::plural;
 use crate::units::{Rate, Time};
-pub use configuration::{Configuration, Setting};
+pub use configuration::{Configuration, SwitchSetting};
 pub use light::{LIGHT, TunedLight};
-pub use places::{DeadTransceiver, Port};
+pub use places::{DeadTransceiver, SwitchPort};
 
 /// Which wavelength leads from which port of a switch to which other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,7 +105,7 @@ pub struct WssGrid {
     /// Transceivers that neither send nor receive, in order.
     pub dead_transceivers: Vec<DeadTransceiver>,
     /// Switch ports out of order, in order.
-    pub dead_ports: Vec<Port>,
+    pub dead_ports: Vec<SwitchPort>,
 }
 
 /// The most rows, and columns: wavelengths are numbered with 16 bits, and light is not split further.
@@ -250,7 +250,7 @@ impl WssGrid {
         let node = self.nodes[rank as usize];
         let (switch, port) = self.port(rank, plane);
         let transceiver = DeadTransceiver { node, plane };
-        let dead_port = Port {
+        let dead_port = SwitchPort {
             plane,
             switch,
             port,

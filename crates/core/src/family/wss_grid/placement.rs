@@ -82,7 +82,7 @@ pub enum GridError {
 
 /// A burst that has a slot of its step, but no wavelength yet.
 #[derive(Clone, Copy)]
-struct Burst {
+struct SlottedBurst {
     from: u32,
     to: u32,
     plane: Plane,
@@ -144,12 +144,16 @@ pub fn assign_on_grid(
 }
 
 /// Bursts, those of each transfer (first and number), and the slots of each step.
-type Placed = (Vec<Burst>, Vec<(usize, usize)>, Vec<std::ops::Range<u32>>);
+type PlacedBursts = (
+    Vec<SlottedBurst>,
+    Vec<(usize, usize)>,
+    Vec<std::ops::Range<u32>>,
+);
 
 /// Places the messages of each step into slots.
-fn place(schedule: &Schedule, grid: &WssGrid) -> Result<Placed, GridError> {
+fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, GridError> {
     let ranks = grid.ranks();
-    let mut bursts: Vec<Burst> = Vec::with_capacity(schedule.len());
+    let mut bursts: Vec<SlottedBurst> = Vec::with_capacity(schedule.len());
     let mut of_transfer = vec![(0, 0); schedule.len()];
     let mut step_slots = Vec::with_capacity(schedule.steps());
     let mut ports = FreeTransceivers::new(ranks);
@@ -178,7 +182,7 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<Placed, GridError> {
             for burst in way {
                 ports.take(&burst);
                 let slot = start + burst.slot;
-                bursts.push(Burst { slot, ..burst });
+                bursts.push(SlottedBurst { slot, ..burst });
             }
             for &(_, _, transfer) in message {
                 of_transfer[transfer] = (first, bursts.len() - first);
@@ -210,7 +214,7 @@ impl FreeTransceivers {
     }
 
     /// The earliest slots for the hops of a way.
-    fn slots_for(&self, source: u32, way: &[Leg]) -> Vec<Burst> {
+    fn slots_for(&self, source: u32, way: &[Leg]) -> Vec<SlottedBurst> {
         let mut from = source;
         let mut least = 0;
         let mut placed = Vec::with_capacity(way.len());
@@ -226,7 +230,7 @@ impl FreeTransceivers {
                 free = !(word(sends, index) | word(receives, index));
             }
             let slot = index as u32 * 64 + free.trailing_zeros();
-            placed.push(Burst {
+            placed.push(SlottedBurst {
                 from,
                 to,
                 plane,
@@ -237,7 +241,7 @@ impl FreeTransceivers {
         placed
     }
 
-    fn take(&mut self, burst: &Burst) {
+    fn take(&mut self, burst: &SlottedBurst) {
         let plane = burst.plane as usize;
         for (rank, port) in [(burst.from, plane), (burst.to, 2 + plane)] {
             let words = &mut self.busy[rank as usize][port];
@@ -269,7 +273,7 @@ enum Wavelengths {
 }
 
 impl Wavelengths {
-    fn of(grid: &WssGrid, bursts: &[Burst]) -> Result<Wavelengths, GridError> {
+    fn of(grid: &WssGrid, bursts: &[SlottedBurst]) -> Result<Wavelengths, GridError> {
         let mut needed = 0;
         let wavelengths = if grid.plan == WavelengthPlan::EdgeColouring {
             let coloured = colour(grid, bursts);
@@ -304,7 +308,7 @@ impl Wavelengths {
         Ok(wavelengths)
     }
 
-    fn of_burst(&self, grid: &WssGrid, burst: &Burst) -> u32 {
+    fn of_burst(&self, grid: &WssGrid, burst: &SlottedBurst) -> u32 {
         let (switch, input) = grid.port(burst.from, burst.plane);
         let (_, output) = grid.port(burst.to, burst.plane);
         let found = match self {
@@ -318,7 +322,7 @@ impl Wavelengths {
 }
 
 /// Colours the circuits of every switch.
-fn colour(grid: &WssGrid, bursts: &[Burst]) -> FxHashMap<(Plane, u32, u32, u32), u32> {
+fn colour(grid: &WssGrid, bursts: &[SlottedBurst]) -> FxHashMap<(Plane, u32, u32, u32), u32> {
     let circuits: FxHashSet<(Plane, u32, u32, u32)> = bursts
         .iter()
         .map(|burst| {

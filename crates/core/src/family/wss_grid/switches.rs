@@ -1,6 +1,6 @@
 //! How the slow switches of a grid are set for a plan.
 
-use super::machine::{Configuration, Setting, TunedLight, WssGrid};
+use super::machine::{Configuration, SwitchSetting, TunedLight, WssGrid};
 use crate::fabric::Plane;
 use crate::plan::Plan;
 
@@ -17,7 +17,7 @@ pub fn configuration(plan: &Plan) -> Configuration {
         let plane = Plane::numbered(light.plane)?;
         let (switch, input) = grid.port(hop.from, plane);
         let (_, output) = grid.port(hop.to, plane);
-        Some(Setting {
+        Some(SwitchSetting {
             plane,
             switch,
             input,

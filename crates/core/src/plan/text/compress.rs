@@ -38,7 +38,7 @@ impl Modulus {
 
 /// By how much each copy differs from the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Shift {
+pub(super) struct CopyShift {
     pub(super) chunk: u32,
     pub(super) source: u32,
     pub(super) destination: u32,
@@ -50,17 +50,17 @@ pub(super) struct Shift {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Repetition {
     pub(super) count: u32,
-    pub(super) shift: Shift,
+    pub(super) shift: CopyShift,
 }
 
 /// A lightpath with its repetitions, the innermost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct RepeatedLightpath {
     pub(super) base: Lightpath,
     pub(super) repetitions: Vec<Repetition>,
 }
 
-impl Block {
+impl RepeatedLightpath {
     /// The number of lightpaths that it stands for.
     pub(super) fn lightpaths(&self) -> u64 {
         let counts = self.repetitions.iter().map(|repetition| repetition.count);
@@ -74,15 +74,20 @@ const SHORTEST_RUNS: [usize; 2] = [8, 3];
 
 /// The orders in which runs are looked for.
 #[derive(Clone, Copy)]
-enum Order {
+enum RunOrder {
     Light,
     Source,
     Destination,
     Hops,
 }
 
-impl Order {
-    const ALL: [Order; 4] = [Order::Light, Order::Source, Order::Destination, Order::Hops];
+impl RunOrder {
+    const ALL: [RunOrder; 4] = [
+        RunOrder::Light,
+        RunOrder::Source,
+        RunOrder::Destination,
+        RunOrder::Hops,
+    ];
 
     fn key(self, lightpath: &Lightpath, modulus: &Modulus) -> [u32; 6] {
         let Lightpath {
@@ -94,20 +99,20 @@ impl Order {
         let light = light.0 & !modulus.leading;
         let (source, destination, chunk) = (transfer.source, transfer.destination, transfer.chunk);
         match self {
-            Order::Light => [action, way, light, hops, source, chunk],
-            Order::Source => [action, way, source, light, destination, chunk],
-            Order::Destination => [action, way, destination, light, source, chunk],
-            Order::Hops => [action, way, hops, light, source, chunk],
+            RunOrder::Light => [action, way, light, hops, source, chunk],
+            RunOrder::Source => [action, way, source, light, destination, chunk],
+            RunOrder::Destination => [action, way, destination, light, source, chunk],
+            RunOrder::Hops => [action, way, hops, light, source, chunk],
         }
     }
 }
 
 /// The lightpaths of one slot as blocks, in a canonical order.
-pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<Block> {
+pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<RepeatedLightpath> {
     lightpaths.sort_unstable();
-    let mut blocks: Vec<Block> = lightpaths
+    let mut blocks: Vec<RepeatedLightpath> = lightpaths
         .into_iter()
-        .map(|base| Block {
+        .map(|base| RepeatedLightpath {
             base,
             repetitions: Vec::new(),
         })
@@ -115,7 +120,7 @@ pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<
     for shortest in SHORTEST_RUNS {
         loop {
             let before = blocks.len();
-            for order in Order::ALL {
+            for order in RunOrder::ALL {
                 interrupt::check();
                 sort(&mut blocks, order, &modulus);
                 blocks = merge_runs(blocks, shortest, modulus);
@@ -125,11 +130,11 @@ pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<
             }
         }
     }
-    sort(&mut blocks, Order::Light, &modulus);
+    sort(&mut blocks, RunOrder::Light, &modulus);
     blocks
 }
 
-fn sort(blocks: &mut [Block], order: Order, modulus: &Modulus) {
+fn sort(blocks: &mut [RepeatedLightpath], order: RunOrder, modulus: &Modulus) {
     blocks.sort_by(|one, other| {
         one.repetitions.cmp(&other.repetitions).then_with(|| {
             order
@@ -139,7 +144,11 @@ fn sort(blocks: &mut [Block], order: Order, modulus: &Modulus) {
     });
 }
 
-fn merge_runs(blocks: Vec<Block>, shortest: usize, modulus: Modulus) -> Vec<Block> {
+fn merge_runs(
+    blocks: Vec<RepeatedLightpath>,
+    shortest: usize,
+    modulus: Modulus,
+) -> Vec<RepeatedLightpath> {
     let mut merged = Vec::new();
     let mut first = 0;
     while first < blocks.len() {
@@ -161,7 +170,7 @@ fn merge_runs(blocks: Vec<Block>, shortest: usize, modulus: Modulus) -> Vec<Bloc
 }
 
 /// How many blocks from the first on follow one another by the same shift.
-fn run_length(blocks: &[Block], modulus: Modulus) -> Option<(usize, Shift)> {
+fn run_length(blocks: &[RepeatedLightpath], modulus: Modulus) -> Option<(usize, CopyShift)> {
     let shift = shift(blocks.first()?, blocks.get(1)?, modulus)?;
     let same = blocks
         .windows(2)
@@ -171,7 +180,11 @@ fn run_length(blocks: &[Block], modulus: Modulus) -> Option<(usize, Shift)> {
 }
 
 /// The shift that makes `one` into `other`, if there is one.
-fn shift(one: &Block, other: &Block, modulus: Modulus) -> Option<Shift> {
+fn shift(
+    one: &RepeatedLightpath,
+    other: &RepeatedLightpath,
+    modulus: Modulus,
+) -> Option<CopyShift> {
     let (from, to) = (&one.base, &other.base);
     let ahead = |from: u32, to: u32, modulus: u32| {
         if to >= from {
@@ -194,7 +207,7 @@ fn shift(one: &Block, other: &Block, modulus: Modulus) -> Option<Shift> {
             *by = to.checked_sub(from)?;
         }
     }
-    Some(Shift {
+    Some(CopyShift {
         chunk: ahead(from.transfer.chunk, to.transfer.chunk, modulus.chunks),
         source: ahead(from.transfer.source, to.transfer.source, modulus.ranks),
         destination: ahead(

@@ -1,6 +1,6 @@
 //! Orbits of folded plans as statements, and back.
 
-use super::compress::{Block, Repetition, Shift};
+use super::compress::{CopyShift, RepeatedLightpath, Repetition};
 use crate::fabric::light::{LightKind, MOST_FIELDS};
 use crate::interrupt;
 use crate::plan::folded::chunks_per_rank;
@@ -10,25 +10,25 @@ use crate::plan::{FoldedPlan, Plan};
 ///
 /// Those on one channel leave every l-th rank; the ranks in between are on the channels beside it, as
 /// far as these are one further in the last field of light that counts on: on one fibre. An orbit that does not close, for l does not divide N, is written out.
-pub(super) fn statements(plan: &FoldedPlan, orbit: usize) -> Vec<Block> {
+pub(super) fn statements(plan: &FoldedPlan, orbit: usize) -> Vec<RepeatedLightpath> {
     let ranks = plan.orbits.fabric.ranks();
     let span = plan.span(orbit);
     if ranks % span != 0 {
-        let alone = |source| Block {
+        let alone = |source| RepeatedLightpath {
             base: plan.copy(orbit, source),
             repetitions: Vec::new(),
         };
         return (0..ranks).map(alone).collect();
     }
     let last = last_shift(plan);
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut blocks: Vec<RepeatedLightpath> = Vec::new();
     let mut next = None;
     for source in 0..span {
         interrupt::check();
         let base = plan.copy(orbit, source);
         match blocks.last_mut() {
             Some(block) if next == Some(base.light) => block.repetitions[1].count += 1,
-            _ => blocks.push(Block {
+            _ => blocks.push(RepeatedLightpath {
                 base,
                 repetitions: vec![turns(plan, ranks / span, span, 0), turns(plan, 1, 1, 1)],
             }),
@@ -65,7 +65,7 @@ fn turns(plan: &FoldedPlan, count: u32, ranks: u32, channels: u32) -> Repetition
     }
     Repetition {
         count,
-        shift: Shift {
+        shift: CopyShift {
             chunk: chunks * ranks,
             source: ranks,
             destination: ranks,
@@ -78,19 +78,19 @@ fn turns(plan: &FoldedPlan, count: u32, ranks: u32, channels: u32) -> Repetition
 ///
 /// The first statement of an orbit begins at rank 0 and hence says what the orbit is; the file holds
 /// the orbit if this and the statements that follow are those that are written for it.
-pub(super) struct Gathering {
+pub(super) struct OrbitReader {
     pub(super) plan: FoldedPlan,
     pub(super) lightpaths: u64,
     /// What has to follow for the last orbit to be complete, in reverse order.
-    awaited: Vec<Block>,
+    awaited: Vec<RepeatedLightpath>,
 }
 
-impl Gathering {
+impl OrbitReader {
     /// A folded plan with this head, if its fabric and its collective look the same from every rank.
-    pub(super) fn new(orbits: Plan) -> Option<Gathering> {
+    pub(super) fn new(orbits: Plan) -> Option<OrbitReader> {
         orbits.fabric.rotation()?;
         chunks_per_rank(&orbits.schedule.collective)?;
-        Some(Gathering {
+        Some(OrbitReader {
             plan: FoldedPlan { orbits },
             lightpaths: 0,
             awaited: Vec::new(),
@@ -103,7 +103,7 @@ impl Gathering {
     }
 
     /// Takes a statement; false where it does not belong to an orbit.
-    pub(super) fn gather(&mut self, block: &Block) -> bool {
+    pub(super) fn gather(&mut self, block: &RepeatedLightpath) -> bool {
         if self.awaited.is_empty() {
             let orbit = self.plan.orbits.len();
             self.plan.orbits.push(block.base);

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::folded::Gathering;
+use super::folded::OrbitReader;
 use super::statement::Statement;
-use super::words::{Line, Lines, Word, Words, check_characters};
+use super::words::{Line, TextLines, Word, Words, check_characters};
 use super::{MAGIC, PlanTextError};
 use crate::collective::Collective;
 use crate::fabric::Fabric;
@@ -31,7 +31,7 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
 /// As for [`read`].
 pub fn read_any(text: &str) -> Result<AnyPlan, PlanTextError> {
     let (orbits, mut lines, most) = open(text, u64::MAX)?;
-    if let Some(mut gathering) = Gathering::new(orbits)
+    if let Some(mut gathering) = OrbitReader::new(orbits)
         && read_slots(&mut lines, most, &mut gathering)?
         && !gathering.plan.orbits.is_empty()
     {
@@ -74,7 +74,7 @@ impl Sink for Plan {
     }
 }
 
-impl Sink for Gathering {
+impl Sink for OrbitReader {
     fn kept(&mut self) -> &mut Plan {
         &mut self.plan.orbits
     }
@@ -93,9 +93,9 @@ impl Sink for Gathering {
 }
 
 /// Reads the head; also the lines after it and the number on the `end` line.
-fn open(text: &str, most: u64) -> Result<(Plan, Lines<'_>, u64), PlanTextError> {
+fn open(text: &str, most: u64) -> Result<(Plan, TextLines<'_>, u64), PlanTextError> {
     check_characters(text)?;
-    let mut lines = Lines::new(text);
+    let mut lines = TextLines::new(text);
     let plan = read_head(&mut lines)?;
     let declared = declared_lightpaths(text, &lines, most)?;
     Ok((plan, lines, declared))
@@ -103,7 +103,7 @@ fn open(text: &str, most: u64) -> Result<(Plan, Lines<'_>, u64), PlanTextError> 
 
 /// Reads everything after the head; false where the sink has no use for the file.
 fn read_slots(
-    lines: &mut Lines<'_>,
+    lines: &mut TextLines<'_>,
     most: u64,
     sink: &mut impl Sink,
 ) -> Result<bool, PlanTextError> {
@@ -181,7 +181,7 @@ const MOST_SLOTS: u32 = 1 << 24;
 
 /// The number on the `end` line, looked up beforehand: repetitions that stand for more are refused
 /// before they fill the memory.
-fn declared_lightpaths(text: &str, lines: &Lines<'_>, most: u64) -> Result<u64, PlanTextError> {
+fn declared_lightpaths(text: &str, lines: &TextLines<'_>, most: u64) -> Result<u64, PlanTextError> {
     let end = lines
         .clone()
         .all()
@@ -208,7 +208,7 @@ fn declared_lightpaths(text: &str, lines: &Lines<'_>, most: u64) -> Result<u64, 
 }
 
 /// Everything up to and including `steps`, with step 0 open.
-fn read_head(lines: &mut Lines<'_>) -> Result<Plan, PlanTextError> {
+fn read_head(lines: &mut TextLines<'_>) -> Result<Plan, PlanTextError> {
     let magic = lines.line(MAGIC)?;
     if magic.text.trim_end() != MAGIC {
         let problem = format!("a plan file begins with `{MAGIC}`");

@@ -6,10 +6,10 @@
 use std::fmt;
 
 use super::PlanTextError;
-use super::compress::{Block, Repetition, Shift};
+use super::compress::{CopyShift, RepeatedLightpath, Repetition};
 use super::words::{Word, Words};
 use crate::collective::Collective;
-use crate::fabric::light::{Field, Light, LightKind, MOST_FIELDS};
+use crate::fabric::light::{Light, LightField, LightKind, MOST_FIELDS};
 use crate::interrupt;
 use crate::plan::{Lightpath, Plan, Relay};
 use crate::schedule::{Action, Transfer};
@@ -23,7 +23,7 @@ const SHIFTED: [&str; 4] = ["chunk", "rank", "source", "destination"];
 /// A statement that was read.
 pub(super) struct Statement<'a> {
     /// What it stands for.
-    pub(super) block: Block,
+    pub(super) block: RepeatedLightpath,
     /// The last word of its light; on an electrical fabric, its ranks.
     light: Word<'a>,
     /// Ranks that relay it; their transfer is this one.
@@ -45,7 +45,7 @@ impl<'a> Statement<'a> {
         if !(relays.is_empty() || repetitions.is_empty()) {
             return Err(light.wrong("a relayed transfer is not repeated: write a line for each"));
         }
-        let block = Block { base, repetitions };
+        let block = RepeatedLightpath { base, repetitions };
         Ok(Statement {
             block,
             light,
@@ -138,7 +138,7 @@ fn read_light<'a>(
     loop {
         let (form, example) = forms.next().unwrap_or_default();
         let last = form.matches('{').count() == fields.len();
-        let expected = Expected {
+        let expected = ExpectedLight {
             form,
             example,
             names: kind.fields[fields.start].names,
@@ -165,7 +165,7 @@ fn read_light<'a>(
 }
 
 /// A word of light that is expected, such as `FIBRE.WAVELENGTH, such as 0.12`.
-struct Expected {
+struct ExpectedLight {
     form: &'static str,
     example: &'static str,
     /// The names of its first field.
@@ -174,7 +174,7 @@ struct Expected {
     slot: bool,
 }
 
-impl fmt::Display for Expected {
+impl fmt::Display for ExpectedLight {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.form.contains('.') && !self.names.is_empty() {
             return formatter.write_str(&self.names.join(" or "));
@@ -192,7 +192,11 @@ impl fmt::Display for Expected {
 }
 
 /// The value of a field; `None` where it is none of its names.
-fn read_field(field: &Field, text: &str, word: &Word<'_>) -> Result<Option<u32>, PlanTextError> {
+fn read_field(
+    field: &LightField,
+    text: &str,
+    word: &Word<'_>,
+) -> Result<Option<u32>, PlanTextError> {
     if !field.names.is_empty() {
         let value = field.names.iter().position(|name| *name == text);
         return Ok(value.map(|value| value as u32));
@@ -240,7 +244,7 @@ fn read_repetitions(
     Ok(repetitions)
 }
 
-fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<Shift, PlanTextError> {
+fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<CopyShift, PlanTextError> {
     let collective = plan.schedule.collective;
     let fields = plan.fabric.light().map_or(&[][..], |kind| kind.fields);
     let mut data = [0u32; SHIFTED.len()];
@@ -250,7 +254,7 @@ fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<Shift, PlanTextError
             .text
             .split_once('+')
             .ok_or_else(|| word.wrong("expected a shift, such as rank+1"))?;
-        let of_light = |field: &Field| field.shifts && field.name == name;
+        let of_light = |field: &LightField| field.shifts && field.name == name;
         let shift = match SHIFTED.iter().position(|known| *known == name) {
             Some(index) => &mut data[index],
             None => match fields.iter().position(of_light) {
@@ -267,7 +271,7 @@ fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<Shift, PlanTextError
     }
     let [chunk, rank, source, destination] = data;
     let both = |own: u32| turned(rank, 1, own, collective.ranks());
-    Ok(Shift {
+    Ok(CopyShift {
         chunk: chunk % collective.chunks(),
         source: both(source),
         destination: both(destination),

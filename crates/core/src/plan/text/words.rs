@@ -40,14 +40,14 @@ pub(super) fn check_characters(text: &str) -> Result<(), PlanTextError> {
 
 /// The lines that say something.
 #[derive(Clone)]
-pub(super) struct Lines<'a> {
+pub(super) struct TextLines<'a> {
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
     last: usize,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn new(text: &'a str) -> Lines<'a> {
-        Lines {
+impl<'a> TextLines<'a> {
+    pub(super) fn new(text: &'a str) -> TextLines<'a> {
+        TextLines {
             lines: text.lines().enumerate(),
             last: 0,
         }

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Core, Layout, Level, groups, load};
+use super::{GroupLevel, GroupedCore, GroupedLayout, groups, load};
 use crate::family::wdm_ring::WdmRing;
-use crate::family::wdm_ring::bound::relay_tree::Costs;
+use crate::family::wdm_ring::bound::relay_tree::RelayCosts;
 use crate::interrupt;
 use crate::planner::few_slots::Estimate;
 use crate::planner::slot_cost::{SlotCost, spread};
@@ -25,7 +25,7 @@ const MOST_CORE_RANKS: u32 = 512;
 
 /// What is grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::planner) enum Kind {
+pub(in crate::planner) enum GroupedKind {
     /// A vector of so many bytes.
     AllReduce,
     /// Blocks of so many bytes.
@@ -42,12 +42,12 @@ struct Rest {
     levels: u32,
 }
 
-struct Search<'a> {
+struct GroupedSearch<'a> {
     ring: &'a WdmRing,
     cost: SlotCost,
-    kind: Kind,
+    kind: GroupedKind,
     size: Bytes,
-    solved: BTreeMap<Rest, Option<Estimate<Layout>>>,
+    solved: BTreeMap<Rest, Option<Estimate<GroupedLayout>>>,
     costs: BTreeMap<u32, Vec<u64>>,
 }
 
@@ -55,10 +55,10 @@ struct Search<'a> {
 pub(in crate::planner) fn layouts(
     ring: &WdmRing,
     cost: SlotCost,
-    kind: Kind,
+    kind: GroupedKind,
     size: Bytes,
-) -> Vec<Estimate<Layout>> {
-    let mut search = Search {
+) -> Vec<Estimate<GroupedLayout>> {
+    let mut search = GroupedSearch {
         ring,
         cost,
         kind,
@@ -66,7 +66,7 @@ pub(in crate::planner) fn layouts(
         solved: BTreeMap::new(),
         costs: BTreeMap::new(),
     };
-    let mut found: Vec<Estimate<Layout>> = (0..=MOST_LEVELS)
+    let mut found: Vec<Estimate<GroupedLayout>> = (0..=MOST_LEVELS)
         .filter_map(|levels| {
             search.rest(Rest {
                 ranks: ring.ranks,
@@ -80,9 +80,9 @@ pub(in crate::planner) fn layouts(
     found
 }
 
-impl Search<'_> {
+impl GroupedSearch<'_> {
     /// The best layout of exactly so many levels.
-    fn rest(&mut self, rest: Rest) -> Option<Estimate<Layout>> {
+    fn rest(&mut self, rest: Rest) -> Option<Estimate<GroupedLayout>> {
         if let Some(known) = self.solved.get(&rest) {
             return known.clone();
         }
@@ -95,8 +95,8 @@ impl Search<'_> {
         found
     }
 
-    fn level(&mut self, rest: Rest) -> Option<Estimate<Layout>> {
-        let mut best: Option<Estimate<Layout>> = None;
+    fn level(&mut self, rest: Rest) -> Option<Estimate<GroupedLayout>> {
+        let mut best: Option<Estimate<GroupedLayout>> = None;
         let widest = rest.ranks.min(4 * rest.channels + 1);
         for group in spread(widest) {
             for owners in self.owners(group) {
@@ -123,7 +123,7 @@ impl Search<'_> {
                 };
                 let time = time.saturating_add(inner.time);
                 if best.as_ref().is_none_or(|best| time < best.time) {
-                    let level = Level {
+                    let level = GroupLevel {
                         group,
                         owners,
                         stripes,
@@ -131,7 +131,7 @@ impl Search<'_> {
                     best = Some(Estimate {
                         time,
                         slots: slots + inner.slots,
-                        recipe: Layout {
+                        recipe: GroupedLayout {
                             levels: [vec![level], inner.recipe.levels].concat(),
                             core: inner.recipe.core,
                         },
@@ -144,8 +144,8 @@ impl Search<'_> {
 
     fn owners(&self, group: u32) -> Vec<u32> {
         let mut owners = match self.kind {
-            Kind::AllGather => vec![1],
-            Kind::AllReduce => vec![1, 2, 3, 4, 6, 8, 12, 16, group / 2, group],
+            GroupedKind::AllGather => vec![1],
+            GroupedKind::AllReduce => vec![1, 2, 3, 4, 6, 8, 12, 16, group / 2, group],
         };
         owners.retain(|&owners| (1..=group).contains(&owners));
         owners.sort_unstable();
@@ -166,18 +166,22 @@ impl Search<'_> {
             let by_ports =
                 intake.map_or(stripes, |ports| slots * ports / u64::from(size - 1).max(1));
             // Blocks before and behind a member's own are two ranges.
-            let fewest = if self.kind == Kind::AllGather { 2 } else { 1 };
+            let fewest = if self.kind == GroupedKind::AllGather {
+                2
+            } else {
+                1
+            };
             let stripes = stripes.min(by_ports).max(fewest);
             let slots = (stripes * load)
                 .div_ceil(channels)
                 .max(intake.map_or(1, |ports| (stripes * u64::from(size - 1)).div_ceil(ports)));
             let time = match self.kind {
-                Kind::AllReduce => {
+                GroupedKind::AllReduce => {
                     let parts = u64::from(rest.shares) * u64::from(owners) * stripes;
                     let bytes = Bytes::new(self.size.get().div_ceil(parts));
                     self.cost.slots(slots, bytes, hops).saturating_mul(2)
                 }
-                Kind::AllGather => {
+                GroupedKind::AllGather => {
                     let held = u64::from(self.ring.ranks.div_ceil(rest.ranks));
                     let all = u64::from(self.ring.ranks);
                     let down = self.blocks(all.div_ceil(stripes));
@@ -199,17 +203,17 @@ impl Search<'_> {
     }
 
     /// The best core.
-    fn core(&mut self, rest: Rest) -> Option<Estimate<Layout>> {
+    fn core(&mut self, rest: Rest) -> Option<Estimate<GroupedLayout>> {
         let found = |time, slots, core| Estimate {
             time,
             slots,
-            recipe: Layout {
+            recipe: GroupedLayout {
                 levels: Vec::new(),
                 core,
             },
         };
         if rest.ranks < 2 {
-            return Some(found(0, 0, Core::OneStage(1)));
+            return Some(found(0, 0, GroupedCore::OneStage(1)));
         }
         let mut cores = self.one_stage(rest);
         cores.extend(self.relay_tree(rest));
@@ -220,7 +224,7 @@ impl Search<'_> {
     }
 
     /// Exchanges of everything, and all_gathers in one stage, with as many stripes as fit.
-    fn one_stage(&self, rest: Rest) -> Vec<(u64, u64, Core)> {
+    fn one_stage(&self, rest: Rest) -> Vec<(u64, u64, GroupedCore)> {
         let ranks = u64::from(rest.ranks);
         let load = (ranks * ranks / 4).div_ceil(2);
         let channels = u64::from(rest.channels);
@@ -232,7 +236,7 @@ impl Search<'_> {
             (stripes * load).div_ceil(channels).max(ports)
         };
         match self.kind {
-            Kind::AllReduce => {
+            GroupedKind::AllReduce => {
                 let slots = slots_of(stripes);
                 let parts = u64::from(rest.shares) * stripes;
                 let whole = Bytes::new(self.size.get().div_ceil(parts));
@@ -241,29 +245,29 @@ impl Search<'_> {
                     (
                         self.cost.slots(slots, whole, hops),
                         slots,
-                        Core::Exchange(stripes as u32),
+                        GroupedCore::Exchange(stripes as u32),
                     ),
                     (
                         self.cost.slots(2 * slots, part, hops),
                         2 * slots,
-                        Core::OneStage(stripes as u32),
+                        GroupedCore::OneStage(stripes as u32),
                     ),
                 ]
             }
-            Kind::AllGather => {
+            GroupedKind::AllGather => {
                 let held = u64::from(self.ring.ranks / rest.ranks);
                 let stripes = stripes.min(held).max(1);
                 let slots = slots_of(stripes);
                 let held = u64::from(self.ring.ranks.div_ceil(rest.ranks));
                 let bytes = self.blocks(held.div_ceil(stripes));
-                let core = Core::OneStage(stripes as u32);
+                let core = GroupedCore::OneStage(stripes as u32);
                 vec![(self.cost.slots(slots, bytes, hops), slots, core)]
             }
         }
     }
 
     /// Relay trees of blocks in pieces, in the slots of the bound.
-    fn relay_tree(&mut self, rest: Rest) -> Vec<(u64, u64, Core)> {
+    fn relay_tree(&mut self, rest: Rest) -> Vec<(u64, u64, GroupedCore)> {
         let unlimited = self.ring.ports.is_none();
         if !unlimited || !(3..=MOST_CORE_RANKS).contains(&rest.ranks) {
             return Vec::new();
@@ -272,7 +276,7 @@ impl Search<'_> {
             .costs
             .entry(rest.ranks)
             .or_insert_with(|| {
-                Costs::new(rest.ranks)
+                RelayCosts::new(rest.ranks)
                     .take(MOST_CORE_SLOTS as usize)
                     .collect()
             })
@@ -294,17 +298,17 @@ impl Search<'_> {
         [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
             .into_iter()
             .filter(|&pieces| pieces <= u64::from(rest.channels))
-            .filter(|&pieces| self.kind == Kind::AllReduce || pieces <= least_held)
+            .filter(|&pieces| self.kind == GroupedKind::AllReduce || pieces <= least_held)
             .filter_map(|pieces| {
                 let slots = slots_of(pieces)?;
-                let core = Core::RelayTree(pieces as u32);
+                let core = GroupedCore::RelayTree(pieces as u32);
                 Some(match self.kind {
-                    Kind::AllReduce => {
+                    GroupedKind::AllReduce => {
                         let parts = u64::from(rest.shares) * u64::from(rest.ranks) * pieces;
                         let bytes = Bytes::new(self.size.get().div_ceil(parts));
                         (self.cost.slots(2 * slots, bytes, hops), 2 * slots, core)
                     }
-                    Kind::AllGather => {
+                    GroupedKind::AllGather => {
                         let bytes = self.blocks(held.div_ceil(pieces));
                         (self.cost.slots(slots, bytes, hops), slots, core)
                     }

@@ -6,7 +6,7 @@ use crate::interrupt;
 /// Partial placements times ranks times sites after which a search is broken off: about a second.
 const MOST_WORK: u64 = 20_000_000;
 
-struct Search<'a> {
+struct ExactSearch<'a> {
     problem: &'a Problem,
     /// Ranks, the heaviest first.
     order: Vec<usize>,
@@ -24,7 +24,7 @@ struct Search<'a> {
 pub(super) fn search(problem: &Problem, best: &mut Placement) -> bool {
     let mut order: Vec<usize> = (0..problem.ranks).collect();
     order.sort_by_key(|&rank| std::cmp::Reverse(problem.weight(rank)));
-    let mut search = Search {
+    let mut search = ExactSearch {
         problem,
         order,
         alike: alike(problem),
@@ -56,7 +56,7 @@ fn alike(problem: &Problem) -> Vec<u32> {
     sites.clone().map(first).collect()
 }
 
-impl Search<'_> {
+impl ExactSearch<'_> {
     /// Places the rank of a depth and all after it; `fixed` is the cost among those before.
     fn branch(&mut self, depth: usize, fixed: u128) {
         self.tried += 1;

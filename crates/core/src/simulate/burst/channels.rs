@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Groups of channels of one size: the wavelengths of each link, for one.
-pub(super) struct Channels {
+pub(super) struct ChannelGroups {
     per_group: usize,
     /// The end of the last reservation of each channel.
     horizon: Vec<u64>,
@@ -19,12 +19,12 @@ pub(super) struct Span {
     pub(super) until: u64,
 }
 
-impl Channels {
+impl ChannelGroups {
     /// Nothing is held. Where reservations of a group are made in the order in which they begin,
     /// nothing but the last end of each channel need be kept: no later one fits before it.
-    pub(super) fn new(groups: usize, per_group: u32, out_of_order: bool) -> Channels {
+    pub(super) fn new(groups: usize, per_group: u32, out_of_order: bool) -> ChannelGroups {
         let channels = groups * per_group as usize;
-        Channels {
+        ChannelGroups {
             per_group: per_group as usize,
             horizon: vec![0; channels],
             reserved: out_of_order.then(|| vec![VecDeque::new(); channels]),

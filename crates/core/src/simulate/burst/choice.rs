@@ -1,14 +1,14 @@
-//! Which of the free wavelengths is taken; [`Assignment`] says by which rule.
+//! Which of the free wavelengths is taken; [`WavelengthChoice`] says by which rule.
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use super::channels::{Channels, Span};
-use super::settings::Assignment;
+use super::channels::{ChannelGroups, Span};
+use super::settings::WavelengthChoice;
 
 /// Chooses wavelengths, and learns where the rule does.
 pub(super) struct Chooser {
-    assignment: Assignment,
+    assignment: WavelengthChoice,
     wavelengths: u32,
     nodes: u32,
     /// Per pair of nodes and wavelength: successes and tries. Empty where nothing is learned.
@@ -42,9 +42,9 @@ impl Score {
 }
 
 impl Chooser {
-    pub(super) fn new(assignment: Assignment, wavelengths: u32, nodes: u32) -> Chooser {
+    pub(super) fn new(assignment: WavelengthChoice, wavelengths: u32, nodes: u32) -> Chooser {
         let scores = match assignment {
-            Assignment::Pwa => (nodes * nodes) as usize * wavelengths as usize,
+            WavelengthChoice::Pwa => (nodes * nodes) as usize * wavelengths as usize,
             _ => 0,
         };
         Chooser {
@@ -61,21 +61,23 @@ impl Chooser {
     #[inline]
     pub(super) fn choose(
         &mut self,
-        channels: &Channels,
+        channels: &ChannelGroups,
         spans: &[Span],
         pair: u32,
         random: &mut Pcg64Mcg,
     ) -> Option<u32> {
         let free = |wavelength: u32| spans.iter().all(|span| channels.is_free(span, wavelength));
         match self.assignment {
-            Assignment::FirstFit => (0..self.wavelengths).find(|wavelength| free(*wavelength)),
-            Assignment::SourceOffset => {
+            WavelengthChoice::FirstFit => {
+                (0..self.wavelengths).find(|wavelength| free(*wavelength))
+            }
+            WavelengthChoice::SourceOffset => {
                 let first = self.wavelengths * (pair / self.nodes) / self.nodes;
                 (first..self.wavelengths)
                     .chain(0..first)
                     .find(|wavelength| free(*wavelength))
             }
-            Assignment::Random => {
+            WavelengthChoice::Random => {
                 self.free.clear();
                 let candidates = (0..self.wavelengths).filter(|wavelength| free(*wavelength));
                 self.free.extend(candidates);
@@ -84,7 +86,7 @@ impl Chooser {
                     count => Some(self.free[random.random_range(0..count)]),
                 }
             }
-            Assignment::Horizon => latest(self.wavelengths, |wavelength| {
+            WavelengthChoice::Horizon => latest(self.wavelengths, |wavelength| {
                 let ends = spans
                     .iter()
                     .map(|span| (span, channels.horizon(span.group, wavelength)));
@@ -97,11 +99,11 @@ impl Chooser {
                 }
                 Some(sum)
             }),
-            Assignment::LaucVf => latest(self.wavelengths, |wavelength| {
+            WavelengthChoice::LaucVf => latest(self.wavelengths, |wavelength| {
                 let end = |span| u128::from(channels.end_before(span, wavelength));
                 free(wavelength).then(|| spans.iter().map(end).sum())
             }),
-            Assignment::Pwa => {
+            WavelengthChoice::Pwa => {
                 let scores = &self.scores[self.wavelengths as usize * pair as usize..];
                 let mut best: Option<u32> = None;
                 for wavelength in (0..self.wavelengths).filter(|wavelength| free(*wavelength)) {
@@ -118,7 +120,7 @@ impl Chooser {
     /// A burst of the pair went all the way on the wavelength, or was lost.
     #[inline]
     pub(super) fn learn(&mut self, pair: u32, wavelength: u32, success: bool) {
-        if self.assignment == Assignment::Pwa {
+        if self.assignment == WavelengthChoice::Pwa {
             self.scores[(self.wavelengths * pair + wavelength) as usize].add(success);
         }
     }
@@ -127,7 +129,7 @@ impl Chooser {
     /// one were tried, and not free. Without a chosen one, all of them.
     #[inline]
     pub(super) fn learn_route(&mut self, pair: u32, chosen: Option<u32>) {
-        if self.assignment != Assignment::Pwa {
+        if self.assignment != WavelengthChoice::Pwa {
             return;
         }
         let first = (self.wavelengths * pair) as usize;

@@ -58,7 +58,7 @@
 //! ```
 //! use opticoll::collective::{Collective, CollectiveKind};
 //! use opticoll::simulate::burst::collective::{self, Congestion, Job};
-//! use opticoll::simulate::burst::{BurstNetwork, BurstSettings, Work};
+//! use opticoll::simulate::burst::{BurstNetwork, BurstSettings, BurstWork};
 //! use opticoll::families::Medium;
 //! use opticoll::schedule::{Schedule, Transfer};
 //! let mut schedule = Schedule::new(Collective::new(CollectiveKind::Broadcast, 2)?);
@@ -67,7 +67,7 @@
 //! let network = BurstNetwork::of(&medium)?;
 //! let job = Job { schedule: &schedule, places: vec![0, 9], size: "1MB".parse()? };
 //! let congestion = Congestion { latency: "100us".parse()?, ..Congestion::default() };
-//! let no_bursts = Work::Given(Vec::new());
+//! let no_bursts = BurstWork::Given(Vec::new());
 //! let settings = BurstSettings { replications: 1, ..BurstSettings::default() };
 //! let outcome = collective::simulate(&network, &[job], &no_bursts, &settings, &congestion, 1, |_| true)?;
 //! // 10 ms for the path, 0.1 ms of latency, 8 Mb at 10 Gb/s.
@@ -87,7 +87,7 @@ mod settings;
 
 use std::num::NonZeroUsize;
 
-use super::{BurstError, BurstNetwork, BurstSettings, Work};
+use super::{BurstError, BurstNetwork, BurstSettings, BurstWork};
 use crate::interrupt;
 use crate::schedule::Schedule;
 use crate::units::Bytes;
@@ -119,7 +119,7 @@ pub struct Job<'a> {
 pub fn simulate(
     network: &BurstNetwork,
     jobs: &[Job<'_>],
-    work: &Work,
+    work: &BurstWork,
     settings: &BurstSettings,
     congestion: &Congestion,
     threads: usize,

@@ -5,30 +5,32 @@ use std::collections::VecDeque;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use super::Work;
-use super::channels::{Channels, Span};
+use super::BurstWork;
+use super::channels::{ChannelGroups, Span};
 use super::choice::Chooser;
 use super::network::BurstNetwork;
-use super::outcome::{BurstRecord, Cause, Taken, Tally};
+use super::outcome::{BurstHolding, BurstRecord, LossCause, Tally};
 use super::routing;
-use super::settings::{AfterBlocking, BurstRouting, BurstSettings, Converters, Signalling, Source};
-use super::source::{Generated, Generator, NEVER, Ready};
+use super::settings::{
+    AfterBlocking, BurstRouting, BurstSettings, BurstSource, Converters, Signalling,
+};
+use super::source::{Generated, Generator, NEVER, ReadyBurst};
 use crate::event::EventQueue;
 use crate::hash::hash;
 use crate::interrupt;
 use crate::units::Time;
 
 /// One replication, to be run as far as is wanted.
-pub(super) struct Engine<'a> {
+pub(super) struct BurstEngine<'a> {
     pub(super) network: &'a BurstNetwork,
     pub(super) settings: &'a BurstSettings,
     random: Pcg64Mcg,
     generator: Generator,
     queue: EventQueue<BurstEvent>,
     pub(super) now: u64,
-    pub(super) links: Channels,
-    pub(super) converters: Channels,
-    receivers: Option<Channels>,
+    pub(super) links: ChannelGroups,
+    pub(super) converters: ChannelGroups,
+    receivers: Option<ChannelGroups>,
     chooser: Chooser,
     /// Per host: bursts that wait, and whether the transmitter is taken.
     transmitters: Vec<Transmitter>,
@@ -43,7 +45,7 @@ pub(super) struct Engine<'a> {
 
 #[derive(Default)]
 struct Transmitter {
-    waiting: VecDeque<Ready>,
+    waiting: VecDeque<ReadyBurst>,
     taken: bool,
 }
 
@@ -62,7 +64,7 @@ enum BurstEvent {
 /// A burst whose control message has got as far as link `hop` of its route.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
-    burst: Ready,
+    burst: ReadyBurst,
     record: usize,
     pair: u32,
     route: u32,
@@ -77,14 +79,14 @@ struct Flight {
     first_wavelength: u32,
 }
 
-impl<'a> Engine<'a> {
+impl<'a> BurstEngine<'a> {
     pub(super) fn new(
         network: &'a BurstNetwork,
         settings: &'a BurstSettings,
-        work: &Work,
+        work: &BurstWork,
         mean_length_ps: u64,
         replication: u32,
-    ) -> Engine<'a> {
+    ) -> BurstEngine<'a> {
         let seed = hash(settings.seed).wrapping_add(u64::from(replication));
         let mut random = Pcg64Mcg::seed_from_u64(hash(seed));
         let generator = Generator::new(network, settings, work, mean_length_ps, &mut random);
@@ -92,20 +94,20 @@ impl<'a> Engine<'a> {
         let out_of_order =
             settings.signalling == Signalling::Jet && settings.processing > Time::ZERO;
         let links = network.links().len();
-        let pool = |groups: u32, per_group| Channels::new(groups as usize, per_group, true);
+        let pool = |groups: u32, per_group| ChannelGroups::new(groups as usize, per_group, true);
         let converters = match settings.converters {
             Converters::PerNode(count) => pool(network.vertices(), count),
             _ => pool(0, 0),
         };
         let receivers = settings.receivers;
-        let mut engine = Engine {
+        let mut engine = BurstEngine {
             network,
             settings,
             random,
             generator,
             queue: EventQueue::default(),
             now: 0,
-            links: Channels::new(links, network.wavelengths(), out_of_order),
+            links: ChannelGroups::new(links, network.wavelengths(), out_of_order),
             converters,
             receivers: receivers.map(|count| pool(network.hosts(), count)),
             chooser: Chooser::new(settings.assignment, network.wavelengths(), network.nodes()),
@@ -204,8 +206,8 @@ impl<'a> Engine<'a> {
     }
 
     /// A burst is ready.
-    fn admit(&mut self, burst: Ready) {
-        if self.settings.source != Source::Transmitter {
+    fn admit(&mut self, burst: ReadyBurst) {
+        if self.settings.source != BurstSource::Transmitter {
             self.send(burst);
             return;
         }
@@ -236,7 +238,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Sends a control message; when the transmitter will be free again.
-    fn send(&mut self, burst: Ready) -> u64 {
+    fn send(&mut self, burst: ReadyBurst) -> u64 {
         self.tally.sent += 1;
         self.tally.waited_ps += u128::from(self.now - burst.at);
         let network = self.network;
@@ -288,7 +290,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Two ways: the whole route at once. When the transmitter will be free again.
-    fn set_up(&mut self, burst: Ready, pair: u32, links: &[u32], record: usize) -> u64 {
+    fn set_up(&mut self, burst: ReadyBurst, pair: u32, links: &[u32], record: usize) -> u64 {
         let (now, network) = (self.now, self.network);
         self.spans.clear();
         let mut passed = 0;
@@ -335,7 +337,11 @@ impl<'a> Engine<'a> {
 
     /// The converter that a route takes where a hop begins, if it changes wavelength there.
     #[inline(always)]
-    pub(super) fn converter_at(&self, chosen: &Chosen, hop: usize) -> Option<(Span, u32)> {
+    pub(super) fn converter_at(
+        &self,
+        chosen: &RouteWavelengths,
+        hop: usize,
+    ) -> Option<(Span, u32)> {
         if hop == 0 || !matches!(self.settings.converters, Converters::PerNode(_)) {
             return None;
         }
@@ -347,10 +353,10 @@ impl<'a> Engine<'a> {
 
     /// Wavelengths for all spans, or why there are none.
     #[inline(always)]
-    pub(super) fn choose_route(&mut self, pair: u32) -> Result<Chosen, Cause> {
+    pub(super) fn choose_route(&mut self, pair: u32) -> Result<RouteWavelengths, LossCause> {
         let (links, spans) = (&self.links, &self.spans);
         if spans.is_empty() {
-            return Ok(Chosen::Same(0));
+            return Ok(RouteWavelengths::Same(0));
         }
         let mut choose = |spans: &[Span]| self.chooser.choose(links, spans, pair, &mut self.random);
         if self.settings.converters == Converters::Full {
@@ -358,18 +364,18 @@ impl<'a> Engine<'a> {
             let each: Option<Vec<u32>> = each.collect();
             self.chooser
                 .learn_route(pair, each.as_ref().map(|each| each[0]));
-            return each.map(Chosen::Each).ok_or(Cause::Link);
+            return each.map(RouteWavelengths::Each).ok_or(LossCause::Link);
         }
         let same = choose(spans);
         self.chooser.learn_route(pair, same);
         match (same, self.settings.converters) {
-            (Some(wavelength), _) => Ok(Chosen::Same(wavelength)),
+            (Some(wavelength), _) => Ok(RouteWavelengths::Same(wavelength)),
             (None, Converters::PerNode(_)) => {
                 routing::fewest_changes(self.network, links, &self.converters, spans)
-                    .map(Chosen::Each)
-                    .ok_or(Cause::Converter)
+                    .map(RouteWavelengths::Each)
+                    .ok_or(LossCause::Converter)
             }
-            (None, _) => Err(Cause::Link),
+            (None, _) => Err(LossCause::Link),
         }
     }
 
@@ -436,18 +442,18 @@ impl<'a> Engine<'a> {
     }
 
     /// A wavelength of the next link.
-    fn take_link(&mut self, flight: &mut Flight, span: Span) -> Result<(), Cause> {
+    fn take_link(&mut self, flight: &mut Flight, span: Span) -> Result<(), LossCause> {
         let first = flight.hop == 0;
         let kept = !first && self.links.is_free(&span, flight.wavelength);
         let wavelength = match self.settings.converters {
-            _ if first => self.choose_on(span, flight.pair).ok_or(Cause::Link)?,
-            Converters::Full => self.choose_on(span, flight.pair).ok_or(Cause::Link)?,
+            _ if first => self.choose_on(span, flight.pair).ok_or(LossCause::Link)?,
+            Converters::Full => self.choose_on(span, flight.pair).ok_or(LossCause::Link)?,
             _ if kept => flight.wavelength,
-            Converters::None => return Err(Cause::Link),
+            Converters::None => return Err(LossCause::Link),
             Converters::PerNode(_) => {
-                let wavelength = self.choose_on(span, flight.pair).ok_or(Cause::Link)?;
+                let wavelength = self.choose_on(span, flight.pair).ok_or(LossCause::Link)?;
                 let bank = routing::converter(self.network, &self.converters, &span);
-                let (at, number) = bank.ok_or(Cause::Converter)?;
+                let (at, number) = bank.ok_or(LossCause::Converter)?;
                 self.converters.take(&at, number, self.now);
                 wavelength
             }
@@ -466,7 +472,7 @@ impl<'a> Engine<'a> {
     }
 
     /// A burst arrives, or is lost at its hop, and what it held before was in vain.
-    fn end_flight(&mut self, flight: &Flight, links: &[u32], lost: Option<Cause>) {
+    fn end_flight(&mut self, flight: &Flight, links: &[u32], lost: Option<LossCause>) {
         let hop = flight.hop as usize;
         if let Some(link) = links.get(hop) {
             self.tally.links[*link as usize].2 += 1;
@@ -492,7 +498,7 @@ impl<'a> Engine<'a> {
         self.links.take(&span, wavelength, self.now);
         self.tally.links[span.group as usize].0 += u128::from(span.until - span.from);
         if self.settings.record {
-            self.records[record].taken.push(Taken {
+            self.records[record].taken.push(BurstHolding {
                 link: span.group,
                 wavelength,
                 from: Time::from_ps(span.from),
@@ -501,10 +507,10 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn free_receiver(&self, span: &Span) -> Result<u32, Cause> {
+    fn free_receiver(&self, span: &Span) -> Result<u32, LossCause> {
         match &self.receivers {
             None => Ok(0),
-            Some(receivers) => receivers.first_free(span).ok_or(Cause::Receiver),
+            Some(receivers) => receivers.first_free(span).ok_or(LossCause::Receiver),
         }
     }
 
@@ -516,7 +522,7 @@ impl<'a> Engine<'a> {
 
     /// The end of a burst is known.
     #[inline]
-    fn finish(&mut self, pair: u32, hops: usize, record: usize, lost: Option<Cause>) {
+    fn finish(&mut self, pair: u32, hops: usize, record: usize, lost: Option<LossCause>) {
         self.tally.count(pair, hops, lost);
         if self.settings.record {
             self.records[record].arrived = Some(lost.is_none());
@@ -525,17 +531,17 @@ impl<'a> Engine<'a> {
 }
 
 /// The wavelengths of a route.
-pub(super) enum Chosen {
+pub(super) enum RouteWavelengths {
     Same(u32),
     Each(Vec<u32>),
 }
 
-impl Chosen {
+impl RouteWavelengths {
     #[inline]
     pub(super) fn at(&self, hop: usize) -> u32 {
         match self {
-            Chosen::Same(wavelength) => *wavelength,
-            Chosen::Each(each) => each[hop],
+            RouteWavelengths::Same(wavelength) => *wavelength,
+            RouteWavelengths::Each(each) => each[hop],
         }
     }
 }

@@ -69,7 +69,7 @@ crate::rows! {
 
 /// What a burst held on a link, or at a converter or receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taken {
+pub struct BurstHolding {
     /// The link.
     pub link: u32,
     /// The wavelength.
@@ -96,7 +96,7 @@ pub struct BurstRecord {
     /// The links of its route.
     pub route: Vec<u32>,
     /// What it held, in the order of the links.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<BurstHolding>,
     /// Whether it arrived; `None` while it is on its way.
     pub arrived: Option<bool>,
 }
@@ -143,7 +143,7 @@ crate::totals! {
 
 /// Why a burst was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(super) enum LossCause {
     Link,
     Converter,
     Receiver,
@@ -173,7 +173,7 @@ impl Tally {
     }
 
     #[inline]
-    pub(super) fn count(&mut self, pair: u32, hops: usize, lost: Option<Cause>) {
+    pub(super) fn count(&mut self, pair: u32, hops: usize, lost: Option<LossCause>) {
         let add = |share: &mut Share| {
             share.offered += 1;
             share.lost += u64::from(lost.is_some());

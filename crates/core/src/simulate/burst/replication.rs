@@ -2,12 +2,12 @@
 
 use std::num::NonZeroUsize;
 
-use super::engine::Engine;
+use super::engine::BurstEngine;
 use super::interval::interval;
 use super::network::BurstNetwork;
 use super::outcome::{BurstLinkUse, BurstOutcome, HopShare, Moment, PairShare, Share, Tally};
-use super::settings::{BurstSettings, Destinations, Source};
-use super::{BurstError, Work};
+use super::settings::{BurstSettings, BurstSource, Destinations};
+use super::{BurstError, BurstWork};
 use crate::interrupt;
 use crate::units::Time;
 
@@ -41,7 +41,7 @@ pub struct BurstProgress {
 /// BurstSettings that contradict each other or the network, or a caller who wants no more.
 pub fn simulate(
     network: &BurstNetwork,
-    work: &Work,
+    work: &BurstWork,
     settings: &BurstSettings,
     threads: usize,
     mut progress: impl FnMut(BurstProgress) -> bool,
@@ -49,22 +49,22 @@ pub fn simulate(
     check(network, work, settings)?;
     let mean_length = network.rate().transmission(settings.size)?.ps();
     let given = match work {
-        Work::Given(bursts) => Some(bursts.len() as u64),
-        Work::Random => None,
+        BurstWork::Given(bursts) => Some(bursts.len() as u64),
+        BurstWork::Random => None,
     };
     let bursts = given.unwrap_or(settings.bursts);
     let count = match given {
         Some(_) => 1,
         None => u64::from(settings.replications).min(bursts),
     };
-    let mut engines: Vec<Engine<'_>> = (0..count as u32)
-        .map(|number| Engine::new(network, settings, work, mean_length, number))
+    let mut engines: Vec<BurstEngine<'_>> = (0..count as u32)
+        .map(|number| BurstEngine::new(network, settings, work, mean_length, number))
         .collect();
     if given.is_none() {
         let default = WARM_UP * u64::from(network.hosts());
         let warm_up = settings.warm_up.unwrap_or(default);
         run_all(&mut engines, threads, |_| warm_up);
-        engines.iter_mut().for_each(Engine::begin_measuring);
+        engines.iter_mut().for_each(BurstEngine::begin_measuring);
     }
     let rounds = (bursts / count / ROUND_BURSTS).clamp(LEAST_ROUNDS, ROUNDS);
     let mut counted = Counted::default();
@@ -104,7 +104,7 @@ pub fn simulate(
 /// BurstSettings that contradict each other or the network.
 pub fn check(
     network: &BurstNetwork,
-    work: &Work,
+    work: &BurstWork,
     settings: &BurstSettings,
 ) -> Result<(), BurstError> {
     settings.check()?;
@@ -118,7 +118,7 @@ fn part(whole: u64, parts: u64, number: u64) -> u64 {
 }
 
 /// Runs each engine for its bursts.
-fn run_all(engines: &mut [Engine<'_>], threads: usize, bursts: impl Fn(u64) -> u64 + Sync) {
+fn run_all(engines: &mut [BurstEngine<'_>], threads: usize, bursts: impl Fn(u64) -> u64 + Sync) {
     let threads = NonZeroUsize::new(threads).map_or(1, NonZeroUsize::get);
     let share = engines.len().div_ceil(threads).max(1);
     let groups = engines.chunks_mut(share).enumerate();
@@ -140,7 +140,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn add_round(&mut self, engines: &[Engine<'_>]) {
+    fn add_round(&mut self, engines: &[BurstEngine<'_>]) {
         self.last.resize(engines.len(), Share::default());
         let mut round = Share::default();
         let mut ends: u128 = 0;
@@ -171,7 +171,7 @@ impl Counted {
         total
     }
 
-    fn outcome(self, network: &BurstNetwork, engines: Vec<Engine<'_>>) -> BurstOutcome {
+    fn outcome(self, network: &BurstNetwork, engines: Vec<BurstEngine<'_>>) -> BurstOutcome {
         let mut tally = Tally::new(network.links().len(), network.nodes(), network.most_hops());
         let mut measured: u128 = 0;
         for engine in &engines {
@@ -234,7 +234,7 @@ impl Counted {
 /// Refuses what would leave 64 bits, and given bursts that do not fit.
 fn check_times(
     network: &BurstNetwork,
-    work: &Work,
+    work: &BurstWork,
     settings: &BurstSettings,
     mean_length: u64,
 ) -> Result<(), BurstError> {
@@ -258,7 +258,7 @@ fn check_times(
     let signalling = 3.0 * hops * (settings.processing.ps() as f64 + slowest.unwrap_or(0) as f64)
         + settings.switching.ps() as f64
         + settings.offset.ps() as f64;
-    let Work::Given(bursts) = work else {
+    let BurstWork::Given(bursts) = work else {
         let hosts = f64::from(network.hosts());
         let each = mean_length as f64 / settings.intensity.min(1.0);
         let warm_up = settings.warm_up.unwrap_or(0) as f64 + WARM_UP as f64 * hosts;
@@ -273,7 +273,7 @@ fn check_times(
             ),
         };
     };
-    if settings.source == Source::OnOff {
+    if settings.source == BurstSource::OnOff {
         return refuse(
             "source",
             "given bursts are no on_off source: use transmitter or poisson",

@@ -1,11 +1,11 @@
 //! Which of the shortest routes a burst takes, and on which wavelengths a route is free at one
 //! instant.
 
-use super::channels::{Channels, Span};
+use super::channels::{ChannelGroups, Span};
 use super::network::BurstNetwork;
 
 /// The number of the route whose fullest link is the least full; the first of equals.
-pub(super) fn least_loaded(routes: &[Box<[u32]>], channels: &Channels, now: u64) -> usize {
+pub(super) fn least_loaded(routes: &[Box<[u32]>], channels: &ChannelGroups, now: u64) -> usize {
     let load = |route: &[u32]| {
         let held = route.iter().map(|link| channels.held(*link, now));
         held.max().unwrap_or(0)
@@ -25,8 +25,8 @@ pub(super) fn least_loaded(routes: &[Box<[u32]>], channels: &Channels, now: u64)
 /// or one more than the fewest of all there.
 pub(super) fn fewest_changes(
     network: &BurstNetwork,
-    channels: &Channels,
-    banks: &Channels,
+    channels: &ChannelGroups,
+    banks: &ChannelGroups,
     spans: &[Span],
 ) -> Option<Vec<u32>> {
     let wavelengths = network.wavelengths() as usize;
@@ -72,7 +72,7 @@ pub(super) fn fewest_changes(
 /// A converter that is left at the node where a link begins.
 pub(super) fn converter(
     network: &BurstNetwork,
-    banks: &Channels,
+    banks: &ChannelGroups,
     span: &Span,
 ) -> Option<(Span, u32)> {
     let at = Span {

@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use super::BurstError;
 use crate::simulate::setting::{
-    Level, Setting, SettingRecord, Values, find, names, one_of, parsed, positive, settings, whole,
-    words,
+    HelpLevel, SettingDeclaration, SettingRecord, SettingValues, find, names, one_of, parsed,
+    positive, settings, whole, words,
 };
 use crate::spec::Spec;
 use crate::spelling::{same_name, shown, suggest};
@@ -13,7 +13,7 @@ use crate::units::{Bytes, Time};
 
 /// What generates bursts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum BurstSource {
     /// A Poisson process at each host; bursts of one host may overlap.
     Poisson,
     /// The same before a queue and one transmitter.
@@ -45,7 +45,7 @@ pub enum Destinations {
 /// How bursts are put together from packets, one burst per pair of hosts at a time: it is
 /// ready as soon as it has the size, or when its first packet has waited for the time-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Assembly {
+pub struct BurstAssembly {
     /// Bytes of each packet.
     pub packet: Bytes,
     /// Bytes that are enough. None: only the time-out counts.
@@ -68,7 +68,7 @@ pub enum Signalling {
 /// Which of the free wavelengths is taken. On a link, free is a wavelength without reservation
 /// in the interval needed; without converters, and with the whole route known, one that is so on all links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Assignment {
+pub enum WavelengthChoice {
     /// The lowest.
     FirstFit,
     /// Each alike.
@@ -123,7 +123,7 @@ pub enum AfterBlocking {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BurstSettings {
     /// What generates bursts.
-    pub source: Source,
+    pub source: BurstSource,
     /// Bursts per time and host, times their length: Erlang.
     pub intensity: f64,
     /// The mean size of a burst.
@@ -133,7 +133,7 @@ pub struct BurstSettings {
     /// To whom.
     pub destinations: Destinations,
     /// Bursts put together from packets; then size and length have no say.
-    pub assembly: Option<Assembly>,
+    pub assembly: Option<BurstAssembly>,
     /// Who asks whom.
     pub signalling: Signalling,
     /// What follows a set-up that was refused. For two-way signalling.
@@ -145,7 +145,7 @@ pub struct BurstSettings {
     /// How long a switch takes to be set.
     pub switching: Time,
     /// Which wavelength.
-    pub assignment: Assignment,
+    pub assignment: WavelengthChoice,
     /// What can change it.
     pub converters: Converters,
     /// Which way.
@@ -169,7 +169,7 @@ pub struct BurstSettings {
 impl Default for BurstSettings {
     fn default() -> BurstSettings {
         BurstSettings {
-            source: Source::Transmitter,
+            source: BurstSource::Transmitter,
             intensity: 0.9,
             size: Bytes::new(125_000_000),
             length: Length::Constant,
@@ -180,7 +180,7 @@ impl Default for BurstSettings {
             offset: Time::ZERO,
             processing: Time::ZERO,
             switching: Time::ZERO,
-            assignment: Assignment::FirstFit,
+            assignment: WavelengthChoice::FirstFit,
             converters: Converters::None,
             routing: BurstRouting::Fixed,
             receivers: None,
@@ -195,8 +195,8 @@ impl Default for BurstSettings {
 }
 
 /// All settings that are given as text.
-pub const SETTINGS: &[Setting<BurstSettings>] = settings! {
-    BurstSettings, Level::Usual, &["burst"];
+pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
+    BurstSettings, HelpLevel::Usual, &["burst"];
     "source" .source: "What generates bursts: transmitter (Poisson, one at a time per host), poisson or on_off",
         words(SOURCES), "transmitter";
     "intensity" .intensity: "Load of a host: bursts per time, times their length", positive, "0.9";
@@ -232,10 +232,10 @@ pub const SETTINGS: &[Setting<BurstSettings>] = settings! {
     "seed" .seed: "What all draws depend on", whole(0, u64::MAX), "1";
 };
 
-const SOURCES: &[(&str, Source)] = &[
-    ("transmitter", Source::Transmitter),
-    ("poisson", Source::Poisson),
-    ("on_off", Source::OnOff),
+const SOURCES: &[(&str, BurstSource)] = &[
+    ("transmitter", BurstSource::Transmitter),
+    ("poisson", BurstSource::Poisson),
+    ("on_off", BurstSource::OnOff),
 ];
 const LENGTHS: &[(&str, Length)] = &[
     ("constant", Length::Constant),
@@ -255,13 +255,13 @@ const REFUSED: &[(&str, AfterBlocking)] = &[
     ("silent", AfterBlocking::Silent),
     ("next", AfterBlocking::Next),
 ];
-const ASSIGNMENTS: &[(&str, Assignment)] = &[
-    ("first_fit", Assignment::FirstFit),
-    ("random", Assignment::Random),
-    ("horizon", Assignment::Horizon),
-    ("lauc_vf", Assignment::LaucVf),
-    ("pwa", Assignment::Pwa),
-    ("source_offset", Assignment::SourceOffset),
+const ASSIGNMENTS: &[(&str, WavelengthChoice)] = &[
+    ("first_fit", WavelengthChoice::FirstFit),
+    ("random", WavelengthChoice::Random),
+    ("horizon", WavelengthChoice::Horizon),
+    ("lauc_vf", WavelengthChoice::LaucVf),
+    ("pwa", WavelengthChoice::Pwa),
+    ("source_offset", WavelengthChoice::SourceOffset),
 ];
 const ROUTINGS: &[(&str, BurstRouting)] = &[
     ("fixed", BurstRouting::Fixed),
@@ -302,7 +302,7 @@ impl BurstSettings {
         if !(self.intensity.is_finite() && self.intensity > 0.0) {
             return refuse("intensity", "must be greater than 0");
         }
-        if self.intensity >= 1.0 && self.source != Source::Poisson {
+        if self.intensity >= 1.0 && self.source != BurstSource::Poisson {
             return refuse(
                 "intensity",
                 "one transmitter sends less than one burst at a time: use an intensity below 1, or \
@@ -315,7 +315,7 @@ impl BurstSettings {
         if self.offset > Time::ZERO && self.signalling == Signalling::TwoWay {
             return refuse("offset", "only one-way signalling has one: use jet or jit");
         }
-        if self.assembly.is_some() && self.source == Source::OnOff {
+        if self.assembly.is_some() && self.source == BurstSource::OnOff {
             return refuse(
                 "assembly",
                 "on_off sources send whole bursts: use transmitter or poisson",
@@ -341,7 +341,7 @@ impl BurstSettings {
     }
 }
 
-impl Assembly {
+impl BurstAssembly {
     fn check(&self) -> Result<(), &'static str> {
         match (self.size, self.time_out) {
             _ if self.packet.get() == 0 => Err("a packet has at least one byte"),
@@ -376,7 +376,7 @@ fn converters(text: &str) -> Result<Converters, String> {
     }
 }
 
-fn assembly(text: &str) -> Result<Option<Assembly>, String> {
+fn assembly(text: &str) -> Result<Option<BurstAssembly>, String> {
     let refused = |problem: &dyn Display| problem.to_string();
     let spec: Spec = text.parse().map_err(|problem| refused(&problem))?;
     if same_name(spec.name(), "none") {
@@ -389,7 +389,7 @@ fn assembly(text: &str) -> Result<Option<Assembly>, String> {
     }
     spec.only(&["packet", "size", "time_out"])
         .map_err(|problem| refused(&problem))?;
-    let assembly = Assembly {
+    let assembly = BurstAssembly {
         packet: spec
             .option("packet")
             .map_or(Ok(Bytes::new(1_000_000)), parsed)?,

@@ -7,8 +7,8 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use super::network::BurstNetwork;
-use super::settings::{Assembly, BurstSettings, Destinations, Length, Source};
-use super::{Burst, Work};
+use super::settings::{BurstAssembly, BurstSettings, BurstSource, Destinations, Length};
+use super::{Burst, BurstWork};
 use crate::units::{Rate, Time};
 use libm::log;
 
@@ -17,7 +17,7 @@ pub(super) const NEVER: u64 = u64::MAX;
 
 /// A burst on its way to be sent, in picoseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ready {
+pub(super) struct ReadyBurst {
     pub(super) at: u64,
     pub(super) source: u32,
     pub(super) destination: u32,
@@ -26,7 +26,7 @@ pub(super) struct Ready {
 
 /// What happens at [`Generator::next`].
 pub(super) enum Generated {
-    Burst(Ready),
+    Burst(ReadyBurst),
     /// A burst was begun; its time-out is due then.
     Begun {
         pair: u32,
@@ -38,22 +38,22 @@ pub(super) enum Generated {
 
 /// Draws bursts.
 pub(super) struct Generator {
-    network: Shape,
+    network: HostPairs,
     length: Length,
     mean_length: f64,
     /// From one point of the joint process to the next, on average, in picoseconds.
     mean_gap: f64,
     /// The pause of an on/off source.
     mean_pause: f64,
-    kind: Kind,
+    kind: GeneratorKind,
     pub(super) next: u64,
 }
 
-enum Kind {
+enum GeneratorKind {
     Whole,
     OnOff,
     Packets {
-        assembly: Assembly,
+        assembly: BurstAssembly,
         rate: Rate,
         /// Per pair of hosts: bytes so far, and which burst of the pair it is.
         begun: Vec<(u64, u32)>,
@@ -66,7 +66,7 @@ enum Kind {
 
 /// Who may send to whom.
 #[derive(Clone, Copy)]
-struct Shape {
+struct HostPairs {
     hosts: u32,
     at_node: u32,
     destinations: Destinations,
@@ -76,34 +76,36 @@ impl Generator {
     pub(super) fn new(
         network: &BurstNetwork,
         settings: &BurstSettings,
-        work: &Work,
+        work: &BurstWork,
         mean_length_ps: u64,
         random: &mut Pcg64Mcg,
     ) -> Generator {
         let mean_length = mean_length_ps as f64;
         let (kind, unit) = match (work, settings.assembly) {
-            (Work::Given(bursts), _) => {
+            (BurstWork::Given(bursts), _) => {
                 let bursts = bursts.clone();
-                (Kind::Given { bursts, next: 0 }, mean_length)
+                (GeneratorKind::Given { bursts, next: 0 }, mean_length)
             }
-            (Work::Random, Some(assembly)) => {
+            (BurstWork::Random, Some(assembly)) => {
                 let pairs = (network.hosts() as usize).pow(2);
                 let rate = network.rate();
                 let bits = assembly.packet.get() as f64 * 8.0;
                 let packet_ps = bits / rate.bits_per_second() as f64 * 1e12;
                 let begun = vec![(0, 0); pairs];
-                let kind = Kind::Packets {
+                let kind = GeneratorKind::Packets {
                     assembly,
                     rate,
                     begun,
                 };
                 (kind, packet_ps)
             }
-            (Work::Random, None) if settings.source == Source::OnOff => (Kind::OnOff, mean_length),
-            (Work::Random, None) => (Kind::Whole, mean_length),
+            (BurstWork::Random, None) if settings.source == BurstSource::OnOff => {
+                (GeneratorKind::OnOff, mean_length)
+            }
+            (BurstWork::Random, None) => (GeneratorKind::Whole, mean_length),
         };
         let mut generator = Generator {
-            network: Shape {
+            network: HostPairs {
                 hosts: network.hosts(),
                 at_node: network.hosts_per_node(),
                 destinations: settings.destinations,
@@ -116,8 +118,10 @@ impl Generator {
             next: NEVER,
         };
         generator.next = match &generator.kind {
-            Kind::OnOff => NEVER,
-            Kind::Given { bursts, .. } => bursts.first().map_or(NEVER, |burst| burst.time.ps()),
+            GeneratorKind::OnOff => NEVER,
+            GeneratorKind::Given { bursts, .. } => {
+                bursts.first().map_or(NEVER, |burst| burst.time.ps())
+            }
             _ => exponential(generator.mean_gap, random),
         };
         generator
@@ -125,17 +129,17 @@ impl Generator {
 
     /// Whether each host draws its next burst when the one before is over.
     pub(super) fn is_on_off(&self) -> bool {
-        matches!(self.kind, Kind::OnOff)
+        matches!(self.kind, GeneratorKind::OnOff)
     }
 
     /// What comes at the time [`next`](Generator::next), which is then moved on.
     pub(super) fn generate(&mut self, random: &mut Pcg64Mcg) -> Generated {
         let now = self.next;
-        if let Kind::Given { bursts, next } = &mut self.kind {
+        if let GeneratorKind::Given { bursts, next } = &mut self.kind {
             let burst = bursts[*next];
             *next += 1;
             self.next = bursts.get(*next).map_or(NEVER, |burst| burst.time.ps());
-            return Generated::Burst(Ready {
+            return Generated::Burst(ReadyBurst {
                 at: now,
                 source: burst.source,
                 destination: burst.destination,
@@ -144,7 +148,7 @@ impl Generator {
         }
         self.next = now + exponential(self.mean_gap, random);
         let source = random.random_range(0..self.network.hosts);
-        if !matches!(self.kind, Kind::Packets { .. }) {
+        if !matches!(self.kind, GeneratorKind::Packets { .. }) {
             return Generated::Burst(self.burst_of(source, now, random));
         }
         let destination = self.network.destination(source, random);
@@ -153,14 +157,14 @@ impl Generator {
 
     /// The burst that a host sends now.
     #[inline]
-    pub(super) fn burst_of(&self, source: u32, now: u64, random: &mut Pcg64Mcg) -> Ready {
+    pub(super) fn burst_of(&self, source: u32, now: u64, random: &mut Pcg64Mcg) -> ReadyBurst {
         let destination = self.network.destination(source, random);
         let length = match self.length {
             Length::Constant => self.mean_length as u64,
             Length::Exponential => exponential(self.mean_length, random),
             Length::Uniform => (2.0 * self.mean_length * unit(random)).round() as u64,
         };
-        Ready {
+        ReadyBurst {
             at: now,
             source,
             destination,
@@ -175,7 +179,7 @@ impl Generator {
 
     /// A packet more for a pair of hosts.
     fn packet(&mut self, pair: u32, now: u64) -> Generated {
-        let Kind::Packets {
+        let GeneratorKind::Packets {
             assembly, begun, ..
         } = &mut self.kind
         else {
@@ -202,9 +206,9 @@ impl Generator {
     }
 
     /// The burst of a pair with this number, if it has not been sent already.
-    pub(super) fn complete(&mut self, pair: u32, number: u32, now: u64) -> Option<Ready> {
+    pub(super) fn complete(&mut self, pair: u32, number: u32, now: u64) -> Option<ReadyBurst> {
         let hosts = self.network.hosts;
-        let Kind::Packets { rate, begun, .. } = &mut self.kind else {
+        let GeneratorKind::Packets { rate, begun, .. } = &mut self.kind else {
             return None;
         };
         let (bytes, current) = &mut begun[pair as usize];
@@ -214,7 +218,7 @@ impl Generator {
         let length = rate.transmission(crate::units::Bytes::new(*bytes));
         *bytes = 0;
         *current = current.wrapping_add(1);
-        Some(Ready {
+        Some(ReadyBurst {
             at: now,
             source: pair / hosts,
             destination: pair % hosts,
@@ -223,7 +227,7 @@ impl Generator {
     }
 }
 
-impl Shape {
+impl HostPairs {
     #[inline]
     fn destination(&self, source: u32, random: &mut Pcg64Mcg) -> u32 {
         let (first, excluded) = match self.destinations {

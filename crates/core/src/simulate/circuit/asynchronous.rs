@@ -23,10 +23,10 @@
 use rustc_hash::FxHashMap;
 
 use super::Timing;
-use super::block::Block;
-use super::ledger::Ledger;
-use super::messages::Messages;
-use super::slots::Slots;
+use super::block::MessageBlock;
+use super::ledger::LineLedger;
+use super::messages::SlotMessages;
+use super::slots::SlotHops;
 use crate::fabric::Hop;
 use crate::fabric::circuits::{Circuit, Circuits, Lines, Tuning};
 use crate::interrupt;
@@ -52,14 +52,14 @@ impl Since {
 
 /// When a transfer ran, and the transfer that it waited for last.
 #[derive(Debug, Clone, Copy, Default)]
-struct Run {
+struct TransferRun {
     start: Time,
     end: Time,
     cause: Option<u32>,
 }
 
 /// What transfers wait for.
-struct Timeline<'a> {
+struct TransferTimeline<'a> {
     plan: &'a Plan,
     lines: Lines,
     set_up: Time,
@@ -71,18 +71,18 @@ struct Timeline<'a> {
     /// Since when each channel is free on each line, row by row and then channel by channel.
     free: Vec<Since>,
     ports: Ports<Since>,
-    runs: Vec<Run>,
+    runs: Vec<TransferRun>,
 }
 
 pub(super) fn run(
     plan: &Plan,
     circuits: &dyn Circuits,
     period: u32,
-    slots: &Slots,
-    mut messages: Messages<'_>,
-    ledger: &mut Ledger,
+    slots: &SlotHops,
+    mut messages: SlotMessages<'_>,
+    ledger: &mut LineLedger,
 ) -> Result<Timing, SimulationError> {
-    let mut timeline = Timeline::new(plan, circuits, period)?;
+    let mut timeline = TransferTimeline::new(plan, circuits, period)?;
     let mut columns = SlotColumns::default();
     let mut previous = Time::ZERO;
     let (mut turned, mut tunings) = (Vec::new(), Vec::new());
@@ -135,14 +135,14 @@ pub(super) fn run(
     })
 }
 
-impl<'a> Timeline<'a> {
+impl<'a> TransferTimeline<'a> {
     fn new(
         plan: &'a Plan,
         circuits: &dyn Circuits,
         period: u32,
-    ) -> Result<Timeline<'a>, SimulationError> {
+    ) -> Result<TransferTimeline<'a>, SimulationError> {
         let lines = circuits.lines();
-        Ok(Timeline {
+        Ok(TransferTimeline {
             plan,
             lines,
             set_up: circuits.change()?.set_up,
@@ -151,7 +151,7 @@ impl<'a> Timeline<'a> {
             read: FxHashMap::default(),
             free: vec![Since::default(); lines.count() * lines.channels as usize],
             ports: Ports::default(),
-            runs: vec![Run::default(); plan.len()],
+            runs: vec![TransferRun::default(); plan.len()],
         })
     }
 
@@ -177,10 +177,10 @@ impl<'a> Timeline<'a> {
     /// reconfiguration before it) began, and the reconfiguration it waited for.
     fn start(
         &mut self,
-        block: &Block,
+        block: &MessageBlock,
         tunings: &[Tuning],
         leader: u32,
-        ledger: &mut Ledger,
+        ledger: &mut LineLedger,
     ) -> Result<(Time, Time), SimulationError> {
         let riders = block.riders_of(leader).iter().map(|&(_, rider)| rider);
         let members = riders.chain([leader]).map(|place| place as usize);
@@ -224,7 +224,7 @@ impl<'a> Timeline<'a> {
             end = start.plus(circuit.delay.plus(message.sending)?)?;
             let leads = member == leader as usize;
             ledger.enter(&block.hops[member], message, circuit, leads, end)?;
-            self.runs[message.transfer as usize] = Run {
+            self.runs[message.transfer as usize] = TransferRun {
                 start,
                 end,
                 cause: ready.transfer,
@@ -268,7 +268,7 @@ impl<'a> Timeline<'a> {
     /// Lets later steps see what a transfer brought and read.
     fn deliver(&mut self, transfer: u32) {
         let moved = self.plan.schedule.transfer(transfer as usize);
-        let Run { start, end, .. } = self.runs[transfer as usize];
+        let TransferRun { start, end, .. } = self.runs[transfer as usize];
         let combines = self.plan.schedule.collective.combines();
         for chunk in moved.chunk..moved.chunk + moved.count {
             interrupt::check();
@@ -301,7 +301,7 @@ impl<'a> Timeline<'a> {
 
     /// When what a transfer waited for last was over.
     fn began(&self, index: usize) -> Time {
-        let Run { start, cause, .. } = self.runs[index];
+        let TransferRun { start, cause, .. } = self.runs[index];
         cause.map_or(Time::ZERO, |cause| self.runs[cause as usize].end.min(start))
     }
 
@@ -312,7 +312,7 @@ impl<'a> Timeline<'a> {
             .rev()
             .max_by_key(|&index| self.runs[index].end);
         while let Some(transfer) = next {
-            let Run { end, cause, .. } = self.runs[transfer];
+            let TransferRun { end, cause, .. } = self.runs[transfer];
             path.push(Critical {
                 transfer,
                 start: self.began(transfer),

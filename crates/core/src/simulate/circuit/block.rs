@@ -19,7 +19,7 @@ pub(super) struct Message {
 
 /// Messages of one slot: a column each for them, their hops and their circuits.
 #[derive(Default)]
-pub(super) struct Block {
+pub(super) struct MessageBlock {
     pub(super) hops: Vec<Hop>,
     pub(super) messages: Vec<Message>,
     pub(super) circuits: Vec<Circuit>,
@@ -27,7 +27,7 @@ pub(super) struct Block {
     pub(super) riders: Vec<(u32, u32)>,
 }
 
-impl Block {
+impl MessageBlock {
     /// Every message with its place, hop and circuit.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Hop, &Message, &Circuit)> {
         let columns = self.hops.iter().zip(&self.messages).zip(&self.circuits);

@@ -1,9 +1,9 @@
 //! What changes of circuits cost, slot by slot.
 
-use super::block::Block;
-use super::groups::Groups;
+use super::block::MessageBlock;
+use super::groups::CircuitGroups;
 use super::settings::Settings;
-use super::slots::Slots;
+use super::slots::SlotHops;
 use crate::fabric::circuits::{Change, Charge, Circuits, Tuning};
 use crate::plan::Plan;
 use crate::ports::Ports;
@@ -12,14 +12,14 @@ use crate::units::{Time, UnitError};
 
 /// What a policy has charged so far.
 pub(super) struct Charging<'a> {
-    slots: &'a Slots,
+    slots: &'a SlotHops,
     circuits: &'a dyn Circuits,
     change: Change,
-    state: State<'a>,
+    state: ChargeState<'a>,
     reconfigurations: u64,
 }
 
-enum State<'a> {
+enum ChargeState<'a> {
     Never,
     EverySlot,
     NewSetting(Settings<'a>),
@@ -29,29 +29,29 @@ enum State<'a> {
         transmitters: Ports<u32>,
         tunings: Vec<Tuning>,
     },
-    Groups(Groups<'a>),
+    Groups(CircuitGroups<'a>),
 }
 
 impl<'a> Charging<'a> {
     pub(super) fn new(
         plan: &'a Plan,
         circuits: &'a dyn Circuits,
-        slots: &'a Slots,
+        slots: &'a SlotHops,
         charge: Charge,
         paths: Paths,
     ) -> Result<Charging<'a>, SimulationError> {
         let state = match charge {
-            Charge::EverySlot => State::EverySlot,
-            Charge::NewSetting => State::NewSetting(Settings::new(plan)),
-            Charge::EachCircuit => State::EachCircuit,
-            Charge::ChangedCircuit => State::ChangedCircuit {
+            Charge::EverySlot => ChargeState::EverySlot,
+            Charge::NewSetting => ChargeState::NewSetting(Settings::new(plan)),
+            Charge::EachCircuit => ChargeState::EachCircuit,
+            Charge::ChangedCircuit => ChargeState::ChangedCircuit {
                 transmitters: Ports::default(),
                 tunings: Vec::new(),
             },
             Charge::Groups { each_slot } => {
-                State::Groups(Groups::new(plan, circuits, slots, each_slot, paths)?)
+                ChargeState::Groups(CircuitGroups::new(plan, circuits, slots, each_slot, paths)?)
             }
-            Charge::Never | Charge::ChangedPort => State::Never,
+            Charge::Never | Charge::ChangedPort => ChargeState::Never,
         };
         Ok(Charging {
             slots,
@@ -65,15 +65,17 @@ impl<'a> Charging<'a> {
     /// What all messages of a slot wait for.
     pub(super) fn before(&mut self, slot: u32) -> Result<Time, UnitError> {
         let charged = match &mut self.state {
-            State::EverySlot => true,
-            State::NewSetting(settings) => settings.enter(self.slots.of_slot(slot)),
-            State::Groups(groups) => {
+            ChargeState::EverySlot => true,
+            ChargeState::NewSetting(settings) => settings.enter(self.slots.of_slot(slot)),
+            ChargeState::Groups(groups) => {
                 let before = groups.enter(slot);
                 self.reconfigurations += before.set_ups;
                 let released = self.change.release.times(before.releases)?;
                 return released.plus(self.change.set_up.times(before.set_ups)?);
             }
-            State::Never | State::EachCircuit | State::ChangedCircuit { .. } => false,
+            ChargeState::Never | ChargeState::EachCircuit | ChargeState::ChangedCircuit { .. } => {
+                false
+            }
         };
         if !charged {
             return Ok(Time::ZERO);
@@ -83,8 +85,8 @@ impl<'a> Charging<'a> {
     }
 
     /// Goes on to the messages of a block.
-    pub(super) fn look_at(&mut self, block: &Block) {
-        if let State::ChangedCircuit { tunings, .. } = &mut self.state {
+    pub(super) fn look_at(&mut self, block: &MessageBlock) {
+        if let ChargeState::ChangedCircuit { tunings, .. } = &mut self.state {
             tunings.clear();
             self.circuits.tune(&block.hops, tunings);
         }
@@ -94,8 +96,8 @@ impl<'a> Charging<'a> {
     #[inline]
     pub(super) fn of(&mut self, place: u32, slot: u32) -> Time {
         let charged = match &mut self.state {
-            State::EachCircuit => true,
-            State::ChangedCircuit {
+            ChargeState::EachCircuit => true,
+            ChargeState::ChangedCircuit {
                 transmitters,
                 tunings,
             } => {
@@ -116,7 +118,7 @@ impl<'a> Charging<'a> {
     /// What follows the last message of a slot.
     pub(super) fn after(&self, slot: u32) -> Time {
         match &self.state {
-            State::Groups(groups) if groups.releases_after(slot) => self.change.release,
+            ChargeState::Groups(groups) if groups.releases_after(slot) => self.change.release,
             _ => Time::ZERO,
         }
     }

@@ -17,7 +17,7 @@
 //! byte larger than others. The largest then stands for all: with barriers no time depends on it;
 //! otherwise times, and in any case bytes and busy times, are those of chunks cut a byte too large.
 
-use super::Run;
+use super::PlanRun;
 use super::messages::Sizes;
 use crate::fabric::circuits::{Charge, Circuits, Lines};
 use crate::interrupt;
@@ -33,7 +33,7 @@ const MOST_TRANSFERS: u64 = 1 << 28;
 pub(super) fn simulate(
     plan: &FoldedPlan,
     circuits: &dyn Circuits,
-    run: Run,
+    run: PlanRun,
 ) -> Result<Outcome, SimulationError> {
     let ranks = plan.orbits.fabric.ranks();
     let repeats = period(plan)?;
@@ -53,7 +53,7 @@ pub(super) fn simulate(
     let chunks = chunks_per_rank(&plan.orbits.schedule.collective);
     let sizes = chunks.map_or(Sizes::Own, Sizes::MostOfRotations);
     let copies = (ranks / period).into();
-    let run = Run {
+    let run = PlanRun {
         period,
         copies,
         sizes,

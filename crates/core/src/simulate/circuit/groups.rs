@@ -8,7 +8,7 @@
 //!   that each rank keeps those that it used last;
 //! - `warm`: kept, and there are at first those that an earlier run of the same plan has left.
 
-use super::slots::{Slots, hop};
+use super::slots::{SlotHops, hop};
 use crate::fabric::Hop;
 use crate::fabric::circuits::{Circuits, Tuning};
 use crate::interrupt;
@@ -24,10 +24,10 @@ pub(super) struct Before {
 }
 
 /// Which circuits are there, slot by slot.
-pub(super) struct Groups<'a> {
+pub(super) struct CircuitGroups<'a> {
     plan: &'a Plan,
     circuits: &'a dyn Circuits,
-    slots: &'a Slots,
+    slots: &'a SlotHops,
     paths: Paths,
     /// For each slot with messages, whether it is the first of its group, and the last.
     bounds: Vec<(bool, bool)>,
@@ -39,16 +39,16 @@ pub(super) struct Groups<'a> {
     tunings: Vec<Tuning>,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> CircuitGroups<'a> {
     pub(super) fn new(
         plan: &'a Plan,
         circuits: &'a dyn Circuits,
-        slots: &'a Slots,
+        slots: &'a SlotHops,
         each_slot: bool,
         paths: Paths,
-    ) -> Result<Groups<'a>, SimulationError> {
+    ) -> Result<CircuitGroups<'a>, SimulationError> {
         let count = plan.slots();
-        let mut groups = Groups {
+        let mut groups = CircuitGroups {
             plan,
             circuits,
             slots,

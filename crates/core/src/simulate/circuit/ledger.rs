@@ -11,34 +11,34 @@ use crate::units::{Bytes, Time, UnitError};
 
 /// Sums per line and rank. Lines are kept as changes from each to the next, so that what occupies many
 /// costs as much as what occupies one.
-pub(super) struct Ledger {
+pub(super) struct LineLedger {
     lines: Lines,
-    changes: Vec<Use>,
-    ranks: Vec<Rank>,
+    changes: Vec<LineUse>,
+    ranks: Vec<RankUse>,
     /// How often a line was occupied, over all.
     occupied: u64,
 }
 
 /// Picoseconds and bytes of a line, less those of the line before.
 #[derive(Clone, Copy, Default)]
-struct Use {
+struct LineUse {
     busy: u128,
     bytes: u128,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Rank {
+struct RankUse {
     sent: Bytes,
     received: Bytes,
     finish: Time,
 }
 
-impl Ledger {
-    pub(super) fn new(lines: Lines, ranks: u32) -> Ledger {
-        Ledger {
+impl LineLedger {
+    pub(super) fn new(lines: Lines, ranks: u32) -> LineLedger {
+        LineLedger {
             lines,
-            changes: vec![Use::default(); lines.count() + 1],
-            ranks: vec![Rank::default(); ranks as usize],
+            changes: vec![LineUse::default(); lines.count() + 1],
+            ranks: vec![RankUse::default(); ranks as usize],
             occupied: 0,
         }
     }
@@ -93,7 +93,7 @@ impl Ledger {
 
     /// Sums the changes up.
     pub(super) fn close(self) -> Result<(LinkColumns, RankColumns), SimulationError> {
-        let sum = |what: &str, of: fn(&Use) -> u128| -> Result<Vec<u64>, UnitError> {
+        let sum = |what: &str, of: fn(&LineUse) -> u128| -> Result<Vec<u64>, UnitError> {
             let lines = self.changes.len() - 1;
             let mut level = 0u128;
             let levels = self.changes[..lines].iter().map(|change| {

@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::block::{Block, Message};
+use super::block::{Message, MessageBlock};
 use super::slots::hop;
 use super::trees;
-use crate::fabric::circuits::{Circuits, Sharing};
+use crate::fabric::circuits::{Circuits, LightSharing};
 use crate::fabric::{Hop, Light};
 use crate::plan::Plan;
 use crate::schedule::Transfer;
@@ -28,10 +28,10 @@ const FEW: usize = 16;
 const NEAR: usize = 64;
 
 /// The messages of one slot after the other.
-pub(super) struct Messages<'a> {
+pub(super) struct SlotMessages<'a> {
     plan: &'a Plan,
     circuits: &'a dyn Circuits,
-    sharing: Sharing,
+    sharing: LightSharing,
     size: Bytes,
     sizes: Sizes,
     uniform: Option<Bytes>,
@@ -39,19 +39,19 @@ pub(super) struct Messages<'a> {
     rate: Rate,
     /// The transmission time computed last: most messages are of one size.
     latest: (Bytes, Time),
-    block: Block,
+    block: MessageBlock,
     /// The place of the message on a circuit. Looked up only.
     places: FxHashMap<(u32, u32, Light), usize>,
 }
 
-impl<'a> Messages<'a> {
+impl<'a> SlotMessages<'a> {
     pub(super) fn new(
         plan: &'a Plan,
         circuits: &'a dyn Circuits,
         size: Bytes,
         sizes: Sizes,
-    ) -> Messages<'a> {
-        Messages {
+    ) -> SlotMessages<'a> {
+        SlotMessages {
             plan,
             circuits,
             sharing: circuits.sharing(),
@@ -61,7 +61,7 @@ impl<'a> Messages<'a> {
             chunks: plan.schedule.collective.chunks(),
             rate: circuits.rate(),
             latest: (Bytes::new(0), Time::ZERO),
-            block: Block::default(),
+            block: MessageBlock::default(),
             places: FxHashMap::default(),
         }
     }
@@ -69,17 +69,17 @@ impl<'a> Messages<'a> {
     /// How many hops of a slot are taken at once: all where some go with the light of others.
     pub(super) fn at_once(&self) -> usize {
         match self.sharing {
-            Sharing::Alone => NEAR,
-            Sharing::SameCircuit | Sharing::Tree { .. } => usize::MAX,
+            LightSharing::Alone => NEAR,
+            LightSharing::SameCircuit | LightSharing::Tree { .. } => usize::MAX,
         }
     }
 
     /// The messages that hops of one slot make up.
-    pub(super) fn of(&mut self, hops: &[u32]) -> Result<&Block, SimulationError> {
+    pub(super) fn of(&mut self, hops: &[u32]) -> Result<&MessageBlock, SimulationError> {
         self.block.hops.clear();
         self.block.messages.clear();
         self.block.circuits.clear();
-        if self.sharing == Sharing::SameCircuit {
+        if self.sharing == LightSharing::SameCircuit {
             self.join(hops)?;
         } else {
             for &index in hops {
@@ -90,14 +90,14 @@ impl<'a> Messages<'a> {
                 self.block.messages.push(message);
             }
         }
-        let Block {
+        let MessageBlock {
             hops,
             messages,
             circuits,
             ..
         } = &mut self.block;
         simulate::measure(self.circuits, hops, circuits, |hop| messages[hop].transfer)?;
-        if let Sharing::Tree { light } = self.sharing {
+        if let LightSharing::Tree { light } = self.sharing {
             trees::join(self.plan, light, &mut self.block);
         }
         Ok(&self.block)

@@ -6,12 +6,12 @@ use super::slots::hop;
 use crate::plan::Plan;
 
 /// Both ends and the light of a circuit.
-type Ends = (u64, u32);
+type CircuitEnds = (u64, u32);
 
 /// The setting in force: the circuits that were set up last.
 pub(super) struct Settings<'a> {
     plan: &'a Plan,
-    in_force: FxHashSet<Ends>,
+    in_force: FxHashSet<CircuitEnds>,
 }
 
 impl<'a> Settings<'a> {
@@ -25,7 +25,7 @@ impl<'a> Settings<'a> {
     /// Moves to a slot's circuits; whether one of them was not set already.
     pub(super) fn enter(&mut self, hops: &[u32]) -> bool {
         let plan = self.plan;
-        let circuit = |&index: &u32| -> Ends {
+        let circuit = |&index: &u32| -> CircuitEnds {
             let (hop, _) = hop(plan, index);
             (u64::from(hop.from) << 32 | u64::from(hop.to), hop.light.0)
         };

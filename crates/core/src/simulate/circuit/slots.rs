@@ -5,13 +5,13 @@ use crate::plan::{Plan, Relay};
 
 /// The hops of each slot, in the plan's order: a transfer by its index, then its relays, numbered on
 /// from the last transfer.
-pub(super) struct Slots {
+pub(super) struct SlotHops {
     starts: Vec<u32>,
     hops: Vec<u32>,
 }
 
-impl Slots {
-    pub(super) fn of(plan: &Plan) -> Slots {
+impl SlotHops {
+    pub(super) fn of(plan: &Plan) -> SlotHops {
         let relays = &plan.relays;
         let mut starts = vec![0u32; plan.slots() as usize + 1];
         let mut count = |slot: u32| {
@@ -37,7 +37,7 @@ impl Slots {
                 .iter()
                 .zip(0..)
                 .for_each(|(&slot, hop)| put(slot, hop));
-            return Slots { starts, hops };
+            return SlotHops { starts, hops };
         }
         let mut relays = relays.iter().enumerate().peekable();
         for (transfer, &slot) in plan.slot.iter().enumerate() {
@@ -48,7 +48,7 @@ impl Slots {
                 put(relay.slot, plan.len() + index);
             }
         }
-        Slots { starts, hops }
+        SlotHops { starts, hops }
     }
 
     pub(super) fn of_slot(&self, slot: u32) -> &[u32] {
@@ -57,7 +57,7 @@ impl Slots {
     }
 }
 
-/// A hop by its number in [`Slots`], and the transfer that it is part of.
+/// A hop by its number in [`SlotHops`], and the transfer that it is part of.
 pub(super) fn hop(plan: &Plan, index: u32) -> (Hop, u32) {
     let Some(relay) = (index as usize).checked_sub(plan.len()) else {
         let (from, to) = plan.schedule.ends(index as usize);

@@ -4,13 +4,13 @@
 //! one slot on one channel of one direction are a single lightpath. It is up until its farthest drop
 //! has everything, takes one transmitter, and a receiver at each drop. The farthest *leads*.
 
-use super::block::Block;
+use super::block::MessageBlock;
 use crate::plan::Plan;
 use crate::schedule::Action;
 
 /// Gives the messages of a slot their leaders, with whose circuits they go; light is one where it agrees in
 /// some bits.
-pub(super) fn join(plan: &Plan, light: u32, block: &mut Block) {
+pub(super) fn join(plan: &Plan, light: u32, block: &mut MessageBlock) {
     block.riders.clear();
     let mut copies = Vec::new();
     // Asking for a transfer checks for interrupts.

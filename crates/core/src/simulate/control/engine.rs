@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::flows::Flows;
-use super::protocol::{Consequence, ControlEvent, State};
+use super::flows::TransceiverFlows;
+use super::protocol::{Consequence, ControlEvent, ProtocolState};
 use crate::family::wss_grid::WssGrid;
 use crate::interrupt;
 use crate::simulate::SimulationError;
@@ -15,7 +15,7 @@ use crate::units::Time;
 
 /// Why a flow began to ask, or to send, when it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(super) enum WaitCause {
     /// At the start of all.
     None,
     /// The last of its data came with this flow.
@@ -25,7 +25,7 @@ pub(super) enum Cause {
 }
 
 /// When every flow did what.
-pub(super) struct Run {
+pub(super) struct ControlRun {
     /// The last arrival.
     pub(super) time: Time,
     /// When it asked, or, on a kept circuit, began to send.
@@ -42,14 +42,14 @@ pub(super) struct Run {
     pub(super) sent: Vec<Time>,
     /// Its last bit is there.
     pub(super) arrived: Vec<Time>,
-    pub(super) cause: Vec<Cause>,
+    pub(super) cause: Vec<WaitCause>,
     /// Control messages that every rank sent.
     pub(super) messages: Vec<u32>,
     /// REVOKEs among them.
     pub(super) revocations: u64,
 }
 
-impl Run {
+impl ControlRun {
     /// How long a flow is sent.
     pub(super) fn sending(&self, flow: usize) -> Time {
         Time::from_ps(self.sent[flow].ps() - self.start[flow].ps())
@@ -57,13 +57,13 @@ impl Run {
 }
 
 /// Time, order within an instant, transceiver: then what happens.
-type Entry = Reverse<(Time, u8, u32, ControlEvent)>;
+type QueuedEvent = Reverse<(Time, u8, u32, ControlEvent)>;
 
-struct Engine<'a> {
-    flows: &'a Flows,
+struct ControlEngine<'a> {
+    flows: &'a TransceiverFlows,
     grid: &'a WssGrid,
-    queue: BinaryHeap<Entry>,
-    run: Run,
+    queue: BinaryHeap<QueuedEvent>,
+    run: ControlRun,
 }
 
 /// Runs all flows.
@@ -71,16 +71,16 @@ struct Engine<'a> {
 /// # Errors
 /// A time past the limit or beyond 64 bits, flows that wait for one another.
 pub(super) fn run(
-    flows: &Flows,
+    flows: &TransceiverFlows,
     grid: &WssGrid,
     limit: Option<Time>,
-) -> Result<Run, SimulationError> {
+) -> Result<ControlRun, SimulationError> {
     let count = flows.flows.len();
-    let mut engine = Engine {
+    let mut engine = ControlEngine {
         flows,
         grid,
         queue: BinaryHeap::with_capacity(count),
-        run: Run {
+        run: ControlRun {
             time: Time::ZERO,
             begun: vec![Time::ZERO; count],
             control: vec![Time::ZERO; count],
@@ -89,15 +89,15 @@ pub(super) fn run(
             start: vec![Time::ZERO; count],
             sent: vec![Time::ZERO; count],
             arrived: vec![Time::ZERO; count],
-            cause: vec![Cause::None; count],
+            cause: vec![WaitCause::None; count],
             messages: vec![0; flows.of_transmitter.len() / 2],
             revocations: 0,
         },
     };
-    let mut state = State::new(flows);
+    let mut state = ProtocolState::new(flows);
     let mut then = Vec::new();
     state.open(flows, &mut then);
-    engine.enter(Time::ZERO, Cause::None, &mut then)?;
+    engine.enter(Time::ZERO, WaitCause::None, &mut then)?;
     while let Some(Reverse((now, _, _, happening))) = engine.queue.pop() {
         interrupt::check();
         if let Some(limit) = limit.filter(|limit| now > *limit) {
@@ -108,10 +108,10 @@ pub(super) fn run(
             ControlEvent::Arrived(flow) => {
                 engine.run.arrived[flow as usize] = now;
                 engine.run.time = now;
-                Cause::Arrival(flow)
+                WaitCause::Arrival(flow)
             }
-            ControlEvent::Sent(flow) => Cause::Transmitter(flow),
-            _ => Cause::None,
+            ControlEvent::Sent(flow) => WaitCause::Transmitter(flow),
+            _ => WaitCause::None,
         };
         state.handle(flows, happening, &mut then);
         engine.enter(now, cause, &mut then)?;
@@ -126,12 +126,12 @@ pub(super) fn run(
     Ok(engine.run)
 }
 
-impl Engine<'_> {
+impl ControlEngine<'_> {
     /// Puts what follows from something into the queue.
     fn enter(
         &mut self,
         now: Time,
-        cause: Cause,
+        cause: WaitCause,
         then: &mut Vec<Consequence>,
     ) -> Result<(), SimulationError> {
         for consequence in then.drain(..) {
@@ -153,7 +153,7 @@ impl Engine<'_> {
     fn send(
         &mut self,
         now: Time,
-        cause: Cause,
+        cause: WaitCause,
         message: ControlEvent,
     ) -> Result<(), SimulationError> {
         let delay = self.grid.control;
@@ -181,7 +181,7 @@ impl Engine<'_> {
     fn begin(
         &mut self,
         now: Time,
-        cause: Cause,
+        cause: WaitCause,
         flow: u32,
         fresh: bool,
     ) -> Result<(), SimulationError> {

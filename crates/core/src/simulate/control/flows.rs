@@ -4,7 +4,7 @@
 //! A transfer sends what its source held when its step began. So a flow needs, of each transfer that
 //! begins with it, all that arrived at its source, in earlier steps, of the chunks carried; and of each
 //! that is relayed there, the hop before. What flows of one rank need for the same chunks in one step is
-//! kept once, as a [`Join`].
+//! kept once, as a join.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use crate::units::Bytes;
 
 /// What one transmitter sends to one receiver in a slot.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Flow {
+pub(super) struct TransceiverFlow {
     pub(super) source: u32,
     pub(super) destination: u32,
     pub(super) light: TunedLight,
@@ -32,7 +32,7 @@ pub(super) struct Flow {
     pub(super) keeps: bool,
 }
 
-impl Flow {
+impl TransceiverFlow {
     /// The transceiver that sends, 2 rank + plane.
     pub(super) fn transmitter(&self) -> u32 {
         2 * self.source + u32::from(self.light.plane)
@@ -83,7 +83,7 @@ const NOTHING: u32 = u32::MAX;
 
 /// What becomes lists when all is known.
 #[derive(Default)]
-struct Pairs {
+struct FlowPairs {
     /// Flow and join that its arrival is part of.
     feeds: Vec<(u32, u32)>,
     /// Join and flow that needs it.
@@ -94,8 +94,8 @@ struct Pairs {
 
 /// The flows of a plan.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Flows {
-    pub(super) flows: Vec<Flow>,
+pub(super) struct TransceiverFlows {
+    pub(super) flows: Vec<TransceiverFlow>,
     /// By transmitter, in the order of slots.
     pub(super) of_transmitter: Vec<Vec<u32>>,
     /// By join, arrivals that are needed together: how many.
@@ -108,20 +108,20 @@ pub(super) struct Flows {
     pub(super) needs: Vec<u32>,
 }
 
-impl Flows {
+impl TransceiverFlows {
     /// The flows of a plan whose slots and relays are in order.
     pub(super) fn of(
         plan: &Plan,
         size: Bytes,
         circuits: &dyn Circuits,
-    ) -> Result<Flows, SimulationError> {
+    ) -> Result<TransceiverFlows, SimulationError> {
         let ranks = plan.fabric.ranks() as usize;
-        let mut flows = Flows {
+        let mut flows = TransceiverFlows {
             of_transmitter: vec![Vec::new(); 2 * ranks],
-            ..Flows::default()
+            ..TransceiverFlows::default()
         };
         let mut held: Vec<Segments> = vec![Segments::default(); ranks];
-        let mut pairs = Pairs::default();
+        let mut pairs = FlowPairs::default();
         for step in 0..plan.schedule.steps() {
             interrupt::check();
             let transfers = plan.schedule.step(step);
@@ -185,7 +185,7 @@ impl Flows {
                 bytes = bytes.plus(collective.range_bytes(size, moved.chunk, moved.count)?)?;
                 flow_of[place] = self.flows.len() as u32;
             }
-            self.flows.push(Flow {
+            self.flows.push(TransceiverFlow {
                 source: hop.from,
                 destination: hop.to,
                 light: TunedLight::from(hop.light),
@@ -206,7 +206,7 @@ impl Flows {
         transfer: usize,
         held: &[Segments],
         joins: &mut FxHashMap<(u32, u32, u32), u32>,
-        pairs: &mut Pairs,
+        pairs: &mut FlowPairs,
     ) -> u32 {
         let moved = plan.schedule.transfer(transfer);
         if held[moved.source as usize].segments.is_empty() {
@@ -222,7 +222,7 @@ impl Flows {
         join
     }
 
-    fn join(&mut self, needed: &[u32], pairs: &mut Pairs) -> u32 {
+    fn join(&mut self, needed: &[u32], pairs: &mut FlowPairs) -> u32 {
         if needed.is_empty() {
             return NOTHING;
         }
@@ -233,7 +233,7 @@ impl Flows {
         join
     }
 
-    fn wait(&mut self, flow: u32, join: u32, pairs: &mut Pairs) {
+    fn wait(&mut self, flow: u32, join: u32, pairs: &mut FlowPairs) {
         if join != NOTHING && pairs.last_waiter[join as usize] != flow {
             pairs.last_waiter[join as usize] = flow;
             pairs.waiters.push((join, flow));

@@ -5,23 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashSet;
 
-use super::flows::{Flow, Flows, Lists};
-use super::protocol::{Consequence, ControlEvent, State};
+use super::flows::{Lists, TransceiverFlow, TransceiverFlows};
+use super::protocol::{Consequence, ControlEvent, ProtocolState};
 use crate::family::wss_grid::TunedLight;
 use crate::units::Bytes;
 
 /// Flows of single-fibre ranks: source, destination, slot, and the flows that must have arrived.
-type Case = &'static [(u32, u32, u32, &'static [u32])];
+type FlowsCase = &'static [(u32, u32, u32, &'static [u32])];
 
-fn flows(case: Case) -> Flows {
+fn flows(case: FlowsCase) -> TransceiverFlows {
     let ranks = case.iter().map(|&(from, to, ..)| from.max(to) + 1).max();
-    let mut flows = Flows {
+    let mut flows = TransceiverFlows {
         of_transmitter: vec![Vec::new(); 2 * ranks.unwrap_or(0) as usize],
-        ..Flows::default()
+        ..TransceiverFlows::default()
     };
     let (mut feeds, mut waiters) = (Vec::new(), Vec::new());
     for (index, &(source, destination, slot, needs)) in case.iter().enumerate() {
-        flows.flows.push(Flow {
+        flows.flows.push(TransceiverFlow {
             source,
             destination,
             light: TunedLight {
@@ -48,8 +48,8 @@ fn flows(case: Case) -> Flows {
 }
 
 /// Goes through all orders; returns how many states there are and whether a REVOKE was ever sent.
-fn explore(flows: &Flows) -> (usize, bool) {
-    let mut state = State::new(flows);
+fn explore(flows: &TransceiverFlows) -> (usize, bool) {
+    let mut state = ProtocolState::new(flows);
     let mut then = Vec::new();
     state.open(flows, &mut then);
     let mut under_way = BTreeSet::new();
@@ -98,7 +98,7 @@ fn take(then: &mut Vec<Consequence>, under_way: &mut BTreeSet<ControlEvent>) {
 }
 
 /// Cases with whether some order takes a kept circuit back.
-const CASES: &[(&str, Case, bool)] = &[
+const CASES: &[(&str, FlowsCase, bool)] = &[
     ("one flow", &[(0, 1, 0, &[])], false),
     (
         "three to one",

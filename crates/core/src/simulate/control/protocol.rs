@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::flows::Flows;
+use super::flows::TransceiverFlows;
 
 /// Something that happens at one end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,7 +65,7 @@ struct Receiver {
 
 /// Everything that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct State {
+pub(super) struct ProtocolState {
     /// Flows sent, by transmitter.
     sent: Vec<u32>,
     senders: Vec<Sender>,
@@ -78,10 +78,10 @@ pub(super) struct State {
     pub(super) arrived: u32,
 }
 
-impl State {
-    pub(super) fn new(flows: &Flows) -> State {
+impl ProtocolState {
+    pub(super) fn new(flows: &TransceiverFlows) -> ProtocolState {
         let ports = flows.of_transmitter.len();
-        State {
+        ProtocolState {
             sent: vec![0; ports],
             senders: vec![Sender::Idle; ports],
             receivers: vec![Receiver::default(); ports],
@@ -92,7 +92,7 @@ impl State {
     }
 
     /// Lets every transmitter begin that can.
-    pub(super) fn open(&mut self, flows: &Flows, then: &mut Vec<Consequence>) {
+    pub(super) fn open(&mut self, flows: &TransceiverFlows, then: &mut Vec<Consequence>) {
         for transmitter in 0..self.senders.len() as u32 {
             self.go_on(flows, transmitter, then);
         }
@@ -101,7 +101,7 @@ impl State {
     /// Takes in what happens; adds what follows.
     pub(super) fn handle(
         &mut self,
-        flows: &Flows,
+        flows: &TransceiverFlows,
         happening: ControlEvent,
         then: &mut Vec<Consequence>,
     ) {
@@ -126,13 +126,13 @@ impl State {
     }
 
     /// The flow whose turn it is at a transmitter.
-    fn first(&self, flows: &Flows, transmitter: u32) -> Option<u32> {
+    fn first(&self, flows: &TransceiverFlows, transmitter: u32) -> Option<u32> {
         let own = &flows.of_transmitter[transmitter as usize];
         own.get(self.sent[transmitter as usize] as usize).copied()
     }
 
     /// Asks for the first flow of a transmitter, or begins it on the circuit kept, if its data is there.
-    fn go_on(&mut self, flows: &Flows, transmitter: u32, then: &mut Vec<Consequence>) {
+    fn go_on(&mut self, flows: &TransceiverFlows, transmitter: u32, then: &mut Vec<Consequence>) {
         let Some(flow) = self.first(flows, transmitter) else {
             return;
         };
@@ -149,7 +149,13 @@ impl State {
         }
     }
 
-    fn begin(&mut self, flows: &Flows, flow: u32, yields: bool, then: &mut Vec<Consequence>) {
+    fn begin(
+        &mut self,
+        flows: &TransceiverFlows,
+        flow: u32,
+        yields: bool,
+        then: &mut Vec<Consequence>,
+    ) {
         let ends = flows.flows[flow as usize];
         let sender = &mut self.senders[ends.transmitter() as usize];
         let fresh = *sender != Sender::Keeping;
@@ -158,7 +164,7 @@ impl State {
         then.push(Consequence::Begin { flow, fresh });
     }
 
-    fn granted(&mut self, flows: &Flows, flow: u32, then: &mut Vec<Consequence>) {
+    fn granted(&mut self, flows: &TransceiverFlows, flow: u32, then: &mut Vec<Consequence>) {
         let transmitter = flows.flows[flow as usize].transmitter();
         let sender = self.senders[transmitter as usize];
         let yields = sender == Sender::Asking { yields: true };
@@ -166,7 +172,7 @@ impl State {
     }
 
     /// Keeps the circuit for the next flow or releases it.
-    fn sent(&mut self, flows: &Flows, flow: u32, then: &mut Vec<Consequence>) {
+    fn sent(&mut self, flows: &TransceiverFlows, flow: u32, then: &mut Vec<Consequence>) {
         let ends = flows.flows[flow as usize];
         let transmitter = ends.transmitter() as usize;
         self.sent[transmitter] += 1;
@@ -185,7 +191,7 @@ impl State {
     }
 
     /// Lets flows that needed this one go on.
-    fn deliver(&mut self, flows: &Flows, flow: u32, then: &mut Vec<Consequence>) {
+    fn deliver(&mut self, flows: &TransceiverFlows, flow: u32, then: &mut Vec<Consequence>) {
         self.arrived += 1;
         for &join in flows.feeds.of(flow) {
             self.join_needs[join as usize] -= 1;
@@ -206,7 +212,7 @@ impl State {
     }
 
     /// Sets a receiver free that was released and has everything.
-    fn free(&mut self, flows: &Flows, receiver: u32, then: &mut Vec<Consequence>) {
+    fn free(&mut self, flows: &TransceiverFlows, receiver: u32, then: &mut Vec<Consequence>) {
         let own = &mut self.receivers[receiver as usize];
         if own.released && own.arriving == 0 {
             own.holder = None;
@@ -216,7 +222,7 @@ impl State {
     }
 
     /// Grants a free receiver to the first who waits, or wants back one that is kept.
-    fn serve(&mut self, flows: &Flows, receiver: u32, then: &mut Vec<Consequence>) {
+    fn serve(&mut self, flows: &TransceiverFlows, receiver: u32, then: &mut Vec<Consequence>) {
         let own = &mut self.receivers[receiver as usize];
         match own.holder {
             None => {
@@ -245,7 +251,7 @@ impl State {
     /// GRANT is remembered; one that comes too late costs a kept circuit and no more.
     fn revoked(
         &mut self,
-        flows: &Flows,
+        flows: &TransceiverFlows,
         transmitter: u32,
         receiver: u32,
         then: &mut Vec<Consequence>,

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use super::instant::bytes_per_ps;
-use super::ledger::Ledger;
+use super::ledger::FlowLedger;
 use super::queue::Queue;
 use super::quotient::network::Quotient;
 use super::shares::Shares;
@@ -43,7 +43,7 @@ struct ClassProgress {
 /// Flows by the value of `served` at which they end, the least first.
 type Later = BinaryHeap<Reverse<(u64, u32)>>;
 
-struct Class {
+struct FlowClass {
     pair: (u32, u32),
     /// The least rate that is private to each flow: its cap, links that it does not share.
     limit: f64,
@@ -70,7 +70,7 @@ pub(super) struct Classes<'a> {
     weights: Weights,
     shares: Shares,
     progress: Vec<ClassProgress>,
-    classes: Vec<Class>,
+    classes: Vec<FlowClass>,
     by_pair: FxHashMap<(u32, u32), u32>,
     keep_limit: usize,
     ends: Queue,
@@ -185,7 +185,7 @@ impl<'a> Classes<'a> {
             shared,
             stale: false,
         };
-        let class = Class {
+        let class = FlowClass {
             pair,
             limit,
             latency,
@@ -247,7 +247,7 @@ impl<'a> Classes<'a> {
         bytes: Option<u64>,
         place: u32,
         now: f64,
-        ledger: &mut Ledger,
+        ledger: &mut FlowLedger,
     ) {
         let progress = &mut self.progress[class as usize];
         let state = &mut self.classes[class as usize];
@@ -277,7 +277,7 @@ impl<'a> Classes<'a> {
     }
 
     /// The flow of a class that moves for ever ends.
-    pub(super) fn stop(&mut self, class: u32, now: f64, ledger: &mut Ledger) {
+    pub(super) fn stop(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
         let progress = &mut self.progress[class as usize];
         progress.serve(now);
         self.classes[class as usize].bytes = progress.served.round() as u128;
@@ -298,7 +298,7 @@ impl<'a> Classes<'a> {
         now: f64,
         limit: f64,
         places: &mut Vec<u32>,
-        ledger: &mut Ledger,
+        ledger: &mut FlowLedger,
     ) {
         let mut ending = std::mem::take(&mut self.changed);
         ending.clear();
@@ -331,7 +331,7 @@ impl<'a> Classes<'a> {
     }
 
     /// A class has lost its last flow.
-    fn vacate(&mut self, class: u32, now: f64, ledger: &mut Ledger) {
+    fn vacate(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
         let progress = &mut self.progress[class as usize];
         let state = &mut self.classes[class as usize];
         (progress.served, progress.rate, progress.target) = (0.0, 0.0, f64::INFINITY);
@@ -357,7 +357,7 @@ impl<'a> Classes<'a> {
 
     /// Brings the rates up to date after all starts and ends of an instant; see
     /// [`Classes::changed`].
-    pub(super) fn settle(&mut self, now: f64, ledger: &mut Ledger) {
+    pub(super) fn settle(&mut self, now: f64, ledger: &mut FlowLedger) {
         let mut changed = std::mem::take(&mut self.changed);
         changed.clear();
         self.shares.settle(&mut changed);
@@ -383,7 +383,7 @@ impl<'a> Classes<'a> {
     }
 
     /// Takes over a class's rate from the shares.
-    fn update(&mut self, class: u32, now: f64, ledger: &mut Ledger) {
+    fn update(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
         let progress = &mut self.progress[class as usize];
         if progress.members == 0 {
             self.ends.remove(class);

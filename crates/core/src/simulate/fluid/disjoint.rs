@@ -47,9 +47,9 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use super::flow_log::Replayed;
+use super::flow_log::StepReplay;
 use super::instant::{bytes_per_ps, to_time};
-use super::ledger::Ledger;
+use super::ledger::FlowLedger;
 use super::program::{StepFlow, Steps, check_count};
 use super::{FlowOptions, FluidError, StartRule};
 use crate::interrupt;
@@ -133,7 +133,7 @@ pub(super) fn run(
     steps: &dyn Steps,
     rule: StartRule,
     options: &FlowOptions,
-    ledger: &mut Ledger,
+    ledger: &mut FlowLedger,
 ) -> Result<Option<(u64, u64)>, FluidError> {
     let mut disjoint = Disjoint::new(network, rule, ledger.records_flows());
     let (mut flows, mut first, mut repeated) = (Vec::new(), 0, 0);
@@ -244,7 +244,7 @@ impl<'a> Disjoint<'a> {
     }
 
     /// When the flows of the step end, and what they carry.
-    fn carry_out(&mut self, ledger: &mut Ledger) {
+    fn carry_out(&mut self, ledger: &mut FlowLedger) {
         self.begin = self.all_free;
         let even = self.is_even();
         self.spans.clear();
@@ -289,7 +289,7 @@ impl<'a> Disjoint<'a> {
         self.free.iter().all(|&free| free == self.all_free)
     }
 
-    fn use_links(&self, ledger: &mut Ledger) {
+    fn use_links(&self, ledger: &mut FlowLedger) {
         for &(from, to, used) in &self.uses {
             if used > 0.0 {
                 ledger.flow_over(from + self.shift, to + self.shift, used);
@@ -298,7 +298,7 @@ impl<'a> Disjoint<'a> {
     }
 
     /// The step comes once more.
-    fn repeat(&mut self, ledger: &mut Ledger) {
+    fn repeat(&mut self, ledger: &mut FlowLedger) {
         let duration = self.duration.unwrap_or_default();
         self.again += 1;
         self.shift += duration;
@@ -327,7 +327,7 @@ impl<'a> Disjoint<'a> {
     }
 
     /// Writes down each flow of the step that has been carried out.
-    fn record(&mut self, first: u32, ledger: &mut Ledger) -> Result<(), FluidError> {
+    fn record(&mut self, first: u32, ledger: &mut FlowLedger) -> Result<(), FluidError> {
         let latest = ledger.last_flow;
         for (((flow, way), &(start, end)), index) in self
             .flows
@@ -357,10 +357,10 @@ impl<'a> Disjoint<'a> {
     }
 
     /// Writes down that the step came again.
-    fn record_again(&mut self, first: u32, ledger: &mut Ledger) -> Result<(), FluidError> {
+    fn record_again(&mut self, first: u32, ledger: &mut FlowLedger) -> Result<(), FluidError> {
         let latest = ledger.last_flow;
         let flows = self.flows.iter();
-        ledger.replay_flows(Replayed {
+        ledger.replay_flows(StepReplay {
             like: self.first,
             first,
             begin: self.begin,
@@ -382,7 +382,7 @@ impl<'a> Disjoint<'a> {
     }
 
     /// Tells links and ranks what the ways have carried.
-    fn write_down(&self, ledger: &mut Ledger) {
+    fn write_down(&self, ledger: &mut FlowLedger) {
         for way in &self.ways {
             let links = &self.links[way.links()];
             ledger.add_to_links(links, way.bytes, way.moving);

@@ -5,12 +5,12 @@
 //!
 //! ```
 //! use opticoll::fabric::Fabric;
-//! use opticoll::simulate::fluid::{Driven, FlowOptions};
+//! use opticoll::simulate::fluid::{DrivenFlows, FlowOptions};
 //! use opticoll::simulate::live::Live;
 //! use opticoll::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=8Gb/s,latency=0s")?;
 //! let options = FlowOptions::default();
-//! let mut flows = Driven::new(fabric.network().unwrap(), &options)?;
+//! let mut flows = DrivenFlows::new(fabric.network().unwrap(), &options)?;
 //! flows.send(7, (0, 1), Bytes::new(1000), Time::from_ps(500))?;
 //! let end = flows.next_time()?;
 //! assert_eq!(end, Some(Time::from_ps(1_000_500)));
@@ -20,7 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::engine::Engine;
+use super::engine::FluidEngine;
 use super::instant::to_time;
 use super::program::FlowStart;
 use super::{FlowOptions, FluidError, check_background, check_ends};
@@ -31,10 +31,10 @@ use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 /// Flows under way.
-pub struct Driven<'a> {
+pub struct DrivenFlows<'a> {
     network: &'a dyn Network,
     options: FlowOptions,
-    engine: Engine<'a>,
+    engine: FluidEngine<'a>,
     now: f64,
     /// The next instant, while nothing has started since it was found.
     next: Option<f64>,
@@ -42,21 +42,24 @@ pub struct Driven<'a> {
     flows: u64,
 }
 
-impl<'a> Driven<'a> {
+impl<'a> DrivenFlows<'a> {
     /// A network without flows. Flows are not recorded one by one, whatever the options say.
     ///
     /// # Errors
     /// Traffic beside the flows with ends that are no ranks; costs at the ends, which are for whoever
     /// starts the flows; a bin without length.
-    pub fn new(network: &'a dyn Network, options: &FlowOptions) -> Result<Driven<'a>, FluidError> {
+    pub fn new(
+        network: &'a dyn Network,
+        options: &FlowOptions,
+    ) -> Result<DrivenFlows<'a>, FluidError> {
         check_background(network, options)?;
         if options.endpoint.is_some() {
             return Err(FluidError::Endpoint);
         }
-        let mut engine = Engine::new(network, options)?;
+        let mut engine = FluidEngine::new(network, options)?;
         engine.ledger.record_no_flows();
         engine.announce_background();
-        Ok(Driven {
+        Ok(DrivenFlows {
             network,
             options: options.clone(),
             engine,
@@ -68,7 +71,7 @@ impl<'a> Driven<'a> {
     }
 }
 
-impl Live for Driven<'_> {
+impl Live for DrivenFlows<'_> {
     fn send(
         &mut self,
         flow: u32,

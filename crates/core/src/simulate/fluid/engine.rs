@@ -5,9 +5,9 @@ use std::rc::Rc;
 use super::classes::Classes;
 use super::endpoint::Endpoints;
 use super::instant::{bytes_per_ps, to_time};
-use super::ledger::Ledger;
-use super::meter::Meter;
-use super::program::{FlowEnd, FlowStart, Program};
+use super::ledger::FlowLedger;
+use super::meter::LinkMeter;
+use super::program::{FlowEnd, FlowProgram, FlowStart};
 use super::quotient::network::Quotient;
 use super::{FlowOptions, FluidError};
 use crate::event::EventQueue;
@@ -39,7 +39,7 @@ enum Alarm {
 }
 
 /// An engine between two instants.
-pub(super) struct Engine<'a> {
+pub(super) struct FluidEngine<'a> {
     options: Rc<FlowOptions>,
     /// Whether each flow has a route of its own, whatever its ends.
     routes_by_flow: bool,
@@ -52,17 +52,17 @@ pub(super) struct Engine<'a> {
     pub(super) events: Vec<FlowEnd>,
     /// The class of each background flow under way.
     background: Vec<u32>,
-    pub(super) ledger: Ledger,
+    pub(super) ledger: FlowLedger,
 }
 
-impl<'a> Engine<'a> {
+impl<'a> FluidEngine<'a> {
     /// # Errors
     /// A bin without length.
     pub(super) fn new(
         network: &'a dyn Network,
         options: &FlowOptions,
-    ) -> Result<Engine<'a>, FluidError> {
-        Engine::over(network, None, options)
+    ) -> Result<FluidEngine<'a>, FluidError> {
+        FluidEngine::over(network, None, options)
     }
 
     /// An engine whose flows are colours of flows.
@@ -72,18 +72,18 @@ impl<'a> Engine<'a> {
     pub(super) fn of_quotient(
         quotient: &'a Quotient,
         options: &FlowOptions,
-    ) -> Result<Engine<'a>, FluidError> {
-        Engine::over(quotient, Some(quotient), options)
+    ) -> Result<FluidEngine<'a>, FluidError> {
+        FluidEngine::over(quotient, Some(quotient), options)
     }
 
     fn over(
         network: &'a dyn Network,
         quotient: Option<&'a Quotient>,
         options: &FlowOptions,
-    ) -> Result<Engine<'a>, FluidError> {
+    ) -> Result<FluidEngine<'a>, FluidError> {
         let links = network.links().len();
-        let meter = options.link_bin.map(|bin| Meter::new(links, bin));
-        Ok(Engine {
+        let meter = options.link_bin.map(|bin| LinkMeter::new(links, bin));
+        Ok(FluidEngine {
             options: Rc::new(options.clone()),
             routes_by_flow: quotient.is_some(),
             classes: Classes::new(network, quotient, options.weights),
@@ -96,7 +96,7 @@ impl<'a> Engine<'a> {
                 .map(|model| Endpoints::new(model, network.ranks())),
             events: Vec::new(),
             background: vec![u32::MAX; options.background.len()],
-            ledger: Ledger::new(network, options.record_flows, meter.transpose()?),
+            ledger: FlowLedger::new(network, options.record_flows, meter.transpose()?),
         })
     }
 
@@ -124,7 +124,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Runs a program to its end.
-    pub(super) fn run(&mut self, program: &mut dyn Program) -> Result<(), FluidError> {
+    pub(super) fn run(&mut self, program: &mut dyn FlowProgram) -> Result<(), FluidError> {
         self.announce_background();
         let mut now = 0.0;
         let (mut ready, mut events, mut ended) = (Vec::new(), Vec::new(), Vec::new());

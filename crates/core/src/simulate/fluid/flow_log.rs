@@ -20,9 +20,9 @@ pub(super) struct FlowLog {
     /// The lowest rate of each of them, bytes per ps.
     slowest: Vec<f64>,
     /// Replayed steps, in order.
-    replays: Vec<Replay>,
+    replays: Vec<ReplaySpan>,
     /// The steps that they repeat.
-    steps: Vec<Step>,
+    steps: Vec<ReplayedStep>,
     /// Among `steps`, by the place of the first flow. Looked up only.
     steps_by_flow: FxHashMap<u32, u32>,
     /// For which flows those of a replay wait: how far before the first of the step each of them is, and
@@ -34,7 +34,7 @@ pub(super) struct FlowLog {
 
 /// A step that was replayed.
 #[derive(Debug)]
-struct Replay {
+struct ReplaySpan {
     /// Its first flow.
     first: u32,
     /// How many of the flows before it were simulated.
@@ -46,7 +46,7 @@ struct Replay {
 
 /// A step that is replayed.
 #[derive(Debug)]
-struct Step {
+struct ReplayedStep {
     /// The first of its flows, among those simulated.
     like: u32,
     /// When each flow ended, ps after the beginning.
@@ -65,7 +65,7 @@ pub(super) struct Logged {
 }
 
 /// A step that is about to be written down as a replay.
-pub(super) struct Replayed<'a> {
+pub(super) struct StepReplay<'a> {
     /// The flow with which the step began that it repeats.
     pub(super) like: u32,
     /// The first flow.
@@ -112,8 +112,8 @@ impl FlowLog {
     }
 
     /// A step is replayed. No flow of another is under way.
-    pub(super) fn replay(&mut self, replayed: Replayed<'_>) -> Result<(), FluidError> {
-        let Replayed {
+    pub(super) fn replay(&mut self, replayed: StepReplay<'_>) -> Result<(), FluidError> {
+        let StepReplay {
             like,
             first,
             begin,
@@ -122,7 +122,7 @@ impl FlowLog {
         } = replayed;
         let like = self.simulated_before(like);
         let step = *self.steps_by_flow.entry(like).or_insert_with(|| {
-            self.steps.push(Step {
+            self.steps.push(ReplayedStep {
                 like,
                 ends: ends.into(),
                 latest: ends.iter().copied().fold(0.0, f64::max),
@@ -136,7 +136,7 @@ impl FlowLog {
         if self.waits.last().is_none_or(|last| **last != *waited_for) {
             self.waits.push(waited_for.into());
         }
-        self.replays.push(Replay {
+        self.replays.push(ReplaySpan {
             first,
             simulated: first - self.replayed,
             begin,
@@ -148,7 +148,7 @@ impl FlowLog {
     }
 
     /// The replay with which a flow begins or of which it is, if any.
-    fn replay_of(&self, flow: u32) -> Option<(&Replay, &Step)> {
+    fn replay_of(&self, flow: u32) -> Option<(&ReplaySpan, &ReplayedStep)> {
         let after = self.replays.partition_point(|replay| replay.first <= flow);
         let replay = &self.replays[after.checked_sub(1)?];
         let step = &self.steps[replay.step as usize];

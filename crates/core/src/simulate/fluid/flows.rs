@@ -2,8 +2,8 @@
 
 use super::FluidError;
 use super::instant::bytes_per_ps;
-use super::ledger::Ledger;
-use super::program::{FlowEnd, FlowStart, Program};
+use super::ledger::FlowLedger;
+use super::program::{FlowEnd, FlowProgram, FlowStart};
 use crate::interrupt;
 use crate::outcome::NONE;
 use crate::units::{Bytes, Rate, Time};
@@ -181,14 +181,14 @@ impl<'a> Dependencies<'a> {
     }
 }
 
-impl Program for Dependencies<'_> {
+impl FlowProgram for Dependencies<'_> {
     fn advance(
         &mut self,
         now: f64,
         events: &[FlowEnd],
         _quiet: bool,
         ready: &mut Vec<FlowStart>,
-        ledger: &mut Ledger,
+        ledger: &mut FlowLedger,
     ) -> Result<f64, FluidError> {
         if !std::mem::replace(&mut self.begun, true) {
             for index in 0..self.flows.len() as u32 {

@@ -25,7 +25,7 @@ use crate::units::{Bytes, Time};
 
 /// What the flows of a step that leave a rank, or those that lead to it, ask of a cable of it.
 #[derive(Clone, Copy)]
-struct Cable {
+struct CableDemand {
     rank: u32,
     /// The step of the rest, counted from 1.
     step: u32,
@@ -34,8 +34,8 @@ struct Cable {
     bytes: u64,
 }
 
-impl Cable {
-    const IDLE: Cable = Cable {
+impl CableDemand {
+    const IDLE: CableDemand = CableDemand {
         rank: NONE,
         step: 0,
         join: f64::INFINITY,
@@ -46,10 +46,10 @@ impl Cable {
     /// cable the flows of its other rank are left out.
     fn add(&mut self, (rank, step): (u32, u32), join: f64, bytes: u64, capacity: f64) -> f64 {
         if self.step != step {
-            *self = Cable {
+            *self = CableDemand {
                 rank,
                 step,
-                ..Cable::IDLE
+                ..CableDemand::IDLE
             };
         }
         if self.rank != rank {
@@ -98,7 +98,7 @@ fn least_steps(
         latency: f64::INFINITY,
     };
     let mut loads = vec![unused; links.len()];
-    let mut leaving = vec![Cable::IDLE; links.len()];
+    let mut leaving = vec![CableDemand::IDLE; links.len()];
     let mut arriving = leaving.clone();
     // By rank: when its flows of earlier steps can have ended at the earliest.
     let mut free = vec![0.0f64; network.ranks() as usize];

@@ -1,8 +1,8 @@
 //! What a run writes down: per link, rank and flow, and the use of the links over time.
 
-use super::flow_log::{FlowLog, Replayed};
+use super::flow_log::{FlowLog, StepReplay};
 use super::instant::{bytes_per_ps, to_time};
-use super::meter::Meter;
+use super::meter::LinkMeter;
 use super::{FlowOptions, FluidError};
 use crate::interrupt;
 use crate::network::{Network, Sharing};
@@ -40,7 +40,7 @@ struct Snapshot {
 }
 
 /// Sums and columns of a run.
-pub(super) struct Ledger {
+pub(super) struct FlowLedger {
     links: Vec<LinkTotals>,
     sent: Vec<u128>,
     received: Vec<u128>,
@@ -54,15 +54,19 @@ pub(super) struct Ledger {
     /// Up to where `bins` has been filled.
     written: f64,
     snapshot: Option<Snapshot>,
-    meter: Option<Meter>,
+    meter: Option<LinkMeter>,
     pub(super) last_end: f64,
     pub(super) last_flow: u32,
 }
 
-impl Ledger {
-    pub(super) fn new(network: &dyn Network, record_flows: bool, meter: Option<Meter>) -> Ledger {
+impl FlowLedger {
+    pub(super) fn new(
+        network: &dyn Network,
+        record_flows: bool,
+        meter: Option<LinkMeter>,
+    ) -> FlowLedger {
         let ranks = network.ranks() as usize;
-        Ledger {
+        FlowLedger {
             links: vec![LinkTotals::default(); network.links().len()],
             sent: vec![0; ranks],
             received: vec![0; ranks],
@@ -81,21 +85,21 @@ impl Ledger {
 
     /// The ledger of a run, from that of its quotient and the colours of all links and ranks, with the
     /// bytes on a link of each colour; and the log of the colours of flows. What single flows carried is
-    /// still to be written: [`Ledger::replay_ranks`], [`Ledger::note_end`].
+    /// still to be written: [`FlowLedger::replay_ranks`], [`FlowLedger::note_end`].
     pub(super) fn unfold(
         self,
         links: &[u32],
         bytes: &[u64],
         ranks: &[u32],
         record_flows: bool,
-    ) -> (Ledger, FlowLog) {
+    ) -> (FlowLedger, FlowLog) {
         let link = |&colour: &u32| LinkTotals {
             bytes: bytes[colour as usize].into(),
             ..self.links[colour as usize].clone()
         };
         let finish = |&colour: &u32| self.finish[colour as usize];
         let log = self.flows.unwrap_or_default();
-        let unfolded = Ledger {
+        let unfolded = FlowLedger {
             links: links.iter().map(link).collect(),
             sent: vec![0; ranks.len()],
             received: vec![0; ranks.len()],
@@ -142,7 +146,7 @@ impl Ledger {
         }
     }
 
-    /// Whether [`Ledger::change_rate`] is of use.
+    /// Whether [`FlowLedger::change_rate`] is of use.
     pub(super) fn meters_links(&self) -> bool {
         self.meter.is_some()
     }
@@ -297,7 +301,7 @@ impl Ledger {
     }
 
     /// Writes the flows of a step that was replayed, where flows are recorded.
-    pub(super) fn replay_flows(&mut self, replayed: Replayed<'_>) -> Result<(), FluidError> {
+    pub(super) fn replay_flows(&mut self, replayed: StepReplay<'_>) -> Result<(), FluidError> {
         for (flow, end) in (replayed.first..).zip(replayed.ends) {
             self.note_last(flow, replayed.begin + end);
         }

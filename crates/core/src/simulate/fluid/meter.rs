@@ -34,24 +34,24 @@ struct Metered {
 }
 
 /// Bytes per link and bin.
-pub(super) struct Meter {
+pub(super) struct LinkMeter {
     links: Vec<Metered>,
     bin_ps: f64,
     /// Bins per link, at most. Beyond it two neighbours become one.
     most: usize,
 }
 
-impl Meter {
+impl LinkMeter {
     /// # Errors
     /// A bin without length.
-    pub(super) fn new(links: usize, bin: LinkBin) -> Result<Meter, FluidError> {
+    pub(super) fn new(links: usize, bin: LinkBin) -> Result<LinkMeter, FluidError> {
         let most = (MOST_BINS / links.max(1)).max(2);
         let (bin_ps, most) = match bin {
             LinkBin::Length(Time::ZERO) => return Err(FluidError::Bin),
             LinkBin::Length(bin) => (bin.ps() as f64, most),
             LinkBin::Fitted => (1.0, most.min(FITTED_BINS)),
         };
-        Ok(Meter {
+        Ok(LinkMeter {
             links: vec![Metered::default(); links],
             bin_ps,
             most,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::flow_log::FlowLog;
-use super::schedule::Messages;
+use super::schedule::StepMessages;
 use super::{FlowOptions, StartRule, log_schedule};
 use crate::interrupt;
 use crate::memory;
@@ -98,7 +98,7 @@ fn by_step(schedule: &Schedule, flows: &FlowLog, wanted: Vec<usize>) -> (SlotCol
     for step in 0..steps {
         interrupt::check();
         let first = flow;
-        for transfer in Messages::firsts(schedule, step) {
+        for transfer in StepMessages::firsts(schedule, step) {
             interrupt::check();
             while let Some(place) = order.next_if(|&place| wanted[place] == flow) {
                 transfers[place] = transfer;

@@ -1,6 +1,6 @@
 //! What asks the engine for flows, and what it hears of them.
 
-use super::ledger::Ledger;
+use super::ledger::FlowLedger;
 use super::{FluidError, StartRule};
 use crate::outcome::NONE;
 use crate::units::UnitError;
@@ -27,7 +27,7 @@ pub(super) struct FlowEnd {
 }
 
 /// What decides when messages start.
-pub(super) trait Program {
+pub(super) trait FlowProgram {
     /// Takes the events of an instant and gives the messages that may start now (or later, by
     /// their `start`). `quiet`: nothing is under way. Returns the instant, which it may move on
     /// only when all is quiet.
@@ -37,7 +37,7 @@ pub(super) trait Program {
         events: &[FlowEnd],
         quiet: bool,
         ready: &mut Vec<FlowStart>,
-        ledger: &mut Ledger,
+        ledger: &mut FlowLedger,
     ) -> Result<f64, FluidError>;
 }
 

@@ -12,11 +12,11 @@ const ABSENT: u32 = u32::MAX;
 #[derive(Default)]
 pub(super) struct Queue {
     entries: Vec<(f64, u32)>,
-    keys: Vec<Key>,
+    keys: Vec<QueueKey>,
 }
 
 #[derive(Clone, Copy)]
-struct Key {
+struct QueueKey {
     instant: f64,
     /// That of its entry.
     queued: f64,
@@ -48,7 +48,7 @@ impl Queue {
     /// Sets the instant of a key, whether or not it has one.
     pub(super) fn set(&mut self, key: u32, instant: f64) {
         if key as usize >= self.keys.len() {
-            let none = Key {
+            let none = QueueKey {
                 instant: 0.0,
                 queued: 0.0,
                 place: ABSENT,

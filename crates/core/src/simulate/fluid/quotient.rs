@@ -50,9 +50,9 @@ mod tests;
 use partition::Partition;
 
 use super::disjoint::note_last;
-use super::engine::Engine;
+use super::engine::FluidEngine;
 use super::flow_log::FlowLog;
-use super::ledger::Ledger;
+use super::ledger::FlowLedger;
 use super::program::{StepFlow, Steps, check_count};
 use super::steps::Stepped;
 use super::{FlowOptions, FluidError, StartRule};
@@ -101,7 +101,7 @@ pub(super) fn run(
     rule: StartRule,
     options: &FlowOptions,
     worth: &Worth,
-) -> Result<Option<(Ledger, u64)>, FluidError> {
+) -> Result<Option<(FlowLedger, u64)>, FluidError> {
     let Some(flows) = StepFlows::collect(steps, worth)? else {
         return Ok(None);
     };
@@ -119,7 +119,7 @@ pub(super) fn run(
         record_flows: true,
         ..options.clone()
     };
-    let mut engine = Engine::of_quotient(&quotient, &of_colours)?;
+    let mut engine = FluidEngine::of_quotient(&quotient, &of_colours)?;
     engine.run(&mut Stepped::of_quotient(&quotient, rule))?;
     let (links, ranks) = (&partition.links, &partition.ranks);
     let (mut ledger, log) = engine
@@ -155,7 +155,7 @@ impl StepFlows {
         log: &FlowLog,
         rule: StartRule,
         network: &dyn Network,
-        ledger: &mut Ledger,
+        ledger: &mut FlowLedger,
     ) -> Result<(), FluidError> {
         for flow in &self.flows {
             let ends = (flow.source, flow.destination);

@@ -63,7 +63,7 @@ impl Steps for ScheduledSteps<'_> {
     }
 
     fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
-        let mut messages = Messages::of(self.schedule, step);
+        let mut messages = StepMessages::of(self.schedule, step);
         let before = flows.len();
         for (place, transfer) in self.schedule.columns(step).transfers().enumerate() {
             interrupt::check();
@@ -90,7 +90,7 @@ impl Steps for ScheduledSteps<'_> {
 
 /// The messages of a step: its transfers with the same source, destination and action are one, which
 /// takes the place of the first of them.
-pub(super) struct Messages<'a> {
+pub(super) struct StepMessages<'a> {
     step: StepColumns<'a>,
     /// The number of each message by source, destination and action; none where no rank sends twice, or
     /// none twice to another.
@@ -98,8 +98,8 @@ pub(super) struct Messages<'a> {
     count: usize,
 }
 
-impl<'a> Messages<'a> {
-    pub(super) fn of(schedule: &'a Schedule, step: usize) -> Messages<'a> {
+impl<'a> StepMessages<'a> {
+    pub(super) fn of(schedule: &'a Schedule, step: usize) -> StepMessages<'a> {
         let ranks = schedule.collective.ranks() as usize;
         let step = schedule.columns(step);
         let mut sends = vec![false; ranks];
@@ -109,7 +109,7 @@ impl<'a> Messages<'a> {
         };
         let repeats = step.source().iter().any(again) && !has_no_pair_twice(step, ranks);
         let numbers = repeats.then(FxHashMap::default);
-        Messages {
+        StepMessages {
             step,
             numbers,
             count: 0,
@@ -118,7 +118,7 @@ impl<'a> Messages<'a> {
 
     /// The first transfer of each message of a step, as indices.
     pub(super) fn firsts(schedule: &'a Schedule, step: usize) -> impl Iterator<Item = usize> + 'a {
-        let mut messages = Messages::of(schedule, step);
+        let mut messages = StepMessages::of(schedule, step);
         let transfers = schedule.step(step).enumerate();
         transfers.filter_map(move |(place, index)| {
             let begins = messages.earlier(place).is_none();

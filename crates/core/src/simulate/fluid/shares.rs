@@ -17,7 +17,7 @@ struct Presence {
     hop: u32,
 }
 
-struct Class {
+struct ShareClass {
     level: f64,
     /// Of all its flows together.
     weight: f64,
@@ -37,7 +37,7 @@ struct Origin {
 }
 
 #[repr(align(32))]
-struct Link {
+struct LoadedLink {
     capacity: f64,
     /// The capacity, but for rounding.
     limit: f64,
@@ -53,12 +53,12 @@ struct Link {
 
 /// Links, classes and their rates.
 pub(super) struct Shares {
-    links: Vec<Link>,
+    links: Vec<LoadedLink>,
     /// By link; infinite where it is not full.
     levels: Vec<f64>,
     /// By link.
     on: Vec<Vec<Presence>>,
-    classes: Vec<Class>,
+    classes: Vec<ShareClass>,
     /// By class.
     origins: Vec<Origin>,
     /// By hop of a class: the link, and the place of the class among those on the link.
@@ -78,7 +78,7 @@ pub(super) struct Shares {
 impl Shares {
     /// Links by their capacities (bytes per ps, finite), without classes.
     pub(super) fn new(capacities: impl Iterator<Item = f64>) -> Shares {
-        let links: Vec<Link> = capacities.map(Link::new).collect();
+        let links: Vec<LoadedLink> = capacities.map(LoadedLink::new).collect();
         Shares {
             on: links.iter().map(|_| Vec::new()).collect(),
             levels: vec![f64::INFINITY; links.len()],
@@ -126,7 +126,7 @@ impl Shares {
                 slowest = (capacity, link);
             }
         }
-        let class = Class {
+        let class = ShareClass {
             level: 0.0,
             weight: 0.0,
             bottleneck: NONE,
@@ -150,12 +150,12 @@ impl Shares {
 
     fn add_private_link(&mut self, capacity: f64) -> u32 {
         let link = self.free_private_links.pop().unwrap_or_else(|| {
-            self.links.push(Link::new(capacity));
+            self.links.push(LoadedLink::new(capacity));
             self.levels.push(f64::INFINITY);
             self.on.push(Vec::new());
             self.links.len() as u32 - 1
         });
-        self.links[link as usize] = Link::new(capacity);
+        self.links[link as usize] = LoadedLink::new(capacity);
         link
     }
 
@@ -297,9 +297,9 @@ impl Shares {
     }
 }
 
-impl Link {
-    fn new(capacity: f64) -> Link {
-        Link {
+impl LoadedLink {
+    fn new(capacity: f64) -> LoadedLink {
+        LoadedLink {
             capacity,
             limit: relaxing::limit(capacity),
             load: 0.0,
@@ -310,7 +310,7 @@ impl Link {
     }
 }
 
-impl Class {
+impl ShareClass {
     fn range(&self) -> std::ops::Range<usize> {
         self.first_hop as usize..(self.first_hop + self.hops) as usize
     }

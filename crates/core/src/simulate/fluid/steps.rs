@@ -7,11 +7,11 @@ mod replay;
 
 use std::collections::VecDeque;
 
-use replay::{Replay, Watched};
+use replay::{RecordedStep, Watched};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::ledger::Ledger;
-use super::program::{FlowEnd, FlowStart, Program, StepFlow, Steps, check_count};
+use super::ledger::FlowLedger;
+use super::program::{FlowEnd, FlowProgram, FlowStart, StepFlow, Steps, check_count};
 use super::quotient::network::Quotient;
 use super::{FluidError, StartRule};
 use crate::interrupt;
@@ -31,7 +31,7 @@ struct Loaded {
 
 /// A rank's flows of one step.
 #[derive(Default)]
-struct Group {
+struct RankFlows {
     step: usize,
     /// Ends of its flows at this rank that are still to come.
     pending: u32,
@@ -57,7 +57,7 @@ pub(super) struct Stepped<'a> {
     /// The flows from `first_loaded` on.
     loaded: VecDeque<Loaded>,
     first_loaded: u32,
-    groups: Vec<Group>,
+    groups: Vec<RankFlows>,
     free_groups: Vec<u32>,
     /// By rank: the group whose turn it is, and its last one in memory.
     current: Vec<u32>,
@@ -67,7 +67,7 @@ pub(super) struct Stepped<'a> {
     /// By rank: the last flow that ended there, and when. Only where flows are recorded.
     last: Vec<(u32, f64)>,
     seen: FxHashSet<u64>,
-    replays: Vec<Replay>,
+    replays: Vec<RecordedStep>,
     by_hash: FxHashMap<u64, u32>,
     replay_flows: usize,
     latest_replay: Option<u32>,
@@ -120,7 +120,7 @@ impl<'a> Stepped<'a> {
     }
 
     /// Writes down what was replayed; the number of flows and of replayed steps.
-    pub(super) fn close(self, ledger: &mut Ledger) -> (u64, u64) {
+    pub(super) fn close(self, ledger: &mut FlowLedger) -> (u64, u64) {
         for replay in self.replays.iter().filter(|replay| replay.times > 0) {
             interrupt::check();
             ledger.replay_links(&replay.stretch, replay.times);
@@ -139,7 +139,7 @@ impl<'a> Stepped<'a> {
         &mut self,
         mut now: f64,
         ready: &mut Vec<FlowStart>,
-        ledger: &mut Ledger,
+        ledger: &mut FlowLedger,
     ) -> Result<f64, FluidError> {
         self.write_down(now, ledger);
         while self.next_step < self.steps.steps() {
@@ -173,7 +173,7 @@ impl<'a> Stepped<'a> {
         &mut self,
         now: f64,
         ready: &mut Vec<FlowStart>,
-        ledger: &mut Ledger,
+        ledger: &mut FlowLedger,
     ) -> Result<(), FluidError> {
         let step = self.next_step;
         self.next_step += 1;
@@ -220,7 +220,7 @@ impl<'a> Stepped<'a> {
             newest
         } else {
             let group = self.free_groups.pop().unwrap_or_else(|| {
-                self.groups.push(Group::default());
+                self.groups.push(RankFlows::default());
                 self.groups.len() as u32 - 1
             });
             let state = &mut self.groups[group as usize];
@@ -251,7 +251,7 @@ impl<'a> Stepped<'a> {
         index: u32,
         now: f64,
         ready: &mut Vec<FlowStart>,
-        ledger: &mut Ledger,
+        ledger: &mut FlowLedger,
     ) -> Result<(), FluidError> {
         let flow = self.loaded[(index - self.first_loaded) as usize].flow;
         if ledger.records_flows() {
@@ -269,7 +269,7 @@ impl<'a> Stepped<'a> {
     }
 
     /// The flow whose end let one start.
-    fn waited_for(&self, flow: &StepFlow, ledger: &Ledger) -> u32 {
+    fn waited_for(&self, flow: &StepFlow, ledger: &FlowLedger) -> u32 {
         let last = |rank: u32| self.last[rank as usize];
         let ends = (last(flow.source), last(flow.destination));
         let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);
@@ -283,7 +283,7 @@ impl<'a> Stepped<'a> {
         at_source: bool,
         now: f64,
         ready: &mut Vec<FlowStart>,
-        ledger: &mut Ledger,
+        ledger: &mut FlowLedger,
     ) -> Result<(), FluidError> {
         let loaded = &mut self.loaded[(index - self.first_loaded) as usize];
         loaded.ends -= 1;
@@ -328,14 +328,14 @@ impl<'a> Stepped<'a> {
     }
 }
 
-impl Program for Stepped<'_> {
+impl FlowProgram for Stepped<'_> {
     fn advance(
         &mut self,
         mut now: f64,
         events: &[FlowEnd],
         quiet: bool,
         ready: &mut Vec<FlowStart>,
-        ledger: &mut Ledger,
+        ledger: &mut FlowLedger,
     ) -> Result<f64, FluidError> {
         if ledger.records_flows() && self.last.is_empty() {
             self.last = vec![(NONE, 0.0); self.ranks as usize];

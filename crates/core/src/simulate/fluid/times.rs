@@ -1,6 +1,6 @@
 //! When each message of a plan flows, for pictures and tables of small plans.
 
-use super::schedule::Messages;
+use super::schedule::StepMessages;
 use super::{FlowOptions, StartRule, simulate_schedule};
 use crate::interrupt;
 use crate::plan::Plan;
@@ -36,7 +36,7 @@ pub fn message_times(
     let flows = simulate_schedule(network, &plan.schedule, size, rule, &options)?.flows;
     let mut times = Vec::with_capacity(flows.start.len());
     for step in 0..plan.schedule.steps() {
-        for transfer in Messages::firsts(&plan.schedule, step) {
+        for transfer in StepMessages::firsts(&plan.schedule, step) {
             interrupt::check();
             let flow = times.len();
             times.push(MessageTime {

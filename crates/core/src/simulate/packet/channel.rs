@@ -78,7 +78,7 @@ impl Chunk {
 }
 
 /// A place of a buffer, by the link and channel, with the link's length and the part it leads from.
-pub(super) struct Held {
+pub(super) struct HeldBuffer {
     pub(super) link: u32,
     pub(super) channel: u32,
     pub(super) latency: u64,
@@ -88,8 +88,8 @@ pub(super) struct Held {
 impl Chunk {
     /// The place that it holds.
     #[inline]
-    pub(super) fn held(&self) -> Held {
-        Held {
+    pub(super) fn held(&self) -> HeldBuffer {
+        HeldBuffer {
             link: self.link,
             channel: self.channel.into(),
             latency: self.latency,
@@ -140,7 +140,7 @@ pub(super) enum Wake {
 /// A virtual channel of a link. One line of the cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub(super) struct Channel {
+pub(super) struct VirtualChannel {
     /// Accepted chunks that wait for the link.
     pub(super) queue: List,
     /// Chunks that wait for a place in the buffer; they still hold one of the link before.
@@ -163,17 +163,17 @@ pub(super) struct Channel {
 
 /// All virtual channels: those of link l are `l << shift` and the following.
 #[derive(Clone)]
-pub(super) struct Channels {
-    pub(super) list: Vec<Channel>,
+pub(super) struct VirtualChannels {
+    pub(super) list: Vec<VirtualChannel>,
     pub(super) shift: u32,
     credits: Pool<Credit>,
 }
 
-impl Channels {
+impl VirtualChannels {
     /// `per_link` channels on each link, each with the link's capacity in chunks.
-    pub(super) fn new(per_link: u32, capacities: impl Iterator<Item = u32>) -> Channels {
+    pub(super) fn new(per_link: u32, capacities: impl Iterator<Item = u32>) -> VirtualChannels {
         let shift = per_link.next_power_of_two().ilog2();
-        let channel = |capacity| Channel {
+        let channel = |capacity| VirtualChannel {
             queue: List::EMPTY,
             wait: List::EMPTY,
             first_credit: NEVER,
@@ -187,7 +187,7 @@ impl Channels {
             doubt: NONE,
         };
         let list = capacities.flat_map(|capacity| repeat_n(channel(capacity), 1 << shift));
-        Channels {
+        VirtualChannels {
             list: list.collect(),
             shift,
             credits: Pool::new(),
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn credits_come_back_in_order_at_their_times() {
-        let mut channels = Channels::new(1, std::iter::repeat_n(u32::MAX, 3));
+        let mut channels = VirtualChannels::new(1, std::iter::repeat_n(u32::MAX, 3));
         let mut plain = [const { VecDeque::new() }; 3];
         let (mut state, mut now) = (1_u64, 0);
         for _ in 0..20_000 {

@@ -1,7 +1,7 @@
 //! The small delays of terminals and routers: fixed, or drawn. Each link that chunks leave over has draws
 //! of its own, so that what happens elsewhere does not change them.
 
-use super::port::Port;
+use super::port::PacketPort;
 use super::{Overheads, Spread};
 use crate::hash::hash;
 
@@ -44,27 +44,27 @@ impl Delays {
     }
 
     #[inline]
-    pub(super) fn handover(&self, ports: &mut [Port], link: u32) -> u64 {
+    pub(super) fn handover(&self, ports: &mut [PacketPort], link: u32) -> u64 {
         self.delay(0, self.overheads.handover, ports, link)
     }
 
     #[inline]
-    pub(super) fn send(&self, ports: &mut [Port], link: u32) -> u64 {
+    pub(super) fn send(&self, ports: &mut [PacketPort], link: u32) -> u64 {
         self.delay(1, self.overheads.send, ports, link)
     }
 
     #[inline]
-    pub(super) fn notice(&self, ports: &mut [Port], link: u32) -> u64 {
+    pub(super) fn notice(&self, ports: &mut [PacketPort], link: u32) -> u64 {
         self.delay(2, self.overheads.notice, ports, link)
     }
 
     #[inline]
-    pub(super) fn credit(&self, ports: &mut [Port], link: u32) -> u64 {
+    pub(super) fn credit(&self, ports: &mut [PacketPort], link: u32) -> u64 {
         self.delay(3, self.overheads.credit, ports, link)
     }
 
     #[inline]
-    fn delay(&self, which: usize, spread: Spread, ports: &mut [Port], link: u32) -> u64 {
+    fn delay(&self, which: usize, spread: Spread, ports: &mut [PacketPort], link: u32) -> u64 {
         match self.jitter {
             None => self.fixed[which],
             Some(seed) => draw(seed, spread, &mut ports[link as usize].draws, link),

@@ -2,7 +2,7 @@
 
 use super::PacketOptions;
 use super::delays::Delays;
-use super::port::Port;
+use super::port::PacketPort;
 
 /// Which part of a network things are in.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ impl Division {
     /// where that is at once.
     pub(super) fn measure(
         &mut self,
-        ports: &mut [Port],
+        ports: &mut [PacketPort],
         bits_per_second: &[u64],
         shortest: u64,
         options: &PacketOptions,

@@ -23,7 +23,7 @@
 //! nothing is ever stuck (Dally and Seitz, Deadlock-Free Message Routing in Multiprocessor
 //! Interconnection Networks, 1987).
 
-use super::channel::{Channels, Chunk};
+use super::channel::{Chunk, VirtualChannels};
 use super::pool::NONE;
 use super::routes::Routes;
 use super::{PacketError, PacketRouting};
@@ -167,7 +167,14 @@ impl DragonflyRoutes {
     }
 
     /// Decides, at a router of the source's group, whether a chunk makes a detour.
-    fn decide(&self, chunk: &mut Chunk, router: u32, peer: u32, channels: &mut Channels, now: u64) {
+    fn decide(
+        &self,
+        chunk: &mut Chunk,
+        router: u32,
+        peer: u32,
+        channels: &mut VirtualChannels,
+        now: u64,
+    ) {
         if !self.decides(chunk, chunk.routers - 1) {
             return;
         }
@@ -191,7 +198,7 @@ impl Routes for DragonflyRoutes {
         &self,
         chunk: &mut Chunk,
         router: u32,
-        channels: &mut Channels,
+        channels: &mut VirtualChannels,
         now: u64,
     ) -> (u32, u32) {
         chunk.routers += 1;

@@ -3,10 +3,10 @@
 //! ```
 //! use opticoll::fabric::Fabric;
 //! use opticoll::simulate::live::{Live, MessageEvent};
-//! use opticoll::simulate::packet::{Driven, PacketSettings};
+//! use opticoll::simulate::packet::{DrivenPackets, PacketSettings};
 //! use opticoll::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=10GB/s,latency=10ns")?;
-//! let mut packets = Driven::new(&fabric, &PacketSettings::default())?;
+//! let mut packets = DrivenPackets::new(&fabric, &PacketSettings::default())?;
 //! packets.send(7, (0, 1), Bytes::new(4096), Time::ZERO)?;
 //! let mut events = Vec::new();
 //! while !events.iter().any(|event: &MessageEvent| event.arrived) {
@@ -16,15 +16,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::engine::Engine;
+use super::engine::PacketEngine;
 use super::engine::terminal::FIRST_STREAM;
 use super::event_queue::LATEST_PS;
 use super::machine::{Built, build, named, network_of};
 use super::routes::Routes;
 use super::settings::PacketSettings;
-use super::steps::Order;
+use super::steps::IssuedMessage;
 use super::stuck;
-use super::{PacketError, PacketOptions, Work};
+use super::{PacketError, PacketOptions, PacketWork};
 use crate::fabric::Fabric;
 use crate::network::Network;
 use crate::simulate::SimulationError;
@@ -33,20 +33,23 @@ use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 /// The terminals and routers of a fabric, with messages under way.
-pub struct Driven<'a> {
+pub struct DrivenPackets<'a> {
     network: &'a dyn Network,
     built: Built<'a>,
 }
 
-impl<'a> Driven<'a> {
+impl<'a> DrivenPackets<'a> {
     /// A fabric without messages; ranks are placed and traffic beside the messages goes on as the
     /// settings say.
     ///
     /// # Errors
     /// A fabric of light, settings that do not fit, a placement that names no permutation.
-    pub fn new(fabric: &'a Fabric, settings: &PacketSettings) -> Result<Driven<'a>, PacketError> {
+    pub fn new(
+        fabric: &'a Fabric,
+        settings: &PacketSettings,
+    ) -> Result<DrivenPackets<'a>, PacketError> {
         let network = network_of(fabric)?;
-        let work = Work {
+        let work = PacketWork {
             collective: None,
             traffic: settings.background.clone(),
         };
@@ -60,11 +63,11 @@ impl<'a> Driven<'a> {
             built.place(terminals)?;
         }
         built.engine.begin_driven();
-        Ok(Driven { network, built })
+        Ok(DrivenPackets { network, built })
     }
 }
 
-impl Live for Driven<'_> {
+impl Live for DrivenPackets<'_> {
     /// Numbers are below 2^31, times below 13 days.
     fn send(
         &mut self,
@@ -83,7 +86,7 @@ impl Live for Driven<'_> {
             let terminal = self.built.placement.get(rank as usize).copied();
             terminal.ok_or(PacketError::Unreachable { rank })
         };
-        self.built.engine.hand_in(Order {
+        self.built.engine.hand_in(IssuedMessage {
             source: place(source)?,
             destination: place(destination)?,
             bytes: bytes.get(),
@@ -114,9 +117,9 @@ impl Live for Driven<'_> {
     }
 }
 
-impl<R: Routes> Engine<R> {
+impl<R: Routes> PacketEngine<R> {
     /// A message from outside.
-    pub(super) fn hand_in(&mut self, order: Order) {
+    pub(super) fn hand_in(&mut self, order: IssuedMessage) {
         self.now = self.now.max(order.time);
         self.submit(order);
     }

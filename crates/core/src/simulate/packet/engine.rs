@@ -11,19 +11,19 @@ use occupancy::Doubt;
 use terminal::{Nic, PacketMessage};
 
 use super::border::{Border, Mail, NEVER};
-use super::channel::{Channels, Chunk, Held, Wake};
+use super::channel::{Chunk, HeldBuffer, VirtualChannels, Wake};
 use super::delays::Delays;
 use super::division::Division;
-use super::event_queue::{Kind, LATEST_PS, PacketQueue};
+use super::event_queue::{EventKind, LATEST_PS, PacketQueue};
 use super::pool::Pool;
-use super::port::Port;
+use super::port::PacketPort;
 use super::routes::Routes;
-use super::steps::{Order, Steps};
+use super::steps::{IssuedMessage, ScheduleProgress};
 use super::traffic::Stream;
 use super::{Arbitration, RouterDelay};
 use crate::interrupt;
-use crate::outcome::meter::Meter;
-use crate::outcome::packets::{Class, Distribution};
+use crate::outcome::meter::ClassMeter;
+use crate::outcome::packets::{Distribution, LinkClass};
 use crate::simulate::live::MessageEvent;
 
 /// So often a part mails and shows its clock, at least, in the time in which others may go on without it.
@@ -60,24 +60,24 @@ pub(super) struct Setup {
 /// A part of a running simulation. Columns have places for all links and terminals; those of others are not
 /// used.
 #[repr(align(128))]
-pub(super) struct Engine<R> {
+pub(super) struct PacketEngine<R> {
     pub(super) setup: Setup,
     border: Arc<Border>,
     pub(super) part: u8,
     pub(super) routes: R,
-    pub(super) ports: Vec<Port>,
-    pub(super) channels: Channels,
+    pub(super) ports: Vec<PacketPort>,
+    pub(super) channels: VirtualChannels,
     pub(super) stalls: Vec<Stall>,
     /// Per channel, the bytes by which its chunks were shorter than full ones.
     pub(super) short_bytes: Vec<u64>,
     pub(super) chunks: Pool<Chunk>,
-    pub(super) steps: Option<Steps>,
+    pub(super) steps: Option<ScheduleProgress>,
     pub(super) streams: Vec<Stream>,
     pub(super) measured: Measured,
     pub(super) event_queue: PacketQueue,
     pub(super) messages: Pool<PacketMessage>,
     pub(super) nics: Vec<Nic>,
-    pub(super) orders: Vec<Order>,
+    pub(super) orders: Vec<IssuedMessage>,
     /// What happens to messages, where somebody outside waits for them.
     pub(super) happened: Option<Vec<MessageEvent>>,
     pub(super) now: u64,
@@ -120,8 +120,8 @@ impl Measured {
             forwards: 0,
             events: 0,
             delivered: 0,
-            occupancy: Meter::new(bin),
-            stalled: Meter::new(bin),
+            occupancy: ClassMeter::new(bin),
+            stalled: ClassMeter::new(bin),
         }
     }
 }
@@ -140,25 +140,25 @@ pub(super) struct Measured {
     pub(super) forwards: u64,
     pub(super) events: u64,
     pub(super) delivered: u64,
-    pub(super) occupancy: Meter,
-    pub(super) stalled: Meter,
+    pub(super) occupancy: ClassMeter,
+    pub(super) stalled: ClassMeter,
 }
 
-impl<R: Routes> Engine<R> {
+impl<R: Routes> PacketEngine<R> {
     pub(super) fn new(
         (setup, border, part): (Setup, Arc<Border>, u8),
         routes: R,
-        ports: Vec<Port>,
-        channels: Channels,
-        steps: Option<Steps>,
+        ports: Vec<PacketPort>,
+        channels: VirtualChannels,
+        steps: Option<ScheduleProgress>,
         streams: Vec<Stream>,
         measured: Measured,
-    ) -> Engine<R> {
+    ) -> PacketEngine<R> {
         let parts = setup.division.parts as usize;
         // Some five events happen per port and chunk time; a bucket then has a few dozen of them.
         let own = (ports.len() / parts).max(1);
         let shift = 9 + (40_000 / own).max(1).ilog2().min(5);
-        let mut engine = Engine {
+        let mut engine = PacketEngine {
             nics: setup.injection.iter().map(|&link| Nic::new(link)).collect(),
             setup,
             border,
@@ -208,13 +208,14 @@ impl<R: Routes> Engine<R> {
                     continue;
                 }
                 let timer = stream as u32 * terminals + terminal;
-                self.event_queue.push(time, Kind::Timer, timer);
+                self.event_queue.push(time, EventKind::Timer, timer);
             }
         }
         if let Some(steps) = &self.steps {
             for rank in (0..terminals).filter(|&rank| own(&steps.terminal(rank))) {
                 interrupt::check();
-                self.event_queue.push(self.setup.begin, Kind::Begin, rank);
+                self.event_queue
+                    .push(self.setup.begin, EventKind::Begin, rank);
             }
         }
     }
@@ -227,14 +228,14 @@ impl<R: Routes> Engine<R> {
                 self.now = event.time();
                 self.measured.events += 1;
                 match event.kind() {
-                    Kind::Arrive => self.arrive(event.index()),
-                    Kind::Send => self.send(event.index()),
-                    Kind::Credit => self.credit(event.index()),
-                    Kind::Generate => self.generate(event.index()),
-                    Kind::Inject => self.inject(event.index()),
-                    Kind::Deliver => self.deliver(event.index()),
-                    Kind::Timer => self.timer(event.index()),
-                    Kind::Begin => self.begin(event.index()),
+                    EventKind::Arrive => self.arrive(event.index()),
+                    EventKind::Send => self.send(event.index()),
+                    EventKind::Credit => self.credit(event.index()),
+                    EventKind::Generate => self.generate(event.index()),
+                    EventKind::Inject => self.inject(event.index()),
+                    EventKind::Deliver => self.deliver(event.index()),
+                    EventKind::Timer => self.timer(event.index()),
+                    EventKind::Begin => self.begin(event.index()),
                 }
             }
             if self.measured.events >= self.rest_after || self.waits_much() {
@@ -261,29 +262,29 @@ impl<R: Routes> Engine<R> {
         let mut read = 0;
         for event in events.iter().rev() {
             match event.kind() {
-                Kind::Arrive => {
+                EventKind::Arrive => {
                     let chunk = &self.chunks[event.index()];
                     let from = self.channels.number(chunk.link, chunk.channel.into());
                     read ^= self.channels.list[from as usize].occupied;
                     let link = self.routes.probably_next(chunk);
                     let into = self.channels.number(link, 0);
                     read ^= self.channels.list[into as usize].occupied;
-                    if self.ports[link as usize].class == Class::Ejection {
+                    if self.ports[link as usize].class == LinkClass::Ejection {
                         read ^= self.messages[chunk.message].chunks as u32;
                     }
                 }
-                Kind::Inject => {
+                EventKind::Inject => {
                     let nic = &self.nics[event.index() as usize];
                     let into = self.channels.number(nic.link, 0);
                     read ^= self.channels.list[into as usize].occupied;
                     read ^= self.ports[nic.link as usize].target;
                     read ^= self.chunks[nic.queue.head].bytes;
                 }
-                Kind::Generate => {
+                EventKind::Generate => {
                     let nic = &self.nics[event.index() as usize];
                     read ^= self.messages[nic.messages.head].chunks as u32;
                 }
-                Kind::Deliver => read ^= self.messages[event.index()].chunks as u32,
+                EventKind::Deliver => read ^= self.messages[event.index()].chunks as u32,
                 _ => {}
             }
         }
@@ -346,14 +347,14 @@ impl<R: Routes> Engine<R> {
         let wanted = state.wake == Wake::Wanted;
         if wanted {
             state.wake = Wake::Scheduled;
-            self.event_queue.push(time, Kind::Credit, number);
+            self.event_queue.push(time, EventKind::Credit, number);
         }
         wanted
     }
 
     /// Gives the place of the buffer that a chunk holds free, as of a time to come, when it goes on by a link.
     #[inline]
-    fn send_credit(&mut self, held: Held, time: u64, by: u32) {
+    fn send_credit(&mut self, held: HeldBuffer, time: u64, by: u32) {
         let delay =
             self.setup.credit_delay + held.latency + self.setup.delays.credit(&mut self.ports, by);
         let number = self.channels.number(held.link, held.channel);
@@ -395,7 +396,7 @@ impl<R: Routes> Engine<R> {
         port.queued += 1;
         if !port.pending {
             port.pending = true;
-            self.event_queue.push(next, Kind::Send, link);
+            self.event_queue.push(next, EventKind::Send, link);
         }
         let queue = &mut self.channels.list[into as usize].queue;
         queue.push(&mut self.chunks, number);
@@ -435,7 +436,7 @@ impl<R: Routes> Engine<R> {
                 }
                 _ => port.free,
             };
-            self.event_queue.push(next, Kind::Send, link);
+            self.event_queue.push(next, EventKind::Send, link);
         }
     }
 
@@ -443,7 +444,7 @@ impl<R: Routes> Engine<R> {
     #[inline]
     fn transmit(&mut self, link: u32, into: u32, number: u32, start: u64) {
         if start >= LATEST_PS {
-            return self.event_queue.push(start, Kind::Send, link);
+            return self.event_queue.push(start, EventKind::Send, link);
         }
         let router_delay = self.setup.router_delay;
         let mut arrival = self.put(link, into, number, start) + router_delay;
@@ -453,10 +454,10 @@ impl<R: Routes> Engine<R> {
         }
         arrival += port.latency;
         self.measured.forwards += 1;
-        if port.class != Class::Ejection {
+        if port.class != LinkClass::Ejection {
             if port.part == self.part {
                 self.event_queue
-                    .push_at(arrival, Kind::Arrive, link, number);
+                    .push_at(arrival, EventKind::Arrive, link, number);
                 return;
             }
             let mail = &mut self.mail[usize::from(port.part)];
@@ -480,7 +481,7 @@ impl<R: Routes> Engine<R> {
             let time = arrival + self.setup.delays.notice(&mut self.ports, link);
             let (terminal, message) = (chunk.destination, chunk.message);
             self.event_queue
-                .push_at(time, Kind::Deliver, terminal, message);
+                .push_at(time, EventKind::Deliver, terminal, message);
         }
     }
 
@@ -520,10 +521,10 @@ impl<R: Routes> Engine<R> {
         self.channels.take_credits(number, self.now);
         self.end_stall(link, number, self.now);
         self.channels.list[number as usize].wake = Wake::Unwanted;
-        if self.ports[link as usize].class == Class::Injection {
+        if self.ports[link as usize].class == LinkClass::Injection {
             let terminal = self.setup.terminal_at[link as usize];
             let time = self.now + self.setup.delays.handover(&mut self.ports, link);
-            self.event_queue.push(time, Kind::Inject, terminal);
+            self.event_queue.push(time, EventKind::Inject, terminal);
             return;
         }
         loop {

@@ -29,7 +29,7 @@ pub(super) const LATEST_PS: u64 = 1 << 60;
 
 /// What happens, in the order of what happens at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EventKind {
     /// A chunk has come over a link to a router.
     Arrive,
     /// A link is free and chunks wait for it.
@@ -48,17 +48,17 @@ pub(super) enum Kind {
     Begin,
 }
 
-impl Kind {
+impl EventKind {
     const BITS: u32 = 3;
-    const ALL: [Kind; 1 << Kind::BITS] = [
-        Kind::Arrive,
-        Kind::Send,
-        Kind::Credit,
-        Kind::Generate,
-        Kind::Inject,
-        Kind::Deliver,
-        Kind::Timer,
-        Kind::Begin,
+    const ALL: [EventKind; 1 << EventKind::BITS] = [
+        EventKind::Arrive,
+        EventKind::Send,
+        EventKind::Credit,
+        EventKind::Generate,
+        EventKind::Inject,
+        EventKind::Deliver,
+        EventKind::Timer,
+        EventKind::Begin,
     ];
 }
 
@@ -76,12 +76,12 @@ impl PacketEvent {
     /// Picoseconds.
     #[inline]
     pub(super) fn time(&self) -> u64 {
-        self.when >> Kind::BITS
+        self.when >> EventKind::BITS
     }
 
     #[inline]
-    pub(super) fn kind(&self) -> Kind {
-        Kind::ALL[(self.when % (1 << Kind::BITS)) as usize]
+    pub(super) fn kind(&self) -> EventKind {
+        EventKind::ALL[(self.when % (1 << EventKind::BITS)) as usize]
     }
 
     /// What it is about.
@@ -143,20 +143,20 @@ impl PacketQueue {
 
     /// Adds an event that is about the place itself, not before the time of the one taken last.
     #[inline]
-    pub(super) fn push(&mut self, time: u64, kind: Kind, place: u32) {
+    pub(super) fn push(&mut self, time: u64, kind: EventKind, place: u32) {
         self.push_at(time, kind, place, place);
     }
 
     /// Adds an event at a place, not before the time of the one taken last.
     #[inline]
-    pub(super) fn push_at(&mut self, time: u64, kind: Kind, place: u32, index: u32) {
+    pub(super) fn push_at(&mut self, time: u64, kind: EventKind, place: u32, index: u32) {
         if time >= LATEST_PS {
             self.beyond = true;
             return;
         }
         let bucket = time >> self.shift;
         let event = PacketEvent {
-            when: (time << Kind::BITS) + kind as u64,
+            when: (time << EventKind::BITS) + kind as u64,
             what: (u64::from(!place) << 32) + u64::from(index),
         };
         if bucket <= self.cursor {
@@ -211,7 +211,7 @@ impl PacketQueue {
             return self.buckets[slot].iter().map(PacketEvent::time).min();
         }
         match self.far.peek() {
-            Some(Reverse((order, ..))) => Some((order >> 64 >> Kind::BITS) as u64),
+            Some(Reverse((order, ..))) => Some((order >> 64 >> EventKind::BITS) as u64),
             None => self.beyond.then_some(LATEST_PS),
         }
     }
@@ -233,7 +233,7 @@ impl PacketQueue {
         let next = if self.in_buckets > 0 {
             self.next_filled()
         } else if let Some(Reverse((order, ..))) = self.far.peek() {
-            (order >> 64 >> Kind::BITS >> self.shift) as u64
+            (order >> 64 >> EventKind::BITS >> self.shift) as u64
         } else {
             return;
         };
@@ -344,7 +344,7 @@ mod tests {
                     _ => draw % 40_000_000,
                 };
                 let (kind, place) = ((state >> 33) as u8 % 8, (state >> 36) as u32 % 4);
-                let kinded = Kind::ALL[usize::from(kind)];
+                let kinded = EventKind::ALL[usize::from(kind)];
                 event_queue.push_at(now + delay, kinded, place, index);
                 plain.push((now + delay, kind, Reverse(place), index));
                 if draw % 3 == 0 {
@@ -369,7 +369,7 @@ mod tests {
     fn what_is_too_late_is_told_and_never_taken() {
         let mut event_queue = PacketQueue::new(4);
         for time in [u64::MAX, LATEST_PS, LATEST_PS - 1, 5] {
-            event_queue.push(time, Kind::Send, 0);
+            event_queue.push(time, EventKind::Send, 0);
         }
         for time in [5, LATEST_PS - 1] {
             assert_eq!(take(&mut event_queue).map(|event| event.time()), Some(time));
@@ -391,7 +391,7 @@ mod tests {
             let times = 1 + draw(1 << shift);
             let few = draw(FEW as u64 + 1);
             let events = (0..few).map(|index| PacketEvent {
-                when: (((7 << shift) + draw(times)) << Kind::BITS) + draw(2),
+                when: (((7 << shift) + draw(times)) << EventKind::BITS) + draw(2),
                 what: ((!draw(3)) << 32) + index,
             });
             let events: Vec<PacketEvent> = events.collect();

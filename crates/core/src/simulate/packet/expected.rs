@@ -1,6 +1,6 @@
 //! How much work a simulation is, before it starts.
 
-use super::{Collective, PacketError, PacketOptions, PacketRouting, Work};
+use super::{PacketCollective, PacketError, PacketOptions, PacketRouting, PacketWork};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::network::Network;
@@ -8,7 +8,7 @@ use crate::units::Bytes;
 
 /// The work that lies ahead. Traffic beside a collective is not counted: it lasts as long as that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Expected {
+pub struct ExpectedWork {
     /// Messages.
     pub messages: u64,
     /// Chunks of all messages.
@@ -27,16 +27,16 @@ const SAMPLES: u64 = 4096;
 /// No electrical fabric, or a size that does not fit.
 pub fn expected(
     fabric: &Fabric,
-    work: &Work<'_>,
+    work: &PacketWork<'_>,
     options: &PacketOptions,
-) -> Result<Expected, PacketError> {
+) -> Result<ExpectedWork, PacketError> {
     let Some(network) = fabric.network() else {
         return Err(PacketError::Fabric {
             family: fabric.family(),
         });
     };
     let ranks = network.ranks();
-    let mut sum = Expected::default();
+    let mut sum = ExpectedWork::default();
     let mut ways = Ways::new(network);
     if let Some(collective) = &work.collective {
         let transfers = collective.schedule.len() as u64;
@@ -85,7 +85,7 @@ pub fn expected(
     Ok(sum)
 }
 
-fn ends(collective: &Collective<'_>, index: usize) -> (u32, u32) {
+fn ends(collective: &PacketCollective<'_>, index: usize) -> (u32, u32) {
     let transfer = collective.schedule.transfer(index);
     let place = |rank: u32| {
         let placed = collective.placement.as_ref();
@@ -96,7 +96,7 @@ fn ends(collective: &Collective<'_>, index: usize) -> (u32, u32) {
     (place(transfer.source), place(transfer.destination))
 }
 
-fn bytes_of(collective: &Collective<'_>, index: usize) -> Result<u64, PacketError> {
+fn bytes_of(collective: &PacketCollective<'_>, index: usize) -> Result<u64, PacketError> {
     let transfer = collective.schedule.transfer(index);
     let whole = collective.schedule.collective;
     Ok(whole

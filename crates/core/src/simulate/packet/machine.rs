@@ -4,26 +4,26 @@ use std::iter::repeat_n;
 use std::sync::Arc;
 
 use super::border::Border;
-use super::channel::Channels;
+use super::channel::VirtualChannels;
 use super::delays::Delays;
 use super::division::Division;
 use super::dragonfly::DragonflyRoutes;
-use super::engine::{Engine, Measured, Setup};
+use super::engine::{Measured, PacketEngine, Setup};
 use super::event_queue::LATEST_PS;
 use super::pool::NONE;
-use super::port::{Port, check_time, port};
+use super::port::{PacketPort, check_time, port};
 use super::result::outcome;
-use super::routes::{Machine, Routes};
-use super::steps::{Order, Steps};
+use super::routes::{PacketMachine, Routes};
+use super::steps::{IssuedMessage, ScheduleProgress};
 use super::traffic::Stream;
 use super::{
-    Collective, Overheads, PacketError, PacketOptions, PacketProgress, PacketRouting, Traffic,
-    Work, paths, run,
+    Overheads, PacketCollective, PacketError, PacketOptions, PacketProgress, PacketRouting,
+    PacketWork, Traffic, paths, run,
 };
 use crate::fabric::Fabric;
 use crate::fabric::Groups;
 use crate::network::Network;
-use crate::outcome::packets::{Class, PacketOutcome};
+use crate::outcome::packets::{LinkClass, PacketOutcome};
 use crate::simulate::live::MessageEvent;
 use crate::simulate::pattern::Pattern;
 use crate::units::{Bytes, Time};
@@ -40,13 +40,13 @@ pub(super) trait Running {
     /// Makes everything ready for messages from outside.
     fn begin_driven(&mut self);
 
-    /// See [`Engine::hand_in`].
-    fn hand_in(&mut self, order: Order);
+    /// See [`PacketEngine::hand_in`].
+    fn hand_in(&mut self, order: IssuedMessage);
 
     /// The time of the next event.
     fn next_time(&mut self) -> Option<u64>;
 
-    /// See [`Engine::advance`].
+    /// See [`PacketEngine::advance`].
     fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), PacketError>;
 
     /// What was found; the terminal of each rank, and the number of links. It is found once.
@@ -59,12 +59,12 @@ pub(super) trait Running {
 }
 
 /// The parts, at least one; what is driven from outside is in one part.
-struct Parts<R> {
-    parts: Vec<Engine<R>>,
+struct EngineParts<R> {
+    parts: Vec<PacketEngine<R>>,
     border: Arc<Border>,
 }
 
-impl<R: Routes + Send> Running for Parts<R> {
+impl<R: Routes + Send> Running for EngineParts<R> {
     fn run(&mut self, watch: &mut dyn FnMut(&PacketProgress) -> bool) -> Result<u64, PacketError> {
         run::run(&mut self.parts, &self.border, watch)
     }
@@ -73,7 +73,7 @@ impl<R: Routes + Send> Running for Parts<R> {
         self.parts[0].happened = Some(Vec::new());
     }
 
-    fn hand_in(&mut self, order: Order) {
+    fn hand_in(&mut self, order: IssuedMessage) {
         self.parts[0].hand_in(order);
     }
 
@@ -104,7 +104,7 @@ pub(super) struct Built<'a> {
 /// Checks everything, builds the machine and runs it.
 pub(super) fn run(
     fabric: &Fabric,
-    work: &Work<'_>,
+    work: &PacketWork<'_>,
     options: &PacketOptions,
     watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<PacketOutcome, PacketError> {
@@ -134,7 +134,7 @@ pub(super) fn network_of(fabric: &Fabric) -> Result<&dyn Network, PacketError> {
 /// Checks everything and builds the machine.
 pub(super) fn build<'a>(
     fabric: &'a Fabric,
-    work: &Work<'_>,
+    work: &PacketWork<'_>,
     options: &PacketOptions,
 ) -> Result<Built<'a>, PacketError> {
     check_options(options)?;
@@ -162,11 +162,11 @@ pub(super) fn build<'a>(
     )?;
     let mut ports = dragonfly_ports(dragonfly, &routes, options)?;
     let injection = (0..ports.len() as u32)
-        .filter(|&link| ports[link as usize].class == Class::Injection)
+        .filter(|&link| ports[link as usize].class == LinkClass::Injection)
         .collect();
     let division = dragonfly_parts(dragonfly, &routes, &mut ports, options.cores)?;
     let rates = network.links().iter();
-    let machine = Machine {
+    let machine = PacketMachine {
         routes,
         ports,
         injection,
@@ -181,18 +181,18 @@ fn dragonfly_ports(
     dragonfly: &dyn Groups,
     routes: &DragonflyRoutes,
     options: &PacketOptions,
-) -> Result<Vec<Port>, PacketError> {
+) -> Result<Vec<PacketPort>, PacketError> {
     let ranks = dragonfly.ranks();
     let port = |link: u32| {
         let (from, to) = dragonfly.ends(link).ok_or(PacketError::Ends { link })?;
         let (class, target) = if from < ranks {
-            (Class::Injection, routes.router_of(from))
+            (LinkClass::Injection, routes.router_of(from))
         } else if to < ranks {
-            (Class::Ejection, to)
+            (LinkClass::Ejection, to)
         } else if routes.is_global(from - ranks, to - ranks) {
-            (Class::Global, to - ranks)
+            (LinkClass::Global, to - ranks)
         } else {
-            (Class::Local, to - ranks)
+            (LinkClass::Local, to - ranks)
         };
         port(dragonfly, link, class, target, options)
     };
@@ -212,7 +212,7 @@ fn dragonfly_ports(
 fn dragonfly_parts(
     dragonfly: &dyn Groups,
     routes: &DragonflyRoutes,
-    ports: &mut [Port],
+    ports: &mut [PacketPort],
     cores: u32,
 ) -> Result<Division, PacketError> {
     let (ranks, groups) = (dragonfly.ranks(), dragonfly.groups());
@@ -307,7 +307,7 @@ fn check_options(options: &PacketOptions) -> Result<(), PacketError> {
     check_time("credit_delay", options.credit_delay)
 }
 
-fn check_work(work: &Work<'_>, ranks: u32) -> Result<(), PacketError> {
+fn check_work(work: &PacketWork<'_>, ranks: u32) -> Result<(), PacketError> {
     if let Some(collective) = &work.collective {
         let schedule = collective.schedule.collective.ranks();
         if schedule != ranks {
@@ -363,7 +363,7 @@ impl Built<'_> {
 }
 
 /// The terminal of each rank, checked.
-fn placed(collective: &Collective<'_>, ranks: u32) -> Result<Vec<u32>, PacketError> {
+fn placed(collective: &PacketCollective<'_>, ranks: u32) -> Result<Vec<u32>, PacketError> {
     match &collective.placement {
         None => Ok((0..ranks).collect()),
         Some(placement) => checked(placement, ranks),
@@ -384,11 +384,11 @@ fn checked(placement: &[u32], ranks: u32) -> Result<Vec<u32>, PacketError> {
 
 fn assemble<'a, R: Routes + Clone + Send + 'a>(
     network: &dyn Network,
-    machine: Machine<R>,
-    work: &Work<'_>,
+    machine: PacketMachine<R>,
+    work: &PacketWork<'_>,
     options: &PacketOptions,
 ) -> Result<Built<'a>, PacketError> {
-    let Machine {
+    let PacketMachine {
         routes,
         mut ports,
         injection,
@@ -399,11 +399,11 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
     let chunk = options.chunk.get();
     let places = |buffer: Bytes| u32::try_from(buffer.get() / chunk).unwrap_or(u32::MAX);
     let capacities = ports.iter().map(|port| match port.class {
-        Class::Injection | Class::Ejection => places(options.buffers.terminal),
-        Class::Local => places(options.buffers.local),
-        Class::Global => places(options.buffers.global),
+        LinkClass::Injection | LinkClass::Ejection => places(options.buffers.terminal),
+        LinkClass::Local => places(options.buffers.local),
+        LinkClass::Global => places(options.buffers.global),
     });
-    let channels = Channels::new(routes.channels(), capacities);
+    let channels = VirtualChannels::new(routes.channels(), capacities);
     let mut placement = (0..ranks).collect();
     let shortest_of = |bytes| shortest_chunk(bytes, options);
     let sizes = work.traffic.iter().map(|traffic| traffic.size.get());
@@ -411,7 +411,7 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
     let mut steps = Vec::new();
     if let Some(collective) = &work.collective {
         placement = placed(collective, ranks)?;
-        let whole = Steps::new(
+        let whole = ScheduleProgress::new(
             collective.schedule,
             collective.size,
             placement.clone(),
@@ -458,7 +458,7 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
             let streams = work.traffic.iter();
             let streams = streams.map(|traffic| Stream::new(traffic.clone(), ranks));
             let bin = options.timeline_bin.unwrap_or(Time::ZERO).ps();
-            Engine::new(
+            PacketEngine::new(
                 (setup, Arc::clone(&border), part),
                 routes,
                 ports,
@@ -470,7 +470,7 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
         });
     let parts = parts.collect();
     Ok(Built {
-        engine: Box::new(Parts { parts, border }),
+        engine: Box::new(EngineParts { parts, border }),
         placement,
     })
 }

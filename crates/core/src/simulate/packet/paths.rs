@@ -13,15 +13,15 @@
 //! Ranks that more than one link leads from or to are routers too. All ranks then have a port of
 //! their own into and out of it, as fast as the rank's fastest link.
 
-use super::channel::{Channels, Chunk};
+use super::channel::{Chunk, VirtualChannels};
 use super::division::Division;
 use super::pool::NONE;
-use super::port::{Port, port};
-use super::routes::{Machine, Routes};
+use super::port::{PacketPort, port};
+use super::routes::{PacketMachine, Routes};
 use super::{PacketError, PacketOptions};
 use crate::interrupt;
 use crate::network::Network;
-use crate::outcome::packets::Class;
+use crate::outcome::packets::LinkClass;
 use crate::units::Bytes;
 
 /// The most virtual channels on a link.
@@ -48,7 +48,7 @@ pub(super) struct PathRoutes<'a> {
 pub(super) fn machine<'a>(
     network: &'a dyn Network,
     options: &PacketOptions,
-) -> Result<Machine<PathRoutes<'a>>, PacketError> {
+) -> Result<PacketMachine<PathRoutes<'a>>, PacketError> {
     let ranks = network.ranks();
     let count = network.links().len() as u32;
     let mut routes = PathRoutes {
@@ -82,9 +82,9 @@ pub(super) fn machine<'a>(
                     problem: "joins two ranks without a router between",
                 });
             }
-            (true, false) => Class::Injection,
-            (false, true) => Class::Ejection,
-            (false, false) => Class::Local,
+            (true, false) => LinkClass::Injection,
+            (false, true) => LinkClass::Ejection,
+            (false, false) => LinkClass::Local,
         };
         ports.push(port(network, link, class, to, options)?);
     }
@@ -104,14 +104,14 @@ pub(super) fn machine<'a>(
         for (rank, (out, into)) in (0..).zip(leaving.iter().zip(&coming)) {
             own.push((ports.len() as u32, ports.len() as u32 + 1));
             injection.push(ports.len() as u32);
-            for (links, class) in [(out, Class::Injection), (into, Class::Ejection)] {
+            for (links, class) in [(out, LinkClass::Injection), (into, LinkClass::Ejection)] {
                 let fastest = links
                     .iter()
                     .max_by_key(|&&link| network.links()[link as usize].rate.bits_per_second());
                 let &fastest = fastest.ok_or(PacketError::Unreachable { rank })?;
                 let link = network.links()[fastest as usize];
                 let wire = link.rate.transmission(Bytes::new(options.chunk.get()))?;
-                ports.push(Port::new(class, rank, wire.ps(), 0));
+                ports.push(PacketPort::new(class, rank, wire.ps(), 0));
                 rates.push(link.rate.bits_per_second());
             }
         }
@@ -121,7 +121,7 @@ pub(super) fn machine<'a>(
         routes.channels = routes.channels.min(most);
     }
     let division = Division::whole(ranks as usize, ports.len());
-    Ok(Machine {
+    Ok(PacketMachine {
         routes,
         ports,
         injection,
@@ -210,35 +210,35 @@ fn all_pairs(ranks: u32) -> impl Iterator<Item = (u32, u32)> {
 /// The edges of a graph that lead back to where a depth-first search still is, sorted.
 fn back_edges(next: &[Vec<u32>]) -> Vec<(u32, u32)> {
     #[derive(Clone, Copy, PartialEq)]
-    enum State {
+    enum VisitState {
         New,
         Open,
         Done,
     }
-    let mut state = vec![State::New; next.len()];
+    let mut state = vec![VisitState::New; next.len()];
     let mut back = Vec::new();
     let mut way: Vec<(u32, usize)> = Vec::new();
     for start in 0..next.len() as u32 {
         interrupt::check();
-        if state[start as usize] == State::New {
-            state[start as usize] = State::Open;
+        if state[start as usize] == VisitState::New {
+            state[start as usize] = VisitState::Open;
             way.push((start, 0));
         }
         while let Some((vertex, edge)) = way.last_mut() {
             interrupt::check();
             let Some(&to) = next[*vertex as usize].get(*edge) else {
-                state[*vertex as usize] = State::Done;
+                state[*vertex as usize] = VisitState::Done;
                 way.pop();
                 continue;
             };
             *edge += 1;
             match state[to as usize] {
-                State::Open => back.push((*vertex, to)),
-                State::New => {
-                    state[to as usize] = State::Open;
+                VisitState::Open => back.push((*vertex, to)),
+                VisitState::New => {
+                    state[to as usize] = VisitState::Open;
                     way.push((to, 0));
                 }
-                State::Done => {}
+                VisitState::Done => {}
             }
         }
     }
@@ -277,7 +277,7 @@ impl Routes for PathRoutes<'_> {
         &self,
         chunk: &mut Chunk,
         _router: u32,
-        _channels: &mut Channels,
+        _channels: &mut VirtualChannels,
         _now: u64,
     ) -> (u32, u32) {
         chunk.routers += 1;

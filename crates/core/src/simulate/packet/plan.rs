@@ -1,11 +1,13 @@
 //! A plan on an electrical fabric, packet by packet.
 
 use super::settings::PacketSettings;
-use super::{Collective, PacketError, PacketOutcome, PacketProgress, Work, simulate_watched};
+use super::{
+    PacketCollective, PacketError, PacketOutcome, PacketProgress, PacketWork, simulate_watched,
+};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::outcome::{
-    Flowing, LinkColumns, LinkShares, Outcome, RankColumns, Setting, SlotColumns,
+    ChangedSetting, Flowing, LinkColumns, LinkShares, Outcome, RankColumns, SlotColumns,
 };
 use crate::plan::Plan;
 use crate::schedule::Schedule;
@@ -19,9 +21,9 @@ pub fn work_of<'a>(
     fabric: &Fabric,
     size: Bytes,
     settings: &PacketSettings,
-) -> Work<'a> {
-    Work {
-        collective: Some(Collective {
+) -> PacketWork<'a> {
+    PacketWork {
+        collective: Some(PacketCollective {
             schedule,
             size,
             placement: settings.placement.terminals(fabric.ranks()),
@@ -87,13 +89,13 @@ pub fn simulate_plan(
 }
 
 /// What settings changed in the outcome, each with what it is by default.
-fn changed(settings: &PacketSettings) -> Vec<Setting> {
+fn changed(settings: &PacketSettings) -> Vec<ChangedSetting> {
     let changed = settings
         .changed
         .iter()
         .filter(|(name, ..)| *name != "cores");
     changed
-        .map(|(name, value, plain)| Setting {
+        .map(|(name, value, plain)| ChangedSetting {
             name,
             value: value.clone(),
             plain,

@@ -3,7 +3,7 @@
 use super::event_queue::LATEST_PS;
 use super::{PacketError, PacketOptions};
 use crate::network::{Network, Sharing};
-use crate::outcome::packets::Class;
+use crate::outcome::packets::LinkClass;
 use crate::units::Time;
 
 /// No delay, period or latency may be longer: 13 days, where simulated time ends.
@@ -12,7 +12,7 @@ const LONGEST: Time = Time::from_ps(LATEST_PS);
 /// A link as its sender sees it. One line of the cache.
 #[derive(Clone)]
 #[repr(align(64))]
-pub(super) struct Port {
+pub(super) struct PacketPort {
     /// When it can send next, in picoseconds.
     pub(super) free: u64,
     /// How long it was sending.
@@ -28,7 +28,7 @@ pub(super) struct Port {
     pub(super) recent_wire: u64,
     /// Accepted chunks that wait.
     pub(super) queued: u32,
-    pub(super) class: Class,
+    pub(super) class: LinkClass,
     /// Whether a send is on the event_queue.
     pub(super) pending: bool,
     /// The channel after the one served last.
@@ -37,9 +37,9 @@ pub(super) struct Port {
     pub(super) draws: u32,
 }
 
-impl Port {
-    pub(super) fn new(class: Class, target: u32, full_wire: u64, latency: u64) -> Port {
-        Port {
+impl PacketPort {
+    pub(super) fn new(class: LinkClass, target: u32, full_wire: u64, latency: u64) -> PacketPort {
+        PacketPort {
             free: 0,
             busy: 0,
             full_wire,
@@ -61,10 +61,10 @@ impl Port {
 pub(super) fn port(
     network: &dyn Network,
     link: u32,
-    class: Class,
+    class: LinkClass,
     target: u32,
     options: &PacketOptions,
-) -> Result<Port, PacketError> {
+) -> Result<PacketPort, PacketError> {
     let wire = network.links()[link as usize];
     if wire.sharing != Sharing::Shared {
         return Err(PacketError::Link {
@@ -75,7 +75,12 @@ pub(super) fn port(
     check_time("latency", wire.latency)?;
     let full_wire = wire.rate.transmission(options.chunk)?;
     check_time("the time of a chunk on a link", full_wire)?;
-    Ok(Port::new(class, target, full_wire.ps(), wire.latency.ps()))
+    Ok(PacketPort::new(
+        class,
+        target,
+        full_wire.ps(),
+        wire.latency.ps(),
+    ))
 }
 
 /// Refuses times so long that simulated time would end.

@@ -1,9 +1,9 @@
 //! What all parts of a network have measured, as one.
 
 use super::PacketError;
-use super::engine::{Engine, Measured};
+use super::engine::{Measured, PacketEngine};
 use super::routes::Routes;
-use super::steps::Steps;
+use super::steps::ScheduleProgress;
 use crate::outcome::meter::timeline;
 use crate::outcome::packets::{
     ChannelColumns, FinishColumns, Latency, PacketLinks, PacketOutcome, PacketSteps,
@@ -34,7 +34,7 @@ impl Measured {
 
 /// The outcome of a run that ended at a time; `placement` has the terminal of each rank.
 pub(super) fn outcome<R: Routes>(
-    mut parts: Vec<Engine<R>>,
+    mut parts: Vec<PacketEngine<R>>,
     time: u64,
     placement: &[u32],
     links: usize,
@@ -115,7 +115,7 @@ pub(super) fn outcome<R: Routes>(
         links,
         timeline_bin,
         timeline,
-        steps: steps.map_or_else(PacketSteps::default, Steps::columns),
+        steps: steps.map_or_else(PacketSteps::default, ScheduleProgress::columns),
         router_forwards: measured.forwards,
         events: measured.events,
     })

@@ -1,8 +1,8 @@
 //! Which link and virtual channel a chunk takes next, and the ports that a rule of routing runs over.
 
-use super::channel::{Channels, Chunk};
+use super::channel::{Chunk, VirtualChannels};
 use super::division::Division;
-use super::port::Port;
+use super::port::PacketPort;
 
 /// A rule of routing.
 pub(super) trait Routes {
@@ -10,8 +10,13 @@ pub(super) trait Routes {
     fn begin(&mut self, _message: u32, _source: u32, _destination: u32) {}
 
     /// The link and the channel on it that a chunk takes which stands at a router.
-    fn next(&self, chunk: &mut Chunk, router: u32, channels: &mut Channels, now: u64)
-    -> (u32, u32);
+    fn next(
+        &self,
+        chunk: &mut Chunk,
+        router: u32,
+        channels: &mut VirtualChannels,
+        now: u64,
+    ) -> (u32, u32);
 
     /// The link that `next` will probably choose for a chunk on its way to a router: what it does not
     /// know costs time only.
@@ -28,9 +33,9 @@ pub(super) trait Routes {
 
 /// Ports with what goes with them: routes, the port of each terminal, the rate of each port, and the parts
 /// that they are in.
-pub(super) struct Machine<R> {
+pub(super) struct PacketMachine<R> {
     pub(super) routes: R,
-    pub(super) ports: Vec<Port>,
+    pub(super) ports: Vec<PacketPort>,
     pub(super) injection: Vec<u32>,
     pub(super) rates: Vec<u64>,
     pub(super) division: Division,

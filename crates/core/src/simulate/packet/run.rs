@@ -1,7 +1,7 @@
 //! The parts of a network from beginning to end: in turns where little happens, side by side where much does.
 
 use super::border::{Border, NEVER};
-use super::engine::Engine;
+use super::engine::PacketEngine;
 use super::event_queue::LATEST_PS;
 use super::routes::Routes;
 use super::{PacketError, PacketProgress, stuck};
@@ -19,7 +19,7 @@ const FIRST_LOOK_PS: u64 = 1 << 20;
 
 /// Runs until the collective has ended or everything has arrived; returns the time.
 pub(super) fn run<R: Routes + Send>(
-    parts: &mut [Engine<R>],
+    parts: &mut [PacketEngine<R>],
     border: &Border,
     watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<u64, PacketError> {
@@ -35,7 +35,7 @@ pub(super) fn run<R: Routes + Send>(
         if end != NEVER && next >= end {
             break;
         }
-        let everything = |part: &Engine<R>| part.steps.is_none() && part.messages.used() == 0;
+        let everything = |part: &PacketEngine<R>| part.steps.is_none() && part.messages.used() == 0;
         if next == NEVER && parts.iter().all(everything) {
             break;
         }
@@ -81,7 +81,7 @@ impl TurnTaking {
     /// Goes on for a while, to a time at most.
     fn go_on<R: Routes + Send>(
         &mut self,
-        parts: &mut [Engine<R>],
+        parts: &mut [PacketEngine<R>],
         border: &Border,
         until: u64,
         next: u64,
@@ -92,7 +92,7 @@ impl TurnTaking {
             in_turns(parts, border, until);
         } else {
             side_by_side(parts, border, until, next);
-            if parts.iter().any(Engine::waits_much) {
+            if parts.iter().any(PacketEngine::waits_much) {
                 self.pause = self.pause.saturating_mul(2);
                 self.turns = self.pause;
             }
@@ -110,12 +110,12 @@ impl TurnTaking {
     }
 }
 
-fn events<R>(parts: &[Engine<R>]) -> u64 {
+fn events<R>(parts: &[PacketEngine<R>]) -> u64 {
     parts.iter().map(|part| part.measured.events).sum()
 }
 
 /// Takes all mail in; returns the time of each part's next event.
-fn next_times<R: Routes>(parts: &mut [Engine<R>]) -> Vec<u64> {
+fn next_times<R: Routes>(parts: &mut [PacketEngine<R>]) -> Vec<u64> {
     let next = parts.iter_mut().map(|part| {
         part.take_mail();
         part.event_queue.next_time().unwrap_or(NEVER)
@@ -125,7 +125,12 @@ fn next_times<R: Routes>(parts: &mut [Engine<R>]) -> Vec<u64> {
 
 /// Every part on a thread of its own, until one has come through its share of a report or all have nothing to
 /// do for long. `next` is the time of the next event.
-fn side_by_side<R: Routes + Send>(parts: &mut [Engine<R>], border: &Border, until: u64, next: u64) {
+fn side_by_side<R: Routes + Send>(
+    parts: &mut [PacketEngine<R>],
+    border: &Border,
+    until: u64,
+    next: u64,
+) {
     let share = REPORT / parts.len() as u64;
     for part in parts.iter_mut() {
         border.show(part.part, next, next);
@@ -136,7 +141,7 @@ fn side_by_side<R: Routes + Send>(parts: &mut [Engine<R>], border: &Border, unti
 }
 
 /// One part after the other, always the one with the earliest event.
-fn in_turns<R: Routes>(parts: &mut [Engine<R>], border: &Border, until: u64) {
+fn in_turns<R: Routes>(parts: &mut [PacketEngine<R>], border: &Border, until: u64) {
     let (alone, first) = (parts.len() == 1, events(parts));
     for part in parts.iter_mut() {
         part.rest_after = match alone {

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::hash::shuffled;
 use crate::simulate::setting::{
-    Level, Setting, SettingRecord, Values, find, names, one_of, parsed, settings, whole, words,
+    HelpLevel, SettingDeclaration, SettingRecord, SettingValues, find, names, one_of, parsed,
+    settings, whole, words,
 };
 use crate::spelling::suggest;
 use crate::units::Time;
@@ -31,7 +32,7 @@ pub struct PacketSettings {
     /// What a rank spends before each send.
     pub overhead: Time,
     /// Where ranks are.
-    pub placement: Placement,
+    pub placement: RankPlacement,
     /// Traffic beside the collective.
     pub background: Vec<Traffic>,
     /// What was set to something else than its default: name, text, default.
@@ -40,7 +41,7 @@ pub struct PacketSettings {
 
 /// Where ranks are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Placement {
+pub enum RankPlacement {
     /// Rank r at terminal r.
     #[default]
     Natural,
@@ -50,20 +51,20 @@ pub enum Placement {
     Given(Vec<u32>),
 }
 
-impl Placement {
+impl RankPlacement {
     /// The terminal of each of so many ranks; `None` where it is the rank's number.
     pub fn terminals(&self, ranks: u32) -> Option<Vec<u32>> {
         match self {
-            Placement::Natural => None,
-            Placement::Shuffled(seed) => Some(shuffled(ranks, *seed)),
-            Placement::Given(terminals) => Some(terminals.clone()),
+            RankPlacement::Natural => None,
+            RankPlacement::Shuffled(seed) => Some(shuffled(ranks, *seed)),
+            RankPlacement::Given(terminals) => Some(terminals.clone()),
         }
     }
 }
 
 /// All settings of packets alone.
-pub const SETTINGS: &[Setting<PacketSettings>] = settings! {
-    PacketSettings, Level::All, &["packet"];
+pub const SETTINGS: &[SettingDeclaration<PacketSettings>] = settings! {
+    PacketSettings, HelpLevel::All, &["packet"];
     "routing" .options.routing: "The way of chunks on a dragonfly: minimal, valiant, adaptive or progressive",
         words(ROUTINGS), "minimal";
     "packet" .options.packet: "Bytes of a packet", bytes, "2048B";
@@ -158,15 +159,17 @@ fn buffers(text: &str) -> Result<Buffers, String> {
     })
 }
 
-fn placement(text: &str) -> Result<Placement, String> {
+fn placement(text: &str) -> Result<RankPlacement, String> {
     Ok(match (text, text.strip_prefix("shuffled")) {
-        ("natural", _) => Placement::Natural,
-        (_, Some("")) => Placement::Shuffled(1),
-        (_, Some(seed)) => Placement::Shuffled(whole(seed.trim_start_matches('-'), 0, u64::MAX)?),
+        ("natural", _) => RankPlacement::Natural,
+        (_, Some("")) => RankPlacement::Shuffled(1),
+        (_, Some(seed)) => {
+            RankPlacement::Shuffled(whole(seed.trim_start_matches('-'), 0, u64::MAX)?)
+        }
         _ => {
             let terminals: Option<Vec<u32>> = text.split('-').map(|one| one.parse().ok()).collect();
             let problem = "must be natural, shuffled-SEED, or all terminals joined by -";
-            Placement::Given(terminals.ok_or(problem)?)
+            RankPlacement::Given(terminals.ok_or(problem)?)
         }
     })
 }

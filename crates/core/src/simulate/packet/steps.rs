@@ -16,7 +16,7 @@ use crate::units::{Bytes, Time, UnitError};
 
 /// A message to be sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Order {
+pub(super) struct IssuedMessage {
     pub(super) source: u32,
     pub(super) destination: u32,
     pub(super) bytes: u64,
@@ -27,7 +27,7 @@ pub(super) struct Order {
 }
 
 /// What the ranks are to send. Ranks inside; terminals in orders.
-struct Columns {
+struct IssueColumns {
     issue: Issue,
     /// Picoseconds before each send.
     overhead: u64,
@@ -46,8 +46,8 @@ struct Columns {
 }
 
 /// Some ranks of a schedule on its way, their *own*.
-pub(super) struct Steps {
-    columns: Arc<Columns>,
+pub(super) struct ScheduleProgress {
+    columns: Arc<IssueColumns>,
     own: usize,
     /// Per rank, its place among the own ones.
     place_among_own: Vec<u32>,
@@ -72,7 +72,7 @@ struct RankProgress {
     ready: u64,
 }
 
-impl Steps {
+impl ScheduleProgress {
     /// `place` has the terminal of each rank.
     pub(super) fn new(
         schedule: &Schedule,
@@ -80,13 +80,13 @@ impl Steps {
         place: Vec<u32>,
         issue: Issue,
         overhead: u64,
-    ) -> Result<Steps, PacketError> {
+    ) -> Result<ScheduleProgress, PacketError> {
         let (ranks, steps) = (place.len(), schedule.steps());
         let mut rank_at = vec![0; ranks];
         for (rank, &terminal) in (0..).zip(&place) {
             rank_at[terminal as usize] = rank;
         }
-        let mut columns = Columns {
+        let mut columns = IssueColumns {
             issue,
             overhead,
             ranks,
@@ -115,7 +115,7 @@ impl Steps {
             leaving: 1,
             ..RankProgress::default()
         };
-        Ok(Steps {
+        Ok(ScheduleProgress {
             own: ranks,
             place_among_own: (0..ranks as u32).collect(),
             expected,
@@ -127,7 +127,7 @@ impl Steps {
     }
 
     /// Before anything has happened: the ranks at the terminals of each part, by the parts of terminals.
-    pub(super) fn divide(self, parts: u32, part_of: &[u8]) -> Vec<Steps> {
+    pub(super) fn divide(self, parts: u32, part_of: &[u8]) -> Vec<ScheduleProgress> {
         if parts == 1 {
             return vec![self];
         }
@@ -145,7 +145,7 @@ impl Steps {
             for row in self.expected.chunks(columns.ranks) {
                 expected.extend(own.iter().map(|&rank| row[rank]));
             }
-            Steps {
+            ScheduleProgress {
                 own: own.len(),
                 place_among_own,
                 expected,
@@ -159,7 +159,7 @@ impl Steps {
     }
 
     /// Adds the times of steps of other ranks.
-    pub(super) fn join(&mut self, other: &Steps) {
+    pub(super) fn join(&mut self, other: &ScheduleProgress) {
         for (time, more) in self.times.iter_mut().zip(&other.times) {
             *time = (time.0.min(more.0), time.1.max(more.1));
         }
@@ -203,7 +203,7 @@ impl Steps {
     }
 
     /// A rank begins at a time.
-    pub(super) fn begin(&mut self, rank: u32, time: u64, orders: &mut Vec<Order>) {
+    pub(super) fn begin(&mut self, rank: u32, time: u64, orders: &mut Vec<IssuedMessage>) {
         let progress = &mut self.progress[rank as usize];
         progress.leaving -= 1;
         progress.ready = time;
@@ -211,7 +211,7 @@ impl Steps {
     }
 
     /// A message has left a terminal.
-    pub(super) fn left(&mut self, terminal: u32, time: u64, orders: &mut Vec<Order>) {
+    pub(super) fn left(&mut self, terminal: u32, time: u64, orders: &mut Vec<IssuedMessage>) {
         let rank = self.columns.rank_at[terminal as usize] as usize;
         let progress = &mut self.progress[rank];
         progress.leaving -= 1;
@@ -222,7 +222,13 @@ impl Steps {
     }
 
     /// A message of a step has arrived at a terminal.
-    pub(super) fn arrived(&mut self, terminal: u32, step: u32, time: u64, orders: &mut Vec<Order>) {
+    pub(super) fn arrived(
+        &mut self,
+        terminal: u32,
+        step: u32,
+        time: u64,
+        orders: &mut Vec<IssuedMessage>,
+    ) {
         let rank = self.columns.rank_at[terminal as usize] as usize;
         let step = step as usize;
         self.times[step].1 = self.times[step].1.max(time);
@@ -237,7 +243,7 @@ impl Steps {
     }
 
     /// Takes a rank that waits for no departure as far as it comes.
-    fn advance(&mut self, rank: usize, orders: &mut Vec<Order>) {
+    fn advance(&mut self, rank: usize, orders: &mut Vec<IssuedMessage>) {
         let columns = &*self.columns;
         let mut progress = self.progress[rank];
         while progress.step < columns.steps {
@@ -250,7 +256,7 @@ impl Steps {
                 let time = progress.ready + columns.overhead;
                 let first = &mut self.times[progress.step].0;
                 *first = (*first).min(time);
-                orders.push(Order {
+                orders.push(IssuedMessage {
                     source: columns.place[rank],
                     destination: columns.place[columns.destination[message] as usize],
                     bytes: columns.uniform.unwrap_or_else(|| columns.bytes[message]),
@@ -282,7 +288,7 @@ impl Steps {
     }
 }
 
-impl Columns {
+impl IssueColumns {
     /// The bytes of every message, if each is one transfer of one chunk of a common size.
     fn uniform_bytes(&self, schedule: &Schedule, size: Bytes) -> Option<u64> {
         let bytes = schedule.collective.uniform_chunk_bytes(size)?;

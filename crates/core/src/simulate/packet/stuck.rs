@@ -7,16 +7,16 @@
 //! stays among the stuck ones, and so comes to a circle.
 
 use super::PacketError;
-use super::engine::Engine;
+use super::engine::PacketEngine;
 use super::pool::NONE;
 
 /// Whether some chunks can never move again, after all that happened before a time.
-pub(super) fn any<R>(parts: &mut [Engine<R>], time: u64) -> bool {
+pub(super) fn any<R>(parts: &mut [PacketEngine<R>], time: u64) -> bool {
     !circle(parts, time).is_empty()
 }
 
 /// The error that names the circle.
-pub(super) fn error<R>(parts: &mut [Engine<R>], time: u64) -> PacketError {
+pub(super) fn error<R>(parts: &mut [PacketEngine<R>], time: u64) -> PacketError {
     let shift = parts[0].channels.shift;
     let split = |number: u32| (number >> shift, number % (1 << shift));
     let circle = circle(parts, time).into_iter().map(split).collect();
@@ -28,7 +28,7 @@ pub(super) fn error<R>(parts: &mut [Engine<R>], time: u64) -> PacketError {
 }
 
 /// Channels each of which waits for the next, and the last for the first; none if none are stuck.
-fn circle<R>(parts: &mut [Engine<R>], time: u64) -> Vec<u32> {
+fn circle<R>(parts: &mut [PacketEngine<R>], time: u64) -> Vec<u32> {
     let mut channels = parts.iter().flat_map(|part| &part.channels.list);
     if channels.all(|channel| channel.wait.is_empty()) {
         return Vec::new();

@@ -13,7 +13,7 @@
 //!
 //! (multiplication and addition modulo 2^64). Fixed partners: [`Pattern::Shift`] sends to i + k;
 //! [`Pattern::Nearest`] to i + 1; [`Pattern::Permutation`] along a cycle through all terminals in
-//! the order of [`shuffled`]. [`Pattern::HotSpot`] sends a message to the hot terminal where
+//! the order of [`shuffled`](crate::hash::shuffled). [`Pattern::HotSpot`] sends a message to the hot terminal where
 //! hash(x + 1) mod 100 is below the percentage, x the argument of its uniform draw, and
 //! to a uniform one otherwise; the hot terminal itself sends to uniform ones.
 

@@ -48,5 +48,5 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
 fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
     let network = needed_network(fabric, RECORD.name)?;
     let options = fluid_options(fabric, method)?;
-    Ok(Box::new(fluid::Driven::new(network, &options)?))
+    Ok(Box::new(fluid::DrivenFlows::new(network, &options)?))
 }

@@ -33,5 +33,5 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
 
 fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
     let settings = packet_settings(fabric, method)?;
-    Ok(Box::new(packet::Driven::new(fabric, &settings)?))
+    Ok(Box::new(packet::DrivenPackets::new(fabric, &settings)?))
 }

@@ -7,11 +7,11 @@
 //! where an arc meets links that are taken are the lightpaths compared one with another.
 
 use super::super::form::Admitted;
-use super::super::order::Order;
+use super::super::order::AdmittedOrder;
 use super::super::report::{Report, named};
 use super::super::{Violation, ViolationKind};
 use super::light::Riders;
-use super::{Arc, link_at, spelled};
+use super::{LitLinks, link_at, spelled};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
@@ -21,11 +21,11 @@ pub(super) fn check(
     plan: &Plan,
     ring: &WdmRing,
     admitted: &Admitted,
-    order: &Order,
+    order: &AdmittedOrder,
     riders: &Riders,
     report: &mut Report,
 ) {
-    let mut channels = Channels::new(plan, ring, admitted);
+    let mut channels = SlotChannels::new(plan, ring, admitted);
     let mut ports = ring.ports.map(|most| PortCounts::new(most, ring.ranks));
     let mut converted = Vec::new();
     for slot in order.slots(plan) {
@@ -49,7 +49,7 @@ pub(super) fn check(
 }
 
 /// The lightpaths of a slot, grouped by channel. All columns are kept from slot to slot.
-struct Channels<'a> {
+struct SlotChannels<'a> {
     plan: &'a Plan,
     ranks: u32,
     fibres: u32,
@@ -59,16 +59,16 @@ struct Channels<'a> {
     /// The channels in use, in the order of their first lightpath.
     used: Vec<u32>,
     /// The arcs of the slot and the channel of each, in the order of the plan.
-    arcs: Vec<Arc>,
+    arcs: Vec<LitLinks>,
     channel: Vec<u32>,
     /// The arcs again, channel by channel.
-    grouped: Vec<Arc>,
+    grouped: Vec<LitLinks>,
     /// Links taken on the channel that is looked at; no bit is set between channels.
     taken: Vec<u64>,
 }
 
-impl<'a> Channels<'a> {
-    fn new(plan: &'a Plan, ring: &WdmRing, admitted: &Admitted) -> Channels<'a> {
+impl<'a> SlotChannels<'a> {
+    fn new(plan: &'a Plan, ring: &WdmRing, admitted: &Admitted) -> SlotChannels<'a> {
         let fibres = plan.light[0..admitted.transfers].iter();
         let most_fibre = fibres
             .map(|light| u32::from(WdmLight::from(*light).fibre))
@@ -77,7 +77,7 @@ impl<'a> Channels<'a> {
         // A converted lightpath has no wavelength, and one that does not exist is not gathered.
         let wavelengths = ring.wavelengths.min(u32::from(u16::MAX));
         let fibres = ring.fibres.min(most_fibre + 1);
-        Channels {
+        SlotChannels {
             plan,
             ranks: ring.ranks,
             fibres,
@@ -92,13 +92,13 @@ impl<'a> Channels<'a> {
     }
 
     /// Groups the lightpaths of a slot; those with conversion are put into `converted`.
-    fn gather(&mut self, transfers: impl Iterator<Item = usize>, converted: &mut Vec<Arc>) {
+    fn gather(&mut self, transfers: impl Iterator<Item = usize>, converted: &mut Vec<LitLinks>) {
         self.used.clear();
         self.arcs.clear();
         self.channel.clear();
         for transfer in transfers {
             interrupt::check();
-            let arc = Arc::new(self.plan, self.ranks, transfer);
+            let arc = LitLinks::new(self.plan, self.ranks, transfer);
             let light = WdmLight::from(self.plan.light[transfer]);
             if light.wavelength == CONVERTED {
                 converted.push(arc);
@@ -119,7 +119,7 @@ impl<'a> Channels<'a> {
             let count = std::mem::replace(&mut self.next[channel as usize], start);
             start += count;
         }
-        self.grouped.resize(self.arcs.len(), Arc::default());
+        self.grouped.resize(self.arcs.len(), LitLinks::default());
         for (arc, &channel) in self.arcs.iter().zip(&self.channel) {
             interrupt::check();
             let place = &mut self.next[channel as usize];
@@ -152,7 +152,7 @@ impl<'a> Channels<'a> {
 }
 
 /// Marks the links of an arc; true where some were taken before.
-fn take(taken: &mut [u64], arc: &Arc, ranks: u32) -> bool {
+fn take(taken: &mut [u64], arc: &LitLinks, ranks: u32) -> bool {
     let mut met = 0;
     for range in arc.ranges(ranks) {
         if range.is_empty() {
@@ -178,7 +178,7 @@ fn take(taken: &mut [u64], arc: &Arc, ranks: u32) -> bool {
 }
 
 /// Empties every word that has links of the arc.
-fn release(taken: &mut [u64], arc: &Arc, ranks: u32) {
+fn release(taken: &mut [u64], arc: &LitLinks, ranks: u32) {
     for range in arc.ranges(ranks) {
         if !range.is_empty() {
             taken[range.start as usize / 64..=(range.end as usize - 1) / 64].fill(0);
@@ -187,7 +187,7 @@ fn release(taken: &mut [u64], arc: &Arc, ranks: u32) {
 }
 
 /// One collision for each earlier lightpath of the channel that shares a link with this one.
-fn pairs(plan: &Plan, ranks: u32, earlier: &[Arc], arc: &Arc, report: &mut Report) {
+fn pairs(plan: &Plan, ranks: u32, earlier: &[LitLinks], arc: &LitLinks, report: &mut Report) {
     let kind = ViolationKind::Collision;
     if report.is_full(kind) {
         // To count the pairs of many lightpaths would take the square of their number.
@@ -224,8 +224,14 @@ fn pairs(plan: &Plan, ranks: u32, earlier: &[Arc], arc: &Arc, report: &mut Repor
 /// link only the number of lightpaths counts. Reports each run of links with too many, where it
 /// is worst. Looks at fibres with converted lightpaths only: elsewhere nothing can be too many
 /// without a collision.
-fn overload(plan: &Plan, ring: &WdmRing, converted: &[Arc], fixed: &[Arc], report: &mut Report) {
-    let fibre_of = |arc: &Arc| {
+fn overload(
+    plan: &Plan,
+    ring: &WdmRing,
+    converted: &[LitLinks],
+    fixed: &[LitLinks],
+    report: &mut Report,
+) {
+    let fibre_of = |arc: &LitLinks| {
         let light = WdmLight::from(plan.light[arc.transfer as usize]);
         (light.direction, light.fibre)
     };
@@ -233,7 +239,7 @@ fn overload(plan: &Plan, ring: &WdmRing, converted: &[Arc], fixed: &[Arc], repor
     fibres.sort_unstable();
     fibres.dedup();
     for fibre in fibres {
-        let arcs: Vec<Arc> = fixed
+        let arcs: Vec<LitLinks> = fixed
             .iter()
             .chain(converted)
             .filter(|arc| fibre_of(arc) == fibre)
@@ -269,7 +275,7 @@ fn overload(plan: &Plan, ring: &WdmRing, converted: &[Arc], fixed: &[Arc], repor
 }
 
 /// The most loaded link, and its load, of each run of links with more lightpaths than wavelengths.
-fn overloaded(arcs: &[Arc], ranks: u32, wavelengths: u32) -> Vec<(u32, u64)> {
+fn overloaded(arcs: &[LitLinks], ranks: u32, wavelengths: u32) -> Vec<(u32, u64)> {
     // Ends come before starts on the same link: an arc does not occupy the link at its end.
     let mut events: Vec<(u32, bool)> = arcs
         .iter()

@@ -7,10 +7,10 @@
 //! link and no transmitter of their own.
 
 use super::super::form::Admitted;
-use super::super::order::Order;
+use super::super::order::AdmittedOrder;
 use super::super::report::{Report, named};
 use super::super::{Violation, ViolationKind};
-use super::{Arc, link_at, spelled};
+use super::{LitLinks, link_at, spelled};
 use crate::family::wdm_ring::LossBudget;
 use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
@@ -32,7 +32,7 @@ pub(super) fn check(
     plan: &Plan,
     ring: &WdmRing,
     admitted: &Admitted,
-    order: &Order,
+    order: &AdmittedOrder,
     report: &mut Report,
 ) -> Riders {
     let mut riders = Riders(Vec::new());
@@ -63,7 +63,7 @@ pub(super) fn check(
 /// Reports the first broken link that a lightpath crosses.
 fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     let direction = WdmLight::from(plan.light[transfer]).direction;
-    let arc = Arc::new(plan, ring.ranks, transfer);
+    let arc = LitLinks::new(plan, ring.ranks, transfer);
     let crossed = ring.broken.iter().find_map(|link| {
         let start = match direction {
             Direction::Clockwise => link.position,
@@ -128,7 +128,7 @@ fn trees(
     rides: &mut [bool],
     report: &mut Report,
 ) {
-    let links = |transfer: usize| Arc::new(plan, ring.ranks, transfer).links;
+    let links = |transfer: usize| LitLinks::new(plan, ring.ranks, transfer).links;
     let tree = |transfer: usize| {
         let sent = plan.schedule.transfer(transfer);
         // A reduction shares with nothing, not even with another of the same chunks.
@@ -154,7 +154,7 @@ fn trees(
 
 /// Reports a lightpath that is too long, or too weak after `drops` ranks have taken a share of it.
 fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &mut Report) {
-    let links = Arc::new(plan, ring.ranks, transfer).links;
+    let links = LitLinks::new(plan, ring.ranks, transfer).links;
     let Some(problem) = too_far(ring, links.into(), drops) else {
         return;
     };

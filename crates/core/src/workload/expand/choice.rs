@@ -2,10 +2,10 @@
 //!
 //! A communicator of all ranks of a fabric is planned for on that fabric, with the method of the replay.
 //! Any other communicator, and any on a cost model, is planned for on a fabric of as many ranks that
-//! resembles the network: [`Target::resembles`]. What plans depend on is the size rounded up to a power of
+//! resembles the network: [`CollectiveTarget::resembles`]. What plans depend on is the size rounded up to a power of
 //! two, so that a program of many sizes needs few plans.
 
-use super::{Algorithms, Target};
+use super::{Algorithms, CollectiveTarget};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
@@ -21,7 +21,7 @@ use crate::workload::error::{Place, TraceError};
 crate::rows! {
     /// One row per collective and size among so many ranks.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Chosen {
+    pub struct ChosenAlgorithm {
         /// The collective.
         pub collective: &'static str,
         /// Ranks of the communicator.
@@ -45,11 +45,11 @@ pub(super) fn planned_size(spec: &Spec, kind: CollectiveKind, size: u64) -> Opti
 /// The schedule of a collective, verified, and by what algorithm it was made.
 pub(super) fn schedule(
     algorithms: &Algorithms,
-    target: Target<'_>,
+    target: CollectiveTarget<'_>,
     collective: Collective,
     size: Option<Bytes>,
     place: Place,
-) -> Result<(Schedule, Chosen), TraceError> {
+) -> Result<(Schedule, ChosenAlgorithm), TraceError> {
     let (kind, ranks) = (collective.kind(), collective.ranks());
     let spec = &algorithms.chosen[kind.name()];
     let made = |text: String| Fabric::parse(&text).map_err(|error| TraceError::at(place, error));
@@ -93,7 +93,7 @@ pub(super) fn schedule(
     match verify(&plan).first() {
         None => Ok((
             plan.schedule,
-            Chosen {
+            ChosenAlgorithm {
                 collective: kind.name(),
                 ranks,
                 size,
@@ -117,7 +117,7 @@ fn known(fabric: &Fabric, policy: Policy) -> bool {
 }
 
 /// How plans are timed on a fabric that only resembles the network.
-fn method_on(fabric: &Fabric, target: Target<'_>) -> Method {
+fn method_on(fabric: &Fabric, target: CollectiveTarget<'_>) -> Method {
     let given = target.method.cloned().unwrap_or_default();
     let mut method = Method::default();
     let simulator = default_simulator(fabric);

@@ -22,7 +22,7 @@ pub(super) struct HeldPaths {
 
 /// What is done before messages, or after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Change {
+pub(super) struct PathChange {
     pub(super) releases: bool,
     pub(super) sets_up: bool,
 }
@@ -36,7 +36,7 @@ impl HeldPaths {
     }
 
     /// Uses the paths to these others in this order, each named once or more.
-    pub(super) fn take(&mut self, others: impl IntoIterator<Item = u32>) -> Change {
+    pub(super) fn take(&mut self, others: impl IntoIterator<Item = u32>) -> PathChange {
         let mut sets_up = false;
         let mut used = Vec::new();
         for other in others {
@@ -53,7 +53,7 @@ impl HeldPaths {
         }
         let releases = self.shrink(self.ports.saturating_sub(used.len()));
         self.partners.extend(used);
-        Change { releases, sets_up }
+        PathChange { releases, sets_up }
     }
 
     /// A program begins with the paths that one before has left; requests that were never waited for
@@ -68,13 +68,13 @@ impl HeldPaths {
     }
 
     /// Requests on paths to these others are over.
-    pub(super) fn close(&mut self, others: impl IntoIterator<Item = u32>) -> Change {
+    pub(super) fn close(&mut self, others: impl IntoIterator<Item = u32>) -> PathChange {
         for other in others {
             if let Some(open) = self.open.get_mut(&other) {
                 *open = open.saturating_sub(1);
             }
         }
-        Change {
+        PathChange {
             releases: self.shrink(self.ports),
             sets_up: false,
         }

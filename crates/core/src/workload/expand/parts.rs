@@ -9,7 +9,7 @@ use crate::schedule::{Action, Schedule};
 use crate::units::Bytes;
 
 /// A message of one member of a collective: its step, the other member, and the chunks.
-pub(super) struct Part {
+pub(super) struct MemberMessage {
     pub(super) step: u32,
     pub(super) peer: u32,
     pub(super) sends: bool,
@@ -17,22 +17,22 @@ pub(super) struct Part {
 }
 
 /// A schedule as each member sees it.
-pub(super) struct Parts {
+pub(super) struct MemberSchedule {
     pub(super) collective: Collective,
-    pub(super) members: Vec<Vec<Part>>,
+    pub(super) members: Vec<Vec<MemberMessage>>,
 }
 
 /// The messages of a step: source, destination and action, with their chunks.
-type Messages = BTreeMap<(u32, u32, Action), Vec<(u32, u32)>>;
+type ChunksByMessage = BTreeMap<(u32, u32, Action), Vec<(u32, u32)>>;
 
 /// A schedule cut by member: messages in order of steps, sends before receives. Steps with more partners
 /// than ports are cut into parts, which count as steps.
-pub(super) fn by_member(schedule: &Schedule, ports: u32) -> Parts {
+pub(super) fn by_member(schedule: &Schedule, ports: u32) -> MemberSchedule {
     let ranks = schedule.collective.ranks() as usize;
-    let mut members: Vec<Vec<Part>> = (0..ranks).map(|_| Vec::new()).collect();
+    let mut members: Vec<Vec<MemberMessage>> = (0..ranks).map(|_| Vec::new()).collect();
     let mut number = 0;
     for step in 0..schedule.steps() {
-        let mut messages = Messages::new();
+        let mut messages = ChunksByMessage::new();
         for index in schedule.step(step) {
             interrupt::check();
             let transfer = schedule.transfer(index);
@@ -47,7 +47,7 @@ pub(super) fn by_member(schedule: &Schedule, ports: u32) -> Parts {
                         true => (*source, *destination),
                         false => (*destination, *source),
                     };
-                    members[own as usize].push(Part {
+                    members[own as usize].push(MemberMessage {
                         step: number,
                         peer,
                         sends,
@@ -58,15 +58,15 @@ pub(super) fn by_member(schedule: &Schedule, ports: u32) -> Parts {
             number += 1;
         }
     }
-    Parts {
+    MemberSchedule {
         collective: schedule.collective,
         members,
     }
 }
 
 /// Cuts the messages of a step into parts in which no rank has more partners than ports.
-fn cut(messages: Messages, ranks: usize, ports: usize) -> Vec<Messages> {
-    let mut parts: Vec<(Messages, Vec<BTreeSet<u32>>)> = Vec::new();
+fn cut(messages: ChunksByMessage, ranks: usize, ports: usize) -> Vec<ChunksByMessage> {
+    let mut parts: Vec<(ChunksByMessage, Vec<BTreeSet<u32>>)> = Vec::new();
     for (ends, chunks) in messages {
         interrupt::check();
         let (source, destination) = (ends.0 as usize, ends.1 as usize);
@@ -78,7 +78,7 @@ fn cut(messages: Messages, ranks: usize, ports: usize) -> Vec<Messages> {
         };
         let found = parts.iter().position(|(_, partners)| has_port(partners));
         let place = found.unwrap_or_else(|| {
-            parts.push((Messages::new(), vec![BTreeSet::new(); ranks]));
+            parts.push((ChunksByMessage::new(), vec![BTreeSet::new(); ranks]));
             parts.len() - 1
         });
         let (part, partners) = &mut parts[place];
@@ -90,7 +90,7 @@ fn cut(messages: Messages, ranks: usize, ports: usize) -> Vec<Messages> {
 }
 
 /// The messages from `first` on that a rank's ports serve without another set-up: whole steps.
-pub(super) fn group_from(parts: &[Part], first: usize, ports: u32) -> Range<usize> {
+pub(super) fn group_from(parts: &[MemberMessage], first: usize, ports: u32) -> Range<usize> {
     let mut partners: BTreeSet<u32> = BTreeSet::new();
     let mut end = first;
     while let Some(next) = parts.get(end) {
@@ -107,7 +107,7 @@ pub(super) fn group_from(parts: &[Part], first: usize, ports: u32) -> Range<usiz
     first..end
 }
 
-pub(super) fn plain_bytes(collective: &Collective, size: u64, part: &Part) -> Option<u64> {
+pub(super) fn plain_bytes(collective: &Collective, size: u64, part: &MemberMessage) -> Option<u64> {
     part.chunks.iter().try_fold(0u64, |sum, &(chunk, count)| {
         let range = collective
             .range_bytes(Bytes::new(size), chunk, count)
@@ -121,7 +121,7 @@ pub(super) fn plain_bytes(collective: &Collective, size: u64, part: &Part) -> Op
 pub(super) fn various_bytes(
     collective: &Collective,
     size: impl Fn(u32, u32) -> Option<u64>,
-    part: &Part,
+    part: &MemberMessage,
 ) -> Option<u64> {
     let (ranks, pieces) = (collective.ranks(), collective.pieces());
     let chunks = part.chunks.iter();

@@ -1,18 +1,18 @@
 //! Who waits for whom when nothing goes on.
 
-use super::engine::{Engine, Phase};
+use super::engine::{NodePhase, ReplayEngine};
 use crate::interrupt;
 use crate::workload::error::{Place, TraceError};
 use crate::workload::network_model::NetworkModel;
 use crate::workload::program::{FOLLOWS, NONE};
 
-impl<C: NetworkModel> Engine<'_, C> {
+impl<C: NetworkModel> ReplayEngine<'_, C> {
     /// Follows what waits for what until a node comes twice.
     pub(super) fn deadlock(&self) -> TraceError {
         let mut awaited = vec![NONE; self.program.len()];
         for node in 0..self.program.len() as u32 {
             interrupt::check();
-            if self.phase[node as usize] == Phase::Ended {
+            if self.phase[node as usize] == NodePhase::Ended {
                 continue;
             }
             let starts = &self.program.dependent_starts;
@@ -25,7 +25,7 @@ impl<C: NetworkModel> Engine<'_, C> {
             }
         }
         let mut node = (0..self.program.len() as u32)
-            .find(|&node| self.phase[node as usize] != Phase::Ended)
+            .find(|&node| self.phase[node as usize] != NodePhase::Ended)
             .expect("some node has not ended");
         let mut seen = vec![false; self.program.len()];
         let mut waiting: Vec<Place> = Vec::new();

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::{CallSum, Calls, ReplaySettings, Replayed, ReplayedRanks, Sent, Timeline};
+use super::{CallSum, Calls, ReplaySettings, Replayed, ReplayedRanks, SentMessages, Timeline};
 use crate::interrupt;
 use crate::simulate::live::MessageEvent;
 use crate::units::{Bytes, Time, UnitError};
@@ -20,7 +20,7 @@ const END: u64 = 4 << 32;
 
 /// How far a node has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum NodePhase {
     /// Not begun.
     Idle,
     /// A receive has begun; or the send of a rendezvous has, and waits for the receive.
@@ -30,7 +30,7 @@ pub(super) enum Phase {
     Ended,
 }
 
-pub(super) struct Engine<'a, C> {
+pub(super) struct ReplayEngine<'a, C> {
     pub(super) program: &'a Program,
     network: &'a mut C,
     /// Messages that the network has and that have not arrived.
@@ -42,7 +42,7 @@ pub(super) struct Engine<'a, C> {
     later: BinaryHeap<Reverse<(u64, u64)>>,
     present: VecDeque<u64>,
     pub(super) waits: Vec<u32>,
-    pub(super) phase: Vec<Phase>,
+    pub(super) phase: Vec<NodePhase>,
     /// When each node of a program that is no sequence was ready. Empty for sequences.
     ready: Vec<u64>,
     /// When each processor is free; those of rank r begin at `processor_starts[r]`.
@@ -57,7 +57,7 @@ pub(super) struct Engine<'a, C> {
     /// By rank and call: how often it was made, and the time inside.
     made: Vec<[(u64, Time); Call::ALL.len()]>,
     /// What belongs to each call.
-    sent: [Sent; Call::ALL.len()],
+    sent: [SentMessages; Call::ALL.len()],
     timeline: Timeline,
 }
 
@@ -87,7 +87,7 @@ impl RankOf {
     }
 }
 
-impl<'a, C: NetworkModel> Engine<'a, C> {
+impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
     pub(super) fn new(
         program: &'a Program,
         network: &'a mut C,
@@ -108,7 +108,7 @@ impl<'a, C: NetworkModel> Engine<'a, C> {
             let last = *processor_starts.last().expect("never empty");
             processor_starts.push(last + u32::from(highest) + 1);
         }
-        Ok(Engine {
+        Ok(ReplayEngine {
             overhead: settings.ends.overhead.ps(),
             network,
             under_way: 0,
@@ -118,7 +118,7 @@ impl<'a, C: NetworkModel> Engine<'a, C> {
             later: BinaryHeap::new(),
             present: VecDeque::new(),
             waits: program.waits.clone(),
-            phase: vec![Phase::Idle; nodes.len()],
+            phase: vec![NodePhase::Idle; nodes.len()],
             ready: vec![0; if in_order { 0 } else { nodes.len() }],
             processors: vec![0; *processor_starts.last().expect("never empty") as usize],
             processor_starts,
@@ -136,7 +136,7 @@ impl<'a, C: NetworkModel> Engine<'a, C> {
                 setting_up: vec![Time::ZERO; ranks],
             },
             made: vec![[(0, Time::ZERO); Call::ALL.len()]; ranks],
-            sent: [Sent::default(); Call::ALL.len()],
+            sent: [SentMessages::default(); Call::ALL.len()],
             timeline: Timeline::default(),
             program,
         })
@@ -202,7 +202,7 @@ impl<'a, C: NetworkModel> Engine<'a, C> {
     /// Something has become of a message.
     fn hear(&mut self, one: MessageEvent) {
         let time = one.time.ps().max(self.now);
-        if one.left && self.phase[one.message as usize] == Phase::Begun {
+        if one.left && self.phase[one.message as usize] == NodePhase::Begun {
             self.schedule(time, END | u64::from(one.message));
         }
         if one.arrived {
@@ -290,12 +290,12 @@ impl<'a, C: NetworkModel> Engine<'a, C> {
                 self.schedule(handed, LEAVE | u64::from(node));
             }
             NodeKind::Receive => {
-                let arrived = self.phase[node as usize] == Phase::Arrived;
-                self.phase[node as usize] = Phase::Begun;
+                let arrived = self.phase[node as usize] == NodePhase::Arrived;
+                self.phase[node as usize] = NodePhase::Begun;
                 if arrived {
                     return self.receive(node);
                 }
-                if self.phase[plain.partner as usize] == Phase::Begun {
+                if self.phase[plain.partner as usize] == NodePhase::Begun {
                     return self.hand_over(plain.partner);
                 }
             }
@@ -311,8 +311,8 @@ impl<'a, C: NetworkModel> Engine<'a, C> {
             return self.end(send);
         }
         let receiver = self.phase[plain.partner as usize];
-        self.phase[send as usize] = Phase::Begun;
-        if receiver == Phase::Begun {
+        self.phase[send as usize] = NodePhase::Begun;
+        if receiver == NodePhase::Begun {
             return self.hand_over(send);
         }
         Ok(())
@@ -341,17 +341,17 @@ impl<'a, C: NetworkModel> Engine<'a, C> {
             return Ok(());
         };
         self.schedule(delivery.arrives.ps(), ARRIVE | u64::from(plain.partner));
-        if self.phase[send as usize] == Phase::Begun {
+        if self.phase[send as usize] == NodePhase::Begun {
             self.schedule(delivery.leaves.ps(), END | u64::from(send));
         }
         Ok(())
     }
 
     fn arrive(&mut self, receive: u32) -> Result<(), TraceError> {
-        if self.phase[receive as usize] == Phase::Begun {
+        if self.phase[receive as usize] == NodePhase::Begun {
             return self.receive(receive);
         }
-        self.phase[receive as usize] = Phase::Arrived;
+        self.phase[receive as usize] = NodePhase::Arrived;
         Ok(())
     }
 
@@ -368,7 +368,7 @@ impl<'a, C: NetworkModel> Engine<'a, C> {
     }
 
     fn end(&mut self, node: u32) -> Result<(), TraceError> {
-        self.phase[node as usize] = Phase::Ended;
+        self.phase[node as usize] = NodePhase::Ended;
         self.ended += 1;
         let plain = &self.program.nodes[node as usize];
         let rank = self.rank_of.get(self.program, node);

@@ -15,7 +15,7 @@ use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::burst::collective::{
     self, BlockingPolicy, CollectiveOutcome, Congestion, Job, JobRun, POLICIES, executed,
 };
-use opticoll::simulate::burst::{Burst, BurstError, BurstNetwork, Work, erlang};
+use opticoll::simulate::burst::{Burst, BurstError, BurstNetwork, BurstWork, erlang};
 use opticoll::units::Time;
 use opticoll::verify::{Violation, ViolationKind, verify};
 
@@ -49,7 +49,7 @@ fn job<'a>(schedule: &'a Schedule, places: &[u32], size: &str) -> Job<'a> {
 fn run(
     network: &str,
     jobs: &[Job<'_>],
-    work: &Work,
+    work: &BurstWork,
     text: &str,
     threads: usize,
 ) -> Result<CollectiveOutcome, BurstError> {
@@ -69,7 +69,7 @@ fn run(
 }
 
 fn alone(network: &str, jobs: &[Job<'_>], text: &str) -> Vec<JobRun> {
-    let none = Work::Given(Vec::new());
+    let none = BurstWork::Given(Vec::new());
     let text = format!("{text} replications=1");
     let mut outcome = run(network, jobs, &none, &text, 1).unwrap();
     outcome.replications.remove(0).jobs
@@ -233,7 +233,7 @@ fn bursts_and_paths_take_wavelengths_from_each_other() {
         destination,
         length: Time::from_ps(MS),
     };
-    let work = Work::Given(vec![
+    let work = BurstWork::Given(vec![
         burst(0, 1, 4),
         burst(17_999, 2, 4),
         burst(17_999, 4, 2),
@@ -256,7 +256,7 @@ fn bursts_and_paths_take_wavelengths_from_each_other() {
 #[test]
 fn a_burst_announced_ahead_keeps_its_wavelength() {
     // Announced at 1 us, it comes at 40.001 ms and takes 1 ms; a path has no known end.
-    let work = Work::Given(vec![Burst {
+    let work = BurstWork::Given(vec![Burst {
         time: Time::from_ps(1_000_000),
         source: 1,
         destination: 3,
@@ -314,7 +314,7 @@ fn a_first_request_is_refused_as_often_as_erlang_says() {
     let text = "source=poisson intensity=0.8 destinations=other_nodes retries=0 replications=1000 \
                 warm_up=2000";
     let job = job(&made, &[0, 5], "1KB");
-    let outcome = run(network, &[job], &Work::Random, text, 2).unwrap();
+    let outcome = run(network, &[job], &BurstWork::Random, text, 2).unwrap();
     let blocked = erlang::erlang_b(4.0, 5);
     let deviation = (blocked * (1.0 - blocked) / 1000.0).sqrt();
     let share = f64::from(outcome.failed) / 1000.0;
@@ -348,7 +348,8 @@ fn every_collective_ends_with_the_right_data_or_says_why_not() {
                      replications=3 back_off=1ms longest_back_off=20ms establish=1ms release=1ms",
                     policy.name
                 );
-                let outcome = run(LADDER, slice::from_ref(&job), &Work::Random, &text, 1).unwrap();
+                let outcome =
+                    run(LADDER, slice::from_ref(&job), &BurstWork::Random, &text, 1).unwrap();
                 for run in outcome.replications.iter().map(|run| &run.jobs[0]) {
                     check(&job, run, &format!("{kind} {name} {text}"));
                     match run.time {
@@ -436,7 +437,7 @@ fn collectives_at_once_block_each_other_path_by_path_and_take_turns_otherwise() 
     let jobs: Vec<Job<'_>> = (0..4)
         .map(|copy| job(&made, &places(copy), "1MB"))
         .collect();
-    let none = Work::Given(Vec::new());
+    let none = BurstWork::Given(Vec::new());
     let of = |jobs: &[Job<'_>], policy: &str| {
         let text = format!("congestion={policy} ports=2 replications=10");
         run(network, jobs, &none, &text, 1).unwrap()
@@ -467,7 +468,7 @@ fn runs_repeat_with_their_seed_on_any_number_of_threads() {
             "intensity=0.6 size=1MB warm_up=1000 replications=5 ports=2 back_off=1ms seed={seed}"
         )
     };
-    let of = |seed, threads| run(LADDER, &job, &Work::Random, &text(seed), threads).unwrap();
+    let of = |seed, threads| run(LADDER, &job, &BurstWork::Random, &text(seed), threads).unwrap();
     let first = of(1, 1);
     assert_eq!(first, of(1, 2));
     assert_eq!(first, of(1, 7));
@@ -484,7 +485,7 @@ fn the_mean_has_students_interval() {
     let outcome = run(
         network,
         &[job(&made, &[0, 5], "1KB")],
-        &Work::Random,
+        &BurstWork::Random,
         text,
         1,
     )
@@ -531,7 +532,7 @@ fn what_does_not_fit_is_refused() {
         (slice::from_ref(&fits), "intensity=2", "below 1"),
     ];
     for (jobs, text, expected) in cases {
-        let error = run(PAIR, jobs, &Work::Random, text, 1)
+        let error = run(PAIR, jobs, &BurstWork::Random, text, 1)
             .unwrap_err()
             .to_string();
         assert!(error.contains(expected), "{text}: {error}");
@@ -539,7 +540,7 @@ fn what_does_not_fit_is_refused() {
     let stopped = {
         let network = BurstNetwork::of(&Medium::parse(PAIR).unwrap()).unwrap();
         let (congestion, settings) = Congestion::from_texts([]).unwrap();
-        let none = Work::Given(Vec::new());
+        let none = BurstWork::Given(Vec::new());
         collective::simulate(&network, &[fits], &none, &settings, &congestion, 1, |_| {
             false
         })

@@ -2,7 +2,7 @@
 
 use opticoll::families::Medium;
 use opticoll::simulate::burst::{
-    self, Burst, BurstError, BurstNetwork, BurstSettings, SETTINGS, Work,
+    self, Burst, BurstError, BurstNetwork, BurstSettings, BurstWork, SETTINGS,
 };
 use opticoll::units::Time;
 
@@ -112,7 +112,7 @@ fn settings_that_make_no_sense_are_refused() {
             .split_whitespace()
             .map(|word| word.split_once('=').unwrap());
         let run = |settings: BurstSettings| {
-            burst::simulate(&network, &Work::Random, &settings, 1, |_| true).map(|_| ())
+            burst::simulate(&network, &BurstWork::Random, &settings, 1, |_| true).map(|_| ())
         };
         let error = BurstSettings::from_texts(words).and_then(run).unwrap_err();
         assert!(error.to_string().contains(problem), "{text}: {error}");
@@ -138,7 +138,7 @@ fn given_bursts_that_do_not_fit_are_refused() {
         (vec![burst(5, 0, 1, 1), burst(4, 0, 1, 1)], "before the one"),
         (vec![burst(u64::MAX, 0, 1, u64::MAX)], "46 days"),
     ] {
-        let work = Work::Given(bursts);
+        let work = BurstWork::Given(bursts);
         let error = burst::simulate(&network, &work, &BurstSettings::default(), 1, |_| true);
         let error = error.unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
@@ -167,7 +167,7 @@ fn the_outcome_does_not_depend_on_the_number_of_threads() {
         let mut settings = settings(&format!("bursts=60000 {text}"));
         settings.record = true;
         let of = |threads| {
-            burst::simulate(&network, &Work::Random, &settings, threads, |_| true).unwrap()
+            burst::simulate(&network, &BurstWork::Random, &settings, threads, |_| true).unwrap()
         };
         let alone = of(1);
         assert!(alone.lost > 0);
@@ -175,7 +175,7 @@ fn the_outcome_does_not_depend_on_the_number_of_threads() {
             assert!(of(threads) == alone, "{text}: {threads} threads");
         }
         settings.seed += 1;
-        let other = burst::simulate(&network, &Work::Random, &settings, 1, |_| true).unwrap();
+        let other = burst::simulate(&network, &BurstWork::Random, &settings, 1, |_| true).unwrap();
         assert_ne!(other.lost, alone.lost, "{text}: another seed");
     }
 }
@@ -185,7 +185,7 @@ fn a_run_ends_when_the_error_is_small_enough_or_the_caller_has_enough() {
     let network = BurstNetwork::of(&Medium::parse(&link(1, 10)).unwrap()).unwrap();
     let wanted = settings("source=poisson intensity=10 bursts=1e7 relative_error=0.05");
     let mut told = Vec::new();
-    let outcome = burst::simulate(&network, &Work::Random, &wanted, 1, |progress| {
+    let outcome = burst::simulate(&network, &BurstWork::Random, &wanted, 1, |progress| {
         told.push(progress.bursts);
         true
     });
@@ -195,7 +195,7 @@ fn a_run_ends_when_the_error_is_small_enough_or_the_caller_has_enough() {
     assert_eq!(told.last(), Some(&outcome.bursts));
     assert_eq!(told.len(), outcome.moments.len());
     assert!(told.windows(2).all(|pair| pair[0] < pair[1]));
-    let stopped = burst::simulate(&network, &Work::Random, &wanted, 1, |one| {
+    let stopped = burst::simulate(&network, &BurstWork::Random, &wanted, 1, |one| {
         one.bursts < 400_000
     });
     assert!(matches!(stopped, Err(BurstError::Stopped { bursts }) if bursts >= 400_000));

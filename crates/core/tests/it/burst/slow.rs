@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use opticoll::families::Medium;
 use opticoll::simulate::burst::{
-    self, Assignment, Burst, BurstNetwork, BurstRecord, BurstRouting, BurstSettings, Converters,
-    Signalling, Work,
+    self, Burst, BurstNetwork, BurstRecord, BurstRouting, BurstSettings, BurstWork, Converters,
+    Signalling, WavelengthChoice,
 };
 use opticoll::units::Time;
 use rand::{RngExt, SeedableRng};
@@ -126,8 +126,8 @@ impl Slow<'_> {
             wanted.iter().map(end).sum()
         };
         match self.settings.assignment {
-            Assignment::FirstFit => {}
-            Assignment::Random => {
+            WavelengthChoice::FirstFit => {}
+            WavelengthChoice::Random => {
                 // One that was refused by its receiver holds nothing; any choice will do.
                 if let (false, Some(taken)) = (allowed.is_empty(), self.fast[burst].taken.get(hop))
                 {
@@ -135,7 +135,7 @@ impl Slow<'_> {
                     assert_eq!(allowed, [taken.wavelength], "burst {burst} at hop {hop}");
                 }
             }
-            Assignment::Horizon => {
+            WavelengthChoice::Horizon => {
                 allowed.retain(|wavelength| {
                     let last = |one: &Wanted| self.last_end(*one, *wavelength, u64::MAX);
                     wanted.iter().all(|one| last(one) <= one.from)
@@ -143,14 +143,14 @@ impl Slow<'_> {
                 // Stable: the lowest of equals stays first.
                 allowed.sort_by_key(|wavelength| u64::MAX - ends(*wavelength, false));
             }
-            Assignment::LaucVf => {
+            WavelengthChoice::LaucVf => {
                 allowed.sort_by_key(|wavelength| u64::MAX - ends(*wavelength, true));
             }
-            Assignment::Pwa => {
+            WavelengthChoice::Pwa => {
                 let score = |wavelength: &u32| self.score(burst, *wavelength);
                 allowed.sort_by(|one, other| score(other).total_cmp(&score(one)));
             }
-            Assignment::SourceOffset => {
+            WavelengthChoice::SourceOffset => {
                 let wavelengths = self.network.wavelengths();
                 let first = wavelengths * self.nodes(burst).0 / self.network.nodes();
                 allowed.sort_by_key(|one| (one + wavelengths - first) % wavelengths);
@@ -419,7 +419,7 @@ impl Slow<'_> {
     /// Those with a better score than the taken one were tried; all of them where none was taken whole.
     fn learn_route(&mut self, burst: usize, chosen: Option<&[u32]>, links: &[Wanted]) {
         let whole = self.settings.converters == Converters::Full
-            || self.settings.assignment == Assignment::Pwa
+            || self.settings.assignment == WavelengthChoice::Pwa
                 && self.choose(burst, links, 0).is_some();
         let taken = chosen.filter(|_| whole).map(|chosen| chosen[0]);
         let score = |wavelength| self.score(burst, wavelength);
@@ -462,7 +462,7 @@ fn check(network: &str, text: &str, seed: u64) -> usize {
             }
         })
         .collect();
-    let work = Work::Given(bursts.clone());
+    let work = BurstWork::Given(bursts.clone());
     let outcome = burst::simulate(&network, &work, &settings, 1, |_| true).unwrap();
     let mut slow = Slow {
         network: &network,

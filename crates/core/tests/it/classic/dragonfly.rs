@@ -8,7 +8,7 @@ use opticoll::schedule::Schedule;
 use opticoll::spec::Spec;
 use opticoll::verify::verify;
 
-use super::formula::{Values, agrees};
+use super::formula::{Variables, agrees};
 use super::most;
 
 /// Groups, routers per group, terminals per router, global ports per router, arrangement.
@@ -54,13 +54,13 @@ fn roots(kind: CollectiveKind, fabric: &Fabric) -> Vec<u32> {
     }
 }
 
-fn values(fabric: &Fabric) -> Values {
+fn values(fabric: &Fabric) -> Variables {
     let dragonfly = fabric.groups().unwrap();
     let groups = dragonfly.groups();
     let below = (0..32)
         .map(|bit| 1 << bit)
         .take_while(|power| *power < groups);
-    Values::from([
+    Variables::from([
         ('N', f64::from(fabric.ranks())),
         ('G', f64::from(groups)),
         ('A', f64::from(dragonfly.routers_per_group())),
@@ -69,7 +69,7 @@ fn values(fabric: &Fabric) -> Values {
     ])
 }
 
-fn check_costs(record: &Algorithm, schedule: &Schedule, values: &Values) -> usize {
+fn check_costs(record: &Algorithm, schedule: &Schedule, values: &Variables) -> usize {
     let unit = f64::from(schedule.collective.pieces());
     let sent = most(schedule, |one| one.source) as f64 / unit;
     let received = most(schedule, |one| one.destination) as f64 / unit;

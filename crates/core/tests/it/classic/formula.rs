@@ -1,23 +1,23 @@
 //! The formulas of records say what they are meant to.
 
-pub(super) use opticoll::algorithm::formula::Values;
+pub(super) use opticoll::algorithm::formula::Variables;
 use opticoll::algorithm::formula::{of_ranks, upper_bound, value as read};
 
 /// Whether a number is what a formula says: equal to it, or at most that after `<=`.
-pub(super) fn agrees(number: f64, formula: &str, values: &Values) -> bool {
+pub(super) fn agrees(number: f64, formula: &str, values: &Variables) -> bool {
     match upper_bound(formula) {
         Some(bound) => number <= value(bound, values) + 1e-9,
         None => (number - value(formula, values)).abs() < 1e-9,
     }
 }
 
-fn value(formula: &str, values: &Values) -> f64 {
+fn value(formula: &str, values: &Variables) -> f64 {
     read(formula, values).unwrap_or_else(|| panic!("`{formula}` is no formula"))
 }
 
 #[test]
 fn formulas_are_read_as_they_are_meant() {
-    let values = Values::from([('N', 12.0), ('P', 8.0), ('K', 5.0)]);
+    let values = Variables::from([('N', 12.0), ('P', 8.0), ('K', 5.0)]);
     for (formula, expected) in [
         ("N - 1", 11.0),
         ("2 (N - 1) / N", 22.0 / 12.0),

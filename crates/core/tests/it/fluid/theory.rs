@@ -5,7 +5,7 @@ use opticoll::network::{Link, Network, Routed, Sharing};
 use opticoll::outcome::{FluidOutcome, NONE};
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::fluid::{
-    Background, Endpoint, Flow, FlowOptions, Flows, FluidError, LinkBin, StartRule, StepFlow,
+    BackgroundFlow, Endpoint, Flow, FlowOptions, Flows, FluidError, LinkBin, StartRule, StepFlow,
     Steps, simulate_flows, simulate_schedule, simulate_steps,
 };
 use opticoll::units::{Bytes, Rate, Time, UnitError};
@@ -341,7 +341,7 @@ fn a_links_use_over_time_is_a_step_function() {
 #[test]
 fn background_traffic_takes_its_share_while_it_lasts() {
     let full = link_of("8Gb/s", "0s");
-    let background = |rate: Option<&str>, from: &str, until: Option<&str>| Background {
+    let background = |rate: Option<&str>, from: &str, until: Option<&str>| BackgroundFlow {
         source: 0,
         destination: 2,
         rate: rate.map(|rate| rate.parse().unwrap()),

@@ -7,8 +7,8 @@ use opticoll::schedule::Schedule;
 use opticoll::simulate::SimulationError;
 use opticoll::simulate::live::Live;
 use opticoll::simulate::packet::{
-    self, Arbitration, Driven, Overheads, PacketError, PacketOptions, PacketSettings, RouterDelay,
-    Spread, Traffic, Work,
+    self, Arbitration, DrivenPackets, Overheads, PacketError, PacketOptions, PacketSettings,
+    PacketWork, RouterDelay, Spread, Traffic,
 };
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
@@ -28,8 +28,8 @@ fn run(
     bytes: u64,
     options: &PacketOptions,
 ) -> Result<Time, PacketError> {
-    let work = Work {
-        collective: Some(packet::Collective::new(schedule, Bytes::new(bytes))),
+    let work = PacketWork {
+        collective: Some(packet::PacketCollective::new(schedule, Bytes::new(bytes))),
         traffic: Vec::new(),
     };
     packet::simulate(fabric, &work, options).map(|outcome| outcome.time)
@@ -148,8 +148,8 @@ fn the_longest_delays_add_up_to_an_error() {
 #[test]
 fn a_driven_network_ends_there_too() {
     let fabric = Fabric::parse("crossbar:ranks=2,rate=1b/s").unwrap();
-    let mut packets = Driven::new(&fabric, &PacketSettings::default()).unwrap();
-    let send = |packets: &mut Driven<'_>, ps| {
+    let mut packets = DrivenPackets::new(&fabric, &PacketSettings::default()).unwrap();
+    let send = |packets: &mut DrivenPackets<'_>, ps| {
         packets.send(0, (0, 1), Bytes::new(200_000), Time::from_ps(ps))
     };
     let too_long = SimulationError::from(PacketError::TooLong);
@@ -172,8 +172,8 @@ fn more_bytes_than_64_bits_count_are_an_error() {
     let fabric = Fabric::parse("crossbar:ranks=20,rate=1GB/s").unwrap();
     let schedule = sends(20, &[(0, 1)]);
     let large = Bytes::new(1_000_000_000_000_000_000);
-    let work = Work {
-        collective: Some(packet::Collective::new(&schedule, Bytes::new(4096))),
+    let work = PacketWork {
+        collective: Some(packet::PacketCollective::new(&schedule, Bytes::new(4096))),
         traffic: vec![Traffic {
             start: Time::from_ps(10_000),
             ..Traffic::background(large, Time::from_ps(1_000_000))

@@ -2,8 +2,8 @@
 
 use opticoll::fabric::Fabric;
 use opticoll::simulate::packet::{
-    self, Overheads, PacketError, PacketOptions, PacketOutcome, PacketRouting, Pattern, Traffic,
-    Work,
+    self, Overheads, PacketError, PacketOptions, PacketOutcome, PacketRouting, PacketWork, Pattern,
+    Traffic,
 };
 use opticoll::units::{Bytes, Time};
 
@@ -18,7 +18,7 @@ fn crowded(fabric: &Fabric, virtual_channels: Option<u32>) -> Result<PacketOutco
         pattern,
         ..Traffic::uniform(Bytes::new(8192), Time::from_ps(100_000), 40)
     };
-    let work = Work {
+    let work = PacketWork {
         collective: None,
         traffic: patterns.map(sent).into(),
     };
@@ -143,7 +143,7 @@ fn what_packets_cannot_travel_is_refused() {
     ];
     for (spelling, routing, reason) in cases {
         let fabric = Fabric::parse(spelling).unwrap();
-        let work = Work {
+        let work = PacketWork {
             collective: None,
             traffic: vec![uniform()],
         };

@@ -8,7 +8,7 @@ use opticoll::plan::Plan;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::packet::{
     self, Arbitration, Buffers, Issue, Overheads, PacketError, PacketOptions, PacketOutcome,
-    PacketRouting, Pattern, RouterDelay, Traffic, Work,
+    PacketRouting, PacketWork, Pattern, RouterDelay, Traffic,
 };
 use opticoll::units::{Bytes, Time};
 use opticoll::verify;
@@ -19,7 +19,7 @@ use super::{balanced, cut, kib, sends};
 fn check(
     name: &str,
     fabric: &Fabric,
-    work: &Work<'_>,
+    work: &PacketWork<'_>,
     options: &PacketOptions,
 ) -> Result<PacketOutcome, PacketError> {
     let run = |cores| {
@@ -44,9 +44,9 @@ const ROUTINGS: [PacketRouting; 4] = [
 ];
 
 /// So many messages of 2 KiB from each terminal, one each `period` nanoseconds.
-fn alone(pattern: Pattern, period: u64, messages: u32) -> Work<'static> {
+fn alone(pattern: Pattern, period: u64, messages: u32) -> PacketWork<'static> {
     let period = Time::from_ps(1000 * period);
-    Work {
+    PacketWork {
         collective: None,
         traffic: vec![Traffic {
             pattern,
@@ -195,11 +195,11 @@ fn collectives_end_at_the_same_event_on_any_number_of_cores() {
                 routing: ROUTINGS[(turn + place) % 4],
                 ..cut(512, 512)
             };
-            let mut collective = packet::Collective::new(&schedule, Bytes::new(bytes));
+            let mut collective = packet::PacketCollective::new(&schedule, Bytes::new(bytes));
             collective.placement = (bytes > 64).then(|| shuffled(72, 1));
             collective.issue = issue;
             let background = Traffic::background(Bytes::new(2048), Time::from_ps(2_000_000));
-            let work = Work {
+            let work = PacketWork {
                 collective: Some(collective),
                 traffic: beside.then_some(background).into_iter().collect(),
             };
@@ -241,7 +241,10 @@ fn a_deadlock_is_the_same_circle_on_any_number_of_cores() {
     stopping.traffic[0].size = Bytes::new(8192);
     let schedule = sends(72, &[(0, 71)]);
     let mut going_on = stopping.clone();
-    going_on.collective = Some(packet::Collective::new(&schedule, Bytes::new(1 << 28)));
+    going_on.collective = Some(packet::PacketCollective::new(
+        &schedule,
+        Bytes::new(1 << 28),
+    ));
     going_on.traffic.push(Traffic {
         pattern: Pattern::Nearest,
         ..Traffic::background(Bytes::new(8192), Time::from_ps(10_000_000))

@@ -6,8 +6,8 @@ use opticoll::fabric::Fabric;
 use opticoll::hash::shuffled;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::packet::{
-    self, Overheads, PacketOptions, PacketOutcome, PacketRouting, Pattern, RouterDelay, Spread,
-    Traffic, Work,
+    self, Overheads, PacketOptions, PacketOutcome, PacketRouting, PacketWork, Pattern, RouterDelay,
+    Spread, Traffic,
 };
 use opticoll::units::{Bytes, Time};
 
@@ -242,10 +242,10 @@ fn gathered(
     background: bool,
     options: &PacketOptions,
 ) -> PacketOutcome {
-    let mut collective = packet::Collective::new(schedule, Bytes::new(bytes));
+    let mut collective = packet::PacketCollective::new(schedule, Bytes::new(bytes));
     collective.placement = placement.cloned();
     let beside = Traffic::background(Bytes::new(2048), Time::from_ps(2_000_000));
-    let work = Work {
+    let work = PacketWork {
         collective: Some(collective),
         traffic: background.then_some(beside).into_iter().collect(),
     };
@@ -391,8 +391,8 @@ fn scatters_under_background_traffic_meet_codes() {
                 messages: Some(150),
                 ..Traffic::background(Bytes::new(2048), Time::from_ps(2_000_000))
             };
-            let work = Work {
-                collective: Some(packet::Collective::new(schedule, Bytes::new(1024))),
+            let work = PacketWork {
+                collective: Some(packet::PacketCollective::new(schedule, Bytes::new(1024))),
                 traffic: vec![beside],
             };
             let options = PacketOptions {

@@ -5,7 +5,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::outcome::packets::PacketOutcome;
 use opticoll::plan::Plan;
-use opticoll::simulate::packet::{self, Draws, Work};
+use opticoll::simulate::packet::{self, Draws, PacketWork};
 use opticoll::simulate::{self, Method, background};
 use opticoll::units::Bytes;
 use opticoll::verify;
@@ -87,11 +87,11 @@ fn settings_as_text_are_the_options_they_name() {
         ("cores", "3"),
     ]);
     let outcome = simulate::run(&plan, Bytes::new(4096), &settings).unwrap();
-    let work = Work {
-        collective: Some(packet::Collective {
+    let work = PacketWork {
+        collective: Some(packet::PacketCollective {
             placement: Some(opticoll::hash::shuffled(72, 1)),
             start: opticoll::units::Time::ZERO,
-            ..packet::Collective::new(&plan.schedule, Bytes::new(4096))
+            ..packet::PacketCollective::new(&plan.schedule, Bytes::new(4096))
         }),
         traffic: Vec::new(),
     };
@@ -170,7 +170,7 @@ fn traffic_ends_when_it_is_told_to() {
     let fabric = balanced(2);
     let parsed = background::parse("uniform:bytes=512B,period=1us,end=10us").unwrap();
     let traffic = parsed[0].packets(&fabric, Draws::Foreground).unwrap();
-    let work = Work {
+    let work = PacketWork {
         collective: None,
         traffic: vec![traffic],
     };
@@ -236,7 +236,7 @@ fn the_work_expected_is_the_work_done() {
 fn a_watcher_breaks_a_simulation_off() {
     let fabric = balanced(4);
     let sent = packet::Traffic::uniform(Bytes::new(2048), "1us".parse().unwrap(), 100);
-    let work = Work {
+    let work = PacketWork {
         collective: None,
         traffic: vec![sent],
     };

@@ -19,12 +19,12 @@ use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::network_model::on_fabric;
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{Eager, Ends, ReplaySettings, Replayed, replay};
+use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings, Replayed, replay};
 
 use super::program_of;
 
 /// Every message waits for its receive.
-const RENDEZVOUS: Ends = Ends {
+const RENDEZVOUS: EndCosts = EndCosts {
     overhead: Time::ZERO,
     eager: Eager::Never,
 };
@@ -33,7 +33,7 @@ pub(super) fn run_on(
     program: &Program,
     fabric: &Fabric,
     method: &Method,
-    ends: Ends,
+    ends: EndCosts,
 ) -> Result<Replayed, TraceError> {
     let (mut network, _) = on_fabric(fabric, method)?;
     let settings = ReplaySettings {
@@ -134,7 +134,7 @@ fn a_collective_alone_takes_as_long_as_its_plan_packet_by_packet() {
         let expected = simulate::run(&plan, Bytes::new(10_000), &packets).unwrap();
         let program = one_collective(kind, fabric.ranks(), 10_000, algorithm);
         let packets = method(&[("simulator", "packet")]);
-        let replayed = run_on(&program, &fabric, &packets, Ends::default()).unwrap();
+        let replayed = run_on(&program, &fabric, &packets, EndCosts::default()).unwrap();
         assert_eq!(
             replayed.time, expected.time,
             "{kind} by {algorithm} on {fabric}"
@@ -156,7 +156,7 @@ fn a_ring_of_light_takes_as_long_as_its_plan_by_slots() {
     for policy in Policy::ALL {
         let method = method(&[("policy", policy.name())]);
         let expected = simulate::run(&planned, Bytes::new(100_000), &method).unwrap();
-        let replayed = run_on(&program, &fabric, &method, Ends::default()).unwrap();
+        let replayed = run_on(&program, &fabric, &method, EndCosts::default()).unwrap();
         assert_eq!(replayed.time, expected.time, "{}", policy.name());
     }
 }
@@ -203,7 +203,7 @@ fn random_programs_take_as_long_as_flows_that_wait_for_one_another() {
         let expected = fluid::simulate_flows(network, &flows, &FlowOptions::default()).unwrap();
         let program = program_of(ranks as u32, &calls.join("\n")).unwrap();
         let method = method(&[("simulator", "fluid")]);
-        let replayed = run_on(&program, &fabric, &method, Ends::default()).unwrap();
+        let replayed = run_on(&program, &fabric, &method, EndCosts::default()).unwrap();
         let latest = work
             .iter()
             .map(|work| Time::from_ps(work * 1000))
@@ -231,7 +231,7 @@ fn a_message_is_late_and_delays_what_waits_for_it() {
     let program = program_of(3, rows).unwrap();
     let fabric = Fabric::parse("crossbar:ranks=3,rate=10Gb/s,latency=1us").unwrap();
     let method = method(&[]);
-    let replayed = run_on(&program, &fabric, &method, Ends::default()).unwrap();
+    let replayed = run_on(&program, &fabric, &method, EndCosts::default()).unwrap();
     assert_eq!(replayed.time, Time::from_ps(18_500_000));
     let of_rank_1: Vec<u64> = (0..replayed.timeline.rank.len())
         .filter(|&index| replayed.timeline.rank[index] == 1)
@@ -278,7 +278,7 @@ fn what_a_replay_cannot_have_is_refused() {
     ];
     for &(fabric, settings, expected) in cases {
         let fabric = Fabric::parse(fabric).unwrap();
-        let error = run_on(&program, &fabric, &method(settings), Ends::default()).unwrap_err();
+        let error = run_on(&program, &fabric, &method(settings), EndCosts::default()).unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
 }
@@ -294,7 +294,7 @@ fn a_deadlock_is_found_beside_endless_traffic() {
             _ => "uniform:bytes=2KiB,period=2us",
         };
         let method = method(&[("simulator", simulator), ("background", beside)]);
-        let error = run_on(&program, &fabric, &method, Ends::default()).unwrap_err();
+        let error = run_on(&program, &fabric, &method, EndCosts::default()).unwrap_err();
         assert!(matches!(error, TraceError::Deadlock { .. }), "{error}");
     }
 }

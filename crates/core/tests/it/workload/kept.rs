@@ -8,7 +8,7 @@ use opticoll::simulate::{self, Method};
 use opticoll::units::Bytes;
 use opticoll::workload::csv;
 use opticoll::workload::expand::Algorithms;
-use opticoll::workload::network::{Done, Request, Source, run};
+use opticoll::workload::network::{Done, ReplayRequest, TraceContent, run};
 use opticoll::workload::replay::ReplaySettings;
 use proptest::prelude::*;
 
@@ -18,13 +18,13 @@ use crate::light_path_grid::proved;
 
 fn replayed(text: &str, network: &str, paths: &str, algorithms: &Algorithms) -> Done {
     let trace = csv::read(text).unwrap();
-    let request = Request {
+    let request = ReplayRequest {
         network: &transport(network, trace.ranks.len() as u32),
         method: &Method::from_settings([("paths", paths)]).unwrap(),
         algorithms,
         settings: ReplaySettings::default(),
     };
-    run(&Source::Calls(trace), &request).unwrap()
+    run(&TraceContent::Calls(trace), &request).unwrap()
 }
 
 fn program(ranks: u32, rows: &[String]) -> String {

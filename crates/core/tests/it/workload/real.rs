@@ -10,9 +10,9 @@ use opticoll::units::{Bytes, Rate, Time};
 use opticoll::workload::cost::{Hockney, Zero};
 use opticoll::workload::csv;
 use opticoll::workload::expand::{Algorithms, expand};
-use opticoll::workload::network_model::{Delivery, NetworkModel, ReadyMessage};
+use opticoll::workload::network_model::{MessageTimes, NetworkModel, ReadyMessage};
 use opticoll::workload::program::{Call, Program};
-use opticoll::workload::replay::{Eager, Ends, ReplaySettings, replay};
+use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings, replay};
 
 use super::{run, run_between};
 
@@ -129,7 +129,7 @@ impl NetworkModel for OneByteLess {
         &mut self,
         number: u32,
         message: ReadyMessage,
-    ) -> Result<Option<Delivery>, SimulationError> {
+    ) -> Result<Option<MessageTimes>, SimulationError> {
         let bytes = Bytes::new(message.bytes.get().saturating_sub(1));
         self.0.send(number, ReadyMessage { bytes, ..message })
     }
@@ -188,9 +188,9 @@ fn a_rank_computes_or_is_in_a_call_until_it_ends() {
             latency: Time::from_ps(1_000_000),
             rate: Rate::from_bits_per_second(10_000_000_000).unwrap(),
         };
-        let ends = Ends {
+        let ends = EndCosts {
             eager: Eager::UpTo(Bytes::new(4096)),
-            ..Ends::default()
+            ..EndCosts::default()
         };
         let ranks = run_between(ends, &program(application), &mut model).ranks;
         for rank in 0..16 {

@@ -4,7 +4,7 @@ use opticoll::units::{Bytes, Rate, Time};
 use opticoll::workload::cost::{Hockney, LogGp};
 use opticoll::workload::error::{Place, TraceError};
 use opticoll::workload::program::Program;
-use opticoll::workload::replay::{Eager, Ends, ReplaySettings, replay};
+use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings, replay};
 
 use super::{program_of, run, run_between};
 
@@ -25,18 +25,18 @@ fn loggp() -> LogGp {
 }
 
 /// No overhead; messages are eager up to a limit, or all.
-fn eager(limit: Option<u64>) -> Ends {
-    Ends {
+fn eager(limit: Option<u64>) -> EndCosts {
+    EndCosts {
         eager: limit.map_or(Eager::All, |limit| Eager::UpTo(Bytes::new(limit))),
-        ..Ends::default()
+        ..EndCosts::default()
     }
 }
 
 /// o = 5 ns.
-fn overhead() -> Ends {
-    Ends {
+fn overhead() -> EndCosts {
+    EndCosts {
         overhead: Time::from_ps(5_000),
-        ..Ends::default()
+        ..EndCosts::default()
     }
 }
 

@@ -8,8 +8,8 @@ use opticoll::units::{Bytes, Rate, Time};
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::Algorithms;
-use opticoll::workload::network::{Done, Request, Source, run};
-use opticoll::workload::replay::{Eager, Ends, ReplaySettings};
+use opticoll::workload::network::{Done, ReplayRequest, TraceContent, run};
+use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings};
 
 use super::real::table;
 use super::transport;
@@ -18,10 +18,10 @@ fn replayed(
     text: &str,
     network: &str,
     algorithms: &Algorithms,
-    ends: Ends,
+    ends: EndCosts,
 ) -> Result<Done, TraceError> {
     let trace = csv::read(text)?;
-    let request = Request {
+    let request = ReplayRequest {
         network: &transport(network, trace.ranks.len() as u32),
         method: &Method::default(),
         algorithms,
@@ -30,12 +30,12 @@ fn replayed(
             ..ReplaySettings::default()
         },
     };
-    run(&Source::Calls(trace), &request)
+    run(&TraceContent::Calls(trace), &request)
 }
 
 fn over_ports(text: &str, ports: &str, algorithms: &Algorithms) -> Done {
     let network = format!("light_path_grid:{ports}");
-    replayed(text, &network, algorithms, Ends::default()).unwrap()
+    replayed(text, &network, algorithms, EndCosts::default()).unwrap()
 }
 
 /// A program in which every rank makes the same calls, each a name and bytes, with no work between.
@@ -232,9 +232,9 @@ fn real_runs_end_and_pay_for_each_call_of_the_busiest_rank() {
 #[test]
 fn what_light_paths_cannot_have_is_refused() {
     let text = calls(4, &[("Barrier", 0)]);
-    let eager = Ends {
+    let eager = EndCosts {
         eager: Eager::UpTo(Bytes::new(8)),
-        ..Ends::default()
+        ..EndCosts::default()
     };
     let algorithms = Algorithms::default();
     let error = |network: &str, ends| replayed(&text, network, &algorithms, ends).unwrap_err();
@@ -243,7 +243,7 @@ fn what_light_paths_cannot_have_is_refused() {
         trace: 4,
         fabric: 3,
     };
-    assert_eq!(error("light_path_grid:ranks=3", Ends::default()), few);
+    assert_eq!(error("light_path_grid:ranks=3", EndCosts::default()), few);
     for (spelling, expected) in [
         (
             "zero:rate=1Gb/s",

@@ -7,7 +7,7 @@ use opticoll::families::wavelengths_used;
 use opticoll::family::wss_grid::WssGrid;
 use opticoll::family::wss_grid::placement::{GridError, colour_edges};
 use opticoll::family::wss_grid::switches::configuration;
-use opticoll::family::wss_grid::{Configuration, Setting};
+use opticoll::family::wss_grid::{Configuration, SwitchSetting};
 use opticoll::plan::Plan;
 use proptest::prelude::*;
 
@@ -112,7 +112,7 @@ fn by_formula(grid: &WssGrid) -> Configuration {
             for (input, output) in (0..ports).flat_map(|one| (0..ports).map(move |two| (one, two)))
             {
                 if let Some(wavelength) = grid.plan.wavelength(ports, input, output) {
-                    settings.push(Setting {
+                    settings.push(SwitchSetting {
                         plane,
                         switch,
                         input,
@@ -143,7 +143,7 @@ fn a_configuration_says_for_each_input_and_wavelength_one_output() {
     assert_eq!(configuration(&plan), set);
     let cyclic = Fabric::parse("wss_grid:rows=1,columns=3,plan=cyclic").unwrap();
     let set = by_formula(cyclic.downcast::<WssGrid>().unwrap());
-    let expected = Setting {
+    let expected = SwitchSetting {
         plane: Plane::Row,
         switch: 0,
         input: 2,

@@ -2,7 +2,7 @@
 
 use super::{LIGHT, LightPathGrid, PortsLight};
 use crate::fabric::circuits::{
-    Capacity, Change, Charge, Circuit, Circuits, Lines, NoCircuit, Port, Sharing, Tuning,
+    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
 use crate::units::{Rate, Time, UnitError};
@@ -30,8 +30,8 @@ impl Circuits for LightPathGrid {
         self.rate
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::SameCircuit
+    fn sharing(&self) -> LightSharing {
+        LightSharing::SameCircuit
     }
 
     fn charge(&self, policy: &str) -> Result<Charge, &'static str> {

@@ -2,7 +2,7 @@
 
 use super::{LIGHT, PassiveStar, StarLight};
 use crate::fabric::circuits::{
-    Capacity, Change, Charge, Circuit, Circuits, Lines, NoCircuit, Port, Sharing, Tuning,
+    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
 use crate::units::{Rate, Time, UnitError};
@@ -35,8 +35,8 @@ impl Circuits for PassiveStar {
     }
 
     /// Whoever hears the same chunks on one wavelength hears one light.
-    fn sharing(&self) -> Sharing {
-        Sharing::Tree { light: u32::MAX }
+    fn sharing(&self) -> LightSharing {
+        LightSharing::Tree { light: u32::MAX }
     }
 
     fn charge(&self, policy: &str) -> Result<Charge, &'static str> {

@@ -59,15 +59,15 @@ fn merge(one: &[u64], other: &[u64], into: &mut [u64], from: &mut [From]) {
 }
 
 /// What one step adds: the differences of V_t, and where all come from.
-struct Step {
+struct StepGain {
     one_end: Vec<From>,
     with_one_end: Vec<From>,
     filled: Vec<From>,
 }
 
-impl Step {
+impl StepGain {
     /// From the differences of V_(t+1), which become those of V_t.
-    fn new(price: u64, later: &mut [u64]) -> Step {
+    fn new(price: u64, later: &mut [u64]) -> StepGain {
         interrupt::check();
         let count = later.len();
         let mut one_end = vec![price; count];
@@ -89,7 +89,7 @@ impl Step {
         merge(&one_end, later, &mut with_one_end, &mut with_one_end_from);
         let mut filled_from = vec![From::One(0); count];
         merge(&one_end, &with_one_end, later, &mut filled_from);
-        Step {
+        StepGain {
             one_end: one_end_from,
             with_one_end: with_one_end_from,
             filled: filled_from,
@@ -132,15 +132,15 @@ impl Step {
 
 /// The steps of a cheapest tree, backwards from the last, and its price; `None` where no tree reaches
 /// all ranks, or prices are beyond 2^32 in all.
-fn tree(ranks: u32, prices: &[u64]) -> Option<(Vec<Step>, u64)> {
+fn tree(ranks: u32, prices: &[u64]) -> Option<(Vec<StepGain>, u64)> {
     let total = prices.iter().try_fold(0u64, |sum, p| sum.checked_add(*p))?;
     if total > 1 << 32 || ranks == 0 {
         return None;
     }
     let mut differences = vec![UNREACHED; ranks as usize - 1];
     let backwards = prices.iter().rev();
-    let steps = backwards.map(|price| Step::new(*price, &mut differences));
-    let steps: Vec<Step> = steps.collect();
+    let steps = backwards.map(|price| StepGain::new(*price, &mut differences));
+    let steps: Vec<StepGain> = steps.collect();
     if differences.last().is_some_and(|last| *last >= UNREACHED) {
         return None;
     }

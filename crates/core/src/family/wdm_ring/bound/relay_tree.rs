@@ -59,7 +59,7 @@ pub(super) const MOST_WORK: u64 = 3_000_000_000;
 
 /// C_1(N), C_2(N), ...: an endless, falling sequence of lengths in links.
 #[derive(Debug, Clone)]
-pub struct Costs {
+pub struct RelayCosts {
     ranks: u32,
     /// f_h(n + 1) - f_h(n) for n from 0 to the half of N.
     differences: Vec<u32>,
@@ -67,11 +67,11 @@ pub struct Costs {
     to_child: Vec<u32>,
 }
 
-impl Costs {
+impl RelayCosts {
     /// The sequence for a ring of `ranks` ranks.
-    pub fn new(ranks: u32) -> Costs {
+    pub fn new(ranks: u32) -> RelayCosts {
         let farthest = (ranks / 2) as usize;
-        Costs {
+        RelayCosts {
             ranks,
             differences: vec![UNREACHED; farthest],
             to_child: vec![UNREACHED; farthest],
@@ -79,7 +79,7 @@ impl Costs {
     }
 }
 
-impl Iterator for Costs {
+impl Iterator for RelayCosts {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
@@ -134,7 +134,7 @@ pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, known: u64) ->
         return None;
     }
     (1..=farthest)
-        .zip(Costs::new(ranks))
+        .zip(RelayCosts::new(ranks))
         .find(|(steps, cost)| *steps >= least && pieces * cost <= channels * steps)
         .map(|(steps, _)| steps)
 }

@@ -28,22 +28,22 @@
 //! that one given rank contributed to.
 //!
 //! ```
-//! use opticoll::bound::Charge;
+//! use opticoll::bound::LeastCharge;
 //! use opticoll::family::wdm_ring::{WdmRing, bound::time};
 //! use opticoll::collective::{Collective, CollectiveKind};
 //! use opticoll::fabric::Fabric;
 //! let fabric = Fabric::parse("optree_paper")?;
 //! let ring = fabric.needed::<WdmRing>("this example")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 1024)?;
-//! let bound = time::best(ring, &collective, "4MiB".parse()?, Charge::EverySlot)?;
+//! let bound = time::best(ring, &collective, "4MiB".parse()?, LeastCharge::EverySlot)?;
 //! assert_eq!(bound.name, "relay_tree");
 //! assert_eq!((bound.time.seconds() * 1e5).round(), 1368.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::relay_tree::{Costs, MOST_WORK};
+use super::relay_tree::{MOST_WORK, RelayCosts};
 use super::{grown, halves_joined_by, narrowest, taken_in};
-use crate::bound::{Charge, TimeBound};
+use crate::bound::{LeastCharge, TimeBound};
 use crate::collective::{Collective, CollectiveKind};
 use crate::family::wdm_ring::WdmRing;
 use crate::units::{Bytes, Time, UnitError};
@@ -56,14 +56,14 @@ pub fn times(
     ring: &WdmRing,
     collective: &Collective,
     size: Bytes,
-    charge: Charge,
+    charge: LeastCharge,
 ) -> Result<Vec<TimeBound>, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
         return Ok(vec![TimeBound::ALONE]);
     }
     let once = match charge {
-        Charge::Never => Time::ZERO,
+        LeastCharge::Never => Time::ZERO,
         _ => ring.reconfiguration,
     };
     let hop = ring.conversion.plus(ring.propagation)?;
@@ -73,15 +73,15 @@ pub fn times(
         name: "bandwidth",
         assumption: "no rank sends or receives faster than all its channels at once",
     }];
-    if charge == Charge::OncePerPort {
+    if charge == LeastCharge::OncePerPort {
         return Ok(bounds);
     }
     let per_slot = match charge {
-        Charge::EverySlot => ring.reconfiguration.plus(hop)?,
+        LeastCharge::EverySlot => ring.reconfiguration.plus(hop)?,
         _ => hop,
     };
     let beside = match charge {
-        Charge::Once => once,
+        LeastCharge::Once => once,
         _ => Time::ZERO,
     };
     if !ring.multicast {
@@ -111,7 +111,7 @@ pub fn best(
     ring: &WdmRing,
     collective: &Collective,
     size: Bytes,
-    charge: Charge,
+    charge: LeastCharge,
 ) -> Result<TimeBound, UnitError> {
     let bounds = times(ring, collective, size, charge)?;
     let greatest = bounds.iter().rev().max_by_key(|bound| bound.time);
@@ -199,7 +199,7 @@ fn relay_tree(
     let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?.max(bandwidth);
     let rounds = super::any_load(ring, collective).steps;
     let mut least: Option<Time> = None;
-    for (slots, cost) in (1..).zip(Costs::new(collective.ranks())) {
+    for (slots, cost) in (1..).zip(RelayCosts::new(collective.ranks())) {
         if slots < rounds {
             continue;
         }

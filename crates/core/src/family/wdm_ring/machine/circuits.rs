@@ -2,7 +2,8 @@
 
 use super::{CONVERTED, Direction, LIGHT, WdmLight, WdmRing};
 use crate::fabric::circuits::{
-    Capacity, Change, Charge, Circuit, Circuits, Lines, NoCircuit, Port, RingShape, Sharing, Tuning,
+    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, RingShape,
+    Tuning,
 };
 use crate::fabric::light::{Hop, LightKind, Rotation};
 use crate::units::{Rate, Time, UnitError};
@@ -46,10 +47,10 @@ impl Circuits for WdmRing {
         self.rate
     }
 
-    fn sharing(&self) -> Sharing {
+    fn sharing(&self) -> LightSharing {
         match self.multicast {
-            true => Sharing::Tree { light: u32::MAX },
-            false => Sharing::Alone,
+            true => LightSharing::Tree { light: u32::MAX },
+            false => LightSharing::Alone,
         }
     }
 

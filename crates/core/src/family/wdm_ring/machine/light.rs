@@ -3,7 +3,7 @@
 //! Channels are numbered fibre by fibre, `fibre * wavelengths + wavelength`.
 
 use super::{Direction, WdmRing};
-use crate::fabric::light::{Field, Hop, Light, LightKind, Rotation};
+use crate::fabric::light::{Hop, Light, LightField, LightKind, Rotation};
 
 /// The wavelength of a lightpath that converters may change at every rank.
 pub const CONVERTED: u16 = u16::MAX;
@@ -14,7 +14,7 @@ pub const LIGHT: LightKind = LightKind {
     example: "cw 0.12",
     relays: false,
     fields: &[
-        Field {
+        LightField {
             name: "direction",
             bits: 1,
             names: &[
@@ -25,7 +25,7 @@ pub const LIGHT: LightKind = LightKind {
             shifts: false,
             meaning: "the way around the ring",
         },
-        Field {
+        LightField {
             name: "fibre",
             bits: 8,
             names: &[],
@@ -33,7 +33,7 @@ pub const LIGHT: LightKind = LightKind {
             shifts: true,
             meaning: "the fibre of that direction",
         },
-        Field {
+        LightField {
             name: "wavelength",
             bits: 16,
             names: &[],

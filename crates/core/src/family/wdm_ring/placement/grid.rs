@@ -10,7 +10,7 @@ use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
 
 /// Occupancy of channels on links in the slots opened so far.
-pub(crate) struct Grid {
+pub(crate) struct ChannelOccupancy {
     ranks: usize,
     channels: u32,
     slots_per_word: u32,
@@ -32,11 +32,11 @@ pub(crate) struct Grid {
     last: Option<(Arc, (u32, u32), u32)>,
 }
 
-impl Grid {
-    pub(crate) fn new(ring: &WdmRing) -> Grid {
+impl ChannelOccupancy {
+    pub(crate) fn new(ring: &WdmRing) -> ChannelOccupancy {
         let channels = ring.channels();
         let ranks = ring.ranks as usize;
-        Grid {
+        ChannelOccupancy {
             ranks,
             channels,
             slots_per_word: (64 / channels).max(1),

@@ -67,7 +67,7 @@ pub(crate) fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u3
 }
 
 /// The members of one all-to-all.
-pub(crate) struct Group {
+pub(crate) struct AllToAllGroup {
     /// In ring order.
     pub(crate) members: Vec<u32>,
     /// The most transfers that any ordered pair has.
@@ -76,7 +76,7 @@ pub(crate) struct Group {
 
 /// The step's transfers as all-to-alls among disjoint sets of ranks, if they are: every ordered pair
 /// of a set has a transfer, and no other pair.
-pub(crate) fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<Group>> {
+pub(crate) fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
     // The lowest rank that each rank sends to, or itself: the name of its set.
     let mut set: Vec<u32> = (0..ranks).collect();
     for (source, destination) in step.ends() {
@@ -116,13 +116,13 @@ pub(crate) fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<Group>> {
                 && members
                     .iter()
                     .all(|&member| sent_to[member as usize] == others);
-            complete.then_some(Group { members, rounds })
+            complete.then_some(AllToAllGroup { members, rounds })
         })
         .collect()
 }
 
 /// Where each rank stands: (number of its group, index among the members).
-pub(crate) fn places(groups: &[Group], ranks: u32) -> Vec<(usize, u32)> {
+pub(crate) fn places(groups: &[AllToAllGroup], ranks: u32) -> Vec<(usize, u32)> {
     let mut places = vec![(0, 0); ranks as usize];
     for (number, group) in groups.iter().enumerate() {
         interrupt::check();

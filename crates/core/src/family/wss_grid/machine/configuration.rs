@@ -1,10 +1,10 @@
 //! How the slow switches are set: for each input port and wavelength one output port.
 
-use super::{Plane, Port};
+use super::{Plane, SwitchPort};
 
 /// One setting of one switch: what enters at `input` on `wavelength` leaves at `output`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Setting {
+pub struct SwitchSetting {
     /// Whether it is the switch of a row or of a column.
     pub plane: Plane,
     /// The row or column.
@@ -20,19 +20,19 @@ pub struct Setting {
 /// The settings of all switches for a task: at most one output for each input and wavelength.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Configuration {
-    settings: Vec<Setting>,
+    settings: Vec<SwitchSetting>,
 }
 
 impl Configuration {
     /// The settings given, in order. Of two for one input and wavelength the first in order counts.
-    pub fn new(mut settings: Vec<Setting>) -> Configuration {
+    pub fn new(mut settings: Vec<SwitchSetting>) -> Configuration {
         settings.sort_unstable();
         settings.dedup_by_key(|one| (one.plane, one.switch, one.input, one.wavelength));
         Configuration { settings }
     }
 
     /// All settings, by plane, switch, input and wavelength.
-    pub fn settings(&self) -> &[Setting] {
+    pub fn settings(&self) -> &[SwitchSetting] {
         &self.settings
     }
 
@@ -49,16 +49,16 @@ impl Configuration {
     }
 
     /// The ports at which light enters or leaves, in order.
-    pub fn ports(&self) -> Vec<Port> {
+    pub fn ports(&self) -> Vec<SwitchPort> {
         let ends = self.settings.iter().flat_map(|one| {
-            let port = |port| Port {
+            let port = |port| SwitchPort {
                 plane: one.plane,
                 switch: one.switch,
                 port,
             };
             [port(one.input), port(one.output)]
         });
-        let mut ports: Vec<Port> = ends.collect();
+        let mut ports: Vec<SwitchPort> = ends.collect();
         ports.sort_unstable();
         ports.dedup();
         ports

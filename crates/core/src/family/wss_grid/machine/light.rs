@@ -1,7 +1,7 @@
 //! Tunable circuits as plans hold them.
 
 use super::Plane;
-use crate::fabric::light::{Field, Light, LightKind};
+use crate::fabric::light::{Light, LightField, LightKind};
 
 /// The plane and wavelength of a burst.
 pub const LIGHT: LightKind = LightKind {
@@ -9,7 +9,7 @@ pub const LIGHT: LightKind = LightKind {
     example: "row.3",
     relays: true,
     fields: &[
-        Field {
+        LightField {
             name: "plane",
             bits: 8,
             names: &[Plane::Row.name(), Plane::Column.name()],
@@ -17,7 +17,7 @@ pub const LIGHT: LightKind = LightKind {
             shifts: false,
             meaning: "the switches that it goes through",
         },
-        Field {
+        LightField {
             name: "wavelength",
             bits: 16,
             names: &[],

@@ -17,7 +17,7 @@ pub struct DeadTransceiver {
 
 /// A port of a switch; spelled `row3.2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Port {
+pub struct SwitchPort {
     /// Whether it is the switch of a row or of a column.
     pub plane: Plane,
     /// The row or column.
@@ -32,7 +32,7 @@ impl fmt::Display for DeadTransceiver {
     }
 }
 
-impl fmt::Display for Port {
+impl fmt::Display for SwitchPort {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}{}.{}", self.plane, self.switch, self.port)
     }
@@ -107,7 +107,11 @@ pub(super) fn read_transceivers(
 }
 
 /// The dead switch ports, such as `row3.2+column1.0`.
-pub(super) fn read_ports(spec: &Spec, rows: u32, columns: u32) -> Result<Vec<Port>, SpecError> {
+pub(super) fn read_ports(
+    spec: &Spec,
+    rows: u32,
+    columns: u32,
+) -> Result<Vec<SwitchPort>, SpecError> {
     read(spec, "dead_ports", |part| {
         let (switch, port) = part.split_once('.')?;
         let (plane, number) = Plane::BOTH
@@ -119,7 +123,7 @@ pub(super) fn read_ports(spec: &Spec, rows: u32, columns: u32) -> Result<Vec<Por
         };
         let switch = whole(number).filter(|switch| *switch < switches)?;
         let port = whole(port).filter(|port| *port < ports)?;
-        Some(Port {
+        Some(SwitchPort {
             plane,
             switch,
             port,

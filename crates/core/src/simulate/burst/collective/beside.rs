@@ -5,10 +5,10 @@ use rand_pcg::Pcg64Mcg;
 
 use super::settings::Congestion;
 use crate::hash::hash;
-use crate::simulate::burst::engine::Engine;
+use crate::simulate::burst::engine::BurstEngine;
 use crate::simulate::burst::replication::{LONGEST_PS, WARM_UP};
 use crate::simulate::burst::settings::BurstSettings;
-use crate::simulate::burst::{BurstError, BurstNetwork, Work};
+use crate::simulate::burst::{BurstError, BurstNetwork, BurstWork};
 use crate::units::Time;
 
 /// What back-off draws depend on besides the seed, so that they are none of the bursts'.
@@ -16,7 +16,7 @@ const BACK_OFF: u64 = 0x6261_636b_5f6f_6666;
 
 /// A network in which bursts have gone on for long when the first light path is asked for.
 pub(super) struct Beside<'a> {
-    pub(super) engine: Engine<'a>,
+    pub(super) engine: BurstEngine<'a>,
     congestion: &'a Congestion,
     random: Pcg64Mcg,
     /// When light paths may be asked for.
@@ -27,17 +27,17 @@ impl<'a> Beside<'a> {
     /// The replication of a number.
     pub(super) fn new(
         network: &'a BurstNetwork,
-        work: &Work,
+        work: &BurstWork,
         settings: &'a BurstSettings,
         congestion: &'a Congestion,
         number: u32,
     ) -> Result<Beside<'a>, BurstError> {
         let mean_length = network.rate().transmission(settings.size)?.ps();
-        let mut engine = Engine::new(network, settings, work, mean_length, number);
+        let mut engine = BurstEngine::new(network, settings, work, mean_length, number);
         engine.expect_paths();
         let seed = hash(hash(settings.seed).wrapping_add(u64::from(number)) ^ BACK_OFF);
         let mut start = 0;
-        if *work == Work::Random {
+        if *work == BurstWork::Random {
             // Not when a certain burst has come: just then the network is fuller than at other times.
             let hosts = f64::from(network.hosts());
             let each = settings

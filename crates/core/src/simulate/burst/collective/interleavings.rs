@@ -3,18 +3,18 @@
 
 use std::collections::BTreeSet;
 
-use super::path::Held;
-use super::phases::{Limits, Phase, PhaseMessage, Round, group};
+use super::path::HeldChannels;
+use super::phases::{Limits, PathPhase, PhaseMessage, Round, group};
 use super::run::acquire;
 use crate::families::Medium;
-use crate::simulate::burst::engine::Engine;
+use crate::simulate::burst::engine::BurstEngine;
 use crate::simulate::burst::settings::BurstSettings;
-use crate::simulate::burst::{BurstNetwork, Work};
+use crate::simulate::burst::{BurstNetwork, BurstWork};
 use crate::units::Bytes;
 
 /// What a job may do next: ask (for all paths, or for the one of a number), or end its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Action {
+enum JobAction {
     Ask(Option<usize>),
     End,
 }
@@ -22,15 +22,15 @@ enum Action {
 /// Of each job: phases ended, and which requests of the present one are granted.
 type State = Vec<(usize, Vec<bool>)>;
 
-struct Case {
+struct JobsCase {
     network: BurstNetwork,
     settings: BurstSettings,
-    jobs: Vec<Vec<Phase>>,
+    jobs: Vec<Vec<PathPhase>>,
     path_by_path: bool,
 }
 
 /// Jobs as lists of rounds, a round as a list of messages from a host to another.
-fn case(network: &str, jobs: &[&[&[(u32, u32)]]], ports: u32, path_by_path: bool) -> Case {
+fn case(network: &str, jobs: &[&[&[(u32, u32)]]], ports: u32, path_by_path: bool) -> JobsCase {
     let message = |&(from, to): &(u32, u32)| PhaseMessage {
         from,
         to,
@@ -48,7 +48,7 @@ fn case(network: &str, jobs: &[&[&[(u32, u32)]]], ports: u32, path_by_path: bool
             .map(|round| round.iter().map(message).collect::<Round>());
         group(rounds, limits)
     };
-    Case {
+    JobsCase {
         network: BurstNetwork::of(&Medium::parse(network).unwrap()).unwrap(),
         settings: BurstSettings::default(),
         jobs: jobs.iter().map(phases).collect(),
@@ -56,7 +56,7 @@ fn case(network: &str, jobs: &[&[&[(u32, u32)]]], ports: u32, path_by_path: bool
     }
 }
 
-impl Case {
+impl JobsCase {
     fn requests(&self, job: usize, phase: usize) -> Vec<Option<usize>> {
         let paths = self.jobs[job]
             .get(phase)
@@ -74,39 +74,39 @@ impl Case {
     }
 
     /// What jobs may try in a state.
-    fn actions(&self, state: &State) -> Vec<(usize, Action)> {
+    fn actions(&self, state: &State) -> Vec<(usize, JobAction)> {
         let mut actions = Vec::new();
         for (job, (phase, granted)) in state.iter().enumerate() {
             let requests = self.requests(job, *phase);
             if !requests.is_empty() && granted.iter().all(|granted| *granted) {
-                actions.push((job, Action::End));
+                actions.push((job, JobAction::End));
             }
             let open = requests
                 .into_iter()
                 .zip(granted)
                 .filter(|(_, granted)| !**granted);
-            actions.extend(open.map(|(path, _)| (job, Action::Ask(path))));
+            actions.extend(open.map(|(path, _)| (job, JobAction::Ask(path))));
         }
         actions
     }
 
     /// The state after actions that were all possible, in a network of its own.
-    fn replay(&self, actions: &[(usize, Action)]) -> State {
-        let none = Work::Given(Vec::new());
-        let mut engine = Engine::new(&self.network, &self.settings, &none, 1, 0);
+    fn replay(&self, actions: &[(usize, JobAction)]) -> State {
+        let none = BurstWork::Given(Vec::new());
+        let mut engine = BurstEngine::new(&self.network, &self.settings, &none, 1, 0);
         let mut state = self.start();
-        let mut held: Vec<Vec<Held>> = self.jobs.iter().map(|_| Vec::new()).collect();
+        let mut held: Vec<Vec<HeldChannels>> = self.jobs.iter().map(|_| Vec::new()).collect();
         for (now, &(job, action)) in actions.iter().enumerate() {
             engine.run_until(now as u64);
             let phase = state[job].0;
             match action {
-                Action::Ask(path) => {
+                JobAction::Ask(path) => {
                     if let Ok(granted) = acquire(&mut engine, &self.jobs[job][phase], path) {
                         held[job].push(granted);
                         state[job].1[path.unwrap_or(0)] = true;
                     }
                 }
-                Action::End => {
+                JobAction::End => {
                     held[job]
                         .drain(..)
                         .for_each(|mut held| engine.release(&mut held));
@@ -126,7 +126,7 @@ impl Case {
             let mut moved = false;
             let actions = self.actions(&state);
             for &action in &actions {
-                let mut longer: Vec<(usize, Action)> = before.clone();
+                let mut longer: Vec<(usize, JobAction)> = before.clone();
                 longer.push(action);
                 let next = self.replay(&longer);
                 moved |= next != state;

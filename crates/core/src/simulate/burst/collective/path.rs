@@ -1,21 +1,21 @@
 //! Light paths in the network: opened without a known end, released, or given back as if never opened.
 
-use crate::simulate::burst::channels::{Channels, Span};
-use crate::simulate::burst::engine::Engine;
+use crate::simulate::burst::channels::{ChannelGroups, Span};
+use crate::simulate::burst::engine::BurstEngine;
 use crate::simulate::burst::settings::Signalling;
 use crate::simulate::burst::source::NEVER;
 
 /// What light paths hold.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldChannels {
     /// Wavelengths of links, and converters of nodes.
-    channels: Vec<Channel>,
+    channels: Vec<HeldChannel>,
     /// The propagation of each route, in the order in which they were opened.
     pub(super) propagation_ps: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Channel {
+struct HeldChannel {
     converter: bool,
     group: u32,
     number: u32,
@@ -23,17 +23,17 @@ struct Channel {
     before: u64,
 }
 
-impl Engine<'_> {
+impl BurstEngine<'_> {
     /// To be called first: bursts announced ahead may be reserved for later than a path opened now.
     pub(super) fn expect_paths(&mut self) {
         if self.settings.signalling == Signalling::Jet {
             let links = self.network.links().len();
-            self.links = Channels::new(links, self.network.wavelengths(), true);
+            self.links = ChannelGroups::new(links, self.network.wavelengths(), true);
         }
     }
 
     /// Opens a path from one host to another, or says that it is refused.
-    pub(super) fn open(&mut self, from: u32, to: u32, held: &mut Held) -> bool {
+    pub(super) fn open(&mut self, from: u32, to: u32, held: &mut HeldChannels) -> bool {
         let network = self.network;
         let (from, to) = (network.node(from), network.node(to));
         let routes = network.routes(from, to);
@@ -63,7 +63,7 @@ impl Engine<'_> {
     }
 
     /// Releases paths now.
-    pub(super) fn release(&mut self, held: &mut Held) {
+    pub(super) fn release(&mut self, held: &mut HeldChannels) {
         let now = self.now;
         for channel in held.channels.drain(..) {
             let of = self.pool(channel.converter);
@@ -73,7 +73,7 @@ impl Engine<'_> {
     }
 
     /// Gives back paths that were opened now, as if they had not been.
-    pub(super) fn undo(&mut self, held: &mut Held) {
+    pub(super) fn undo(&mut self, held: &mut HeldChannels) {
         for channel in held.channels.drain(..).rev() {
             let of = self.pool(channel.converter);
             of.undo(channel.group, channel.number, channel.before);
@@ -81,7 +81,7 @@ impl Engine<'_> {
         held.propagation_ps.clear();
     }
 
-    fn pool(&mut self, converters: bool) -> &mut Channels {
+    fn pool(&mut self, converters: bool) -> &mut ChannelGroups {
         match converters {
             true => &mut self.converters,
             false => &mut self.links,
@@ -89,9 +89,16 @@ impl Engine<'_> {
     }
 }
 
-impl Held {
-    fn take(&mut self, of: &mut Channels, converter: bool, span: &Span, number: u32, now: u64) {
-        self.channels.push(Channel {
+impl HeldChannels {
+    fn take(
+        &mut self,
+        of: &mut ChannelGroups,
+        converter: bool,
+        span: &Span,
+        number: u32,
+        now: u64,
+    ) {
+        self.channels.push(HeldChannel {
             converter,
             group: span.group,
             number,

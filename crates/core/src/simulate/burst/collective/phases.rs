@@ -33,7 +33,7 @@ pub(super) type Round = Vec<PhaseMessage>;
 
 /// Rounds that share their light paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Phase {
+pub(super) struct PathPhase {
     pub(super) rounds: Vec<Round>,
     /// The pairs that need a light path; whether the lower sends to the higher, and the reverse.
     pub(super) paths: BTreeMap<Pair, (bool, bool)>,
@@ -59,7 +59,7 @@ impl PhaseMessage {
     }
 }
 
-impl Phase {
+impl PathPhase {
     fn add(&mut self, round: Round) {
         for message in &round {
             interrupt::check();
@@ -150,14 +150,14 @@ pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
 }
 
 /// Phases of rounds, in their order.
-pub(super) fn group(rounds: impl IntoIterator<Item = Round>, limits: Limits) -> Vec<Phase> {
-    let mut phases: Vec<Phase> = Vec::new();
+pub(super) fn group(rounds: impl IntoIterator<Item = Round>, limits: Limits) -> Vec<PathPhase> {
+    let mut phases: Vec<PathPhase> = Vec::new();
     for part in rounds.into_iter().flat_map(|round| cut(round, limits)) {
         let pairs = part.iter().map(PhaseMessage::pair).collect();
         match phases.last_mut() {
             Some(open) if open.holds(&pairs, limits) => open.add(part),
             _ => {
-                let mut phase = Phase::default();
+                let mut phase = PathPhase::default();
                 phase.add(part);
                 phases.push(phase);
             }

@@ -28,12 +28,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::beside::Beside;
-use super::path::Held;
+use super::path::HeldChannels;
 use super::settings::Congestion;
 use crate::event::EventQueue;
 use crate::simulate::SimulationError;
 use crate::simulate::burst::settings::BurstSettings;
-use crate::simulate::burst::{BurstError, BurstNetwork, Work, check};
+use crate::simulate::burst::{BurstError, BurstNetwork, BurstWork, check};
 use crate::simulate::live::{Live, MessageEvent};
 use crate::table::Details;
 use crate::units::{Bytes, Time};
@@ -62,7 +62,7 @@ crate::totals! {
 }
 
 /// From which host to which.
-type Direction = (u32, u32);
+type HostPair = (u32, u32);
 
 #[derive(Debug, Clone, Copy)]
 struct RequestedMessage {
@@ -83,7 +83,7 @@ enum RequestEvent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum State {
+enum LightPathState {
     /// Nothing is sent.
     #[default]
     Dark,
@@ -100,26 +100,26 @@ enum State {
 /// The light path of a direction, or what waits for it.
 #[derive(Debug, Default)]
 struct RequestedPath {
-    state: State,
+    state: LightPathState,
     messages: VecDeque<RequestedMessage>,
     refusals: u32,
     /// When it first asked, as a number.
     order: u64,
-    held: Held,
+    held: HeldChannels,
 }
 
 /// A network in which light paths are asked for.
 pub struct OnRequest<'a> {
     congestion: &'a Congestion,
     beside: Beside<'a>,
-    paths: BTreeMap<Direction, RequestedPath>,
+    paths: BTreeMap<HostPair, RequestedPath>,
     /// Per pair, lower host first: directions that are up or being released.
-    up: BTreeMap<Direction, u32>,
+    up: BTreeMap<HostPair, u32>,
     /// Per host: the others that it has a light path with.
     ports: Vec<u32>,
     /// Per host: the directions that wait for ports, by when they first asked.
-    asking: Vec<BTreeSet<(u64, Direction)>>,
-    queue: EventQueue<(Direction, RequestEvent)>,
+    asking: Vec<BTreeSet<(u64, HostPair)>>,
+    queue: EventQueue<(HostPair, RequestEvent)>,
     asked: u64,
     now_up: u32,
     used: RequestUse,
@@ -132,7 +132,7 @@ impl<'a> OnRequest<'a> {
     /// BurstSettings that contradict each other or the network.
     pub fn new(
         network: &'a BurstNetwork,
-        work: &Work,
+        work: &BurstWork,
         settings: &'a BurstSettings,
         congestion: &'a Congestion,
     ) -> Result<OnRequest<'a>, BurstError> {
@@ -171,7 +171,7 @@ impl Live for OnRequest<'_> {
             asked,
         });
         match way.state {
-            State::Dark => Ok(self.begin_asking(direction)?),
+            LightPathState::Dark => Ok(self.begin_asking(direction)?),
             _ => Ok(()),
         }
     }
@@ -209,7 +209,7 @@ impl Live for OnRequest<'_> {
 }
 
 impl OnRequest<'_> {
-    fn put(&mut self, at: Time, direction: Direction, event: RequestEvent) {
+    fn put(&mut self, at: Time, direction: HostPair, event: RequestEvent) {
         self.queue.put(at.ps(), (direction, event));
     }
 
@@ -217,7 +217,7 @@ impl OnRequest<'_> {
         Ok(Time::from_ps(self.beside.engine.now).plus(duration)?)
     }
 
-    fn begin_asking(&mut self, direction: Direction) -> Result<(), BurstError> {
+    fn begin_asking(&mut self, direction: HostPair) -> Result<(), BurstError> {
         self.asked += 1;
         let order = self.asked;
         if let Some(way) = self.paths.get_mut(&direction) {
@@ -227,7 +227,7 @@ impl OnRequest<'_> {
     }
 
     /// Asks the network, or waits for ports.
-    fn ask_when_possible(&mut self, direction: Direction) -> Result<(), BurstError> {
+    fn ask_when_possible(&mut self, direction: HostPair) -> Result<(), BurstError> {
         let (from, to) = direction;
         let has_port = |host: u32| self.ports[host as usize] < self.congestion.ports;
         let joined = self.up.contains_key(&pair(direction));
@@ -237,7 +237,7 @@ impl OnRequest<'_> {
         };
         let entry = (way.order, direction);
         if !possible {
-            way.state = State::Asking;
+            way.state = LightPathState::Asking;
             for end in [from, to] {
                 self.asking[end as usize].insert(entry);
             }
@@ -250,7 +250,7 @@ impl OnRequest<'_> {
             return self.grant(direction);
         }
         self.beside.engine.undo(&mut way.held);
-        way.state = State::AfterBlocking;
+        way.state = LightPathState::AfterBlocking;
         way.refusals += 1;
         self.used.refusals += 1;
         let refusals = way.refusals;
@@ -267,7 +267,7 @@ impl OnRequest<'_> {
         Ok(())
     }
 
-    fn grant(&mut self, direction: Direction) -> Result<(), BurstError> {
+    fn grant(&mut self, direction: HostPair) -> Result<(), BurstError> {
         let directions = self.up.entry(pair(direction)).or_default();
         *directions += 1;
         if *directions == 1 {
@@ -279,7 +279,7 @@ impl OnRequest<'_> {
             establish, release, ..
         } = *self.congestion;
         if let Some(way) = self.paths.get_mut(&direction) {
-            way.state = State::Up;
+            way.state = LightPathState::Up;
             let asked = way.messages.front().map_or(now, |message| message.asked);
             self.used.waited += u64::from(asked < now);
             self.used.waiting = self.used.waiting.plus(Time::from_ps(now - asked))?;
@@ -292,13 +292,13 @@ impl OnRequest<'_> {
         // The way back needs no further port.
         let back = (direction.1, direction.0);
         match self.paths.get(&back).map(|way| way.state) {
-            Some(State::Asking) => self.ask_when_possible(back),
+            Some(LightPathState::Asking) => self.ask_when_possible(back),
             _ => Ok(()),
         }
     }
 
     /// The first message goes, after a while.
-    fn carry(&mut self, direction: Direction, after: Time) -> Result<(), BurstError> {
+    fn carry(&mut self, direction: HostPair, after: Time) -> Result<(), BurstError> {
         let Some(way) = self.paths.get(&direction) else {
             return Ok(());
         };
@@ -314,13 +314,13 @@ impl OnRequest<'_> {
     }
 
     /// The first message is there; returns its number.
-    fn arrive(&mut self, direction: Direction) -> Result<Option<u32>, BurstError> {
+    fn arrive(&mut self, direction: HostPair) -> Result<Option<u32>, BurstError> {
         let Some(way) = self.paths.get_mut(&direction) else {
             return Ok(None);
         };
         let arrived = way.messages.pop_front().map(|message| message.number);
         if way.messages.is_empty() {
-            way.state = State::Releasing;
+            way.state = LightPathState::Releasing;
             let at = self.after(self.congestion.release)?;
             self.put(at, direction, RequestEvent::Released);
         } else {
@@ -329,13 +329,13 @@ impl OnRequest<'_> {
         Ok(arrived)
     }
 
-    fn end(&mut self, direction: Direction) -> Result<(), BurstError> {
+    fn end(&mut self, direction: HostPair) -> Result<(), BurstError> {
         let Some(way) = self.paths.get_mut(&direction) else {
             return Ok(());
         };
         self.beside.engine.release(&mut way.held);
         self.now_up -= 1;
-        way.state = State::Dark;
+        way.state = LightPathState::Dark;
         let more = !way.messages.is_empty();
         let directions = self.up.entry(pair(direction)).or_default();
         *directions -= 1;
@@ -346,11 +346,11 @@ impl OnRequest<'_> {
                 self.ports[end as usize] -= 1;
             }
             let waiting = ends.map(|end| &self.asking[end as usize]);
-            let waiting: BTreeSet<(u64, Direction)> =
+            let waiting: BTreeSet<(u64, HostPair)> =
                 waiting.into_iter().flatten().copied().collect();
             for (_, waits) in waiting {
                 let state = self.paths.get(&waits).map(|way| way.state);
-                if state == Some(State::Asking) {
+                if state == Some(LightPathState::Asking) {
                     self.ask_when_possible(waits)?;
                 }
             }
@@ -362,6 +362,6 @@ impl OnRequest<'_> {
     }
 }
 
-fn pair((from, to): Direction) -> Direction {
+fn pair((from, to): HostPair) -> HostPair {
     (from.min(to), from.max(to))
 }

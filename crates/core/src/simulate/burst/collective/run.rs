@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::beside::Beside;
 use super::outcome::{Delivered, Failure, JobRun, Replication};
-use super::path::Held;
-use super::phases::{Limits, Phase, Round, group};
+use super::path::HeldChannels;
+use super::phases::{Limits, PathPhase, Round, group};
 use super::settings::{BlockingPolicy, Congestion};
 use crate::event::EventQueue;
 use crate::interrupt;
-use crate::simulate::burst::engine::Engine;
+use crate::simulate::burst::engine::BurstEngine;
 use crate::simulate::burst::settings::BurstSettings;
-use crate::simulate::burst::{BurstError, BurstNetwork, Work};
+use crate::simulate::burst::{BurstError, BurstNetwork, BurstWork};
 use crate::units::Time;
 
 struct Driver<'a> {
@@ -32,9 +32,9 @@ enum PhaseEvent {
 
 /// A job on its way.
 struct Asking {
-    left: VecDeque<Phase>,
+    left: VecDeque<PathPhase>,
     /// Of each path of the phase: what it holds, once it is granted. All or nothing: one for all.
-    held: Vec<Option<Held>>,
+    held: Vec<Option<HeldChannels>>,
     /// Refusals of each path in the phase, or of the phase.
     refused: Vec<u32>,
     /// When the phase was first asked for.
@@ -47,7 +47,7 @@ struct Asking {
 pub(super) fn run(
     network: &BurstNetwork,
     jobs: &[Vec<Round>],
-    work: &Work,
+    work: &BurstWork,
     settings: &BurstSettings,
     congestion: &Congestion,
     number: u32,
@@ -243,13 +243,13 @@ impl Driver<'_> {
 /// The paths of a phase in their order, all or none, or the one of a number; or the hosts of the one that
 /// was refused, in which case nothing is held.
 pub(super) fn acquire(
-    engine: &mut Engine<'_>,
-    phase: &Phase,
+    engine: &mut BurstEngine<'_>,
+    phase: &PathPhase,
     path: Option<usize>,
-) -> Result<Held, (u32, u32)> {
+) -> Result<HeldChannels, (u32, u32)> {
     let wanted = phase.paths.iter().enumerate();
     let wanted = wanted.filter(|(number, _)| path.is_none_or(|path| path == *number));
-    let mut held = Held::default();
+    let mut held = HeldChannels::default();
     for (_, (&(low, high), &(up, down))) in wanted {
         let opened = (!up || engine.open(low, high, &mut held))
             && (!down || engine.open(high, low, &mut held));

@@ -4,7 +4,8 @@ use crate::simulate::PolicyRecord;
 use crate::simulate::burst::BurstError;
 use crate::simulate::burst::settings::{self, BurstSettings};
 use crate::simulate::setting::{
-    Level, Setting, SettingRecord, Values, find, named_by, names, parsed, settings, whole,
+    HelpLevel, SettingDeclaration, SettingRecord, SettingValues, find, named_by, names, parsed,
+    settings, whole,
 };
 use crate::spelling::suggest;
 use crate::units::Time;
@@ -83,8 +84,8 @@ impl Default for Congestion {
 }
 
 /// All settings that are given as text.
-pub const SETTINGS: &[Setting<Congestion>] = settings! {
-    Congestion, Level::Usual, &["burst"];
+pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
+    Congestion, HelpLevel::Usual, &["burst"];
     "congestion" .policy: "After a refused light path: all_or_nothing, retry or degrade",
         records(POLICIES), "all_or_nothing";
     "ports" .ports: "Light paths of a host at once", whole(1, 1 << 20), "1";

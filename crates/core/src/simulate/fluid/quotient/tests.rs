@@ -34,7 +34,7 @@ const FABRICS: &[&str] = &[
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pattern {
+enum StepPattern {
     /// Each rank sends to all others in one step.
     Direct,
     /// The same twice, as a reduction and a collection.
@@ -49,13 +49,13 @@ enum Pattern {
     Uneven,
 }
 
-const PATTERNS: [Pattern; 6] = [
-    Pattern::Direct,
-    Pattern::DirectTwice,
-    Pattern::Pairwise,
-    Pattern::Bruck,
-    Pattern::HalvingDoubling,
-    Pattern::Uneven,
+const PATTERNS: [StepPattern; 6] = [
+    StepPattern::Direct,
+    StepPattern::DirectTwice,
+    StepPattern::Pairwise,
+    StepPattern::Bruck,
+    StepPattern::HalvingDoubling,
+    StepPattern::Uneven,
 ];
 
 /// Flows by step.
@@ -73,7 +73,7 @@ impl Steps for Listed {
     }
 }
 
-impl Pattern {
+impl StepPattern {
     /// The flows among so many ranks, with so many bytes for each pair of them.
     fn steps(self, ranks: u32, bytes: u64) -> Listed {
         let mut listed = Listed::default();
@@ -91,24 +91,24 @@ impl Pattern {
                 .take_while(|&far| far < ranks)
         };
         match self {
-            Pattern::Direct | Pattern::DirectTwice => {
+            StepPattern::Direct | StepPattern::DirectTwice => {
                 let all: Vec<StepFlow> =
                     (1..ranks).flat_map(|shift| shifted(shift, bytes)).collect();
-                let times = if self == Pattern::Direct { 1 } else { 2 };
+                let times = if self == StepPattern::Direct { 1 } else { 2 };
                 listed.0 = vec![all; times];
             }
-            Pattern::Pairwise => {
+            StepPattern::Pairwise => {
                 listed.0 = (1..ranks)
                     .map(|shift| shifted(shift, bytes).collect())
                     .collect();
             }
-            Pattern::Bruck | Pattern::Uneven => {
+            StepPattern::Bruck | StepPattern::Uneven => {
                 for far in rounds() {
                     let blocks = (1..ranks).filter(|block| block & far != 0).count() as u64;
                     listed.0.push(shifted(far, bytes * blocks).collect());
                 }
             }
-            Pattern::HalvingDoubling => {
+            StepPattern::HalvingDoubling => {
                 for far in rounds() {
                     let exchange = |source: u32| StepFlow {
                         source,
@@ -122,7 +122,7 @@ impl Pattern {
                 }
             }
         }
-        if self == Pattern::Uneven {
+        if self == StepPattern::Uneven {
             for step in &mut listed.0 {
                 step.extend(shifted(1, bytes).take(ranks as usize / 2));
                 step[0].bytes += 1;
@@ -238,7 +238,7 @@ fn what_bounds_alike_flows_is_full() {
     // 24th of a cable for each; the other 3 flows of a host have a sixth of a cable each.
     let fabric = Fabric::parse("fat_tree:down=4x4,up=1x2,rate=8Gb/s,latency=0s").unwrap();
     let network = fabric.network().unwrap();
-    let steps = Pattern::Direct.steps(16, 1_000_000);
+    let steps = StepPattern::Direct.steps(16, 1_000_000);
     let [found, _] = both(
         network,
         &steps,
@@ -305,12 +305,12 @@ fn colours_that_are_not_even_are_refused() {
 #[test]
 fn few_or_small_steps_are_left_to_the_plain_engine() {
     let collect = |steps: &Listed| StepFlows::collect(steps, &Worth::USUAL).unwrap();
-    assert!(collect(&Pattern::Direct.steps(128, 1)).is_none());
-    assert!(collect(&Pattern::Direct.steps(130, 1)).is_some());
-    assert!(collect(&Pattern::Pairwise.steps(130, 1)).is_none());
+    assert!(collect(&StepPattern::Direct.steps(128, 1)).is_none());
+    assert!(collect(&StepPattern::Direct.steps(130, 1)).is_some());
+    assert!(collect(&StepPattern::Pairwise.steps(130, 1)).is_none());
 }
 
 fn all_to_all(ranks: u32) -> StepFlows {
-    let steps = Pattern::Direct.steps(ranks, 1000);
+    let steps = StepPattern::Direct.steps(ranks, 1000);
     StepFlows::collect(&steps, &ANY).unwrap().unwrap()
 }

@@ -15,7 +15,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Link, Origin, Presence, Shares};
+use super::{LoadedLink, Origin, Presence, Shares};
 use crate::interrupt;
 
 /// Levels nearer than this, relatively, are one level: rounding errors start no cascade.
@@ -250,7 +250,7 @@ impl Shares {
     }
 }
 
-impl Link {
+impl LoadedLink {
     /// Whether a link at a level stays settled as its classes take so much more of it.
     #[inline]
     fn stays_settled(&mut self, level: f64, change: f64) -> bool {

@@ -12,8 +12,8 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::FxHasher;
 
 use super::super::FluidError;
-use super::super::flow_log::Replayed;
-use super::super::ledger::{Ledger, Stretch};
+use super::super::flow_log::StepReplay;
+use super::super::ledger::{FlowLedger, Stretch};
 use super::{StepFlow, Stepped};
 use crate::interrupt;
 
@@ -21,7 +21,7 @@ use crate::interrupt;
 const REPLAY_FLOWS: usize = 1 << 20;
 
 /// A step that is written down.
-pub(super) struct Replay {
+pub(super) struct RecordedStep {
     pub(super) flows: Vec<StepFlow>,
     pub(super) duration: f64,
     /// When each flow ended, after the beginning.
@@ -46,7 +46,7 @@ pub(super) struct Watched {
 impl Stepped<'_> {
     /// The written-down step with the buffer's flows.
     pub(super) fn find(&mut self) -> Option<u32> {
-        let equal = |replays: &[Replay], replay: u32, flows: &[StepFlow]| {
+        let equal = |replays: &[RecordedStep], replay: u32, flows: &[StepFlow]| {
             replays[replay as usize].flows == flows
         };
         if let Some(latest) = self.latest_replay
@@ -67,7 +67,7 @@ impl Stepped<'_> {
         &mut self,
         index: u32,
         now: f64,
-        ledger: &mut Ledger,
+        ledger: &mut FlowLedger,
     ) -> Result<f64, FluidError> {
         let replay = &mut self.replays[index as usize];
         replay.times += 1;
@@ -88,7 +88,7 @@ impl Stepped<'_> {
                 .iter()
                 .map(|flow| self.waited_for(flow, ledger))
                 .collect();
-            ledger.replay_flows(Replayed {
+            ledger.replay_flows(StepReplay {
                 like: replay.first_flow,
                 first,
                 begin: now,
@@ -110,7 +110,7 @@ impl Stepped<'_> {
     }
 
     /// Remembers the step in the buffer, and watches it if it has come before.
-    pub(super) fn watch(&mut self, now: f64, ledger: &mut Ledger) {
+    pub(super) fn watch(&mut self, now: f64, ledger: &mut FlowLedger) {
         let hash = hash(&self.buffer);
         let again = !self.seen.insert(hash);
         let room = self.replay_flows + self.buffer.len() <= REPLAY_FLOWS;
@@ -128,7 +128,7 @@ impl Stepped<'_> {
     }
 
     /// Writes the watched step down, if it was alone.
-    pub(super) fn write_down(&mut self, now: f64, ledger: &mut Ledger) {
+    pub(super) fn write_down(&mut self, now: f64, ledger: &mut FlowLedger) {
         let Some(watched) = self.watched.take() else {
             return;
         };
@@ -140,7 +140,7 @@ impl Stepped<'_> {
         }
         self.replay_flows += watched.flows.len();
         self.by_hash.insert(watched.hash, self.replays.len() as u32);
-        self.replays.push(Replay {
+        self.replays.push(RecordedStep {
             duration: now - watched.begin,
             flows: watched.flows,
             ends: watched.ends,

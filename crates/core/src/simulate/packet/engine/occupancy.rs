@@ -2,7 +2,7 @@
 
 use super::super::pool::NONE;
 use super::super::routes::Routes;
-use super::Engine;
+use super::PacketEngine;
 
 /// So many places of a channel were taken at a time, or fewer.
 pub(super) struct Doubt {
@@ -13,7 +13,7 @@ pub(super) struct Doubt {
     before: u32,
 }
 
-impl<R: Routes> Engine<R> {
+impl<R: Routes> PacketEngine<R> {
     /// Chunks stand before a channel's full buffer.
     pub(in super::super) fn stall(&mut self, link: u32, number: u32) {
         let stall = &mut self.stalls[number as usize];

@@ -3,11 +3,11 @@
 
 use super::super::border::Begun;
 use super::super::channel::Chunk;
-use super::super::event_queue::{Kind, LATEST_PS};
+use super::super::event_queue::{EventKind, LATEST_PS};
 use super::super::pool::{Linked, List, NONE};
 use super::super::routes::Routes;
-use super::super::steps::{Order, Steps};
-use super::Engine;
+use super::super::steps::{IssuedMessage, ScheduleProgress};
+use super::PacketEngine;
 use crate::simulate::live::MessageEvent;
 use crate::units::Time;
 
@@ -97,9 +97,9 @@ impl Nic {
     }
 }
 
-impl<R: Routes> Engine<R> {
+impl<R: Routes> PacketEngine<R> {
     /// A message is handed to its terminal.
-    pub(in super::super) fn submit(&mut self, order: Order) {
+    pub(in super::super) fn submit(&mut self, order: IssuedMessage) {
         let chunks_of = |bytes: u64| bytes.div_ceil(self.setup.chunk);
         let (whole, rest) = (
             order.bytes / self.setup.packet,
@@ -142,7 +142,8 @@ impl<R: Routes> Engine<R> {
             nic.generating = true;
             let delay = delays.handover(&mut self.ports, link);
             let time = ready.max(nic.paced).saturating_add(delay);
-            self.event_queue.push(time, Kind::Generate, order.source);
+            self.event_queue
+                .push(time, EventKind::Generate, order.source);
         }
     }
 
@@ -192,7 +193,7 @@ impl<R: Routes> Engine<R> {
         if !nic.sending {
             nic.sending = true;
             let time = self.now + self.setup.delays.handover(&mut self.ports, link);
-            self.event_queue.push(time, Kind::Inject, terminal);
+            self.event_queue.push(time, EventKind::Inject, terminal);
         }
     }
 
@@ -204,7 +205,7 @@ impl<R: Routes> Engine<R> {
             let ready = self.messages[nic.messages.head].ready;
             let delay = self.setup.delays.handover(&mut self.ports, nic.link);
             let time = ready.max(nic.paced).max(self.now).saturating_add(delay);
-            self.event_queue.push(time, Kind::Generate, terminal);
+            self.event_queue.push(time, EventKind::Generate, terminal);
         }
     }
 
@@ -228,14 +229,14 @@ impl<R: Routes> Engine<R> {
         self.occupy(link, into, self.now);
         let start = self.now.max(self.ports[link as usize].free);
         if start >= LATEST_PS {
-            return self.event_queue.push(start, Kind::Inject, terminal);
+            return self.event_queue.push(start, EventKind::Inject, terminal);
         }
         let gone = self.put(link, into, number, start);
         let arrival = gone + self.ports[link as usize].latency;
         self.event_queue
-            .push_at(arrival, Kind::Arrive, link, number);
+            .push_at(arrival, EventKind::Arrive, link, number);
         if more {
-            self.event_queue.push(gone, Kind::Inject, terminal);
+            self.event_queue.push(gone, EventKind::Inject, terminal);
         }
         if held_up {
             if self.nics[terminal as usize].queued < self.setup.most_queued {
@@ -303,7 +304,7 @@ impl<R: Routes> Engine<R> {
 
     /// Sends what the ranks that have gone on want to, unless they were the last to do so.
     fn send_orders(&mut self) {
-        if self.steps.as_ref().is_some_and(Steps::finished) {
+        if self.steps.as_ref().is_some_and(ScheduleProgress::finished) {
             self.end();
         }
         for place in 0..self.orders.len() {
@@ -327,7 +328,7 @@ impl<R: Routes> Engine<R> {
         let (number, terminal) = (timer / terminals, timer % terminals);
         let stream = &mut self.streams[number as usize];
         let (destination, more) = stream.next(terminal);
-        let order = Order {
+        let order = IssuedMessage {
             source: terminal,
             destination,
             bytes: stream.traffic().size.get(),
@@ -336,7 +337,7 @@ impl<R: Routes> Engine<R> {
         };
         let next = self.now + stream.traffic().period.ps();
         if more && stream.traffic().sends_at(next) {
-            self.event_queue.push(next, Kind::Timer, timer);
+            self.event_queue.push(next, EventKind::Timer, timer);
         }
         self.submit(order);
     }

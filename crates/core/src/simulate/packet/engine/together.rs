@@ -2,10 +2,10 @@
 
 use super::super::border::{Begun, NEVER, wait};
 use super::super::division::Division;
-use super::super::event_queue::Kind;
+use super::super::event_queue::EventKind;
 use super::super::pool::NONE;
 use super::super::routes::Routes;
-use super::Engine;
+use super::PacketEngine;
 use super::terminal::PacketMessage;
 
 /// Parts whose next events are further away than so many steps of their clocks stop, to be told of it.
@@ -16,7 +16,7 @@ const FAR_STEPS: u64 = 1 << 9;
 const LEAST_WAITS: u64 = 8;
 const EVENTS_PER_WAIT: u64 = 16;
 
-impl<R: Routes> Engine<R> {
+impl<R: Routes> PacketEngine<R> {
     /// Carries out all events before a time, or before a rest that a part asked for. A part that does not wait
     /// stops where it would have to.
     pub(in super::super) fn run(&mut self, until: u64, waits: bool) {
@@ -136,7 +136,7 @@ impl<R: Routes> Engine<R> {
             }
             let number = self.chunks.add(chunk);
             self.event_queue
-                .push_at(time, Kind::Arrive, chunk.link, number);
+                .push_at(time, EventKind::Arrive, chunk.link, number);
         }
         for (channel, time) in mail.credits.drain(..) {
             self.credit_doubts(channel, time);
