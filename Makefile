@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildc
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check stub reference bench fuzz validate golden figures clean
+.PHONY: demo test check stub bench fuzz validate golden figures reference docs wheel clean
 
 demo: $(VENV)/built
 	mkdir -p out
@@ -62,6 +62,23 @@ figures: $(VENV)/built
 # Writes the page on JSON from the rows of the commands.
 reference: $(VENV)/built
 	python docs/reference.py
+
+# The documentation site, in out/docs; a warning is an error.
+docs: $(VENV)/built
+	pip install --quiet --requirement docs/requirements.txt
+	sphinx-build --quiet --fail-on-warning --keep-going -b html docs out/docs
+	@echo 'open out/docs/index.html'
+
+# Wheels without a need for Rust, and the source distribution, in dist/. zig links them against an old
+# glibc, so that they run on any Linux since 2014. WHEEL_TARGETS are targets that rustup has.
+WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+
+wheel: $(VENV)/installed
+	pip install --quiet 'ziglang>=0.13'
+	maturin sdist --out dist
+	for target in $(WHEEL_TARGETS); do \
+	  rustup target add $$target && \
+	  maturin build --release --zig --compatibility manylinux2014 --target $$target --out dist || exit 1; done
 
 $(VENV)/installed: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opticoll needs Python 3.11")'

@@ -38,6 +38,9 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
+app.register_install_completion_command(
+    help="Install completion of commands and options for bash, zsh or fish: of the shell in use."
+)
 for _name, _summary in COMMANDS.items():
     app.command(f"opticoll.commands.{_name}:command_line", name=_name, help=_summary)
 

@@ -1,0 +1,45 @@
+"""The documentation site: `make docs` builds it in out/docs, with warnings as errors."""
+
+from __future__ import annotations
+
+import opticoll
+
+project = "opticoll"
+author = copyright = "The opticoll developers"
+version = release = opticoll.__version__
+html_title = f"opticoll {release}"
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+exclude_patterns = ["requirements.txt"]
+html_theme = "furo"
+html_theme_options = {
+    "source_repository": "https://github.com/opticoll/opticoll",
+    "source_branch": "main",
+    "source_directory": "docs/",
+}
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+napoleon_numpy_docstring = True
+napoleon_google_docstring = False
+copybutton_prompt_text = "$ "
+nitpicky = False
+
+
+def setup(app: object) -> None:
+    """Write the pages of records before Sphinx looks for pages."""
+    import sys
+    from pathlib import Path
+
+    sys.path.insert(0, str(Path(__file__).parent))
+    import records
+
+    records.write()

@@ -1,0 +1,94 @@
+"""Writes the reference pages of the site from records: `docs/conf.py` calls it before it builds.
+
+The pages stand in `docs/reference`, which is not kept: whatever has a name is listed by its record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import opticoll
+from opticoll.commands import COMMANDS
+from opticoll.main import app
+
+FOLDER = Path(__file__).parent / "reference"
+COLUMNS = "100"
+"""Width of help texts, in characters."""
+
+KINDS = {
+    "fabrics": "A fabric is written `family:option=value,...`, for example "
+    "`wdm_ring:ranks=64,wavelengths=16`. [Fabrics](../fabrics.md) describes the families.",
+    "presets": "A preset is a fabric whose options are set; write other values behind it, for "
+    "example `optree_paper:ranks=512`.",
+    "algorithms": "An algorithm is written `name:option=value,...`, for example `optree:depth=3`. "
+    "[Algorithms](../algorithms.md) has steps and volumes as formulas.",
+    "simulators": "`--simulator` names a simulator; each fabric has a default.",
+    "policies": "`--policy` says when a reconfiguration is charged.",
+    "start_rules": "`--start` says when a message of an electrical fabric may start.",
+    "settings": "Settings are options of the command line, fields of scenario files and keyword "
+    "arguments of Python.",
+    "collectives": "The size of a collective counts the bytes that stand here.",
+    "wavelengths": "`--wavelength` says how wavelengths are assigned.",
+    "models": "`opticoll train --model` takes these.",
+    "devices": "`opticoll train --device` takes these.",
+}
+
+
+def write() -> None:
+    """Write all pages."""
+    FOLDER.mkdir(exist_ok=True)
+    for kind, head in KINDS.items():
+        _keep(kind, "\n".join(_page(kind, head)))
+    _keep("commands", "\n".join(_commands()))
+
+
+def _keep(name: str, text: str) -> None:
+    """Write a page where it changed, so that Sphinx need not read it again."""
+    path = FOLDER / f"{name}.md"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def _page(kind: str, head: str) -> Iterator[str]:
+    yield from (f"# {kind.replace('_', ' ').capitalize()}", "", head, "")
+    rows = opticoll.records(kind)
+    for collective, own in groupby(rows, key=lambda row: row.collective):
+        if collective:
+            yield from (f"## {collective}", "")
+        for row in own:
+            yield from (f"{'###' if collective else '##'} {row.name}", "", f"{row.summary}.", "")
+            if row.options:
+                yield from _options(row.options)
+            if row.citation:
+                yield from (f"Source: {row.citation}", "")
+
+
+def _options(options: Sequence[object]) -> Iterator[str]:
+    yield from ("| option | meaning |", "|---|---|")
+    for one in options:
+        name, meaning = one["name"], one["meaning"]  # type: ignore[index]
+        yield f"| `{name}` | {meaning.replace('|', chr(92) + '|')} |"
+    yield ""
+
+
+def _commands() -> Iterator[str]:
+    yield from ("# Commands", "", "Every command has `--help`, `--help-all` and `--json`.", "")
+    for name, summary in COMMANDS.items():
+        yield from (f"## {name}", "", summary, "", "```text", _help(name), "```", "")
+
+
+def _help(name: str) -> str:
+    text = io.StringIO()
+    os.environ["COLUMNS"] = COLUMNS
+    with contextlib.redirect_stdout(text):
+        app([name, "--help-all"], exit_on_error=False, result_action="return_value")
+    return "\n".join(line.rstrip() for line in text.getvalue().strip().splitlines())
+
+
+if __name__ == "__main__":
+    write()
