@@ -84,7 +84,7 @@ def trace(path: Path, content: bytes) -> Trace:
     except ImportError as error:
         raise UsageError(
             "OTF2 archives are read by the package `otf2`, which is not installed; "
-            "`pip install otf2` does it"
+            "`pip install 'opticoll[trace]'` does it"
         ) from error
     with unpacked(path, content) as anchor:
         try:

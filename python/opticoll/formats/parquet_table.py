@@ -65,7 +65,7 @@ def trace(content: bytes) -> Trace:
     except ImportError as error:
         raise UsageError(
             "Parquet tables are read by the package `pyarrow`, which is not installed; "
-            "`pip install pyarrow` does it"
+            "`pip install 'opticoll[trace]'` does it"
         ) from error
     try:
         # In this thread alone: threads of pyarrow that outlive the reading may abort the process.

@@ -1,0 +1,84 @@
+"""The wheel in an empty environment: a machine with Python and without Rust."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+
+import opticoll
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of an environment that has nothing but the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    maturin = shutil.which("maturin", path=str(Path(sys.executable).parent))
+    assert maturin is not None
+    subprocess.run([maturin, "build", "--release", "--out", str(folder)], cwd=ROOT, check=True)
+    (wheel,) = folder.glob("*.whl")
+    assert "-abi3-" in wheel.name
+    venv.create(folder / "venv", with_pip=True)
+    programs = folder / "venv" / "bin"
+    subprocess.run([programs / "pip", "install", "--quiet", wheel], check=True)
+    return programs
+
+
+def said(program: Path, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What a program says with nothing of this environment around it."""
+    clean = {"PATH": os.defpath, "HOME": str(folder), "LANG": "C.UTF-8"}
+    return subprocess.run(
+        [program, *arguments], cwd=folder, env=clean, capture_output=True, text=True
+    )
+
+
+def test_a_wheel_plans_and_proves_without_rust(installed: Path, tmp_path: Path) -> None:
+    plan = "plan all_gather --fabric wdm_ring:ranks=16,wavelengths=4 --size 1MiB --output a.plan"
+    made = said(installed / "opticoll", *plan.split(), folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert "; verified" in made.stdout.splitlines()[0]
+    proved = said(installed / "opticoll", "verify", "a.plan", folder=tmp_path)
+    assert proved.returncode == 0
+    script = "import opticoll; print(opticoll.read_plan('a.plan').verify())"
+    assert said(installed / "python", "-c", script, folder=tmp_path).stdout == "[]\n"
+    drawn = said(installed / "opticoll", "show", "a.plan", "--figure", "a.svg", folder=tmp_path)
+    assert drawn.returncode == 0, drawn.stderr
+    assert (tmp_path / "a.svg").stat().st_size > 1000
+
+
+def test_the_version_comes_from_one_place(installed: Path, tmp_path: Path) -> None:
+    with (ROOT / "Cargo.toml").open("rb") as file:
+        version = tomllib.load(file)["workspace"]["package"]["version"]
+    expected = f"opticoll {version}\n"
+    assert said(installed / "opticoll", "--version", folder=tmp_path).stdout == expected
+    asked = said(installed / "python", "-m", "opticoll", "--version", folder=tmp_path)
+    assert asked.stdout == expected
+    assert opticoll.__version__ == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_a_missing_extra_is_named_where_it_is_needed(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.parquet").write_bytes(b"PAR1 PAR1")
+    refused = said(installed / "opticoll", "replay", "run.parquet", folder=tmp_path)
+    assert refused.returncode == 2
+    assert "pip install 'opticoll[trace]'" in refused.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_written_for_each_shell(installed: Path, tmp_path: Path, shell: str) -> None:
+    words = ["--install-completion", "--shell", shell, "--output", "completion"]
+    done = said(installed / "opticoll", *words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "completion").read_text(encoding="utf-8")
+    for name in ("plan", "verify", "--fabric"):
+        assert name in text
+    if shutil.which(shell):
+        subprocess.run([shell, "-n", tmp_path / "completion"], check=True)
