@@ -10,8 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opticoll.papers.dragonfly import fluid, gathers, scatters
+from opticoll.papers.dragonfly import discussion, fluid, gathers, scatters, shapes
 from opticoll.papers.dragonfly.cases import FULL, QUICK, Scale, all_cases
+from opticoll.papers.dragonfly.claims import CLAIMS
 from opticoll.papers.dragonfly.runs import Rows, run
 from opticoll.papers.kit import Results, Unfinished
 
@@ -27,25 +28,28 @@ def reproduce(
     """Simulate both comparisons; write findings, cases and figures into `output`.
 
     The folder is created where it does not exist. `quick` gathers on 1056 terminals in place of
-    5256, and has background traffic beside scatters on 72. `jobs` simulations run side by side.
+    5256, and has background traffic on smaller networks. `jobs` simulations run side by side.
     Simulations that have ended stay in the folder until the last one has: a study that was stopped
     goes on from there. Raises FileError where files cannot be written.
     """
     output.mkdir(parents=True, exist_ok=True)
     scale = QUICK if quick else FULL
-    kept = Unfinished(output)
-    return conclude(Results(output), run(all_cases(scale), jobs, progress, kept), scale)
+    return conclude(output, run(all_cases(scale), jobs, progress, Unfinished(output)), scale)
 
 
-def conclude(results: Results, rows: Rows, scale: Scale) -> Results:
-    """Findings, tables, CSV and figures from the rows of a scale's cases."""
+def conclude(output: Path, rows: Rows, scale: Scale) -> Results:
+    """Findings, tables, CSV and figures in a folder, from the rows of a scale's cases."""
+    results = Results(output, paper="dragonfly", claims=CLAIMS)
     results.write("cases", list(rows.values()))
-    results.findings += gathers.conclude(results, rows, scale)
-    results.findings += scatters.conclude(results, rows, scale)
+    results.computed = {
+        **shapes.compute(scale),
+        **gathers.compute(results, rows, scale),
+        **scatters.compute(results, rows, scale),
+        **discussion.compute(results, rows, scale),
+    }
     fluid.conclude(results, rows, scale)
     gathers.draw(results, rows, scale)
     gathers.draw_loads(results, scale)
     scatters.draw(results, rows, scale)
     fluid.draw(results, rows, scale)
-    results.write("findings", results.findings)
-    return results
+    return results.conclude()

@@ -44,6 +44,9 @@ ALGORITHMS: Mapping[str, tuple[str, str | None]] = {
 SCATTERS = ("LIN", "TREE", "GLF", "LLF")
 SCATTER_BYTES = 1024  # the poster's
 
+SIGNIFICANT = 10.0
+"""Percent. The poster calls differences of times significant or not, and names no limit."""
+
 BACKGROUND = "uniform:bytes=2KiB,period=2us"
 """18 % of what a terminal can inject; the poster gives no rate."""
 
@@ -118,14 +121,15 @@ class Case:
 class Scale:
     """How far a study goes: networks as in `Case`, and blocks of all_gather.
 
-    `alone` and `beside` (background traffic, on networks of their own) give blocks by rule; `flows`
-    are blocks of the largest network that are left to the fluid simulator, `buffers` those of
-    scatters; `compared` are networks and blocks on which that is held against packets.
+    `alone` and `beside` (background traffic, each block on the network that `gather_beside` has for
+    it) give blocks by rule; `flows` are blocks of the largest network that are left to the fluid
+    simulator, `buffers` those of scatters; `compared` are networks and blocks on which that is held
+    against packets.
     """
 
     gather: int
     alone: Mapping[Rule, Sizes]
-    gather_beside: int
+    gather_beside: Mapping[int, int]
     beside: Mapping[Rule, Sizes]
     flows: tuple[int, ...]
     scatter: int
@@ -164,6 +168,12 @@ RINGS = ("RING", "TAR")
 BRUCKS = ("BRUCK", "BRUCK shuffled")
 COMPARED = (*RINGS, "BRUCK")
 
+JUDGED_BYTES = (64, 1024, 4096, 65536)
+"""Blocks on which TAR is judged, where they are simulated."""
+
+DISCUSSED = 2
+"""The network on which the poster's discussion is judged: packets reach its large blocks."""
+
 FULL = Scale(
     gather=6,
     alone={
@@ -171,9 +181,9 @@ FULL = Scale(
         | {"BRUCK": (16, 64), "BRUCK shuffled": (16, 64, 1024)},
         "occupies_port": _same((64, 1024), *RINGS) | _same((64,), *BRUCKS),
     },
-    gather_beside=6,
+    gather_beside={64: 6, 1024: 4, 4096: 4},
     beside={
-        "pipelined": _same((64,), *RINGS, *BRUCKS),
+        "pipelined": _same((64, 1024, 4096), *RINGS, *BRUCKS),
         "occupies_port": _same((64,), *RINGS, "BRUCK shuffled"),
     },
     flows=(4096, 65536),
@@ -197,9 +207,9 @@ QUICK = Scale(
         | {"BRUCK": (16, 64), "BRUCK shuffled": (16, 64, 1024)},
         "occupies_port": _same((64, 1024), *RINGS) | _same((64,), *BRUCKS),
     },
-    gather_beside=4,
+    gather_beside={64: 4, 1024: 2, 4096: 2},
     beside={
-        "pipelined": _same((64,), *RINGS, *BRUCKS),
+        "pipelined": _same((64, 1024, 4096), *RINGS, *BRUCKS),
         "occupies_port": _same((64,), *RINGS, "BRUCK shuffled"),
     },
     flows=(65536,),
@@ -216,7 +226,9 @@ QUICK = Scale(
 
 def all_cases(scale: Scale) -> list[Case]:
     """Every simulation of a scale, each once."""
-    return list(dict.fromkeys([*_gathers(scale), *_scatters(scale), *_compared(scale)]))
+    return list(
+        dict.fromkeys([*_gathers(scale), *_scatters(scale), *_compared(scale), *_discussed()])
+    )
 
 
 def _gathers(scale: Scale) -> Iterator[Case]:
@@ -227,7 +239,7 @@ def _gathers(scale: Scale) -> Iterator[Case]:
         for algorithm, sizes in scale.gather_sizes(rule, background=True).items():
             for size in sizes:
                 for background in (False, True):
-                    network = scale.gather_beside
+                    network = scale.gather_beside[size]
                     yield gather(network, algorithm, size, rule=rule, background=background)
     # What placing the ranks by the network saves on global links.
     yield gather(min(scale.gather, 4), "RING shuffled", 64)
@@ -258,6 +270,13 @@ def _compared(scale: Scale) -> Iterator[Case]:
                     yield case
                     yield flows(case)
                     yield flows(case, delayed=True)
+
+
+def _discussed() -> Iterator[Case]:
+    for algorithm in COMPARED:
+        yield gather(DISCUSSED, algorithm, SCATTER_BYTES)
+    for algorithm in SCATTERS:
+        yield Case(DISCUSSED, "scatter", algorithm, SCATTER_BYTES, GATHER_CUT)
 
 
 def gather(

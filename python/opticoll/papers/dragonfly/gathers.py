@@ -10,8 +10,10 @@ from opticoll import format_size, plot
 from opticoll.papers.dragonfly.cases import (
     BRUCKS,
     COMPARED,
+    JUDGED_BYTES,
     RINGS,
     RULES,
+    SIGNIFICANT,
     Case,
     Rule,
     Scale,
@@ -20,14 +22,10 @@ from opticoll.papers.dragonfly.cases import (
     gather,
 )
 from opticoll.papers.dragonfly.runs import Rows, settings
-from opticoll.papers.kit import Finding, Results, finding
+from opticoll.papers.judging import Computed
+from opticoll.papers.kit import Results
 
 ORDER = (*RINGS, *BRUCKS)
-GLOBAL_BYTES_PER_S = 4.7 * 2**30
-TIE = 0.02
-"""Times nearer to each other than this share are called equal."""
-
-MPICH_BYTES = 80 << 10  # of all blocks; below it MPICH takes BRUCK, says the poster
 
 
 def less_percent(time: float, reference: float) -> float:
@@ -35,27 +33,25 @@ def less_percent(time: float, reference: float) -> float:
     return 100 * (1 - time / reference)
 
 
-def conclude(results: Results, rows: Rows, scale: Scale) -> list[Finding]:
-    """The poster's findings on all_gather, with a table of times."""
-    times = _Times(rows, scale)
+def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
+    """What the poster's items on all_gather come to, with a table of times."""
+    times = Times(rows, scale)
     _show(results, times)
-    return [
-        *(_tar(times, rule) for rule in RULES),
-        _small(times),
-        _background(times),
-        _slowest_link(times),
-        _global_links(rows, scale),
-    ]
+    return {
+        **_tar(times),
+        **_small(times),
+        **background(times),
+        **_global_links(rows, scale),
+    }
 
 
-class _Times:
+class Times:
     """Times in seconds by rule, algorithm and size."""
 
     def __init__(self, rows: Rows, scale: Scale) -> None:
         self.rows = rows
         self.scale = scale
         self.ranks = fabric(scale.gather).ranks
-        self.ranks_beside = fabric(scale.gather_beside).ranks
 
     def of(self, rule: Rule, algorithm: str, size: int) -> float | None:
         """Packet by packet; None where that is not computed."""
@@ -63,7 +59,7 @@ class _Times:
 
     def beside(self, rule: Rule, algorithm: str, size: int, *, background: bool) -> float | None:
         """The same on the network on which background traffic runs, with and without it."""
-        network = self.scale.gather_beside
+        network = self.scale.gather_beside[size]
         return self._time(gather(network, algorithm, size, rule=rule, background=background))
 
     def by_flows(self, algorithm: str, size: int) -> float | None:
@@ -94,184 +90,116 @@ def _known(times: Mapping[str, float | None]) -> dict[str, float]:
     return {name: time for name, time in times.items() if time is not None}
 
 
-def _tar(times: _Times, rule: Rule) -> Finding:
-    """Does TAR win, from which block up, and by how much?"""
-    sizes = times.sizes(rule)
-    gains = {size: _gain(times, rule, size) for size in sizes}
-    natural = {
-        size: {name: time for name, time in times.all(rule, size).items() if name in COMPARED}
-        for size in sizes
-    }
-    # Where the time of a natural BRUCK is missing, it grows with the block and had lost before.
-    won = [size for size in sizes if min(natural[size], key=natural[size].__getitem__) == "TAR"]
-    from_size = next((size for size in sizes if set(sizes[sizes.index(size) :]) <= set(won)), None)
-    largest = sizes[-1]
-    beyond = [
-        f"{less_percent(tar, ring):.1f} % at {format_size(size)} by the fluid simulator"
-        for size in times.scale.flows
-        if rule == "pipelined"
-        and size > largest
-        and (tar := times.by_flows("TAR", size)) is not None
-        and (ring := times.by_flows("RING", size)) is not None
-    ]
-    each = ", ".join(
-        [f"{gain:.1f} % at {format_size(size)}" for size, gain in gains.items()] + beyond
-    )
-    holds = from_size is not None and gains[largest] > 0
-    opening = (
-        f"Holds from blocks of {format_size(from_size)} up"
-        if holds and from_size is not None
-        else "Does not hold"
-    )
-    return finding(
-        f"all_gather.tar.{rule}",
-        "TAR wins",
-        round(gains[largest], 2),
-        f"% less time than RING at {format_size(largest)}",
-        holds,
-        f"{opening} (RING, TAR and BRUCK with ranks in natural order, {times.ranks} terminals). "
-        f"Less time than RING: {each}. The natural ring's one twice used local link is the cause: "
-        "in the last group the edge that comes in and the edge that goes out share it.",
+def _tar(times: Times) -> dict[str, Computed]:
+    """How much less time TAR takes than the faster of RING and BRUCK, in natural order."""
+    found = {}
+    for rule in RULES:
+        for size in JUDGED_BYTES:
+            by = {name: times.of(rule, name, size) for name in COMPARED}
+            if by["TAR"] is None and rule == "pipelined":
+                by = {name: times.by_flows(name, size) for name in COMPARED}
+            if by["TAR"] is not None:
+                found[f"all_gather.tar.{rule}.{format_size(size)}"] = _gain(times, _known(by))
+    return found
+
+
+def _gain(times: Times, by: Mapping[str, float]) -> Computed:
+    first = min((name for name in by if name != "TAR"), key=by.__getitem__)
+    each = ", ".join(f"{name} {1e6 * time:.1f} us" for name, time in by.items())
+    # Larger blocks of BRUCK are left out where smaller ones had lost.
+    return Computed(
+        less_percent(by["TAR"], by[first]),
+        f"{times.ranks} terminals: {each}; {first} is the faster of the others.",
     )
 
 
-def _gain(times: _Times, rule: Rule, size: int) -> float:
-    tar, ring = times.of(rule, "TAR", size), times.of(rule, "RING", size)
-    assert tar is not None
-    assert ring is not None
-    return less_percent(tar, ring)
-
-
-def _small(times: _Times) -> Finding:
-    """Up to which block is BRUCK faster than TAR?"""
+def _small(times: Times) -> dict[str, Computed]:
+    """How much less time BRUCK takes than TAR, and where MPICH's limit would lie."""
     rule: Rule = "pipelined"
-    won: dict[str, list[int]] = {name: [] for name in BRUCKS}
-    notes: dict[str, list[str]] = {name: [] for name in BRUCKS}
-    for name in BRUCKS:
+    found = {}
+    for name, order in zip(BRUCKS, ("natural", "shuffled"), strict=True):
         for size in times.sizes(rule, name):
-            bruck, tar = times.of(rule, name, size), times.of(rule, "TAR", size)
-            assert bruck is not None
-            assert tar is not None
-            if bruck < tar:
-                won[name].append(size)
-            notes[name].append(f"{less_percent(bruck, tar):+.0f} % at {format_size(size)}")
-    natural, shuffled = (
-        f"up to {format_size(max(won[name]))}" if won[name] else "never" for name in BRUCKS
-    )
-    everywhere = len(won["BRUCK"]) == len(times.sizes(rule, "BRUCK"))
-    return finding(
-        "all_gather.bruck_small",
-        "BRUCK better for small blocks",
-        f"{natural}; shuffled {shuffled}",
-        "blocks where BRUCK is faster than TAR",
-        "reproduced" if everywhere else "conditional" if any(won.values()) else "refuted",
-        (
-            "Holds. "
-            if everywhere
-            else f"Holds only for small enough blocks: in natural order {natural}, with shuffled "
-            f"ranks {shuffled}. "
+            by = _known({one: times.of(rule, one, size) for one in (name, "TAR")})
+            found[f"all_gather.bruck.{order}.{format_size(size)}"] = Computed(
+                less_percent(by[name], by["TAR"]),
+                f"{times.ranks} terminals: BRUCK {1e6 * by[name]:.1f} us, TAR "
+                f"{1e6 * by['TAR']:.1f} us. No software overhead of messages is counted; each "
+                "microsecond of it speaks for BRUCK.",
+            )
+    won: list[int] = []
+    lost: list[int] = []
+    for size in times.sizes(rule, "BRUCK"):
+        by = _known({one: times.of(rule, one, size) for one in ("BRUCK", "RING")})
+        (won if by["BRUCK"] < by["RING"] else lost).append(size)
+    if won and lost:
+        all_kib = tuple(size * times.ranks / 1024 for size in (max(won), min(lost)))
+        found["ring.mpich"] = Computed(
+            all_kib, f"{times.ranks} terminals, blocks of {max(won)} and {min(lost)} B."
         )
-        + f"BRUCK takes less time than TAR by {', '.join(notes['BRUCK'])} in natural order and by "
-        f"{', '.join(notes['BRUCK shuffled'])} with shuffled ranks. In natural order whole groups "
-        "send to one group at a time, over one global link. MPICH's limit of 80 KiB in all, "
-        f"below which it takes BRUCK, is a block of {MPICH_BYTES / times.ranks:.1f} B here. No "
-        "software overhead per message is counted; each microsecond of it speaks for BRUCK.",
-    )
+    return found
 
 
-def _background(times: _Times) -> Finding:
-    """Is the order of finish with background traffic that without?"""
-    same, compared, changed = 0, 0, []
-    slower: list[str] = []
+def background(times: Times) -> dict[str, Computed]:
+    """How many pairs of algorithms differ otherwise with background traffic."""
+    found = {}
     for rule in RULES:
         for size in times.sizes(rule, background=True):
             alone, beside = (
                 times.all_beside(rule, size, background=background) for background in (False, True)
             )
             names = [name for name in ORDER if name in alone and name in beside]
-            for first, second in combinations(names, 2):
-                compared += 1
-                if _order(alone[first], alone[second]) * _order(beside[first], beside[second]) < 0:
-                    changed.append(f"{first} and {second} at {format_size(size)}, {rule}")
-                else:
-                    same += 1
-            slower += [
-                f"{name} {100 * (beside[name] / alone[name] - 1):+.0f} %"
-                for name in names
-                if rule == "pipelined" and size == times.sizes(rule, background=True)[0]
+            changed = [
+                f"{first} and {second} ({less_percent(alone[first], alone[second]):+.0f} % "
+                f"becomes {less_percent(beside[first], beside[second]):+.0f} %)"
+                for first, second in combinations(names, 2)
+                if _order(alone[first], alone[second]) != _order(beside[first], beside[second])
             ]
-    return finding(
-        "all_gather.background",
-        "does not change the behaviour",
-        f"same order in {same} of {compared}",
-        "pairs of algorithms",
-        "reproduced" if same == compared else "conditional",
-        ("Holds. " if same == compared else f"Holds except for {'; '.join(changed)}. ")
-        + "Every terminal sends 2 KiB to a random other every 2 us, 18 % of its link; times nearer "
-        f"than {100 * TIE:.0f} % count as equal ({times.ranks_beside} terminals). Everybody "
-        "becomes slower (blocks of "
-        f"{format_size(times.sizes('pipelined', background=True)[0])}, pipelined): "
-        f"{', '.join(slower)}.",
-    )
+            slower = [f"{name} {100 * (beside[name] / alone[name] - 1):+.0f} %" for name in names]
+            found[f"all_gather.background.{rule}.{format_size(size)}"] = Computed(
+                len(changed),
+                f"{fabric(times.scale.gather_beside[size]).ranks} terminals; of "
+                f"{len(names) * (len(names) - 1) // 2} pairs. "
+                + (
+                    f"Less time of the first than of the second: {'; '.join(changed)}. "
+                    if changed
+                    else ""
+                )
+                + f"Everybody becomes slower: {', '.join(slower)}.",
+            )
+    return found
 
 
 def _order(first: float, second: float) -> int:
-    """-1, 0 or 1: before, equal or after."""
-    if abs(first / second - 1) < TIE:
+    """1 where the first takes significantly less time than the second, -1 where more, 0 else."""
+    if less_percent(min(first, second), max(first, second)) < SIGNIFICANT:
         return 0
-    return -1 if first < second else 1
+    return 1 if first < second else -1
 
 
-def _slowest_link(times: _Times) -> Finding:
-    """The time of TAR in multiples of what its slowest link alone takes."""
-    multiples: dict[int, float] = {}
-    for size in times.sizes("pipelined"):
-        tar = times.of("pipelined", "TAR", size)
-        assert tar is not None
-        multiples[size] = tar / ((times.ranks - 1) * size / GLOBAL_BYTES_PER_S)
-    beyond = {
-        size: time / ((times.ranks - 1) * size / GLOBAL_BYTES_PER_S)
-        for size in times.scale.flows
-        if size not in multiples and (time := times.by_flows("TAR", size)) is not None
+def _global_links(rows: Rows, scale: Scale) -> dict[str, Computed]:
+    """Bytes of TAR on global links beside those of other rings, and what knowing them saves."""
+    network, size = min(scale.gather, 4), 64
+    by = {name: rows[gather(network, name, size)] for name in (*RINGS, "RING shuffled")}
+    on = {name: row["global_bytes"] or 0 for name, row in by.items()}
+    ranks = fabric(network).ranks
+    # A ring through all groups crosses each boundary, with every block but the last rank's.
+    least = ranks // (2 * network**2) * (ranks - 1) * size
+    note = f"{ranks} terminals, blocks of {format_size(size)}."
+    return {
+        "tar.global.least": Computed(on["TAR"] / least, note),
+        "tar.global.natural": Computed(
+            less_percent(on["TAR"], on["RING"]),
+            f"{note} A ring in natural order crosses the boundaries of groups as rarely as TAR; "
+            "what TAR saves against it are local hops, and the local link that it uses twice.",
+        ),
+        "tar.global.shuffled": Computed(less_percent(on["TAR"], on["RING shuffled"]), note),
+        "all_gather.awareness": Computed(
+            less_percent(by["TAR"]["time_s"], by["RING shuffled"]["time_s"]), note
+        ),
     }
-    largest = max(multiples)
-    each = ", ".join(f"{m:.2f} at {format_size(size)}" for size, m in multiples.items())
-    fluid = "".join(
-        f", {m:.2f} at {format_size(size)} by the fluid simulator" for size, m in beyond.items()
-    )
-    return finding(
-        "all_gather.slowest_link",
-        1,
-        round(multiples[largest], 3),
-        f"times what a global link alone takes, TAR at {format_size(largest)}",
-        "reproduced" if max(multiples.values()) < 1.1 else "conditional",
-        "Holds only for large blocks: below some KiB the latency of a step bounds a ring, not a "
-        f"link. TAR in multiples of (N - 1) S / 4.7 GiB/s: {each}{fluid}.",
-    )
 
 
-def _global_links(rows: Rows, scale: Scale) -> Finding:
-    """Bytes of TAR on global links beside those of other rings."""
-    network = min(scale.gather, 4)
-    bytes_of = {}
-    for name in (*RINGS, "RING shuffled"):
-        crossed = rows[gather(network, name, 64)]["global_bytes"]
-        assert crossed is not None
-        bytes_of[name] = crossed
-    against = {name: bytes_of[name] / bytes_of["TAR"] for name in bytes_of}
-    return finding(
-        "all_gather.global_links",
-        "minimised",
-        f"{against['RING shuffled']:.1f} and {against['RING']:.1f}",
-        "times TAR's bytes on global links, by a shuffled and by the natural ring",
-        "conditional" if against["RING"] <= 1 else "reproduced",
-        "Holds only if the ranks are in no natural order: a ring in natural order crosses the "
-        f"boundaries of groups as rarely as TAR ({fabric(network).ranks} terminals). What TAR "
-        "saves against it are local hops, and the local link that it used twice.",
-    )
-
-
-def _show(results: Results, times: _Times) -> None:
+def _show(results: Results, times: Times) -> None:
     lines: list[Sequence[object]] = []
     for rule in RULES:
         for size in _all_sizes(times, rule, background=False):
@@ -279,10 +207,11 @@ def _show(results: Results, times: _Times) -> None:
             lines.append([rule, "-", format_size(size), "packet", *map(_micro, found)])
         for size in _all_sizes(times, rule, background=True):
             for background in (False, True):
-                if times.ranks_beside == times.ranks and not background:
+                ranks = fabric(times.scale.gather_beside[size]).ranks
+                if ranks == times.ranks and not background:
                     continue
                 found = [times.beside(rule, name, size, background=background) for name in ORDER]
-                on = f"{'yes' if background else '-'}, {times.ranks_beside}"
+                on = f"{'yes' if background else '-'}, {ranks}"
                 lines.append([rule, on, format_size(size), "packet", *map(_micro, found)])
     lines += [
         ["-", "-", format_size(size), "fluid"]
@@ -297,7 +226,7 @@ def _show(results: Results, times: _Times) -> None:
     )
 
 
-def _all_sizes(times: _Times, rule: Rule, *, background: bool) -> list[int]:
+def _all_sizes(times: Times, rule: Rule, *, background: bool) -> list[int]:
     sizes = (times.sizes(rule, name, background=background) for name in ORDER)
     return sorted({size for own in sizes for size in own})
 
@@ -308,7 +237,7 @@ def _micro(time_s: float | None) -> str:
 
 def draw(results: Results, rows: Rows, scale: Scale) -> None:
     """Times over block sizes under both rules, and those with background traffic beside."""
-    times = _Times(rows, scale)
+    times = Times(rows, scale)
     panels = [plot.Panel(_title(rule), _curves(times, rule)) for rule in RULES]
     on = f"{times.ranks} terminals"
 
@@ -341,14 +270,15 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
         [name.replace(" ", "\n") for name in ORDER],
         x_label="",
         y_label="Time (µs)",
-        title=f"all_gather of {format_size(size)} blocks, {times.ranks_beside} terminals",
+        title=f"all_gather of {format_size(size)} blocks, "
+        f"{fabric(scale.gather_beside[size]).ranks} terminals",
         log_y=False,
     )
 
 
 def draw_loads(results: Results, scale: Scale) -> None:
     """What BRUCK does to the links, with ranks in natural order and shuffled."""
-    network = min(scale.gather, 4)
+    network = max(2, scale.gather - 2)
     plan = opticoll.plan("all_gather", fabric(network), "bruck")
     assert not plan.verify()
     for name in BRUCKS:
@@ -367,7 +297,7 @@ def _title(rule: Rule) -> str:
     }[rule]
 
 
-def _curves(times: _Times, rule: Rule) -> Sequence[plot.Curve]:
+def _curves(times: Times, rule: Rule) -> Sequence[plot.Curve]:
     found = []
     for colour, name in enumerate(ORDER):
         timed = ((size, times.of(rule, name, size)) for size in times.sizes(rule, name))
@@ -382,6 +312,6 @@ def _curves(times: _Times, rule: Rule) -> Sequence[plot.Curve]:
     return found
 
 
-def _values(times: _Times, rule: Rule, size: int, *, background: bool) -> list[float | None]:
+def _values(times: Times, rule: Rule, size: int, *, background: bool) -> list[float | None]:
     timed = (times.beside(rule, name, size, background=background) for name in ORDER)
     return [None if time is None else 1e6 * time for time in timed]
