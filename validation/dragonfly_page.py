@@ -18,30 +18,17 @@ import re
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
 from opticoll.papers import dragonfly
-from opticoll.papers.dragonfly.cases import (
-    COMPARED,
-    FULL,
-    RULES,
-    SCATTERS,
-    Case,
-    Cut,
-    Rule,
-    Scale,
-    Sizes,
-    all_cases,
-    fabric,
-    flows,
-    gather,
-    scatter,
-)
+from opticoll.papers.dragonfly.cases import FULL, Case, Cut, all_cases, fabric
 from opticoll.papers.dragonfly.runs import Row
-from opticoll.papers.kit import Finding, Results, Table
+from opticoll.papers.judging import MEANINGS, Finding
+from opticoll.papers.kit import Results, Table
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "dragonfly.md"
@@ -52,11 +39,11 @@ DRAWN = ("all_gather", "all_gather_background", "scatter", "scatter_buffers", "f
          "loads_bruck", "loads_bruck_shuffled")  # fmt: skip
 
 VERDICTS = {
-    "reproduced": "holds",
-    "conditional": "holds only if",
+    "claim_holds": "holds",
+    "conditional": "holds under a reading",
     "refuted": "does not hold",
-    "not_reproducible": "cannot be said",
 }
+"""Verdicts of claims that were judged, in words."""
 
 
 @dataclass(frozen=True)
@@ -202,14 +189,22 @@ def study_sections(results: Results) -> dict[str, str]:
         "buffers": "with other buffers",
         "fluid": "the fluid simulator against packets",
         "predictions": "predictions by flows",
+        "energy": "energy on links",
     }
     found = {}
     for name, words in tables.items():
         (table,) = (table for table in results.tables if words in table.title)
         found[name] = table_markdown(table)
-    for collective in ("all_gather", "scatter"):
-        own = [one for one in results.findings if one["id"].startswith(f"{collective}.")]
-        found[f"findings {collective}"] = findings_markdown(own)
+    judged = [one for one in results.findings if one.verdict in VERDICTS]
+    for name, place in {"all_gather": "AllGather", "scatter": "Scatter", "discussion": "D"}.items():
+        own = [one for one in judged if one.where.startswith(place)]
+        found[f"findings {name}"] = findings_markdown(own)
+    counts = Counter(one.verdict for one in results.findings)
+    found["counts"] = (
+        f"Of {len(results.findings)} items: "
+        + ", ".join(f"{counts[name]} `{name}`" for name in MEANINGS if counts[name])
+        + "."
+    )
     return found
 
 
@@ -223,16 +218,14 @@ def table_markdown(table: Table) -> str:
 
 
 def findings_markdown(findings: Sequence[Finding]) -> str:
-    """What the poster says beside what came out, and the notes."""
+    """What the poster says beside what came out, with the verdicts."""
     lines = []
     for one in findings:
-        computed = one["computed"]
-        shown = f"{computed:.4g}" if isinstance(computed, float) else str(computed)
-        verdict = f"**{VERDICTS[one['verdict']]}**"
-        lines.append([f"`{one['id']}`", str(one["paper"]), f"{shown} {one['unit']}", verdict])
-    notes = [f"- `{one['id']}`: {one['note']}" for one in findings]
-    heading = ["finding", "poster", "computed", "verdict"]
-    return markdown(heading, lines, set()) + "\n\n" + "\n".join(notes)
+        computed = f"{one.computed:.4g}" if isinstance(one.computed, float) else str(one.computed)
+        verdict = f"**{VERDICTS[one.verdict]}**"
+        criterion = one.criterion.split(":")[0]
+        lines.append([f"`{one.id}`", one.claim, f"{computed} {one.unit}", criterion, verdict])
+    return markdown(["item", "the poster says", "computed", "asked for", "verdict"], lines, set())
 
 
 def markdown(heading: Sequence[str], rows: Sequence[Sequence[str]], right: set[int]) -> str:
@@ -255,48 +248,7 @@ def fill(page: str, sections: Mapping[str, str]) -> str:
 def study(path: Path, folder: Path) -> Results:
     """The study from its cases, drawn into a folder."""
     rows = read_cases(path)
-    scale = present(rows)
-    return dragonfly.conclude(
-        Results(folder), {case: rows[case] for case in all_cases(scale)}, scale
-    )
-
-
-def present(rows: Mapping[Case, Row]) -> Scale:
-    """The full scale as far as a file of cases has it: a run may have been cut short."""
-
-    def kept(network: int, by_rule: Mapping[Rule, Sizes], *, background: bool) -> dict[Rule, Sizes]:
-        found: dict[Rule, Sizes] = {}
-        for rule, sizes in by_rule.items():
-            has = {
-                name: {
-                    size
-                    for size in own
-                    if gather(network, name, size, rule=rule, background=background) in rows
-                }
-                for name, own in sizes.items()
-            }
-            both = has["RING"] & has["TAR"]
-            found[rule] = {
-                name: tuple(sorted(own & both)) for name, own in has.items() if own & both
-            }
-        return {rule: sizes for rule, sizes in found.items() if sizes}
-
-    beside, gathered = FULL.scatter_beside, FULL.gather_beside
-    wanted = [scatter(beside, name, rule, background=True) for rule in RULES for name in SCATTERS]
-    return replace(
-        FULL,
-        alone=kept(FULL.gather, FULL.alone, background=False),
-        gather_beside=gathered
-        if kept(gathered, FULL.beside, background=True) == FULL.beside
-        else 4,
-        beside=FULL.beside,
-        flows=tuple(
-            size
-            for size in FULL.flows
-            if all(flows(gather(FULL.gather, name, size)) in rows for name in COMPARED)
-        ),
-        scatter_beside=beside if all(case in rows for case in wanted) else 4,
-    )
+    return dragonfly.conclude(folder, {case: rows[case] for case in all_cases(FULL)}, FULL)
 
 
 def main() -> int:

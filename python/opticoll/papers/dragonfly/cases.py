@@ -38,8 +38,12 @@ ALGORITHMS: Mapping[str, tuple[str, str | None]] = {
     "GLF": ("glf", None),
     "LLF": ("llf", None),
     "LIN shuffled": ("lin", "shuffled-1"),
+    "LLF flat": ("llf:groups=flat", None),
 }
-"""The poster's names: the algorithm, and where its ranks are placed if not in natural order."""
+"""The poster's names: the algorithm, and where its ranks are placed if not in natural order.
+
+LLF that is flat serves the groups of a router straight from there, not along a tree.
+"""
 
 SCATTERS = ("LIN", "TREE", "GLF", "LLF")
 SCATTER_BYTES = 1024  # the poster's
@@ -227,7 +231,7 @@ QUICK = Scale(
 def all_cases(scale: Scale) -> list[Case]:
     """Every simulation of a scale, each once."""
     return list(
-        dict.fromkeys([*_gathers(scale), *_scatters(scale), *_compared(scale), *_discussed()])
+        dict.fromkeys([*_gathers(scale), *_scatters(scale), *_compared(scale), *_discussed(scale)])
     )
 
 
@@ -272,7 +276,8 @@ def _compared(scale: Scale) -> Iterator[Case]:
                     yield flows(case, delayed=True)
 
 
-def _discussed() -> Iterator[Case]:
+def _discussed(scale: Scale) -> Iterator[Case]:
+    yield scatter(scale.scatter, "LLF flat", "pipelined")
     for algorithm in COMPARED:
         yield gather(DISCUSSED, algorithm, SCATTER_BYTES)
     for algorithm in SCATTERS:

@@ -330,6 +330,14 @@ SCATTERS = (
         "a router.",
     ),
     Claim(
+        id="llf.global.flat",
+        where=SCATTER,
+        says="LLF minimises data on global links.",
+        unit="times the least: each block for another group once",
+        judge=AtMost(1, "the least there is"),
+        reading="each router sends straight to its groups, and only the other phases use TREE.",
+    ),
+    Claim(
         id="llf.global.trees",
         where=SCATTER,
         says="LLF minimises data on global links.",
@@ -556,6 +564,7 @@ DISCUSSED = (
         says="Broadcast as a scatter and an all_gather.",
         unit="",
         judge=NotDone("announced; nothing is claimed of it"),
+        remark="opticoll has it: `--algorithm scatter_all_gather:scatter=glf,all_gather=tar`.",
     ),
     Claim(
         id="ongoing.reduce",

@@ -193,7 +193,12 @@ def _links(times: _Times) -> dict[str, Computed]:
         "llf.global.least": Computed(
             crossed["LLF"] / least,
             f"Bytes on global links: {each(crossed)} LLF's binomial tree from a router to its "
-            "groups relays between groups; LIN, or a flat tree there, crosses once.",
+            "groups relays between groups.",
+        ),
+        "llf.global.flat": Computed(
+            (times.row("pipelined", "LLF flat")["global_bytes"] or 0) / least,
+            f"It takes {_us(times.of('pipelined', 'LLF flat'))}, the tree "
+            f"{_us(times.of('pipelined', 'LLF'))} (pipelined).",
         ),
         "llf.global.trees": Computed(
             crossed["LLF"] / min(crossed["TREE"], crossed["GLF"]),
