@@ -90,7 +90,7 @@ def test_what_is_no_claim_is_not_computed() -> None:
 @pytest.mark.parametrize("paper", PAPERS)
 def test_no_module_that_computes_sees_the_claims(paper: str) -> None:
     for path in (FOLDER / paper).rglob("*.py"):
-        if path.name in ("__init__.py", "claims.py"):
+        if path.name == "__init__.py" or path.name.startswith("claims"):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = []
@@ -98,9 +98,9 @@ def test_no_module_that_computes_sees_the_claims(paper: str) -> None:
                 names = [f"{node.module}.{one.name}" for one in node.names]
             elif isinstance(node, ast.Import):
                 names = [one.name for one in node.names]
-            assert not any(
-                name.endswith((".claims", ".claims.CLAIMS", "judging.Claim")) for name in names
-            ), path
+            assert not any(".claims" in name or name.endswith("judging.Claim") for name in names), (
+                path
+            )
 
 
 @pytest.fixture(scope="module")

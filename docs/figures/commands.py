@@ -54,6 +54,11 @@ COMMANDS = {
 
 STUDIES = {
     "wrht --long": {"fig2_fat_tree": "wrht_electrical"},
+    "obs_grid": {
+        "applications": "obs_grid_applications",
+        "costs": "obs_grid_costs",
+        "ladder": "obs_grid_ladder",
+    },
     "oddl": {
         "timeline": "oddl_timeline",
         "four_nodes": "oddl_four_nodes",

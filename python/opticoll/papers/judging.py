@@ -143,7 +143,9 @@ class Rounded:
         pairs = list(zip(ours, theirs, strict=False))
         if any(their is None for _, their in pairs):
             return "nothing is printed"
-        return f"{max((_number(own) - _number(their) for own, their in pairs), key=abs):+.2g}"
+        away = max((_number(own) - _number(their) for own, their in pairs), key=abs)
+        # What binary fractions leave of a difference is none.
+        return f"{round(away, self.decimals + 3) + 0.0:+.2g}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from opticoll.papers.kit import Part, Progress, Results
-from opticoll.papers.obs_grid import applications, costs, ladder
+from opticoll.papers.obs_grid import applications, congestion, costs, ladder
+from opticoll.papers.obs_grid.claims import CLAIMS
 
 __all__ = ["reproduce"]
 
@@ -23,11 +24,15 @@ def reproduce(
     simulates fewer bursts, `long` as many as show the loss of the ladder beyond doubt. Raises
     FileError where files cannot be written.
     """
-    results = Results(output)
+    results = Results(output, paper="obs_grid", claims=CLAIMS)
     parts: dict[str, Part] = {
         "costs": lambda: costs.run(results, quick=quick),
         "EP and FT": lambda: applications.run(results),
         "MG": lambda: applications.motivation(results),
+        "congestion": lambda: congestion.run(results, quick=quick),
+        "testbed": congestion.testbed,
         "ladder": lambda: ladder.run(results, quick=quick, long=long),
     }
-    return results.compute(parts, progress)
+    results.compute(parts, progress, scale="quick" if quick else "long" if long else "")
+    applications.draw(results, {one.id: one.printed for one in CLAIMS})
+    return results

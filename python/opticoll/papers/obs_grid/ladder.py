@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 import opticoll
 from opticoll import plot
-from opticoll.papers.kit import Finding, Results, Verdict, finding
+from opticoll._core import burst_hosts, burst_rate
+from opticoll.papers.judging import Computed
+from opticoll.papers.kit import Results, TableRow
 
-CLAIM = 1e-6
 WAVELENGTHS = 28
+BURST_BYTES = 125 * 10**6
+"""100 ms at 10 Gb/s."""
+
+BURSTS = {"intensity": "0.9", "size": f"{BURST_BYTES}B"}
 FEWER = (18, 20, 22, 24, 26)
 QUICK_FEWER = (20,)
 
@@ -30,16 +35,18 @@ class Reading:
     label: str
     settings: Mapping[str, str] = field(default_factory=dict)
     swept: bool = True
+    rare: bool = False
+    """Whether so few bursts are lost that 10^7 are needed to tell."""
 
 
 # Transmitters, first fit and the whole path are the simulator's defaults.
 READINGS = {
-    "whole_path": Reading("transmitter queues, first fit on the whole path"),
-    "random": Reading("the same, random wavelength", {"assignment": "random"}),
-    "converters": Reading("the same, full converters", {"converters": "full"}),
-    "poisson": Reading("no queues, first fit on the whole path", {"source": "poisson"}),
+    "whole_path": Reading("transmitter queues, first fit on the whole path", rare=True),
+    "random": Reading("the same, random wavelength", {"assignment": "random"}, rare=True),
+    "converters": Reading("the same, full converters", {"converters": "full"}, rare=True),
+    "poisson": Reading("no queues, first fit on the whole path", {"source": "poisson"}, rare=True),
     "poisson_converters": Reading(
-        "no queues, full converters", {"source": "poisson", "converters": "full"}
+        "no queues, full converters", {"source": "poisson", "converters": "full"}, rare=True
     ),
     "one_way_pwa": Reading("one-way, learning", {"signalling": "jet", "assignment": "pwa"}),
     "one_way_random": Reading(
@@ -56,28 +63,34 @@ READINGS = {
     ),
 }
 
-Row = Mapping[str, Any]
-Rows = dict[tuple[str, int], Row]
+Rows = dict[tuple[str, int], TableRow]
 
 
-def run(results: Results, *, quick: bool, long: bool) -> list[Finding]:
-    """Losses under several readings; writes ladder.csv, ladder.svg, ladder.png."""
+def _losses(results: Results, *, quick: bool, long: bool) -> Rows:
+    """Bursts lost under the readings; each case is kept as it ends."""
     rows: Rows = {}
     for name, reading in READINGS.items():
         fewer = QUICK_FEWER if quick else FEWER
         for wavelengths in (*(fewer if reading.swept else ()), WAVELENGTHS):
-            effort = QUICK if quick else USUAL
-            if not quick and (name == "whole_path" or name.startswith("poisson")):
-                claimed = name == "whole_path" and wavelengths == WAVELENGTHS
-                effort = LONG if long and claimed else CLOSER
+            effort = QUICK if quick else CLOSER if reading.rare else USUAL
+            if long and (name, wavelengths) == ("whole_path", WAVELENGTHS):
+                effort = LONG
             elif not quick and name == "one_way_pwa":
                 effort = LEARNED
-            rows[name, wavelengths] = _simulate(reading, wavelengths, effort)
+            case = {"reading": name, "wavelengths": wavelengths, **effort}
+            (rows[name, wavelengths],) = results.rows(
+                case, partial(_simulate, reading, wavelengths, effort)
+            )
+    return rows
+
+
+def run(results: Results, *, quick: bool, long: bool) -> dict[str, Computed]:
+    """Losses under several readings; writes ladder.csv, ladder.svg, ladder.png."""
+    rows = _losses(results, quick=quick, long=long)
     results.write(
         "ladder",
         [
-            {"reading": name, "assumed": READINGS[name].label, "wavelengths": wavelengths}
-            | {key: value for key, value in row.items() if not isinstance(value, list)}
+            {"reading": name, "assumed": READINGS[name].label, "wavelengths": wavelengths} | row
             for (name, wavelengths), row in rows.items()
         ],
     )
@@ -86,22 +99,65 @@ def run(results: Results, *, quick: bool, long: bool) -> list[Finding]:
         "95 % confidence (ladder.csv)",
         ["assumed", "bursts", "lost", "loss", "at least", "at most"],
         [
-            [READINGS[name].label, row["bursts"], row["lost"], *_interval(row)]
+            [
+                READINGS[name].label,
+                row["bursts"],
+                row["lost"],
+                *(f"{row[key]:.2g}" for key in ("loss", "loss_low", "loss_high")),
+            ]
             for (name, wavelengths), row in rows.items()
             if wavelengths == WAVELENGTHS
         ],
     )
     _draw(results, rows)
-    return [_claim(rows), *_others(rows, quick=quick), _fewest(rows)]
+    computed = {
+        f"ladder.{name}": Computed(
+            (row["loss_low"], row["loss_high"]), f"{row['lost']} of {row['bursts']:.3g} bursts."
+        )
+        for (name, wavelengths), row in rows.items()
+        # So few bursts cannot tell one in 10^5 from one in 10^6.
+        if wavelengths == WAVELENGTHS and not (quick and READINGS[name].rare)
+    }
+    return (
+        computed
+        | _parameters()
+        | ({} if quick else _fewest(rows, results.printed("ladder.whole_path")))
+    )
 
 
-def _simulate(reading: Reading, wavelengths: int, effort: Mapping[str, str]) -> Row:
-    fabric = f"ladder:rungs=5,hosts=10,wavelengths={wavelengths},rate=10Gb/s"
-    return opticoll.bursts(fabric, {"intensity": "0.9", **effort, **reading.settings})
+def _simulate(reading: Reading, wavelengths: int, effort: Mapping[str, str]) -> list[TableRow]:
+    row = opticoll.bursts(_ladder(wavelengths), {**BURSTS, **effort, **reading.settings})
+    return [{key: value for key, value in row.items() if not isinstance(value, list)}]
 
 
-def _interval(row: Row) -> list[str]:
-    return [f"{value:.2g}" for value in (row["loss"], row["loss_low"], row["loss_high"])]
+def _ladder(wavelengths: int) -> str:
+    return f"ladder:rungs=5,hosts=10,wavelengths={wavelengths},rate=10Gb/s"
+
+
+def _parameters() -> dict[str, Computed]:
+    """What the simulated network and its bursts really have."""
+    fabric = _ladder(WAVELENGTHS)
+    row = opticoll.bursts(fabric, {**BURSTS, **QUICK})
+    nodes, hosts = burst_hosts(fabric)
+    pairs = [pair["offered"] for pair in row.by_pair]
+    return {
+        "ladder.network": Computed(nodes),
+        "ladder.computers": Computed(nodes * hosts),
+        "ladder.wavelengths": Computed(int(row.fabric.rpartition("wavelengths=")[2])),
+        "ladder.intensity": Computed(row.intensity),
+        "ladder.length": Computed(8 * BURST_BYTES / burst_rate(fabric)),
+        "ladder.bytes": Computed(BURST_BYTES),
+        "ladder.destination": Computed(max(pairs) / (sum(pairs) / len(pairs))),
+    }
+
+
+def _fewest(rows: Rows, claimed: float) -> dict[str, Computed]:
+    enough = [
+        wavelengths
+        for (name, wavelengths), row in rows.items()
+        if name == "whole_path" and row["loss_high"] < claimed
+    ]
+    return {"ladder.fewest": Computed(min(enough, default=0))}
 
 
 def _draw(results: Results, rows: Rows) -> None:
@@ -120,76 +176,5 @@ def _draw(results: Results, rows: Rows) -> None:
         series,
         title="2 x 5 ladder, 100 hosts at load 0.9; dashed: the claim",
         x_label="wavelengths of a link",
-        mark=CLAIM,
-    )
-
-
-def _verdict(row: Row) -> Verdict:
-    """Under a reading that the paper does not state, unless more are lost for certain."""
-    return "refuted" if row["loss_low"] > CLAIM else "conditional"
-
-
-def _claim(rows: Rows) -> Finding:
-    row = rows["whole_path", WAVELENGTHS]
-    sure = row["loss_high"] < CLAIM
-    return finding(
-        "ladder.claim",
-        "under 1e-6",
-        f"{row['lost']} of {row['bursts']:.3g}",
-        "bursts lost",
-        _verdict(row),
-        "It holds if a host sends one burst at a time and queues the others, a wavelength is "
-        "chosen that is free on the whole path, and receivers are no bottleneck; intensity is "
-        "then the load of a host."
-        + (
-            f" At most {row['loss_high']:.2g} are lost (95 %)."
-            if sure
-            else f" So few bursts show at most {row['loss_high']:.2g}; more without --quick."
-        ),
-    )
-
-
-def _others(rows: Rows, *, quick: bool) -> list[Finding]:
-    learned = "1e4" if quick else "3e6"
-    notes = {
-        "poisson": "Bursts as they come, several of a host at once: an order of magnitude too "
-        "many are lost, although no link is loaded above 39 %.",
-        "poisson_converters": "Not even full converters help: what is missing is the smoothing by "
-        "transmitters.",
-        "one_way_pwa": "One-way reservation (JET), wavelengths learned per destination, measured "
-        f"after {learned} bursts of learning: four orders of magnitude off.",
-        "one_way_random": "One-way reservation that knows the first link only.",
-        "busiest_link": "If intensity is that of a wavelength of the busiest link.",
-        "one_receiver": "Nearly half of the bursts find the receiver taken.",
-    }
-    found = []
-    for name, note in notes.items():
-        row = rows[name, WAVELENGTHS]
-        found.append(
-            finding(
-                f"ladder.{name}",
-                "under 1e-6",
-                float(f"{row['loss']:.3g}"),
-                "share lost",
-                _verdict(row),
-                note,
-            )
-        )
-    return found
-
-
-def _fewest(rows: Rows) -> Finding:
-    enough = [
-        wavelengths
-        for (name, wavelengths), row in rows.items()
-        if name == "whole_path" and row["loss_high"] < CLAIM
-    ]
-    return finding(
-        "ladder.wavelengths",
-        WAVELENGTHS,
-        min(enough) if enough else "not shown by so few bursts",
-        "wavelengths that are enough",
-        "conditional",
-        "The fewest, of those simulated, with a loss below 1e-6 at 95 % confidence under the first "
-        "reading.",
+        mark=results.printed("ladder.whole_path"),
     )

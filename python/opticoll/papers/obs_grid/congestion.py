@@ -1,0 +1,149 @@
+"""Collectives whose light paths bursts refuse: what retries and placements are worth."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+import opticoll
+from opticoll.papers.judging import Computed
+from opticoll.papers.kit import Results, TableRow
+
+LOADED = "ladder:rungs=5,hosts=10,wavelengths=10,rate=10Gb/s"
+TESTBED = "ladder:rungs=2,hosts=2,wavelengths=4,rate=10Gb/s"
+INTENSITY = 0.6
+SIZE = 10**5
+REPLICATIONS, QUICK_REPLICATIONS = 100, 10
+RETRIES = 20
+
+CASES = {
+    "ring": ("all_gather", "ring", 2, RETRIES, "natural", INTENSITY),
+    "ring, no bursts": ("all_gather", "ring", 2, RETRIES, "natural", 0.0),
+    "ring, no retries": ("all_gather", "ring", 2, 0, "natural", INTENSITY),
+    "tree": ("broadcast", "binomial", 2, RETRIES, "natural", INTENSITY),
+    "tree, no retries": ("broadcast", "binomial", 2, 0, "natural", INTENSITY),
+    "linear, no retries": ("broadcast", "linear", 1, 0, "natural", INTENSITY),
+    "tree, natural": ("broadcast", "binomial", 2, RETRIES, "natural", INTENSITY),
+    "tree, spread": ("broadcast", "binomial", 2, RETRIES, "spread", INTENSITY),
+    "tree, best": ("broadcast", "binomial", 2, RETRIES, "best", INTENSITY),
+}
+"""Collective, algorithm, ports, retries, placement and load of bursts; placements are compared
+under `degrade`, the policy that waits least."""
+
+
+def run(results: Results, *, quick: bool) -> dict[str, Computed]:
+    """Collectives beside bursts; writes congestion.csv.
+
+    `quick` makes fewer replications, and leaves out what they cannot tell.
+    """
+    replications = QUICK_REPLICATIONS if quick else REPLICATIONS
+    rows = {
+        name: results.rows(
+            {"congestion": name, "replications": replications},
+            partial(_carried_out, name, replications),
+        )[0]
+        for name in CASES
+    }
+    results.write("congestion", list(rows.values()))
+    results.show(
+        f"100 ranks on a ladder of 100 hosts, 10 wavelengths, bursts at {INTENSITY} beside; "
+        f"{replications} replications (congestion.csv)",
+        ["case", "failed", "refusals", "time (ms)", "longest (ms)"],
+        [
+            [
+                name,
+                row["failed"],
+                f"{row['refusals']:.3g}",
+                *(
+                    None if row[key] is None else f"{1000 * row[key]:.4g}"
+                    for key in ("time_s", "longest_s")
+                ),
+            ]
+            for name, row in rows.items()
+        ],
+    )
+    ring, tree = (rows[f"{name}, no retries"] for name in ("ring", "tree"))
+    # Without retries a refusal is the last.
+    met = [round(row["refusals"] * replications) for row in (ring, tree)]
+    failed = [row["failed"] for row in (ring, tree)]
+    linear = rows["linear, no retries"]
+    # What was carried out had been granted.
+    asked = {
+        name: row["refusals"] / (row["phases"] + row["refusals"])
+        for name, row in rows.items()
+        if name.endswith("no retries")
+    }
+    best = rows["tree, best"]["time_s"]
+    told = {
+        "congestion.refused": Computed(
+            100 * sum(met) / (2 * replications),
+            f"Of {replications} each, {met[0]} rings and {met[1]} trees.",
+        ),
+        "congestion.fails": Computed(100 * sum(failed) / sum(met)),
+        "congestion.multiple_request": Computed(
+            asked["ring, no retries"] / asked["linear, no retries"],
+            f"{asked['ring, no retries']:.1%} and {asked['linear, no retries']:.2%} of requests.",
+        ),
+        "congestion.retry": Computed(
+            100 * sum(rows[name]["failed"] for name in ("ring", "tree")) / (2 * replications),
+            f"{RETRIES} retries; without, {sum(failed)} of {2 * replications} fail.",
+        ),
+        "future.congestion": Computed(rows["ring"]["time_s"] / rows["ring, no bursts"]["time_s"]),
+    }
+    if quick:
+        return told
+    return told | {
+        "congestion.multiple": Computed(
+            failed[0] / linear["failed"],
+            f"{failed[0]} rings, {linear['failed']} linear broadcasts of {replications} each.",
+        ),
+        **{
+            f"congestion.placement.{name}": Computed(rows[f"tree, {name}"]["time_s"] / best)
+            for name in ("natural", "spread")
+        },
+    }
+
+
+def _carried_out(name: str, replications: int) -> list[TableRow]:
+    """A case, whose every replication is verified."""
+    collective, algorithm, ports, retries, placement, intensity = CASES[name]
+    row = opticoll.congestion(
+        collective,
+        LOADED,
+        algorithm=algorithm,
+        size=SIZE,
+        placement=placement,
+        intensity=intensity,
+        settings={
+            "ports": str(ports),
+            "retries": str(retries),
+            "congestion": "degrade" if name.startswith("tree, ") and retries else "all_or_nothing",
+            "replications": str(replications),
+        },
+        threads=os.cpu_count() or 1,
+    )
+    assert row.verified, name
+    keys = ("algorithm", "ports", "placement", "intensity", "congestion", "failed", "refusals")
+    shown = {key: row[key] for key in (*keys, "time_s", "longest_s", "phases", "burst_loss")}
+    return [{"case": name, "retries": retries, **shown}]
+
+
+def testbed() -> dict[str, Computed]:
+    """Four nodes as the paper's testbed has, under the reading of the claims."""
+    ring = opticoll.congestion(
+        "all_gather", TESTBED, algorithm="ring", size=SIZE, ranks=6, settings={"ports": "2"}
+    )
+    assert ring.verified
+    assert ring.time_s is not None
+    effort = {"intensity": "0.9", "bursts": "2e5", "warm_up": "1e4"}
+    assigned = opticoll.bursts(TESTBED, effort)
+    blind = opticoll.bursts(TESTBED, {**effort, "signalling": "jet", "assignment": "random"})
+    nodes = len({node for link in assigned.links for node in link["link"].split(" -> ")})
+    return {
+        "testbed.nodes": Computed((nodes, ring.ranks)),
+        "testbed.assignment": Computed(
+            blind.loss_low / assigned.loss_high,
+            f"{blind.lost} and {assigned.lost} of {assigned.bursts} bursts.",
+        ),
+        "testbed.collective": Computed(ring.time_s),
+    }
