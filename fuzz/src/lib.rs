@@ -89,7 +89,7 @@ fn program(program: Program) -> Result<(), String> {
 fn plan(file: &str) -> Result<(), String> {
     let plan = text::read_any(file).map_err(said)?;
     let size = PlanRef::from(&plan).transfers();
-    if size > MOST_TRANSFERS || plan.kept().fabric.ranks() > MOST_RANKS {
+    if size > MOST_TRANSFERS || plan.representative().fabric.ranks() > MOST_RANKS {
         return Ok(());
     }
     let written = text::write(&plan);

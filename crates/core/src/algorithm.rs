@@ -59,9 +59,9 @@ use thiserror::Error;
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::circuits::RingShape;
 use crate::fabric::{Fabric, Groups, WrongFamily};
+use crate::names::{same_name, shown, suggest};
 use crate::schedule::{Schedule, Transfer};
 use crate::spec::{OptionRecord, Role, Spec, SpecError};
-use crate::spelling::{same_name, shown, suggest};
 use light_path::PathFormula;
 
 /// Why no schedule was made.

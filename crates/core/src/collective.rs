@@ -35,7 +35,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::spelling::{same_name, shown, suggest};
+use crate::names::{same_name, shown, suggest};
 use crate::units::{Bytes, UnitError};
 
 /// Why a collective was refused.

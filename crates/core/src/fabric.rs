@@ -32,9 +32,9 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::drawing::Drawing;
+use crate::names::{plural, shown};
 use crate::network::{self, Network};
 use crate::spec::{OptionRecord, Role, Spec, SpecError};
-use crate::spelling::{plural, shown};
 use crate::units::Time;
 pub use circuits::Circuits;
 pub use groups::Groups;

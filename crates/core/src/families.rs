@@ -102,7 +102,7 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
 /// one fibre of one link in one slot.
 pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
     let plan = plan.into();
-    circuit_plans(&plan.kept().fabric).map_or(0, |plans| (plans.wavelengths_used)(plan))
+    circuit_plans(&plan.representative().fabric).map_or(0, |plans| (plans.wavelengths_used)(plan))
 }
 
 /// The greatest bound on the time of any plan on a fabric with circuits; `None` where none is known.

@@ -89,8 +89,8 @@ impl Family {
 
 /// How many values the field `wavelength` of a plan's light has; 0 where there is no such field.
 pub(crate) fn distinct_wavelengths(plan: PlanRef<'_>) -> u32 {
-    let kept = plan.kept();
-    let Some(kind) = kept.fabric.light() else {
+    let representative = plan.representative();
+    let Some(kind) = representative.fabric.light() else {
         return 0;
     };
     let Some(field) = kind
@@ -102,7 +102,7 @@ pub(crate) fn distinct_wavelengths(plan: PlanRef<'_>) -> u32 {
     };
     let mut lit = vec![false; kind.fields[field].most() as usize + 1];
     let mut light_up = |light| lit[kind.value(light, field) as usize] = true;
-    for index in 0..kept.len() {
+    for index in 0..representative.len() {
         interrupt::check();
         match plan {
             PlanRef::Full(plan) => light_up(plan.light[index]),
@@ -111,7 +111,10 @@ pub(crate) fn distinct_wavelengths(plan: PlanRef<'_>) -> u32 {
             }
         }
     }
-    kept.relays.iter().for_each(|relay| light_up(relay.light));
+    representative
+        .relays
+        .iter()
+        .for_each(|relay| light_up(relay.light));
     lit.iter().filter(|&&lit| lit).count() as u32
 }
 

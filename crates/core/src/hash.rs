@@ -7,6 +7,7 @@
 /// // The first output of SplitMix64 with seed 0.
 /// assert_eq!(opticoll::hash::hash(0), 0xE220_A839_7B1D_CDAF);
 /// ```
+#[inline]
 pub fn hash(value: u64) -> u64 {
     let mut mixed = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -6,7 +6,7 @@
 //! [`verify`], [`simulate`].
 #![forbid(unsafe_code)]
 
-mod spelling;
+mod names;
 
 pub mod drawing;
 pub mod event;

@@ -44,7 +44,7 @@ pub struct Plan {
     pub fabric: Fabric,
     /// What moves.
     pub schedule: Schedule,
-    /// The algorithm that made it, as spelled.
+    /// The algorithm that made it, as named.
     pub algorithm: String,
     /// The size it was made for, as a default for simulations.
     pub size: Option<Bytes>,
@@ -98,7 +98,7 @@ impl Plan {
         self.fabric.has_light()
     }
 
-    /// The relays of a transfer, in the order of its way.
+    /// The relays of a transfer, in the order in which they come.
     pub fn relays_of(&self, transfer: usize) -> &[Relay] {
         let transfer = transfer as u32;
         let start = self.relays.partition_point(|one| one.transfer < transfer);
@@ -106,8 +106,8 @@ impl Plan {
         &self.relays[start..start + count]
     }
 
-    /// The way of a transfer, hop by hop; one where nothing relays it.
-    pub fn way(&self, transfer: usize) -> impl Iterator<Item = Hop> + '_ {
+    /// The hops of a transfer in order; one where nothing relays it.
+    pub fn hops_of(&self, transfer: usize) -> impl Iterator<Item = Hop> + '_ {
         let relays = self.relays_of(transfer);
         let (source, destination) = self.schedule.ends(transfer);
         let light = self.light_of(transfer);

@@ -133,7 +133,7 @@ pub struct Schedule {
     repeated: usize,
     /// Steps per transfer up to the last step, times 2^64: where steps are equally long, this tells the
     /// step of a transfer. 0 while no step repeats another.
-    pace: u64,
+    steps_per_transfer: u64,
 }
 
 /// Where the transfers of a step are stored.
@@ -166,7 +166,7 @@ impl Schedule {
             places: Vec::new(),
             patterns: Vec::new(),
             repeated: 0,
-            pace: 0,
+            steps_per_transfer: 0,
         }
     }
 
@@ -183,7 +183,7 @@ impl Schedule {
         if self.repeated > 0 {
             let start = self.stored.len();
             self.places.push(StoredStep { start, shift: 0 });
-            self.pace = (((self.steps() as u128) << 64) / self.len() as u128) as u64;
+            self.steps_per_transfer = (((self.steps() as u128) << 64) / self.len() as u128) as u64;
         }
         self.step_starts.push(self.len());
     }
@@ -281,7 +281,7 @@ impl Schedule {
     /// The step of the transfer with an index; the last one for an index beyond the last.
     #[inline]
     fn step_of(&self, index: usize) -> usize {
-        let place = u128::from(self.pace) * u128::from(2 * index as u64 + 1);
+        let place = u128::from(self.steps_per_transfer) * u128::from(2 * index as u64 + 1);
         let guess = (place >> 65) as usize;
         if let [start, end, ..] = self.step_starts[guess.min(self.steps() - 1)..]
             && (start..end).contains(&index)

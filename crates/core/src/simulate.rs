@@ -29,10 +29,10 @@ use crate::algorithm::light_path::LightPathError;
 pub use crate::fabric::circuits::Paths;
 use crate::fabric::circuits::{Circuit, NoCircuit};
 use crate::fabric::{Circuits, Fabric, Hop, Named};
+use crate::names::{same_name, shown, suggest};
 use crate::network::Network;
 use crate::plan::{Plan, Relay};
 use crate::spec::SpecError;
-use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Time, UnitError};
 use burst::BurstError;
 use fluid::FluidError;
@@ -323,7 +323,7 @@ pub fn default_policy(fabric: &Fabric) -> Policy {
     let policies = fabric
         .circuits()
         .map_or(&[][..], |circuits| circuits.policies());
-    let first = policies.first().and_then(|name| name.parse().ok());
+    let first = policies.first().and_then(|(name, _)| name.parse().ok());
     first.unwrap_or(Policy::EveryStep)
 }
 

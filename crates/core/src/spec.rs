@@ -17,7 +17,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::spelling::{prints, shown, suggest};
+use crate::names::{prints, shown, suggest};
 
 /// Why a spec was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -16,7 +16,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::spelling::shown;
+use crate::names::shown;
 use thiserror::Error;
 
 /// Why a quantity was refused.

@@ -35,10 +35,10 @@ pub(crate) fn delivered_plan(
         .and_then(|run| run.jobs.get(collective));
     let delivered = &job.ok_or_else(missing)?.delivered;
     interrupt::run(py, || {
-        let kept = plan.kept();
-        let schedule = executed(&kept.schedule, delivered);
-        let algorithm = kept.algorithm.clone();
-        let plan = plan::Plan::without_light(&kept.fabric, schedule, algorithm);
+        let representative = plan.representative();
+        let schedule = executed(&representative.schedule, delivered);
+        let algorithm = representative.algorithm.clone();
+        let plan = plan::Plan::without_light(&representative.fabric, schedule, algorithm);
         Plan::from_core(AnyPlan::Full(plan))
     })
 }
@@ -46,7 +46,7 @@ pub(crate) fn delivered_plan(
 /// The whole plan, if it is one of messages.
 fn messages(plan: &Plan) -> PyResult<plan::Plan> {
     let whole = plan.whole();
-    if whole.kept().has_light() {
+    if whole.representative().has_light() {
         return Err(ScheduleError::new_err(
             "the plan has light of its own; make one for an electrical fabric, such as crossbar",
         ));

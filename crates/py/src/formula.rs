@@ -47,7 +47,7 @@ pub(crate) fn format_time(time_ps: u64) -> String {
     Time::from_ps(time_ps).to_string()
 }
 
-/// The printed name of a collective, from any accepted spelling.
+/// The printed name of a collective, from any accepted name.
 #[pyfunction]
 pub(crate) fn collective_kind(name: &str) -> PyResult<&'static str> {
     name.parse()

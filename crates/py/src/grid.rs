@@ -34,7 +34,7 @@ pub(crate) fn replan(
         Some(text) => Some(text.parse().map_err(SpecError::into_py_err)?),
         None => None,
     };
-    let before = plan.kept();
+    let before = plan.representative();
     let grid = before
         .fabric
         .needed::<WssGrid>("planning anew after failures");
@@ -67,7 +67,7 @@ pub(crate) fn simulate_tasks(
     let asked: Vec<Task<'_>> = tasks
         .iter()
         .map(|(plan, size, rounds, request)| Task {
-            plan: plan.get().kept(),
+            plan: plan.get().representative(),
             size: Bytes::new(*size),
             rounds: *rounds,
             request: Time::from_ps(*request),
@@ -92,7 +92,10 @@ pub(crate) fn simulate_tasks(
 /// What is wrong with running plans side by side on one grid.
 #[pyfunction]
 pub(crate) fn task_conflicts(py: Python<'_>, plans: Vec<Py<Plan>>) -> PyResult<Vec<Violation>> {
-    let plans: Vec<_> = plans.iter().map(|plan| plan.get().kept()).collect();
+    let plans: Vec<_> = plans
+        .iter()
+        .map(|plan| plan.get().representative())
+        .collect();
     let found = interrupt::run(py, || verify::tasks(&plans))?;
     Ok(found.into_iter().map(Violation::from_core).collect())
 }

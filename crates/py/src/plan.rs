@@ -65,8 +65,8 @@ impl Plan {
         }
     }
 
-    pub(crate) fn kept(&self) -> &plan::Plan {
-        self.plan.kept()
+    pub(crate) fn representative(&self) -> &plan::Plan {
+        self.plan.representative()
     }
 
     pub(crate) fn whole(&self) -> PlanRef<'_> {
@@ -75,7 +75,7 @@ impl Plan {
 
     /// The size given, else the plan's own.
     pub(crate) fn size_or(&self, size: Option<Size>) -> PyResult<Bytes> {
-        match (size, self.kept().size) {
+        match (size, self.representative().size) {
             (Some(size), _) => size.bytes(),
             (None, Some(size)) => Ok(size),
             (None, None) => Err(UnitError::new_err(
@@ -101,37 +101,37 @@ impl Plan {
     #[getter]
     fn fabric(&self) -> Fabric {
         Fabric {
-            fabric: self.kept().fabric.clone(),
+            fabric: self.representative().fabric.clone(),
         }
     }
 
     #[getter]
     fn collective(&self) -> Collective {
         Collective {
-            collective: self.kept().schedule.collective,
+            collective: self.representative().schedule.collective,
         }
     }
 
     #[getter]
     fn algorithm(&self) -> &str {
-        &self.kept().algorithm
+        &self.representative().algorithm
     }
 
     /// What was asked for, such as `auto`, where the algorithm was chosen by it.
     #[getter]
     pub(crate) fn asked(&self) -> &str {
         let asked = self.choice.asked.as_deref();
-        asked.unwrap_or(&self.kept().algorithm)
+        asked.unwrap_or(&self.representative().algorithm)
     }
 
     #[getter]
     fn size_bytes(&self) -> Option<u64> {
-        self.kept().size.map(Bytes::get)
+        self.representative().size.map(Bytes::get)
     }
 
     fn with_size(&self, py: Python<'_>, size_bytes: u64) -> PyResult<Plan> {
         let size = Some(Bytes::new(size_bytes));
-        if self.kept().size == size {
+        if self.representative().size == size {
             return Ok(Plan {
                 plan: Arc::clone(&self.plan),
                 choice: Arc::clone(&self.choice),
@@ -152,7 +152,7 @@ impl Plan {
     /// Slots of each step of the schedule.
     #[getter]
     fn step_slots(&self) -> Vec<u32> {
-        self.kept()
+        self.representative()
             .step_slots
             .iter()
             .map(|slots| slots.end - slots.start)
@@ -181,15 +181,15 @@ impl Plan {
 
     #[getter]
     fn claimed_steps(&self) -> Option<u64> {
-        self.kept().schedule.claims.paper_steps
+        self.representative().schedule.claims.paper_steps
     }
 
     /// The lower bound on slots, its name and its assumption. Where lightpaths carry several chunks, the
     /// one that holds for any number of them.
     #[getter]
     fn bound(&self, py: Python<'_>) -> PyResult<Option<(u64, &'static str, &'static str)>> {
-        let schedule = &self.kept().schedule;
-        let fabric = &self.kept().fabric;
+        let schedule = &self.representative().schedule;
+        let fabric = &self.representative().fabric;
         interrupt::run(py, || {
             let single = schedule.is_in_single_chunks();
             let bound = families::slots_bound(fabric, &schedule.collective, single)?;
@@ -247,7 +247,7 @@ impl Plan {
     #[pyo3(signature = (slot) -> "dict[str, NDArray[Any]]")]
     fn slot_columns<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
         let (indices, plan) = interrupt::run(py, || {
-            let mut here = self.kept().without_lightpaths();
+            let mut here = self.representative().without_lightpaths();
             let of_slot = self.whole().of_slot(slot);
             let indices: Vec<u64> = of_slot
                 .map(|(index, lightpath)| {
@@ -266,11 +266,17 @@ impl Plan {
     #[pyo3(signature = (slot = None) -> "dict[str, NDArray[Any]]")]
     fn hop_columns<'py>(&self, py: Python<'py>, slot: Option<u32>) -> PyResult<Bound<'py, PyDict>> {
         let hops: Vec<(u64, Hop)> = interrupt::run(py, || {
-            let kept = self.kept();
-            let relays = kept.fabric.light().is_some_and(|kind| kind.relays);
-            let transfers = (0..kept.len()).filter(|_| relays);
-            let hops = transfers
-                .flat_map(|transfer| kept.way(transfer).map(move |hop| (transfer as u64, hop)));
+            let representative = self.representative();
+            let relays = representative
+                .fabric
+                .light()
+                .is_some_and(|kind| kind.relays);
+            let transfers = (0..representative.len()).filter(|_| relays);
+            let hops = transfers.flat_map(|transfer| {
+                representative
+                    .hops_of(transfer)
+                    .map(move |hop| (transfer as u64, hop))
+            });
             hops.filter(|(_, hop)| slot.is_none_or(|slot| hop.slot == slot))
                 .collect()
         })?;
@@ -283,7 +289,7 @@ impl Plan {
         columns.set_item("destination", of(|hop| hop.to).into_pyarray(py))?;
         columns.set_item("slot", of(|hop| hop.slot).into_pyarray(py))?;
         let light = hops.iter().map(|(_, hop)| hop.light);
-        set_light(py, self.kept().fabric.light(), light, &columns)?;
+        set_light(py, self.representative().fabric.light(), light, &columns)?;
         Ok(columns)
     }
 
@@ -346,7 +352,7 @@ impl Plan {
     ) -> PyResult<(u64, u64, u64)> {
         let method = method(settings)?;
         let size = self.size_or(size)?;
-        let plan = self.kept();
+        let plan = self.representative();
         interrupt::run(py, || {
             let settings = simulate::packet_settings(&plan.fabric, &method)?;
             let work = packet::work_of(&plan.schedule, &plan.fabric, size, &settings);
@@ -367,7 +373,9 @@ impl Plan {
         let rule = start.parse().map_err(IntoPyErr::into_py_err)?;
         let size = self.size_or(size)?;
         let plain = fluid::FlowOptions::default();
-        let times = interrupt::run(py, || fluid::message_times(self.kept(), size, rule, &plain))?;
+        let times = interrupt::run(py, || {
+            fluid::message_times(self.representative(), size, rule, &plain)
+        })?;
         let times = times.map_err(IntoPyErr::into_py_err)?;
         let told = |one: fluid::MessageTime| (one.transfer, one.start.ps(), one.end.ps());
         Ok(times.into_iter().map(told).collect())
@@ -392,7 +400,7 @@ impl Plan {
     }
 
     fn __repr__(&self) -> String {
-        let plan = self.kept();
+        let plan = self.representative();
         let kind = plan.schedule.collective.kind();
         format!(
             "<Plan of {kind} by {} on {} ranks: {} slots, {} transfers>",

@@ -211,7 +211,7 @@ pub(crate) fn replay_trace(
     let mut chosen = Algorithms::default();
     for (collective, algorithm) in &algorithms {
         let kind = CollectiveKind::from_str(collective).map_err(IntoPyErr::into_py_err)?;
-        chosen = chosen.with(kind, algorithm.parse().map_err(spelling)?);
+        chosen = chosen.with(kind, algorithm.parse().map_err(specification_error)?);
     }
     let eager = match (rendezvous, eager_bytes) {
         (true, _) => Eager::Never,
@@ -237,7 +237,7 @@ pub(crate) fn replay_trace(
         .map_err(IntoPyErr::into_py_err)
 }
 
-fn spelling(error: opticoll::spec::SpecError) -> PyErr {
+fn specification_error(error: opticoll::spec::SpecError) -> PyErr {
     error.into_py_err()
 }
 

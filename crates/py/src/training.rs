@@ -78,11 +78,11 @@ impl TrainingModel {
         throughput: Option<&str>,
         bytes_per_parameter: u64,
     ) -> PyResult<TimedModel> {
-        let pace = match throughput {
+        let rate = match throughput {
             Some(text) => device::throughput(text),
             None => device::parse(device.unwrap_or(device::DEVICES[0].name)),
         };
-        pace.and_then(|pace| self.model.timed(batch, pace, bytes_per_parameter))
+        rate.and_then(|rate| self.model.timed(batch, rate, bytes_per_parameter))
             .map(|layers| TimedModel { layers })
             .map_err(IntoPyErr::into_py_err)
     }

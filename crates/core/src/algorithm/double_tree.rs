@@ -162,8 +162,8 @@ impl Pipelines {
     }
 
     /// Refuses more transfers than there is room for, `ways` for each edge and piece.
-    fn limit(&self, request: &Request<'_>, ways: u64) -> Result<(), AlgorithmError> {
-        let transfers = ways * u64::from(self.ranks - 1) * u64::from(self.pieces);
+    fn limit(&self, request: &Request<'_>, times: u64) -> Result<(), AlgorithmError> {
+        let transfers = times * u64::from(self.ranks - 1) * u64::from(self.pieces);
         make_room_for(&mut Schedule::new(request.collective), transfers)
     }
 }

@@ -180,8 +180,8 @@ pub trait Circuits: Send + Sync {
         None
     }
 
-    /// The policies under which changes may be charged; the first is the default.
-    fn policies(&self) -> &'static [&'static str];
+    /// The policies under which changes may be charged, and what each charges; the first is the default.
+    fn policies(&self) -> &'static [(&'static str, Charge)];
 
     /// The lines that circuits occupy.
     fn lines(&self) -> Lines;
@@ -196,7 +196,16 @@ pub trait Circuits: Send + Sync {
     ///
     /// # Errors
     /// Why the policy is not one of this fabric, and what would do.
-    fn charge(&self, policy: &str) -> Result<Charge, &'static str>;
+    fn charge(&self, policy: &str) -> Result<Charge, &'static str> {
+        let mut policies = self.policies().iter();
+        let known = policies.find(|(name, _)| *name == policy);
+        known
+            .map(|(_, charge)| *charge)
+            .ok_or(self.other_policies())
+    }
+
+    /// Why any other policy is not one of this fabric, and what would do.
+    fn other_policies(&self) -> &'static str;
 
     /// What changes take.
     ///

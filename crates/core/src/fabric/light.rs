@@ -9,7 +9,7 @@
 //! let ring = Fabric::parse("wdm_ring:ranks=4,wavelengths=8")?;
 //! let light = Light::from(WdmLight { direction: Direction::Clockwise, fibre: 0, wavelength: 5 });
 //! let kind = ring.light().expect("light goes around a ring");
-//! assert_eq!(kind.spell(light), "cw 0.5");
+//! assert_eq!(kind.text(light), "cw 0.5");
 //! # Ok::<(), opticoll::fabric::FabricError>(())
 //! ```
 
@@ -161,7 +161,7 @@ impl LightKind {
     }
 
     /// Light as a plan file writes it.
-    pub fn spell(&self, light: Light) -> String {
+    pub fn text(&self, light: Light) -> String {
         let mut text = String::new();
         self.write(light, &mut text);
         text

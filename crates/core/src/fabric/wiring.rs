@@ -1,13 +1,13 @@
-//! Cables, and what is spelled alike for every electrical fabric: rate, latency, duplex, sharing.
+//! Cables, and what is written alike for every electrical fabric: rate, latency, duplex, sharing.
 //!
 //! A full-duplex cable is two directed links, one for each way; a half-duplex cable is one link that
 //! flows of both ways divide among them. Vertices are numbered ranks first, then switches.
 
 use super::options::{Options, Otherwise::*};
 use super::{FabricError, FamilyRecord};
+use crate::names::shown;
 use crate::network::{Duplex, Link, Sharing};
 use crate::spec::{OptionRecord, Spec, SpecError};
-use crate::spelling::shown;
 use crate::units::{Rate, Time};
 
 /// The most ranks of an electrical fabric.

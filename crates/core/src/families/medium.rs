@@ -23,8 +23,8 @@ use std::fmt;
 use super::{FAMILIES, presets};
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
 use crate::family::message_cost::MessageCost;
+use crate::names::{same_name, suggest};
 use crate::spec::{OptionRecord, Spec, SpecError};
-use crate::spelling::{same_name, suggest};
 
 /// What messages go over.
 #[derive(Debug, Clone, PartialEq, Eq)]

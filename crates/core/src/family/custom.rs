@@ -8,7 +8,7 @@
 //! Towards each destination the next links of all vertices are found by one search backwards, when
 //! the first route to it is asked for: in time linear in the links, at 4 bytes per vertex.
 //!
-//! Links are spelled by their vertices: `0-4` is a full-duplex cable (two links), `0~4` a half-duplex
+//! Links are written by their vertices: `0-4` is a full-duplex cable (two links), `0~4` a half-duplex
 //! cable (one link), `0>4` one link from 0 to 4; what differs from the fabric's rate, latency and
 //! sharing follows, as in `0-4@400Gb/s@1us@per_flow`; several are joined by `+`.
 
@@ -22,9 +22,9 @@ use crate::fabric::wiring;
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::graph;
 use crate::interrupt;
+use crate::names::{prints, shown};
 use crate::network::{Duplex, Link, Network, Wiring};
 use crate::spec::{OptionRecord, Spec};
-use crate::spelling::{prints, shown};
 
 /// The most vertices: beyond them the routes of all destinations would need more than 1 GiB.
 const MOST_VERTICES: u32 = 1 << 14;
@@ -58,7 +58,7 @@ enum Ties {
     First,
 }
 
-/// What is spelled.
+/// What the options say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Graph {
     ranks: u32,
@@ -132,7 +132,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
         |links| (!links.is_empty()).then(|| links.clone()),
         |custom| {
             let graph = &custom.graph;
-            let cables = graph.cables.iter().map(|cable| cable.spell(&graph.default));
+            let cables = graph.cables.iter().map(|cable| cable.text(&graph.default));
             cables.collect::<Vec<String>>().join("+")
         },
     )?;
@@ -182,7 +182,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
 }
 
 impl PartialEq for Custom {
-    /// Everything else follows from what is spelled.
+    /// Everything else follows from the options.
     fn eq(&self, other: &Custom) -> bool {
         self.graph == other.graph
     }
@@ -286,7 +286,7 @@ impl Custom {
 }
 
 impl Cable {
-    fn spell(&self, default: &Link) -> String {
+    fn text(&self, default: &Link) -> String {
         let course = COURSES.iter().find(|(_, course)| *course == self.course);
         let letter = course.map_or('-', |(letter, _)| *letter);
         let mut text = format!("{}{letter}{}", self.one, self.other);

@@ -21,6 +21,7 @@ use crate::drawing::{self, Drawing};
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
 use crate::fabric::wiring::{self, MOST_RANKS, Wire, pair_number};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord, Groups};
+use crate::hash::hash;
 use crate::interrupt;
 use crate::network::{Link, Network, Wiring};
 use crate::spec::{OptionRecord, Spec};
@@ -289,15 +290,6 @@ fn routing(spec: &Spec) -> Result<Routing, FabricError> {
     })
 }
 
-/// The output function of SplitMix64 (Steele, Lea, Flood, Fast Splittable Pseudorandom Number
-/// Generators, 2014): a bijection of 64 bits that spreads neighbouring inputs.
-fn mixed(value: u64) -> u64 {
-    let mut mixed = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
-}
-
 impl fabric::Machine for Dragonfly {
     fn record(&self) -> &'static FamilyRecord {
         &RECORD
@@ -351,9 +343,9 @@ impl Groups for Dragonfly {
             return None;
         }
         let pair = (u64::from(source) << 32) | u64::from(destination);
-        let hash = u128::from(mixed(seed ^ mixed(pair)));
+        let drawn = u128::from(hash(seed ^ hash(pair)));
         // Of the g - 1 other groups, each has as many hashes as any other, within one.
-        let drawn = ((hash * u128::from(self.groups - 1)) >> 64) as u32;
+        let drawn = ((drawn * u128::from(self.groups - 1)) >> 64) as u32;
         let group = drawn + u32::from(drawn >= from);
         (group != to).then_some(group)
     }

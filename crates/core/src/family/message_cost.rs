@@ -2,8 +2,8 @@
 //! others are under way.
 
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
+use crate::names::same_name;
 use crate::spec::{OptionRecord, Spec};
-use crate::spelling::same_name;
 use crate::units::{Rate, Time};
 
 /// What a message costs.

@@ -17,11 +17,11 @@ use crate::fabric::options::{self, Options};
 use crate::fabric::wiring::{self, MOST_RANKS, Wire};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
+use crate::names::same_name;
 use crate::network::{Link, Network, Wiring};
 use crate::spec::{OptionRecord, Spec};
-use crate::spelling::same_name;
 
-/// Which of the grids it is, by the name it is spelled with.
+/// Which of the grids it is, by the name it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GridShape {
     /// Wraps around in every dimension.

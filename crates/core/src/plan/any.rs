@@ -24,7 +24,7 @@ pub enum PlanRef<'a> {
 impl AnyPlan {
     /// What is kept: all lightpaths, or those that leave rank 0. Fabric, collective, claims, steps,
     /// slots and size are the plan's in any case.
-    pub fn kept(&self) -> &Plan {
+    pub fn representative(&self) -> &Plan {
         match self {
             AnyPlan::Full(plan) => plan,
             AnyPlan::Folded(plan) => &plan.orbits,
@@ -41,7 +41,7 @@ impl AnyPlan {
 
     /// The number of time slots.
     pub fn slots(&self) -> u32 {
-        self.kept().slots()
+        self.representative().slots()
     }
 
     /// The number of lightpaths of the whole plan.
@@ -60,7 +60,7 @@ impl AnyPlan {
 
 impl<'a> PlanRef<'a> {
     /// What is kept (see [`AnyPlan::kept`]).
-    pub fn kept(self) -> &'a Plan {
+    pub fn representative(self) -> &'a Plan {
         match self {
             PlanRef::Full(plan) => plan,
             PlanRef::Folded(plan) => &plan.orbits,
@@ -77,7 +77,7 @@ impl<'a> PlanRef<'a> {
 
     /// The number of lightpaths of the whole plan.
     pub fn transfers(self) -> u64 {
-        self.kept().len() as u64 * u64::from(self.copies())
+        self.representative().len() as u64 * u64::from(self.copies())
     }
 
     /// The lightpath with an index in the whole plan; `None` beyond the last.
@@ -86,19 +86,21 @@ impl<'a> PlanRef<'a> {
             return None;
         }
         let copies = u64::from(self.copies());
-        let (kept, source) = ((index / copies) as usize, (index % copies) as u32);
+        let (representative, source) = ((index / copies) as usize, (index % copies) as u32);
         Some(match self {
-            PlanRef::Full(plan) => plan.lightpath(kept),
-            PlanRef::Folded(plan) => plan.copy(kept, source),
+            PlanRef::Full(plan) => plan.lightpath(representative),
+            PlanRef::Folded(plan) => plan.copy(representative, source),
         })
     }
 
     /// The lightpaths of a slot, with their indices in the whole plan.
     pub fn of_slot(self, slot: u32) -> impl Iterator<Item = (u64, Lightpath)> + 'a {
         let copies = u64::from(self.copies());
-        let here = self.kept().slot.iter().enumerate();
+        let here = self.representative().slot.iter().enumerate();
         here.filter(move |(_, own)| **own == slot)
-            .flat_map(move |(kept, _)| kept as u64 * copies..(kept as u64 + 1) * copies)
+            .flat_map(move |(representative, _)| {
+                representative as u64 * copies..(representative as u64 + 1) * copies
+            })
             .filter_map(move |index| Some((index, self.lightpath(index)?)))
     }
 }

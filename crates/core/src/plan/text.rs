@@ -49,7 +49,7 @@ const MAGIC: &str = "opticoll plan 1";
 pub fn write<'a>(plan: impl Into<PlanRef<'a>>) -> String {
     let plan = plan.into();
     let mut text = String::new();
-    write_head(plan.kept(), &mut text);
+    write_head(plan.representative(), &mut text);
     match plan {
         PlanRef::Full(plan) => write_slots(plan, &mut text),
         PlanRef::Folded(plan) => write_orbits(plan, &mut text),

@@ -203,7 +203,7 @@ fn make_named(
         return Ok(AnyPlan::Full(plan).into());
     }
     let mut plan = match striped::plan(plan.clone(), stripes) {
-        Ok(striped) if striped.kept().len() as u64 <= question.most_transfers => striped,
+        Ok(striped) if striped.representative().len() as u64 <= question.most_transfers => striped,
         _ => return Ok(AnyPlan::Full(plan).into()),
     };
     plan.kept_mut().algorithm = spec.clone().with(named::STRIPES, stripes).to_string();

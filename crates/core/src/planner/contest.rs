@@ -161,7 +161,7 @@ impl Contest<'_> {
                         Ok(Tried::Plan(plan, Some(time))) => {
                             candidate.time = time;
                             candidate.slots = plan.slots().into();
-                            candidate.name.clone_from(&plan.kept().algorithm);
+                            candidate.name.clone_from(&plan.representative().algorithm);
                             let order = (time, plan.slots());
                             if best
                                 .as_ref()

@@ -226,6 +226,6 @@ pub(super) fn turned(
     if there == *fabric {
         return mirror::joined(scattering, gathering);
     }
-    let back = relay_tree(fabric, gathering.kept().schedule.collective)?;
+    let back = relay_tree(fabric, gathering.representative().schedule.collective)?;
     mirror::joined(scattering, back)
 }

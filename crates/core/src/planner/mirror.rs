@@ -42,14 +42,14 @@ pub fn reduce_scatter(gather: &AnyPlan) -> Result<AnyPlan, PlannerError> {
 /// The plan with every direction as late as its last lightpath allows; `None` where both are already,
 /// or it does not stay right.
 fn put_off(gather: &AnyPlan) -> Option<AnyPlan> {
-    let plan = gather.kept();
+    let plan = gather.representative();
     let slots = plan.slots();
     let one_each = plan.step_slots.len() == slots as usize;
-    let way = |light: Light| WdmLight::from(light).direction;
+    let direction_of = |light: Light| WdmLight::from(light).direction;
     let rests = Direction::BOTH.map(|direction| {
         let own = plan.slot.iter().zip(&plan.light);
         let last = own
-            .filter(|(_, own)| way(**own) == direction)
+            .filter(|(_, own)| direction_of(**own) == direction)
             .map(|(slot, _)| slot);
         last.max().map_or(0, |last| slots - 1 - last)
     });
@@ -59,7 +59,7 @@ fn put_off(gather: &AnyPlan) -> Option<AnyPlan> {
     let mut of_slot: Vec<Vec<usize>> = vec![Vec::new(); slots as usize];
     for (index, slot) in plan.slot.iter().enumerate() {
         interrupt::check();
-        of_slot[(slot + rests[way(plan.light[index]) as usize]) as usize].push(index);
+        of_slot[(slot + rests[direction_of(plan.light[index]) as usize]) as usize].push(index);
     }
     let mut late = plan.without_lightpaths();
     late.reserve(plan.len());
@@ -183,7 +183,7 @@ fn leave_rank_0(orbits: &mut Plan) {
 }
 
 fn of_gather(plan: &AnyPlan, hint: &'static str) -> Result<Collective, PlannerError> {
-    let collective = plan.kept().schedule.collective;
+    let collective = plan.representative().schedule.collective;
     if collective.kind() == CollectiveKind::AllGather {
         return Ok(collective);
     }

@@ -155,8 +155,8 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             let first = made(first, &fastest, &of_first)?;
             let second = made(second, &fastest_second, &of_second)?;
             let name = Spec::new(NAME)
-                .with("first", flat(&first.kept().algorithm))
-                .with("second", flat(&second.kept().algorithm));
+                .with("first", flat(&first.representative().algorithm))
+                .with("second", flat(&second.representative().algorithm));
             match join(question, first, second) {
                 Ok(mut joined) => {
                     joined.kept_mut().algorithm = name.to_string();
@@ -182,8 +182,8 @@ fn flat(spec: &str) -> String {
 }
 
 fn nested(text: &str) -> Result<Spec, PlannerError> {
-    let spelled = text.replacen('/', ":", 1).replace('/', ",");
-    Ok(spelled.parse()?)
+    let spec = text.replacen('/', ":", 1).replace('/', ",");
+    Ok(spec.parse()?)
 }
 
 fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyPlan, PlannerError> {
@@ -262,7 +262,7 @@ fn all_reduce_on_ring(
     first: AnyPlan,
     second: AnyPlan,
 ) -> Result<AnyPlan, PlannerError> {
-    let chunks = |plan: &AnyPlan| plan.kept().schedule.collective.chunks();
+    let chunks = |plan: &AnyPlan| plan.representative().schedule.collective.chunks();
     if chunks(&first) == chunks(&second) {
         return mirror::joined(first, second);
     }

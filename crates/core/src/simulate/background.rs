@@ -12,8 +12,8 @@ use super::fluid;
 use super::packet;
 use super::pattern::Pattern;
 use crate::fabric::Fabric;
+use crate::names::{same_name, suggest};
 use crate::spec::{Spec, SpecError};
-use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, Rate, Time};
 
 /// Who sends to whom.

@@ -75,8 +75,8 @@ mod special;
 use thiserror::Error;
 
 use crate::fabric::FabricError;
+use crate::names::shown;
 use crate::spec::SpecError;
-use crate::spelling::shown;
 use crate::units::{Time, UnitError};
 
 pub use interval::interval;
@@ -93,10 +93,10 @@ pub use settings::{
 /// Why a simulation was refused or broken off.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BurstError {
-    /// The network's spelling names no fabric.
+    /// The specification names no fabric.
     #[error(transparent)]
     Fabric(#[from] FabricError),
-    /// The spelling or an option of it is wrong.
+    /// The specification or an option of it is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A quantity is none, or too large.

@@ -53,7 +53,7 @@ pub fn simulate_with<'a>(
     paths: Paths,
 ) -> Result<Outcome, SimulationError> {
     let plan = plan.into();
-    let circuits = super::needed_circuits(&plan.kept().fabric, "circuit")?;
+    let circuits = super::needed_circuits(&plan.representative().fabric, "circuit")?;
     let refused = |reason| SimulationError::policy("circuit", policy, reason);
     let charge = circuits.charge(policy.name()).map_err(refused)?;
     if paths != Paths::Released && charge != (Charge::Groups { each_slot: false }) {
@@ -62,7 +62,7 @@ pub fn simulate_with<'a>(
         ));
     }
     let run = PlanRun {
-        period: plan.kept().fabric.ranks(),
+        period: plan.representative().fabric.ranks(),
         copies: 1,
         sizes: Sizes::Own,
         size,
@@ -203,7 +203,7 @@ struct Timing {
 /// setting in force do not count as a new one, nor does a setting that was there before.
 pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
     // An orbit's circuits are those of the lightpath that leaves rank 0, turned.
-    let plan = plan.into().kept();
+    let plan = plan.into().representative();
     if !plan.has_light() {
         return 0;
     }
@@ -223,7 +223,7 @@ pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
 /// times slots; 0 where use is measured against time, and where a circuit does not exist.
 pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
     let plan = plan.into();
-    let (copies, plan) = (u64::from(plan.copies()), plan.kept());
+    let (copies, plan) = (u64::from(plan.copies()), plan.representative());
     let Some(circuits) = plan.fabric.circuits() else {
         return 0.0;
     };

@@ -9,10 +9,10 @@ use super::{Policy, SimulationError};
 use crate::algorithm::{self, light_path::PathCost};
 use crate::collective::CollectiveKind;
 use crate::fabric::circuits::{Charge, Circuits};
+use crate::names::shown;
 use crate::outcome::Outcome;
 use crate::plan::{Plan, PlanRef};
 use crate::spec::Spec;
-use crate::spelling::shown;
 use crate::units::{Bytes, Time, UnitError};
 
 /// Why a plan with circuits has no formula.
@@ -27,7 +27,7 @@ pub fn simulate<'a>(
     size: Bytes,
     policy: Policy,
 ) -> Result<Outcome, SimulationError> {
-    let plan = plan.into().kept();
+    let plan = plan.into().representative();
     let circuits = super::needed_circuits(&plan.fabric, "closed_form")?;
     let Some(latency) = circuits.formula_latency() else {
         return Err(SimulationError::Fabric {
@@ -36,11 +36,7 @@ pub fn simulate<'a>(
             hint: NO_FORMULA,
         });
     };
-    let usual = circuits
-        .policies()
-        .first()
-        .map(|policy| circuits.charge(policy));
-    if let Some(Ok(Charge::Groups { .. })) = usual {
+    if let Some((_, Charge::Groups { .. })) = circuits.policies().first() {
         let (time, set_ups) = over_light_paths(plan, circuits, latency, size, policy)?;
         return Ok(outcome(policy, time, set_ups));
     }

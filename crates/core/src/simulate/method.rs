@@ -12,10 +12,10 @@ use super::packet::{self, PacketProgress};
 use super::setting::{self, SettingDeclaration, SettingRecord, SettingValues};
 use super::{POLICIES, Paths, Policy, SimulationError, default_policy};
 use crate::fabric::Fabric;
+use crate::names::{same_name, shown, suggest};
 use crate::outcome::Outcome;
 use crate::plan::PlanRef;
 use crate::spec::{Spec, SpecError};
-use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Bytes, Time};
 
 /// How a plan is timed; what is left out has its default for the plan's fabric.

@@ -67,7 +67,7 @@ struct PathRequest {
 /// A light path that carries a message.
 struct Lit {
     message: PathRequest,
-    way: RingPath,
+    path: RingPath,
     /// `None` where converters take any.
     channel: Option<u32>,
 }
@@ -77,7 +77,7 @@ struct Lit {
 struct SetPath {
     source: u32,
     destination: u32,
-    way: RingPath,
+    path: RingPath,
     channel: Option<u32>,
 }
 
@@ -154,7 +154,7 @@ impl Live for OnDemand<'_> {
             bytes,
             asked: now,
         };
-        if self.channels == 0 || self.ways(source, destination).next().is_none() {
+        if self.channels == 0 || self.paths(source, destination).next().is_none() {
             let problem = format!(
                 "no light path leads from rank {source} to {destination}: both ways around are cut, beyond the \
                  reach of light or without wavelengths"
@@ -201,7 +201,7 @@ impl Live for OnDemand<'_> {
 
 impl<'a> OnDemand<'a> {
     /// The shortest ways that light can take, clockwise first.
-    fn ways(&self, source: u32, destination: u32) -> impl Iterator<Item = RingPath> + use<'a> {
+    fn paths(&self, source: u32, destination: u32) -> impl Iterator<Item = RingPath> + use<'a> {
         let ring = self.ring;
         let farthest = ring.longest();
         let possible = move |direction: &Direction| {
@@ -224,16 +224,16 @@ impl<'a> OnDemand<'a> {
     }
 
     /// The indices of a way's links in [`OnDemand::load`].
-    fn links(&self, way: RingPath) -> impl Iterator<Item = usize> + use<> {
+    fn links(&self, path: RingPath) -> impl Iterator<Item = usize> + use<> {
         let ranks = self.ring.ranks as usize;
-        let start = way.direction as usize * ranks;
-        let first = way.first as usize;
-        (first..first + way.hops as usize).map(move |link| start + link % ranks)
+        let start = path.direction as usize * ranks;
+        let first = path.first as usize;
+        (first..first + path.hops as usize).map(move |link| start + link % ranks)
     }
 
-    fn is_free(&self, way: RingPath, channel: u32) -> bool {
+    fn is_free(&self, path: RingPath, channel: u32) -> bool {
         let place = |link: usize| link * self.channels as usize + channel as usize;
-        self.links(way).all(|link| !self.taken[place(link)])
+        self.links(path).all(|link| !self.taken[place(link)])
     }
 
     /// Sets up a light path for a message and sends it, if there is all it needs.
@@ -252,8 +252,8 @@ impl<'a> OnDemand<'a> {
             true => self.kept_between(source, destination),
             false => None,
         };
-        let (way, channel) = match found {
-            Some(kept) => (kept.way, kept.channel),
+        let (path, channel) = match found {
+            Some(kept) => (kept.path, kept.channel),
             None => {
                 let Some(found) = self.find(source, destination) else {
                     return Ok(false);
@@ -267,27 +267,27 @@ impl<'a> OnDemand<'a> {
             false => Time::ZERO,
         };
         let ring = self.ring;
-        let flight = ring.propagation.times(way.hops.into())?;
+        let flight = ring.propagation.times(path.hops.into())?;
         let flight = flight
             .plus(ring.conversion)?
             .plus(ring.rate.transmission(message.bytes)?)?;
         let end = now.plus(reconfiguration)?.plus(flight)?;
         self.used.set_ups += u64::from(set_up);
         self.used.setting_up = self.used.setting_up.plus(reconfiguration)?;
-        self.occupy(message, way, channel, end);
+        self.occupy(message, path, channel, end);
         Ok(true)
     }
 
-    fn occupy(&mut self, message: PathRequest, way: RingPath, channel: Option<u32>, end: Time) {
-        self.change(way, channel, true);
+    fn occupy(&mut self, message: PathRequest, path: RingPath, channel: Option<u32>, end: Time) {
+        self.change(path, channel, true);
         self.sending[message.source as usize] += 1;
         self.receiving[message.destination as usize] += 1;
         if self.keeps() {
-            self.make_room(message.source, message.destination, way, channel);
+            self.make_room(message.source, message.destination, path, channel);
         }
         let lit = Some(Lit {
             message,
-            way,
+            path,
             channel,
         });
         let place = match self.free_places.pop() {
@@ -308,7 +308,7 @@ impl<'a> OnDemand<'a> {
     fn darken(&mut self, place: u32) -> Option<u32> {
         let lit = self.lit[place as usize].take()?;
         self.free_places.push(place);
-        self.change(lit.way, lit.channel, false);
+        self.change(lit.path, lit.channel, false);
         let (source, destination) = (lit.message.source, lit.message.destination);
         self.sending[source as usize] -= 1;
         self.receiving[destination as usize] -= 1;
@@ -316,7 +316,7 @@ impl<'a> OnDemand<'a> {
             let kept = SetPath {
                 source,
                 destination,
-                way: lit.way,
+                path: lit.path,
                 channel: lit.channel,
             };
             self.begun += 1;
@@ -325,8 +325,8 @@ impl<'a> OnDemand<'a> {
         Some(lit.message.number)
     }
 
-    fn change(&mut self, way: RingPath, channel: Option<u32>, taken: bool) {
-        for link in self.links(way) {
+    fn change(&mut self, path: RingPath, channel: Option<u32>, taken: bool) {
+        for link in self.links(path) {
             match taken {
                 true => self.load[link] += 1,
                 false => self.load[link] -= 1,
@@ -345,35 +345,35 @@ impl<'a> OnDemand<'a> {
     /// A way with a free channel.
     fn find(&self, source: u32, destination: u32) -> Option<(RingPath, Option<u32>)> {
         let mut second = None;
-        for way in self.ways(source, destination) {
+        for path in self.paths(source, destination) {
             if self.ring.converters {
-                if self.links(way).all(|link| self.load[link] < self.channels) {
-                    return Some((way, None));
+                if self.links(path).all(|link| self.load[link] < self.channels) {
+                    return Some((path, None));
                 }
                 continue;
             }
-            for channel in (0..self.channels).filter(|&channel| self.is_free(way, channel)) {
+            for channel in (0..self.channels).filter(|&channel| self.is_free(path, channel)) {
                 if !self
                     .kept
                     .values()
-                    .any(|kept| self.meets(kept, way, Some(channel)))
+                    .any(|kept| self.meets(kept, path, Some(channel)))
                 {
-                    return Some((way, Some(channel)));
+                    return Some((path, Some(channel)));
                 }
-                second = second.or(Some((way, Some(channel))));
+                second = second.or(Some((path, Some(channel))));
             }
         }
         second
     }
 
     /// Whether two light paths share a channel of a link.
-    fn meets(&self, kept: &SetPath, way: RingPath, channel: Option<u32>) -> bool {
+    fn meets(&self, kept: &SetPath, path: RingPath, channel: Option<u32>) -> bool {
         let ranks = self.ring.ranks;
         let after = |from: u32, to: u32| (to + ranks - from % ranks) % ranks;
         kept.channel == channel
-            && kept.way.direction == way.direction
-            && (after(kept.way.first, way.first) < kept.way.hops
-                || after(way.first, kept.way.first) < way.hops)
+            && kept.path.direction == path.direction
+            && (after(kept.path.first, path.first) < kept.path.hops
+                || after(path.first, kept.path.first) < path.hops)
     }
 
     /// Takes what stayed set between two ranks, to be used again.
@@ -389,13 +389,13 @@ impl<'a> OnDemand<'a> {
 
     /// Drops what stayed set where a new light path goes, and, where ports are limited, what was not
     /// used longest until there are ports for the rest.
-    fn make_room(&mut self, source: u32, destination: u32, way: RingPath, channel: Option<u32>) {
+    fn make_room(&mut self, source: u32, destination: u32, path: RingPath, channel: Option<u32>) {
         if channel.is_some() {
             let mut kept = std::mem::take(&mut self.kept);
-            kept.retain(|_, kept| !self.meets(kept, way, channel));
+            kept.retain(|_, kept| !self.meets(kept, path, channel));
             self.kept = kept;
         } else {
-            self.drop_beyond_load(way);
+            self.drop_beyond_load(path);
         }
         let Some(ports) = self.ring.ports else {
             return;
@@ -416,13 +416,13 @@ impl<'a> OnDemand<'a> {
     }
 
     /// With converters: drops the oldest of what stayed set on a link that has more than its channels.
-    fn drop_beyond_load(&mut self, way: RingPath) {
-        for link in self.links(way) {
+    fn drop_beyond_load(&mut self, path: RingPath) {
+        for link in self.links(path) {
             loop {
                 let on_link: Vec<u64> = self
                     .kept
                     .iter()
-                    .filter(|(_, kept)| self.links(kept.way).any(|other| other == link))
+                    .filter(|(_, kept)| self.links(kept.path).any(|other| other == link))
                     .map(|(&number, _)| number)
                     .collect();
                 if on_link.len() as u32 + self.load[link] <= self.channels {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::PolicyRecord;
-use crate::spelling::{same_name, shown, suggest};
+use crate::names::{same_name, shown, suggest};
 
 /// The declaration of a setting that changes a `T`.
 pub struct SettingDeclaration<T: 'static> {

@@ -11,9 +11,9 @@ use super::method::{Case, Method, Simulator, Unfit, settings};
 use super::packet::PacketProgress;
 use super::{Policy, SimulationError};
 use crate::fabric::Fabric;
+use crate::names::{same_name, suggest};
 use crate::outcome::Outcome;
 use crate::plan::PlanRef;
-use crate::spelling::{same_name, suggest};
 use crate::units::Bytes;
 
 /// All simulators, in the order in which they are preferred where none is named.
@@ -131,7 +131,7 @@ pub fn run_watched<'a>(
     watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<Outcome, SimulationError> {
     let plan = plan.into();
-    let fabric = &plan.kept().fabric;
+    let fabric = &plan.representative().fabric;
     let simulator = Simulator::of(fabric, method)?;
     let Some(run) = simulator.run else {
         return Err(simulator.not_on(fabric, "it carries messages and bursts, no plans"));

@@ -138,8 +138,8 @@ fn link_at(plan: &Plan, transfer: usize, rank: u32) -> RingLink {
 }
 
 /// `clockwise fibre 0 between ranks 2 and 3`.
-fn spelled(link: RingLink, ranks: u32) -> String {
-    let (way, next) = match link.direction {
+fn link_name(link: RingLink, ranks: u32) -> String {
+    let (name, next) = match link.direction {
         Direction::Clockwise => (
             "clockwise",
             if link.rank + 1 == ranks {
@@ -158,7 +158,7 @@ fn spelled(link: RingLink, ranks: u32) -> String {
         ),
     };
     format!(
-        "{way} fibre {} between ranks {} and {next}",
+        "{name} fibre {} between ranks {} and {next}",
         link.fibre, link.rank
     )
 }

@@ -78,7 +78,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
                 continue;
             }
             let mut before = None;
-            for hop in plan.way(transfer) {
+            for hop in plan.hops_of(transfer) {
                 if !is_sound(plan, grid, (transfer, step), hop, before, report) {
                     break;
                 }

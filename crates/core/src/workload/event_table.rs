@@ -4,7 +4,7 @@ use super::error::TraceError;
 use super::program::{Call, NONE};
 use super::trace::{Event, MOST_RANKS, Trace};
 use crate::interrupt;
-use crate::spelling::shown;
+use crate::names::shown;
 
 /// A call as a table has it. Ranks are ranks of the world.
 #[derive(Debug, Clone, Copy)]

@@ -27,7 +27,7 @@ use super::error::{Place, TraceError};
 use super::program::{Call, Node, NodeKind, Program, ProgramBuilder};
 use super::trace::MOST_RANKS;
 use crate::interrupt;
-use crate::spelling::shown;
+use crate::names::shown;
 
 /// Any rank or any tag.
 pub(super) const ANY: u32 = u32::MAX;

@@ -26,7 +26,7 @@ use super::program::Call;
 use super::trace::MOST_RANKS;
 use super::trace::{Event, Trace};
 use crate::interrupt;
-use crate::spelling::shown;
+use crate::names::shown;
 
 /// Reads a time-independent trace; operations take their number over `operations_per_second`.
 ///

@@ -48,8 +48,8 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
+use crate::names::shown;
 use crate::spec::SpecError;
-use crate::spelling::shown;
 use crate::units::{Bytes, Time, UnitError};
 use buckets::Bucket;
 use device::ComputeRate;
@@ -124,7 +124,7 @@ pub struct Layer {
 /// A model: its layers in the order in which they run forward.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
-    /// As spelled in full.
+    /// As written in full.
     pub name: String,
     /// As printed in figures.
     pub label: String,

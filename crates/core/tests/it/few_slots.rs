@@ -39,7 +39,7 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
         violations[0].sentence
     );
     assert_eq!(
-        plan.kept().schedule.collective.root(),
+        plan.representative().schedule.collective.root(),
         collective.root(),
         "{at}"
     );

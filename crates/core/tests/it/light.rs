@@ -57,7 +57,7 @@ fn views_and_kinds_agree_on_every_field() {
     ] {
         assert_eq!(fields(kind, light), expected);
         assert_eq!(put_together(kind, expected), light);
-        assert_eq!(kind.spell(light), written);
+        assert_eq!(kind.text(light), written);
         assert!(kind.fields.iter().map(|field| field.bits).sum::<u8>() <= 32);
     }
     assert_eq!(WdmLight::from(Light::from(wdm)), wdm);
@@ -67,7 +67,7 @@ fn views_and_kinds_agree_on_every_field() {
         wavelength: CONVERTED,
         ..wdm
     };
-    assert_eq!(wdm_ring::LIGHT.spell(Light::from(converted)), "ccw 200.*");
+    assert_eq!(wdm_ring::LIGHT.text(Light::from(converted)), "ccw 200.*");
 }
 
 proptest! {

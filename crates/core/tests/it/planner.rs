@@ -212,7 +212,7 @@ fn the_automatic_choice_lies_between_the_bound_and_every_named_algorithm() {
                     assert!(
                         choice.time <= named.time,
                         "{fabric} {size} {policy:?}: {} takes {}, {} {}",
-                        choice.planned.plan.kept().algorithm,
+                        choice.planned.plan.representative().algorithm,
                         choice.time,
                         record.name,
                         named.time

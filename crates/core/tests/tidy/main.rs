@@ -10,9 +10,9 @@ use source::{Import, circles, imports, rust_files};
 
 /// Each module of the crate with the modules it may import; what is not listed may not be used.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
-    ("spelling", &[]),
-    ("spec", &["spelling"]),
-    ("units", &["spelling"]),
+    ("names", &[]),
+    ("spec", &["names"]),
+    ("units", &["names"]),
     ("hash", &[]),
     ("event", &[]),
     ("graph", &[]),
@@ -24,21 +24,21 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "fabric",
         &[
-            "graph", "ports", "spelling", "spec", "units", "drawing", "network",
+            "graph", "ports", "names", "spec", "units", "drawing", "network",
         ],
     ),
     (
         "machine",
         &[
-            "graph", "ports", "spelling", "spec", "units", "drawing", "network", "fabric",
+            "graph", "ports", "names", "spec", "units", "drawing", "network", "fabric",
         ],
     ),
-    ("collective", &["spelling", "units"]),
+    ("collective", &["names", "units"]),
     ("schedule", &["collective"]),
     (
         "algorithm",
         &[
-            "spelling",
+            "names",
             "spec",
             "units",
             "hash",
@@ -49,7 +49,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (
         "plan",
-        &["spelling", "units", "fabric", "collective", "schedule"],
+        &["names", "units", "fabric", "collective", "schedule"],
     ),
     ("place", &[]),
     ("bound", &["units", "network", "fabric", "collective"]),
@@ -58,9 +58,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "graph",
             "ports",
-            "spelling",
+            "names",
             "spec",
             "units",
+            "hash",
             "drawing",
             "network",
             "fabric",
@@ -75,7 +76,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "families",
         &[
-            "spelling",
+            "names",
             "spec",
             "units",
             "fabric",
@@ -100,7 +101,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "event",
             "graph",
             "ports",
-            "spelling",
+            "names",
             "spec",
             "units",
             "hash",
@@ -120,7 +121,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "planner",
         &[
-            "spelling",
+            "names",
             "spec",
             "units",
             "fabric",
@@ -142,7 +143,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "workload",
         &[
-            "spelling",
+            "names",
             "spec",
             "units",
             "fabric",

@@ -151,15 +151,15 @@ fn add_arc(change: &mut [Vec<i64>; 2], ranks: u32, source: u32, destination: u32
         std::cmp::Ordering::Equal => source.min(destination) % 2 == 0,
     };
     // Links are numbered by the lower end: link i joins i and i + 1.
-    let (way, from, to) = if is_clockwise {
+    let (direction, from, to) = if is_clockwise {
         (0, source, destination)
     } else {
         (1, destination, source)
     };
-    change[way][from as usize] += load;
-    change[way][to as usize] -= load;
+    change[direction][from as usize] += load;
+    change[direction][to as usize] -= load;
     if from > to {
-        change[way][0] += load;
+        change[direction][0] += load;
     }
 }
 

@@ -11,8 +11,8 @@ mod circuits;
 use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
+use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec};
-use crate::spelling::plural;
 use crate::units::{Rate, Time};
 
 /// Ranks with ports for light paths.

@@ -10,8 +10,8 @@ use crate::drawing::{self, Drawing};
 use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
+use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec};
-use crate::spelling::plural;
 use crate::units::{Rate, Time};
 
 /// Ranks around a passive star coupler.

@@ -15,8 +15,8 @@ mod loss;
 
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, PresetRecord};
+use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec};
-use crate::spelling::plural;
 use crate::units::{Rate, Time};
 pub use faults::{BrokenLink, DeadChannel};
 pub use light::{CONVERTED, LIGHT, WdmLight};
@@ -238,7 +238,8 @@ impl WdmRing {
 
     /// The directions in which nothing is broken anywhere.
     pub fn whole_directions(&self) -> impl Iterator<Item = Direction> + '_ {
-        let whole = |way: &Direction| self.broken.iter().all(|link| link.direction != *way);
+        let whole =
+            |direction: &Direction| self.broken.iter().all(|link| link.direction != *direction);
         Direction::BOTH.into_iter().filter(whole)
     }
 

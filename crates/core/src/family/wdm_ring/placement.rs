@@ -36,11 +36,11 @@ use crate::family::distinct_wavelengths;
 use crate::family::wdm_ring::route::{Arc, loads};
 use crate::family::wdm_ring::{WdmLight, WdmRing};
 use crate::interrupt;
+use crate::names::{same_name, shown, suggest};
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::{FoldedPlan, Plan, PlanRef};
 use crate::schedule::Schedule;
 use crate::spec::{OptionRecord, Spec, SpecError};
-use crate::spelling::{same_name, shown, suggest};
 use grid::ChannelOccupancy;
 pub use order::Order;
 
@@ -463,7 +463,7 @@ fn place(
 /// lightpaths on one fibre of one link in one slot.
 pub(super) fn wavelengths_used(plan: PlanRef<'_>) -> u32 {
     let converting = plan
-        .kept()
+        .representative()
         .fabric
         .downcast()
         .filter(|ring: &&WdmRing| ring.converters);

@@ -109,13 +109,13 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Light> {
         let columns = schedule.columns(step);
         for (index, (source, destination)) in columns.ends().enumerate() {
             interrupt::check();
-            let way = if source.max(destination) < ring.ranks {
+            let shorter = if source.max(destination) < ring.ranks {
                 shorter_way(source, destination, ring.ranks)
             } else {
                 Some(Direction::Clockwise)
             };
-            directions.push(way.unwrap_or(Direction::Clockwise));
-            if way.is_none() {
+            directions.push(shorter.unwrap_or(Direction::Clockwise));
+            if shorter.is_none() {
                 antipodal.push(index);
             }
         }

@@ -18,8 +18,8 @@ mod places;
 
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, Plane, Planes};
+use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec};
-use crate::spelling::plural;
 use crate::units::{Rate, Time};
 pub use configuration::{Configuration, SwitchSetting};
 pub use light::{LIGHT, TunedLight};

@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use crate::fabric::{Fabric, Light, Plane};
 use crate::family::wss_grid::WavelengthPlan;
-use crate::family::wss_grid::route::{Leg, ways};
+use crate::family::wss_grid::route::{Leg, shortest_paths};
 use crate::family::wss_grid::{TunedLight, WssGrid};
 use crate::interrupt;
 use crate::memory;
@@ -42,7 +42,7 @@ pub enum GridError {
         "no light leads from rank {source_rank} to rank {destination}: transceivers or switch ports \
          on all ways are dead; leave one of the two nodes out"
     )]
-    NoWay {
+    NoPath {
         /// The sending rank.
         source_rank: u32,
         /// The receiving rank.
@@ -171,15 +171,15 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, GridError>
             let (ahead, source, _) = message[0];
             let destination = (source + ahead) % ranks;
             let first = bursts.len();
-            let best = ways(grid, source, destination)
+            let best = shortest_paths(grid, source, destination)
                 .into_iter()
-                .map(|way| ports.slots_for(source, &way))
+                .map(|path| ports.slots_for(source, &path))
                 .min_by_key(|placed| placed.last().map(|burst| burst.slot));
-            let way = best.ok_or(GridError::NoWay {
+            let path = best.ok_or(GridError::NoPath {
                 source_rank: source,
                 destination,
             })?;
-            for burst in way {
+            for burst in path {
                 ports.take(&burst);
                 let slot = start + burst.slot;
                 bursts.push(SlottedBurst { slot, ..burst });
@@ -214,11 +214,11 @@ impl FreeTransceivers {
     }
 
     /// The earliest slots for the hops of a way.
-    fn slots_for(&self, source: u32, way: &[Leg]) -> Vec<SlottedBurst> {
+    fn slots_for(&self, source: u32, path: &[Leg]) -> Vec<SlottedBurst> {
         let mut from = source;
         let mut least = 0;
-        let mut placed = Vec::with_capacity(way.len());
-        for &Leg { plane, to } in way {
+        let mut placed = Vec::with_capacity(path.len());
+        for &Leg { plane, to } in path {
             let sends = &self.busy[from as usize][plane as usize];
             let receives = &self.busy[to as usize][2 + plane as usize];
             let word = |words: &[u64], index: usize| words.get(index).copied().unwrap_or(0);

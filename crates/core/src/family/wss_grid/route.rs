@@ -1,9 +1,9 @@
-//! Ways through a switch grid: which transceivers carry a transfer, over which ranks.
+//! Paths through a switch grid: which transceivers carry a transfer, over which ranks.
 //!
 //! Ranks of one row or one column are one hop apart, through the switch that they share. Any other
 //! two are two hops apart, by way of either of the two corners that complete their rectangle: along
 //! the row first, or along the column first. Where a corner is not allocated or a transceiver is dead,
-//! the way is a shortest one over those that work, found breadth first; of equally short ones that
+//! the path is a shortest one over those that work, found breadth first; of equally short ones that
 //! over ranks of the lowest numbers.
 
 use crate::fabric::Plane;
@@ -19,8 +19,8 @@ pub(crate) struct Leg {
     pub(crate) to: u32,
 }
 
-/// The shortest ways between two ranks: one, or one over each corner; none where nothing joins them.
-pub(crate) fn ways(grid: &WssGrid, source: u32, destination: u32) -> Vec<Vec<Leg>> {
+/// The shortest paths between two ranks: one, or one over each corner; none where nothing joins them.
+pub(crate) fn shortest_paths(grid: &WssGrid, source: u32, destination: u32) -> Vec<Vec<Leg>> {
     let works = |rank, plane| grid.works(rank, plane);
     if let Some(plane) = grid.shared_plane(source, destination)
         && works(source, plane)

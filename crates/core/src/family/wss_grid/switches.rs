@@ -11,7 +11,7 @@ pub fn configuration(plan: &Plan) -> Configuration {
     let Some(grid) = plan.fabric.downcast::<WssGrid>() else {
         return Configuration::default();
     };
-    let hops = (0..plan.len()).flat_map(|transfer| plan.way(transfer));
+    let hops = (0..plan.len()).flat_map(|transfer| plan.hops_of(transfer));
     let settings = hops.filter_map(|hop| {
         let light = TunedLight::from(hop.light);
         let plane = Plane::numbered(light.plane)?;

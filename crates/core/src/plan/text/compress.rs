@@ -95,14 +95,14 @@ impl RunOrder {
         } = *lightpath;
         let ranks = modulus.ranks;
         let hops = (transfer.destination + ranks - transfer.source) % ranks;
-        let (action, way) = (transfer.action as u32, light.0 & modulus.leading);
+        let (action, leading) = (transfer.action as u32, light.0 & modulus.leading);
         let light = light.0 & !modulus.leading;
         let (source, destination, chunk) = (transfer.source, transfer.destination, transfer.chunk);
         match self {
-            RunOrder::Light => [action, way, light, hops, source, chunk],
-            RunOrder::Source => [action, way, source, light, destination, chunk],
-            RunOrder::Destination => [action, way, destination, light, source, chunk],
-            RunOrder::Hops => [action, way, hops, light, source, chunk],
+            RunOrder::Light => [action, leading, light, hops, source, chunk],
+            RunOrder::Source => [action, leading, source, light, destination, chunk],
+            RunOrder::Destination => [action, leading, destination, light, source, chunk],
+            RunOrder::Hops => [action, leading, hops, light, source, chunk],
         }
     }
 }

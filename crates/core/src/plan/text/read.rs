@@ -43,7 +43,7 @@ pub fn read_any(text: &str) -> Result<AnyPlan, PlanTextError> {
 /// What takes the statements of a file.
 trait Sink {
     /// What is kept, with the head of the file.
-    fn kept(&mut self) -> &mut Plan;
+    fn representative(&mut self) -> &mut Plan;
 
     /// Takes a statement; false where the file is of no use here.
     fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError>;
@@ -56,7 +56,7 @@ trait Sink {
 }
 
 impl Sink for Plan {
-    fn kept(&mut self) -> &mut Plan {
+    fn representative(&mut self) -> &mut Plan {
         self
     }
 
@@ -75,7 +75,7 @@ impl Sink for Plan {
 }
 
 impl Sink for OrbitReader {
-    fn kept(&mut self) -> &mut Plan {
+    fn representative(&mut self) -> &mut Plan {
         &mut self.plan.orbits
     }
 
@@ -123,16 +123,16 @@ fn read_slots(
             Word { text: "slot", .. } => {
                 let word = words.next("a slot number")?;
                 let number: u32 = word.number()?;
-                let slots = sink.kept().slots();
+                let slots = sink.representative().slots();
                 if number >= slots {
                     return Err(word.wrong(format!("the steps take {slots} slots, counted from 0")));
                 }
                 if slot.is_some_and(|slot| number <= slot) {
                     return Err(word.wrong("slots must stand in increasing order"));
                 }
-                while number >= sink.kept().step_slots[step_of_slot].end {
+                while number >= sink.representative().step_slots[step_of_slot].end {
                     step_of_slot += 1;
-                    sink.kept().schedule.begin_step();
+                    sink.representative().schedule.begin_step();
                 }
                 slot = Some(number);
                 words.end()?;
@@ -154,7 +154,8 @@ fn read_slots(
                     return Err(word.wrong("a lightpath needs a line `slot NUMBER` before it"));
                 };
                 let room = most.saturating_sub(sink.lightpaths());
-                let statement = Statement::read(sink.kept(), slot, word, &mut words, (room, most))?;
+                let statement =
+                    Statement::read(sink.representative(), slot, word, &mut words, (room, most))?;
                 if !sink.take(&statement)? {
                     return Ok(false);
                 }
@@ -166,7 +167,7 @@ fn read_slots(
             .next("")?
             .wrong("nothing may follow the `end` line"));
     }
-    let plan = sink.kept();
+    let plan = sink.representative();
     while plan.schedule.steps() < plan.step_slots.len() {
         plan.schedule.begin_step();
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::PlanTextError;
-use crate::spelling::shown;
+use crate::names::shown;
 
 /// A line that says something: comments and surrounding blanks removed.
 #[derive(Clone, Copy)]

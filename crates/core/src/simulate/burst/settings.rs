@@ -3,12 +3,12 @@
 use std::fmt::Display;
 
 use super::BurstError;
+use crate::names::{same_name, shown, suggest};
 use crate::simulate::setting::{
     HelpLevel, SettingDeclaration, SettingRecord, SettingValues, find, names, one_of, parsed,
     positive, settings, whole, words,
 };
 use crate::spec::Spec;
-use crate::spelling::{same_name, shown, suggest};
 use crate::units::{Bytes, Time};
 
 /// What generates bursts.

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::slots::hop;
+use crate::hash::hash;
 use crate::plan::Plan;
 
 /// Both ends and the light of a circuit.
@@ -41,17 +42,9 @@ impl<'a> Settings<'a> {
     /// hash over the circuits. Two different settings share one with a chance of about 2^-128.
     pub(super) fn fingerprint(&self) -> u128 {
         self.in_force.iter().fold(0u128, |sum, &(ends, light)| {
-            let light = mix(light.into());
-            let high = u128::from(mix(ends ^ light ^ 0x9e37_79b9_7f4a_7c15));
-            sum.wrapping_add(high << 64 | u128::from(mix(ends ^ light.rotate_left(32))))
+            let light = hash(light.into());
+            let high = u128::from(hash(ends ^ light ^ 0x9e37_79b9_7f4a_7c15));
+            sum.wrapping_add(high << 64 | u128::from(hash(ends ^ light.rotate_left(32))))
         })
     }
-}
-
-/// The finaliser of the SplitMix64 generator (Steele, Lea and Flood 2014).
-fn mix(mut word: u64) -> u64 {
-    word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ word >> 31
 }

@@ -127,7 +127,7 @@ impl TransceiverFlows {
             let transfers = plan.schedule.step(step);
             let hops: Vec<(Hop, usize)> = transfers
                 .clone()
-                .flat_map(|transfer| plan.way(transfer).map(move |hop| (hop, transfer)))
+                .flat_map(|transfer| plan.hops_of(transfer).map(move |hop| (hop, transfer)))
                 .collect();
             let alone: Vec<Hop> = hops.iter().map(|&(hop, _)| hop).collect();
             simulate::measure(circuits, &alone, &mut Vec::new(), |hop| hops[hop].1 as u32)?;

@@ -11,7 +11,7 @@
 //!
 //! and with steps, s is a maximum of earlier ends e, by the start rule ([`super::StartRule`]). So
 //! ends follow from ends by sums and maxima alone, step by step, whatever happens at the same time
-//! elsewhere: nothing has to be ordered by time, and flows of many steps may be under way.
+//! elsewhere: nothing has to be ordered by time, and flows of many steps may be under path.
 //!
 //! # When flows never meet
 //!
@@ -61,7 +61,7 @@ use crate::outcome::NONE;
 const CYCLE: usize = 8;
 
 /// What all flows of a place in the steps have in common, and what they have done so far.
-pub(super) struct Way {
+pub(super) struct FlowPath {
     ends: (u32, u32),
     /// Of the links together (ps).
     pub(super) latency: f64,
@@ -95,7 +95,7 @@ struct Disjoint<'a> {
     rule: StartRule,
     owners: Vec<Owner>,
     /// By flow of the step.
-    ways: Vec<Way>,
+    paths: Vec<FlowPath>,
     links: Vec<u32>,
     /// By rank: when its flows of earlier steps have ended (ps).
     free: Vec<f64>,
@@ -117,7 +117,7 @@ struct Disjoint<'a> {
     duration: Option<f64>,
     /// By flow of such a step, when it ended after `begin` (ps). Only where flows are recorded.
     ends: Vec<f64>,
-    /// How often the step came again, which `ways`, `spans`, `uses` and `free` do not know of yet.
+    /// How often the step came again, which `paths`, `spans`, `uses` and `free` do not know of yet.
     again: u64,
     /// How much later it was the last time (ps).
     shift: f64,
@@ -166,7 +166,7 @@ pub(super) fn run(
             disjoint.catch_up();
             if !disjoint.are_known(&flows) {
                 disjoint.write_down(ledger);
-                if !disjoint.find_ways(&flows, first, step as u32 + 1)? {
+                if !disjoint.find_paths(&flows, first, step as u32 + 1)? {
                     return Ok(None);
                 }
             }
@@ -198,7 +198,7 @@ impl<'a> Disjoint<'a> {
             network,
             rule,
             owners: vec![unused; network.links().len()],
-            ways: Vec::new(),
+            paths: Vec::new(),
             links: Vec::new(),
             free: vec![0.0; ranks],
             all_free: 0.0,
@@ -215,15 +215,21 @@ impl<'a> Disjoint<'a> {
         }
     }
 
-    /// Whether the flows go the ways of the step before.
+    /// Whether the flows go the paths of the step before.
     fn are_known(&self, flows: &[StepFlow]) -> bool {
-        let same = |(flow, way): (&StepFlow, &Way)| (flow.source, flow.destination) == way.ends;
-        flows.len() == self.ways.len() && flows.iter().zip(&self.ways).all(same)
+        let same =
+            |(flow, path): (&StepFlow, &FlowPath)| (flow.source, flow.destination) == path.ends;
+        flows.len() == self.paths.len() && flows.iter().zip(&self.paths).all(same)
     }
 
-    /// The ways of a step's flows; whether they meet neither one another nor those of earlier steps.
-    fn find_ways(&mut self, flows: &[StepFlow], first: u32, step: u32) -> Result<bool, FluidError> {
-        self.ways.clear();
+    /// The paths of a step's flows; whether they meet neither one another nor those of earlier steps.
+    fn find_paths(
+        &mut self,
+        flows: &[StepFlow],
+        first: u32,
+        step: u32,
+    ) -> Result<bool, FluidError> {
+        self.paths.clear();
         self.links.clear();
         for (index, flow) in flows.iter().enumerate() {
             interrupt::check();
@@ -232,13 +238,13 @@ impl<'a> Disjoint<'a> {
             super::check_ends(first as usize + index, ends.0, ends.1, ranks)?;
             let from = self.links.len();
             self.network.route(ends.0, ends.1, &mut self.links);
-            let way = Way::over(self.network, ends, &self.links, from)?;
+            let path = FlowPath::over(self.network, ends, &self.links, from)?;
             for &link in &self.links[from..] {
                 if !self.owners[link as usize].admits(ends, self.rule, step) {
                     return Ok(false);
                 }
             }
-            self.ways.push(way);
+            self.paths.push(path);
         }
         Ok(true)
     }
@@ -249,7 +255,7 @@ impl<'a> Disjoint<'a> {
         let even = self.is_even();
         self.spans.clear();
         self.uses.clear();
-        for (flow, way) in self.flows.iter().zip(&mut self.ways) {
+        for (flow, path) in self.flows.iter().zip(&mut self.paths) {
             interrupt::check();
             let source = self.free[flow.source as usize];
             let start = match self.rule {
@@ -257,19 +263,19 @@ impl<'a> Disjoint<'a> {
                 StartRule::Sender => source,
                 StartRule::Step => self.all_free,
             };
-            let join = start + way.latency;
+            let join = start + path.latency;
             let mut end = join;
-            if flow.bytes > 0 && way.rate.is_finite() {
-                end += flow.bytes as f64 / way.rate;
-                way.moving += end - join;
-                let used = way.rate * way.shared;
+            if flow.bytes > 0 && path.rate.is_finite() {
+                end += flow.bytes as f64 / path.rate;
+                path.moving += end - join;
+                let used = path.rate * path.shared;
                 match self.uses.last_mut() {
                     Some(last) if (last.0, last.1) == (join, end) => last.2 += used,
                     _ => self.uses.push((join, end, used)),
                 }
             }
-            way.bytes += u128::from(flow.bytes);
-            way.end = end;
+            path.bytes += u128::from(flow.bytes);
+            path.end = end;
             self.spans.push((start, end));
         }
         // The flows of a step wait for earlier steps only.
@@ -307,7 +313,7 @@ impl<'a> Disjoint<'a> {
         self.use_links(ledger);
     }
 
-    /// Tells ways and ranks how often the step came again.
+    /// Tells paths and ranks how often the step came again.
     fn catch_up(&mut self) {
         let (again, shift) = (
             std::mem::take(&mut self.again),
@@ -316,12 +322,12 @@ impl<'a> Disjoint<'a> {
         if again == 0 {
             return;
         }
-        for (flow, way) in self.flows.iter().zip(&mut self.ways) {
-            if flow.bytes > 0 && way.rate.is_finite() {
-                way.moving += again as f64 * (flow.bytes as f64 / way.rate);
+        for (flow, path) in self.flows.iter().zip(&mut self.paths) {
+            if flow.bytes > 0 && path.rate.is_finite() {
+                path.moving += again as f64 * (flow.bytes as f64 / path.rate);
             }
-            way.bytes += u128::from(again) * u128::from(flow.bytes);
-            way.end += shift;
+            path.bytes += u128::from(again) * u128::from(flow.bytes);
+            path.end += shift;
         }
         self.free.fill(self.all_free);
     }
@@ -329,17 +335,17 @@ impl<'a> Disjoint<'a> {
     /// Writes down each flow of the step that has been carried out.
     fn record(&mut self, first: u32, ledger: &mut FlowLedger) -> Result<(), FluidError> {
         let latest = ledger.last_flow;
-        for (((flow, way), &(start, end)), index) in self
+        for (((flow, path), &(start, end)), index) in self
             .flows
             .iter()
-            .zip(&self.ways)
+            .zip(&self.paths)
             .zip(&self.spans)
             .zip(first..)
         {
             interrupt::check();
             ledger.start(index, start, self.waited_for(flow, latest))?;
-            if flow.bytes > 0 && way.rate.is_finite() {
-                ledger.rate(index, way.rate, way.bottleneck);
+            if flow.bytes > 0 && path.rate.is_finite() {
+                ledger.rate(index, path.rate, path.bottleneck);
             }
             ledger.note_end(index, end)?;
         }
@@ -381,12 +387,12 @@ impl<'a> Disjoint<'a> {
         self.rule.waited_for((source, destination), false, latest)
     }
 
-    /// Tells links and ranks what the ways have carried.
+    /// Tells links and ranks what the paths have carried.
     fn write_down(&self, ledger: &mut FlowLedger) {
-        for way in &self.ways {
-            let links = &self.links[way.links()];
-            ledger.add_to_links(links, way.bytes, way.moving);
-            ledger.replay_ranks(way.ends, way.bytes, 1, way.end);
+        for path in &self.paths {
+            let links = &self.links[path.links()];
+            ledger.add_to_links(links, path.bytes, path.moving);
+            ledger.replay_ranks(path.ends, path.bytes, 1, path.end);
         }
     }
 }
@@ -401,19 +407,19 @@ pub(super) fn note_last(last: &mut [(u32, f64)], flow: &StepFlow, index: u32, en
     }
 }
 
-impl Way {
-    /// Where its links are among those of all ways.
+impl FlowPath {
+    /// Where its links are among those of all paths.
     pub(super) fn links(&self) -> std::ops::Range<usize> {
         self.from as usize..self.to as usize
     }
 
-    /// The way between two ranks over the links from `from` on.
+    /// The path between two ranks over the links from `from` on.
     pub(super) fn over(
         network: &dyn Network,
         ends: (u32, u32),
         links: &[u32],
         from: usize,
-    ) -> Result<Way, FluidError> {
+    ) -> Result<FlowPath, FluidError> {
         let (mut latency, mut shared) = (0.0, 0.0);
         // Of links equally slow, one that is shared is named.
         let (mut slowest, mut bottleneck) = ((f64::INFINITY, true), None);
@@ -434,7 +440,7 @@ impl Way {
                 (slowest, bottleneck) = (capacity, Some(index));
             }
         }
-        Ok(Way {
+        Ok(FlowPath {
             ends,
             latency,
             rate: slowest.0,

@@ -13,7 +13,7 @@
 //! Messages that are sent eagerly do not wait for their receivers, and end at their senders before they
 //! arrive: where a message is that small only the loads hold.
 
-use super::disjoint::Way;
+use super::disjoint::FlowPath;
 use super::instant::{bytes_per_ps, to_time};
 use super::program::{StepFlow, Steps};
 use super::schedule::ScheduledSteps;
@@ -105,7 +105,7 @@ fn least_steps(
     let mut all_free = 0.0f64;
     let mut smallest = u64::MAX;
     let (mut flows, mut before) = (Vec::new(), Vec::new());
-    let (mut routes, mut ways): (Vec<u32>, Vec<Way>) = (Vec::new(), Vec::new());
+    let (mut routes, mut paths): (Vec<u32>, Vec<FlowPath>) = (Vec::new(), Vec::new());
     // Ranks of the step with instants before which they are not free again.
     let mut ends: Vec<(u32, f64)> = Vec::new();
     let mut first = 0;
@@ -113,10 +113,10 @@ fn least_steps(
         flows.clear();
         steps.step(step, &mut flows)?;
         if !same_ends(&flows, &before) {
-            (routes, ways) = find_ways(network, &flows, first)?;
+            (routes, paths) = find_paths(network, &flows, first)?;
         }
         ends.clear();
-        for (flow, way) in flows.iter().zip(&ways) {
+        for (flow, path) in flows.iter().zip(&paths) {
             smallest = smallest.min(flow.bytes);
             let (source, destination) = (flow.source, flow.destination);
             let start = match rule {
@@ -124,18 +124,18 @@ fn least_steps(
                 StartRule::Sender => free[source as usize],
                 StartRule::Step => all_free,
             };
-            let join = start + way.latency;
-            let moving = match way.rate.is_finite() {
-                true => flow.bytes as f64 / way.rate,
+            let join = start + path.latency;
+            let moving = match path.rate.is_finite() {
+                true => flow.bytes as f64 / path.rate,
                 false => 0.0,
             };
             ends.push((source, join + moving));
             ends.push((destination, join + moving));
-            let route = &routes[way.links()];
+            let route = &routes[path.links()];
             for &link in route {
                 let load = &mut loads[link as usize];
                 load.bytes += u128::from(flow.bytes);
-                load.latency = load.latency.min(way.latency);
+                load.latency = load.latency.min(path.latency);
             }
             let cables = [
                 (route.first(), source, &mut leaving),
@@ -179,18 +179,18 @@ fn same_ends(flows: &[StepFlow], others: &[StepFlow]) -> bool {
 }
 
 /// The links of all routes of a step's flows, and what each flow has of them.
-fn find_ways(
+fn find_paths(
     network: &dyn Network,
     flows: &[StepFlow],
     first: usize,
-) -> Result<(Vec<u32>, Vec<Way>), FluidError> {
-    let (mut routes, mut ways) = (Vec::new(), Vec::with_capacity(flows.len()));
+) -> Result<(Vec<u32>, Vec<FlowPath>), FluidError> {
+    let (mut routes, mut paths) = (Vec::new(), Vec::with_capacity(flows.len()));
     for (index, flow) in flows.iter().enumerate() {
         let ends = (flow.source, flow.destination);
         super::check_ends(first + index, ends.0, ends.1, network.ranks())?;
         let from = routes.len();
         network.route(ends.0, ends.1, &mut routes);
-        ways.push(Way::over(network, ends, &routes, from)?);
+        paths.push(FlowPath::over(network, ends, &routes, from)?);
     }
-    Ok((routes, ways))
+    Ok((routes, paths))
 }

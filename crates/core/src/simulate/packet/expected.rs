@@ -37,7 +37,7 @@ pub fn expected(
     };
     let ranks = network.ranks();
     let mut sum = ExpectedWork::default();
-    let mut ways = Ways::new(network);
+    let mut lengths = PathLengths::new(network);
     if let Some(collective) = &work.collective {
         let transfers = collective.schedule.len() as u64;
         let every = (transfers / SAMPLES).max(1);
@@ -51,7 +51,7 @@ pub fn expected(
                 let (source, destination) = ends(collective, index);
                 if source < ranks && destination < ranks && source != destination {
                     sampled += 1;
-                    routers += ways.routers(source, destination);
+                    routers += lengths.routers(source, destination);
                 }
             }
         }
@@ -70,7 +70,7 @@ pub fn expected(
             for (source, destination) in pairs.filter(|(source, other)| source != other) {
                 interrupt::check();
                 sampled += 1;
-                routers += ways.routers(source, destination);
+                routers += lengths.routers(source, destination);
             }
             sum.messages += messages;
             sum.chunks = sum.chunks.saturating_add(chunks);
@@ -112,7 +112,7 @@ fn chunks_of(bytes: u64, options: &PacketOptions) -> u64 {
 }
 
 /// Routes by their length.
-struct Ways<'a> {
+struct PathLengths<'a> {
     network: &'a dyn Network,
     /// Routers more than links: -1 between terminals, 1 where ranks are routers and have ports of their
     /// own.
@@ -120,8 +120,8 @@ struct Ways<'a> {
     route: Vec<u32>,
 }
 
-impl Ways<'_> {
-    fn new(network: &dyn Network) -> Ways<'_> {
+impl PathLengths<'_> {
+    fn new(network: &dyn Network) -> PathLengths<'_> {
         let ranks = network.ranks();
         let mut leaving = vec![0; ranks as usize];
         for link in 0..network.links().len() as u32 {
@@ -131,7 +131,7 @@ impl Ways<'_> {
             }
         }
         let terminals = leaving.iter().all(|links| *links == 1);
-        Ways {
+        PathLengths {
             network,
             more: if terminals { -1 } else { 1 },
             route: Vec::new(),

@@ -217,18 +217,18 @@ fn back_edges(next: &[Vec<u32>]) -> Vec<(u32, u32)> {
     }
     let mut state = vec![VisitState::New; next.len()];
     let mut back = Vec::new();
-    let mut way: Vec<(u32, usize)> = Vec::new();
+    let mut path: Vec<(u32, usize)> = Vec::new();
     for start in 0..next.len() as u32 {
         interrupt::check();
         if state[start as usize] == VisitState::New {
             state[start as usize] = VisitState::Open;
-            way.push((start, 0));
+            path.push((start, 0));
         }
-        while let Some((vertex, edge)) = way.last_mut() {
+        while let Some((vertex, edge)) = path.last_mut() {
             interrupt::check();
             let Some(&to) = next[*vertex as usize].get(*edge) else {
                 state[*vertex as usize] = VisitState::Done;
-                way.pop();
+                path.pop();
                 continue;
             };
             *edge += 1;
@@ -236,7 +236,7 @@ fn back_edges(next: &[Vec<u32>]) -> Vec<(u32, u32)> {
                 VisitState::Open => back.push((*vertex, to)),
                 VisitState::New => {
                     state[to as usize] = VisitState::Open;
-                    way.push((to, 0));
+                    path.push((to, 0));
                 }
                 VisitState::Done => {}
             }

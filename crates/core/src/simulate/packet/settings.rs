@@ -15,11 +15,11 @@ use super::{
     Arbitration, Buffers, Issue, Overheads, PacketOptions, PacketRouting, RouterDelay, Traffic,
 };
 use crate::hash::shuffled;
+use crate::names::suggest;
 use crate::simulate::setting::{
     HelpLevel, SettingDeclaration, SettingRecord, SettingValues, find, names, one_of, parsed,
     settings, whole, words,
 };
-use crate::spelling::suggest;
 use crate::units::Time;
 
 /// Everything that settings say.

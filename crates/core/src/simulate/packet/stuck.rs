@@ -80,12 +80,12 @@ fn circle<R>(parts: &mut [PacketEngine<R>], time: u64) -> Vec<u32> {
         return Vec::new();
     };
     let mut place = vec![usize::MAX; count];
-    let mut way = Vec::new();
+    let mut path = Vec::new();
     let mut number = start as u32;
     while place[number as usize] == usize::MAX {
-        place[number as usize] = way.len();
-        way.push(number);
+        place[number as usize] = path.len();
+        path.push(number);
         number = next[number as usize];
     }
-    way.split_off(place[number as usize])
+    path.split_off(place[number as usize])
 }

@@ -27,15 +27,12 @@ pub(super) const RECORD: Simulator = Simulator {
 };
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
-    let fabric = &case.plan.kept().fabric;
+    let fabric = &case.plan.representative().fabric;
     let policy = case.method.policy.unwrap_or(default_policy(fabric));
-    let groups = |policy: &&str| {
-        let charge = fabric.circuits().map(|circuits| circuits.charge(policy));
-        matches!(charge, Some(Ok(Charge::Groups { .. })))
-    };
     let policies = fabric
         .circuits()
         .map_or(&[][..], |circuits| circuits.policies());
+    let groups = |(_, charge): &(_, _)| matches!(charge, Charge::Groups { .. });
     if case.method.paths.is_some() && !policies.iter().any(groups) {
         let hint = "its ports hold no light paths that are set up and released; a light_path_grid has such";
         return Err(SimulationError::value("paths", RECORD.not_on(fabric, hint)));

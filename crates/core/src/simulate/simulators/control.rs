@@ -29,5 +29,5 @@ pub(in crate::simulate) const RECORD: Simulator = Simulator {
 };
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
-    control::simulate_within(case.plan.kept(), case.size, case.method.limit)
+    control::simulate_within(case.plan.representative(), case.size, case.method.limit)
 }

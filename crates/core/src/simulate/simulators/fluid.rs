@@ -35,7 +35,7 @@ pub(super) fn has_links(fabric: &Fabric) -> Result<(), Unfit> {
 }
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
-    let plan = case.plan.kept();
+    let plan = case.plan.representative();
     let options = fluid_options(&plan.fabric, case.method)?;
     fluid::simulate_plan(
         plan,

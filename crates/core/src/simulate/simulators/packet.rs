@@ -26,7 +26,7 @@ pub(super) const RECORD: Simulator = Simulator {
 };
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
-    let plan = case.plan.kept();
+    let plan = case.plan.representative();
     let settings = packet_settings(&plan.fabric, case.method)?;
     packet::simulate_plan(plan, case.size, &settings, case.watch)
 }

@@ -11,7 +11,7 @@ use super::super::order::AdmittedOrder;
 use super::super::report::{Report, named};
 use super::super::{Violation, ViolationKind};
 use super::light::Riders;
-use super::{LitLinks, link_at, spelled};
+use super::{LitLinks, link_at, link_name};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
@@ -207,7 +207,7 @@ fn pairs(plan: &Plan, ranks: u32, earlier: &[LitLinks], arc: &LitLinks, report: 
                 "slot {slot}: transfers {} and {} share wavelength {wavelength} on the {}",
                 named(plan, one),
                 named(plan, two),
-                spelled(link, ranks)
+                link_name(link, ranks)
             );
             Violation {
                 transfers: vec![one, two],
@@ -261,7 +261,7 @@ fn overload(
                 let sentence = format!(
                     "slot {slot}: {load} lightpaths cross the {}, which has {wavelengths} \
                      wavelengths",
-                    spelled(place, ring.ranks),
+                    link_name(place, ring.ranks),
                 );
                 Violation {
                     transfers: crossing,

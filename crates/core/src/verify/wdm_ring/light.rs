@@ -10,7 +10,7 @@ use super::super::form::Admitted;
 use super::super::order::AdmittedOrder;
 use super::super::report::{Report, named};
 use super::super::{Violation, ViolationKind};
-use super::{LitLinks, link_at, spelled};
+use super::{LitLinks, link_at, link_name};
 use crate::family::wdm_ring::LossBudget;
 use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
@@ -81,7 +81,7 @@ fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
         let sentence = format!(
             "slot {slot}: transfer {} crosses the {}, which is broken",
             named(plan, transfer),
-            spelled(link, ring.ranks)
+            link_name(link, ring.ranks)
         );
         Violation {
             transfers: vec![transfer],

@@ -54,7 +54,7 @@ pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
 fn ports(plan: &Plan, grid: &WssGrid) -> BTreeMap<(u8, u32, u32), u32> {
     let columns = [plan.slot.len(), plan.light.len()];
     let lit = columns.into_iter().fold(plan.len(), usize::min);
-    let hops = (0..lit).flat_map(|transfer| plan.way(transfer));
+    let hops = (0..lit).flat_map(|transfer| plan.hops_of(transfer));
     let ends = hops.flat_map(|hop| {
         let plane = TunedLight::from(hop.light).plane;
         [(hop.from, plane), (hop.to, plane)]

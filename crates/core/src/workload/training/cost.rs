@@ -41,7 +41,7 @@ fn split(
     method: &Method,
     outcome: &Outcome,
 ) -> Result<(Time, Time), SimulationError> {
-    let fabric = &plan.kept().fabric;
+    let fabric = &plan.representative().fabric;
     let tuned = outcome.details.get::<Tuned>();
     if let Some(tuned) = tuned.filter(|tuned| !tuned.flows.source.is_empty()) {
         let control = tuned.path_control.plus(tuned.path_waiting)?;

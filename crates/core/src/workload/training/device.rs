@@ -2,8 +2,8 @@
 //! was measured in operations or in samples.
 
 use super::TrainingError;
+use crate::names::{same_name, suggest};
 use crate::spec::{OptionRecord, Spec};
-use crate::spelling::{same_name, suggest};
 use crate::units::{Bytes, Time, UnitError};
 
 /// The declaration of a device.
@@ -83,7 +83,7 @@ pub enum ComputeRate {
     Samples(u64),
 }
 
-/// The rate of a device, spelled `name` or `name:efficiency=0.4`.
+/// The rate of a device, written `name` or `name:efficiency=0.4`.
 ///
 /// # Errors
 /// An unknown device or option, or an efficiency outside of 0 to 1.
@@ -103,7 +103,7 @@ pub fn parse(text: &str) -> Result<ComputeRate, TrainingError> {
     Ok(ComputeRate::Operations(rate as u64))
 }
 
-/// The bytes of memory of a device, spelled as for [`parse`].
+/// The bytes of memory of a device, written as for [`parse`].
 ///
 /// # Errors
 /// An unknown device.

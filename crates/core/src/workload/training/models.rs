@@ -12,8 +12,8 @@
 
 use super::transformer::{self, TransformerShape};
 use super::{Layer, Model, TrainingError, convolutional};
+use crate::names::{same_name, suggest};
 use crate::spec::{OptionRecord, Spec};
-use crate::spelling::{same_name, suggest};
 
 /// The declaration of a model.
 pub struct ModelRecord {
@@ -193,7 +193,7 @@ pub const MODELS: &[ModelRecord] = models! {
         "A transformer in the form of Llama 2, of any shape", LLAMA2;
 };
 
-/// The model that a spelling names.
+/// The model that a specification names.
 ///
 /// # Errors
 /// An unknown model or option, or a value out of range.

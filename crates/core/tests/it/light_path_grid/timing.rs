@@ -262,7 +262,7 @@ fn what_does_not_fit_is_refused() {
         (
             ring,
             vec![("policy", "establish_release")],
-            "it is for the ports of a light_path_grid",
+            "establish_release for the ports of a light_path_grid",
         ),
         (
             ring,

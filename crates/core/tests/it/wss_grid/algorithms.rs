@@ -181,7 +181,7 @@ fn wavelength_plans_that_do_not_join_or_lasers_that_do_not_reach_are_refused() {
         "ring",
         &Fabric::parse(cut).unwrap(),
     );
-    assert!(matches!(cut, Err(GridError::NoWay { .. })));
+    assert!(matches!(cut, Err(GridError::NoPath { .. })));
 }
 
 #[test]
@@ -253,7 +253,9 @@ fn what_is_left_of_a_grid_is_planned_around_what_is_not() {
                 if (accepts.unwrap().accepts)(parsed.ranks()).is_ok() {
                     // Where a wound cuts a node off, it is refused as such; elsewhere it is proved.
                     match planned(kind, algorithm, &parsed) {
-                        Err(GridError::NoWay { .. }) => assert!(nodes_cut_off(&parsed), "{fabric}"),
+                        Err(GridError::NoPath { .. }) => {
+                            assert!(nodes_cut_off(&parsed), "{fabric}")
+                        }
                         _ => drop(proved(kind, algorithm, &fabric)),
                     }
                 }

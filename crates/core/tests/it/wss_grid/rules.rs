@@ -196,7 +196,7 @@ fn naive(plan: &Plan) -> bool {
     let mut ears: BTreeMap<(u32, u32, u8), BTreeSet<u32>> = BTreeMap::new();
     for step in 0..plan.schedule.steps() {
         for transfer in plan.schedule.step(step) {
-            let hops: Vec<Hop> = plan.way(transfer).collect();
+            let hops: Vec<Hop> = plan.hops_of(transfer).collect();
             let ordered = hops.windows(2).all(|pair| pair[0].slot < pair[1].slot);
             let in_step = hops
                 .iter()

@@ -137,7 +137,7 @@ fn task(plan: &Plan) -> Task<'_> {
 /// Plane, switch and port of every end of a hop, spelled out.
 fn ports_of(plan: &Plan) -> BTreeSet<String> {
     let grid = plan.fabric.downcast::<WssGrid>().unwrap();
-    let hops = (0..plan.len()).flat_map(|transfer| plan.way(transfer));
+    let hops = (0..plan.len()).flat_map(|transfer| plan.hops_of(transfer));
     let ends = hops.flat_map(|hop| {
         let plane = TunedLight::from(hop.light).plane;
         [(hop.from, plane), (hop.to, plane)]
@@ -162,7 +162,7 @@ fn light_of(plan: &Plan) -> Vec<(u8, u32, u32, u16, u32)> {
         let node = grid.nodes[rank as usize];
         (node / grid.columns, node % grid.columns)
     };
-    let hops = (0..plan.len()).flat_map(|transfer| plan.way(transfer));
+    let hops = (0..plan.len()).flat_map(|transfer| plan.hops_of(transfer));
     hops.map(|hop| {
         let (from, to) = (at(hop.from), at(hop.to));
         let TunedLight { plane, wavelength } = TunedLight::from(hop.light);
@@ -266,7 +266,7 @@ fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
     let size = Bytes::new(16 << 10);
     let anew = tunable::replan(&before, &left, None, size, &Method::default())?;
     assert_eq!(anew.violations, [], "{wound}");
-    let made = anew.planned.plan.kept();
+    let made = anew.planned.plan.representative();
     assert_eq!(made.fabric.ranks(), left.ranks());
     // 2 (15 / 16) of the vector at a byte a nanosecond.
     assert_eq!(anew.before, Time::from_ps(2 * 15 * 1024 * 1000));
@@ -313,7 +313,7 @@ fn the_root_is_the_same_node_after_others_have_left() {
     };
     let found = anew("leaving=1+3").unwrap();
     assert_eq!(found.violations, []);
-    let made = found.planned.plan.kept();
+    let made = found.planned.plan.representative();
     let root = made.schedule.collective.root() as usize;
     assert_eq!(made.fabric.downcast::<WssGrid>().unwrap().nodes[root], 5);
     assert!(!found.planned.candidates.is_empty());
@@ -332,7 +332,7 @@ fn proved_from(root: u32, fabric: &str) -> Plan {
     let method = Method::default();
     let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1), &method).unwrap();
     assert_eq!(verify::verify(&planned.plan), []);
-    planned.plan.kept().clone()
+    planned.plan.representative().clone()
 }
 
 #[test]

@@ -12,8 +12,12 @@ impl Circuits for LightPathGrid {
         &LIGHT
     }
 
-    fn policies(&self) -> &'static [&'static str] {
-        &["establish_release", "every_step", "free"]
+    fn policies(&self) -> &'static [(&'static str, Charge)] {
+        &[
+            ("establish_release", Charge::Groups { each_slot: false }),
+            ("every_step", Charge::Groups { each_slot: true }),
+            ("free", Charge::Never),
+        ]
     }
 
     /// Ports: a row for each port of a rank.
@@ -34,22 +38,15 @@ impl Circuits for LightPathGrid {
         LightSharing::SameCircuit
     }
 
-    fn charge(&self, policy: &str) -> Result<Charge, &'static str> {
-        match policy {
-            "every_step" => Ok(Charge::Groups { each_slot: true }),
-            "establish_release" => Ok(Charge::Groups { each_slot: false }),
-            "free" => Ok(Charge::Never),
-            _ => Err(
-                "on a light_path_grid use establish_release (by groups of slots), every_step or free",
-            ),
-        }
+    fn other_policies(&self) -> &'static str {
+        "on a light_path_grid use establish_release (by groups of slots), every_step or free"
     }
 
     fn change(&self) -> Result<Change, UnitError> {
         Ok(Change {
             set_up: self.establish,
             release: self.release,
-            once: None,
+            ..Change::default()
         })
     }
 

@@ -5,7 +5,7 @@ use crate::fabric::circuits::{
     Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
-use crate::units::{Rate, Time, UnitError};
+use crate::units::{Rate, UnitError};
 
 impl Circuits for PassiveStar {
     fn light(&self) -> &'static LightKind {
@@ -16,8 +16,13 @@ impl Circuits for PassiveStar {
         true
     }
 
-    fn policies(&self) -> &'static [&'static str] {
-        &["every_step", "on_change", "per_port", "free"]
+    fn policies(&self) -> &'static [(&'static str, Charge)] {
+        &[
+            ("every_step", Charge::EverySlot),
+            ("on_change", Charge::NewSetting),
+            ("per_port", Charge::ChangedPort),
+            ("free", Charge::Never),
+        ]
     }
 
     /// A row for each wavelength; what is sent on it passes the one coupler.
@@ -39,21 +44,14 @@ impl Circuits for PassiveStar {
         LightSharing::Tree { light: u32::MAX }
     }
 
-    fn charge(&self, policy: &str) -> Result<Charge, &'static str> {
-        match policy {
-            "every_step" => Ok(Charge::EverySlot),
-            "on_change" => Ok(Charge::NewSetting),
-            "per_port" => Ok(Charge::ChangedPort),
-            "free" => Ok(Charge::Never),
-            _ => Err("on a passive_star use every_step, on_change, per_port or free"),
-        }
+    fn other_policies(&self) -> &'static str {
+        "on a passive_star use every_step, on_change, per_port or free"
     }
 
     fn change(&self) -> Result<Change, UnitError> {
         Ok(Change {
             set_up: self.reconfiguration,
-            release: Time::ZERO,
-            once: None,
+            ..Change::default()
         })
     }
 

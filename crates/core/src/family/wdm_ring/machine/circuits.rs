@@ -29,8 +29,18 @@ impl Circuits for WdmRing {
         })
     }
 
-    fn policies(&self) -> &'static [&'static str] {
-        &["every_step", "on_change", "per_port", "free"]
+    fn policies(&self) -> &'static [(&'static str, Charge)] {
+        let policies = &[
+            ("every_step", Charge::EverySlot),
+            ("on_change", Charge::NewSetting),
+            ("free", Charge::Never),
+            ("per_port", Charge::ChangedPort),
+        ];
+        // With converters a lightpath has no wavelength of its own that a port would be set to.
+        match self.converters {
+            true => &policies[..3],
+            false => policies,
+        }
     }
 
     /// Row 0 clockwise, row 1 counter-clockwise; line i of a row is the link that starts at rank i.
@@ -54,20 +64,12 @@ impl Circuits for WdmRing {
         }
     }
 
-    fn charge(&self, policy: &str) -> Result<Charge, &'static str> {
-        match policy {
-            "every_step" => Ok(Charge::EverySlot),
-            "on_change" => Ok(Charge::NewSetting),
-            "per_port" if self.converters => {
-                Err("with converters a lightpath has no wavelength of its own; use on_change")
-            }
-            "per_port" => Ok(Charge::ChangedPort),
-            "free" => Ok(Charge::Never),
-            "two_tier" => Err(
-                "it is for the tunable lasers of a wss_grid; on a ring use per_port or on_change",
-            ),
-            _ => {
-                Err("it is for the ports of a light_path_grid; on a ring use per_port or on_change")
+    fn other_policies(&self) -> &'static str {
+        match self.converters {
+            true => "with converters a lightpath has no wavelength of its own; use on_change",
+            false => {
+                "two_tier is for the tunable lasers of a wss_grid, establish_release for the ports of a \
+                 light_path_grid; on a ring use per_port or on_change"
             }
         }
     }
@@ -75,8 +77,7 @@ impl Circuits for WdmRing {
     fn change(&self) -> Result<Change, UnitError> {
         Ok(Change {
             set_up: self.reconfiguration,
-            release: Time::ZERO,
-            once: None,
+            ..Change::default()
         })
     }
 

@@ -5,8 +5,8 @@
 //! `dead=1.5` the same on fibre 1 of each direction, on the whole ring. Several are joined by `+`.
 
 use super::Direction;
+use crate::names::shown;
 use crate::spec::{Spec, SpecError, whole};
-use crate::spelling::shown;
 
 /// A direction of the ring that nothing crosses between two neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,7 +33,7 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
     };
     let mut broken = Vec::new();
     for item in list.split('+') {
-        let (ends, ways) = if let Some(ends) = item.strip_suffix("ccw") {
+        let (ends, directions) = if let Some(ends) = item.strip_suffix("ccw") {
             (ends, &Direction::BOTH[1..])
         } else if let Some(ends) = item.strip_suffix("cw") {
             (ends, &Direction::BOTH[..1])
@@ -53,7 +53,7 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
                 )
             })
             .and_then(|(one, other)| position(spec, ranks, one, other))?;
-        broken.extend(ways.iter().map(|&direction| BrokenLink {
+        broken.extend(directions.iter().map(|&direction| BrokenLink {
             position,
             direction,
         }));
@@ -124,11 +124,11 @@ pub(super) fn print_broken(broken: &[BrokenLink], ranks: u32) -> String {
     let items: Vec<String> = places
         .map(|place| {
             let position = place[0].position;
-            let way = match place {
+            let direction = match place {
                 [one] => one.direction.name(),
                 _ => "",
             };
-            format!("{position}-{}{way}", (position + 1) % ranks)
+            format!("{position}-{}{direction}", (position + 1) % ranks)
         })
         .collect();
     items.join("+")

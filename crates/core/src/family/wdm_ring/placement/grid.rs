@@ -91,12 +91,12 @@ impl ChannelOccupancy {
     pub(crate) fn take(&mut self, slot: u32, channel: u32, arc: Arc, ends: (u32, u32)) {
         self.open(slot);
         let (word, bit) = self.position(slot, channel);
-        let way = arc.direction as usize;
+        let direction = arc.direction as usize;
         let meaningful = self.meaningful(word);
         let (row, block) = (word * self.ranks, word / 64 * self.ranks);
         for (first, end) in self.spans(arc) {
-            let taken = &mut self.taken[way][row + first..row + end];
-            let unfilled = &mut self.unfilled[way][block + first..block + end];
+            let taken = &mut self.taken[direction][row + first..row + end];
+            let unfilled = &mut self.unfilled[direction][block + first..block + end];
             for (taken, unfilled) in taken.iter_mut().zip(unfilled) {
                 *taken |= 1 << bit;
                 let full = u64::from(*taken & meaningful == meaningful);

@@ -31,12 +31,12 @@ pub(super) fn order(order: Order, arcs: &[Arc], ranks: u32) -> Vec<usize> {
     });
     // One key per arc: direction, then (start after the cut) or (longest first, start).
     let key = |arc: &Arc| {
-        let way = arc.direction as usize;
-        let start = (arc.first + ranks - cuts[way].link) % ranks;
-        if left[way] {
-            (way, start, ranks - arc.hops)
+        let direction = arc.direction as usize;
+        let start = (arc.first + ranks - cuts[direction].link) % ranks;
+        if left[direction] {
+            (direction, start, ranks - arc.hops)
         } else {
-            (way, ranks - arc.hops, arc.first)
+            (direction, ranks - arc.hops, arc.first)
         }
     };
     offsets.sort_by_cached_key(|&offset| key(&arcs[offset]));

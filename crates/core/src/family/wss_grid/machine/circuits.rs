@@ -13,8 +13,12 @@ impl Circuits for WssGrid {
         &LIGHT
     }
 
-    fn policies(&self) -> &'static [&'static str] {
-        &["two_tier", "every_step", "free"]
+    fn policies(&self) -> &'static [(&'static str, Charge)] {
+        &[
+            ("two_tier", Charge::ChangedCircuit),
+            ("every_step", Charge::EachCircuit),
+            ("free", Charge::Never),
+        ]
     }
 
     /// Transmitters: a row for each plane.
@@ -35,15 +39,8 @@ impl Circuits for WssGrid {
         LightSharing::SameCircuit
     }
 
-    fn charge(&self, policy: &str) -> Result<Charge, &'static str> {
-        match policy {
-            "every_step" => Ok(Charge::EachCircuit),
-            "two_tier" => Ok(Charge::ChangedCircuit),
-            "free" => Ok(Charge::Never),
-            _ => Err(
-                "on a wss_grid use two_tier (tune where the circuit changes), every_step or free",
-            ),
-        }
+    fn other_policies(&self) -> &'static str {
+        "on a wss_grid use two_tier (tune where the circuit changes), every_step or free"
     }
 
     fn change(&self) -> Result<Change, UnitError> {

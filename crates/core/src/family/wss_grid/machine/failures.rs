@@ -3,11 +3,11 @@
 use super::{WssGrid, places};
 use crate::spec::{Spec, SpecError};
 
-/// What failures are called: two of them as in the spelling of a grid.
+/// What failures are called: two of them as in the specification of a grid.
 const KNOWN: [&str; 3] = ["dead_transceivers", "dead_ports", "leaving"];
 
 impl WssGrid {
-    /// What is left after failures beside those that there are already, spelled like the options of a
+    /// What is left after failures beside those that there are already, written like the options of a
     /// grid: `dead_transceivers=5.row+9.column`, `dead_ports=row3.2`, and `leaving=5+8-11` for nodes, which
     /// are then no longer allocated.
     ///

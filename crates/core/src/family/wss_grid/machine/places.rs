@@ -1,12 +1,12 @@
-//! How nodes, transceivers and switch ports of a grid are spelled.
+//! How nodes, transceivers and switch ports of a grid are written.
 
 use std::fmt;
 
 use super::Plane;
+use crate::names::shown;
 use crate::spec::{Spec, SpecError, whole};
-use crate::spelling::shown;
 
-/// A transceiver of a node that neither sends nor receives; spelled `5.row`.
+/// A transceiver of a node that neither sends nor receives; written `5.row`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeadTransceiver {
     /// The node, row by row.
@@ -15,7 +15,7 @@ pub struct DeadTransceiver {
     pub plane: Plane,
 }
 
-/// A port of a switch; spelled `row3.2`.
+/// A port of a switch; written `row3.2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchPort {
     /// Whether it is the switch of a row or of a column.

@@ -164,13 +164,13 @@ impl Live for OnRequest<'_> {
     ) -> Result<(), SimulationError> {
         self.beside.run_until(self.beside.start + now.ps())?;
         let asked = self.beside.engine.now;
-        let way = self.paths.entry(direction).or_default();
-        way.messages.push_back(RequestedMessage {
+        let path = self.paths.entry(direction).or_default();
+        path.messages.push_back(RequestedMessage {
             number,
             bytes,
             asked,
         });
-        match way.state {
+        match path.state {
             LightPathState::Dark => Ok(self.begin_asking(direction)?),
             _ => Ok(()),
         }
@@ -220,8 +220,8 @@ impl OnRequest<'_> {
     fn begin_asking(&mut self, direction: HostPair) -> Result<(), BurstError> {
         self.asked += 1;
         let order = self.asked;
-        if let Some(way) = self.paths.get_mut(&direction) {
-            (way.order, way.refusals) = (order, 0);
+        if let Some(path) = self.paths.get_mut(&direction) {
+            (path.order, path.refusals) = (order, 0);
         }
         self.ask_when_possible(direction)
     }
@@ -232,12 +232,12 @@ impl OnRequest<'_> {
         let has_port = |host: u32| self.ports[host as usize] < self.congestion.ports;
         let joined = self.up.contains_key(&pair(direction));
         let possible = joined || (has_port(from) && has_port(to));
-        let Some(way) = self.paths.get_mut(&direction) else {
+        let Some(path) = self.paths.get_mut(&direction) else {
             return Ok(());
         };
-        let entry = (way.order, direction);
+        let entry = (path.order, direction);
         if !possible {
-            way.state = LightPathState::Asking;
+            path.state = LightPathState::Asking;
             for end in [from, to] {
                 self.asking[end as usize].insert(entry);
             }
@@ -246,14 +246,14 @@ impl OnRequest<'_> {
         for end in [from, to] {
             self.asking[end as usize].remove(&entry);
         }
-        if self.beside.engine.open(from, to, &mut way.held) {
+        if self.beside.engine.open(from, to, &mut path.held) {
             return self.grant(direction);
         }
-        self.beside.engine.undo(&mut way.held);
-        way.state = LightPathState::AfterBlocking;
-        way.refusals += 1;
+        self.beside.engine.undo(&mut path.held);
+        path.state = LightPathState::AfterBlocking;
+        path.refusals += 1;
         self.used.refusals += 1;
-        let refusals = way.refusals;
+        let refusals = path.refusals;
         if refusals > self.congestion.retries {
             return Err(BurstError::GaveUp {
                 hosts: direction,
@@ -278,9 +278,9 @@ impl OnRequest<'_> {
         let Congestion {
             establish, release, ..
         } = *self.congestion;
-        if let Some(way) = self.paths.get_mut(&direction) {
-            way.state = LightPathState::Up;
-            let asked = way.messages.front().map_or(now, |message| message.asked);
+        if let Some(path) = self.paths.get_mut(&direction) {
+            path.state = LightPathState::Up;
+            let asked = path.messages.front().map_or(now, |message| message.asked);
             self.used.waited += u64::from(asked < now);
             self.used.waiting = self.used.waiting.plus(Time::from_ps(now - asked))?;
         }
@@ -291,7 +291,7 @@ impl OnRequest<'_> {
         self.carry(direction, establish)?;
         // The way back needs no further port.
         let back = (direction.1, direction.0);
-        match self.paths.get(&back).map(|way| way.state) {
+        match self.paths.get(&back).map(|path| path.state) {
             Some(LightPathState::Asking) => self.ask_when_possible(back),
             _ => Ok(()),
         }
@@ -299,14 +299,14 @@ impl OnRequest<'_> {
 
     /// The first message goes, after a while.
     fn carry(&mut self, direction: HostPair, after: Time) -> Result<(), BurstError> {
-        let Some(way) = self.paths.get(&direction) else {
+        let Some(path) = self.paths.get(&direction) else {
             return Ok(());
         };
-        let bytes = way.messages.front().map_or(Bytes::new(0), |one| one.bytes);
-        let way_ps = way.held.propagation_ps.iter().sum();
+        let bytes = path.messages.front().map_or(Bytes::new(0), |one| one.bytes);
+        let propagation_ps = path.held.propagation_ps.iter().sum();
         let time = after
             .plus(self.congestion.latency)?
-            .plus(Time::from_ps(way_ps))?
+            .plus(Time::from_ps(propagation_ps))?
             .plus(self.beside.engine.network.rate().transmission(bytes)?)?;
         let at = self.after(time)?;
         self.put(at, direction, RequestEvent::Arrived);
@@ -315,12 +315,12 @@ impl OnRequest<'_> {
 
     /// The first message is there; returns its number.
     fn arrive(&mut self, direction: HostPair) -> Result<Option<u32>, BurstError> {
-        let Some(way) = self.paths.get_mut(&direction) else {
+        let Some(path) = self.paths.get_mut(&direction) else {
             return Ok(None);
         };
-        let arrived = way.messages.pop_front().map(|message| message.number);
-        if way.messages.is_empty() {
-            way.state = LightPathState::Releasing;
+        let arrived = path.messages.pop_front().map(|message| message.number);
+        if path.messages.is_empty() {
+            path.state = LightPathState::Releasing;
             let at = self.after(self.congestion.release)?;
             self.put(at, direction, RequestEvent::Released);
         } else {
@@ -330,13 +330,13 @@ impl OnRequest<'_> {
     }
 
     fn end(&mut self, direction: HostPair) -> Result<(), BurstError> {
-        let Some(way) = self.paths.get_mut(&direction) else {
+        let Some(path) = self.paths.get_mut(&direction) else {
             return Ok(());
         };
-        self.beside.engine.release(&mut way.held);
+        self.beside.engine.release(&mut path.held);
         self.now_up -= 1;
-        way.state = LightPathState::Dark;
-        let more = !way.messages.is_empty();
+        path.state = LightPathState::Dark;
+        let more = !path.messages.is_empty();
         let directions = self.up.entry(pair(direction)).or_default();
         *directions -= 1;
         if *directions == 0 {
@@ -349,7 +349,7 @@ impl OnRequest<'_> {
             let waiting: BTreeSet<(u64, HostPair)> =
                 waiting.into_iter().flatten().copied().collect();
             for (_, waits) in waiting {
-                let state = self.paths.get(&waits).map(|way| way.state);
+                let state = self.paths.get(&waits).map(|path| path.state);
                 if state == Some(LightPathState::Asking) {
                     self.ask_when_possible(waits)?;
                 }

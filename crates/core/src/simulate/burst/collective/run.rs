@@ -205,10 +205,10 @@ impl Driver<'_> {
             let mut last = began;
             for message in round {
                 let time = message.time(self.congestion.latency, network.rate())?;
-                let way = passed.get(&(message.from, message.to)).copied();
+                let propagation = passed.get(&(message.from, message.to)).copied();
                 let ended = began
                     .plus(time)?
-                    .plus(Time::from_ps(way.unwrap_or_default()))?;
+                    .plus(Time::from_ps(propagation.unwrap_or_default()))?;
                 last = last.max(ended);
                 let transfers = message.transfers.iter();
                 job.run

@@ -1,5 +1,6 @@
 //! Ports, times of light paths, and what follows a refusal: typed for programs, as text for people.
 
+use crate::names::suggest;
 use crate::simulate::PolicyRecord;
 use crate::simulate::burst::BurstError;
 use crate::simulate::burst::settings::{self, BurstSettings};
@@ -7,7 +8,6 @@ use crate::simulate::setting::{
     HelpLevel, SettingDeclaration, SettingRecord, SettingValues, find, named_by, names, parsed,
     settings, whole,
 };
-use crate::spelling::suggest;
 use crate::units::Time;
 
 /// What follows a refusal; see [the model](super).

@@ -187,7 +187,7 @@ impl<R: Routes> PacketEngine<R> {
         nic.paced = after.saturating_add(wire.saturating_mul(count));
         nic.held_up = nic.queued >= self.setup.most_queued;
         if !nic.held_up {
-            self.pace(terminal);
+            self.set_next_time(terminal);
         }
         let nic = &mut self.nics[terminal as usize];
         if !nic.sending {
@@ -198,7 +198,7 @@ impl<R: Routes> PacketEngine<R> {
     }
 
     /// Sets the time of a terminal's next packet, if it has one.
-    fn pace(&mut self, terminal: u32) {
+    fn set_next_time(&mut self, terminal: u32) {
         let nic = &mut self.nics[terminal as usize];
         nic.generating = !nic.messages.is_empty();
         if nic.generating {
@@ -240,7 +240,7 @@ impl<R: Routes> PacketEngine<R> {
         }
         if held_up {
             if self.nics[terminal as usize].queued < self.setup.most_queued {
-                self.pace(terminal);
+                self.set_next_time(terminal);
             } else {
                 self.nics[terminal as usize].held_up = true;
             }

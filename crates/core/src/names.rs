@@ -42,7 +42,7 @@ pub(crate) fn prints(letter: char) -> bool {
     after_letter.escape_debug().count() == 2
 }
 
-/// Whether two spellings are one name: `one_stage`, `one-stage` and `One_Stage` are.
+/// Whether two texts are one name: `one_stage`, `one-stage` and `One_Stage` are.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
     let letters = |name: &str| -> String {
         let plain = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
