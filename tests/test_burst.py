@@ -47,9 +47,9 @@ def test_theory_is_that_of_the_literature() -> None:
 @pytest.mark.parametrize(
     ("settings", "setting", "problem"),
     [
-        ({"intensity": "much"}, "intensity", "no number"),
+        ({"offered_load": "much"}, "offered_load", "no number"),
         ({"assignment": "first"}, "assignment", "did you mean `first_fit`"),
-        ({"intensty": "1"}, None, "did you mean `intensity`"),
+        ({"offered_lod": "1"}, None, "did you mean `offered_load`"),
     ],
 )
 def test_settings_are_refused_with_their_name(
@@ -107,10 +107,10 @@ def test_the_command_prints_what_the_core_counted(run: Run) -> None:
 
 def test_lists_make_a_case_of_each_combination(run: Run, tmp_path: Path) -> None:
     table, figure = tmp_path / "loss.csv", tmp_path / "loss.png"
-    options: list[str | Path] = ["--fabric", LADDER.format(12), "--intensity", "0.5,0.9"]
+    options: list[str | Path] = ["--fabric", LADDER.format(12), "--offered-load", "0.5,0.9"]
     options += ["--assignment", "first_fit,random", "--figure", figure, "--csv", table]
     rows = run_json(run, "traffic", *TRAFFIC, *options, "--jobs", "1")
-    cases = [(row["intensity"], row["assignment"]) for row in rows]
+    cases = [(row["offered_load"], row["assignment"]) for row in rows]
     expected = [(0.5, "first_fit"), (0.5, "random"), (0.9, "first_fit"), (0.9, "random")]
     assert cases == expected
     assert figure.read_bytes().startswith(b"\x89PNG")
@@ -141,9 +141,9 @@ def test_every_setting_is_an_option(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--intensity", "0.9,"], ["--intensity", "two commas"]),
-        (["--intensity", "2"], ["below 1"]),
-        (["--intensity", "0.5,x"], ["no number"]),
+        (["--offered-load", "0.9,"], ["--offered-load", "two commas"]),
+        (["--offered-load", "2"], ["below 1"]),
+        (["--offered-load", "0.5,x"], ["no number"]),
         (["--assignment", "firstfit,best"], ["unknown value `best`"]),
         (["--bursts", "0"], ["bursts", "whole number"]),
         (["--routing", "valiant"], ["routing", "fixed"]),
@@ -165,6 +165,6 @@ def test_bad_input_is_refused_and_writes_nothing(
 
 
 def test_options_of_bursts_are_refused_for_packets(run: Run) -> None:
-    finished = run("traffic", "--fabric", "crossbar:ranks=4", "--intensity", "0.5")
+    finished = run("traffic", "--fabric", "crossbar:ranks=4", "--offered-load", "0.5")
     assert finished.code == 2
     assert "--simulator burst" in finished.err

@@ -65,7 +65,7 @@ def test_places_differ_and_the_best_is_never_worse() -> None:
 
 
 def test_two_collectives_share_the_network_and_both_are_verified() -> None:
-    changes = {"copies": 2, "fabric": LADDER, "intensity": 0.5}
+    changes = {"copies": 2, "fabric": LADDER, "offered_load": 0.5}
     settings = {"replications": "3", "size": "1MB", "warm_up": "1000", "back_off": "1ms"}
     done = carried_out(**changes, settings=settings)
     assert (done["ranks"], done["copies"], done["verified"]) == (10, 2, True)
@@ -104,15 +104,15 @@ COMMAND += ["--bursts", FAST, "--replications", "4", "--back-off", "1ms", "--por
 
 def test_lists_make_a_case_of_each_combination(run: Run, tmp_path: Path) -> None:
     table, figure = tmp_path / "times.csv", tmp_path / "times.png"
-    options: list[str | Path] = ["--intensity", "0,0.5", "--congestion", "retry,degrade"]
+    options: list[str | Path] = ["--offered-load", "0,0.5", "--congestion", "retry,degrade"]
     options += ["--placement", "natural,best", "--figure", figure, "--csv", table]
     rows = run_json(run, "congestion", "congestion", *COMMAND, *options, "--jobs", "1")
-    cases = [(row["congestion"], row["placement"], row["intensity"]) for row in rows]
+    cases = [(row["congestion"], row["placement"], row["offered_load"]) for row in rows]
     assert cases == [
-        (policy, placement, intensity)
+        (policy, placement, offered_load)
         for policy in ("retry", "degrade")
         for placement in ("natural", "best")
-        for intensity in (0.0, 0.5)
+        for offered_load in (0.0, 0.5)
     ]
     assert figure.read_bytes().startswith(b"\x89PNG")
     with table.open() as lines:
@@ -158,9 +158,9 @@ def test_a_violated_plan_is_printed_as_by_verify(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--intensity", "0.9,"], ["--intensity", "two commas"]),
-        (["--intensity", "-1"], ["--intensity", "from 0 on"]),
-        (["--intensity", "2"], ["below 1"]),
+        (["--offered-load", "0.9,"], ["--offered-load", "two commas"]),
+        (["--offered-load", "-1"], ["--offered-load", "from 0 on"]),
+        (["--offered-load", "2"], ["below 1"]),
         (["--congestion", "retri"], ["did you mean `retry`"]),
         (["--placement", "bast"], ["did you mean `best`"]),
         (["--bursts", "source"], ["--bursts", "key=value"]),

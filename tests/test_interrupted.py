@@ -87,13 +87,13 @@ def simulate_packets_in_parts() -> None:
 
 
 def simulate_bursts_on_threads() -> None:
-    settings = {"intensity": "0.6", "bursts": "1e9"}
+    settings = {"offered_load": "0.6", "bursts": "1e9"}
     _core.simulate_bursts(LADDER, settings, threads=2)
 
 
 def collectives_among_bursts() -> None:
     plan = planned("all_reduce", "crossbar:ranks=20", "ring")
-    settings = {"intensity": "0.6", "replications": "1000"}
+    settings = {"offered_load": "0.6", "replications": "1000"}
     places = [list(range(20))]
     often(
         lambda: _core.simulate_collectives(LADDER, plan, places, 10**9, settings, threads=2),

@@ -184,7 +184,7 @@ def test_each_message_of_a_real_run_asks_for_a_light_path_among_bursts(run: Run)
     assert (used["set_ups"], used["refusals"], used["bursts"]) == (model["messages"], 0, 0)
     # Whatever the bursts refuse, all messages arrive.
     narrow = LADDER.replace("64", "2")
-    beside = {"intensity": "0.5", "size": "100kB", "retries": "200", "seed": "3"}
+    beside = {"offered_load": "0.5", "size": "100kB", "retries": "200", "seed": "3"}
     row = opticoll.replay(real("ep"), narrow, collectives=COMMON, bursts=beside)
     assert (row["messages"], row["bytes"]) == (model["messages"], model["bytes"])
     assert row["light_paths"] is not None
@@ -397,7 +397,7 @@ WRONG: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "a setting of bursts without a value": (
         f"{SEND}\n{RECEIVE}",
         ("--fabric", "ladder:rungs=2,wavelengths=2", "--bursts", "ports"),
-        ("--bursts", "`ports`", "intensity=0.4"),
+        ("--bursts", "`ports`", "offered_load=0.4"),
     ),
     "a simulator beside bursts": (
         f"{SEND}\n{RECEIVE}",

@@ -413,7 +413,7 @@ def replay(
         Whether the `outcome` of the row keeps the begin and end of every call.
     bursts
         Settings of light paths and of bursts, by name, where each message asks for a light path in
-        a network of bursts: `fabric` is then one as for `bursts`. `intensity` is 0 if not given.
+        a network of bursts: `fabric` is then one as for `bursts`. `offered_load` is 0 if not given.
 
     Raises
     ------
@@ -467,7 +467,7 @@ def bursts(fabric: str, settings: Mapping[str, str] | None = None, *, threads: i
         The network with its wavelengths, such as
         `ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s`.
     settings
-        Settings by name, such as `{"intensity": "0.9", "converters": "full"}`.
+        Settings by name, such as `{"offered_load": "0.9", "converters": "full"}`.
     threads
         Number of threads that share the replications; the result does not depend on it.
 
@@ -490,7 +490,7 @@ def congestion(
     copies: int = 1,
     root: int = 0,
     placement: str = "natural",
-    intensity: float = 0.0,
+    offered_load: float = 0.0,
     settings: Mapping[str, str] | None = None,
     threads: int = 1,
 ) -> CongestionRow:
@@ -506,7 +506,7 @@ def congestion(
         Number of collectives that run at the same time, each on its own hosts.
     placement
         Where ranks sit: `natural`, `spread` or `best`.
-    intensity
+    offered_load
         Offered load of bursts of each host, in Erlang; 0 stands for no bursts.
     settings
         Settings of light paths and of bursts by name, such as `{"ports": "2"}`.
@@ -528,7 +528,7 @@ def congestion(
         collectives=copies,
         root=root or None,
         placement=placement,
-        intensity=intensity,
+        offered_load=offered_load,
         bursts=settings,
         jobs=threads,
     )

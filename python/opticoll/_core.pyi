@@ -468,7 +468,7 @@ class Violation:
 def build_schedule(collective: Collective, fabric: Fabric, algorithm: str) -> Schedule:
     """The schedule that an algorithm makes."""
 
-def burst_fixed_point(fabric: str, intensity: float | int) -> float:
+def burst_fixed_point(fabric: str, offered_load: float | int) -> float:
     """Loss of Poisson bursts to everyone with full conversion, by the reduced-load fixed point."""
 
 def burst_hosts(fabric: str) -> tuple[int, int]:

@@ -129,7 +129,7 @@ def _packets() -> dict[str, str]:
     return helps
 
 
-SEVERAL = ("source", "intensity", "signalling", "assignment", "converters")
+SEVERAL = ("source", "offered_load", "signalling", "assignment", "converters")
 """Settings of bursts of which a command compares values; packets have `routing` as well."""
 
 if TYPE_CHECKING:

@@ -90,11 +90,11 @@ pub(crate) fn engset(sources: u32, load: f64, servers: u32) -> f64 {
 
 /// Loss of Poisson bursts to everyone with full conversion, by the reduced-load fixed point.
 #[pyfunction]
-pub(crate) fn burst_fixed_point(py: Python<'_>, fabric: &str, intensity: f64) -> PyResult<f64> {
+pub(crate) fn burst_fixed_point(py: Python<'_>, fabric: &str, offered_load: f64) -> PyResult<f64> {
     let everyone = burst::Destinations::Everyone;
     interrupt::run(py, || {
         let network = BurstNetwork::of(&Medium::parse(fabric)?)?;
-        Ok(erlang::fixed_point(&network, intensity, everyone).loss)
+        Ok(erlang::fixed_point(&network, offered_load, everyone).loss)
     })?
     .map_err(|error: burst::BurstError| error.into_py_err())
 }

@@ -59,7 +59,7 @@ from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_f
 
 EXAMPLE = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
-OWN = ("intensity", "seed", "replications")
+OWN = ("offered_load", "seed", "replications")
 """Settings of bursts with an option of their own."""
 
 PLACEMENTS = {
@@ -78,7 +78,7 @@ REPLICATIONS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Congestion:
-    """What `opticoll congestion` takes. Policies, placements and intensities may be several."""
+    """What `opticoll congestion` takes. Policies, placements and offered loads may be several."""
 
     collective: Annotated[str, Parameter(help="Such as all_reduce.")] = field(kw_only=False)
     fabric: Annotated[
@@ -101,7 +101,7 @@ class Congestion:
             help="natural, spread, best (least bytes times hops found); several with commas."
         ),
     ] = "natural"
-    intensity: Annotated[
+    offered_load: Annotated[
         str,
         Parameter(
             help="Load of each host by bursts beside; 0: none; several with commas.",
@@ -148,7 +148,9 @@ class CongestionRow(Row):
     congestion: str = means("What follows a refused light path: all_or_nothing, retry or degrade")
     ports: Positive = means("Number of light paths of a host at once")
     placement: str = means("Placement of ranks: natural, spread or best")
-    intensity: Load = means("Offered load of each host by bursts beside; 0: no bursts")
+    offered_load: Load = means(
+        "Offered load of each host by bursts beside; 0: no bursts", "offered load"
+    )
     settings: str = means("Other settings, as name=value with spaces between them")
     replications: Positive = means("Number of independent replications")
     failed: Count = means("Number of replications in which a collective gave up; they have no time")
@@ -198,7 +200,7 @@ class _Case:
     copies: int
     root: int
     placement: str
-    intensity: float
+    offered_load: float
     settings: Mapping[str, str]
 
     def value(self, name: str) -> str:
@@ -258,8 +260,8 @@ def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
             places.hosts,
             case.size_bytes,
             {**case.settings, "replications": case.value("replications")}
-            | ({"intensity": repr(case.intensity)} if case.intensity > 0 else {}),
-            external=case.intensity > 0,
+            | ({"offered_load": repr(case.offered_load)} if case.offered_load > 0 else {}),
+            external=case.offered_load > 0,
             threads=threads,
             progress=progress,
         )
@@ -284,12 +286,12 @@ def _cases(asked: Congestion) -> list[_Case]:
     size_bytes = config.to_bytes(DEFAULT_SIZE if asked.size is None else asked.size)
     policies = words.listed("--congestion", given.pop("congestion", None))
     placements = words.listed("--placement", asked.placement)
-    intensities = words.listed("--intensity", str(asked.intensity))
-    loads = [_number(text) for text in intensities]
+    offered_loads = words.listed("--offered-load", str(asked.offered_load))
+    loads = [_number(text) for text in offered_loads]
     if asked.seed is not None and not _draws(asked.collectives, policies, loads, given):
         raise UsageError(
             "--seed: nothing is drawn where one collective asks for all paths of a phase at once "
-            "and no bursts are beside it; leave it out, or give --intensity or --collectives"
+            "and no bursts are beside it; leave it out, or give --offered-load or --collectives"
         )
     return [
         _Case(
@@ -301,7 +303,7 @@ def _cases(asked: Congestion) -> list[_Case]:
             copies=asked.collectives,
             root=asked.root or 0,
             placement=placement,
-            intensity=load,
+            offered_load=load,
             settings={**given, **({"congestion": policy} if policy else {})},
         )
         for policy, placement, load in itertools.product(policies, placements, loads)
@@ -328,13 +330,13 @@ def _of_bursts(text: str | None) -> dict[str, str]:
 
 
 def _number(text: str) -> float:
-    """An intensity: a number that is not negative."""
+    """An offered load: a number that is not negative."""
     try:
         number = float(text)
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise UsageError(f"--intensity: `{text}` is no number from 0 on, such as 0.6")
+        raise UsageError(f"--offered-load: `{text}` is no number from 0 on, such as 0.6")
     return number
 
 
@@ -432,7 +434,7 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
         congestion=case.value("congestion"),
         ports=int(case.value("ports")),
         placement=case.placement,
-        intensity=case.intensity,
+        offered_load=case.offered_load,
         settings=" ".join(f"{name}={text}" for name, text in others.items()),
         replications=len(columns),
         failed=runs.failed,
@@ -458,7 +460,7 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
 SHOWN = (
     "congestion",
     "placement",
-    "intensity",
+    "offered_load",
     "time_s",
     "time_low_s",
     "time_high_s",
@@ -497,7 +499,7 @@ def _text(asked: Congestion, rows: list[CongestionRow]) -> str:
     lines.append(table(rows, (*SHOWN, *(("chosen",) if chosen else ()))))
     lines += {row.placement: _placement(row) for row in rows}.values()
     lines += [
-        f"gave up ({row.congestion}, {row.placement}, {row.intensity:g}): {row.failure}"
+        f"gave up ({row.congestion}, {row.placement}, {row.offered_load:g}): {row.failure}"
         for row in rows
         if row.failure
     ]
@@ -523,7 +525,7 @@ def _draw(asked: Any, rows: list[CongestionRow], path: Path) -> None:
     for row in rows:
         name = f"{row.congestion}, {row.placement}" if several else row.congestion
         point = plot.MeanTime(
-            row.intensity, row.time_s, row.time_low_s, row.time_high_s, row.failed
+            row.offered_load, row.time_s, row.time_low_s, row.time_high_s, row.failed
         )
         series.setdefault(name, []).append(point)
     first = rows[0]
@@ -536,7 +538,7 @@ def _draw(asked: Any, rows: list[CongestionRow], path: Path) -> None:
 
 COMMAND = Command(
     name="congestion",
-    example=f"opticoll congestion all_reduce --fabric {EXAMPLE} --intensity 0,0.4",
+    example=f"opticoll congestion all_reduce --fabric {EXAMPLE} --offered-load 0,0.4",
     asks=Congestion,
     gives=CongestionRow,
     compute=compute,

@@ -1,4 +1,4 @@
-"""Losses of bursts: over intensity with intervals; of one case over time, with loads of links."""
+"""Losses of bursts: over offered load with intervals; of one case over time, with loads of links."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Loss(NamedTuple):
-    """A measured loss and its interval of 95 %, as shares; of another axis x is no intensity."""
+    """A measured loss and its interval of 95 %, as shares; of another axis x is no offered load."""
 
-    intensity: float
+    offered_load: float
     loss: float
     low: float
     high: float
@@ -31,7 +31,7 @@ def losses(
     x_label: str = "offered load (Erlang from each host)",
     mark: float | None = None,
 ) -> "Figure":
-    """Draw loss over intensity; where nothing was lost, an arrow hangs from the upper bound.
+    """Draw loss over offered load; where nothing was lost, an arrow hangs from the upper bound.
 
     A line crosses at `mark`, if given. Raises PlotError for nothing to draw.
     """
@@ -45,7 +45,7 @@ def losses(
         look = style.series(number)
         some = sorted(point for point in points if point.loss > 0)
         axes.plot(
-            [point.intensity for point in some],
+            [point.offered_load for point in some],
             [point.loss for point in some],
             label=name,
             **look,
@@ -53,12 +53,12 @@ def losses(
         for point in some:
             # A logarithmic axis has no zero: the lower end is drawn as far as a tenth.
             ends = [max(point.low, point.loss / 10), point.high]
-            axes.plot([point.intensity] * 2, ends, color=look["color"], linewidth=1)
-        # Side by side, for arrows of several series at one intensity, and intervals there.
+            axes.plot([point.offered_load] * 2, ends, color=look["color"], linewidth=1)
+        # Side by side, for arrows of several series at one offered load, and intervals there.
         aside = offset_copy(axes.transData, figure, x=7.0 * (number + 1), units="points")
         for point in points:
             if point.loss == 0:
-                place, below = (point.intensity, point.high), (point.intensity, point.high / 3)
+                place, below = (point.offered_load, point.high), (point.offered_load, point.high / 3)
                 look_of_arrow = {"arrowstyle": "->", "color": look["color"], "linewidth": 1.2}
                 axes.annotate(
                     "",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class MeanTime(NamedTuple):
     """A mean time and its interval of 95 %, in seconds; None where all or too many failed."""
 
-    intensity: float
+    offered_load: float
     seconds: float | None
     low: float | None
     high: float | None
@@ -25,7 +25,7 @@ class MeanTime(NamedTuple):
 def mean_times(
     series: Mapping[str, Sequence[MeanTime]], path: str | os.PathLike[str], title: str = ""
 ) -> "Figure":
-    """Draw time over intensity; a hollow marker is a mean without the replications that failed.
+    """Draw time over offered load; a hollow marker is a mean without the replications that failed.
 
     Raises PlotError for nothing to draw.
     """
@@ -39,36 +39,36 @@ def mean_times(
     axes = figure.subplots()
     for number, (name, of_series) in enumerate(series.items()):
         look = style.series(number)
-        # Side by side, so that intervals at one intensity can be told apart.
+        # Side by side, so that intervals at one offered load can be told apart.
         apart = 3.0 * (number - (len(series) - 1) / 2)
         aside = offset_copy(axes.transData, figure, x=apart, units="points")
         drawn = [
-            (point.intensity, point.seconds, point)
-            for point in sorted(of_series, key=lambda point: point.intensity)
+            (point.offered_load, point.seconds, point)
+            for point in sorted(of_series, key=lambda point: point.offered_load)
             if point.seconds is not None
         ]
         axes.plot(
-            [intensity for intensity, _, _ in drawn],
+            [offered_load for offered_load, _, _ in drawn],
             [seconds for _, seconds, _ in drawn],
             label=name,
             transform=aside,
             **look,
         )
-        for intensity, seconds, point in drawn:
+        for offered_load, seconds, point in drawn:
             if point.low is not None and point.high is not None:
                 # A logarithmic axis has no zero: the lower end is drawn as far as a tenth.
                 ends = [max(point.low, seconds / 10), point.high]
                 axes.plot(
-                    [intensity] * 2,
+                    [offered_load] * 2,
                     ends,
                     color=look["color"],
                     linewidth=1,
                     transform=aside,
                 )
-                axes.update_datalim([(intensity, end) for end in ends])
+                axes.update_datalim([(offered_load, end) for end in ends])
             if point.failed:
                 axes.plot(
-                    intensity,
+                    offered_load,
                     seconds,
                     color=look["color"],
                     marker=look["marker"],
@@ -76,7 +76,7 @@ def mean_times(
                     markerfacecolor="white",
                     transform=aside,
                 )
-            axes.update_datalim([(intensity, seconds)])
+            axes.update_datalim([(offered_load, seconds)])
     axes.autoscale_view()
     if max(known) > 20 * min(known):
         style.logarithmic(axes)

@@ -22,7 +22,7 @@
 //! control message, and what the setting adds. With two ways it is a round trip, 2 (p_h + h d) + d_s. The whole
 //! route is granted or refused at one instant, so two set-ups never race.
 //!
-//! **Sources.** Intensity is the load of a host: bursts per time, times L. Bursts are generated
+//! **Sources.** The offered load is that of a host: bursts per time, times L. Bursts are generated
 //! by a Poisson process at each host and sent at once ([`BurstSource::Poisson`]), or wait for the
 //! host's one transmitter, first come first served, without limit ([`BurstSource::Transmitter`]);
 //! or a host sends, pauses for an exponential time, and sends again ([`BurstSource::OnOff`]). A

@@ -2,13 +2,13 @@
 //! other messages and the bursts beside them may refuse ([`OnRequest`](crate::simulate::burst::collective::OnRequest)).
 //!
 //! Rank r sits at host r. Beside the settings of light paths and of bursts ([`Congestion::from_texts`])
-//! `intensity=0`, the default here, stands for no bursts at all. One replication is run, that of the seed.
+//! `offered_load=0`, the default here, stands for no bursts at all. One replication is run, that of the seed.
 //!
 //! ```
 //! use opticoll::families::Medium;
 //! use opticoll::workload::bursts::OverBursts;
 //! let medium = Medium::parse("ladder:rungs=4,hosts=4,wavelengths=8,rate=10Gb/s")?;
-//! let over = OverBursts::new(&medium, [("intensity", "0.4"), ("ports", "2"), ("retries", "5")])?;
+//! let over = OverBursts::new(&medium, [("offered_load", "0.4"), ("ports", "2"), ("retries", "5")])?;
 //! assert_eq!((over.network.hosts(), over.congestion.retries), (32, 5));
 //! # Ok::<(), opticoll::simulate::burst::BurstError>(())
 //! ```
@@ -52,7 +52,7 @@ impl OverBursts {
                     problem: problem.into(),
                 });
             }
-            if name == "intensity" {
+            if name == "offered_load" {
                 beside = text.trim().parse() != Ok(0.0);
                 if !beside {
                     continue;

@@ -24,7 +24,7 @@ fn link(hosts: u32, wavelengths: u32) -> String {
     format!("custom:ranks=2,links=0-1,hosts={hosts},wavelengths={wavelengths},rate=10Gb/s")
 }
 
-/// BurstSettings such as `source=poisson intensity=20`.
+/// BurstSettings such as `source=poisson offered_load=20`.
 fn settings(text: &str) -> BurstSettings {
     let words = text.split_whitespace();
     let pairs = words.map(|word| word.split_once('=').unwrap());

@@ -111,7 +111,7 @@ class Asked:
     method: ReplayOption = NO_REPLAY
     bursts: Annotated[
         str | None,
-        Parameter(help="Messages ask for light paths among bursts: intensity=0.4,ports=2 or none."),
+        Parameter(help="Messages ask for light paths among bursts: offered_load=0.4,ports=2 or none."),
     ] = None
     timeline: Annotated[bool, Parameter(parse=False)] = False
     per: Annotated[
@@ -298,7 +298,7 @@ def _of_bursts(text: str | None) -> dict[str, str] | None:
     """The settings of light paths and bursts in `key=value,...`, or `none`."""
     if text is None:
         return None
-    return {} if text == "none" else key_values("--bursts", text, "intensity=0.4")
+    return {} if text == "none" else key_values("--bursts", text, "offered_load=0.4")
 
 
 def _by_collective(chosen: Sequence[str] | Mapping[str, str] | None) -> Mapping[str, str]:

@@ -101,7 +101,7 @@ def compute(asked: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow]:
         if {name: getattr(asked, name) for name in PLAIN} != PLAIN:
             raise UsageError(
                 "--pattern, --bytes, --messages and --period are for packets; bursts have "
-                "--source, --intensity, --size and --bursts"
+                "--source, --offered-load, --size and --bursts"
             )
         cases = bursts.cases(asked.fabric, of_bursts, of_packets)
         yield from bursts.simulate(cases, jobs, watch)

@@ -27,7 +27,7 @@ from opticoll.rows import (
 from opticoll.runner import Watch
 from opticoll.words import listed
 
-NAMED = ("source", "intensity", "signalling", "assignment", "converters", "routing")
+NAMED = ("source", "offered_load", "signalling", "assignment", "converters", "routing")
 """Settings with a column of their own; each may have several values."""
 
 DETAILS = ("by_hops", "by_pair", "links", "over_time")
@@ -90,7 +90,7 @@ class BurstRow(Row, core="bursts"):
         "wavelength"
     )
     source: str = means("Source of bursts: transmitter, poisson or on_off")
-    intensity: Load = means("Offered load of each host")
+    offered_load: Load = means("Offered load of each host", "offered load")
     signalling: str = means("Signalling: two_way, jet or jit")
     assignment: str = means(
         "Assignment of wavelengths: first_fit, random, horizon, lauc_vf, pwa or source_offset"
@@ -141,7 +141,7 @@ def cases(
     for name in of_packets:
         if name != "routing":
             raise UsageError(f"--{name.replace('_', '-')} is for packets; leave it out")
-    values = [listed(f"--{name}", settings.get(name)) for name in NAMED]
+    values = [listed(f"--{name}".replace("_", "-"), settings.get(name)) for name in NAMED]
     made = []
     for combination in itertools.product(*values):
         own = dict(zip(NAMED, combination, strict=True))
@@ -177,8 +177,8 @@ def _row(case: Case, outcome: Outcome) -> BurstRow:
         outcome,
         fabric=outcome.network,
         injection_bandwidth=burst_rate(case.fabric),
-        intensity=float(case.value("intensity")),
-        **{name: case.value(name) for name in NAMED if name != "intensity"},
+        offered_load=float(case.value("offered_load")),
+        **{name: case.value(name) for name in NAMED if name != "offered_load"},
         settings=" ".join(f"{name}={text}" for name, text in others.items()),
         busiest_link=outcome.links["link"][busiest],
         busiest_utilisation=float(utilisation[busiest]),
@@ -202,7 +202,7 @@ def text(rows: list[BurstRow]) -> str:
     if len(rows) == 1:
         return _summary(rows[0])
     head = f"losses, with intervals of 95 %, of {rows[0].fabric}"
-    return f"{head}\n{table(rows, SHOWN, left=('intensity',))}"
+    return f"{head}\n{table(rows, SHOWN, left=('offered_load',))}"
 
 
 def _summary(row: BurstRow) -> str:
@@ -219,7 +219,7 @@ def _summary(row: BurstRow) -> str:
     ]
     facts = [
         ["network", row.fabric],
-        ["source", f"{row.source}, {row.intensity:g} Erlang from each host"],
+        ["source", f"{row.source}, {row.offered_load:g} Erlang from each host"],
         [
             "wavelengths",
             f"{row.signalling}, {row.assignment}, converters {row.converters}, "
@@ -253,13 +253,13 @@ def draw(rows: list[BurstRow], path: Path) -> None:
     first = rows[0]
     if len(rows) == 1:
         title = f"{first.source}, {first.signalling}, {first.assignment}"
-        plot.one_loss(first.outcome, path, f"{title}, {first.intensity:g} Erlang")
+        plot.one_loss(first.outcome, path, f"{title}, {first.offered_load:g} Erlang")
         return
-    names = [name for name in NAMED if name != "intensity"]
+    names = [name for name in NAMED if name != "offered_load"]
     differing = [name for name in names if len({row.case.value(name) for row in rows}) > 1]
     series: dict[str, list[plot.Loss]] = {}
     for row in rows:
         label = ", ".join(row.case.value(name) for name in differing or ["assignment"])
-        point = plot.Loss(row.intensity, row.loss, row.loss_low, row.loss_high)
+        point = plot.Loss(row.offered_load, row.loss, row.loss_low, row.loss_high)
         series.setdefault(label, []).append(point)
     plot.losses(series, path, first.fabric)

@@ -40,7 +40,7 @@ _OPTIONS = {
     "one_way_pwa": "--signalling jet --assignment pwa --warm-up 3e6",
     "one_way_random": "--signalling jet --assignment random",
     "one_way_first_fit": "--signalling jet",
-    "busiest_link": "--source poisson --intensity 2.077",
+    "busiest_link": "--source poisson --offered-load 2.077",
     "one_receiver": "--receivers 1",
 }
 
@@ -210,7 +210,7 @@ _LOADED = (
 )
 _COMMAND = (
     "opticoll congestion {} --fabric ladder:rungs=5,hosts=10,wavelengths=10,rate=10Gb/s "
-    "--algorithm {} --size 100kB --ports 2 --intensity 0.6 --replications 100"
+    "--algorithm {} --size 100kB --ports 2 --offered-load 0.6 --replications 100"
 )
 _RING = _COMMAND.format("all_gather", "ring")
 _TREE = _COMMAND.format("broadcast", "binomial")

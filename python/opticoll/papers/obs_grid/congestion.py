@@ -48,12 +48,12 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
     results.show(
         f"100 ranks on a ladder of 100 hosts, 10 wavelengths, bursts at {INTENSITY} beside; "
         f"{replications} replications (congestion.csv)",
-        ["case", "failed", "refusals", "time (ms)", "longest (ms)"],
+        ["case", "failed", "blocked", "time (ms)", "longest (ms)"],
         [
             [
                 name,
                 row["failed"],
-                f"{row['refusals']:.3g}",
+                f"{row['blocked']:.3g}",
                 *(
                     None if row[key] is None else f"{1000 * row[key]:.4g}"
                     for key in ("time_s", "longest_s")
@@ -64,12 +64,12 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
     )
     ring, tree = (rows[f"{name}, no retries"] for name in ("ring", "tree"))
     # Without retries a refusal is the last.
-    met = [round(row["refusals"] * replications) for row in (ring, tree)]
+    met = [round(row["blocked"] * replications) for row in (ring, tree)]
     failed = [row["failed"] for row in (ring, tree)]
     linear = rows["linear, no retries"]
     # What was carried out had been granted.
     asked = {
-        name: row["refusals"] / (row["phases"] + row["refusals"])
+        name: row["blocked"] / (row["phases"] + row["blocked"])
         for name, row in rows.items()
         if name.endswith("no retries")
     }
@@ -113,7 +113,7 @@ def _carried_out(name: str, replications: int) -> list[TableRow]:
         algorithm=algorithm,
         size=SIZE,
         placement=placement,
-        intensity=intensity,
+        offered_load=intensity,
         settings={
             "ports": str(ports),
             "retries": str(retries),
@@ -123,7 +123,7 @@ def _carried_out(name: str, replications: int) -> list[TableRow]:
         threads=os.cpu_count() or 1,
     )
     assert row.verified, name
-    keys = ("algorithm", "ports", "placement", "intensity", "congestion", "failed", "refusals")
+    keys = ("algorithm", "ports", "placement", "offered_load", "congestion", "failed", "blocked")
     shown = {key: row[key] for key in (*keys, "time_s", "longest_s", "phases", "burst_loss")}
     return [{"case": name, "retries": retries, **shown}]
 
@@ -135,7 +135,7 @@ def testbed() -> dict[str, Computed]:
     )
     assert ring.verified
     assert ring.time_s is not None
-    effort = {"intensity": "0.9", "bursts": "2e5", "warm_up": "1e4"}
+    effort = {"offered_load": "0.9", "bursts": "2e5", "warm_up": "1e4"}
     assigned = opticoll.bursts(TESTBED, effort)
     blind = opticoll.bursts(TESTBED, {**effort, "signalling": "jet", "assignment": "random"})
     nodes = len({node for link in assigned.links for node in link["link"].split(" -> ")})

@@ -16,7 +16,7 @@ WAVELENGTHS = 28
 BURST_BYTES = 125 * 10**6
 """100 ms at 10 Gb/s."""
 
-BURSTS = {"intensity": "0.9", "size": f"{BURST_BYTES}B"}
+BURSTS = {"offered_load": "0.9", "size": f"{BURST_BYTES}B"}
 FEWER = (18, 20, 22, 24, 26)
 QUICK_FEWER = (20,)
 
@@ -55,7 +55,7 @@ READINGS = {
     "one_way_first_fit": Reading("one-way, first fit", {"signalling": "jet"}, swept=False),
     "busiest_link": Reading(
         "no queues, 0.9 per wavelength of the busiest link",
-        {"source": "poisson", "intensity": "2.077"},
+        {"source": "poisson", "offered_load": "2.077"},
         swept=False,
     ),
     "one_receiver": Reading(
@@ -144,7 +144,7 @@ def _parameters() -> dict[str, Computed]:
         "ladder.network": Computed(nodes),
         "ladder.computers": Computed(nodes * hosts),
         "ladder.wavelengths": Computed(int(row.fabric.rpartition("wavelengths=")[2])),
-        "ladder.intensity": Computed(row.intensity),
+        "ladder.intensity": Computed(row.offered_load),
         "ladder.length": Computed(8 * BURST_BYTES / burst_rate(fabric)),
         "ladder.bytes": Computed(BURST_BYTES),
         "ladder.destination": Computed(max(pairs) / (sum(pairs) / len(pairs))),

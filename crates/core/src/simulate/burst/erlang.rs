@@ -51,11 +51,11 @@ pub struct FixedPoint {
     pub offered: Vec<f64>,
 }
 
-/// The fixed point of a network with full conversion whose hosts each offer `intensity` Erlang by
+/// The fixed point of a network with full conversion whose hosts each offer `offered_load` Erlang by
 /// Poisson processes, over the fabric's routes.
 pub fn fixed_point(
     network: &BurstNetwork,
-    intensity: f64,
+    offered_load: f64,
     destinations: Destinations,
 ) -> FixedPoint {
     let nodes = network.nodes();
@@ -65,7 +65,7 @@ pub fn fixed_point(
         Destinations::Everyone => (everyone, (at_node - 1.0) / everyone),
         Destinations::OtherNodes => (at_node * f64::from(nodes - 1), 0.0),
     };
-    let load = at_node * intensity * at_node / partners;
+    let load = at_node * offered_load * at_node / partners;
     let pairs = || (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
     let routes: Vec<&[u32]> = pairs()
         .filter(|(from, to)| from != to)

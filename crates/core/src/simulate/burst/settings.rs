@@ -125,7 +125,7 @@ pub struct BurstSettings {
     /// What generates bursts.
     pub source: BurstSource,
     /// Bursts per time and host, times their length: Erlang.
-    pub intensity: f64,
+    pub offered_load: f64,
     /// The mean size of a burst.
     pub size: Bytes,
     /// The distribution about it.
@@ -170,7 +170,7 @@ impl Default for BurstSettings {
     fn default() -> BurstSettings {
         BurstSettings {
             source: BurstSource::Transmitter,
-            intensity: 0.9,
+            offered_load: 0.9,
             size: Bytes::new(125_000_000),
             length: Length::Constant,
             destinations: Destinations::Everyone,
@@ -199,7 +199,7 @@ pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
     BurstSettings, HelpLevel::Usual, &["burst"];
     "source" .source: "What generates bursts: transmitter (Poisson, one at a time per host), poisson or on_off",
         words(SOURCES), "transmitter";
-    "intensity" .intensity: "Load of a host: bursts per time, times their length", positive, "0.9";
+    "offered_load" .offered_load: "Load of a host: bursts per time, times their length", positive, "0.9";
     "size" .size: "Mean size of a burst", bytes, "125MB";
     "length" .length: "Distribution of lengths about their mean: constant, exponential or uniform",
         words(LENGTHS), "constant";
@@ -299,13 +299,13 @@ impl BurstSettings {
                 problem: problem.into(),
             })
         };
-        if !(self.intensity.is_finite() && self.intensity > 0.0) {
-            return refuse("intensity", "must be greater than 0");
+        if !(self.offered_load.is_finite() && self.offered_load > 0.0) {
+            return refuse("offered_load", "must be greater than 0");
         }
-        if self.intensity >= 1.0 && self.source != BurstSource::Poisson {
+        if self.offered_load >= 1.0 && self.source != BurstSource::Poisson {
             return refuse(
-                "intensity",
-                "one transmitter sends less than one burst at a time: use an intensity below 1, or \
+                "offered_load",
+                "one transmitter sends less than one burst at a time: use an offered load below 1, or \
                  source poisson",
             );
         }

@@ -112,8 +112,8 @@ impl Generator {
             },
             length: settings.length,
             mean_length,
-            mean_gap: unit / (settings.intensity * f64::from(network.hosts())),
-            mean_pause: mean_length * (1.0 - settings.intensity) / settings.intensity,
+            mean_gap: unit / (settings.offered_load * f64::from(network.hosts())),
+            mean_pause: mean_length * (1.0 - settings.offered_load) / settings.offered_load,
             kind,
             next: NEVER,
         };

@@ -45,7 +45,7 @@ fn job<'a>(schedule: &'a Schedule, places: &[u32], size: &str) -> Job<'a> {
     }
 }
 
-/// BurstSettings of light paths and of bursts, such as `ports=2 intensity=0.5`.
+/// BurstSettings of light paths and of bursts, such as `ports=2 offered_load=0.5`.
 fn run(
     network: &str,
     jobs: &[Job<'_>],
@@ -311,7 +311,7 @@ fn a_first_request_is_refused_as_often_as_erlang_says() {
     let made = message();
     // Four Erlang of Poisson bursts on five wavelengths each way, seen at a random instant.
     let network = "custom:ranks=2,links=0-1,hosts=5,wavelengths=5,rate=10Gb/s,latency=0s";
-    let text = "source=poisson intensity=0.8 destinations=other_nodes retries=0 replications=1000 \
+    let text = "source=poisson offered_load=0.8 destinations=other_nodes retries=0 replications=1000 \
                 warm_up=2000";
     let job = job(&made, &[0, 5], "1KB");
     let outcome = run(network, &[job], &BurstWork::Random, text, 2).unwrap();
@@ -344,7 +344,7 @@ fn every_collective_ends_with_the_right_data_or_says_why_not() {
         for policy in POLICIES {
             for ports in [1, 2, 4] {
                 let text = format!(
-                    "congestion={} ports={ports} intensity=0.7 size=1MB warm_up=2000 retries=8 \
+                    "congestion={} ports={ports} offered_load=0.7 size=1MB warm_up=2000 retries=8 \
                      replications=3 back_off=1ms longest_back_off=20ms establish=1ms release=1ms",
                     policy.name
                 );
@@ -465,7 +465,7 @@ fn runs_repeat_with_their_seed_on_any_number_of_threads() {
     let job = [job(&made, &places, "1MB")];
     let text = |seed| {
         format!(
-            "intensity=0.6 size=1MB warm_up=1000 replications=5 ports=2 back_off=1ms seed={seed}"
+            "offered_load=0.6 size=1MB warm_up=1000 replications=5 ports=2 back_off=1ms seed={seed}"
         )
     };
     let of = |seed, threads| run(LADDER, &job, &BurstWork::Random, &text(seed), threads).unwrap();
@@ -481,7 +481,7 @@ fn runs_repeat_with_their_seed_on_any_number_of_threads() {
 fn the_mean_has_students_interval() {
     let made = message();
     let network = "custom:ranks=2,links=0-1,hosts=5,wavelengths=5,rate=10Gb/s,latency=0s";
-    let text = "intensity=0.8 destinations=other_nodes replications=5 warm_up=1000";
+    let text = "offered_load=0.8 destinations=other_nodes replications=5 warm_up=1000";
     let outcome = run(
         network,
         &[job(&made, &[0, 5], "1KB")],
@@ -529,7 +529,7 @@ fn what_does_not_fit_is_refused() {
         ),
         (slice::from_ref(&fits), "bursts=7", "leave it out"),
         (slice::from_ref(&fits), "portz=7", "did you mean `ports`"),
-        (slice::from_ref(&fits), "intensity=2", "below 1"),
+        (slice::from_ref(&fits), "offered_load=2", "below 1"),
     ];
     for (jobs, text, expected) in cases {
         let error = run(PAIR, jobs, &BurstWork::Random, text, 1)

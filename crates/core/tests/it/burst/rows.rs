@@ -91,7 +91,7 @@ fn signalling_without_delay_is_one_and_the_same() {
         "routing=least_loaded",
     ] {
         let of = |signalling: &str| {
-            let common = "source=poisson intensity=20 bursts=50000";
+            let common = "source=poisson offered_load=20 bursts=50000";
             let outcome = run(
                 &link(1, 28),
                 &format!("{common} signalling={signalling} {text}"),
@@ -124,7 +124,7 @@ fn horizon_and_void_filling_are_one_where_no_void_can_be_used() {
 #[test]
 fn converters_wavelengths_and_other_routes_save_bursts() {
     let lost = |wavelengths, text: &str| {
-        let common = "source=poisson intensity=0.9 bursts=200000";
+        let common = "source=poisson offered_load=0.9 bursts=200000";
         run(&ladder(wavelengths), &format!("{common} {text}")).lost
     };
     for signalling in ["two_way", "jet"] {

@@ -83,10 +83,10 @@ fn settings_that_make_no_sense_are_refused() {
     let network = BurstNetwork::of(&Medium::parse(&ladder(28)).unwrap()).unwrap();
     for (text, setting, problem) in [
         ("source=poison", "source", "did you mean `poisson`"),
-        ("intensity=0", "intensity", "greater than 0"),
-        ("intensity=nan", "intensity", "greater than 0"),
-        ("intensity=1", "intensity", "below 1"),
-        ("source=on_off intensity=1.5", "intensity", "below 1"),
+        ("offered_load=0", "offered_load", "greater than 0"),
+        ("offered_load=nan", "offered_load", "greater than 0"),
+        ("offered_load=1", "offered_load", "below 1"),
+        ("source=on_off offered_load=1.5", "offered_load", "below 1"),
         ("size=0B", "size", "at least one byte"),
         ("size=4M", "size", "power"),
         ("bursts=0", "bursts", "whole number"),
@@ -118,8 +118,8 @@ fn settings_that_make_no_sense_are_refused() {
         assert!(error.to_string().contains(problem), "{text}: {error}");
         assert_eq!(error.setting(), Some(setting), "{text}: {error}");
     }
-    let unknown = BurstSettings::from_texts([("intensty", "1")]).unwrap_err();
-    assert!(unknown.to_string().contains("did you mean `intensity`"));
+    let unknown = BurstSettings::from_texts([("offered_lod", "1")]).unwrap_err();
+    assert!(unknown.to_string().contains("did you mean `offered_load`"));
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn the_outcome_does_not_depend_on_the_number_of_threads() {
 #[test]
 fn a_run_ends_when_the_error_is_small_enough_or_the_caller_has_enough() {
     let network = BurstNetwork::of(&Medium::parse(&link(1, 10)).unwrap()).unwrap();
-    let wanted = settings("source=poisson intensity=10 bursts=1e7 relative_error=0.05");
+    let wanted = settings("source=poisson offered_load=10 bursts=1e7 relative_error=0.05");
     let mut told = Vec::new();
     let outcome = burst::simulate(&network, &BurstWork::Random, &wanted, 1, |progress| {
         told.push(progress.bursts);

@@ -27,19 +27,19 @@ fn formulas_give_published_values() {
 #[test]
 fn the_fixed_point_of_the_ladder_is_the_published_one() {
     let network = BurstNetwork::of(&Medium::parse(&ladder(28)).unwrap()).unwrap();
-    for (intensity, busiest, loss) in [
+    for (offered_load, busiest, loss) in [
         (0.9, 10.91, 7.32e-6),
         (1.2, 14.55, 6.06e-4),
         (1.5, 18.18, 8.16e-3),
         (2.077, 25.13, 7.82e-2),
         (3.0, 35.08, 2.33e-1),
     ] {
-        let point = fixed_point(&network, intensity, settings("").destinations);
+        let point = fixed_point(&network, offered_load, settings("").destinations);
         let most = point.offered.iter().copied().fold(0.0, f64::max);
         let near = |got: f64, expected: f64| (got / expected - 1.0).abs() < 3e-3;
-        assert!(near(most, busiest), "{intensity}: {most} Erlang");
+        assert!(near(most, busiest), "{offered_load}: {most} Erlang");
         let got = point.loss_between_nodes;
-        assert!(near(got, loss), "{intensity}: {got}");
+        assert!(near(got, loss), "{offered_load}: {got}");
         // 9 of 99 partners are at the same node.
         assert!((point.loss / got - 90.0 / 99.0).abs() < 1e-12);
     }
@@ -68,7 +68,7 @@ fn one_link_loses_what_erlang_says_whatever_the_lengths_and_the_assignment() {
         "assignment=pwa signalling=jit",
         "converters=full",
     ] {
-        let text = format!("source=poisson intensity=20 bursts=400000 {text}");
+        let text = format!("source=poisson offered_load=20 bursts=400000 {text}");
         check_loss(&link(1, 28), &text, loss);
     }
 }
@@ -76,10 +76,10 @@ fn one_link_loses_what_erlang_says_whatever_the_lengths_and_the_assignment() {
 #[test]
 fn finite_sources_lose_what_engset_says_whatever_the_lengths() {
     // A source that is on half of its time unless refused offers 1 Erlang while it pauses.
-    for (intensity, load) in [(0.5, 1.0), (0.25, 1.0 / 3.0)] {
+    for (offered_load, load) in [(0.5, 1.0), (0.25, 1.0 / 3.0)] {
         for length in ["constant", "exponential", "uniform"] {
             let text = format!(
-                "source=on_off intensity={intensity} length={length} refused=next bursts=400000 \
+                "source=on_off offered_load={offered_load} length={length} refused=next bursts=400000 \
                  destinations=other_nodes"
             );
             check_loss(&link(10, 4), &text, engset(10, load, 4));
@@ -90,27 +90,27 @@ fn finite_sources_lose_what_engset_says_whatever_the_lengths() {
 #[test]
 fn the_ladder_loses_at_most_an_eighth_less_than_the_fixed_point() {
     // Bursts that are lost hold the links before, as the fixed point has it.
-    for (intensity, bursts) in [(1.5, 2_000_000), (2.077, 500_000), (3.0, 500_000)] {
+    for (offered_load, bursts) in [(1.5, 2_000_000), (2.077, 500_000), (3.0, 500_000)] {
         let text = format!(
-            "source=poisson intensity={intensity} signalling=jet converters=full bursts={bursts}"
+            "source=poisson offered_load={offered_load} signalling=jet converters=full bursts={bursts}"
         );
         let outcome = run(&ladder(28), &text);
         let network = BurstNetwork::of(&Medium::parse(&ladder(28)).unwrap()).unwrap();
-        let theory = fixed_point(&network, intensity, settings("").destinations).loss;
+        let theory = fixed_point(&network, offered_load, settings("").destinations).loss;
         let ratio = outcome.loss / theory;
-        assert!((0.88..=1.0).contains(&ratio), "{intensity}: {ratio}");
+        assert!((0.88..=1.0).contains(&ratio), "{offered_load}: {ratio}");
     }
 }
 
 #[test]
 fn bursts_wait_for_their_transmitter_as_in_a_queue_with_constant_service() {
     // Pollaczek and Khinchin: rho L / (2 (1 - rho)), and twice that for exponential lengths.
-    for (intensity, length, wait) in [
+    for (offered_load, length, wait) in [
         (0.5, "constant", 0.05),
         (0.5, "exponential", 0.1),
         (0.8, "constant", 0.2),
     ] {
-        let text = format!("intensity={intensity} length={length} bursts=500000");
+        let text = format!("offered_load={offered_load} length={length} bursts=500000");
         let got = run(&ladder(64), &text).mean_wait.seconds();
         assert!((got / wait - 1.0).abs() < 0.02, "{text}: {got} s, {wait} s");
     }
@@ -118,7 +118,7 @@ fn bursts_wait_for_their_transmitter_as_in_a_queue_with_constant_service() {
 
 #[test]
 fn one_receiver_is_a_link_of_one_wavelength_to_many_sources() {
-    let text = "source=poisson intensity=0.9 receivers=1 bursts=400000";
+    let text = "source=poisson offered_load=0.9 receivers=1 bursts=400000";
     check_loss(&link(50, 4096), text, erlang_b(0.9, 1));
 }
 
@@ -126,7 +126,7 @@ fn one_receiver_is_a_link_of_one_wavelength_to_many_sources() {
 fn packets_become_bursts_by_size_or_by_time_out() {
     let network = link(2, 100);
     let mut settings =
-        settings("source=poisson bursts=20000 warm_up=0 replications=1 intensity=0.6");
+        settings("source=poisson bursts=20000 warm_up=0 replications=1 offered_load=0.6");
     settings.record = true;
     let lengths = |assembly: &str, settings: &mut _| -> Vec<Time> {
         let with = super::settings(&format!("assembly=packets:packet=1MB,{assembly}"));
@@ -164,7 +164,7 @@ fn packets_become_bursts_by_size_or_by_time_out() {
 fn the_interval_holds_the_true_loss_in_nineteen_of_twenty_runs() {
     // Of 60 runs at least 51: with 95 % each, fewer happen once in 500 trials.
     let held = (0..60).filter(|seed| {
-        let text = format!("source=poisson intensity=5 bursts=40000 seed={seed}");
+        let text = format!("source=poisson offered_load=5 bursts=40000 seed={seed}");
         let outcome = run(&link(1, 10), &text);
         (outcome.loss_low..=outcome.loss_high).contains(&erlang_b(5.0, 10))
     });

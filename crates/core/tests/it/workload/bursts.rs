@@ -93,7 +93,7 @@ fn every_message_is_delivered_once_whatever_bursts_refuse() {
     let program = expand(&trace, &Algorithms::default()).unwrap();
     let free = run(&program, &mut Zero);
     let mut times = Vec::new();
-    for intensity in ["0", "0.3", "0.6"] {
+    for offered_load in ["0", "0.3", "0.6"] {
         let settings = [
             ("ports", "2"),
             ("establish", "100us"),
@@ -101,7 +101,7 @@ fn every_message_is_delivered_once_whatever_bursts_refuse() {
             ("back_off", "1ms"),
             ("retries", "1000"),
             ("size", "1MB"),
-            ("intensity", intensity),
+            ("offered_load", offered_load),
         ];
         let (replayed, set_ups, refusals) = carried(&program, &over(NARROW, &settings)).unwrap();
         assert_eq!(
@@ -116,7 +116,7 @@ fn every_message_is_delivered_once_whatever_bursts_refuse() {
         };
         assert_eq!(by_kind(&replayed), by_kind(&free), "by kind of call");
         assert!(set_ups <= replayed.messages);
-        assert!(refusals > 0 || intensity == "0");
+        assert!(refusals > 0 || offered_load == "0");
         times.push(replayed.time);
     }
     assert!(times.is_sorted(), "{times:?}");

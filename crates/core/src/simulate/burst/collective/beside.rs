@@ -43,7 +43,7 @@ impl<'a> Beside<'a> {
             let each = settings
                 .warm_up
                 .map_or(WARM_UP as f64, |all| all as f64 / hosts);
-            start = (each * mean_length as f64 / settings.intensity).round() as u64;
+            start = (each * mean_length as f64 / settings.offered_load).round() as u64;
             engine.run_until(start);
             engine.begin_measuring();
         }
