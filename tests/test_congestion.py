@@ -1,4 +1,4 @@
-"""Collectives over light paths that may be refused: command, study, placements, refusals."""
+"""Collectives over light paths that may be blocked: command, study, placements, refusals."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def test_lists_make_a_case_of_each_combination(run: Run, tmp_path: Path) -> None
     ]
     assert figure.read_bytes().startswith(b"\x89PNG")
     with table.open() as lines:
-        assert [row["refusals"] for row in csv.DictReader(lines)] == [
-            str(row["refusals"]) for row in rows
+        assert [row["blocked"] for row in csv.DictReader(lines)] == [
+            str(row["blocked"]) for row in rows
         ]
     assert all(row["verified"] for row in rows)
     assert run_json(run, "congestion", "congestion", *COMMAND, *options, "--jobs", "3") == rows
@@ -129,7 +129,7 @@ def test_who_gives_up_is_named_in_text_and_json(run: Run) -> None:
     finished = run("congestion", *options, "--replications", "2")
     assert finished.code == 0
     assert "gave up (all_or_nothing, spread, 0): step " in finished.out
-    assert "was refused 4 times" in finished.out
+    assert "was blocked 4 times" in finished.out
     (row,) = run_json(run, "congestion", "congestion", *options, "--replications", "2")
     assert (row["failed"], row["time_s"], row["replications"]) == (2, None, 2)
     (row,) = run_json(run, "congestion", "congestion", *options, "--congestion", "degrade")

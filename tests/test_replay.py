@@ -181,14 +181,14 @@ def test_each_message_of_a_real_run_asks_for_a_light_path_among_bursts(run: Run)
     assert alone["time_ps"] == model["time_ps"]
     assert alone["simulator"] == "burst"
     used = alone["light_paths"]
-    assert (used["set_ups"], used["refusals"], used["bursts"]) == (model["messages"], 0, 0)
+    assert (used["set_ups"], used["blocked"], used["bursts"]) == (model["messages"], 0, 0)
     # Whatever the bursts refuse, all messages arrive.
     narrow = LADDER.replace("64", "2")
     beside = {"offered_load": "0.5", "size": "100kB", "retries": "200", "seed": "3"}
     row = opticoll.replay(real("ep"), narrow, collectives=COMMON, bursts=beside)
     assert (row["messages"], row["bytes"]) == (model["messages"], model["bytes"])
     assert row["light_paths"] is not None
-    assert row["light_paths"]["refusals"]
+    assert row["light_paths"]["blocked"]
     assert row["light_paths"]["bursts"]
     assert 0 < (row["light_paths"]["burst_loss"] or 0) < 1
     assert row["time_ps"] > alone["time_ps"]

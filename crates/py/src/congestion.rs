@@ -1,4 +1,4 @@
-//! Collectives over light paths that may be refused, and where their ranks sit.
+//! Collectives over light paths that may be blocked, and where their ranks sit.
 
 use std::collections::BTreeMap;
 

@@ -145,7 +145,7 @@ class CongestionRow(Row):
         "Bandwidth that a host can inject: the rate of a wavelength for each of its ports"
     )
     copies: Positive = means("Number of collectives at once")
-    congestion: str = means("What follows a refused light path: all_or_nothing, retry or degrade")
+    congestion: str = means("What follows a blocked light path: all_or_nothing, retry or degrade")
     ports: Positive = means("Number of light paths of a host at once")
     placement: str = means("Placement of ranks: natural, spread or best")
     offered_load: Load = means(
@@ -168,10 +168,10 @@ class CongestionRow(Row):
         "Mean wait for light paths that were granted in the end, summed over a replication",
         "waited",
     )
-    refusals: Number = means("Mean number of refused requests of a replication")
+    blocked: Number = means("Mean number of blocked requests of a replication")
     phases: Number = means("Mean number of phases carried out in a replication")
     degraded: Number = means(
-        "Mean number of phases of a replication that were cut since they were refused", "cut"
+        "Mean number of phases of a replication that were cut since they were blocked", "cut"
     )
     bursts: Count = means("Number of bursts beside, in all replications together")
     burst_loss: Fraction | None = means(
@@ -415,7 +415,7 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
             continue
         failures.append(
             f"step {job['step']}: the light path between hosts {job['source']} and "
-            f"{job['destination']} was refused {job['tries']} times, the last after "
+            f"{job['destination']} was blocked {job['tries']} times, the last after "
             f"{job['at_ps'] / PICOSECONDS:.3g} s"
         )
     own = ("congestion", "ports", "replications")
@@ -443,7 +443,7 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
         time_high_s=runs.high_seconds,
         longest_s=max(ended) / PICOSECONDS if ended else None,
         waited_s=float(columns["waited_ps"].mean()) / PICOSECONDS,
-        refusals=float(columns["refusals"].mean()),
+        blocked=float(columns["blocked"].mean()),
         phases=float(columns["phases"].mean()),
         degraded=float(columns["degraded"].mean()),
         bursts=bursts,
@@ -465,7 +465,7 @@ SHOWN = (
     "time_low_s",
     "time_high_s",
     "failed",
-    "refusals",
+    "blocked",
     "waited_s",
     "phases",
     "degraded",

@@ -12,7 +12,7 @@
 //! set. With p_i the propagation up to link i (counted from 0), control reaches that link
 //! at c_i = t + (i + 1) d + p_i, and the burst at b_i = t + T + p_i:
 //!
-//! | signalling | link i is held | who knows what | a burst that is refused |
+//! | signalling | link i is held | who knows what | a burst that is blocked |
 //! |---|---|---|---|
 //! | [`Jet`](Signalling::Jet) | [b_i, b_i + L) | each link when control is there | is lost; links held so far stay held, in vain |
 //! | [`Jit`](Signalling::Jit) | [c_i, b_i + L) | the same | the same |
@@ -20,13 +20,13 @@
 //!
 //! T = h d + d_s + *offset* where control goes one way: the least with which no burst overtakes its
 //! control message, and what the setting adds. With two ways it is a round trip, 2 (p_h + h d) + d_s. The whole
-//! route is granted or refused at one instant, so two set-ups never race.
+//! route is granted or blocked at one instant, so two set-ups never race.
 //!
 //! **Sources.** The offered load is that of a host: bursts per time, times L. Bursts are generated
 //! by a Poisson process at each host and sent at once ([`BurstSource::Poisson`]), or wait for the
 //! host's one transmitter, first come first served, without limit ([`BurstSource::Transmitter`]);
 //! or a host sends, pauses for an exponential time, and sends again ([`BurstSource::OnOff`]). A
-//! transmitter is taken from t until its burst's last bit has left, and after a refused set-up as [`AfterBlocking`] says.
+//! transmitter is taken from t until its burst's last bit has left, and after a blocked set-up as [`AfterBlocking`] says.
 //! Bursts may be put together from packets ([`BurstAssembly`]), or be given one by one ([`BurstWork::Given`]).
 //!
 //! **Wavelengths.** Without converters a burst keeps its wavelength; see [`WavelengthChoice`] and [`Converters`].
@@ -134,9 +134,9 @@ pub enum BurstError {
         /// What is wrong.
         problem: String,
     },
-    /// A light path for a message was refused too often.
+    /// A light path for a message was blocked too often.
     #[error(
-        "the light path from host {} to {} was refused {tries} times, the last after {at}; allow \
+        "the light path from host {} to {} was blocked {tries} times, the last after {at}; allow \
          more retries, wait longer (back_off), or have less traffic beside it",
         hosts.0,
         hosts.1

@@ -24,7 +24,7 @@ use crate::simulate::burst::{BurstError, BurstNetwork, BurstSettings, BurstWork}
 pub struct OverBursts {
     /// Nodes, hosts, wavelengths.
     pub network: BurstNetwork,
-    /// Times and ports of light paths, and what follows a refusal.
+    /// Times and ports of light paths, and what follows blocking.
     pub congestion: Congestion,
     /// The bursts beside.
     pub settings: BurstSettings,

@@ -157,7 +157,7 @@ class LightPathRow(Row, core="requests"):
     )
     waiting_s: Seconds | None = means(absent="waiting is not simulated", default=None)
     most_at_once: Count | None = means(absent="waiting is not simulated", default=None)
-    refusals: Count | None = means(absent="it is no network of bursts", default=None)
+    blocked: Count | None = means(absent="it is no network of bursts", default=None)
     bursts: Count | None = means(absent="it is no network of bursts", default=None)
     burst_loss: Fraction | None = means(
         "Share of these bursts that was lost", absent="there are no bursts"
@@ -399,8 +399,8 @@ def _text(asked: Asked, rows: list[ReplayRow]) -> str:
         facts.append(["busiest link", f"{row.busiest_link}, {share:.2%} of its rate used"])
     if row.light_paths is not None:
         facts.append(["light paths", _light(row)])
-        if row.light_paths.refusals is not None:
-            facts.append(["refused", _refused(row.light_paths)])
+        if row.light_paths.blocked is not None:
+            facts.append(["blocked", _blocked(row.light_paths)])
     return "\n\n".join([head, align(facts), _ranks(row) if asked.per == "rank" else _calls(row)])
 
 
@@ -429,9 +429,9 @@ def _light(row: ReplayRow) -> str:
     if used.waited is None or used.waiting_s is None:
         longest = max(rank.setting_up_s for rank in row.per_rank)
         return f"{words}; the rank with most spends {duration(longest)}"
-    if used.refusals is not None:
+    if used.blocked is not None:
         return (
-            f"{words}; {used.waited:,} had to wait for ports or after refusals, "
+            f"{words}; {used.waited:,} had to wait for ports or after blocking, "
             f"{duration(used.waiting_s)} in all; at most {used.most_at_once} at once"
         )
     waited = plural(used.waited, "message")
@@ -441,10 +441,10 @@ def _light(row: ReplayRow) -> str:
     )
 
 
-def _refused(used: LightPathRow) -> str:
-    refusals, set_ups = used.refusals or 0, used.set_ups
-    share = refusals / max(refusals + set_ups, 1)
-    words = f"{plural(refusals, 'request')} refused, {share:.3g} of all"
+def _blocked(used: LightPathRow) -> str:
+    blocked, set_ups = used.blocked or 0, used.set_ups
+    share = blocked / max(blocked + set_ups, 1)
+    words = f"{plural(blocked, 'request')} blocked, {share:.3g} of all"
     if not used.bursts:
         return f"{words}; no bursts beside them"
     return f"{words}; {used.bursts:,} bursts beside them, {used.burst_loss:.3g} of them lost"

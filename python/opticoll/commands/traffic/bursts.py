@@ -70,7 +70,7 @@ class LinkShare(Row, core="bursts.links"):
     link: str
     utilisation: Fraction
     wasted: Fraction
-    refused: Count
+    blocked: Count
 
 
 class Moment(Row, core="bursts.moments"):

@@ -16,7 +16,7 @@
 //! `phases`). The paths of a phase take `establish` to be set up, when all are granted; then its steps
 //! are carried out, each when the one before has ended everywhere, a message of m bytes in `latency`, the
 //! propagation of its route and m bytes at the rate; and `release` passes until the wavelengths are free
-//! again. Where nothing is refused, a job with R rounds in P phases takes
+//! again. Where nothing is blocked, a job with R rounds in P phases takes
 //!
 //! P (establish + release) + sum over rounds of (latency + the longest of its messages),
 //!
@@ -25,11 +25,11 @@
 //!
 //! **Refusals.** What follows one is a [`Congestion`]:
 //!
-//! | policy | asked for | after the i-th refusal | gives up |
+//! | policy | asked for | after the i-th blocking | gives up |
 //! |---|---|---|---|
 //! | `retry` | path by path; those granted are held | that path alone waits and is asked for again | after so many retries of one path |
 //! | `all_or_nothing` | all paths of a phase or none | the phase waits, holding nothing | after so many retries of one phase |
-//! | `degrade` | the same | the same; after `degrade_after` refusals the phase is cut in parts of fewer ports, then of half as many paths, down to a single path | after so many retries of a single path |
+//! | `degrade` | the same | the same; after `degrade_after` blocked requests the phase is cut in parts of fewer ports, then of half as many paths, down to a single path | after so many retries of a single path |
 //!
 //! The wait is min(longest_back_off, back_off 2^(i-1)) U with U uniform in [1/2, 3/2), drawn for each wait.
 //! A job that gives up releases what it holds and is over; the outcome names the hosts, the step and
@@ -44,7 +44,7 @@
 //! left, one of them is in its phase, and ends it; or nobody holds anything but passing bursts, and then
 //! the next to ask is granted its phase, unless bursts are in its way or it does not fit into the empty network. Under
 //! `degrade` the smallest phase is one light path, which fits as soon as its route is free. A job thus ends, or
-//! is refused more often than it may retry.
+//! is blocked more often than it may retry.
 //!
 //! *Path by path* jobs hold and wait: two of them may each hold what the other lacks, and so may
 //! the paths of one phase. They end all the same, since retries are counted, but then they fail. The tests go through

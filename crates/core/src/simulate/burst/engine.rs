@@ -315,7 +315,7 @@ impl<'a> BurstEngine<'a> {
         let chosen = match (self.choose_route(pair), self.free_receiver(&receiver)) {
             (Err(cause), _) | (Ok(_), Err(cause)) => {
                 self.finish(pair, links.len(), record, Some(cause));
-                return match self.settings.refused {
+                return match self.settings.blocked {
                     AfterBlocking::Silent => now + burst.length,
                     AfterBlocking::Next => now,
                 };

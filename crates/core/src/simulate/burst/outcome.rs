@@ -50,7 +50,7 @@ crate::rows! {
         /// Share that was held for bursts that were lost further on.
         pub wasted: f64,
         /// Bursts that it blocked. A set-up that no wavelength of the whole route could serve counts at none of them.
-        pub refused: u64,
+        pub blocked: u64,
     }
 }
 
@@ -156,7 +156,7 @@ pub(super) struct Tally {
     pub(super) by_hops: Vec<Share>,
     pub(super) by_pair: Vec<Share>,
     pub(super) causes: [u64; 3],
-    /// Per link: picoseconds held, held in vain, bursts refused.
+    /// Per link: picoseconds held, held in vain, bursts blocked.
     pub(super) links: Vec<(u128, u128, u64)>,
     pub(super) waited_ps: u128,
     pub(super) sent: u64,

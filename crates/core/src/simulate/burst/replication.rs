@@ -180,11 +180,11 @@ impl Counted {
         }
         let whole = (measured * u128::from(network.wavelengths())).max(1) as f64;
         let named = tally.links.iter().zip(network.links());
-        let links = named.map(|((held, wasted, refused), link)| BurstLinkUse {
+        let links = named.map(|((held, wasted, blocked), link)| BurstLinkUse {
             link: link.name.clone(),
             utilisation: *held as f64 / whole,
             wasted: *wasted as f64 / whole,
-            refused: *refused,
+            blocked: *blocked,
         });
         let links = links.collect();
         let (loss_low, loss_high) = interval(&self.batches);

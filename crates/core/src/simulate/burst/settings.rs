@@ -61,7 +61,7 @@ pub enum Signalling {
     Jet,
     /// Just in time: one way, links are held from when control comes.
     Jit,
-    /// Two ways: the whole route is granted or refused before the burst is sent.
+    /// Two ways: the whole route is granted or blocked before the burst is sent.
     TwoWay,
 }
 
@@ -80,7 +80,7 @@ pub enum WavelengthChoice {
     LaucVf,
     /// The one that succeeded most often of all tries between these nodes, counted with one success more in
     /// two more tries; the lowest of equals. A try succeeds if the burst goes all the way, whichever link would
-    /// have refused it. Better ones that turn out not to be free on the whole route count as tried. All tries
+    /// have blocked it. Better ones that turn out not to be free on the whole route count as tried. All tries
     /// count alike, however long ago, so that scores settle only after thousands for each pair.
     Pwa,
     /// The first from W s / N on, in a circle, at node s of N.
@@ -109,7 +109,7 @@ pub enum BurstRouting {
     LeastLoaded,
 }
 
-/// What a transmitter does whose set-up was refused.
+/// What a transmitter does whose set-up was blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterBlocking {
     /// It is silent for as long as the burst would have taken: what hosts offer does not depend on
@@ -136,8 +136,8 @@ pub struct BurstSettings {
     pub assembly: Option<BurstAssembly>,
     /// Who asks whom.
     pub signalling: Signalling,
-    /// What follows a set-up that was refused. For two-way signalling.
-    pub refused: AfterBlocking,
+    /// What follows a set-up that was blocked. For two-way signalling.
+    pub blocked: AfterBlocking,
     /// Time between control and burst beyond what is needed. For one-way signalling.
     pub offset: Time,
     /// How long a node works on a control message.
@@ -176,7 +176,7 @@ impl Default for BurstSettings {
             destinations: Destinations::Everyone,
             assembly: None,
             signalling: Signalling::TwoWay,
-            refused: AfterBlocking::Silent,
+            blocked: AfterBlocking::Silent,
             offset: Time::ZERO,
             processing: Time::ZERO,
             switching: Time::ZERO,
@@ -209,7 +209,7 @@ pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
         text("none, or packets:packet=1MB,size=125MB,time_out=1s", assembly), "none";
     "signalling" .signalling: "Who asks whom before a burst: two_way (the whole path first), jet or jit (one way)",
         words(SIGNALLINGS), "two_way";
-    "refused" .refused: "What a transmitter does after a refused set-up: silent (as long as the burst would have taken) or next (goes on at once); for two_way",
+    "blocked" .blocked: "What a transmitter does after a blocked set-up: silent (as long as the burst would have taken) or next (goes on at once); for two_way",
         words(REFUSED), "silent";
     "offset" .offset: "Time between control message and burst beyond what is needed; for jet and jit",
         time, "0s";

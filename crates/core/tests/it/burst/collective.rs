@@ -1,4 +1,4 @@
-//! Collectives over light paths that may be refused. Times without refusals are those of the paper's formulas, written
+//! Collectives over light paths that may be blocked. Times where nothing is blocked are those of the paper's formulas, written
 //! out here; what bursts do to a path is Erlang's; what was delivered is proved by the verifier.
 //!
 //! The statistical test runs with a fixed seed and accepts three standard deviations: of 370 seeds of a right
@@ -135,7 +135,7 @@ fn without_refusals_times_are_those_of_the_formulas() {
                     let run = &alone(&network, slice::from_ref(&job), &text)[0];
                     let case = format!("{name}, {p} ranks, {text}");
                     assert_eq!(run.time, Some(Time::from_ps(expected)), "{case}");
-                    assert_eq!((run.refusals, run.waited), (0, Time::ZERO), "{case}");
+                    assert_eq!((run.blocked, run.waited), (0, Time::ZERO), "{case}");
                     assert_eq!(proved(&job, run), [], "{case}");
                 }
             }
@@ -167,7 +167,7 @@ fn a_refused_path_is_asked_for_after_waits_that_double_up_to_the_longest() {
             let runs = alone(PAIR, &jobs, &text);
             // 200 ms of light, and 10 ms for its path.
             let first = Time::from_ps(210 * MS);
-            assert_eq!((runs[0].time, runs[0].refusals), (Some(first), 0));
+            assert_eq!((runs[0].time, runs[0].blocked), (Some(first), 0));
             let waited = runs[1].waited.ps();
             let own = 10 * MS + MS / 1000;
             assert_eq!(runs[1].time, Some(Time::from_ps(waited + own)));
@@ -175,10 +175,10 @@ fn a_refused_path_is_asked_for_after_waits_that_double_up_to_the_longest() {
             let means = [8 * MS, 16 * MS]
                 .into_iter()
                 .chain(std::iter::repeat(30 * MS));
-            let means: Vec<u64> = means.take(runs[1].refusals as usize).collect();
+            let means: Vec<u64> = means.take(runs[1].blocked as usize).collect();
             let sum: u64 = means.iter().sum();
             assert!((sum / 2..=3 * sum / 2).contains(&waited), "{waited} {sum}");
-            // It was refused until the last wait, which ended after the first job.
+            // It was blocked until the last wait, which ended after the first job.
             assert!(waited >= first.ps() && waited < first.ps() + 45 * MS);
         }
     }
@@ -286,7 +286,7 @@ fn a_burst_announced_ahead_keeps_its_wavelength() {
         (41_001 * 1_000_000..42_501 * 1_000_000).contains(&begun.ps()),
         "{begun}"
     );
-    assert!(run.jobs[0].refusals > 15);
+    assert!(run.jobs[0].blocked > 15);
 }
 
 #[test]
@@ -416,8 +416,8 @@ fn a_phase_that_does_not_fit_is_cut_by_degrading_and_named_otherwise() {
         if policy.policy == BlockingPolicy::Degrade {
             assert_eq!((run.failure, run.degraded), (None, 1));
             assert_eq!(proved(&job, run), []);
-            // Three refusals, and the first step's exchanges one after the other.
-            assert_eq!((run.phases, run.refusals), (3, 3));
+            // Three blocked requests, and the first step's exchanges one after the other.
+            assert_eq!((run.phases, run.blocked), (3, 3));
             let light = 3 * (10 * MS + MS / 10) + 2 * 800_000 + 1_600_000;
             assert_eq!(run.time.unwrap().ps() - run.waited.ps(), light);
         } else {

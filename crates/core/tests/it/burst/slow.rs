@@ -128,7 +128,7 @@ impl Slow<'_> {
         match self.settings.assignment {
             WavelengthChoice::FirstFit => {}
             WavelengthChoice::Random => {
-                // One that was refused by its receiver holds nothing; any choice will do.
+                // One that was blocked by its receiver holds nothing; any choice will do.
                 if let (false, Some(taken)) = (allowed.is_empty(), self.fast[burst].taken.get(hop))
                 {
                     allowed.retain(|wavelength| *wavelength == taken.wavelength);

@@ -75,11 +75,11 @@ fn one_link_loses_what_erlang_says_whatever_the_lengths_and_the_assignment() {
 
 #[test]
 fn finite_sources_lose_what_engset_says_whatever_the_lengths() {
-    // A source that is on half of its time unless refused offers 1 Erlang while it pauses.
+    // A source that is on half of its time unless blocked offers 1 Erlang while it pauses.
     for (offered_load, load) in [(0.5, 1.0), (0.25, 1.0 / 3.0)] {
         for length in ["constant", "exponential", "uniform"] {
             let text = format!(
-                "source=on_off offered_load={offered_load} length={length} refused=next bursts=400000 \
+                "source=on_off offered_load={offered_load} length={length} blocked=next bursts=400000 \
                  destinations=other_nodes"
             );
             check_loss(&link(10, 4), &text, engset(10, load, 4));

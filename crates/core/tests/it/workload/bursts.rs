@@ -31,7 +31,7 @@ fn carried(program: &Program, over: &OverBursts) -> Result<(Replayed, u64, u64),
     let replayed = replay(program, &mut network, ReplaySettings::default())?;
     let found = network.live.close(replayed.time).unwrap();
     let used = found.get::<RequestUse>().unwrap();
-    Ok((replayed, used.set_ups, used.refusals))
+    Ok((replayed, used.set_ups, used.blocked))
 }
 
 fn ms(milliseconds: u64) -> Time {
@@ -56,7 +56,7 @@ fn recursive_doubling_takes_its_formula() {
             let settings = settings
                 .each_ref()
                 .map(|(name, text)| (*name, text.as_str()));
-            let (replayed, set_ups, refusals) = carried(&program, &over(WIDE, &settings)).unwrap();
+            let (replayed, set_ups, blocked) = carried(&program, &over(WIDE, &settings)).unwrap();
             // With one port the path of the next step waits for the release of the last; with two, that
             // of the last step but one is long released.
             let expected = match ports {
@@ -64,7 +64,7 @@ fn recursive_doubling_takes_its_formula() {
                 _ => rounds * (2 + 1),
             };
             assert_eq!(replayed.time, ms(expected), "{ranks} ranks, {ports} ports");
-            assert_eq!((set_ups, refusals), (rounds * u64::from(ranks), 0));
+            assert_eq!((set_ups, blocked), (rounds * u64::from(ranks), 0));
         }
     }
 }
@@ -75,7 +75,7 @@ fn with_ports_and_wavelengths_for_all_a_real_run_takes_latency_and_rate() {
     let trace = csv::read(&table("ep")).unwrap();
     let program = expand(&trace, &Algorithms::default()).unwrap();
     let settings = [("ports", "15"), ("release", "0s")];
-    let (replayed, set_ups, refusals) = carried(&program, &over(WIDE, &settings)).unwrap();
+    let (replayed, set_ups, blocked) = carried(&program, &over(WIDE, &settings)).unwrap();
     // 5 ms until a path is there, 0.1 ms of latency.
     let mut model = Hockney {
         latency: Time::from_ps(5_100_000_000),
@@ -84,7 +84,7 @@ fn with_ports_and_wavelengths_for_all_a_real_run_takes_latency_and_rate() {
     let expected = run(&program, &mut model);
     assert_eq!(replayed.time, expected.time);
     assert_eq!(replayed.ranks.finish, expected.ranks.finish);
-    assert_eq!((set_ups, refusals), (replayed.messages, 0));
+    assert_eq!((set_ups, blocked), (replayed.messages, 0));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn every_message_is_delivered_once_whatever_bursts_refuse() {
             ("size", "1MB"),
             ("offered_load", offered_load),
         ];
-        let (replayed, set_ups, refusals) = carried(&program, &over(NARROW, &settings)).unwrap();
+        let (replayed, set_ups, blocked) = carried(&program, &over(NARROW, &settings)).unwrap();
         assert_eq!(
             (replayed.messages, replayed.bytes),
             (free.messages, free.bytes)
@@ -116,7 +116,7 @@ fn every_message_is_delivered_once_whatever_bursts_refuse() {
         };
         assert_eq!(by_kind(&replayed), by_kind(&free), "by kind of call");
         assert!(set_ups <= replayed.messages);
-        assert!(refusals > 0 || offered_load == "0");
+        assert!(blocked > 0 || offered_load == "0");
         times.push(replayed.time);
     }
     assert!(times.is_sorted(), "{times:?}");
@@ -141,7 +141,7 @@ fn a_path_that_is_refused_too_often_ends_the_replay() {
     ));
     let sentence = error.to_string();
     assert!(
-        sentence.contains("from host 1 to 9 was refused 4 times"),
+        sentence.contains("from host 1 to 9 was blocked 4 times"),
         "{sentence}"
     );
     // The first message takes 8 s.
@@ -150,11 +150,11 @@ fn a_path_that_is_refused_too_often_ends_the_replay() {
         ("back_off", "10ms"),
         ("longest_back_off", "10ms"),
     ];
-    let (replayed, _, refusals) = carried(&program, &over(network, &patient)).unwrap();
+    let (replayed, _, blocked) = carried(&program, &over(network, &patient)).unwrap();
     assert!(replayed.time > Time::from_ps(8_000_000_000_000));
     assert!(
-        (500..1000).contains(&refusals),
-        "8 s of waits of 5 to 15 ms: {refusals}"
+        (500..1000).contains(&blocked),
+        "8 s of waits of 5 to 15 ms: {blocked}"
     );
 }
 

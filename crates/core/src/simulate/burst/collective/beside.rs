@@ -1,4 +1,4 @@
-//! The network with the bursts that go on beside light paths, and the waits after refusals.
+//! The network with the bursts that go on beside light paths, and the waits after blocking.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -72,9 +72,9 @@ impl<'a> Beside<'a> {
         Time::from_ps(self.engine.now - self.start)
     }
 
-    /// How long to wait after so many refusals, in picoseconds.
-    pub(super) fn back_off(&mut self, refusals: u32) -> u64 {
-        let doubled = 1u64.checked_shl(refusals - 1).unwrap_or(u64::MAX);
+    /// How long to wait after so many blocked requests, in picoseconds.
+    pub(super) fn back_off(&mut self, blocked: u32) -> u64 {
+        let doubled = 1u64.checked_shl(blocked - 1).unwrap_or(u64::MAX);
         let mean = self.congestion.back_off.ps().saturating_mul(doubled);
         let mean = mean.min(self.congestion.longest_back_off.ps());
         // A multiple of 2^-53 from 1/2 to 3/2.

@@ -21,7 +21,7 @@ pub struct Delivered {
 pub struct Failure {
     /// The step of the schedule that was to come first.
     pub step: u32,
-    /// The hosts of the light path that was refused.
+    /// The hosts of the light path that was blocked.
     pub hosts: (u32, u32),
     /// How often it was asked for.
     pub tries: u32,
@@ -38,9 +38,9 @@ pub struct JobRun {
     pub failure: Option<Failure>,
     /// Phases that were carried out.
     pub phases: u32,
-    /// Requests that were refused.
-    pub refusals: u64,
-    /// Phases that were cut since they were refused.
+    /// Requests that were blocked.
+    pub blocked: u64,
+    /// Phases that were cut since they were blocked.
     pub degraded: u32,
     /// How long it waited for the light paths that were granted in the end, in all.
     pub waited: Time,
@@ -90,11 +90,11 @@ crate::rows! {
     pub struct ReplicationSums {
         /// When the last job had ended; none where one gave up.
         pub time: Option<Time>,
-        /// Requests that were refused.
-        pub refusals: u64,
+        /// Requests that were blocked.
+        pub blocked: u64,
         /// Phases carried out.
         pub phases: u64,
-        /// Phases cut since they were refused.
+        /// Phases cut since they were blocked.
         pub degraded: u64,
         /// Waiting for circuits that were granted.
         pub waited: Time,
@@ -111,7 +111,7 @@ crate::columns! {
     pub struct JobFailures shaped {
         /// The step that was to come first.
         pub step: Option<u32>,
-        /// One host of the circuit that was refused.
+        /// One host of the circuit that was blocked.
         pub source: Option<u32>,
         /// The other host.
         pub destination: Option<u32>,
@@ -127,7 +127,7 @@ impl ReplicationSums {
         let sum = |of: fn(&JobRun) -> u64| one.jobs.iter().map(of).sum();
         ReplicationSums {
             time: one.time,
-            refusals: sum(|job| job.refusals),
+            blocked: sum(|job| job.blocked),
             phases: sum(|job| job.phases.into()),
             degraded: sum(|job| job.degraded.into()),
             waited: Time::from_ps(sum(|job| job.waited.ps())),

@@ -32,7 +32,7 @@ impl BurstEngine<'_> {
         }
     }
 
-    /// Opens a path from one host to another, or says that it is refused.
+    /// Opens a path from one host to another, or says that it is blocked.
     pub(super) fn open(&mut self, from: u32, to: u32, held: &mut HeldChannels) -> bool {
         let network = self.network;
         let (from, to) = (network.node(from), network.node(to));

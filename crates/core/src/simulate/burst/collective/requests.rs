@@ -13,8 +13,8 @@
 //! no port left a message waits; when ports are free again those who wait are asked for in the order in which
 //! they first asked.
 //!
-//! A refused path waits, min(longest_back_off, back_off 2^(i-1)) U after its i-th refusal as everywhere, and holds
-//! neither wavelengths nor ports meanwhile. After more refusals than `retries` the run ends with an error that names
+//! A blocked path waits, min(longest_back_off, back_off 2^(i-1)) U after its i-th blocking as everywhere, and holds
+//! neither wavelengths nor ports meanwhile. After more blocked requests than `retries` the run ends with an error that names
 //! the hosts. As one path is asked for at a time, there is nothing to take all of or nothing of, and
 //! nothing to be cut: `congestion` and `degrade_after` have no effect.
 //!
@@ -22,7 +22,7 @@
 //!
 //! Who holds a light path waits for nobody: each of its messages ends at a known time, and a program sends
 //! finitely many. Who waits holds nothing. So there is no circular wait. Whoever waits for ports may be overtaken by
-//! one that needs fewer, but only so often as there are messages; whoever waits after a refusal asks again,
+//! one that needs fewer, but only so often as there are messages; whoever waits after blocking asks again,
 //! finitely often.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -48,12 +48,12 @@ crate::totals! {
         pub setting_up: Time,
         /// Circuits that were not granted at the instant of their first message.
         pub waited: u64,
-        /// Time of their waiting for ports and after refusals, summed.
+        /// Time of their waiting for ports and after blocking, summed.
         pub waiting: Time,
         /// The most circuits that were up at once.
         pub most_at_once: u32,
-        /// Requests that were refused.
-        pub refusals: u64,
+        /// Requests that were blocked.
+        pub blocked: u64,
         /// Bursts whose end became known meanwhile.
         pub bursts: u64,
         /// Those that were lost.
@@ -74,7 +74,7 @@ struct RequestedMessage {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RequestEvent {
-    /// A wait after a refusal is over.
+    /// A wait after blocking is over.
     Ask,
     /// The first message is there.
     Arrived,
@@ -89,7 +89,7 @@ enum LightPathState {
     Dark,
     /// Asked for, waiting for ports.
     Asking,
-    /// Waiting after a refusal.
+    /// Waiting after blocking.
     AfterBlocking,
     /// Up, for the first of the messages.
     Up,
@@ -102,7 +102,7 @@ enum LightPathState {
 struct RequestedPath {
     state: LightPathState,
     messages: VecDeque<RequestedMessage>,
-    refusals: u32,
+    blocked: u32,
     /// When it first asked, as a number.
     order: u64,
     held: HeldChannels,
@@ -221,7 +221,7 @@ impl OnRequest<'_> {
         self.asked += 1;
         let order = self.asked;
         if let Some(path) = self.paths.get_mut(&direction) {
-            (path.order, path.refusals) = (order, 0);
+            (path.order, path.blocked) = (order, 0);
         }
         self.ask_when_possible(direction)
     }
@@ -251,17 +251,17 @@ impl OnRequest<'_> {
         }
         self.beside.engine.undo(&mut path.held);
         path.state = LightPathState::AfterBlocking;
-        path.refusals += 1;
-        self.used.refusals += 1;
-        let refusals = path.refusals;
-        if refusals > self.congestion.retries {
+        path.blocked += 1;
+        self.used.blocked += 1;
+        let blocked = path.blocked;
+        if blocked > self.congestion.retries {
             return Err(BurstError::GaveUp {
                 hosts: direction,
-                tries: refusals,
+                tries: blocked,
                 at: self.beside.elapsed(),
             });
         }
-        let wait = self.beside.back_off(refusals);
+        let wait = self.beside.back_off(blocked);
         let at = self.after(Time::from_ps(wait))?;
         self.put(at, direction, RequestEvent::Ask);
         Ok(())

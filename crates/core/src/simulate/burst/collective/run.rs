@@ -36,7 +36,7 @@ struct Asking {
     /// Of each path of the phase: what it holds, once it is granted. All or nothing: one for all.
     held: Vec<Option<HeldChannels>>,
     /// Refusals of each path in the phase, or of the phase.
-    refused: Vec<u32>,
+    blocked: Vec<u32>,
     /// When the phase was first asked for.
     since: u64,
     run: JobRun,
@@ -60,7 +60,7 @@ pub(super) fn run(
     let asking = jobs.iter().map(|rounds| Asking {
         left: group(rounds.clone(), limits).into(),
         held: Vec::new(),
-        refused: Vec::new(),
+        blocked: Vec::new(),
         since: beside.engine.now,
         run: JobRun::default(),
         over: false,
@@ -109,7 +109,7 @@ impl Driver<'_> {
             _ => 1,
         };
         job.held = (0..requests).map(|_| None).collect();
-        job.refused = vec![0; requests];
+        job.blocked = vec![0; requests];
         match self.congestion.policy {
             BlockingPolicy::Retry => {
                 (0..requests).for_each(|path| self.put(now, number, PhaseEvent::Ask(Some(path))));
@@ -135,19 +135,19 @@ impl Driver<'_> {
             }
             Err(pair) => pair,
         };
-        job.run.refusals += 1;
-        job.refused[request] += 1;
-        let refusals = job.refused[request];
+        job.run.blocked += 1;
+        job.blocked[request] += 1;
+        let blocked = job.blocked[request];
         let degrade = self.congestion.policy == BlockingPolicy::Degrade;
         match phase.fewer().filter(|_| degrade) {
-            Some(fewer) if refusals >= self.congestion.degrade_after => {
+            Some(fewer) if blocked >= self.congestion.degrade_after => {
                 self.cut(number, fewer);
             }
-            None if refusals > self.congestion.retries => {
+            None if blocked > self.congestion.retries => {
                 let failure = Failure {
                     step: phase.rounds[0][0].step,
                     hosts: refused_pair,
-                    tries: refusals,
+                    tries: blocked,
                     at: self.beside.elapsed(),
                 };
                 job.run.failure = Some(failure);
@@ -158,7 +158,7 @@ impl Driver<'_> {
                     .for_each(|mut held| self.beside.engine.release(&mut held));
             }
             _ => {
-                let wait = self.beside.back_off(refusals);
+                let wait = self.beside.back_off(blocked);
                 self.put(self.beside.engine.now + wait, number, PhaseEvent::Ask(path));
             }
         }
@@ -241,7 +241,7 @@ impl Driver<'_> {
 }
 
 /// The paths of a phase in their order, all or none, or the one of a number; or the hosts of the one that
-/// was refused, in which case nothing is held.
+/// was blocked, in which case nothing is held.
 pub(super) fn acquire(
     engine: &mut BurstEngine<'_>,
     phase: &PathPhase,

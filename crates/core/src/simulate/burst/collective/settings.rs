@@ -1,4 +1,4 @@
-//! Ports, times of light paths, and what follows a refusal: typed for programs, as text for people.
+//! Ports, times of light paths, and what follows blocking: typed for programs, as text for people.
 
 use crate::names::suggest;
 use crate::simulate::PolicyRecord;
@@ -10,14 +10,14 @@ use crate::simulate::setting::{
 };
 use crate::units::Time;
 
-/// What follows a refusal; see [the model](super).
+/// What follows blocking; see [the model](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockingPolicy {
     /// Path by path, each tried again by itself; granted ones are held meanwhile.
     Retry,
     /// All paths of a phase at one instant, or none.
     AllOrNothing,
-    /// The same, with fewer ports and then fewer paths after some refusals.
+    /// The same, with fewer ports and then fewer paths after some blocked requests.
     Degrade,
 }
 
@@ -37,16 +37,16 @@ pub const POLICIES: &[PolicyRecord<BlockingPolicy>] = &[
     },
     PolicyRecord {
         name: "degrade",
-        summary: "As all_or_nothing, with a port fewer and then half the paths after some refusals",
+        summary: "As all_or_nothing, with a port fewer and then half the paths after some blocked requests",
         citation: "",
         policy: BlockingPolicy::Degrade,
     },
 ];
 
-/// What a collective needs of light paths, and what it does where they are refused.
+/// What a collective needs of light paths, and what it does where they are blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Congestion {
-    /// What follows a refusal.
+    /// What follows blocking.
     pub policy: BlockingPolicy,
     /// Light paths that a host of a collective can hold at once.
     pub ports: u32,
@@ -56,9 +56,9 @@ pub struct Congestion {
     pub establish: Time,
     /// From the end of a phase until its wavelengths are free.
     pub release: Time,
-    /// How often a refused request is made again, at most.
+    /// How often a blocked request is made again, at most.
     pub retries: u32,
-    /// The wait after the first refusal, on average.
+    /// The wait after the first blocking, on average.
     pub back_off: Time,
     /// The longest wait, on average.
     pub longest_back_off: Time,
@@ -86,14 +86,14 @@ impl Default for Congestion {
 /// All settings that are given as text.
 pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
     Congestion, HelpLevel::Usual, &["burst"];
-    "congestion" .policy: "After a refused light path: all_or_nothing, retry or degrade",
+    "congestion" .policy: "After a blocked light path: all_or_nothing, retry or degrade",
         records(POLICIES), "all_or_nothing";
     "ports" .ports: "Light paths of a host at once", whole(1, 1 << 20), "1";
     "latency" .latency: "Of a message, beyond propagation", time, "100us";
     "establish" .establish: "Until granted light paths carry light", time, "5ms";
     "release" .release: "Until the wavelengths of a phase that ended are free", time, "5ms";
-    "retries" .retries: "Of a refused request, before the collective gives up", whole(0, 1 << 20), "20";
-    "back_off" .back_off: "Mean wait after the first refusal, then doubled", time, "10ms";
+    "retries" .retries: "Of a blocked request, before the collective gives up", whole(0, 1 << 20), "20";
+    "back_off" .back_off: "Mean wait after the first blocking, then doubled", time, "10ms";
     "longest_back_off" .longest_back_off: "The longest mean wait", time, "1s";
     "degrade_after" .degrade_after: "Refusals after which degrade cuts a phase", whole(1, 1 << 20), "3";
 };
