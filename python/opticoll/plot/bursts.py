@@ -1,4 +1,4 @@
-"""Losses of bursts: over offered load with intervals; of one case over time, with loads of links."""
+"""Losses of bursts: over offered load with intervals; of a case over time, with loads of links."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,10 @@ def losses(
         aside = offset_copy(axes.transData, figure, x=7.0 * (number + 1), units="points")
         for point in points:
             if point.loss == 0:
-                place, below = (point.offered_load, point.high), (point.offered_load, point.high / 3)
+                place, below = (
+                    (point.offered_load, point.high),
+                    (point.offered_load, point.high / 3),
+                )
                 look_of_arrow = {"arrowstyle": "->", "color": look["color"], "linewidth": 1.2}
                 axes.annotate(
                     "",

@@ -111,7 +111,9 @@ class Asked:
     method: ReplayOption = NO_REPLAY
     bursts: Annotated[
         str | None,
-        Parameter(help="Messages ask for light paths among bursts: offered_load=0.4,ports=2 or none."),
+        Parameter(
+            help="Messages ask for light paths among bursts: offered_load=0.4,ports=2 or none."
+        ),
     ] = None
     timeline: Annotated[bool, Parameter(parse=False)] = False
     per: Annotated[
