@@ -161,10 +161,10 @@ def test_congestion_costs_what_the_model_charges(results: Results) -> None:
     step = LATENCY + 10**5 * 8 / 10**10
     assert float(found["ring, no bursts"]["time_s"]) == pytest.approx(SET_UP + 99 * step)
     assert value(results, "testbed.collective") == pytest.approx(SET_UP + 5 * step)
-    # Without retries nothing ends that was refused.
+    # Without retries nothing ends that was blocked.
     for name in ("ring", "tree", "linear"):
         row = found[f"{name}, no retries"]
-        assert round(float(row["refusals"]) * 10) == int(row["failed"]) > 0
+        assert round(float(row["blocked"]) * 10) == int(row["failed"]) > 0
 
 
 def rounds_of(call: str, size: int, root: int) -> list[list[tuple[int, int, int]]]:
