@@ -176,3 +176,21 @@ def test_both_verifiers_find_the_same_in_mutants(
     assert len(found) > 50
     assert sum(map(bool, found)) > 20
     assert "ports" in set().union(*found)
+
+
+@pytest.mark.parametrize("ports", [1, 3, 15])
+@pytest.mark.parametrize("paths", ["released", "kept", "warm"])
+@pytest.mark.parametrize("algorithm", ["direct", "recursive_doubling"])
+def test_no_plan_beats_the_bound_of_the_paths_it_finds(
+    run: Run, ports: int, paths: str, algorithm: str
+) -> None:
+    """With 15 ports all others are within one slot: warm paths cost nothing before it."""
+    fabric = f"light_path_grid:ranks=16,ports={ports},latency=100us,rate=1Gb/s"
+    words = ["all_gather", "--fabric", fabric, "--algorithm", algorithm, "--size", "1kB"]
+    row = json.loads(run("simulate", *words, "--paths", paths, "--json").out)
+    assert row["time_s"] >= row["bound_time_s"]
+    shown = {one["name"]: one["value"] for one in row["settings"]}
+    assert shown.get("paths", "released") == paths
+    if (ports, paths) == (15, "warm"):
+        # One slot of latency, and 15 blocks of 8 us through 15 ports.
+        assert row["bound_time_s"] == pytest.approx(108e-6)

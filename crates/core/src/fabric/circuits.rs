@@ -102,6 +102,11 @@ impl Paths {
         ("kept", Paths::Kept),
         ("warm", Paths::Warm),
     ];
+
+    /// The name, as typed.
+    pub fn name(self) -> &'static str {
+        Paths::ALL[self as usize].0
+    }
 }
 
 /// Which transfers of a slot go with the light of another.

@@ -1,9 +1,9 @@
 //! The record of `circuit`, which takes single messages as circuits on demand.
 
 use crate::fabric::Fabric;
-use crate::fabric::circuits::Charge;
+use crate::fabric::circuits::{Charge, Paths};
 use crate::family::wdm_ring::WdmRing;
-use crate::outcome::Outcome;
+use crate::outcome::{ChangedSetting, Outcome};
 use crate::simulate::live::Live;
 use crate::simulate::method::{Case, Simulator, Unfit};
 use crate::simulate::on_demand::OnDemand;
@@ -38,7 +38,15 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
         return Err(SimulationError::value("paths", RECORD.not_on(fabric, hint)));
     }
     let paths = case.method.paths.unwrap_or_default();
-    circuit::simulate_with(case.plan, case.size, policy, paths)
+    let mut outcome = circuit::simulate_with(case.plan, case.size, policy, paths)?;
+    if paths != Paths::default() {
+        outcome.settings.push(ChangedSetting {
+            name: "paths",
+            value: paths.name().into(),
+            plain: Paths::default().name(),
+        });
+    }
+    Ok(outcome)
 }
 
 fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
