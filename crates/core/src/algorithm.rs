@@ -327,6 +327,14 @@ impl Algorithm {
     }
 }
 
+/// For [`Algorithm::accepts`]: powers of two only.
+pub(crate) fn powers_of_two(ranks: u32) -> Result<(), String> {
+    match ranks.is_power_of_two() {
+        true => Ok(()),
+        false => Err("it halves the ranks and needs a power of two".into()),
+    }
+}
+
 /// For [`Algorithm::transfers`]: from every rank to every other.
 pub(crate) fn all_pairs(ranks: u32) -> u64 {
     u64::from(ranks).pow(2)

@@ -4,7 +4,7 @@
 //! targets differ from r in bit i. So the block from rank o to rank t is, before step i, at the rank
 //! with the low i bits of t and the other bits of o.
 
-use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room_for};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room_for, powers_of_two};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -22,13 +22,6 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
         all_to_all,
     )
 }];
-
-fn powers_of_two(ranks: u32) -> Result<(), String> {
-    match ranks.is_power_of_two() {
-        true => Ok(()),
-        false => Err("it halves the ranks and needs a power of two".into()),
-    }
-}
 
 fn all_to_all(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();

@@ -106,7 +106,8 @@ fn small_examples_of_the_paper_and_what_beats_them() {
 #[test]
 fn everyone_receives_each_block_once() {
     for record in crate::general_algorithms().filter(|record| record.collective == AllGather) {
-        for ranks in [2, 6, 16, 30] {
+        let sizes = [2, 6, 16, 30].into_iter();
+        for ranks in sizes.filter(|&ranks| (record.accepts)(ranks).is_ok()) {
             let plan = verified(AllGather, record.name, ranks, 3);
             assert_eq!(
                 plan.len() as u32,
