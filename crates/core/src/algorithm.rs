@@ -49,6 +49,7 @@ pub mod ring;
 pub mod ring_bidirectional;
 pub mod scatter_all_gather;
 mod scatter_tree;
+pub mod swing;
 pub mod tar;
 pub mod wrht;
 
@@ -439,6 +440,7 @@ const WRITTEN: &[&[Algorithm]] = &[
     bruck::RECORDS,
     pairwise::RECORDS,
     halving_doubling::RECORDS,
+    swing::RECORDS,
     dual_plane::RECORDS,
     binary_tree::RECORDS,
     double_tree::RECORDS,

@@ -201,6 +201,7 @@ fn every_option_is_correct_on_every_number_of_ranks() {
     for ranks in [1, 2, 4, 8, 16, 32, 64] {
         ranges(AllToAll, "pairwise:order=xor", ranks);
         ranges(ReduceScatter, "pairwise:order=xor", ranks);
+        ranges(AllReduce, "swing:least=steps", ranks);
     }
 }
 
@@ -280,6 +281,7 @@ fn in_most_algorithms_a_rank_talks_to_one_at_a_time() {
         (Barrier, "recursive_doubling"),
         (AllReduce, "recursive_doubling"),
         (AllReduce, "halving_doubling"),
+        (AllReduce, "swing"),
     ] {
         let record = algorithm::find(kind, name).unwrap();
         for ranks in (2..=40).filter(|&ranks| (record.accepts)(ranks).is_ok()) {

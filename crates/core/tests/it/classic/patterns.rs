@@ -208,3 +208,37 @@ fn the_others_send_what_their_definitions_say() {
         |_, s, r| (r ^ (1 << s), 1),
     );
 }
+
+/// The partner of Swing: even ranks go this far, odd ranks as far the other way (De Sensi et al., section 3.1).
+fn swung(ranks: u32, step: u32, rank: u32) -> u32 {
+    let distance: i64 = [1, -1, 3, -5, 11, -21, 43][step as usize];
+    let sign = if rank % 2 == 0 { 1 } else { -1 };
+    (i64::from(rank) + sign * distance).rem_euclid(ranks.into()) as u32
+}
+
+#[test]
+fn swing_goes_as_far_as_its_paper_says() {
+    check(ReduceScatter, "swing", POWERS, u32::ilog2, |n, s, r| {
+        (swung(n, s, r), u64::from(n >> (s + 1)))
+    });
+    check(AllGather, "swing", POWERS, u32::ilog2, |n, s, r| {
+        (swung(n, n.ilog2() - 1 - s, r), 1 << s)
+    });
+    check(
+        AllReduce,
+        "swing",
+        POWERS,
+        |n| 2 * n.ilog2(),
+        |n, s, r| {
+            let k = s.min(2 * n.ilog2() - 1 - s);
+            (swung(n, k, r), u64::from(n >> (k + 1)))
+        },
+    );
+    check(
+        AllReduce,
+        "swing:least=steps",
+        POWERS,
+        u32::ilog2,
+        |n, s, r| (swung(n, s, r), n.into()),
+    );
+}

@@ -155,6 +155,25 @@ fn times_on_a_switch_are_those_of_theory() {
     }
 }
 
+/// Swing on a ring of N = 16. In the step of distance d, an odd number, messages go to both sides at once; those to one
+/// side start at every second rank, so that each crosses a link which (d + 1) / 2 of them share. The halving of a vector
+/// M takes M / B times 1/2 + 1/4 + 2/8 + 3/16, and doubling as long again. Halving with partners at distances
+/// 1, 2, 4 and 8, d messages on a link, takes 1/2 + 2/4 + 4/8 for the first three alone.
+#[test]
+fn swing_takes_less_on_a_ring_than_halving() {
+    let fabric = Fabric::parse("electrical_ring:ranks=16,rate=1GB/s").unwrap();
+    let time = |algorithm| {
+        let plan = proved(CollectiveKind::AllReduce, algorithm, &fabric);
+        seconds(&plan, 8_000_000, StartRule::Step, FlowOptions::default())
+    };
+    let expected = 2.0 * 8e-3 * (1.0 / 2.0 + 1.0 / 4.0 + 2.0 / 8.0 + 3.0 / 16.0);
+    assert!((time("swing") - expected).abs() <= 1e-9 * expected);
+    assert!(time("halving_doubling") > 2.0 * 8e-3 * 1.5);
+    // Whole vectors: 1 + 1 + 2 + 3.
+    let whole = 7.0 * 8e-3;
+    assert!((time("swing:least=steps") - whole).abs() <= 1e-9 * whole);
+}
+
 /// Bruck sends ranges that go on from the first chunk after the last: two transfers, one message. Were
 /// they two flows, they would take twice the share of a link of others.
 #[test]
