@@ -1,6 +1,9 @@
-//! How much of what links could carry they have carried.
+//! How much of what links could carry they have carried, and which of them bounds a critical path.
+
+use std::collections::BTreeMap;
 
 use crate::network::Network;
+use crate::outcome::Critical;
 use crate::units::Time;
 
 /// Per link, its bytes over what its rate would have carried in a time; zero where that is nothing.
@@ -30,4 +33,19 @@ pub(super) fn mean(network: &dyn Network, shares: &[f64]) -> f64 {
     let used: f64 = rates().zip(shares).map(|(rate, share)| rate * share).sum();
     let capacity: f64 = rates().sum();
     if capacity > 0.0 { used / capacity } else { 0.0 }
+}
+
+/// The link that bounds the transfers of the critical path for the longest time; the first of several.
+pub(super) fn bottleneck(path: &[Critical], links: &[Option<u32>]) -> Option<u32> {
+    let mut bounded: BTreeMap<u32, u64> = BTreeMap::new();
+    for (one, link) in path.iter().zip(links) {
+        if let Some(link) = link {
+            *bounded.entry(*link).or_default() += one.end.ps() - one.start.ps();
+        }
+    }
+    let longest = *bounded.values().max()?;
+    let mut links = bounded.into_iter();
+    links
+        .find(|&(_, time)| time == longest)
+        .map(|(link, _)| link)
 }

@@ -1,7 +1,5 @@
 //! A plan on an electrical fabric: how long it takes, step by step, and what bounds it.
 
-use std::collections::BTreeMap;
-
 use super::flow_log::FlowLog;
 use super::schedule::StepMessages;
 use super::{FlowOptions, StartRule, log_schedule};
@@ -62,7 +60,7 @@ pub fn simulate_plan(
         ranks: fluid.ranks,
         settings: fluid.settings,
         details: Details::default().with(Flowing {
-            bottleneck: bottleneck(&critical_path, &path_bottlenecks),
+            bottleneck: link_shares::bottleneck(&critical_path, &path_bottlenecks),
             critical_path: PathColumns {
                 bottleneck: path_bottlenecks,
             },
@@ -115,19 +113,4 @@ fn by_step(schedule: &Schedule, flows: &FlowLog, wanted: Vec<usize>) -> (SlotCol
         before = end;
     }
     (slots, transfers)
-}
-
-/// The link that bounds the flows of the critical path for the longest time; the first of several.
-fn bottleneck(path: &[Critical], links: &[Option<u32>]) -> Option<u32> {
-    let mut bounded: BTreeMap<u32, u64> = BTreeMap::new();
-    for (one, link) in path.iter().zip(links) {
-        if let Some(link) = link {
-            *bounded.entry(*link).or_default() += one.end.ps() - one.start.ps();
-        }
-    }
-    let longest = *bounded.values().max()?;
-    let mut links = bounded.into_iter();
-    links
-        .find(|&(_, time)| time == longest)
-        .map(|(link, _)| link)
 }
