@@ -39,6 +39,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
 
 from opticoll import errors
@@ -54,12 +55,12 @@ class Watch:
 
     def __init__(
         self,
-        files: frozenset[str] = frozenset(),
+        files: Mapping[str, Path] = MappingProxyType({}),
         update: Callable[[str, int, int], object] | None = None,
         announce: Callable[[int, int, int], object] | None = None,
     ) -> None:
         self.files = files
-        """Options of the files that will be written, such as `figure`."""
+        """The files that will be written, by their options, such as `figure`."""
         self.notes: list[str] = []
         """Sentences for standard error beside the answer."""
         self._update, self._announce = update, announce
@@ -120,7 +121,8 @@ def rows_file(
         shown = rows if rows_of is None else rows_of(asked, rows)
         named("rows", str(path)).write([plain(row) for row in shown], path)
 
-    return text_file("csv", "Write the rows here: .csv.", "rows", write, of_rows=True)
+    endings = " or ".join(suffixes("rows"))
+    return text_file("csv", f"Write the rows here: {endings}.", "rows", write, of_rows=True)
 
 
 def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> File[A, R]:
@@ -260,8 +262,8 @@ def answer(
         redirect_stdout(sys.stderr),
         _kept_on_failure(asked_for, asked, rows),
     ):
-        options = frozenset(file.option for file, _ in asked_for)
-        watch = Watch(options, waiting.update, waiting.announce_work)
+        files = {file.option: path for file, path in asked_for}
+        watch = Watch(files, waiting.update, waiting.announce_work)
         try:
             rows.extend(command.compute(asked, watch))
         except Refuted as error:

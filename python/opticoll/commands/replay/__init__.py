@@ -262,7 +262,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
             overhead_ps=overhead_ps,
             eager_bytes=eager_bytes,
             rendezvous=rendezvous,
-            timeline=bool(watch.files & {"timeline", "figure"}) or asked.timeline,
+            timeline=bool(watch.files.keys() & {"timeline", "figure"}) or asked.timeline,
             bursts=bursts,
             **settings,
         )
