@@ -14,6 +14,7 @@ COMMANDS = {
     "in time.",
     "compare": "Compare algorithms on the same fabrics, sizes and policy; every plan is verified.",
     "show": "Show a plan: a slot's lightpaths or messages as text, or a picture with --figure.",
+    "export": "Write a plan to a file for other programs: a plan file, or a table of transfers.",
     "reproduce": "Compute a paper's tables and figures anew, with a verdict on each number.",
     "congestion": "Carry out a collective over light paths that bursts beside it may refuse.",
     "replan": "Plan anew on what failures leave of a wss_grid; verify, and say how much longer it "

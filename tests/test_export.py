@@ -1,0 +1,86 @@
+"""`opticoll export`: a plan as a plan file or a table, in every format that is registered."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import opticoll
+from conftest import RING, Run
+from opticoll.commands.export import KNOWN
+
+SWITCH = ("all_gather", "--fabric", "crossbar:ranks=4", "--algorithm", "ring")
+
+
+def test_a_table_has_each_transfer_of_a_ring(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "ring.csv"
+    finished = run("export", *SWITCH, "--output", table)
+    assert (finished.code, finished.err) == (0, f"opticoll: wrote {table}\n")
+    # In step s rank r hands on the block that it received last, that of rank r - s.
+    sent = [
+        (step, (rank - step) % 4, rank, (rank + 1) % 4) for step in range(3) for rank in range(4)
+    ]
+    expected = [
+        f"{number},{step},copy,{block},1,{rank},{next_rank}"
+        for number, (step, block, rank, next_rank) in enumerate(sent)
+    ]
+    heading = "transfer,slot,action,chunk,count,source,destination"
+    assert table.read_text().splitlines() == [heading, *expected]
+
+
+def test_a_table_names_the_light_of_a_transfer(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "ring.csv"
+    plan = opticoll.plan("all_reduce", RING, "wrht")
+    kept = tmp_path / "wrht.plan"
+    opticoll.write_plan(plan, kept)
+    assert run("export", kept, "--output", table).code == 0
+    rows = list(csv.DictReader(table.open()))
+    columns = opticoll.read_plan(kept).columns()
+    assert [int(row["wavelength"]) for row in rows] == columns["wavelength"].tolist()
+    assert {row["direction"] for row in rows} <= {"cw", "ccw"}
+    assert [row["action"] == "reduce" for row in rows] == [bool(one) for one in columns["action"]]
+
+
+def test_a_plan_is_the_same_after_every_form_of_its_file(run: Run, tmp_path: Path) -> None:
+    plan = opticoll.plan("all_gather", "wdm_ring:ranks=64,wavelengths=16", "relay_tree")
+    first = tmp_path / "tree.plan"
+    opticoll.write_plan(plan, first)
+    compressed, text = tmp_path / "tree.plan.zst", tmp_path / "tree.text"
+    assert run("export", first, "--output", compressed).code == 0
+    assert run("export", compressed, "--format", "PLAN", "--output", text).code == 0
+    assert text.read_text() == first.read_text()
+    assert run("verify", compressed).code == 0
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_format_is_written_and_told(run: Run, tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"plan{KNOWN[name].suffixes[0]}"
+    finished = run("export", *SWITCH, "--output", path, "--json")
+    assert finished.code == 0
+    row = json.loads(finished.out)
+    assert (row["format"], row["transfers"], row["chosen"]) == (name, 12, "ring")
+    assert [path] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((*SWITCH,), "--output is missing"),
+        ((*SWITCH, "--output", "plan.doc"), "must end in .plan or"),
+        ((*SWITCH, "--output", "plan.csv", "--format", "cvs"), "did you mean `csv`?"),
+        ((*SWITCH, "--output", "nowhere/plan.csv"), "there is no folder"),
+        (("nothing.plan", "--output", "plan.csv"), "there is no file"),
+        (("all_gather", "--fabric", "crossbar:ranks=1", "--output", "plan.csv"), "no transfers"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    finished = run("export", *arguments)
+    assert finished.code == 2
+    assert why in finished.err
+    assert list(tmp_path.iterdir()) == []
