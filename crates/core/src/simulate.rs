@@ -6,6 +6,7 @@
 //! never verifies one.
 
 pub mod background;
+pub mod bulk_synchronous;
 pub mod burst;
 pub mod circuit;
 pub mod closed_form;

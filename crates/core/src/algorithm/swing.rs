@@ -18,7 +18,8 @@
 //! reversed, each C is a range: all_reduce cuts its vector in that order and sends one range in a message.
 
 use super::{
-    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room, powers_of_two,
+    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room,
+    powers_of_two,
 };
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};

@@ -1,5 +1,6 @@
 //! All simulators, each a record with its functions, and the way from a plan and a method to an outcome.
 
+mod bulk_synchronous;
 mod burst;
 mod circuit;
 mod closed_form;
@@ -22,6 +23,7 @@ pub const SIMULATORS: &[Simulator] = &[
     circuit::RECORD,
     fluid::RECORD,
     packet::RECORD,
+    bulk_synchronous::RECORD,
     burst::RECORD,
     closed_form::RECORD,
 ];

@@ -9,6 +9,7 @@ use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
 mod bounds;
+mod bulk_synchronous;
 mod plans;
 mod refused;
 mod times;

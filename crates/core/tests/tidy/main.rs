@@ -168,6 +168,7 @@ const EVERYWHERE: &[&str] = &["interrupt", "memory"];
 
 /// Engines inside `simulate` do not import each other.
 const ENGINES: &[&str] = &[
+    "bulk_synchronous",
     "burst",
     "circuit",
     "closed_form",
