@@ -100,9 +100,8 @@ def _method(name: str, without: Sequence[str] = ()) -> Any:
     settings = [record for record in records("settings") if record["name"] not in without]
     for record in settings:
         helps[record["name"]] = f"{record['summary']}; for {' and '.join(_simulators(record))}."
-    further = [record["name"] for record in settings if _simulators(record) == ["packet"]]
-    # A screen is full.
-    return _group(name, helps, [*further, "link_bin", "paths"])
+    further = [record["name"] for record in settings if "help" in dict(record["options"])]
+    return _group(name, helps, further)
 
 
 def _helps(

@@ -5,6 +5,7 @@ use opticoll::families::{self, FAMILIES};
 use opticoll::family::Family;
 use opticoll::family::wdm_ring::placement;
 use opticoll::simulate::SettingRecord;
+use opticoll::simulate::setting::HelpLevel;
 use opticoll::spec::OptionRecord;
 use opticoll::workload::training::{device, models as training_models};
 use opticoll::{algorithm, fabric, planner, simulate};
@@ -129,7 +130,8 @@ fn simulators() -> Vec<Record> {
         .collect()
 }
 
-/// The record of a setting: its default, what it takes, and the simulators that know it.
+/// The record of a setting: its default, what it takes, the simulators that know it, and the help that shows it
+/// where that is not any.
 fn setting(one: &SettingRecord) -> Record {
     let values = [
         ("values", one.values.range()),
@@ -141,8 +143,10 @@ fn setting(one: &SettingRecord) -> Record {
         .simulators
         .iter()
         .map(|name| ("simulator", (*name).to_owned()));
+    let hidden = (one.level == HelpLevel::All).then(|| ("help", "--help-all".to_owned()));
+    let options = default.into_iter().chain(values).chain(known);
     Record {
-        options: default.into_iter().chain(values).chain(known).collect(),
+        options: options.chain(hidden).collect(),
         ..Record::new(one.name, one.summary, "")
     }
 }
