@@ -94,6 +94,7 @@ class Settings(TypedDict, total=False):
     endpoint: str | None
     background: str | None
     link_bin: str | None
+    step_overhead: str | None
     routing: str | None
     packet: str | None
     chunk: str | None

@@ -4,9 +4,10 @@
 //!
 //! latency of its route + max over the links of its route of (bytes of all messages of the step on the link / rate),
 //!
-//! and the step with its last message. On a link whose flows do not share it only the message's own bytes count. These
-//! are the alpha and beta of Hockney with the loads of links, as the cost of a schedule in SCCL and in studies of
-//! topologies; no rates are solved for, so that a step costs a look at each of its routes.
+//! and the step with its last message. The setting `step_overhead` is a time that passes in each step before its
+//! messages begin: a barrier, the launch of a kernel. On a link whose flows do not share it only the message's own bytes
+//! count. These are the alpha and beta of Hockney with the loads of links, as the cost of a schedule in SCCL and in
+//! studies of topologies; no rates are solved for, so that a step costs a look at each of its routes.
 //!
 //! **What the time means.** Let D(l) be the bytes on link l in a step over its rate, and D the largest D(l) on the route
 //! of a message. At the constant rate bytes / D each message ends as above, and the rates on a link sum up to no more
@@ -23,18 +24,18 @@ use super::{SimulationError, link_shares, needed_network};
 use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::outcome::{
-    Critical, Flowing, LinkColumns, LinkShares, Outcome, PathColumns, RankColumns,
+    ChangedSetting, Critical, Flowing, LinkColumns, LinkShares, Outcome, PathColumns, RankColumns,
 };
 use crate::plan::Plan;
 use crate::schedule::{Action, Schedule};
 use crate::table::Details;
 use crate::units::{Bytes, Time, UnitError};
 
-/// Times a plan step by step.
+/// Times a plan step by step; `overhead` passes in each step before its messages begin.
 ///
 /// # Errors
 /// A fabric of light, transfers that leave the fabric, or a time beyond 64 bits.
-pub fn simulate(plan: &Plan, size: Bytes) -> Result<Outcome, SimulationError> {
+pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, SimulationError> {
     let network = needed_network(&plan.fabric, "bulk_synchronous")?;
     let ranks = network.ranks() as usize;
     let mut outcome = Outcome {
@@ -51,6 +52,13 @@ pub fn simulate(plan: &Plan, size: Bytes) -> Result<Outcome, SimulationError> {
         },
         ..Outcome::default()
     };
+    if overhead > Time::ZERO {
+        outcome.settings.push(ChangedSetting {
+            name: "step_overhead",
+            value: overhead.to_string(),
+            plain: "0s",
+        });
+    }
     let mut loads = StepLoads::of(network);
     let mut bounded = Vec::new();
     for step in 0..plan.schedule.steps() {
@@ -58,10 +66,11 @@ pub fn simulate(plan: &Plan, size: Bytes) -> Result<Outcome, SimulationError> {
         let messages = messages(&plan.schedule, step, size, network.ranks())?;
         loads.put(&messages, &mut outcome.links)?;
         let start = outcome.time;
+        let begin = start.plus(overhead)?;
         let mut last: Option<(Critical, Option<u32>)> = None;
         for message in &messages {
             let (duration, link) = loads.duration(message)?;
-            let end = start.plus(duration)?;
+            let end = begin.plus(duration)?;
             count(&mut outcome.ranks, message, end)?;
             if last.is_none_or(|(last, _)| last.end < end) {
                 let transfer = message.transfer;

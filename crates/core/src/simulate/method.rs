@@ -31,6 +31,8 @@ pub struct Method {
     pub start: Option<StartRule>,
     /// Weights, costs and records of flows: the plain model. For flows only.
     pub fluid: fluid::FlowOptions,
+    /// What every step takes beside its messages. For steps one after the other only.
+    pub step_overhead: Time,
     /// Traffic beside the plan. For flows and packets.
     pub background: Vec<Background>,
     /// When to give up: `fluid` and `control` end with an error where a plan takes longer.
@@ -155,6 +157,18 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
         )
         .further(),
         |method| method.fluid.link_bin.is_some(),
+    ),
+    (
+        SettingDeclaration::<Method>::new(
+            "step_overhead",
+            "The time that a step takes beside its messages, to synchronise and to start them",
+            SettingValues::Time,
+            "0s",
+            &["bulk_synchronous"],
+            |method, text| put(&mut method.step_overhead, said(text.parse())),
+        )
+        .further(),
+        |method| method.step_overhead > Time::ZERO,
     ),
 ];
 

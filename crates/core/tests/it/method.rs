@@ -130,7 +130,7 @@ fn every_setting_is_known_to_recorded_simulators_only() {
         "jitter" | "routing_seed" | "virtual_channels" => "3",
         "cores" => "2",
         "issue" => "together",
-        "overhead" => "1us",
+        "overhead" | "step_overhead" => "1us",
         "placement" => "shuffled-3",
         other => panic!("give the setting {other} a value here"),
     };

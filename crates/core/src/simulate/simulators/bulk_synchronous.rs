@@ -5,7 +5,10 @@ use crate::simulate::bulk_synchronous;
 use crate::simulate::method::Simulator;
 
 pub(super) const RECORD: Simulator = Simulator {
-    run: Some(|case| bulk_synchronous::simulate(case.plan.representative(), case.size)),
+    run: Some(|case| {
+        let plan = case.plan.representative();
+        bulk_synchronous::simulate(plan, case.size, case.method.step_overhead)
+    }),
     rule: |_, _| "step by step".into(),
     ..Simulator::new(
         "bulk_synchronous",

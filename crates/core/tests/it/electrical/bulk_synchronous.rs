@@ -40,6 +40,19 @@ fn a_step_takes_its_latency_and_its_most_loaded_link() {
     assert_eq!(bounded.as_deref(), Some("rank 1 -> rank 2"));
 }
 
+/// Four steps, of 3 us each and of 1 us and 1 ms for the block of a neighbour.
+#[test]
+fn each_step_takes_its_overhead_once() {
+    let ring = Fabric::parse("electrical_ring:ranks=5,rate=1GB/s,latency=1us").unwrap();
+    let plan = proved(CollectiveKind::AllGather, "ring", &ring);
+    let settings = [("simulator", "bulk_synchronous"), ("step_overhead", "3us")];
+    let method = Method::from_settings(settings).unwrap();
+    let found = simulate::run(&plan, Bytes::new(1_000_000), &method).unwrap();
+    assert_eq!(found.time.ps(), 4 * (3_000_000 + 1_000_000 + 1_000_000_000));
+    assert_eq!(found.settings[0].name, "step_overhead");
+    assert_eq!(found.critical_path.last().unwrap().end, found.time);
+}
+
 /// On a line of three, everyone sends its block of 1 ms to everyone in one step: two blocks on each link. What goes
 /// one hop begins 1 us before what goes two, and `fluid` gives it the link until then.
 #[test]
