@@ -3,8 +3,8 @@
 A format is a module here and a line of `FORMATS`. Files are written under a temporary name and
 renamed when complete, so that a file that exists is a file that is whole.
 
->>> [one.name for one in of("plan")], suffixes("rows"), shown("trace", b"PAR1").name
-(['plan'], ('.csv',), 'parquet')
+>>> [one.name for one in of("plan")], suffixes("rows")[0], shown("trace", b"PAR1").name
+(['plan'], '.csv', 'parquet')
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def _is_goal(content: bytes) -> bool:
 FORMATS = (
     Format("plan", "plan", (".plan", ".txt", ".zst"), "plan_file:read", "plan_file:write"),
     Format("csv", "rows", (".csv",), writes="table:write_csv"),
+    Format("parquet", "rows", (".parquet",), writes="parquet_rows:write"),
     Format("perfetto", "timeline", (".json",), writes="chrome_trace:write"),
     Format(
         *("goal_binary", "trace", (".bin",), "trace_file:goal_binary"),
