@@ -466,6 +466,23 @@ def test_names_in_yaml_take_any_case_and_hyphens(run: Run, tmp_path: Path) -> No
     assert (row["algorithm"], row["policy"], row["simulator"]) == ("ring", "every_step", "circuit")
 
 
+def test_bytes_are_counted_on_each_link(run: Run) -> None:
+    # Five ranks pass four blocks one hop each; of four others on a ring, two are two hops away.
+    options = ("all_gather", "--fabric", "electrical_ring:ranks=5", "--size", "1KB")
+    for algorithm, hops in (("ring", 5 * 4), ("direct:order=at_once", 5 * (1 + 1 + 2 + 2))):
+        for simulator in ("fluid", "packet", "bulk_synchronous"):
+            named = ("--algorithm", algorithm, "--simulator", simulator)
+            row = run_json(run, "simulate", "simulate", *options, *named)
+            assert row["link_bytes"] == hops * 1000, (algorithm, simulator)
+    lit = ("all_gather", "--fabric", "wdm_ring:ranks=5,wavelengths=4", "--size", "1KB")
+    row = run_json(run, "simulate", "simulate", *lit, "--algorithm", "one_stage")
+    assert row["link_bytes"] == 5 * (1 + 1 + 2 + 2) * 1000
+    row = run_json(
+        run, "simulate", "simulate", *lit, "--algorithm", "ring", "--simulator", "closed_form"
+    )
+    assert row["link_bytes"] is None
+
+
 def test_formula_has_no_reconfigurations_to_show(run: Run, plan_file: Path) -> None:
     finished = run("simulate", plan_file, "--simulator", "closed_form")
     assert finished.code == 0

@@ -167,6 +167,9 @@ class SimulateRow(PlanRow, core="tuned"):
         "Share of link-wavelength-slots that carry light, or of the capacity of all links",
         absent="a formula",
     )
+    link_bytes: Bytes | None = means(
+        "Bytes over all links, counted on each link that they cross", absent="a formula"
+    )
     critical_path: list[PathRow] = means("Transfers that each wait for the one before")
     most_loaded_link: str | None = means(
         "Link with the highest utilisation",
@@ -265,6 +268,7 @@ def _totals(plan: Plan, outcome: Outcome) -> dict[str, Any]:
         **loaded,
         "reconfigurations": None if formula or flows else outcome.reconfigurations,
         "utilisation": None if formula else outcome.utilisation,
+        "link_bytes": None if formula else int(outcome.links["bytes"].sum()),
         "critical_path": path,
         "packets": _packets(outcome) if "latencies" in outcome.tables else None,
     }
