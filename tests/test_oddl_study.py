@@ -6,6 +6,7 @@ import csv
 import math
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,25 +23,7 @@ VGG19_BITS = 143_667_240 * 32
 TENSORS = 161
 RATE = 100e9
 CIRCUITS = 3  # of an all_reduce on four nodes: 2 log2 N - 1
-VERDICTS = {
-    "switches.1024": "reproduced",
-    "switches.4096": "reproduced",
-    "one_hop": "reproduced",
-    "retunes": "reproduced",
-    "partners": "reproduced",
-    "wavelengths": "reproduced",
-    "control.messages": "reproduced",
-    "latency": "reproduced",
-    "four_nodes.equivalent": "reproduced",
-    "four_nodes.ratio": "conditional",
-    "four_nodes.tuning": "conditional",
-    "four_nodes.control": "conditional",
-    "four_nodes.compute": "conditional",
-    "four_nodes.minutes": "not_reproducible",
-    "four_nodes.accuracy": "not_reproducible",
-    "scaling.ideal": "conditional",
-    "scaling.both_planes": "conditional",
-}
+BEHIND, ON_ODDL = 97.3, 97.8  # minutes, Table 1
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +48,60 @@ def rows(results: Results, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_every_claim_has_its_verdict(results: Results) -> None:
-    found = {one["id"]: one["verdict"] for one in results.findings}
-    assert found == VERDICTS
+def value(results: Results, id: str) -> Any:
+    return results.computed[id].value
+
+
+def test_only_large_systems_are_left_out(results: Results) -> None:
+    left_out = {one.id for one in results.findings if one.verdict == "left_out"}
+    assert left_out == {"hd.steps_large"}
     text = study_text(results)
     # Every assumption is printed.
     for line in scaling.ASSUMPTIONS:
         assert line in text
+
+
+def test_exchanges_far_apart_share_the_uplinks_of_a_tapered_tree(results: Results) -> None:
+    # Four nodes share an uplink, and with as many uplinks as nodes none does.
+    assert value(results, "fat_tree.tapered") == pytest.approx(4, rel=1e-2)
+    assert value(results, "fat_tree.full") == pytest.approx(1, rel=1e-2)
+
+
+def test_a_ring_of_many_waits_for_its_messages(results: Results) -> None:
+    data_s = 2 * 1023 / 1024 * 25 * 2**20 * 8 / RATE
+    ring, halving = data_s + 2 * 1023 * 500e-9, data_s + 20 * 500e-9
+    assert value(results, "ring.efficiency") == pytest.approx(ring / halving, rel=1e-5)
+
+
+def test_one_dimension_after_the_other_is_as_fast_as_one(results: Results) -> None:
+    assert value(results, "grid.performance") == 1
+    data_s = 2 * 15 / 16 * 25 * 2**20 * 8 / RATE
+    waiting_s = 8 * 500e-9 + 7 * (2 * 500e-9 + 10.5e-9 + 100e-9)
+    faster = (data_s + waiting_s) / (data_s / 2 + waiting_s)
+    assert value(results, "grid.performance_both") == pytest.approx(faster, rel=1e-4)
+
+
+def test_control_grows_with_the_circuits(results: Results) -> None:
+    # A request, a grant and a release for each of 2 log2 N - 1 circuits of a node.
+    assert value(results, "control.ends") == 3
+    node = math.log(15 / 7) / math.log(16)
+    assert value(results, "control.node") == pytest.approx(node)
+    assert value(results, "control.system") == pytest.approx(1 + node)
+    exchanges = {
+        nodes: (2 * math.log2(nodes) * 500 + (2 * math.log2(nodes) - 1) * 1110.5)
+        / (2 * math.log2(nodes))
+        for nodes in (16, 256)
+    }
+    constant = exchanges[256] / exchanges[16]
+    assert value(results, "latency.constant") == pytest.approx(constant, rel=1e-6)
+
+
+def test_tuning_adds_nothing_that_four_nodes_would_see(results: Results) -> None:
+    tuning_s = 25_040 * TENSORS * CIRCUITS * 10.5e-9
+    assert value(results, "table1.difference") == pytest.approx(tuning_s, rel=1e-3)
+    # The shortest iteration, which most circuits are added to.
+    worst = 1 + TENSORS * CIRCUITS * 10.5e-9 / (BEHIND * 60 / 200_200)
+    assert value(results, "table1.equivalent") == pytest.approx(worst, rel=1e-6)
 
 
 def test_all_files_are_written(results: Results) -> None:
@@ -104,7 +134,6 @@ def test_switches_are_counted(results: Results) -> None:
         if nodes <= 256:
             planned = (int(row["steps"]), int(row["retunes"]), int(row["wavelengths"]))
             assert planned == (steps, retunes, wavelengths)
-            assert row["verified"] == "true"
         else:
             assert row["steps"] == ""
 
@@ -123,9 +152,8 @@ def test_the_printed_times_are_so_much_per_iteration(
     batch: int, iterations: int, electrical_ms: float, difference_us: float
 ) -> None:
     assert four_nodes.iterations(batch) == iterations
-    seconds = {name: 60 * minutes for name, minutes in four_nodes.MINUTES.items()}
-    assert seconds["electrical"] / iterations * 1e3 == pytest.approx(electrical_ms, abs=0.01)
-    difference = (seconds["ODDL"] - seconds["electrical"]) / iterations
+    assert 60 * BEHIND / iterations * 1e3 == pytest.approx(electrical_ms, abs=0.01)
+    difference = 60 * (ON_ODDL - BEHIND) / iterations
     assert difference * 1e6 == pytest.approx(difference_us, abs=1)
 
 
@@ -146,7 +174,7 @@ def test_requests_of_four_nodes_add_what_theory_says(results: Results) -> None:
         assert float(row["oddl_min"]) == pytest.approx(minutes, abs=2e-4)
         assert float(row["communication_ms"]) == pytest.approx(sending_ms + 1e3 * added_s, abs=1e-3)
         checked += 1
-    assert checked == 4 * 2 * len(four_nodes.REQUESTS_US)
+    assert checked == 4 * 2 * len(four_nodes.QUICK_REQUESTS_US)
 
 
 def test_a_request_that_explains_the_difference_is_found(results: Results) -> None:
@@ -157,7 +185,7 @@ def test_a_request_that_explains_the_difference_is_found(results: Results) -> No
             for row in table
             if (row["batch"], row["buckets"], row["overlap"]) == (str(batch), "tensor", "false")
         ]
-        needed = four_nodes.needed_request_us(own)
+        needed = four_nodes.needed_request_us(own, ON_ODDL)
         theory = 30 / four_nodes.iterations(batch) / (TENSORS * CIRCUITS) - 10.5e-9
         assert needed == pytest.approx(theory * 1e6, abs=0.01)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from opticoll.papers.kit import Part, Progress, Results
 from opticoll.papers.oddl import collective, four_nodes, scaling
+from opticoll.papers.oddl.claims import CLAIMS
 
 __all__ = ["reproduce"]
 
@@ -18,16 +19,19 @@ __all__ = ["reproduce"]
 def reproduce(output: Path, quick: bool = False, progress: Progress | None = None) -> Results:
     """Recompute the paper; write tables as CSV and figures as SVG and PNG into `output`.
 
-    The folder is created where it does not exist. `quick` leaves out systems of more than 256
-    nodes, but for the counts of switches. Raises FileError where files cannot be written.
+    The folder is created where it does not exist. `quick` leaves out plans for more than
+    256 nodes and trainings on more than 64. Raises FileError where files cannot be written.
     """
-    results = Results(output)
+    results = Results(output, paper="oddl", claims=CLAIMS)
     parts: dict[str, Part] = {
         "switches": lambda: collective.switches(results, quick=quick),
+        "rings": collective.rings,
+        "fat trees": collective.fat_trees,
+        "dimensions": collective.dimensions,
         "partners": collective.partners,
         "one all_reduce": lambda: collective.timeline(results),
-        "control": lambda: collective.control(quick=quick),
-        "four nodes": lambda: four_nodes.run(results),
+        "control": collective.control,
+        "four nodes": lambda: four_nodes.run(results, quick=quick),
         "larger systems": lambda: scaling.run(results, quick=quick),
     }
-    return results.compute(parts, progress)
+    return results.compute(parts, progress, scale="quick" if quick else "")

@@ -7,18 +7,20 @@ from functools import cache
 
 import opticoll
 from opticoll import Fabric, Outcome, Plan, plot
-from opticoll.papers.kit import Finding, Results, TableRow, finding
+from opticoll.papers.judging import Computed
+from opticoll.papers.kit import Results, TableRow
 
 ALGORITHM = "halving_doubling"
 BOTH_PLANES = "dual_plane_halving_doubling"
-
-PRINTED_SWITCHES = {1024: (64, 32), 4096: (128, 64)}
-"""Nodes to the number of switches and their ports, section 2."""
 
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 LARGEST_PLANNED = 4096
 LARGEST_QUICK = 256
 
+FIG_1 = (1024, 4096)
+"""Systems of the paper."""
+
+BUCKET = 25 * 2**20
 SHOWN_BYTES = 256 * 1024
 
 
@@ -34,14 +36,20 @@ def grid(nodes: int, options: str = "") -> str:
     return f"wss_grid:rows={rows},columns={columns}{options}"
 
 
+PROVED = "Constructed and verified."
+DELAYS = ",control=500ns,lock=100ns,latency=500ns"
+
+
 @cache
-def proved(fabric: str, algorithm: str = ALGORITHM) -> tuple[Plan, bool]:
-    """A plan, and whether it is verified."""
+def proved(fabric: str, algorithm: str = ALGORITHM) -> Plan:
+    """A verified plan."""
     plan = opticoll.plan("all_reduce", fabric, algorithm)
-    return plan, not plan.verify()
+    violations = plan.verify()
+    assert not violations, violations
+    return plan
 
 
-def switches(results: Results, *, quick: bool) -> list[Finding]:
+def switches(results: Results, *, quick: bool) -> dict[str, Computed]:
     """How many switches of how many ports, and what an all_reduce needs; writes switches.csv."""
     rows: list[TableRow] = []
     for nodes in SIZES:
@@ -59,23 +67,21 @@ def switches(results: Results, *, quick: bool) -> list[Finding]:
             "steps": None,
             "retunes": None,
             "wavelengths": None,
-            "verified": None,
         }
         if nodes <= (LARGEST_QUICK if quick else LARGEST_PLANNED):
-            plan, verified = proved(fabric.spec)
+            plan = proved(fabric.spec)
             outcome = plan.simulate(SHOWN_BYTES)
             row |= {
                 "steps": plan.slots,
                 "retunes": outcome.reconfigurations // nodes,
                 "wavelengths": plan.wavelengths_used,
-                "verified": verified,
             }
         rows.append(row)
     results.write("switches", rows)
     results.show(
         "Switches of a grid of N nodes, and what halving and doubling needs there (switches.csv); "
         "retunes: of each node; -: not planned",
-        ["N", "grid", "switches", "ports", "steps", "retunes", "wavelengths", "verified"],
+        ["N", "grid", "switches", "ports", "steps", "retunes", "wavelengths"],
         [
             [
                 row["nodes"],
@@ -85,66 +91,87 @@ def switches(results: Results, *, quick: bool) -> list[Finding]:
                 row["steps"],
                 row["retunes"],
                 row["wavelengths"],
-                row["verified"],
             ]
             for row in rows
         ],
-        left=(1, 7),
+        left=(1,),
     )
-    return [*_printed_switches(rows), *_steps(rows)]
-
-
-def _printed_switches(rows: list[TableRow]) -> list[Finding]:
-    findings = []
     by_nodes = {row["nodes"]: row for row in rows}
-    for nodes, (count, ports) in PRINTED_SWITCHES.items():
-        row = by_nodes[nodes]
-        same = (row["switches"], row["ports"]) == (count, ports)
-        findings.append(
-            finding(
-                f"switches.{nodes}",
-                f"{count} of {ports} ports",
-                f"{row['switches']} of {row['ports']} ports",
-                "switches",
-                same,
-                f"A grid of {row['rows']} x {row['columns']}: a switch for each row and one for "
-                "each column.",
-            )
+    counts = {nodes: (by_nodes[nodes]["switches"], by_nodes[nodes]["ports"]) for nodes in FIG_1}
+    steps = {nodes: row["steps"] for nodes, row in by_nodes.items() if row["steps"] is not None}
+    computed = {f"switches.{nodes}": Computed(count) for nodes, count in counts.items()}
+    computed |= {
+        "grid.scalability": Computed(FIG_1[0] / counts[FIG_1[0]][1]),
+        "hd.steps": Computed(
+            tuple(count for nodes, count in steps.items() if nodes <= LARGEST_QUICK), PROVED
+        ),
+    }
+    large = tuple(steps[nodes] for nodes in steps if nodes > LARGEST_QUICK)
+    return computed | ({"hd.steps_large": Computed(large, PROVED)} if large else {})
+
+
+def rings() -> dict[str, Computed]:
+    """The ring: its steps, and what it costs many nodes."""
+    size, nodes = BUCKET, 1024
+    switch = f"crossbar:ranks={nodes},rate=100Gb/s,latency=250ns"
+    ring, halving = (proved(switch, name).simulate(size).time_ps for name in ("ring", ALGORITHM))
+    return {
+        "ring.steps": Computed(
+            tuple(proved(grid(nodes), "ring").slots for nodes in (4, 16, 64, 256)), PROVED
+        ),
+        "ring.efficiency": Computed(ring / halving),
+    }
+
+
+def fat_trees() -> dict[str, Computed]:
+    """The slowest exchange on fat trees over that behind one switch."""
+
+    def exchanges(fabric: str) -> list[int]:
+        plan = proved(fabric, f"{ALGORITHM}:order=far")
+        slots = plan.simulate(BUCKET).slots
+        return [slot["end_ps"] - slot["start_ps"] for slot in slots]
+
+    behind = exchanges("crossbar:ranks=256,rate=100Gb/s,latency=250ns")
+    found = {}
+    for name, up in (("tapered", 4), ("full", 16)):
+        times = exchanges(f"fat_tree:down=16x16,up=1x{up},rate=100Gb/s,latency=250ns")
+        ratios = [own / ideal for own, ideal in zip(times, behind, strict=True)]
+        # Small exchanges last as long as their cables, of which a tree has twice as many.
+        bulky = [ratio for ratio, ideal in zip(ratios, behind, strict=True) if ideal > 10**8]
+        found[f"fat_tree.{name}"] = Computed(
+            max(bulky),
+            f"All exchanges together: {sum(times) / sum(behind):.3g} times as long.",
         )
-    return findings
+    return found
 
 
-def _steps(rows: list[TableRow]) -> list[Finding]:
-    planned = [row for row in rows if row["steps"] is not None]
-    proved_steps = [
-        row for row in planned if row["verified"] and row["steps"] == 2 * math.log2(row["nodes"])
-    ]
-    retuned = [row for row in proved_steps if row["retunes"] == row["steps"] - 1]
-    return [
-        finding(
-            "one_hop",
-            "2 log2 N steps, one hop each",
-            f"{len(proved_steps)} of {len(planned)} sizes",
-            "sizes",
-            len(proved_steps) == len(planned),
-            f"Halving and doubling for N = {planned[0]['nodes']} to {planned[-1]['nodes']}, "
-            "constructed and verified: each exchange is one light path through one switch.",
-        ),
-        finding(
-            "retunes",
-            None,
-            f"{len(retuned)} of {len(planned)} sizes",
-            "sizes with 2 log2 N - 1 retunes",
-            len(retuned) == len(planned),
-            "The last exchange of reduce_scatter and the first of all_gather have the same "
-            "partner: the paper's example changes the wavelength that way too.",
-        ),
-    ]
+def dimensions() -> dict[str, Computed]:
+    """What two dimensions are worth, and that exchanges take one hop."""
+    one = proved(f"wss_grid:rows=1,columns=16{DELAYS}").simulate(BUCKET).time_ps
+    two = proved(grid(16, DELAYS)).simulate(BUCKET).time_ps
+    both = proved(grid(16, DELAYS), BOTH_PLANES).simulate(BUCKET).time_ps
+    direct = total = 0
+    for rows, columns in ((1, 8), (2, 8), (8, 2), (4, 4), (4, 16), (16, 16)):
+        plan = proved(f"wss_grid:rows={rows},columns={columns},plan=xor")
+        ends = plan.columns()
+        for source, destination in zip(
+            ends["source"].tolist(), ends["destination"].tolist(), strict=True
+        ):
+            total += 1
+            same_row = source // columns == destination // columns
+            direct += same_row or source % columns == destination % columns
+    planes = set(proved(grid(256)).columns()["plane"].tolist())
+    return {
+        "grid.ports": Computed(len(planes)),
+        "grid.performance": Computed(one / two),
+        "grid.performance_both": Computed(one / both),
+        "one_hop": Computed(direct / total, f"{total} transfers. {PROVED}"),
+    }
 
 
-def partners() -> list[Finding]:
+def partners() -> dict[str, Computed]:
     """Fig. 2: whom node 1 of 8 meets, and on which wavelength."""
-    plan, verified = proved("wss_grid:rows=1,columns=8,plan=xor", f"{ALGORITHM}:order=far")
+    plan = proved("wss_grid:rows=1,columns=8,plan=xor", f"{ALGORITHM}:order=far")
     columns = plan.columns()
     met: list[int] = []
     lit: list[int] = []
@@ -156,52 +183,32 @@ def partners() -> list[Finding]:
     ):
         if source == 0 and (not met or met[-1] != destination + 1):
             met.append(destination + 1)
-            lit.append(wavelength)
-    proof = "constructed and verified" if verified else "constructed, but fails verification"
-    found = ", ".join(str(node) for node in met)
-    # The paper's numbers of wavelengths, by the distance that they span.
-    named = {4: 2, 2: 3, 1: 1}
-    printed = [2, 3, 1, 3, 2]
-    by_distance = {wavelength: node - 1 for node, wavelength in zip(met, lit, strict=True)}
-    renamed = [named.get(by_distance[wavelength]) for wavelength in lit]
-    return [
-        finding(
-            "partners",
-            "5, 3, 2, 3, 5",
-            found,
-            "partners of node 1 of 8",
-            found == "5, 3, 2, 3, 5" and verified,
-            f"Section 2 and Fig. 2: halving and doubling, far partners first; {proof}.",
-        ),
-        finding(
-            "wavelengths",
-            "2, 3, 1, 3, 2",
-            ", ".join(str(number) for number in renamed),
-            "wavelengths of node 1 of 8",
-            renamed == printed and len(by_distance) == 3,
-            "A wavelength for each distance, under the paper's names: all nodes at once are paired "
-            "by one wavelength, so that log2 N of them do.",
-        ),
-    ]
+            lit.append(wavelength + 1)
+    first = list(dict.fromkeys(lit))
+    return {
+        "fig2.partners": Computed(tuple(met), PROVED),
+        "fig2.pattern": Computed(tuple(first.index(number) + 1 for number in lit), PROVED),
+        "fig2.names": Computed(tuple(lit)),
+        "fig2.wavelengths": Computed(plan.wavelengths_used, PROVED),
+        "fig2.circuits": Computed(plan.simulate(SHOWN_BYTES).reconfigurations / 8),
+    }
 
 
-def timeline(results: Results) -> list[Finding]:
+def timeline(results: Results) -> dict[str, Computed]:
     """Which port is on which wavelength when; writes timeline.csv, .svg, .png."""
-    fabric = grid(16, ",plan=xor,control=500ns,lock=100ns,latency=500ns")
+    fabric = grid(16, f",plan=xor{DELAYS}")
     names = {ALGORITHM: "one plane at a time", BOTH_PLANES: "both planes at once"}
     rows: list[TableRow] = []
     panels = []
     for algorithm, words in names.items():
-        plan, verified = proved(fabric, algorithm)
-        assert verified, algorithm
-        outcome = plan.simulate(SHOWN_BYTES)
+        outcome = proved(fabric, algorithm).simulate(SHOWN_BYTES)
         flows = _flows(outcome)
         panels.append(plot.PortPanel(f"{algorithm}: {words}", 16, flows))
         rows += [{"algorithm": algorithm, **vars(flow)} for flow in flows]
     results.write("timeline", rows)
     title = "all_reduce of 256 KiB on 4 x 4 nodes, 100 Gb/s, control 500 ns a message"
     results.draw("timeline", plot.port_timeline, panels, title=title)
-    return []
+    return {}
 
 
 def _flows(outcome: Outcome) -> list[plot.Flow]:
@@ -218,33 +225,34 @@ def _flows(outcome: Outcome) -> list[plot.Flow]:
     ]
 
 
-def control(*, quick: bool) -> list[Finding]:
+def control() -> dict[str, Computed]:
     """How control messages and latency grow with the system."""
-    small, large = 16, LARGEST_QUICK if quick else LARGEST_PLANNED
-    messages, waits = {}, {}
-    for nodes in (small, large):
-        plan, _ = proved(grid(nodes, ",control=500ns,lock=100ns,latency=500ns"))
-        outcome = plan.simulate(0)
-        messages[nodes] = outcome.control_messages_per_rank
-        waits[nodes] = outcome.time_ps / plan.slots / 1e6
-    growth = messages[large] / messages[small]
-    return [
-        finding(
-            "control.messages",
-            "slower than linearly",
-            f"{messages[small]} to {messages[large]}",
-            "control messages of a node",
-            growth < large / small,
-            f"One all_reduce on {small} and on {large} nodes: {large // small} times the nodes, "
-            f"{growth:.3g} times the messages of each, as 2 log2 N - 1 circuits need.",
+    small, large = 16, 256
+    runs = {nodes: proved(grid(nodes, DELAYS)).simulate(0) for nodes in (small, large)}
+    each = {nodes: run.control_messages_per_rank for nodes, run in runs.items()}
+    total = {nodes: run.control_messages for nodes, run in runs.items()}
+    waits = {
+        nodes: run.time_ps / len(proved(grid(nodes)).step_slots) for nodes, run in runs.items()
+    }
+    switch = proved(f"crossbar:ranks={large},rate=100Gb/s,latency=250ns")
+    behind = switch.simulate(0).time_ps / switch.slots
+    fabric = Fabric(grid(small))
+
+    def exponent(messages: dict[int, int]) -> float:
+        return math.log(messages[large] / messages[small]) / math.log(large / small)
+
+    return {
+        "intro.switches": Computed(fabric.option("slow_switch") / fabric.option("tuning")),
+        "control.ends": Computed(total[small] / runs[small].reconfigurations),
+        "control.node": Computed(
+            exponent(each), f"{each[small]} to {each[large]} messages of a node."
         ),
-        finding(
-            "latency",
-            "consistently low",
-            f"{waits[small]:.3g} to {waits[large]:.3g}",
-            "us for an exchange without data",
-            waits[large] < 1.1 * waits[small],
-            f"On {small} and on {large} nodes, at 500 ns a control message and 500 ns a hop: one "
-            "hop through one switch, whatever the size. The number of exchanges grows with log N.",
+        "control.system": Computed(
+            exponent(total), f"{total[small]} to {total[large]} messages: as N log N."
         ),
-    ]
+        "latency.low": Computed(waits[large] / behind),
+        "latency.constant": Computed(
+            waits[large] / waits[small],
+            f"{waits[small] / 1e6:.3g} and {waits[large] / 1e6:.3g} us.",
+        ),
+    }

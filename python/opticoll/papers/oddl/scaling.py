@@ -11,12 +11,13 @@ from typing import TypedDict
 
 import opticoll
 from opticoll import Fabric, TrainingModel, plot
-from opticoll.papers.kit import Finding, Results, finding
+from opticoll.papers.judging import Computed
+from opticoll.papers.kit import Results
 from opticoll.papers.oddl.collective import ALGORITHM, BOTH_PLANES, sides
 
 MODELS = {"vgg19": "VGG19", "resnet50": "ResNet50"}
 NODES = (16, 64, 256, 1024, 4096)
-LARGEST_QUICK = 256
+LARGEST_QUICK = 64
 BATCH = 32
 DEVICE = "ascend_910"
 TAPER = 4
@@ -95,10 +96,6 @@ NETWORKS = {
 }
 """Networks by their names in scaling.csv."""
 
-JOURNAL = {"tree_far": 1.6, "ring": 1.7}
-"""VGG19 on 1024 nodes: times faster than a fat tree and than SiP-Ring, by the abstract of the
-journal version (Li et al., JOCN 16(3), 342, 2024)."""
-
 
 class Row(TypedDict):
     """An iteration of a model on a network."""
@@ -123,7 +120,7 @@ class Row(TypedDict):
 Rows = dict[tuple[str, int, str], Row]
 
 
-def run(results: Results, *, quick: bool) -> list[Finding]:
+def run(results: Results, *, quick: bool) -> dict[str, Computed]:
     """All models, sizes and networks; writes scaling.csv, iteration.* and scaling.*."""
     rows = compute(LARGEST_QUICK if quick else NODES[-1])
     nodes = sorted({count for _, count, _ in rows})
@@ -134,8 +131,8 @@ def run(results: Results, *, quick: bool) -> list[Finding]:
     for model in MODELS:
         _show(results, rows, model, nodes)
     draw(results, rows)
-    findings = [_equal(rows, nodes), _both(rows, nodes)]
-    return findings if quick else [*findings, *_journal(rows)]
+    computed = _scalable(rows, nodes)
+    return computed if quick else computed | _journal(rows)
 
 
 def compute(largest: int) -> Rows:
@@ -296,69 +293,35 @@ def _ratios(rows: Rows, slow: str, fast: str, nodes: list[int]) -> list[float]:
     ]
 
 
-def _equal(rows: Rows, nodes: list[int]) -> Finding:
-    ratios = _ratios(rows, "oddl", "ideal", nodes)
-    worst = max(ratios)
-    return finding(
-        "scaling.ideal",
-        "comparable",
-        f"{min(ratios):.4f} to {worst:.4f}",
-        "time on ODDL over an ideal switch",
-        "conditional",
-        f"N = {nodes[0]} to {nodes[-1]}, VGG19 and ResNet50: what ODDL adds is "
-        f"{100 * (worst - 1):.2g} % at most, its control and tuning; measured by the paper on "
-        "four nodes only.",
-    )
+def _scalable(rows: Rows, nodes: list[int]) -> dict[str, Computed]:
+    sizes = f"N = {nodes[0]} to {nodes[-1]}."
+    both = _ratios(rows, "oddl", "oddl_both", nodes)
+    shares = [
+        100 * rows[model, count, "oddl"]["control_s"] / rows[model, count, "oddl"]["iteration_s"]
+        for model in MODELS
+        for count in nodes
+    ]
+    return {
+        "conclusion.scalable": Computed(
+            max(_ratios(rows, "oddl", "ideal", nodes)),
+            f"{sizes} With both planes at once, which is not in the paper, an iteration is "
+            f"{min(both):.3g} to {max(both):.3g} times faster.",
+        ),
+        "conclusion.overhead": Computed(max(shares), sizes),
+    }
 
 
-def _both(rows: Rows, nodes: list[int]) -> Finding:
-    ratios = _ratios(rows, "oddl", "oddl_both", nodes)
-    return finding(
-        "scaling.both_planes",
-        None,
-        f"{min(ratios):.3f} to {max(ratios):.3f}",
-        "times faster than one plane at a time",
-        "conditional",
-        "Not in the paper: halving and doubling leaves one of a node's two ports dark. Two halves "
-        "of the vector, one by rows and one by columns first, light both: opticoll's plan, on the "
-        "same switches and wavelengths, with two transceivers a node.",
-    )
-
-
-def _journal(rows: Rows) -> list[Finding]:
+def _journal(rows: Rows) -> dict[str, Computed]:
     """The abstract of the journal version, under assumptions that it does not give."""
-    findings = []
-    oddl = rows["vgg19", 1024, "oddl"]["iteration_s"]
-    trees = {
-        name: rows["vgg19", 1024, name]["iteration_s"] / oddl
-        for name in ("tree_far", "tree_near", "tree_ring")
+    times = {
+        name: rows["vgg19", 1024, name]["iteration_s"] / rows["vgg19", 1024, "oddl"]["iteration_s"]
+        for name in NETWORKS
     }
-    findings.append(
-        finding(
-            "scaling.journal.fat_tree",
-            JOURNAL["tree_far"],
-            round(trees["tree_far"], 2),
-            "times faster than a fat tree",
-            "not_reproducible",
-            "VGG19 on 1024 nodes, far partners first as in the paper's figure; "
-            f"{trees['tree_near']:.2f} with near partners first, {trees['tree_ring']:.2f} with a "
-            "ring, all under the assumptions above: taper, batch and device are not stated, and "
-            "decide the number.",
-        )
-    )
-    rings = {
-        name: rows["vgg19", 1024, name]["iteration_s"] / oddl for name in ("wrht", "optree", "auto")
+    return {
+        "journal.fat_tree": Computed(
+            times["tree_far"],
+            f"{times['tree_near']:.2f} with near partners first, {times['tree_ring']:.2f} with a "
+            "ring.",
+        ),
+        "journal.ring": Computed(tuple(times[name] for name in ("wrht", "optree", "auto"))),
     }
-    findings.append(
-        finding(
-            "scaling.journal.ring",
-            JOURNAL["ring"],
-            ", ".join(f"{ratio:.2f}" for ratio in rings.values()),
-            "times faster than an optical ring",
-            "not_reproducible",
-            "SiP-Ring is not specified there; on the rings of the OpTree and WRHT papers, by WRHT, "
-            "by OpTree, and by opticoll's planner. Below 1 the ring is the faster: its ranks have "
-            "25 times the bandwidth of a transceiver.",
-        )
-    )
-    return findings
