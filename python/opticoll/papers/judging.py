@@ -350,7 +350,7 @@ def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
         elif met and claim.reading:
             verdict = "conditional"
     if claim.reading:
-        notes.append(f"Reading: {claim.reading}")
+        notes.append(f"Reading: {claim.reading.removesuffix('.')}.")
     if claim.uses:
         notes.append(f"Computed from the printed values of {', '.join(claim.uses)}.")
     if computed is not None:
