@@ -65,6 +65,19 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"],
+    ids=lambda page: page.name,
+)
+def test_files_of_the_project_that_a_page_names_exist(page: Path) -> None:
+    named = re.findall(
+        r"(?<![\w/.])(?:crates|python|examples|validation|tests)/[\w/.-]*[\w/]",
+        page.read_text(encoding="utf-8"),
+    )
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
 def test_the_page_on_json_is_what_the_rows_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs")
     reference = __import__("reference")
@@ -79,7 +92,11 @@ def test_the_example_of_a_command_has_options_that_it_takes(name: str) -> None:
     app.parse_args(words, exit_on_error=False, print_error=False)
 
 
-SHOWN_QUICKLY = [ROOT / "README.md", ROOT / "docs" / "start.md", *sorted(COOKBOOK.glob("*.md"))]
+SHOWN_QUICKLY = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("start", "fabrics", "model")),
+    *sorted(COOKBOOK.glob("*.md")),
+]
 
 
 @pytest.mark.parametrize("page", SHOWN_QUICKLY, ids=lambda page: page.name)
