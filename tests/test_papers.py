@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib
+import shlex
 from pathlib import Path
 
 import pytest
 
 from opticoll import papers
 from opticoll.commands.reproduce import reproduce
+from opticoll.main import app
 from opticoll.papers.judging import (
     AtLeast,
     AtMost,
@@ -120,6 +122,14 @@ def test_items_are_named_once_and_say_what_they_judge(paper: str) -> None:
         assert set(claim.uses) <= set(names), claim.id
         compares = isinstance(claim.judge, Equal | Rounded | Within)
         assert not compares or claim.printed is not None, claim.id
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_commands_of_items_have_options_that_they_take(paper: str) -> None:
+    for command in {claim.command for claim in claims_of(paper)} - {""}:
+        program, *words = shlex.split(command)
+        assert program == "opticoll", command
+        app.parse_args(words, exit_on_error=False, print_error=False)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
