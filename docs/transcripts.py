@@ -85,11 +85,13 @@ def _parted(part: str) -> tuple[str, str]:
 
 
 class _folder(tempfile.TemporaryDirectory[str]):  # noqa: N801 (used as a function)
-    """A folder with the examples that pages name."""
+    """A folder with the examples, and with the traces by their path in the repository."""
 
     def __enter__(self) -> str:
         folder = super().__enter__()
         shutil.copytree(ROOT / "examples", folder, dirs_exist_ok=True)
+        for name in ("crates", "examples"):
+            (Path(folder) / name).symlink_to(ROOT / name)
         return folder
 
 

@@ -128,7 +128,7 @@ def test_who_gives_up_is_named_in_text_and_json(run: Run) -> None:
     options += ["--algorithm", "recursive_doubling", "--retries", "3", "--placement", "spread"]
     finished = run("congestion", *options, "--replications", "2")
     assert finished.code == 0
-    assert "gave up (all_or_nothing, spread, 0): step " in finished.out
+    assert "failed (all_or_nothing, spread, offered load 0): step " in finished.out
     assert "was blocked 4 times" in finished.out
     (row,) = run_json(run, "congestion", "congestion", *options, "--replications", "2")
     assert (row["failed"], row["time_s"], row["replications"]) == (2, None, 2)

@@ -94,7 +94,10 @@ def test_the_example_of_a_command_has_options_that_it_takes(name: str) -> None:
 
 SHOWN_QUICKLY = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("start", "fabrics", "model")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("start", "fabrics", "model", "scenario", "training", "replay")
+    ),
     *sorted(COOKBOOK.glob("*.md")),
 ]
 

@@ -1,4 +1,4 @@
-"""Collectives over light paths that other traffic may refuse.
+"""Collectives over lightpaths that other traffic may refuse.
 
 >>> import opticoll
 >>> row = opticoll.congestion(
@@ -145,8 +145,8 @@ class CongestionRow(Row):
         "Bandwidth that a host can inject: the rate of a wavelength for each of its ports"
     )
     copies: Positive = means("Number of collectives at once")
-    congestion: str = means("What follows a blocked light path: all_or_nothing, retry or degrade")
-    ports: Positive = means("Number of light paths of a host at once")
+    congestion: str = means("What follows a blocked lightpath: all_or_nothing, retry or degrade")
+    ports: Positive = means("Number of lightpaths of a host at once")
     placement: str = means("Placement of ranks: natural, spread or best")
     offered_load: Load = means(
         "Offered load of each host by bursts beside; 0: no bursts", "offered load"
@@ -165,7 +165,7 @@ class CongestionRow(Row):
     )
     longest_s: Seconds | None = means("Longest time of a replication", absent="all gave up")
     waited_s: Seconds = means(
-        "Mean wait for light paths that were granted in the end, summed over a replication",
+        "Mean wait for lightpaths that were granted in the end, summed over a replication",
         "waited",
     )
     blocked: Number = means("Mean number of blocked requests of a replication")
@@ -414,7 +414,7 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
             verified &= delivered_plan(runs, plan, *divmod(place, case.copies)).verify() == []
             continue
         failures.append(
-            f"step {job['step']}: the light path between hosts {job['source']} and "
+            f"step {job['step']}: the lightpath between hosts {job['source']} and "
             f"{job['destination']} was blocked {job['tries']} times, the last after "
             f"{job['at_ps'] / PICOSECONDS:.3g} s"
         )
@@ -476,11 +476,11 @@ SHOWN = (
 def _text(asked: Congestion, rows: list[CongestionRow]) -> str:
     """What was carried out where, a line for each case, and why collectives gave up."""
     first = rows[0]
-    at_once = f"{first.copies} at once, " if first.copies > 1 else ""
+    at_once = f"{first.copies} collectives at a time, each of " if first.copies > 1 else ""
     proved = (
-        "what arrived is verified in every one that ended"
+        "the delivered data of every finished replication is verified"
         if all(row.verified for row in rows)
-        else "VIOLATED: what arrived is not what the collective demands"
+        else "VIOLATED: the delivered data is not what the collective demands"
     )
     lines = [
         f"{first.collective} by {first.algorithm}: {at_once}{first.ranks} ranks, "
@@ -493,13 +493,14 @@ def _text(asked: Congestion, rows: list[CongestionRow]) -> str:
     chosen = any(row.chosen != row.algorithm for row in rows)
     if chosen:
         lines.append(
-            f"{first.algorithm}: the fastest of all algorithms that run here, each carried out "
-            "once without bursts"
+            f"{first.algorithm}: the fastest of all algorithms that run here, each simulated once "
+            "without bursts"
         )
     lines.append(table(rows, (*SHOWN, *(("chosen",) if chosen else ()))))
     lines += {row.placement: _placement(row) for row in rows}.values()
     lines += [
-        f"gave up ({row.congestion}, {row.placement}, {row.offered_load:g}): {row.failure}"
+        f"failed ({row.congestion}, {row.placement}, offered load {row.offered_load:g}): "
+        f"{row.failure}"
         for row in rows
         if row.failure
     ]
@@ -508,9 +509,9 @@ def _text(asked: Congestion, rows: list[CongestionRow]) -> str:
 
 def _placement(row: CongestionRow) -> str:
     """Bytes times hops of a placement against the bound."""
-    bound = f"no placement has less than {_megabytes(row.hop_bytes_bound)}"
-    least = "the least there is" if row.hop_bytes_least else bound
-    return f"placement {row.placement}: {_megabytes(row.hop_bytes)} times hops; {least}"
+    bound = f"lower bound {_megabytes(row.hop_bytes_bound)}"
+    least = "the minimum" if row.hop_bytes_least else bound
+    return f"placement {row.placement}: bytes times hops {_megabytes(row.hop_bytes)}, {least}"
 
 
 def _megabytes(size_bytes: int) -> str:

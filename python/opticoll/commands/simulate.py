@@ -437,10 +437,13 @@ def _summary(row: SimulateRow) -> str:
 
 
 def _path_facts(outcome: Outcome) -> list[list[str]]:
-    """What setting light paths up and releasing them costs."""
+    """What setting lightpaths up and releasing them costs."""
     spent = human_time(int(outcome.slots["reconfiguration_ps"].sum()))
     return [
-        ["light paths", f"set up {plural(outcome.reconfigurations, 'time')}; {spent} with release"],
+        [
+            "lightpaths",
+            f"set up {plural(outcome.reconfigurations, 'time')}; setup and teardown {spent}",
+        ],
         ["utilisation", f"{outcome.utilisation:.1%} of the time ports send"],
     ]
 

@@ -1,4 +1,4 @@
-"""Replays of traced MPI programs over networks: times of calls, ranks and light paths.
+"""Replays of traced MPI programs over networks: times of calls, ranks and lightpaths.
 
 >>> import opticoll, pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "hello.csv"
@@ -112,7 +112,7 @@ class Asked:
     bursts: Annotated[
         str | None,
         Parameter(
-            help="Messages ask for light paths among bursts: offered_load=0.4,ports=2 or none."
+            help="Messages ask for lightpaths among bursts: offered_load=0.4,ports=2 or none."
         ),
     ] = None
     timeline: Annotated[bool, Parameter(parse=False)] = False
@@ -134,7 +134,7 @@ class CallRow(Row, core="replay.kinds"):
 
 
 class ReplayRankRow(Row, core="replay.ranks"):
-    """A rank: its end, its local work, its time in calls and in setting up light paths."""
+    """A rank: its end, its local work, its time in calls and in setting up lightpaths."""
 
     rank: Count = means("Rank")
     finish_s: Seconds
@@ -146,14 +146,14 @@ class ReplayRankRow(Row, core="replay.ranks"):
 
 
 class LightPathRow(Row, core="requests"):
-    """What light paths cost."""
+    """What lightpaths cost."""
 
     set_ups: Count
     setting_up_s: Seconds = means(
         "Time for set-up and release, summed over ranks; on a ring, over messages"
     )
     waited: Count | None = means(
-        "Number of messages that waited for a light path",
+        "Number of messages that waited for a lightpath",
         absent="waiting is not simulated",
         default=None,
     )
@@ -220,7 +220,7 @@ class ReplayRow(Row, core="replay"):
         default=None,
     )
     light_paths: LightPathRow | None = means(
-        "What light paths cost", absent="there is no light, or the program sets up none"
+        "What lightpaths cost", absent="there is no light, or the program sets up none"
     )
     per_call: list[CallRow] = means("Calls by kind")
     per_rank: list[ReplayRankRow] = means("Calls by rank")
@@ -297,7 +297,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
 
 
 def _of_bursts(text: str | None) -> dict[str, str] | None:
-    """The settings of light paths and bursts in `key=value,...`, or `none`."""
+    """The settings of lightpaths and bursts in `key=value,...`, or `none`."""
     if text is None:
         return None
     return {} if text == "none" else key_values("--bursts", text, "offered_load=0.4")
@@ -374,6 +374,10 @@ def _amount(count: int) -> str:
     return f"{count} B"
 
 
+EAGER = {"all": "all messages", "none": "no messages"}
+"""Which messages leave before their receive begins, where that is no largest size."""
+
+
 def _text(asked: Asked, rows: list[ReplayRow]) -> str:
     """A line that says all, what was replayed over what, and a table by call or by rank."""
     (row,) = rows
@@ -393,14 +397,15 @@ def _text(asked: Asked, rows: list[ReplayRow]) -> str:
         ["simulator", f"{row.simulator}{settings}"],
         *([] if injected is None else [["injection", f"{format_rate(injected)} per rank"]]),
         *labelled("collectives", _collectives(row.collectives) or ["none"]),
-        ["local work", f"times {row.cpu_factor}"],
-        ["at the ends", f"{duration(row.overhead_s)} a message; eager: {row.eager}"],
+        ["compute scale", row.cpu_factor],
+        ["overhead", f"{duration(row.overhead_s)} per message sent or received"],
+        ["eager", EAGER.get(row.eager, f"messages of up to {row.eager}")],
     ]
     if row.busiest_link is not None:
         share = row.busiest_link_utilisation or 0.0
         facts.append(["busiest link", f"{row.busiest_link}, {share:.2%} of its rate used"])
     if row.light_paths is not None:
-        facts.append(["light paths", _light(row)])
+        facts.append(["lightpaths", _light(row)])
         if row.light_paths.blocked is not None:
             facts.append(["blocked", _blocked(row.light_paths)])
     return "\n\n".join([head, align(facts), _ranks(row) if asked.per == "rank" else _calls(row)])
@@ -427,29 +432,29 @@ def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
 def _light(row: ReplayRow) -> str:
     used = row.light_paths
     assert used is not None
-    words = f"{plural(used.set_ups, 'set-up')}, {duration(used.setting_up_s)} in all"
+    words = f"{plural(used.set_ups, 'setup')}, {duration(used.setting_up_s)} in total"
     if used.waited is None or used.waiting_s is None:
         longest = max(rank.setting_up_s for rank in row.per_rank)
-        return f"{words}; the rank with most spends {duration(longest)}"
+        return f"{words}; at most {duration(longest)} at one rank"
     if used.blocked is not None:
         return (
-            f"{words}; {used.waited:,} had to wait for ports or after blocking, "
-            f"{duration(used.waiting_s)} in all; at most {used.most_at_once} at once"
+            f"{words}; {used.waited:,} of them waited for ports or after blocking, "
+            f"{duration(used.waiting_s)} in total; at most {used.most_at_once} at a time"
         )
     waited = plural(used.waited, "message")
     return (
-        f"{words}; {waited} waited for one, {duration(used.waiting_s)} in all; "
-        f"at most {used.most_at_once} at once"
+        f"{words}; {waited} waited for a lightpath, {duration(used.waiting_s)} in total; "
+        f"at most {used.most_at_once} at a time"
     )
 
 
 def _blocked(used: LightPathRow) -> str:
     blocked, set_ups = used.blocked or 0, used.set_ups
     share = blocked / max(blocked + set_ups, 1)
-    words = f"{plural(blocked, 'request')} blocked, {share:.3g} of all"
+    words = f"{plural(blocked, 'request')}, blocking probability {share:.3g}"
     if not used.bursts:
-        return f"{words}; no bursts beside them"
-    return f"{words}; {used.bursts:,} bursts beside them, {used.burst_loss:.3g} of them lost"
+        return f"{words}; no bursts"
+    return f"{words}; {used.bursts:,} bursts, burst loss ratio {used.burst_loss:.3g}"
 
 
 def _calls(row: ReplayRow) -> str:
