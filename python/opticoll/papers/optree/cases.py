@@ -21,6 +21,8 @@ BASELINES = ("wrht", "ring", "neighbour_exchange")
 SIZES = tuple(4**power * 1024 for power in range(8))
 """Bytes of one rank's block in Figs 5 and 6. The paper's own range is lost in its text."""
 
+QUICK_SIZES = SIZES[::3]
+
 DEPTHS = range(1, 11)
 
 
@@ -63,3 +65,8 @@ def _depths(ranks: int, wavelengths: int, rounding: Rounding) -> list[int]:
     if depth is None:
         raise ValueError(f"Eq. 2 is undefined for {ranks} ranks")
     return [depth]
+
+
+def continuous_steps(ranks: int, depth: float) -> float:
+    """Theorem 1 with a number of stages that need not be whole, for one wavelength, not rounded."""
+    return float((2 * depth - 1) * ranks ** (1 + 1 / depth) / 8)

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
 
+import opticoll
 from opticoll import formulas
-from opticoll.papers.kit import (
-    Construct,
-    Constructed,
-    Finding,
-    Results,
-    TableRow,
-    compared,
-    finding,
-)
+from opticoll.papers.judging import Computed
+from opticoll.papers.kit import Construct, Results, fabric
+from opticoll.papers.optree.theorems import least_wavelengths
 
 RANKS, WAVELENGTHS = 16, 2
 
-# What the paper prints: wavelengths per stage, and steps.
-PRINTED = {
-    "one_stage": ([32], 16),
-    "optree:radices=4x4": ([8, 16], 12),
-    "optree:radices=2x3x3": ([8, 12, 12], 16),
-}
-# Not compared in the paper's example.
+ONE, TWO, THREE = "one_stage", "optree:radices=4x4", "optree:radices=2x3x3"
+# Not in the paper's example.
 OTHERS = (
     "optree:radices=4x2x2",
     "optree:radices=2x2x2x2",
@@ -33,106 +23,89 @@ OTHERS = (
 )
 
 
-def reproduce(results: Results, constructed: Construct) -> list[Finding]:
+def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
     """The example's schedules constructed and verified; writes example16.csv."""
-    built = {name: constructed(RANKS, WAVELENGTHS, name) for name in (*PRINTED, *OTHERS)}
-    rows = [_row(name, built[name]) for name in (*PRINTED, *OTHERS)]
+    built = {name: constructed(RANKS, WAVELENGTHS, name) for name in (ONE, TWO, THREE, *OTHERS)}
+    rows = []
+    for name, plan in built.items():
+        loads = _stage_loads(name)
+        rows.append(
+            {
+                "schedule": name,
+                "wavelengths": _sum(loads),
+                "theorem1_steps": formulas.optree_steps(RANKS, WAVELENGTHS, len(loads))
+                if loads
+                else None,
+                "constructed": plan.steps,
+                "verified": plan.verified,
+            }
+        )
     results.write("example16", rows)
+    columns = ["schedule", "wavelengths", "theorem1_steps", "constructed", "verified"]
     results.show(
         f"The example: steps of all_gather, N = {RANKS}, w = {WAVELENGTHS} (example16.csv)",
-        ["schedule", "printed", "Theorem 1", "constructed", "verified"],
-        [
-            [row[name] for name in ("schedule", "paper_steps", "theorem1_steps", "constructed")]
-            + [row["verified"]]
-            for row in rows
-        ],
-        left=(0, 4),
+        ["schedule", "wavelengths", "Theorem 1", "constructed", "verified"],
+        [[row[name] for name in columns] for row in rows],
+        left=(0, 1, 4),
     )
-    return [
-        *_trees(built["one_stage"], built["optree:radices=4x4"], built["optree:radices=2x3x3"]),
-        *_rings(built),
-    ]
-
-
-def _trees(one: Constructed, two: Constructed, three: Constructed) -> list[Finding]:
-    """The trees of one, two and three stages that the paper counts."""
-    return [
-        compared(
-            "example16.one_stage",
-            16,
-            one.steps,
-            "steps",
-            f"{formulas.one_stage_wavelengths(RANKS)} wavelengths in slots of {WAVELENGTHS}, "
-            f"{one.proof}.",
+    one, two, three = built[ONE], built[TWO], built[THREE]
+    others = ", ".join(f"{name} {built[name].steps}" for name in OTHERS)
+    partners, blocks = _exchanges(TWO)
+    return {
+        "example.nodes": Computed((RANKS, WAVELENGTHS)),
+        "example.one_stage.wavelengths": Computed(
+            least_wavelengths("ring", RANKS), "One slot with so many, two with one less; verified."
         ),
-        compared(
-            "example16.two_stages",
-            12,
+        "example.one_stage": Computed(one.steps, f"One stage, {one.proof}."),
+        "example.two_stages.subsets": Computed(partners),
+        "example.two_stages.data": Computed(blocks),
+        "example.two_stages.wavelengths": Computed(tuple(_stage_loads(TWO))),
+        "example.two_stages.slots": Computed(two.step_slots, f"Two stages, {two.proof}."),
+        "example.two_stages": Computed(
             two.steps,
-            "steps",
-            f"{_sum(list(two.step_slots))} slots, {two.proof}; Theorem 1 gives "
+            f"The tree is {two.proof}; Theorem 1 gives "
             f"{formulas.optree_steps(RANKS, WAVELENGTHS, 2)}.",
         ),
-        compared(
-            "example16.three_stages",
-            16,
-            three.steps,
-            "steps",
-            "The paper's own tree (2, 3 and 3 children) needs "
-            f"{_sum(_stage_loads('optree:radices=2x3x3'))} wavelengths, "
-            f"{three.proof}; the paper counts 8 + 12 + 12, giving each pair of the first "
-            "stage a wavelength of its own where opposite arcs can share one.",
+        "example.three_stages.wavelengths": Computed(tuple(_stage_loads(THREE))),
+        "example.three_stages": Computed(
+            three.steps, f"{_sum(list(three.step_slots))} slots, {three.proof}."
         ),
-        compared(
-            "example16.three_stages.theorem1",
-            16,
-            formulas.optree_steps(RANKS, WAVELENGTHS, 3),
-            "steps",
-            "Theorem 1 at k = 3 contradicts the example's count, and no tree of the example has "
-            "this few.",
+        "example.three_stages.theorem": Computed(formulas.optree_steps(RANKS, WAVELENGTHS, 3)),
+        "example.fewest": Computed(
+            min(one.steps, three.steps) - two.steps,
+            f"{one.steps}, {two.steps} and {three.steps} slots.",
         ),
-    ]
-
-
-def _rings(built: Mapping[str, Constructed]) -> list[Finding]:
-    """Algorithms without a tree against the fewest steps that the example has for one."""
-    fewest = min(steps for _, steps in PRINTED.values())
-    notes = {
-        "neighbour_exchange": "OpTree is said to need fewer steps than existing algorithms; in the "
-        "paper's own example neighbour exchange has fewer than all its trees",
-        "ring_bidirectional": "A ring that uses one wavelength of both directions also has fewer "
-        "than every tree of the example",
+        "example.trade_off": Computed(min(one.steps, three.steps) - two.steps),
+        "intro.steps.existing.example": Computed(
+            built["neighbour_exchange"].steps / two.steps,
+            f"OpTree {two.steps} slots; others: {others}; all verified.",
+        ),
     }
-    return [
-        finding(
-            f"example16.{name}",
-            f"more than OpTree's {fewest}",
-            built[name].steps,
-            "steps",
-            built[name].steps > fewest,
-            f"{note} ({built[name].proof}).",
-        )
-        for name, note in notes.items()
-    ]
 
 
-def _row(name: str, plan: Constructed) -> TableRow:
-    wavelengths, steps = PRINTED.get(name, ([], None))
-    loads = _stage_loads(name)
-    return {
-        "schedule": name,
-        "paper_wavelengths": _sum(wavelengths),
-        "wavelengths": _sum(loads),
-        "paper_steps": steps,
-        "theorem1_steps": formulas.optree_steps(RANKS, WAVELENGTHS, len(loads)) if loads else None,
-        "constructed": plan.steps,
-        "verified": plan.verified,
-    }
+def _exchanges(algorithm: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Partners of the first rank, counted from 1, and blocks for each, stage by stage."""
+    ring = fabric(RANKS, WAVELENGTHS)
+    plan = opticoll.plan("all_gather", ring, algorithm)
+    columns = plan.columns()
+    # The first slot of a stage follows the last of the one before.
+    ends = [sum(plan.step_slots[: stage + 1]) for stage in range(len(plan.step_slots))]
+    stages: list[Counter[int]] = [Counter() for _ in ends]
+    for slot, count, source, destination in zip(
+        *(columns[name].tolist() for name in ("slot", "count", "source", "destination")),
+        strict=True,
+    ):
+        if source == 0:
+            stage = next(place for place, end in enumerate(ends) if slot < end)
+            stages[stage][destination + 1] += count
+    partners = tuple(" ".join(map(str, sorted(stage))) for stage in stages)
+    blocks = tuple(max(stage.values()) for stage in stages)
+    return partners, blocks
 
 
 def _stage_loads(name: str) -> list[int]:
     """The greatest load of a link in each stage; nothing for what is no tree."""
-    if name == "one_stage":
+    if name == ONE:
         return [formulas.one_stage_wavelengths(RANKS)]
     _, _, radices = name.partition("radices=")
     if not radices:

@@ -1,61 +1,121 @@
-"""Lemma 1, Theorems 1 to 3, Eq. 2 and Eq. 3."""
+"""Lemmas 1 and 2, Theorems 1 to 3, Eq. 2 and Eq. 3."""
 
 from __future__ import annotations
 
-from opticoll import formulas
-from opticoll.papers.kit import Construct, Finding, Results, compared, finding
-from opticoll.papers.optree.cases import DEPTHS, best_depths
+import math
+
+import opticoll
+from opticoll import Fabric, formulas
+from opticoll.errors import OpticollError
+from opticoll.papers.judging import Computed
+from opticoll.papers.kit import Construct, Results, construct, fabric, step_time_ps
+from opticoll.papers.optree.cases import DEPTHS, best_depths, continuous_steps
 
 WAVELENGTHS = 64
 FIGURE_FOUR_RANKS = (512, 1024, 2048, 4096)
 RANKS = (16, 64, 256, *FIGURE_FOUR_RANKS)
-LEMMA_RANKS = range(2, 33)
+EVEN, ODD = (4, 8, 12, 16), (3, 5, 7, 9)
+LINES = (3, 4, 5, 8, 9, 16)
+LEAVES = ((2, 3), (3, 2), (3, 3), (4, 2))
+
+# Ranks, wavelengths, radices: N = m^k where 4 divides m.
+DIVISIBLE = (
+    (16, 2, "4x4"),
+    (64, 8, "4x4x4"),
+    (64, 8, "8x8"),
+    (256, 64, "4x4x4x4"),
+    (256, 64, "16x16"),
+    (1024, 64, "4x4x4x4x4"),
+)
+ANY = (64, 8, range(2, 7))
+SIZES = (1, 4096, 4 * 1024**2)
 
 
-def lemma_one(results: Results, constructed: Construct) -> list[Finding]:
-    """Wavelengths of a one-stage all-to-all on a ring; writes lemma1.csv."""
-    rows = []
-    for ranks in LEMMA_RANKS:
-        exact = formulas.one_stage_wavelengths(ranks)
-        plan = constructed(ranks, exact, "one_stage")
-        rows.append(
-            {
-                "ranks": ranks,
-                "paper": formulas.one_stage_wavelengths(ranks, paper=True),
-                "exact": exact,
-                "constructed_slots": plan.steps,
-                "verified": plan.verified,
-            }
-        )
-    results.write("lemma1", rows)
-    odd = [row for row in rows if row["ranks"] % 2 == 1]
-    too_large = [row for row in odd if row["paper"] > row["exact"]]
-    shown = [row for row in too_large if row["constructed_slots"] == 1 and row["verified"]]
-    even_agrees = all(row["paper"] == row["exact"] for row in rows if row["ranks"] % 2 == 0)
-    return [
-        finding(
-            "lemma1.even",
-            "ceil(N^2/8)",
-            "ceil(floor(N^2/4)/2)",
-            "wavelengths",
-            even_agrees,
-            f"Equal for every even N from {LEMMA_RANKS[0]} to {LEMMA_RANKS[-1]}.",
-        ),
-        finding(
-            "lemma1.odd",
-            "ceil(N^2/8)",
-            "ceil(floor(N^2/4)/2)",
-            "wavelengths",
-            "refuted" if too_large else "reproduced",
-            f"One too large for {len(too_large)} of the {len(odd)} odd N from {odd[0]['ranks']} to "
-            f"{odd[-1]['ranks']}; for {len(shown)} of them, such as N = {shown[0]['ranks']} with "
-            f"{shown[0]['exact']} in place of {shown[0]['paper']}, the exact number was confirmed "
-            "by a verified plan of one slot.",
-        ),
+def lemmas(results: Results) -> dict[str, Computed]:
+    """Wavelengths of one stage, leaves of trees, conversions; writes lemma1.csv."""
+    shapes = [("ring", ranks) for ranks in sorted((*EVEN, *ODD))] + [
+        ("line", ranks) for ranks in LINES
     ]
+    needed = {shape: least_wavelengths(*shape) for shape in shapes}
+    results.write(
+        "lemma1",
+        [
+            {"shape": shape, "ranks": ranks, "wavelengths": count}
+            for (shape, ranks), count in needed.items()
+        ],
+    )
+    proved = "With these a verified plan has one slot, with one less it has two."
+    return {
+        "lemma1.ring.even": Computed(tuple(needed["ring", ranks] for ranks in EVEN), proved),
+        "lemma1.ring.odd": Computed(
+            tuple(needed["ring", ranks] for ranks in ODD), f"{proved} As ceil(floor(N^2/4)/2) says."
+        ),
+        "lemma1.line": Computed(tuple(needed["line", ranks] for ranks in LINES), proved),
+        "lemma1.unrealistic": Computed(
+            formulas.one_stage_wavelengths(1024) / WAVELENGTHS,
+            f"{formulas.one_stage_wavelengths(1024)} wavelengths.",
+        ),
+        "lemma2": Computed(tuple(_leaves(radix, depth) for radix, depth in LEAVES)),
+        "conversions": Computed(
+            tuple(
+                _conversions(f"optree:radices={radices}")
+                for radices in ("16", "4x4", "4x2x2", "2x2x2x2")
+            ),
+            "Blocks followed through verified plans.",
+        ),
+    }
 
 
-def theorems(results: Results) -> list[Finding]:
+def least_wavelengths(shape: str, ranks: int) -> int:
+    """The fewest wavelengths with which one_stage has a verified plan of one slot."""
+    cut = f",broken={ranks - 1}-0" if shape == "line" else ""
+
+    def slots(wavelengths: int) -> int:
+        ring = Fabric(f"wdm_ring:ranks={ranks},wavelengths={wavelengths}{cut}")
+        plan = opticoll.plan("all_gather", ring, "one_stage")
+        assert not plan.verify()
+        return int(plan.slots)
+
+    few, enough = 0, 1
+    while slots(enough) > 1:
+        few, enough = enough, 2 * enough
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if slots(middle) == 1 else (middle, enough)
+    return enough
+
+
+def _leaves(radix: int, depth: int) -> int:
+    """The largest ring of up to 40 ranks on which a tree of `depth` equal radices is built."""
+    algorithm = "optree:radices=" + "x".join([str(radix)] * depth)
+    largest = 0
+    for ranks in range(2, 41):
+        try:
+            plan = opticoll.plan("all_gather", fabric(ranks, WAVELENGTHS), algorithm)
+        except OpticollError:
+            continue
+        assert not plan.verify()
+        largest = ranks
+    return largest
+
+
+def _conversions(algorithm: str) -> int:
+    """How often a block becomes electronic on the way to its last receiver, on 16 ranks."""
+    plan = opticoll.plan("all_gather", fabric(16, WAVELENGTHS), algorithm)
+    assert not plan.verify()
+    flights = {(rank, rank): 0 for rank in range(16)}
+    columns = plan.columns()
+    rows = zip(
+        *(columns[name].tolist() for name in ("slot", "chunk", "count", "source", "destination")),
+        strict=True,
+    )
+    for _, chunk, count, source, destination in sorted(rows):
+        for block in range(chunk, chunk + count):
+            flights[block, destination] = flights[block, source] + 1
+    return int(max(flights.values())) - 1
+
+
+def theorems(results: Results, constructed: Construct) -> dict[str, Computed]:
     """Steps by depth, the depth chosen, and Eq. 3; writes theorem1.csv and theorem2.csv."""
     results.write(
         "theorem1",
@@ -87,7 +147,7 @@ def theorems(results: Results) -> list[Finding]:
     )
     chosen = [_chosen(ranks, 2 if ranks == 16 else WAVELENGTHS) for ranks in RANKS]
     results.write("theorem2", chosen)
-    return [*_best_depth_findings(), *_rounding_findings(chosen), *_formula_findings()]
+    return {**_first(constructed), **_second(chosen, constructed), **_time()}
 
 
 def equation_three_steps(ranks: int, wavelengths: int, depth: int) -> int:
@@ -103,9 +163,123 @@ def equation_three_steps(ranks: int, wavelengths: int, depth: int) -> int:
     return steps + 1
 
 
+def theorem_one_proof_steps(ranks: int, wavelengths: int, depth: int) -> int:
+    """Steps that the proof of Theorem 1 counts, its brackets as printed."""
+    children: float = ranks ** (1 / depth)
+    subsets = math.ceil(ranks / children)
+    first = math.ceil(children**2 / (8 * wavelengths)) * subsets
+    return first + (depth - 1) * math.floor(children**2 / (4 * wavelengths)) * subsets
+
+
 def theorem_three_proof_steps(ranks: int, wavelengths: int, depth: int) -> int:
     """Steps in the proof of Theorem 3: ceil((2k - 1)N / (8w))."""
     return -(-(2 * depth - 1) * ranks // (8 * wavelengths))
+
+
+def _first(constructed: Construct) -> dict[str, Computed]:
+    """Theorem 1 against trees, and against its own proof."""
+    exact = {
+        (ranks, wavelengths, radices): (
+            constructed(ranks, wavelengths, f"optree:radices={radices}"),
+            formulas.optree_steps(ranks, wavelengths, radices.count("x") + 1),
+        )
+        for ranks, wavelengths, radices in DIVISIBLE
+    }
+    ranks, wavelengths, depths = ANY
+    trees = [
+        (
+            constructed(ranks, wavelengths, f"optree:k={depth}"),
+            formulas.optree_steps(ranks, wavelengths, depth),
+        )
+        for depth in depths
+    ]
+    assert all(plan.verified for plan, _ in (*exact.values(), *trees))
+    told = "; ".join(
+        f"{count} nodes, {radices}: {plan.steps} slots, formula {steps}"
+        for (count, _, radices), (plan, steps) in exact.items()
+    )
+    pairs = ", ".join(f"{plan.steps} and {steps}" for plan, steps in trees)
+    depth = formulas.optree_depth(1024)
+    assert depth is not None
+    return {
+        "theorem1.divisible": Computed(
+            max(abs(plan.steps - steps) for plan, steps in exact.values()), f"Verified: {told}."
+        ),
+        "theorem1.any": Computed(
+            max(abs(plan.steps - steps) for plan, steps in trees),
+            f"Slots and formula for k = {depths[0]} to {depths[-1]}: {pairs}.",
+        ),
+        "theorem1.proof": Computed(theorem_one_proof_steps(1024, WAVELENGTHS, depth)),
+    }
+
+
+def _second(chosen: list[dict[str, int | str]], constructed: Construct) -> dict[str, Computed]:
+    """Eq. 2 under its readings against Theorem 1, and against trees."""
+    ceiling = [row for row in chosen if row["steps_ceiling"] != row["steps_fewest"]]
+    nearest = [row for row in chosen if row["steps_nearest"] != row["steps_fewest"]]
+    paper, best = (
+        constructed(1024, WAVELENGTHS, name) for name in ("optree:depth=paper", "optree")
+    )
+    apart = {ranks: abs(_least_stages(ranks) - _equation_two(ranks)) for ranks in RANKS}
+    return {
+        "theorem2.derivative": Computed(
+            max(apart.values()),
+            ", ".join(f"{_equation_two(ranks):.3f} at {ranks}" for ranks in RANKS) + ".",
+        ),
+        "theorem2.ceiling": Computed(
+            len(ceiling),
+            "; ".join(
+                f"at {row['ranks']} it takes k = {row['k_ceiling']} with {row['steps_ceiling']} "
+                f"steps where k = {row['k_fewest']} has {row['steps_fewest']}"
+                for row in ceiling
+            )
+            + ".",
+        ),
+        "theorem2.nearest": Computed(
+            len(nearest),
+            ", ".join(f"k = {row['k_nearest']} at {row['ranks']}" for row in chosen) + ".",
+        ),
+        "theorem2.trees": Computed(
+            paper.steps - best.steps,
+            f"{paper.steps} slots in {len(paper.step_slots)} stages, {best.steps} in "
+            f"{len(best.step_slots)}; {paper.proof}.",
+        ),
+    }
+
+
+def _equation_two(ranks: int) -> float:
+    """k* before it is rounded."""
+    log = math.log(ranks)
+    return (log + math.sqrt(log * (log - 2))) / 2
+
+
+def _least_stages(ranks: int) -> float:
+    """Where Theorem 1 with a continuous k is least, by golden sections beyond k = 1."""
+    low, high = 1.0, 30.0
+    share = (math.sqrt(5) - 1) / 2
+    for _ in range(100):
+        left, right = high - share * (high - low), low + share * (high - low)
+        if continuous_steps(ranks, left) < continuous_steps(ranks, right):
+            high = right
+        else:
+            low = left
+    return (low + high) / 2
+
+
+def _time() -> dict[str, Computed]:
+    """Eq. 3, Theorem 3, and the simulated time against steps times d/B + a."""
+    depth = formulas.optree_depth(1024)
+    assert depth is not None
+    off = 0
+    for algorithm in ("optree:radices=4x4", "ring", "one_stage"):
+        plan = construct("all_gather", 16, 2, algorithm, sizes=SIZES)
+        for size, time in plan.times_ps.items():
+            off = max(off, abs(time - plan.steps * step_time_ps(size)))
+    return {
+        "time": Computed(off),
+        "equation3": Computed(equation_three_steps(1024, WAVELENGTHS, depth)),
+        "theorem3.proof": Computed(theorem_three_proof_steps(1024, WAVELENGTHS, depth)),
+    }
 
 
 def _chosen(ranks: int, wavelengths: int) -> dict[str, int | str]:
@@ -125,99 +299,3 @@ def _chosen(ranks: int, wavelengths: int) -> dict[str, int | str]:
         "k_fewest": " ".join(str(depth) for depth in best),
         "steps_fewest": formulas.optree_steps(ranks, wavelengths, best[0]),
     }
-
-
-def _best_depth_findings() -> list[Finding]:
-    """Theorem 1 for k = 5..9 against what the paper says of its Fig. 4."""
-
-    def steps(ranks: int) -> list[int]:
-        return [formulas.optree_steps(ranks, WAVELENGTHS, depth) for depth in range(5, 10)]
-
-    def best(ranks: int) -> str:
-        return " and ".join(str(depth) for depth in best_depths(ranks, WAVELENGTHS))
-
-    findings = []
-    for ranks, printed in ((1024, 7), (2048, 7), (4096, 8)):
-        depths = best_depths(ranks, WAVELENGTHS)
-        tie = " as well as the printed one" if len(depths) > 1 else ""
-        findings.append(
-            finding(
-                f"fig4.best_depth.{ranks}",
-                printed,
-                depths[0] if len(depths) == 1 else best(ranks),
-                "stages",
-                printed in depths,
-                f"Theorem 1 at k = 5..9 gives {', '.join(map(str, steps(ranks)))} steps; the "
-                f"fewest at k = {best(ranks)}{tie}.",
-            )
-        )
-    flat = steps(512)
-    shape = flat[0] == flat[1] and flat == sorted(flat) and flat[-2] < flat[-1]
-    falls = steps(1024)
-    valley = falls[0] > falls[1] == falls[2] < falls[3] < falls[4]
-    for ranks, holds, words, values in (
-        (512, shape, "flat, then rising", flat),
-        (1024, valley, "falling, flat, then rising", falls),
-    ):
-        findings.append(
-            finding(
-                f"fig4.shape.{ranks}",
-                words,
-                ", ".join(map(str, values)),
-                "steps at k = 5..9",
-                holds,
-                "The figure is Theorem 1 plotted; no simulation is needed to get its shape.",
-            )
-        )
-    return findings
-
-
-def _rounding_findings(chosen: list[dict[str, int | str]]) -> list[Finding]:
-    by_ranks = {row["ranks"]: row for row in chosen}
-    missed = [str(row["ranks"]) for row in chosen if row["steps_ceiling"] != row["steps_fewest"]]
-    off = [str(row["ranks"]) for row in chosen if row["steps_nearest"] != row["steps_fewest"]]
-    two_thousand = by_ranks[2048]
-    return [
-        finding(
-            "theorem2.ceiling",
-            "optimal",
-            f"not at N = {', '.join(missed)}" if missed else "optimal",
-            "depth",
-            "refuted" if missed else "reproduced",
-            "Eq. 2 prints a ceiling, which Table I and all averages use; at 2048 it takes "
-            f"k = {two_thousand['k_ceiling']} with {two_thousand['steps_ceiling']} steps where "
-            f"k = {two_thousand['k_fewest']} has {two_thousand['steps_fewest']}.",
-        ),
-        finding(
-            "theorem2.nearest",
-            "optimal",
-            f"not at N = {', '.join(off)}" if off else "optimal",
-            "depth",
-            "refuted" if off else "conditional",
-            "The text calls the bracket integer rounding; read so, Eq. 2 is optimal at all N tried "
-            f"and gives Fig. 4's k = {two_thousand['k_nearest']} at 2048, but not Table I's k = 7 "
-            f"at 1024 (it gives {by_ranks[1024]['k_nearest']}, with as many steps).",
-        ),
-    ]
-
-
-def _formula_findings() -> list[Finding]:
-    depth = formulas.optree_depth(1024)
-    assert depth is not None
-    return [
-        compared(
-            "equation3.1024",
-            70,
-            equation_three_steps(1024, WAVELENGTHS, depth),
-            "steps",
-            "Eq. 3 and Theorem 3 have 2k where Theorem 1 has 2k - 1, so they miss the table's own "
-            "number.",
-        ),
-        compared(
-            "theorem3.proof.1024",
-            70,
-            theorem_three_proof_steps(1024, WAVELENGTHS, depth),
-            "steps",
-            "The proof of Theorem 3 lost the factor N^(1/k): a third value for one quantity.",
-        ),
-    ]
