@@ -96,7 +96,17 @@ SHOWN_QUICKLY = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("start", "fabrics", "model", "scenario", "training", "replay")
+        for name in (
+            "start",
+            "fabrics",
+            "model",
+            "scenario",
+            "training",
+            "replay",
+            "bursts",
+            "relay-trees",
+            "plan-format",
+        )
     ),
     *sorted(COOKBOOK.glob("*.md")),
 ]

@@ -402,9 +402,9 @@ def test_repetitions_are_unfolded_innermost_first() -> None:
 
 def test_the_example_of_the_format_is_proved() -> None:
     with open(__file__.replace("tests/test_reference.py", "docs/plan-format.md")) as file:
-        example = file.read().split("```")[1]
-    assert example.strip().startswith("opticoll plan 1")
-    assert verify_text(example.strip()) == []
+        example = re.search(r"^opticoll plan 1$.*?^end \d+$", file.read(), re.MULTILINE | re.DOTALL)
+    assert example is not None
+    assert verify_text(example[0]) == []
 
 
 WHOLE = write(TO_TWO, PAIR, "1", "slot 0\ncopy 0 0>1 cw 0.0")
