@@ -97,10 +97,10 @@ _SETUP = (
         says="O/E/O conversion takes a cycle per flit.",
         unit="% by which a block of 4 MiB takes longer, were the clock 1 GHz",
         judge=NotStated(
-            "the clock. Shown is what it would be at 1 GHz if no flit were sent while another is "
-            "converted. If flits follow one another without a pause it is one cycle per lightpath, "
-            "the option `conversion` of a ring. No published ratio depends on it, since it is the "
-            "same in each step"
+            "the clock. A ring has a delay per lightpath, `conversion`, which is the whole of it "
+            "where flits follow one another without a pause, and no setting per flit. Shown is "
+            "what a pause of one cycle at 1 GHz after each flit would add, as a lower rate. No "
+            "published ratio depends on it, since it is the same in each step"
         ),
     ),
     Claim(
