@@ -72,25 +72,20 @@ REASONS: Sequence[tuple[str, str, str]] = (
     # Pattern of the case, of the quantity, and why they disagree.
     (r"^single$", r"^8 B to [16] ", "CODES draws 13 to 20 small delays, each within 0.5 or 1 ns: a "
      "percent of so short a message. Its value lies in the range of our draws, in brackets."),
-    (r"^W1 .*", r"^max ", "The longest of up to 105 600 messages. With jitter and other seeds ours "
-     "lies between 4.4 and 5.1 us (1056, minimal) and between 5.7 and 6.3 us (non-minimal); why "
-     "CODES's one draw has a longer tail is open. The means agree."),
-    (r"^W4 1056 NonMinimal", r".*", "Random groups make the most loaded link: the last delivery "
-     "varies by 4 % with our seeds, CODES's beside the fastest. But the mean is 2 to 3 % lower and "
-     "the maximum 4 to 7 % higher at every seed, with jitter or without: that is open."),
+    (r"^W1 .*", r"^max ", "The longest of up to 105 600 messages, one draw of CODES's; how far "
+     "ours spread over seeds stands in the table of draws. The means agree."),
+    (r"^W4 1056 NonMinimal", r".*", "Random groups make the most loaded link; how far ours spread "
+     "over seeds stands in the table of draws. The mean agrees."),
     (r"^W2 .*", r"^max ", "The longest of a million messages, with CODES's jitter."),
     (r"^sweep 1056 64 B bruck shuffled", r".*", "Chunks of many ranks come to routers at one "
      "instant. Without jitter they go on in the order of the schedule, which is faster; with "
      "`--jitter 1` the time is within 2 % (a test)."),
     (r"^sweep 1056 1024 B bruck shuffled", r".*", "Chunks of many ranks come to routers at one "
-     "instant, and the order in which they are taken decides: eight draws (`--jitter` 1 to 8) lie "
-     "between 764 and 792 us, CODES's one beside the slowest."),
-    (r"^sweep 1056 1024 B bruck adaptive", r".*", "Which groups are drawn decides: four seeds of "
-     "our own (`--routing-seed`) spread over 4.5 %, with CODES's value among them."),
+     "instant, and the order in which they are taken decides: see the table of draws."),
     (r"^sweep 72 4096 B ring natural", r".*", "On the twice used link two streams of chunks meet: "
-     "either all chunks are decided as they come, or, once two come within a hand-over, by "
-     "priority as long as any wait. Most draws of jitter give the one (104.5 us), some the other "
-     "(111 to 113 us, CODES's), as a test shows."),
+     "either all chunks are decided as they come (104.5 us), or, once two come within a hand-over, "
+     "when the link is free, by priority as long as any wait (111 to 115 us). Without draws no two "
+     "come so near; with them most seeds give the second, as in CODES: see the table of draws."),
 )  # fmt: skip
 
 

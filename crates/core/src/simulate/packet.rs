@@ -219,9 +219,9 @@ pub enum RouterDelay {
 /// Which channel a free link serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Arbitration {
-    /// The highest that has chunks, decided ahead: when a chunk comes and no others wait, otherwise a
-    /// chunk's time after the decision before, however many chosen chunks the link has still to send.
-    /// So chunks go nearly in the order of their coming. CODES does this.
+    /// The highest that has chunks, decided ahead: as soon as a chunk comes and no others wait, however
+    /// many chosen chunks the link has still to send; otherwise when the link has sent those. CODES does
+    /// this.
     #[default]
     Ahead,
     /// The highest that has chunks, when the link is free.

@@ -382,9 +382,8 @@ impl<R: Routes> PacketEngine<R> {
         let earliest = self.now + self.setup.delays.handover(&mut self.ports, link);
         let port = &mut self.ports[link as usize];
         let next = match self.setup.arbitration {
-            // The decision made last is still to come into force, or nothing stands before this one.
-            Arbitration::Ahead if self.now < port.decided => port.decided + port.recent_wire,
-            Arbitration::Ahead => earliest,
+            // Nothing stands before this one; the decision made last is not still to come into force.
+            Arbitration::Ahead if self.now >= port.decided => earliest,
             _ => port.free.max(earliest),
         };
         if !port.pending && next == earliest {
@@ -429,14 +428,7 @@ impl<R: Routes> PacketEngine<R> {
         let port = &mut self.ports[link as usize];
         port.pending = port.queued > 0;
         if port.pending {
-            let next = match self.setup.arbitration {
-                Arbitration::Ahead => {
-                    let wire = port.recent_wire;
-                    self.now + wire + self.setup.delays.send(&mut self.ports, link)
-                }
-                _ => port.free,
-            };
-            self.event_queue.push(next, EventKind::Send, link);
+            self.event_queue.push(port.free, EventKind::Send, link);
         }
     }
 
@@ -505,7 +497,6 @@ impl<R: Routes> PacketEngine<R> {
         chunk.latency = port.latency;
         chunk.channel = (into - (link << self.channels.shift)) as u8;
         port.free = start + wire + send;
-        port.recent_wire = wire;
         port.busy += wire;
         let state = &mut self.channels.list[into as usize];
         state.chunks += 1;

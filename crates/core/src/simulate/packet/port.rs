@@ -22,10 +22,8 @@ pub(super) struct PacketPort {
     /// The router or terminal that it leads to, and the part of the network which that is in.
     pub(super) target: u32,
     pub(super) part: u8,
-    /// When it was decided last which chunk goes, where that is done ahead, and that chunk's time on
-    /// the link.
+    /// When it was decided last which chunk goes, where that is done ahead.
     pub(super) decided: u64,
-    pub(super) recent_wire: u64,
     /// Accepted chunks that wait.
     pub(super) queued: u32,
     pub(super) class: LinkClass,
@@ -47,7 +45,6 @@ impl PacketPort {
             target,
             part: 0,
             decided: 0,
-            recent_wire: 0,
             queued: 0,
             class,
             pending: false,
