@@ -176,7 +176,7 @@ def _value(hint: Any, value: Any, refuse: Callable[[Place, str], ConfigError], p
         try:
             value = read(value)
         except OpticollError as error:
-            raise refuse(place, str(error)) from error
+            raise refuse(place, str(error).removeprefix(f"{place[-1]}: ")) from error
     hint = hint.__origin__ if get_origin(hint) is Annotated else hint
     if is_dataclass(hint) or hasattr(hint, "_fields"):
         return read_fields(hint, value, refuse, place)
