@@ -13,11 +13,11 @@ from itertools import groupby
 from pathlib import Path
 
 import opticoll
-from opticoll.commands import COMMANDS
-from opticoll.main import app
+from opticoll.commands import GROUPS
+from opticoll.main import main
 
 FOLDER = Path(__file__).parent / "reference"
-COLUMNS = "100"
+COLUMNS = "80"
 """Width of help texts, in characters."""
 
 KINDS = {
@@ -32,6 +32,10 @@ KINDS = {
     "start_rules": "`--start` says when a message of an electrical fabric may start.",
     "settings": "Settings are options of the command line, fields of scenario files and keyword "
     "arguments of Python.",
+    "burst_settings": "Settings of optical bursts, for `opticoll traffic --simulator burst`.",
+    "congestion_settings": "Settings of collectives whose circuits bursts can block, for "
+    "`opticoll congestion`.",
+    "congestion_policies": "`--congestion` names the reaction to a blocked request.",
     "collectives": "The size of a collective counts the bytes that stand here.",
     "wavelengths": "`--wavelength` says how wavelengths are assigned.",
     "models": "`opticoll train --model` takes these.",
@@ -78,15 +82,17 @@ def _options(options: Sequence[object]) -> Iterator[str]:
 
 def _commands() -> Iterator[str]:
     yield from ("# Commands", "", "Every command has `--help`, `--help-all` and `--json`.", "")
-    for name, summary in COMMANDS.items():
-        yield from (f"## {name}", "", summary, "", "```text", _help(name), "```", "")
+    for group, commands in GROUPS.items():
+        yield from (f"## {group}", "")
+        for name, summary in commands.items():
+            yield from (f"### {name}", "", summary, "", "```text", _help(name), "```", "")
 
 
 def _help(name: str) -> str:
     text = io.StringIO()
     os.environ["COLUMNS"] = COLUMNS
     with contextlib.redirect_stdout(text):
-        app([name, "--help-all"], exit_on_error=False, result_action="return_value")
+        main([name, "--help-all"])
     return "\n".join(line.rstrip() for line in text.getvalue().strip().splitlines())
 
 

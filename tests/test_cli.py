@@ -391,11 +391,31 @@ def test_list_names_every_record(run: Run, kind: str | None) -> None:
     shown = " ".join(run("list", *arguments).out.split())
     assert records
     for record in records:
-        assert record["name"] in shown
+        if kind is None:
+            assert f"{record['kind']} " in shown
+        else:
+            assert record["name"] in shown
+            assert record["summary"] in shown
+
+
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_list_of_a_name_shows_its_record_in_full(run: Run, kind: str) -> None:
+    collectives = {record["name"] for record in registry.records("collectives")}
+    for record in registry.records(kind)[:4]:
+        if record["name"] in collectives:
+            continue
+        shown = " ".join(run("list", record["name"]).out.split())
         assert record["summary"] in shown
         assert record["citation"] in shown
-        if kind is not None:
-            assert all(option["meaning"] in shown for option in record["options"])
+        assert all(option["meaning"] in shown for option in record["options"])
+
+
+def test_list_is_one_screen_and_says_what_to_type_next(run: Run) -> None:
+    lines = run("list").out.splitlines()
+    assert len(lines) <= HELP_LINES
+    assert max(map(len, lines)) <= HELP_COLUMNS
+    for word in (line.split()[2] for line in lines if line.startswith("opticoll list")):
+        assert run("list", word).code == 0
 
 
 def test_wavelength_assignments_are_taken_from_the_list(run: Run) -> None:
@@ -416,19 +436,51 @@ def test_same_command_prints_the_same_bytes(run: Run) -> None:
         assert first.out == run(*command).out
 
 
-@pytest.mark.parametrize(
-    "command", [(), *((name,) for name in ("list", "plan", "verify", "simulate", "compare", "show",
-                                           "replay", "reproduce", "train", "replan", "tasks",
-                                           "congestion"))],
-)  # fmt: skip
-def test_help_fits_a_screen(
-    run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+HELP_LINES, HELP_COLUMNS = 40, 80
+
+NOT_NOUNS = {
+    "A", "An", "The", "As", "At", "By", "From", "How", "In", "Of", "So", "Such", "Until", "What",
+    "When", "Which", "Who", "Whether", "Add", "Compute", "Draw", "Keep", "Leave", "Print", "Say",
+    "Send", "Show", "Take", "Write",
+}  # fmt: skip
+"""First words of texts that do not say what a value is."""
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_fits_a_screen_and_ends_with_an_example(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(HELP_COLUMNS))
+    finished = run(*name.split(), "--help")
+    assert finished.code == 0
+    lines = finished.out.splitlines()
+    assert len(lines) <= HELP_LINES
+    assert max(map(len, lines)) <= HELP_COLUMNS
+    assert finished.out == run(*name.split(), "-h").out
+    example = " ".join(finished.out.partition("Example:")[2].replace("\\\n", " ").split())
+    assert example.startswith(f"opticoll {name or 'compare'} ")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_says_what_its_value_is_and_its_default(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    finished = run(*command, "--help")
-    assert finished.code == 0
-    assert len(finished.out.splitlines()) <= 40
-    assert finished.out == run(*command, "-h").out
+    text = run(name, "--help-all").out.partition("\n\nExample:")[0]
+    assert "default: False" not in text
+    assert "()" not in text
+    entries = re.findall(r"^  (--\S.*(?:\n {6,}.*)*)", text, re.MULTILINE)
+    assert entries
+    for entry in entries:
+        label, _, said = " ".join(
+            re.sub(r"(?<=\S) {2,}", "\n", entry, count=1).split(" ")
+        ).partition("\n")
+        said = " ".join(said.split())
+        assert said[0].isupper(), entry
+        assert said.split()[0] not in NOT_NOUNS, entry
+        assert not said.endswith("."), entry
+        if " " in label.replace(", ", "") and not label.endswith(("FILE", "FOLDER")):
+            assert "(default: " in said or "(required" in said, entry
 
 
 def test_version_is_that_of_the_package(run: Run) -> None:

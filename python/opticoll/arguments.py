@@ -17,6 +17,7 @@ from opticoll.options import (
     AlgorithmOption,
     FabricOption,
     MethodOption,
+    PlannedFabricOption,
     RootOption,
     SizeOption,
 )
@@ -46,8 +47,9 @@ class PlanOptions:
 class Source(PlanOptions):
     """A plan: its file, or a collective with options; in Python also a plan itself."""
 
-    source: Annotated[str, Parameter(help="A plan file, or a collective such as all_gather.")] = (
-        field(kw_only=False)
+    fabric: PlannedFabricOption = None
+    source: Annotated[str, Parameter(help="Plan file, or a collective such as all_gather")] = field(
+        kw_only=False
     )
 
 

@@ -465,7 +465,10 @@ def _read_sizes(value: Any) -> Any:
 
 
 def _read_setting(name: str, value: Any) -> str:
-    check_settings(**given({name: text(value)}))
+    try:
+        check_settings(**given({name: text(value)}))
+    except OpticollError as error:
+        raise ConfigError(str(error).removeprefix(f"{name}: ")) from error
     return str(value)
 
 

@@ -17,32 +17,61 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from itertools import pairwise
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group
 
 from opticoll import __version__, _core, errors
-from opticoll.commands import COMMANDS
+from opticoll.commands import COMMANDS, GROUPS
 from opticoll.escapes import ESCAPING, escaped, escaped_lines, shortened
+from opticoll.help_page import HelpPage, example
 from opticoll.options import all_settings_shown
 from opticoll.runner import Answer
+
+HELP_FLAGS = ("--help", "-h", "--help-all")
 
 app = App(
     name="opticoll",
     version=f"opticoll {__version__}",
     help="Plan, prove and simulate collective communication on optical interconnects.",
-    help_epilogue="Everywhere: --memory-limit 4GiB. "
-    "Try: opticoll compare all_gather --fabric optree_paper",
-    help_flags=["--help", "-h", "--help-all"],
+    help_flags=HELP_FLAGS,
+    help_formatter=HelpPage(),
+    help_format="plaintext",
+    group_parameters=Group("Options", sort_key=1),
+    group_commands=Group("Options", sort_key=len(GROUPS)),
     version_flags=["--version"],
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
-app.register_install_completion_command(
-    help="Install completion of commands and options for bash, zsh or fish: of the shell in use."
-)
-for _name, _summary in COMMANDS.items():
-    app.command(f"opticoll.commands.{_name}:command_line", name=_name, help=_summary)
+app.register_install_completion_command(help="Completion for your shell: bash, zsh or fish")
+app["--help"].help = "This page; after a command its options"
+app["--version"].help = "Version"
+for _place, (_title, _commands) in enumerate(GROUPS.items()):
+    _group = Group(_title, sort_key=_place)
+    for _name, _summary in _commands.items():
+        app.command(
+            f"opticoll.commands.{_name}:command_line",
+            name=_name,
+            help=_summary,
+            group=_group,
+            sort_key=list(COMMANDS).index(_name),
+        )
+
+
+def after_help(words: Sequence[str]) -> str:
+    """What stands below the help that has been printed: where the rest is, and an example."""
+    name = next((word for word in words if word in COMMANDS), None)
+    if words and not any(word in HELP_FLAGS for word in words):
+        return ""
+    if name is None:
+        line = "opticoll compare all_gather --fabric optree_paper"
+        rest = "Every command takes --help, --help-all and --memory-limit 4GiB."
+    else:
+        line = import_module(f"opticoll.commands.{name}").COMMAND.example
+        rest = "" if "--help-all" in words else f"All options: opticoll {name} --help-all"
+    return "\n".join([rest] * bool(rest) + [example(line), ""])
+
 
 READER_GONE = 141
 """The exit code of a process that SIGPIPE ends: 128 + 13."""
@@ -57,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with all_settings_shown("--help-all" in words):
             answer = app(words, exit_on_error=False, print_error=False)
         if not isinstance(answer, Answer):
-            return deliver("")
+            return deliver(after_help(words))
         for note in [*rounded_rates(words), *answer.notes]:
             say(f"opticoll: {note}")
         code = deliver(f"{answer.text}\n", answer.code)

@@ -2,7 +2,7 @@
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import make_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,79 +12,96 @@ from cyclopts import Group, Parameter
 from opticoll import words
 from opticoll._core import records
 
+
+class _Shown(Group):
+    """Options that `--help` leaves out and `--help-all` shows."""
+
+    all = False
+
+    @property
+    def show(self) -> bool:
+        """Whether the help that is asked for has them."""
+        return _Shown.all
+
+
+OUTPUT = Group("Output", sort_key=3)
+BURSTS = Group("Bursts", sort_key=2)
+FURTHER = _Shown("Further options", sort_key=4)
+
 FabricOption = Annotated[
     str | None,
-    Parameter(help="A preset, family:key=value,... or a YAML file; see `opticoll list fabrics`."),
+    Parameter(
+        help="Fabric: a preset, family:key=value,... or a YAML file; see `opticoll list fabrics` "
+        "(required)"
+    ),
+]
+PlannedFabricOption = Annotated[
+    str | None,
+    Parameter(
+        help="Fabric: a preset, family:key=value,... or a YAML file (required without a plan file)"
+    ),
 ]
 FabricsOption = Annotated[
     list[str] | None,
     Parameter(
-        help="A preset, family:key=value,... or a YAML file; may be given again.", negative=()
+        help="Fabric: a preset, family:key=value,... or a YAML file; one option for each fabric "
+        "(required)",
+        negative=(),
     ),
 ]
 AlgorithmOption = Annotated[
     str | None,
     Parameter(
-        help="name:key=value,... or your own module:function,key=value; auto if not given, the "
-        "fastest plan found."
+        help="Algorithm name:key=value,... or your own module:function,key=value "
+        "(default: auto, the fastest plan found)"
     ),
 ]
 SizeOption = Annotated[
     str | None,
-    Parameter(help="Such as 4MiB or 4MB; 4MiB if not given.", allow_leading_hyphen=True),
+    Parameter(
+        help="Size of the collective, such as 4MiB or 4MB (default: 4MiB)",
+        metavar="SIZE",
+        allow_leading_hyphen=True,
+    ),
 ]
 WavelengthOption = Annotated[
-    str | None, Parameter(help="How wavelengths are assigned; see `opticoll list wavelengths`.")
+    str | None,
+    Parameter(
+        help="Rule by which wavelengths are assigned; see `opticoll list wavelengths` "
+        "(default: auto)",
+        metavar="RULE",
+        group=FURTHER,
+    ),
 ]
 RootOption = Annotated[
     int | None,
     Parameter(
-        help="Root of broadcast, reduce, gather, scatter; 0 if not given.",
+        help="Root of broadcast, reduce, gather, scatter (default: 0)",
         converter=words.whole(),
         allow_leading_hyphen=True,
+        group=FURTHER,
     ),
 ]
-JsonOption = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
-
-
-class _FurtherSettings(Group):
-    """Settings that `--help` leaves out and `--help-all` shows."""
-
-    shown = False
-
-    @property
-    def show(self) -> bool:
-        """Whether the help that is asked for has them."""
-        return _FurtherSettings.shown
-
-
-FURTHER = _FurtherSettings("Further settings")
+JsonOption = Annotated[
+    bool, Parameter(name="--json", negative=(), help="Output as JSON", group=OUTPUT)
+]
 
 
 @contextmanager
 def all_settings_shown(shown: bool) -> Iterator[None]:
     """While help is printed: whether it shows all settings."""
-    _FurtherSettings.shown = shown
+    _Shown.all = shown
     try:
         yield
     finally:
-        _FurtherSettings.shown = False
+        _Shown.all = False
 
 
 OF_PLANS = ("issue", "overhead", "placement", "background")
 """Settings of packets that mean nothing where there is no plan."""
 
-
-def _group(name: str, helps: dict[str, str], further: Sequence[str] = ()) -> Any:
-    """A dataclass with a field for each option; some are shown by --help-all alone."""
-    groups: dict[str, Any] = {one: {"group": FURTHER} for one in further}
-    fields = [
-        (one, Annotated[str | None, Parameter(help=text, **groups.get(one, {}))], None)
-        for one, text in helps.items()
-    ]
-    made = make_dataclass(name, fields, frozen=True)
-    made.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
-    return made
+SEVERAL = ("source", "offered_load", "signalling", "assignment", "converters", "congestion")
+"""Settings of which a command compares values; packets have `routing` as well."""
 
 
 def _simulators(record: Mapping[str, Any]) -> list[str]:
@@ -92,44 +109,70 @@ def _simulators(record: Mapping[str, Any]) -> list[str]:
     return [meaning for name, meaning in record["options"] if name == "simulator"]
 
 
+def _parameter(record: Mapping[str, Any], group: str | Group, text: str = "") -> Parameter:
+    """The option of a setting."""
+    about = dict(record["options"])
+    default = f"(default: {about['default']})"
+    parts = [text or record["summary"]]
+    if record["name"] in SEVERAL:
+        parts[0] += "; several with commas"
+    return Parameter(
+        help=" ".join([*parts, default]),
+        metavar=_metavar(about),
+        group=_further(record) if "help" in about else group,
+    )
+
+
+def _metavar(about: Mapping[str, str]) -> str:
+    """What stands for the value of a setting."""
+    if "unit" in about:
+        return {"time": "TIME", "bytes": "SIZE"}[about["unit"]]
+    return "N" if about["values"].startswith("a whole number") else "TEXT"
+
+
+_GROUPS: dict[str, Group] = {}
+
+
+def _further(record: Mapping[str, Any]) -> Group:
+    """The group of the settings of the same simulators."""
+    title = f"Settings of {' and '.join(_simulators(record))}"
+    return _GROUPS.setdefault(title, _Shown(title, sort_key=5))
+
+
+def _group(name: str, options: Mapping[str, Parameter]) -> Any:
+    """A dataclass with a field for each option."""
+    fields = [(one, Annotated[str | None, option], None) for one, option in options.items()]
+    made = make_dataclass(name, fields, frozen=True)
+    made.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
+    return made
+
+
+def _settings(
+    kind: str, group: str | Group = "Options", without: Sequence[str] = ()
+) -> dict[str, Parameter]:
+    """An option for each setting of a kind."""
+    wanted = (one for one in records(kind) if one["name"] not in without)
+    return {one["name"]: _parameter(one, group) for one in wanted}
+
+
 def _method(name: str, without: Sequence[str] = ()) -> Any:
     """A field for the simulator and one for each recorded setting."""
     simulators = ", ".join(record["name"] for record in records("simulators"))
-    default = "chosen by the fabric if not given"
-    helps = {"simulator": f"{simulators}; {default}; settings of packet: --help-all."}
-    settings = [record for record in records("settings") if record["name"] not in without]
-    for record in settings:
-        helps[record["name"]] = f"{record['summary']}; for {' and '.join(_simulators(record))}."
-    further = [record["name"] for record in settings if "help" in dict(record["options"])]
-    return _group(name, helps, further)
+    text = f"Simulator: {simulators} (default: that of the fabric)"
+    simulator = Parameter(help=text, metavar="NAME")
+    return _group(name, {"simulator": simulator} | _settings("settings", "Options", without))
 
 
-def _helps(
-    settings: Iterable[Mapping[str, Any]],
-    *,
-    several: Sequence[str] = (),
-    without: Sequence[str] = (),
-) -> dict[str, str]:
-    """What each setting is, and its default; `several` may have values with commas."""
-    return {
-        record["name"]: f"{'Several with commas. ' if record['name'] in several else ''}"
-        f"{record['summary']}; {dict(record['options'])['default']} if not given."
-        for record in settings
-        if record["name"] not in without
-    }
+def _packets() -> dict[str, Parameter]:
+    """The settings of packets alone; `routing` is one of bursts as well."""
+    others = [one["name"] for one in records("settings") if "packet" not in _simulators(one)]
+    options = _settings("settings", "Options", [*others, *OF_PLANS])
+    (packets,) = (one for one in records("settings") if one["name"] == "routing")
+    (bursts,) = (one for one in records("burst_settings") if one["name"] == "routing")
+    ways = dict(bursts["options"])["values"].replace(", ", " or ")
+    text = f"{packets['summary']}; several with commas; of bursts: {ways}"
+    return options | {"routing": _parameter(packets, "Options", text)}
 
-
-def _packets() -> dict[str, str]:
-    """What the settings of packets alone are."""
-    known = (one for one in records("settings") if "packet" in _simulators(one))
-    helps = _helps(known, without=OF_PLANS)
-    helps["routing"] = helps["routing"].replace(";", "; several with commas;", 1)
-    helps["routing"] += " Of bursts: fixed, or least_loaded of the shortest routes."
-    return helps
-
-
-SEVERAL = ("source", "offered_load", "signalling", "assignment", "converters")
-"""Settings of bursts of which a command compares values; packets have `routing` as well."""
 
 if TYPE_CHECKING:
     MethodOptions = Any
@@ -141,12 +184,8 @@ else:
     MethodOptions = _method("MethodOptions")
     ReplayOptions = _method("ReplayOptions", ("start", "endpoint", "issue", "overhead"))
     PacketOptions = _group("PacketOptions", _packets())
-    BurstOptions = _group(
-        "BurstOptions", _helps(records("burst_settings"), several=SEVERAL, without=["routing"])
-    )
-    CongestionOptions = _group(
-        "CongestionOptions", _helps(records("congestion_settings"), several=["congestion"])
-    )
+    BurstOptions = _group("BurstOptions", _settings("burst_settings", BURSTS, ["routing"]))
+    CongestionOptions = _group("CongestionOptions", _settings("congestion_settings"))
 
 # No option given.
 NO_METHOD, NO_REPLAY, NO_PACKETS = MethodOptions(), ReplayOptions(), PacketOptions()
@@ -155,6 +194,6 @@ NO_BURSTS, NO_CONGESTION = BurstOptions(), CongestionOptions()
 MethodOption = Annotated[MethodOptions, Parameter(name="*")]
 ReplayOption = Annotated[ReplayOptions, Parameter(name="*")]
 PacketOption = Annotated[PacketOptions, Parameter(name="*")]
-BurstOption = Annotated[BurstOptions, Parameter(name="*", group="Bursts")]
+BurstOption = Annotated[BurstOptions, Parameter(name="*")]
 
 CongestionOption = Annotated[CongestionOptions, Parameter(name="*")]

@@ -30,6 +30,9 @@ Kind = Literal[
     "policies",
     "start_rules",
     "settings",
+    "burst_settings",
+    "congestion_settings",
+    "congestion_policies",
     "collectives",
     "wavelengths",
     "models",
@@ -88,25 +91,29 @@ def records(kind: str) -> list[RecordRow]:
     ]
 
 
-def listing(what: str | None) -> dict[str, list[RecordRow]]:
-    """Records by kind: of all kinds, of one, or the algorithms of one collective.
+def listing(what: str | None) -> list[RecordRow]:
+    """Records: all, those of a kind, the algorithms of a collective, or those with a name.
 
     Raises
     ------
     UsageError
-        There is neither a kind nor a collective of that name.
+        Nothing has that name.
     """
-    if what is None:
-        return {kind: records(kind) for kind in KINDS}
-    kind = canonical(what, KINDS)
-    if kind is not None:
-        kinds = ["fabrics", "presets"] if kind == "fabrics" else [kind]
-        return {one: records(one) for one in kinds}
+    kind = what and canonical(what, KINDS)
+    if what is None or kind:
+        kinds = ("fabrics", "presets") if kind == "fabrics" else (kind,) if kind else KINDS
+        return [record for one in kinds for record in records(one)]
     try:
         collective = _core.collective_kind(what)
     except CollectiveError as error:
-        raise UsageError(f"nothing is listed as `{what}`{nearest(what, KINDS)}") from error
-    return {"algorithms": [one for one in records("algorithms") if one.collective == collective]}
+        every = [record for kind in KINDS for record in records(kind)]
+        name = canonical(what, [record.name for record in every])
+        if name is None:
+            known = [*KINDS, *dict.fromkeys(record.name for record in every)]
+            near = nearest(what, known, "; `opticoll list` shows what there is")
+            raise UsageError(f"nothing is listed as `{what}`{near}") from error
+        return [record for record in every if record.name == name]
+    return [one for one in records("algorithms") if one.collective == collective]
 
 
 def algorithm_names(collective: str, family: str | None = None) -> list[str]:
@@ -196,13 +203,15 @@ def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict
     return labels
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
     """`; did you mean X?` where a known name is near, otherwise a list of what is known."""
     import difflib
 
     names = list(known)
     near = difflib.get_close_matches(name.lower(), names, n=1)
-    return f"; did you mean `{near[0]}`?" if near else f"; known are {', '.join(names)}"
+    if near:
+        return f"; did you mean `{near[0]}`?"
+    return f"; known are {', '.join(names)}" if otherwise is None else otherwise
 
 
 def _letters(name: str) -> str:

@@ -39,7 +39,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
 
 from opticoll import errors
@@ -122,7 +122,7 @@ def rows_file(
         named("rows", str(path)).write([plain(row) for row in shown], path)
 
     endings = " or ".join(suffixes("rows"))
-    return text_file("csv", f"Write the rows here: {endings}.", "rows", write, of_rows=True)
+    return text_file("csv", f"File for the rows: {endings}", "rows", write, of_rows=True)
 
 
 def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> File[A, R]:
@@ -133,7 +133,7 @@ def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> Fi
 
         check_path(path)
 
-    return File("figure", "Draw it: .svg, .png or .pdf.", draw, check)
+    return File("figure", "File for the figure: .svg, .png or .pdf", draw, check)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,6 +306,10 @@ def _kept_on_failure(
         raise
 
 
+NOTHING = SimpleNamespace()
+"""The options of a command that has none."""
+
+
 def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     """The function of a command for cyclopts: its parameters, its files and `--json`.
 
@@ -314,7 +318,7 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     from cyclopts import Parameter
 
     from opticoll import words
-    from opticoll.options import JsonOption
+    from opticoll.options import OUTPUT, JsonOption
 
     every = dataclasses.fields(command.asks)  # type: ignore[arg-type]
     hints = get_type_hints(command.asks, include_extras=True)
@@ -322,7 +326,7 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     paths = [
         (
             file.option,
-            Annotated[Path | None, Parameter(help=file.help, converter=words.path)],
+            Annotated[Path | None, Parameter(help=file.help, converter=words.path, group=OUTPUT)],
             field(default=None),
         )
         for file in command.files
@@ -341,12 +345,14 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
         if not one.kw_only
     ]
     for name, group in (("options", options), ("files", files)):
+        if not dataclasses.fields(group):
+            continue
         hint: Any = Annotated[group, Parameter(name="*")]
         needed = any(one.default is dataclasses.MISSING for one in dataclasses.fields(group))
         default = own.empty if needed else group()
         parameters.append(own(name, own.KEYWORD_ONLY, annotation=hint, default=default))
     parameters.append(own("as_json", own.KEYWORD_ONLY, annotation=JsonOption, default=False))
-    command_line.__kwdefaults__ = {
+    command_line.__kwdefaults__ = {"options": NOTHING, "files": NOTHING} | {
         one.name: one.default for one in parameters if one.default is not own.empty
     }
     command_line.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

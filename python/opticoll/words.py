@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from cyclopts import Parameter, Token
+from cyclopts import Group, Parameter, Token
 
 from opticoll import errors
 
@@ -27,9 +27,11 @@ def whole(most: int | None = None, least: int | None = None) -> Converter:
     return convert
 
 
-def count(help: str, most: int = 2**20) -> Parameter:
-    """An option that is a whole number above 0."""
-    return Parameter(help=help, converter=whole(least=1, most=most), allow_leading_hyphen=True)
+def count(help: str, most: int = 2**20, group: Group | None = None) -> Parameter:
+    """An option that is a whole number above 0; in a group of help that is not the usual one."""
+    return Parameter(
+        help=help, converter=whole(least=1, most=most), group=group, allow_leading_hyphen=True
+    )
 
 
 def text(_: Any, tokens: Sequence[Token]) -> str:

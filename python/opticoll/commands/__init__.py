@@ -3,26 +3,33 @@
 Modules are loaded when their command is run, so that `opticoll --help` is there at once.
 """
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "GROUPS"]
 
-COMMANDS = {
-    "list": "List algorithms, fabrics, simulators, policies, collectives, wavelength assignments.",
-    "plan": "Build a plan, verify it, and say what it needs and how long it takes.",
-    "verify": "Prove a plan: data, order, links and wavelengths, claims. Exit code 1 if it is "
-    "violated.",
-    "simulate": "Say how long a plan takes: in all, on its critical path, per step, link, rank or "
-    "in time.",
-    "compare": "Compare algorithms on the same fabrics, sizes and policy; every plan is verified.",
-    "show": "Show a plan: a slot's lightpaths or messages as text, or a picture with --figure.",
-    "export": "Write a plan to a file for other programs: a plan file, or a table of transfers.",
-    "reproduce": "Compute a paper's tables and figures anew, with a verdict on each number.",
-    "congestion": "Carry out a collective over light paths that bursts beside it may refuse.",
-    "replan": "Plan anew on what failures leave of a wss_grid; verify, and say how much longer it "
-    "takes.",
-    "tasks": "Run several tasks on one wss_grid: an arbiter admits each when its ports are free.",
-    "replay": "Replay the trace of an MPI program: how long it takes over a network.",
-    "traffic": "Send traffic over an electrical fabric, packet by packet: latencies, stalls, loads "
-    "of links.",
-    "train": "Time an iteration of data-parallel training: computing, and what it waits for.",
+GROUPS = {
+    "Plans": {
+        "compare": "Compare algorithms on the same fabrics and sizes.",
+        "plan": "Build and verify a plan; print its resources and its time.",
+        "verify": "Prove a plan; exit code 1 if it is violated.",
+        "simulate": "Time a plan: in total, by step, link or rank.",
+        "show": "Show a slot of a plan as text, or a plan as a figure.",
+        "export": "Write a plan as a plan file or as a table of transfers.",
+    },
+    "Programs": {
+        "train": "Time an iteration of data-parallel training.",
+        "replay": "Replay the trace of an MPI program over a network.",
+    },
+    "Shared networks": {
+        "traffic": "Simulate packets of an electrical fabric, or optical bursts.",
+        "congestion": "Run a collective whose circuits background bursts can block.",
+        "tasks": "Run several tasks on one wss_grid, with an arbiter.",
+        "replan": "Plan around failures of a wss_grid, and verify the new plan.",
+    },
+    "Reference": {
+        "list": "List algorithms, fabrics, settings and all other names.",
+        "reproduce": "Recompute a paper's numbers, with a verdict on each.",
+    },
 }
-"""The module of each command, and what the command does; help lists them in this order."""
+"""The commands by groups, and what each does; help lists them in this order."""
+
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+"""The module of each command, and what the command does."""

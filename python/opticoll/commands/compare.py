@@ -67,27 +67,34 @@ STRIPED = ":stripes=all"
 class Compare:
     """What `opticoll compare` takes, as text; None where it was not given."""
 
-    source: Annotated[
-        str, Parameter(help="A collective such as all_gather, or a scenario.yaml.")
-    ] = field(kw_only=False)
+    source: Annotated[str, Parameter(help="Collective such as all_gather, or a scenario.yaml")] = (
+        field(kw_only=False)
+    )
     fabric: FabricsOption = None
     algorithms: Annotated[
         str | None,
         Parameter(
             name=["--algorithms", "--algorithm"],
-            help="Such as ring,optree:k=5, compared with auto; all that run there if not given.",
+            help="Algorithms compared with auto, such as ring,optree:k=5 (default: all that run "
+            "on the fabric)",
         ),
     ] = None
     size: SizeOption = None
     sizes: Annotated[
         str | None,
         Parameter(
-            help="1KiB,4MiB or 1KiB..1GiB (each four times the last).", allow_leading_hyphen=True
+            help="Sizes, such as 1KiB,4MiB, or 1KiB..1GiB in steps of four (default: --size)",
+            allow_leading_hyphen=True,
         ),
     ] = None
-    ranks: Annotated[str | None, Parameter(help="Numbers of ranks, such as 512,1024.")] = None
+    ranks: Annotated[
+        str | None, Parameter(help="Numbers of ranks, such as 512,1024 (default: the fabric's)")
+    ] = None
     wavelengths: Annotated[
-        str | None, Parameter(help="Numbers of wavelengths per fibre, such as 32,64,128.")
+        str | None,
+        Parameter(
+            help="Numbers of wavelengths per fibre, such as 32,64,128 (default: the fabric's)"
+        ),
     ] = None
     method: MethodOption = NO_METHOD
     wavelength: WavelengthOption = None

@@ -38,7 +38,7 @@ from opticoll._core import (
 from opticoll.arguments import DEFAULT_SIZE, check_root, key_values
 from opticoll.errors import AlgorithmError, UsageError
 from opticoll.layout import PICOSECONDS, describe_size, format_rate, plural
-from opticoll.options import NO_CONGESTION, CongestionOption, RootOption, SizeOption
+from opticoll.options import FURTHER, NO_CONGESTION, CongestionOption, RootOption, SizeOption
 from opticoll.registry import canonical, nearest
 from opticoll.rows import (
     BitsPerSecond,
@@ -80,51 +80,74 @@ REPLICATIONS = 20
 class Congestion:
     """What `opticoll congestion` takes. Policies, placements and offered loads may be several."""
 
-    collective: Annotated[str, Parameter(help="Such as all_reduce.")] = field(kw_only=False)
+    collective: Annotated[str, Parameter(help="Collective, such as all_reduce")] = field(
+        kw_only=False
+    )
     fabric: Annotated[
-        str | None, Parameter(help=f"Nodes, hosts, wavelengths, such as {EXAMPLE}.")
+        str | None,
+        Parameter(help=f"Fabric with hosts and wavelengths, such as {EXAMPLE} (required)"),
     ] = None
     algorithm: Annotated[
         str | None,
         Parameter(
-            help="name:key=value,... or your own module:function,key=value; auto if not given, the "
-            "fastest without bursts."
+            help="Algorithm name:key=value,... or your own module:function,key=value "
+            "(default: auto, the fastest plan without bursts)"
         ),
     ] = None
     size: SizeOption = None
     root: RootOption = None
-    ranks: Annotated[int | None, words.count("One at each host if not given.")] = None
-    collectives: Annotated[int, words.count("So many at once, on hosts of their own.")] = 1
+    ranks: Annotated[
+        int | None, words.count("Number of ranks (default: one on each host)", group=FURTHER)
+    ] = None
+    collectives: Annotated[
+        int,
+        words.count(
+            "Number of collectives that run at the same time, each on its own hosts", group=FURTHER
+        ),
+    ] = 1
     placement: Annotated[
         str,
         Parameter(
-            help="natural, spread, best (least bytes times hops found); several with commas."
+            help="Placement of ranks: natural, spread or best (least bytes times hops found); "
+            "several with commas"
         ),
     ] = "natural"
     offered_load: Annotated[
         str,
         Parameter(
-            help="Load of each host by bursts beside; 0: none; several with commas.",
+            help="Offered load of each host by background bursts; several with commas",
             allow_leading_hyphen=True,
         ),
     ] = "0"
     bursts: Annotated[
         str | None,
-        Parameter(help="Their settings, as for `traffic`: source=poisson,size=50MB,routing=fixed."),
+        Parameter(
+            help="Settings of the bursts, as for `traffic`, such as "
+            "source=poisson,size=50MB (default: those of `traffic`)",
+            group=FURTHER,
+        ),
     ] = None
     settings: CongestionOption = NO_CONGESTION
     replications: Annotated[
-        int | None, words.count("Of each case, with seeds of their own; 20.")
+        int | None,
+        words.count("Number of replications of each case, each with its own seed (default: 20)"),
     ] = None
     seed: Annotated[
         int | None,
         Parameter(
-            help="What all draws depend on; 1 if not given.",
+            help="Seed of all random draws (default: 1)",
+            group=FURTHER,
             converter=words.whole(least=0, most=words.MOST_SEED),
             allow_leading_hyphen=True,
         ),
     ] = None
-    jobs: Annotated[int | None, words.count("Replications at a time; all processors.")] = None
+    jobs: Annotated[
+        int | None,
+        words.count(
+            "Number of replications that run at the same time (default: number of processors)",
+            group=FURTHER,
+        ),
+    ] = None
 
 
 class CongestionRow(Row):

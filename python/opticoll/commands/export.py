@@ -59,7 +59,8 @@ class Asked(Source):
     """What `opticoll export` takes."""
 
     format: Annotated[
-        str | None, Parameter(help=f"{', '.join(KNOWN)}; by the ending of --output if not given.")
+        str | None,
+        Parameter(help=f"Format: {', '.join(KNOWN)} (default: by the ending of --output)"),
     ] = None
     wavelength: WavelengthOption = None
 
@@ -129,7 +130,7 @@ COMMAND = Command(
     files=(
         File(
             "output",
-            "Write the plan here.",
+            "File for the plan (required)",
             _write,
             check_writable,
         ),

@@ -3,9 +3,10 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from itertools import groupby
+from textwrap import shorten
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -14,7 +15,7 @@ from opticoll import registry
 from opticoll.commands import COMMANDS
 from opticoll.formats import FORMATS
 from opticoll.layout import align, wrapped
-from opticoll.registry import RecordRow
+from opticoll.registry import RecordRow, canonical
 from opticoll.rows import Row, means
 from opticoll.runner import Command, Watch, on_command_line
 
@@ -26,9 +27,9 @@ class List:
     kind: Annotated[
         str | None,
         Parameter(
-            help="algorithms, fabrics, presets, simulators, policies, start_rules, settings, "
-            "collectives, wavelengths, models or devices, with options; a collective, for its "
-            "algorithms; formats of files; or schemas, of what commands print with --json."
+            help=f"Kind: {', '.join([*registry.KINDS, 'formats', 'schemas'])}; or the name of "
+            "anything, for its record in full; or a collective, for its algorithms "
+            "(default: an overview)"
         ),
     ] = field(default=None, kw_only=False)
 
@@ -54,14 +55,14 @@ class FormatRow(Row):
 
 
 def compute(asked: List, watch: Watch) -> Iterator[RecordRow | FormatRow | SchemaRow]:
-    """Records of all kinds, of one, or the algorithms of one collective; formats; schemas.
+    """Records of all kinds, of one, of a name, or the algorithms of a collective; formats; schemas.
 
     Raises
     ------
     UsageError
-        There is neither a kind nor a collective of that name.
+        Nothing has that name.
     """
-    own = asked.kind and registry.canonical(asked.kind, ["schemas", "formats"])
+    own = asked.kind and canonical(asked.kind, ["schemas", "formats"])
     if own == "formats":
         for one in FORMATS:
             yield FormatRow(
@@ -78,8 +79,7 @@ def compute(asked: List, watch: Watch) -> Iterator[RecordRow | FormatRow | Schem
             schema = import_module(f"opticoll.commands.{name}").COMMAND.schema()
             yield SchemaRow(kind="schemas", name=name, summary=summary, json_schema=schema)
         return
-    for records in registry.listing(asked.kind).values():
-        yield from records
+    yield from registry.listing(asked.kind)
 
 
 def _text(asked: List, rows: list[RecordRow | FormatRow | SchemaRow]) -> str:
@@ -90,43 +90,86 @@ def _text(asked: List, rows: list[RecordRow | FormatRow | SchemaRow]) -> str:
     schemas = [row for row in rows if isinstance(row, SchemaRow)]
     if schemas:
         return align([[row.name, row.summary] for row in schemas])
-    parts = [
-        (kind, _records(list(group), full=asked.kind is not None))
-        for kind, group in groupby(
-            (row for row in rows if isinstance(row, RecordRow)), lambda row: row.kind
-        )
-    ]
-    if len(parts) == 1:
-        return parts[0][1]
-    return "\n\n".join(f"{kind.upper()}\n{text}" for kind, text in parts)
+    records = [row for row in rows if isinstance(row, RecordRow)]
+    if asked.kind is None:
+        return _overview(records)
+    kinds = {row.kind for row in records}
+    if len({row.name for row in records}) == 1 and not canonical(asked.kind, kinds):
+        return "\n\n".join(_in_full(same) for same in _by_meaning(records))
+    parts = [(kind, _lines(list(own))) for kind, own in groupby(records, lambda row: row.kind)]
+    shown = [text if len(parts) == 1 else f"{kind.upper()}\n{text}" for kind, text in parts]
+    return "\n\n".join([*shown, f"In full: opticoll list {records[-1].name}"])
 
 
 def _use(row: FormatRow) -> str:
     return " and ".join(["read"] * row.read + ["written"] * row.written)
 
 
-def _records(records: list[RecordRow], full: bool) -> str:
-    """Records of one kind: a line each and its citation, and (`full`) the options."""
+def _overview(records: list[RecordRow]) -> str:
+    """The kinds with their counts and first names, and what to type next."""
+    cells = []
+    for kind, own in groupby(records, lambda row: row.kind):
+        names = list(dict.fromkeys(row.name for row in own))
+        cells.append([kind, str(len(names)), shorten(", ".join(names), 52, placeholder=" ...")])
+    return "\n".join(
+        [
+            align(cells, ["kind", "count", "names"], {1}),
+            "",
+            "opticoll list algorithms  every record of a kind, a line each",
+            "opticoll list all_gather  the algorithms of a collective",
+            "opticoll list relay_tree  one record in full: options, defaults, source",
+            "opticoll list formats     formats of files",
+            "opticoll list schemas     JSON schemas of what commands print with --json",
+        ]
+    )
+
+
+def _lines(records: list[RecordRow]) -> str:
+    """Records of one kind, a paragraph each, below their collective where they have one."""
     lines = []
     width = max(len(record.name) for record in records)
-    collective = None
-    for record in records:
-        if record.collective != collective:
-            collective = record.collective
-            lines.append(f"{collective}:")
+    for collective, own in groupby(records, lambda row: row.collective):
         indent = "  " if collective else ""
-        lines.append(f"{indent}{record.name.ljust(width)}  {record.summary}")
-        if full:
-            details = [f"{one.name}: {one.meaning}" for one in record.options]
-            lines.extend(wrapped(details, len(indent) + width + 4))
-        if record.citation:
-            lines.extend(wrapped([f"[{record.citation}]"], len(indent) + width + 4))
+        lines += [f"{collective}:"] if collective else []
+        for record in own:
+            first, *rest = wrapped([record.summary], len(indent) + width) or [""]
+            lines.append(f"{indent}{record.name.ljust(width)}  {first.strip()}")
+            lines += rest
+    return "\n".join(lines)
+
+
+def _by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
+    """Records that differ at most in their collective."""
+    same: dict[str, list[RecordRow]] = {}
+    for record in records:
+        same.setdefault(str(replace(record, collective=None)), []).append(record)
+    return list(same.values())
+
+
+def _in_full(same: list[RecordRow]) -> str:
+    """A record: what it is, its options and its source."""
+    record = same[0]
+    kind = record.kind.replace("_", " ").removesuffix("s")
+    kind = f"{kind.removesuffix('ie')}y" if kind.endswith("ie") else kind
+    of = ", ".join(row.collective for row in same if row.collective)
+    lines = wrapped([f"{record.name}: {kind}{f' of {of}' if of else ''}"], 0)
+    lines += wrapped([f"{record.summary}."], 2)
+    if record.label != record.name:
+        lines += wrapped([f"Name in figures: {record.label}"], 2)
+    if record.family:
+        lines += wrapped([f"Only for the family {record.family}"], 2)
+    width = max((len(one.name) for one in record.options), default=0)
+    for one in record.options:
+        first, *rest = wrapped([one.meaning], width + 2) or [""]
+        lines += [f"  {one.name.ljust(width)}  {first.strip()}", *rest]
+    if record.citation:
+        lines += wrapped([f"Source: {record.citation}"], 2)
     return "\n".join(lines)
 
 
 COMMAND: Command[List, RecordRow | FormatRow | SchemaRow] = Command(
     name="list",
-    example="opticoll list algorithms",
+    example="opticoll list relay_tree",
     asks=List,
     gives=(RecordRow, FormatRow, SchemaRow),
     compute=compute,

@@ -20,7 +20,7 @@ from opticoll.runner import Command, Watch, on_command_line, text_file
 class Asked(PlanOptions):
     """What `opticoll plan` takes."""
 
-    collective: Annotated[str, Parameter(help="Such as all_gather; see `opticoll list`.")] = field(
+    collective: Annotated[str, Parameter(help="Collective, such as all_gather")] = field(
         kw_only=False
     )
     wavelength: WavelengthOption = None
@@ -58,6 +58,8 @@ COMMAND = Command(
     text=_text,
     doing="planning",
     shape="row",
-    files=(text_file("output", "Write the plan here; .zst compresses it.", "plan", _write),),
+    files=(
+        text_file("output", "File for the plan; the ending .zst compresses it", "plan", _write),
+    ),
 )
 command_line = on_command_line(COMMAND)

@@ -33,13 +33,13 @@ class Replan(Source):
     failed: Annotated[
         str,
         Parameter(
-            help="What fails, as in a fabric: dead_transceivers=5.row+9.column,dead_ports=row3.2; "
-            "and leaving=5+8-11 for nodes."
+            help="Failures as options of the fabric, such as "
+            "dead_transceivers=5.row+9.column,dead_ports=row3.2, or leaving=5+8-11 for nodes"
         ),
     ]
     instead: Annotated[
         str | None,
-        Parameter(help="Algorithm on what is left, such as auto; the same if not given."),
+        Parameter(help="Algorithm after the failures, such as auto (default: --algorithm)"),
     ] = None
 
 
@@ -105,6 +105,8 @@ COMMAND = Command(
     text=_text,
     doing="planning",
     shape="row",
-    files=(text_file("output", "Write the plan here; .zst compresses it.", "plan", _write),),
+    files=(
+        text_file("output", "File for the plan; the ending .zst compresses it", "plan", _write),
+    ),
 )
 command_line = on_command_line(COMMAND)

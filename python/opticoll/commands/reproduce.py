@@ -19,6 +19,7 @@ from opticoll import words
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import make_folder, replacing
 from opticoll.layout import align, wrapped
+from opticoll.options import FURTHER
 from opticoll.papers import PAPERS
 from opticoll.papers.judging import Finding
 from opticoll.papers.kit import OwnRow, Progress, Results
@@ -36,27 +37,32 @@ class Reproduce:
     """What `opticoll reproduce` takes."""
 
     name: Annotated[
-        str, Parameter(help="The paper: dragonfly, obs_grid, oddl, optree, wrht, or all of them.")
+        str, Parameter(help="Paper: dragonfly, obs_grid, oddl, optree, wrht, or all")
     ] = field(kw_only=False, default=ALL)
     output: Annotated[
         Path | None,
         Parameter(
-            help="Folder for figures and tables; reproduced/NAME if not given. Of all papers: a "
-            "folder with one for each.",
+            help="Folder for figures and tables; for all papers a folder with one for each "
+            "(default: reproduced/NAME)",
+            metavar="FOLDER",
             converter=words.path,
         ),
     ] = None
-    quick: Annotated[bool, Parameter(negative=(), help="Leave out the largest cases.")] = False
+    quick: Annotated[bool, Parameter(negative=(), help="Short run without the largest cases")] = (
+        False
+    )
     long: Annotated[
         bool,
         Parameter(
             negative=(),
-            help="Add cases that take minutes: wrht on 4096 ranks; obs_grid, 4e8 bursts.",
+            help="Long run: wrht also on 4096 ranks, obs_grid with 4e8 bursts",
         ),
     ] = False
     jobs: Annotated[
         int | None,
-        words.count("Simulations side by side; as many as there are cores if not given.", 1024),
+        words.count(
+            "Number of simultaneous simulations (default: number of processors)", 1024, FURTHER
+        ),
     ] = None
 
 

@@ -37,15 +37,16 @@ class Show(Source):
     view: Annotated[
         Literal["ring", "grid", "fabric", "space_time", "ports"] | None,
         Parameter(
-            help="ring, grid: the light of one slot; fabric: the load of electrical links; ports: "
-            "light paths over time; space_time: everything over time. By the fabric if not given.",
+            help="View: ring or grid (one slot), fabric (load of electrical links), ports "
+            "(circuits over time) or space_time (all transfers over time) "
+            "(default: by the fabric)",
             converter=words.choice,
         ),
     ] = None
     slot: Annotated[
         int | None,
         Parameter(
-            help="The time slot to show, from 0; the first if not given, all in the view fabric.",
+            help="Slot, counted from 0 (default: 0; all slots in the view fabric)",
             converter=words.whole(),
             allow_leading_hyphen=True,
         ),

@@ -42,7 +42,8 @@ class Simulate(Source):
     per: Annotated[
         Literal["step", "link", "rank", "time"] | None,
         Parameter(
-            help="Print a table of these; time: what links carry in each --link-bin.",
+            help="Table by step, link, rank or time (what links carry in each --link-bin) "
+            "(default: a summary)",
             converter=words.choice,
         ),
     ] = None

@@ -43,7 +43,8 @@ class Tasks:
     """What `opticoll tasks` takes: a file, or in Python a grid and tasks."""
 
     file: Annotated[
-        Path | None, Parameter(help="Tasks that share a wss_grid, in YAML.", converter=words.path)
+        Path | None,
+        Parameter(help="File of tasks that share a wss_grid, in YAML", converter=words.path),
     ] = field(default=None, kw_only=False)
     fabric: Annotated[Fabric | str | None, Parameter(parse=False)] = None
     tasks: Annotated[Sequence[Task], Parameter(parse=False)] = ()

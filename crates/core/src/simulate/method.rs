@@ -66,8 +66,8 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
     (
         SettingDeclaration::<Method>::new(
             "policy",
-            "Reconfiguration: every_step, on_change, per_port, free, two_tier or \
-             establish_release",
+            "Rule by which reconfiguration is charged: every_step, on_change, per_port, free, \
+             two_tier or establish_release",
             SettingValues::Words(|| POLICIES.iter().map(|one| one.name).collect()),
             "every_step; two_tier on a wss_grid, establish_release on a light_path_grid",
             &["circuit", "closed_form", "control"],
@@ -78,7 +78,7 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
     (
         SettingDeclaration::<Method>::new(
             "paths",
-            "When light paths go: released, kept or warm (kept by an earlier run)",
+            "Rule by which circuits are torn down: released, kept or warm (kept by an earlier run)",
             SettingValues::Text(
                 "released after their group of slots; kept, the most recently used, until \
              their port is needed; or warm, kept by an earlier run of the same plan",
@@ -93,7 +93,7 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
     (
         SettingDeclaration::<Method>::new(
             "start",
-            "When a message may start: rendezvous, sender or step",
+            "Rule by which a message may start: rendezvous, sender or step",
             SettingValues::Words(|| fluid::START_RULES.iter().map(|one| one.name).collect()),
             "rendezvous",
             &["fluid"],
@@ -104,19 +104,20 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
     (
         SettingDeclaration::<Method>::new(
             "weights",
-            "Shares of a full link: equal, or inverse_latency (1 / latency of the \
-             route)",
+            "Weights by which flows share a full link: equal or inverse_latency (1 / latency of \
+             the route)",
             SettingValues::Text("equal or inverse_latency"),
             "equal",
             &["fluid"],
             |method, text| put(&mut method.fluid.weights, said(text.parse())),
-        ),
+        )
+        .further(),
         |method| method.fluid.weights != Weights::Equal,
     ),
     (
         SettingDeclaration::<Method>::new(
             "endpoint",
-            "Costs of a message at its ends, such as loggp:overhead=500ns,eager=64KiB",
+            "Costs of a message at its two hosts, such as loggp:overhead=500ns,eager=64KiB",
             SettingValues::Text(
                 "none, or \
              loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB with \
@@ -125,13 +126,14 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
             "none",
             &["fluid"],
             |method, text| put(&mut method.fluid.endpoint, endpoint(text)),
-        ),
+        )
+        .further(),
         |method| method.fluid.endpoint.is_some(),
     ),
     (
         SettingDeclaration::<Method>::new(
             "background",
-            "Traffic beside the plan, such as nearest:rate=1GB/s",
+            "Background traffic, such as nearest:rate=1GB/s",
             SettingValues::Text(
                 "PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of nearest, \
              shift:by=4, group_shift, permutation:seed=1, hot_spot:rank=0 or \
@@ -142,14 +144,14 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
             "none",
             &["fluid", "packet"],
             |method, text| put(&mut method.background, said(background::parse(text))),
-        ),
+        )
+        .further(),
         |method| !method.background.is_empty() || !method.fluid.background.is_empty(),
     ),
     (
         SettingDeclaration::<Method>::new(
             "link_bin",
-            "Keep what each link carries over time, in bins of this length, such as \
-             10us",
+            "Length of the time bins in which the bytes of each link are recorded, such as 10us",
             SettingValues::Text("a time, or fitted for 200 to 400 bins"),
             "none",
             &["fluid"],
@@ -161,7 +163,7 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
     (
         SettingDeclaration::<Method>::new(
             "step_overhead",
-            "The time that a step takes beside its messages, to synchronise and to start them",
+            "Time of each step beside its messages, for synchronisation and start-up",
             SettingValues::Time,
             "0s",
             &["bulk_synchronous"],

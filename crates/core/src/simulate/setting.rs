@@ -140,14 +140,14 @@ pub(super) fn words<V>(table: &[(&'static str, V)]) -> Vec<&'static str> {
 /// Declares settings: each with its name, its field, one sentence, what it takes and what holds where it is not given.
 macro_rules! settings {
     ($of:ty, $level:expr, $simulators:expr; $($name:literal $(.$field:ident)+: $words:literal, $kind:ident
-        $(($($about:expr),+))? $($some:ident)?, $default:literal;)+) => {
+        $(($($about:expr),+))? $($some:ident)?, $default:literal $(=> $own:expr)?;)+) => {
         &[$(SettingDeclaration {
             record: SettingRecord {
                 name: $name,
                 summary: $words,
                 values: settings!(@values $kind $($($about),+)?),
                 default: $default,
-                level: $level,
+                level: settings!(@level $level $(, $own)?),
                 simulators: $simulators,
             },
             apply: |of: &mut $of, text| {
@@ -156,6 +156,8 @@ macro_rules! settings {
             },
         },)+]
     };
+    (@level $level:expr) => { $level };
+    (@level $level:expr, $own:expr) => { $own };
     (@values words $table:expr) => { SettingValues::Words(|| words($table)) };
     (@values whole $least:expr, $most:expr) => { SettingValues::Whole($least, $most) };
     (@values records $table:expr) => { SettingValues::Words(|| $table.iter().map(|one| one.name).collect()) };

@@ -27,7 +27,7 @@ from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
 from opticoll.formats import trace_file
 from opticoll.layout import PICOSECONDS, align, duration, format_rate, labelled, plural
-from opticoll.options import NO_REPLAY, ReplayOption
+from opticoll.options import FURTHER, NO_REPLAY, ReplayOption
 from opticoll.proof import algorithm_name
 from opticoll.rows import (
     BitsPerSecond,
@@ -74,51 +74,65 @@ class Asked:
     trace: Annotated[
         Trace | str | os.PathLike[str],
         Parameter(
-            help="Event table (.csv, .parquet), OTF2 archive, GOAL (text, binary) or "
-            "time-independent trace; .zst too.",
+            help="Trace: event table (.csv, .parquet), OTF2 archive, GOAL (text, binary) or "
+            "time-independent trace; also compressed (.zst)",
             converter=words.text,
         ),
     ] = field(kw_only=False)
     fabric: Annotated[
         str,
         Parameter(
-            help="A fabric, or zero, hockney:latency=1us,rate=10Gb/s, loggp:gap=1us,rate=10Gb/s, "
-            "light_path_grid:ports=2."
+            help="Fabric, or cost model: zero, hockney:latency=1us,rate=10Gb/s, "
+            "loggp:gap=1us,rate=10Gb/s or light_path_grid:ports=2"
         ),
     ] = "zero"
     collectives: Annotated[
         list[str] | None,
         Parameter(
-            name="--collective", help="Such as all_reduce=ring; may be given again.", negative=()
+            name="--collective",
+            help="Algorithm of a collective, such as all_reduce=ring; one option for each "
+            "collective (default: auto)",
+            negative=(),
         ),
     ] = None
     cpu_factor: Annotated[
-        str, Parameter(help="Local work is multiplied by this, such as 0.5 or 1/3.")
+        str, Parameter(help="Factor of local work (compute scale), such as 0.5 or 1/3")
     ] = "1"
     eager: Annotated[
         str,
-        Parameter(help="Largest message that leaves before its receive begins: all, none, a size."),
+        Parameter(
+            help="Eager limit, the largest message sent before its receive: all, none or a size",
+            group=FURTHER,
+        ),
     ] = "all"
     end_overhead: Annotated[
         str | None,
-        Parameter(help="Of each message sent and received, such as 500ns."),
+        Parameter(
+            help="Overhead of each message sent and received, such as 500ns (default: 0s)",
+            group=FURTHER,
+        ),
     ] = None
     operations_per_second: Annotated[
         int | None,
         Parameter(name="--operations"),
-        words.count("A second, for time-independent traces; 10^9 if none.", 2**63 - 1),
+        words.count(
+            "Operations per second, for time-independent traces (default: 1000000000)",
+            2**63 - 1,
+            FURTHER,
+        ),
     ] = None
     method: ReplayOption = NO_REPLAY
     bursts: Annotated[
         str | None,
         Parameter(
-            help="Messages ask for lightpaths among bursts: offered_load=0.4,ports=2 or none."
+            help="Settings of background bursts, among which messages request lightpaths, such as "
+            "offered_load=0.4,ports=2 (default: none)"
         ),
     ] = None
     timeline: Annotated[bool, Parameter(parse=False)] = False
     per: Annotated[
         Literal["call", "rank"],
-        Parameter(help="The table printed: by call or by rank.", converter=words.choice),
+        Parameter(help="Table by call or rank", converter=words.choice),
     ] = "call"
 
 
@@ -511,7 +525,7 @@ COMMAND: Command[Asked, ReplayRow] = Command(
         rows_file(_rows),
         text_file(
             "timeline",
-            "Write the calls of all ranks for Perfetto: .json.",
+            "Timeline of the calls of all ranks for Perfetto: .json",
             "timeline",
             timeline.write,
         ),

@@ -24,6 +24,7 @@ from opticoll.commands.traffic.bursts import BurstRow
 from opticoll.commands.traffic.packets import TrafficRow
 from opticoll.errors import UsageError
 from opticoll.options import (
+    FURTHER,
     NO_BURSTS,
     NO_PACKETS,
     BurstOption,
@@ -49,27 +50,34 @@ class Traffic:
     simulator: Annotated[
         Literal["packet", "burst"],
         Parameter(
-            help="packet: messages; burst: bursts of light, on a fabric such as ladder:rungs=5,"
-            "hosts=10,wavelengths=28,rate=10Gb/s.",
+            help="Simulator: packet (messages) or burst (optical bursts, on a fabric such as "
+            "ladder:rungs=5,hosts=10,wavelengths=28)",
             converter=words.choice,
         ),
     ] = "packet"
     pattern: Annotated[
         str,
         Parameter(
-            help="uniform, group_shift, permutation, nearest, hot_spot:rank=0,percent=20 or "
-            "shift:by=4; several with commas."
+            help="Pattern of messages: uniform, group_shift, permutation, nearest, "
+            "hot_spot:rank=0,percent=20 or shift:by=4; several with commas"
         ),
     ] = str(PLAIN["pattern"])
     bytes: Annotated[
         str,
-        Parameter(help="Size of a message; several with commas.", allow_leading_hyphen=True),
+        Parameter(
+            help="Size of a message; several with commas",
+            metavar="SIZE",
+            allow_leading_hyphen=True,
+        ),
     ] = str(PLAIN["bytes"])
-    messages: Annotated[int, words.count("Messages of each terminal.", MOST_MESSAGES)] = 100
+    messages: Annotated[int, words.count("Number of messages of each terminal", MOST_MESSAGES)] = (
+        100
+    )
     period: Annotated[
         str,
         Parameter(
-            help="From one message of a terminal to its next; several with commas.",
+            help="Time from one message of a terminal to its next; several with commas",
+            metavar="TIME",
             allow_leading_hyphen=True,
         ),
     ] = str(PLAIN["period"])
@@ -78,9 +86,10 @@ class Traffic:
     jobs: Annotated[
         int | None,
         words.count(
-            "Cases, or replications of bursts, simulated at a time; as many as there are "
-            "processors if not given.",
+            "Number of simultaneous cases, or replications of bursts "
+            "(default: number of processors)",
             1024,
+            FURTHER,
         ),
     ] = None
     timeline: Annotated[bool, Parameter(parse=False)] = False
@@ -146,8 +155,7 @@ def _without_details(asked: Traffic, rows: list[TrafficRow | BurstRow]) -> list[
 
 COMMAND = Command(
     name="traffic",
-    example="opticoll traffic --fabric dragonfly:terminals_per_router=2,routers_per_group=4,"
-    "global_per_router=2",
+    example="opticoll traffic --fabric torus:dims=4x4 --pattern nearest,uniform",
     asks=Traffic,
     gives=(TrafficRow, BurstRow),
     compute=compute,

@@ -25,7 +25,7 @@ from opticoll.arguments import need_fabrics, settings_on
 from opticoll.commands.train.prices import GRADIENTS, MemoryRow, Model, Prices, timed
 from opticoll.errors import UsageError
 from opticoll.layout import PICOSECONDS, align, duration, format_rate, plural
-from opticoll.options import NO_METHOD, FabricsOption, MethodOption, WavelengthOption
+from opticoll.options import FURTHER, NO_METHOD, FabricsOption, MethodOption, WavelengthOption
 from opticoll.plan_row import injection_lines
 from opticoll.rows import (
     BitsPerSecond,
@@ -57,53 +57,80 @@ class Train:
     fabric: FabricsOption = None
     model: Annotated[
         str | None,
-        Parameter(help="Such as resnet50 or gpt:layers=12,width=768; see `list models`."),
+        Parameter(
+            help="Model, such as resnet50 or gpt:layers=12,width=768; see `opticoll list models` "
+            "(required without --profile)"
+        ),
     ] = None
-    batch: Annotated[int | None, words.count("Samples per device and iteration.", MOST)] = None
+    batch: Annotated[
+        int | None,
+        words.count("Samples per device and iteration (required without --profile)", MOST),
+    ] = None
     device: Annotated[
         str | None,
-        Parameter(help="What computes, such as a100:efficiency=0.4; see `list devices`."),
+        Parameter(
+            help="Accelerator, such as a100:efficiency=0.4; see `opticoll list devices` "
+            f"(default: {registry.records('devices')[0]['name']})"
+        ),
     ] = None
     throughput: Annotated[
         str | None,
         Parameter(
-            help="In its place a rate measured on one device: 50TFLOP/s or 1100images/s.",
+            help="Measured rate of one device in place of --device, such as 50TFLOP/s or "
+            "1100images/s (default: none)",
+            group=FURTHER,
             allow_leading_hyphen=True,
         ),
     ] = None
     profile: Annotated[
         Path | None,
         Parameter(
-            help="In place of model and device: layers with their times, .csv or .yaml.",
+            help="Profile of the layers with their times, .csv or .yaml, in place of model and "
+            "device (default: none)",
             converter=words.path,
         ),
     ] = None
     device_memory: Annotated[
         str | None,
-        Parameter(help="Memory of the device, such as 80GB; that of `list devices` if not given."),
+        Parameter(
+            help="Memory of the device, such as 80GB (default: that of `opticoll list devices`)",
+            group=FURTHER,
+        ),
     ] = None
     gradients: Annotated[
         Literal["float32", "float16", "bfloat16"],
-        Parameter(help="Number format in which gradients are sent.", converter=words.choice),
+        Parameter(
+            help="Number format of the gradients: float32, float16 or bfloat16",
+            converter=words.choice,
+            group=FURTHER,
+        ),
     ] = "float32"
     buckets: Annotated[
         str,
-        Parameter(help="Gradients sent together: tensor, all, ddp (1MiB, then 25MiB) or a size."),
+        Parameter(
+            help="Size of a bucket of gradients: tensor, all, ddp (1MiB, then 25MiB) or a size"
+        ),
     ] = "ddp"
     overlap: Annotated[
-        bool, Parameter(help="Send during the backward pass.", negative="--no-overlap")
+        bool, Parameter(help="Overlap of sending with the backward pass", negative="--no-overlap")
     ] = True
-    epochs: Annotated[int | None, words.count("Say how long so many epochs take.", MOST)] = None
+    epochs: Annotated[
+        int | None,
+        words.count("Number of epochs whose time is printed (default: none)", MOST, FURTHER),
+    ] = None
     samples: Annotated[
         int | None,
         words.count(
-            "Samples of an epoch; those of ImageNet for networks for images if not given.", MOST
+            "Number of samples of an epoch (default: that of ImageNet for models of images)",
+            MOST,
+            FURTHER,
         ),
     ] = None
     algorithm: Annotated[
         str | None,
         Parameter(
-            help="Of the all_reduce; A+B: reduce_scatter by A, all_gather by B; auto if not given."
+            help="Algorithm of the all_reduce, or A+B: reduce_scatter by A, all_gather by B "
+            "(default: auto)"
         ),
     ] = None
     method: MethodOption = NO_METHOD

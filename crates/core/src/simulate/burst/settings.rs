@@ -196,40 +196,40 @@ impl Default for BurstSettings {
 
 /// All settings that are given as text.
 pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
-    BurstSettings, HelpLevel::Usual, &["burst"];
-    "source" .source: "What generates bursts: transmitter (Poisson, one at a time per host), poisson or on_off",
+    BurstSettings, HelpLevel::All, &["burst"];
+    "source" .source: "Generator of bursts: transmitter (Poisson, one at a time per host), poisson or on_off",
         words(SOURCES), "transmitter";
-    "offered_load" .offered_load: "Load of a host: bursts per time, times their length", positive, "0.9";
-    "size" .size: "Mean size of a burst", bytes, "125MB";
-    "length" .length: "Distribution of lengths about their mean: constant, exponential or uniform",
+    "offered_load" .offered_load: "Offered load of a host in erlang: bursts per time, times their length", positive, "0.9" => HelpLevel::Usual;
+    "size" .size: "Mean size of a burst", bytes, "125MB" => HelpLevel::Usual;
+    "length" .length: "Distribution of burst lengths about their mean: constant, exponential or uniform",
         words(LENGTHS), "constant";
     "destinations" .destinations: "Hosts that a host sends to: everyone, or those of other_nodes",
         words(DESTINATIONS), "everyone";
-    "assembly" .assembly: "Bursts put together from packets: packets:packet=1MB,size=125MB,time_out=1s, ready by size, by time-out or by what is first",
+    "assembly" .assembly: "Assembly of bursts from packets, ready by size, by time-out or by the first of both: packets:packet=1MB,size=125MB,time_out=1s",
         text("none, or packets:packet=1MB,size=125MB,time_out=1s", assembly), "none";
-    "signalling" .signalling: "Who asks whom before a burst: two_way (the whole path first), jet or jit (one way)",
-        words(SIGNALLINGS), "two_way";
-    "blocked" .blocked: "What a transmitter does after a blocked set-up: silent (as long as the burst would have taken) or next (goes on at once); for two_way",
+    "signalling" .signalling: "Signalling before a burst: two_way (the whole path first), jet or jit (one way)",
+        words(SIGNALLINGS), "two_way" => HelpLevel::Usual;
+    "blocked" .blocked: "Reaction of a transmitter to a blocked setup of two_way: silent (idle for the burst's duration) or next (sends the next burst at once)",
         words(REFUSED), "silent";
     "offset" .offset: "Time between control message and burst beyond what is needed; for jet and jit",
         time, "0s";
-    "processing" .processing: "How long a node works on a control message", time, "0s";
-    "switching" .switching: "How long a switch takes to be set", time, "0s";
-    "assignment" .assignment: "Which free wavelength: first_fit, random, horizon, lauc_vf, pwa or source_offset",
-        words(ASSIGNMENTS), "first_fit";
-    "converters" .converters: "Bursts whose wavelength a node can change at once: none, full or a number",
+    "processing" .processing: "Processing time of a control message at a node", time, "0s";
+    "switching" .switching: "Setup time of a switch", time, "0s";
+    "assignment" .assignment: "Assignment of a free wavelength: first_fit, random, horizon, lauc_vf, pwa or source_offset",
+        words(ASSIGNMENTS), "first_fit" => HelpLevel::Usual;
+    "converters" .converters: "Number of bursts whose wavelength a node can convert at the same time: none, full or a number",
         text("none, full or a whole number", converters), "none";
-    "routing" .routing: "Which way: fixed, or least_loaded of the shortest routes", words(ROUTINGS), "fixed";
-    "receivers" .receivers: "Bursts that a host can receive at once: a number, or unlimited",
+    "routing" .routing: "Routing of bursts: fixed, or least_loaded of the shortest routes", words(ROUTINGS), "fixed" => HelpLevel::Usual;
+    "receivers" .receivers: "Number of bursts that a host can receive at the same time, or unlimited",
         text("unlimited or a whole number from 1 to 65536", receivers), "unlimited";
-    "bursts" .bursts: "Bursts to measure, at most, such as 1e7", whole(1, 1 << 50), "1e6";
-    "warm_up" .warm_up: "Bursts of each replication before they are counted, such as 1e5",
+    "bursts" .bursts: "Maximum number of measured bursts, such as 1e7", whole(1, 1 << 50), "1e6";
+    "warm_up" .warm_up: "Number of bursts of each replication before measurement, such as 1e5",
         whole(0, 1 << 50) Some, "1000 for each host";
-    "relative_error" .relative_error: "Enough are measured when half the confidence interval is at most this share of the loss",
+    "relative_error" .relative_error: "Relative error at which measurement stops: half the confidence interval of the burst loss ratio",
         positive Some, "none: all bursts";
-    "replications" .replications: "Runs of their own, side by side; the result depends on their number, not on threads",
-        whole(1, 1 << 10), "4";
-    "seed" .seed: "What all draws depend on", whole(0, u64::MAX), "1";
+    "replications" .replications: "Number of independent replications",
+        whole(1, 1 << 10), "4" => HelpLevel::Usual;
+    "seed" .seed: "Seed of all random draws", whole(0, u64::MAX), "1";
 };
 
 const SOURCES: &[(&str, BurstSource)] = &[

@@ -65,32 +65,32 @@ impl RankPlacement {
 /// All settings of packets alone.
 pub const SETTINGS: &[SettingDeclaration<PacketSettings>] = settings! {
     PacketSettings, HelpLevel::All, &["packet"];
-    "routing" .options.routing: "The way of chunks on a dragonfly: minimal, valiant, adaptive or progressive",
+    "routing" .options.routing: "Routing of chunks on a dragonfly: minimal, valiant, adaptive or progressive",
         words(ROUTINGS), "minimal";
-    "packet" .options.packet: "Bytes of a packet", bytes, "2048B";
-    "chunk" .options.chunk: "Bytes of a chunk, which is routed, buffered and sent as one", bytes, "512B";
-    "buffers" .options.buffers: "Of each virtual channel of local, global and terminal links",
+    "packet" .options.packet: "Size of a packet", bytes, "2048B";
+    "chunk" .options.chunk: "Size of a chunk, the unit that routers route, buffer and send", bytes, "512B";
+    "buffers" .options.buffers: "Buffer sizes of each virtual channel of local, global and terminal links",
         text("three sizes, such as 16KiB,32KiB,16KiB", buffers), "16KiB,32KiB,16KiB";
-    "router_delay" .options.router_delay: "The time that a chunk takes through a router", time, "50ns";
-    "router_delay_rule" .options.router_delay_rule: "Whether that keeps the output port busy: pipelined or occupies_port",
+    "router_delay" .options.router_delay: "Time of a chunk in a router", time, "50ns";
+    "router_delay_rule" .options.router_delay_rule: "Effect of the router delay on the output port: pipelined or occupies_port",
         words(RULES), "pipelined";
-    "credit_delay" .options.credit_delay: "The time that a credit takes beside the latency of its link",
+    "credit_delay" .options.credit_delay: "Time of a credit beside the latency of its link",
         time, "1.42ns";
-    "arbitration" .options.arbitration: "Which virtual channel a free link serves: ahead, strict or round_robin",
+    "arbitration" .options.arbitration: "Order in which a free link serves virtual channels: ahead, strict or round_robin",
         words(ARBITRATIONS), "ahead";
-    "small_delays" .options.overheads: "Delays of hand-overs inside terminals and routers: codes or none",
+    "small_delays" .options.overheads: "Delays of hand-overs inside terminals and routers: codes (those of CODES) or none",
         words(OVERHEADS), "codes";
-    "jitter" .options.jitter: "A seed to draw the small delays from their ranges",
+    "jitter" .options.jitter: "Seed by which the small delays are drawn from their ranges",
         whole(0, u64::MAX) Some, "none";
-    "routing_seed" .options.seed: "What the random groups of routing depend on", whole(0, u64::MAX), "1";
-    "virtual_channels" .options.virtual_channels: "At most so many on a link, to see what they are for",
+    "routing_seed" .options.seed: "Seed of the random groups of routing", whole(0, u64::MAX), "1";
+    "virtual_channels" .options.virtual_channels: "Maximum number of virtual channels of a link",
         whole(1, u32::MAX as u64) Some, "as many as routes need";
-    "cores" .options.cores: "Threads that the groups of a dragonfly are divided among, for minimal and valiant routes; the result is the same",
+    "cores" .options.cores: "Number of threads that simulate a dragonfly with minimal or valiant routes; the result does not depend on it",
         whole(1, u8::MAX as u64), "1";
-    "issue" .issue: "How a rank sends the messages of a step: sequential (each when the one before has left) or together",
+    "issue" .issue: "Order in which a rank sends the messages of a step: sequential (each when the one before has left) or together",
         words(ISSUES), "sequential";
-    "overhead" .overhead: "The time that a rank spends before each send", time, "0s";
-    "placement" .placement: "The terminals of the ranks: natural, shuffled-SEED, or all joined by -",
+    "overhead" .overhead: "Time that a rank spends before each send", time, "0s";
+    "placement" .placement: "Terminals of the ranks: natural, shuffled-SEED, or all of them joined by -",
         text("natural, shuffled-SEED, or all terminals joined by -", placement), "natural";
 };
 

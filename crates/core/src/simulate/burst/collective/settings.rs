@@ -62,7 +62,7 @@ pub struct Congestion {
     pub back_off: Time,
     /// The longest wait, on average.
     pub longest_back_off: Time,
-    /// Refusals after which a phase is cut.
+    /// Blocked requests after which a phase is cut.
     pub degrade_after: u32,
 }
 
@@ -85,17 +85,17 @@ impl Default for Congestion {
 
 /// All settings that are given as text.
 pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
-    Congestion, HelpLevel::Usual, &["burst"];
-    "congestion" .policy: "After a blocked light path: all_or_nothing, retry or degrade",
-        records(POLICIES), "all_or_nothing";
-    "ports" .ports: "Light paths of a host at once", whole(1, 1 << 20), "1";
-    "latency" .latency: "Of a message, beyond propagation", time, "100us";
-    "establish" .establish: "Until granted light paths carry light", time, "5ms";
-    "release" .release: "Until the wavelengths of a phase that ended are free", time, "5ms";
-    "retries" .retries: "Of a blocked request, before the collective gives up", whole(0, 1 << 20), "20";
-    "back_off" .back_off: "Mean wait after the first blocking, then doubled", time, "10ms";
-    "longest_back_off" .longest_back_off: "The longest mean wait", time, "1s";
-    "degrade_after" .degrade_after: "Refusals after which degrade cuts a phase", whole(1, 1 << 20), "3";
+    Congestion, HelpLevel::All, &["burst"];
+    "congestion" .policy: "Reaction to a blocked request: all_or_nothing, retry or degrade",
+        records(POLICIES), "all_or_nothing" => HelpLevel::Usual;
+    "ports" .ports: "Number of circuits that a host can have at the same time", whole(1, 1 << 20), "1" => HelpLevel::Usual;
+    "latency" .latency: "Latency of a message beyond propagation", time, "100us";
+    "establish" .establish: "Setup time of granted circuits", time, "5ms";
+    "release" .release: "Release time of the wavelengths of a phase that ended", time, "5ms";
+    "retries" .retries: "Maximum number of retries of a blocked request", whole(0, 1 << 20), "20" => HelpLevel::Usual;
+    "back_off" .back_off: "Mean wait after the first blocking, doubled after each further one", time, "10ms";
+    "longest_back_off" .longest_back_off: "Maximum of the mean wait", time, "1s";
+    "degrade_after" .degrade_after: "Number of blocked requests after which degrade cuts a phase", whole(1, 1 << 20), "3";
 };
 
 /// BurstSettings of bursts that a collective, which runs to its end, leaves without effect.

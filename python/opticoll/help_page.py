@@ -1,0 +1,119 @@
+"""The help of commands as plain text: a page of 80 columns, panel by panel."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpEntry, HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+WIDEST = 100
+"""Most columns of a page; 80 where the width of the terminal is not known."""
+
+WIDEST_NAME = 28
+"""Most columns of the names of options; the text of a longer name starts on the next line."""
+
+NARROWEST_NAME = 16
+"""Least columns of the names of options, so that panels stand below each other."""
+
+METAVARS = {"STR": "TEXT", "INT": "N", "PATH": "FILE", "CHOICE": "NAME", "STR...": "TEXT"}
+"""What stands for the value of an option, by what cyclopts calls its type."""
+
+
+class HelpPage:
+    """Prints usage, description and panels for cyclopts."""
+
+    def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
+        """Print the usage line."""
+        line = plain(usage).removeprefix("Usage: ")
+        for kind, shown in METAVARS.items():
+            line = line.replace(f" {kind} ", f" {shown} ")
+        _print(console, f"Usage: {line}\n")
+
+    def render_description(
+        self, console: Console, options: ConsoleOptions, description: Any
+    ) -> None:
+        """Print what the command does."""
+        _print(console, *textwrap.wrap(plain(description), _width(console)), "")
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        """Print a panel: its title, and a paragraph for each option."""
+        if not panel.entries:
+            return
+        rows = [(label(entry), described(entry)) for entry in panel.entries]
+        names = max(len(name) for name, _ in rows if len(name) <= WIDEST_NAME)
+        names = max(names, NARROWEST_NAME)
+        _print(console, f"{plain(panel.title)}:", *paragraphs(rows, names, _width(console)), "")
+
+
+def paragraphs(rows: list[tuple[str, str]], names: int, width: int) -> list[str]:
+    """Names in a column of their own width, their texts wrapped beside them."""
+    margin = " " * (names + 4)
+    lines = []
+    for name, text in rows:
+        wrapped = textwrap.wrap(text, width - len(margin), break_on_hyphens=False) or [""]
+        if len(name) > names:
+            lines.append(f"  {name}")
+        else:
+            wrapped[0] = f"  {name.ljust(names)}  {wrapped[0]}"
+        first, *rest = wrapped
+        lines.append(first if len(name) <= names else margin + first)
+        lines += [margin + line for line in rest]
+    return lines
+
+
+def label(entry: HelpEntry) -> str:
+    """The names of an option, and what stands for its value."""
+    known = METAVARS.get(entry.metavar or "", entry.metavar)
+    return ", ".join(entry.copy(metavar=known).display_labels_with_metavar)
+
+
+def described(entry: HelpEntry) -> str:
+    """The text of an option, and its default."""
+    text = plain(entry.description)
+    if entry.required:
+        return f"{text} (required)"
+    if entry.default in (None, "False") or "(default: " in text:
+        return text
+    default = entry.positive_names[0] if entry.default == "True" else entry.default
+    return f"{text} (default: {default})"
+
+
+def example(line: str, width: int = 80) -> str:
+    """A command line for a shell, in lines of at most so many columns where its words allow it.
+
+    >>> print(example("opticoll plan all_gather --fabric optree_paper", 40))
+    Example:
+      opticoll plan all_gather \\
+        --fabric optree_paper
+    """
+    lines, words = ["Example:", " "], shlex.split(line)
+    parts: list[str] = []
+    for word in words:
+        if parts and parts[-1].startswith("-") and " " not in parts[-1] and word[0] != "-":
+            parts[-1] += f" {word}"
+        else:
+            parts.append(word)
+    for part in parts:
+        if len(lines[-1]) + len(part) + 3 > width and lines[-1].strip():
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {part}"
+    return "\n".join(lines)
+
+
+def plain(text: Any) -> str:
+    """The text of what cyclopts hands over, without styles."""
+    found = getattr(text, "primary_renderable", text)
+    return str(getattr(found, "plain", None) or getattr(found, "markup", None) or found).strip()
+
+
+def _width(console: Console) -> int:
+    return min(console.width, WIDEST)
+
+
+def _print(console: Console, *lines: str) -> None:
+    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
