@@ -8,7 +8,6 @@ from functools import partial
 
 import opticoll
 from opticoll import plot
-from opticoll._core import burst_hosts, burst_rate
 from opticoll.papers.judging import Computed
 from opticoll.papers.kit import Results, TableRow
 
@@ -138,14 +137,16 @@ def _parameters() -> dict[str, Computed]:
     """What the simulated network and its bursts really have."""
     fabric = _ladder(WAVELENGTHS)
     row = opticoll.bursts(fabric, {**BURSTS, **QUICK})
-    nodes, hosts = burst_hosts(fabric)
+    # Options of the specification as the network says it: rungs=5,hosts=10,...
+    said = dict(part.split("=") for part in row.fabric.partition(":")[2].split(","))
+    nodes = len({pair["source"] for pair in row.by_pair})
     pairs = [pair["offered"] for pair in row.by_pair]
     return {
         "ladder.network": Computed(nodes),
-        "ladder.computers": Computed(nodes * hosts),
-        "ladder.wavelengths": Computed(int(row.fabric.rpartition("wavelengths=")[2])),
+        "ladder.computers": Computed(nodes * int(said["hosts"])),
+        "ladder.wavelengths": Computed(int(said["wavelengths"])),
         "ladder.intensity": Computed(row.offered_load),
-        "ladder.length": Computed(8 * BURST_BYTES / burst_rate(fabric)),
+        "ladder.length": Computed(8 * BURST_BYTES / row.injection_bandwidth),
         "ladder.bytes": Computed(BURST_BYTES),
         "ladder.destination": Computed(max(pairs) / (sum(pairs) / len(pairs))),
     }
