@@ -247,7 +247,8 @@ def test_light_is_refused_on_an_electrical_fabric(run: Run, fabric: str) -> None
 
 def test_every_family_has_an_example_in_the_documentation_that_is_one() -> None:
     page = Path(__file__).parent.parent / "docs" / "fabrics.md"
-    examples = re.findall(r"`([a-z_]+:(?!key=)[^`]+=[^`]+)`", page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    examples = re.findall(r"(?:`|--fabric )([a-z_]+:(?!key=|option=)[^`\s]+=[^`\s]+)", text)
     families = {opticoll.Fabric(example).family for example in examples}
     records = registry.records("fabrics")
     machines = {record.name for record in records if "Cost model" not in record.summary}
