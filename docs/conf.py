@@ -30,6 +30,9 @@ autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_custom_sections = [("Columns", "params_style"), ("Entries", "params_style")]
+default_role = "code"
 copybutton_prompt_text = "$ "
 nitpicky = False
 

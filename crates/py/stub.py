@@ -42,18 +42,27 @@ def typed(generated: str) -> str:
     body = generated[generated.index("@final") :]
     # A module that is filled at run time may hold anything, which would hide errors of typing.
     body = body.removesuffix("def __getattr__(name: str) -> Incomplete: ...\n")
+    pieces = body.split('"""')
+    for place, piece in enumerate(pieces):
+        pieces[place] = docstring(piece) if place % 2 else signatures(piece)
+    return '"""'.join(pieces)
+
+
+def docstring(piece: str) -> str:
+    """A docstring without blank lines around it."""
+    lines = piece.strip().replace("\\", "\\\\")
+    indent = piece[piece.rindex("\n") :]
+    return lines if "\n" not in lines else lines + indent
+
+
+def signatures(piece: str) -> str:
+    """Code with the types as people write them."""
     for old, new in WORDS:
-        body = body.replace(old, new)
+        piece = piece.replace(old, new)
     for name, kind in TYPES.items():
         derived = rf"(def {name}\(self\)) -> (dict|tuple|Any)[^\[:\n]*:"
-        body = re.sub(derived, rf"\1 -> {kind}:", body)
-    body = re.sub(r"(: |-> )\"([^\"\n]+)\"(?=[,)=: ])", r"\1\2", body)
-    pieces = body.split('"""')
-    for place in range(1, len(pieces), 2):
-        lines = pieces[place].strip()
-        indent = pieces[place][pieces[place].rindex("\n") :]
-        pieces[place] = lines if "\n" not in lines else lines + indent
-    return '"""'.join(pieces)
+        piece = re.sub(derived, rf"\1 -> {kind}:", piece)
+    return re.sub(r"(: |-> )\"([^\"\n]+)\"(?=[,)=: ])", r"\1\2", piece)
 
 
 def settings() -> str:

@@ -27,9 +27,12 @@ Bob            -
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import functools
 import html
+import inspect
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -114,19 +117,34 @@ def hidden(*, default: None) -> Any:
     return dataclasses.field(default=default, repr=False, compare=False, metadata={"meaning": None})
 
 
+class _Described(abc.ABCMeta):
+    """The type of row classes, whose docstring goes on with the fields."""
+
+    @property
+    def __doc__(cls) -> str | None:  # type: ignore[override]
+        own: str | None = cls.__dict__["__doc__"]
+        if own is None or not cls.__dict__.get("_complete"):
+            return own
+        told = "\n".join(_attribute(column) for column in columns(typing.cast("type[Row]", cls)))
+        return f"{inspect.cleandoc(own)}\n\nAttributes\n----------\n{told}\n"
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(means, hidden))
-class Row(Mapping[str, Any]):
+class Row(Mapping[str, Any], metaclass=_Described):
     """Base of row classes: frozen dataclasses with keyword arguments only, also mappings.
 
-    `core` says where the core declares fields that have no words here: results such as `bursts`,
-    or one of their tables as `bursts.by_hops`; several with spaces between them.
+    `help` of a row class lists its fields with their units. `core` says where the core declares
+    fields that have no words here: results such as `bursts`, or one of their tables as
+    `bursts.by_hops`; several with spaces between them.
     """
 
     _core: ClassVar[tuple[str, ...]] = ()
+    _complete: ClassVar[bool] = False
 
     def __init_subclass__(cls, core: str = "") -> None:
         cls._core = (*core.split(), *cls._core)
         dataclass(frozen=True, kw_only=True)(cls)
+        cls._complete = True
 
     @classmethod
     def of(cls, *sources: Outcome | Mapping[str, Any], **own: Any) -> Self:
@@ -341,7 +359,7 @@ def _object(kind: type[Row], known: dict[str, Any]) -> dict[str, Any]:
     own = [column for column in columns(kind) if not column.spread]
     said: dict[str, Any] = {
         "type": "object",
-        "description": " ".join((kind.__doc__ or "").split()),
+        "description": _about(kind),
         "properties": {column.name: _property(column, known) for column in own},
         "required": [column.name for column in own if not column.omitted],
     }
@@ -390,6 +408,29 @@ def _value(column: Column, known: dict[str, Any]) -> dict[str, Any]:
     return {"type": _TYPES[kind], **{key: end for key, end in ends.items() if end is not None}}
 
 
+def _about(kind: type[Row]) -> str:
+    """What a row class says of itself, without its fields."""
+    return " ".join((kind.__dict__["__doc__"] or "").split())
+
+
+def _attribute(column: Column) -> str:
+    """A field as docstrings list it: name, type, unit and meaning."""
+    several = column.kind if isinstance(column.kind, tuple) else (column.kind,)
+    names = [
+        " or ".join(repr(value) for value in get_args(one))
+        if get_origin(one) is Literal
+        else getattr(one, "__name__", "any")
+        for one in several
+    ]
+    kind = " or ".join(names)
+    if column.shape is not None:
+        kind = f"{'list' if column.shape is list else 'dict by name'} of {kind}"
+    unit = "" if column.unit is None or column.unit.name in ("", "1") else f", in {column.unit.name}"
+    null = " or None" if column.optional else ""
+    about = textwrap.fill(_sentence(column).replace("; null: ", "; None: "), 92)
+    return f"{column.name} : {kind}{unit}{null}\n{textwrap.indent(about, '    ')}"
+
+
 def _sentence(column: Column) -> str:
     null = f"; null: {column.absent}" if column.absent else ""
     left_out = f"; left out {column.omitted}" if column.omitted else ""
@@ -418,8 +459,7 @@ def reference(kinds: Iterable[type[Row]]) -> list[str]:
         adds = (
             f"Everything of [{base.__name__}](#{base.__name__.lower()}), and:" if inherited else ""
         )
-        about = " ".join((kind.__doc__ or "").split())
-        lines += [f"### {kind.__name__}", "", f"{about} {adds}".strip(), ""]
+        lines += [f"### {kind.__name__}", "", f"{_about(kind)} {adds}".strip(), ""]
         lines += ["| key | unit | meaning |", "|---|---|---|"]
         lines += [_line(column) for column in own]
         lines.append("")

@@ -34,20 +34,25 @@ macro_rules! exceptions {
 }
 
 exceptions! {
-    OpticollError(PyException): "Whatever opticoll refuses.", None;
-    UnitError(OpticollError): "A size, time or rate.", None;
-    FabricError(OpticollError): "A fabric.", Some("see `opticoll list fabrics`");
-    CollectiveError(OpticollError): "A collective.", Some("see `opticoll list collectives`");
-    AlgorithmError(OpticollError): "An algorithm.", Some("see `opticoll list algorithms`");
-    ScheduleError(OpticollError): "A transfer of a schedule.", None;
-    WavelengthError(OpticollError): "A wavelength assignment.", Some("see `opticoll list wavelengths`");
-    PlanFileError(OpticollError): "The text of a plan.", None;
-    SimulationError(OpticollError): "A simulation.",
+    OpticollError(PyException): "Base class of all errors of opticoll; the message is one sentence that names the value at fault.", None;
+    UnitError(OpticollError): "A size, a time or a rate is malformed, or has no unit.", None;
+    FabricError(OpticollError): "A fabric cannot be built; the attribute `option` names the option at fault, or is None.",
+        Some("see `opticoll list fabrics`");
+    CollectiveError(OpticollError): "A collective is unknown, or its ranks, root or pieces are out of range.",
+        Some("see `opticoll list collectives`");
+    AlgorithmError(OpticollError): "An algorithm is unknown, has a wrong option, or does not run on the fabric.",
+        Some("see `opticoll list algorithms`");
+    ScheduleError(OpticollError): "A transfer of a schedule is impossible, or its columns are too large.", None;
+    WavelengthError(OpticollError): "An assignment of wavelengths is unknown, or finds no wavelength for a transfer.",
+        Some("see `opticoll list wavelengths`");
+    PlanFileError(OpticollError): "The text of a plan is malformed; the message names line and column.", None;
+    SimulationError(OpticollError): "A plan cannot be simulated as asked; the attribute `setting` names the setting at fault, or is None.",
         Some("see `opticoll list simulators` and `opticoll list settings`");
-    TrainingError(OpticollError): "A training run.", Some("see `opticoll list models` and `opticoll list devices`");
-    MemoryLimitError(OpticollError): "More memory than the limit.",
+    TrainingError(OpticollError): "A model, a device or a setting of a training run is unknown or out of range.",
+        Some("see `opticoll list models` and `opticoll list devices`");
+    MemoryLimitError(OpticollError): "A computation would need more memory than the limit.",
         Some("allow more by --memory-limit, such as 64GiB, or try fewer ranks");
-    TraceError(OpticollError): "A trace of a program.", None;
+    TraceError(OpticollError): "The trace of a program is malformed or cannot be replayed; the message says where.", None;
 }
 
 /// Turns an error of the core into the Python exception of its kind.

@@ -13,7 +13,43 @@ use pyo3::types::PyDict;
 use crate::error::{FabricError, IntoPyErr};
 use crate::interrupt;
 
-/// What the machine is.
+/// A network: a family, such as `wdm_ring` or `dragonfly`, and its options.
+///
+/// Fabrics are equal if their specifications are; they can be pickled.
+///
+/// Parameters
+/// ----------
+/// spec : str
+///     A specification such as `wdm_ring:ranks=16,wavelengths=2`, or the name of a family or preset (see `opticoll list
+///     fabrics` for the options of each family with units and defaults).
+/// options : int or str
+///     Options by name, in place of those in the specification; rates and times are text with a unit.
+///
+/// Raises
+/// ------
+/// FabricError
+///     The family or an option is unknown, a value is out of range, or an option is missing. The attribute `option` names
+///     the option.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> ring = opticoll.Fabric("wdm_ring:ranks=16,wavelengths=2", rate="25Gb/s")
+/// >>> ring.spec
+/// 'wdm_ring:ranks=16,wavelengths=2,fibres=1,rate=25Gb/s,reconfiguration=25us'
+/// >>> ring.family, ring.ranks, ring.electrical, ring.simulator, ring.injection_bandwidth
+/// ('wdm_ring', 16, False, 'circuit', 100000000000)
+/// >>> ring.words
+/// '16 ranks, 1 fibre per direction, 2 wavelengths per fibre, 25 Gb/s per wavelength, 25us to reconfigure'
+/// >>> ring.options["rate"]["value"], ring.options["rate"]["unit"]
+/// (25000000000, 'bit/s')
+/// >>> ring.light_fields
+/// {'direction': ['cw', 'ccw'], 'fibre': [], 'wavelength': []}
+/// >>> star = opticoll.Fabric("crossbar:ranks=2")
+/// >>> star.link_count, star.link_names, star.link_rates, star.link_ends
+/// (4, ['rank 0 -> switch', 'switch -> rank 0', 'rank 1 -> switch', 'switch -> rank 1'], [100000000000, 100000000000, 100000000000, 100000000000], [(0, 2), (2, 0), (1, 2), (2, 1)])
+/// >>> star.drawing["places"].shape
+/// (3, 2)
 #[pyclass(frozen, eq, module = "opticoll._core", from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Fabric {
@@ -77,33 +113,55 @@ impl Fabric {
         Ok(Fabric { fabric })
     }
 
+    /// The same fabric with other values of options.
+    ///
+    /// Parameters
+    /// ----------
+    /// options : int or str
+    ///     Options by name; rates and times are text with a unit.
+    ///
+    /// Raises
+    /// ------
+    /// FabricError
+    ///     An option is unknown or a value is out of range.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.Fabric("wdm_ring:ranks=16,wavelengths=2").with_options(ranks=32).ranks
+    /// 32
     #[pyo3(signature = (**options: "str | int"))]
     fn with_options(&self, options: Option<&Bound<'_, PyDict>>) -> PyResult<Fabric> {
         Fabric::new(&self.spec(), options)
     }
 
+    /// The specification with all options that are set, which `Fabric` reads again.
     #[getter]
     fn spec(&self) -> String {
         self.fabric.to_string()
     }
 
+    /// The name of the family, such as `wdm_ring`.
     #[getter]
     fn family(&self) -> &'static str {
         self.fabric.family()
     }
 
-    /// What it is made of, in words.
+    /// What the fabric is made of, in words.
     #[getter]
     fn words(&self) -> String {
         self.fabric.words()
     }
 
+    /// The number of ranks.
     #[getter]
     fn ranks(&self) -> u32 {
         self.fabric.ranks()
     }
 
-    /// The options by name, but for those that have a silent default.
+    /// The options that are set, by name, each with its value, unit and meaning.
+    ///
+    /// Times are in picoseconds (unit `ps`), rates in bits per second (unit `bit/s`).
     #[getter]
     fn options(&self) -> BTreeMap<String, OptionValue> {
         let records = self.fabric.record().all_options();
@@ -120,13 +178,26 @@ impl Fabric {
         self.fabric.spec().options().map(described).collect()
     }
 
-    /// The value of an option, times in picoseconds, rates in bits per second; none where it is not in `options`.
+    /// The value of an option: times in picoseconds, rates in bits per second; None if the option is not set.
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    ///     The option, such as `rate`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.Fabric("torus:dims=4x4").option("rate")
+    /// 100000000000
     #[pyo3(signature = (name) -> "Any")]
     fn option(&self, name: &str) -> Option<OneValue> {
         self.fabric.spec().option(name).map(|text| plain(text).0)
     }
 
-    /// The fields of light in plans by name, each with the names of its values where it has such.
+    /// The fields of light that a plan on this fabric has for each transfer, with the names of their values.
+    ///
+    /// A field without names has numbers. Electrical fabrics have no fields.
     #[getter]
     fn light_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let fields = PyDict::new(py);
@@ -136,24 +207,25 @@ impl Fabric {
         Ok(fields)
     }
 
-    /// Bits per second that a rank can send: of ranks that differ, the least.
+    /// The bandwidth in bits per second that a rank can inject; if ranks differ, the least.
     #[getter]
     fn injection_bandwidth(&self, py: Python<'_>) -> u128 {
         py.detach(|| self.fabric.injection_bandwidth())
     }
 
-    /// The simulator that times plans where none is named.
+    /// The name of the simulator that times plans by default.
     #[getter]
     fn simulator(&self) -> &'static str {
         simulate::default_simulator(&self.fabric).name
     }
 
+    /// Whether messages share links, as on all fabrics without circuits.
     #[getter]
     fn electrical(&self) -> bool {
         self.fabric.network().is_some()
     }
 
-    /// The links of an electrical fabric in words, by their numbers.
+    /// The links of an electrical fabric in words, as a list by number of the link.
     #[getter]
     fn link_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         interrupt::run(py, || match self.fabric.network() {
@@ -164,6 +236,7 @@ impl Fabric {
         })
     }
 
+    /// The number of directed links of an electrical fabric; 0 for other fabrics.
     #[getter]
     fn link_count(&self) -> usize {
         self.fabric
@@ -171,13 +244,29 @@ impl Fabric {
             .map_or(0, |network| network.links().len())
     }
 
-    /// A link of an electrical fabric in words; none where there is no such link.
+    /// A link of an electrical fabric in words; None if there is no such link.
+    ///
+    /// Parameters
+    /// ----------
+    /// link : int
+    ///     Number of the link, from 0 to `link_count` - 1.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     The number is negative or not below 2^32.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.Fabric("torus:dims=4x4").link_name(0)
+    /// 'rank 0 -> rank 1'
     fn link_name(&self, link: u32) -> Option<String> {
         let network = self.fabric.network()?;
         ((link as usize) < network.links().len()).then(|| network.link_name(link))
     }
 
-    /// Bits per second of each link of an electrical fabric.
+    /// The rates of the links of an electrical fabric, in bits per second, as a list by number of the link.
     #[getter]
     fn link_rates(&self) -> Vec<u64> {
         let links = self.fabric.network().map_or(&[][..], |one| one.links());
@@ -187,7 +276,9 @@ impl Fabric {
             .collect()
     }
 
-    /// Source and destination of each link, ranks first and then routers; none where they are not known.
+    /// The ends of the links of an electrical fabric as a list of (source, destination), or None where they are not known.
+    ///
+    /// Vertices have numbers, the ranks before the switches.
     #[getter]
     fn link_ends(&self) -> Option<Vec<(u32, u32)>> {
         let network = self.fabric.network()?;
@@ -195,8 +286,13 @@ impl Fabric {
         links.map(|link| network.ends(link)).collect()
     }
 
-    /// How it is drawn: of an electrical fabric `places` of its vertices, ranks first, and links that lead `around`; of
-    /// a grid of switches the `nodes` of its ranks, and ranks with the planes in which they are `dark`.
+    /// The positions from which figures of the fabric are drawn, as a dictionary with some of these entries.
+    ///
+    /// - `places`: of an electrical fabric, x (to the right) and y (upwards) of each vertex, ranks first; float64 array of shape
+    ///   (vertices, 2).
+    /// - `around`: of an electrical fabric, the links that lead from one side of the picture to the other; uint32 array.
+    /// - `nodes`: of a grid of switches, the node of each rank; uint32 array of shape (ranks,).
+    /// - `dark`: of a grid of switches, (rank, plane) of the planes in which no light reaches a rank; list.
     #[getter]
     fn drawing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);
@@ -223,7 +319,26 @@ impl Fabric {
         Ok(columns)
     }
 
-    /// The links of an electrical fabric on the way between two ranks.
+    /// The links of an electrical fabric that a message between two ranks takes: a list of numbers of links, in order.
+    ///
+    /// Parameters
+    /// ----------
+    /// source : int
+    ///     Rank that sends.
+    /// destination : int
+    ///     Rank that receives.
+    ///
+    /// Raises
+    /// ------
+    /// FabricError
+    ///     The fabric is not electrical, or the ranks are equal or do not exist.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> torus = opticoll.Fabric("torus:dims=4x4")
+    /// >>> [torus.link_name(link) for link in torus.route(0, 5)]
+    /// ['rank 0 -> rank 1', 'rank 1 -> rank 5']
     fn route(&self, source: u32, destination: u32) -> PyResult<Vec<u32>> {
         let network = self.fabric.network();
         let network = network.filter(|network| source.max(destination) < network.ranks());

@@ -11,7 +11,23 @@ use pyo3::prelude::*;
 use crate::error::IntoPyErr;
 use crate::interrupt;
 
-/// The bytes that a size such as `4MiB` means.
+/// Convert a size with its unit to a whole number of bytes.
+///
+/// Parameters
+/// ----------
+/// text : str
+///     A size such as `4MiB`.
+///
+/// Raises
+/// ------
+/// UnitError
+///     The text is no size, has no unit, or is no whole number of bytes.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> opticoll.parse_size("4MiB")
+/// 4194304
 #[pyfunction]
 pub(crate) fn parse_size(text: &str) -> PyResult<u64> {
     text.parse::<Bytes>()
@@ -27,7 +43,23 @@ pub(crate) fn rounded_rate(text: &str) -> PyResult<Option<String>> {
         .map_err(IntoPyErr::into_py_err)
 }
 
-/// The picoseconds that a time such as `25us` means.
+/// Convert a time with its unit to a whole number of picoseconds.
+///
+/// Parameters
+/// ----------
+/// text : str
+///     A time such as `25us`.
+///
+/// Raises
+/// ------
+/// UnitError
+///     The text is no time, has no unit, or is no whole number of picoseconds.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> opticoll.parse_time("25us")
+/// 25000000
 #[pyfunction]
 pub(crate) fn parse_time(text: &str) -> PyResult<u64> {
     text.parse::<Time>()
@@ -35,13 +67,45 @@ pub(crate) fn parse_time(text: &str) -> PyResult<u64> {
         .map_err(IntoPyErr::into_py_err)
 }
 
-/// A size in the largest unit in which it is a whole number.
+/// Write a size in the largest unit in which it is a whole number.
+///
+/// Parameters
+/// ----------
+/// size_bytes : int
+///     The size in bytes.
+///
+/// Raises
+/// ------
+/// OverflowError
+///     The number is negative or not below 2^64.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> opticoll.format_size(4194304)
+/// '4MiB'
 #[pyfunction]
 pub(crate) fn format_size(size_bytes: u64) -> String {
     Bytes::new(size_bytes).to_string()
 }
 
-/// A time as an exact decimal.
+/// Write a time as an exact decimal number with its unit.
+///
+/// Parameters
+/// ----------
+/// time_ps : int
+///     The time in picoseconds.
+///
+/// Raises
+/// ------
+/// OverflowError
+///     The number is negative or not below 2^64.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> opticoll.format_time(1500000)
+/// '1.5us'
 #[pyfunction]
 pub(crate) fn format_time(time_ps: u64) -> String {
     Time::from_ps(time_ps).to_string()

@@ -54,7 +54,12 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> P
     })
 }
 
-/// Stops all work of the core, on every thread: each call raises `KeyboardInterrupt`.
+/// Stop all work of the compiled core, on every thread: each call that is under way raises `KeyboardInterrupt`.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> opticoll.interrupt_all()
 #[pyfunction]
 pub(crate) fn interrupt_all() {
     interrupt::interrupt();

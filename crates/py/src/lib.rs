@@ -6,10 +6,13 @@
 //! describes what Python sees.
 
 #![forbid(unsafe_code)]
+// Doc comments are docstrings of Python: `>>>` begins an example, not a quotation.
+#![allow(clippy::doc_lazy_continuation)]
 
 mod bound;
 mod burst;
 mod collective;
+mod columns;
 mod congestion;
 mod error;
 mod fabric;

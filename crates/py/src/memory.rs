@@ -19,7 +19,23 @@ static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 /// When the machine was last asked, and its answer.
 static AVAILABLE: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
 
-/// Sets the limit on forecasts of memory, such as `4GiB`; none: what the machine has left.
+/// Limit the memory that the compiled core may need, by its own forecasts.
+///
+/// Parameters
+/// ----------
+/// limit : str or None
+///     A size such as `4GiB`; None for the memory that the machine has available.
+///
+/// Raises
+/// ------
+/// UnitError
+///     The text is no size.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> opticoll.set_memory_limit("4GiB")
+/// >>> opticoll.set_memory_limit(None)
 #[pyfunction]
 #[pyo3(signature = (limit))]
 pub(crate) fn set_memory_limit(limit: Option<&str>) -> PyResult<()> {

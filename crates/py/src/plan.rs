@@ -3,11 +3,8 @@
 use opticoll::families;
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArray1};
-use opticoll::fabric::{Hop, Light, LightKind};
 use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
 use opticoll::planner::{self, LeftOut};
-use opticoll::schedule::Transfer;
 use opticoll::simulate::{self, fluid, packet};
 use opticoll::units::Bytes;
 use opticoll::verify;
@@ -16,7 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::collective::Collective;
-use crate::error::{IntoPyErr, ScheduleError, UnitError};
+use crate::columns;
+use crate::error::{IntoPyErr, UnitError};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::method::{Settings, Size, method};
@@ -25,6 +23,30 @@ use crate::table::Outcome;
 use crate::violation::Violation;
 
 /// A schedule with a route, a wavelength and a slot for every transfer.
+///
+/// `opticoll.plan` makes a plan and `opticoll.read_plan` reads one. `len(plan)` is the number of transfers. Plans are equal
+/// if they have the same transfers in the same order, and the same fabric, collective, algorithm and size.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+/// >>> plan
+/// <Plan of all_gather by optree:radices=4x4 on 16 ranks: 12 slots, 240 transfers>
+/// >>> plan.collective.kind, plan.fabric.ranks, plan.algorithm, plan.asked, plan.size_bytes
+/// ('all_gather', 16, 'optree:radices=4x4', 'optree:radices=4x4', None)
+/// >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps, plan.folded
+/// (240, 12, [4, 8], 12, False)
+/// >>> plan.wavelengths_used, plan.configurations, plan.bound[:2]
+/// (2, 8, (5, 'relay_tree'))
+///
+/// A plan by `auto` says what it was chosen from, and why:
+///
+/// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=5,wavelengths=1", size="4MiB")
+/// >>> plan.candidates[:2]
+/// [('ring_bidirectional', 2, 1727721600, ''), ('optree', 3, 2591582400, '')]
+/// >>> plan.reasons[1]
+/// 'next is optree with 3 slots and 2.5915824ms (simulated)'
 #[pyclass(frozen, eq, module = "opticoll._core")]
 pub(crate) struct Plan {
     plan: Arc<AnyPlan>,
@@ -87,6 +109,24 @@ impl Plan {
 
 #[pymethods]
 impl Plan {
+    /// Read the text of a plan file.
+    ///
+    /// Parameters
+    /// ----------
+    /// text : str
+    ///     The whole text, which begins with `opticoll plan 1`.
+    ///
+    /// Raises
+    /// ------
+    /// PlanFileError
+    ///     The text is no plan; the message names line and column.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("broadcast", "wdm_ring:ranks=4,wavelengths=1", "binomial")
+    /// >>> opticoll.Plan.from_text(plan.to_text()).slots == plan.slots
+    /// True
     #[staticmethod]
     fn from_text(py: Python<'_>, text: &str) -> PyResult<Plan> {
         interrupt::run(py, || text::read_any(text))?
@@ -94,10 +134,19 @@ impl Plan {
             .map_err(IntoPyErr::into_py_err)
     }
 
+    /// The plan as the text of a plan file, which `from_text` and `opticoll.read_plan` read.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("broadcast", "wdm_ring:ranks=4,wavelengths=1", "binomial")
+    /// >>> plan.to_text().splitlines()[1]
+    /// 'collective broadcast ranks=4 root=0 pieces=1'
     fn to_text(&self, py: Python<'_>) -> PyResult<String> {
         interrupt::run(py, || text::write(self.whole()))
     }
 
+    /// The fabric, with all its options.
     #[getter]
     fn fabric(&self) -> Fabric {
         Fabric {
@@ -105,6 +154,7 @@ impl Plan {
         }
     }
 
+    /// The collective, with its root and its number of pieces.
     #[getter]
     fn collective(&self) -> Collective {
         Collective {
@@ -112,23 +162,43 @@ impl Plan {
         }
     }
 
+    /// The specification of the algorithm, with its options.
     #[getter]
     fn algorithm(&self) -> &str {
         &self.representative().algorithm
     }
 
-    /// What was asked for, such as `auto`, where the algorithm was chosen by it.
+    /// The specification of the algorithm as it was asked for, such as `auto`.
     #[getter]
     pub(crate) fn asked(&self) -> &str {
         let asked = self.choice.asked.as_deref();
         asked.unwrap_or(&self.representative().algorithm)
     }
 
+    /// The size of the collective in bytes, or None; `Collective.size_convention` says what it counts.
     #[getter]
     fn size_bytes(&self) -> Option<u64> {
         self.representative().size.map(Bytes::get)
     }
 
+    /// The same plan with another size for later simulations.
+    ///
+    /// Parameters
+    /// ----------
+    /// size_bytes : int
+    ///     The size in bytes.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     The size is negative or not below 2^64.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    /// >>> plan.with_size(1024).size_bytes
+    /// 1024
     fn with_size(&self, py: Python<'_>, size_bytes: u64) -> PyResult<Plan> {
         let size = Some(Bytes::new(size_bytes));
         if self.representative().size == size {
@@ -144,12 +214,13 @@ impl Plan {
         })
     }
 
+    /// The number of time slots.
     #[getter]
     fn slots(&self) -> u32 {
         self.plan.slots()
     }
 
-    /// Slots of each step of the schedule.
+    /// The number of slots of each step of the schedule, as a list.
     #[getter]
     fn step_slots(&self) -> Vec<u32> {
         self.representative()
@@ -163,29 +234,33 @@ impl Plan {
         self.plan.transfers() as usize
     }
 
-    /// Whether the plan is kept as what rank 0 sends, for all ranks.
+    /// Whether the plan is rotation-symmetric and kept as the transfers of rank 0.
     #[getter]
     fn folded(&self) -> bool {
         matches!(*self.plan, AnyPlan::Folded(_))
     }
 
+    /// The number of different wavelengths in use; 0 on fabrics without wavelengths.
     #[getter]
     fn wavelengths_used(&self, py: Python<'_>) -> PyResult<u32> {
         interrupt::run(py, || families::wavelengths_used(self.whole()))
     }
 
+    /// The number of different circuit settings among the slots.
     #[getter]
     fn configurations(&self, py: Python<'_>) -> PyResult<u64> {
         interrupt::run(py, || simulate::circuit::configurations(self.whole()))
     }
 
+    /// The number of steps that the paper of the algorithm gives, or None.
     #[getter]
     fn claimed_steps(&self) -> Option<u64> {
         self.representative().schedule.claims.paper_steps
     }
 
-    /// The lower bound on slots, its name and its assumption. Where lightpaths carry several chunks, the
-    /// one that holds for any number of them.
+    /// The lower bound on the slots of any plan, as (number of slots, name of the bound, its assumptions), or None.
+    ///
+    /// If a lightpath of the plan carries several chunks, the bound is the one that holds for any number of chunks.
     #[getter]
     fn bound(&self, py: Python<'_>) -> PyResult<Option<(u64, &'static str, &'static str)>> {
         let schedule = &self.representative().schedule;
@@ -197,10 +272,10 @@ impl Plan {
         })
     }
 
-    /// What `auto` compared, the chosen one first, then by time: name, slots, picoseconds, why it was left out.
+    /// The plans that `auto` compared, as a list of (name, slots, time in picoseconds, reason).
     ///
-    /// The reason is empty where the plan was made and simulated. Where it was not, slots and time are the least that
-    /// they may be.
+    /// The chosen plan is first. The reason is empty if the plan was simulated, and otherwise says why it was left out; slots
+    /// and time are then lower bounds. The list is empty for other algorithms.
     #[getter]
     fn candidates(&self) -> Vec<(&str, u64, u64, String)> {
         let candidates = self.choice.candidates.iter();
@@ -218,82 +293,144 @@ impl Plan {
             .collect()
     }
 
-    /// Why `auto` chose this plan, in sentences.
+    /// The reasons for which `auto` chose this plan, as a list of sentences; empty for other algorithms.
     #[getter]
     fn reasons(&self) -> Vec<&str> {
         self.choice.reasons.iter().map(String::as_str).collect()
     }
 
-    /// One entry a transfer, in the order of the schedule.
+    /// The transfers as NumPy arrays: a dictionary of columns, each of shape `(len(plan),)`, in the order of the schedule.
     ///
-    /// chunk, count, source, destination, action (0 copy, 1 reduce), the fields of the fabric's light (`light_fields`) and
-    /// slot. Raises ScheduleError for a folded plan of more than 2^26 transfers.
+    /// Columns
+    /// -------
+    /// chunk : uint32
+    ///     First chunk that the transfer moves, from 0 to `plan.collective.chunks` - 1.
+    /// count : uint32
+    ///     Number of consecutive chunks.
+    /// source, destination : uint32
+    ///     Ranks, from 0 to `plan.fabric.ranks` - 1.
+    /// action : uint8
+    ///     0: the destination stores a copy. 1: the destination reduces the chunks into its own.
+    /// direction, fibre : uint8
+    ///     On a `wdm_ring` only: the direction of the lightpath (0 clockwise, 1 counter-clockwise) and its fibre.
+    /// wavelength : uint16
+    ///     On a `wdm_ring` only: the wavelength, from 0; 65535 where converters choose a wavelength for each link.
+    /// slot : uint32
+    ///     Slot of the transfer, from 0 to `plan.slots` - 1; on electrical fabrics its step.
+    ///
+    /// Other optical fabrics have other columns in place of direction, fibre and wavelength: `Fabric.light_fields` names them.
+    /// Electrical fabrics have none.
+    ///
+    /// Raises
+    /// ------
+    /// ScheduleError
+    ///     The plan has more than 2^26 transfers; `slot_columns` gives those of one slot.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+    /// >>> columns = plan.columns()
+    /// >>> for name, column in columns.items():
+    /// ...     print(name, column.dtype, column.shape, column[-1])
+    /// chunk uint32 (240,) 15
+    /// count uint32 (240,) 1
+    /// source uint32 (240,) 15
+    /// destination uint32 (240,) 14
+    /// action uint8 (240,) 0
+    /// direction uint8 (240,) 1
+    /// fibre uint8 (240,) 0
+    /// wavelength uint16 (240,) 1
+    /// slot uint32 (240,) 7
     #[pyo3(signature = () -> "dict[str, NDArray[Any]]")]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let transfers = self.plan.transfers();
-        if transfers > MOST_COLUMNS {
-            return Err(ScheduleError::new_err(format!(
-                "columns of {transfers} transfers are too large: {MOST_COLUMNS} at most; \
-                 `slot_columns` gives those of a slot"
-            )));
-        }
-        match &*self.plan {
-            AnyPlan::Full(plan) => to_columns(py, plan),
-            AnyPlan::Folded(plan) => to_columns(py, &interrupt::run(py, || plan.unfold())?),
-        }
+        columns::of_plan(py, &self.plan)
     }
 
-    /// The columns of one slot, and `transfer`: the indices in the whole plan.
+    /// The transfers of one slot as NumPy arrays: the columns of `columns`, and their indices in the plan.
+    ///
+    /// Parameters
+    /// ----------
+    /// slot : int
+    ///     The slot, from 0.
+    ///
+    /// Columns
+    /// -------
+    /// transfer : uint64
+    ///     Index of the transfer in the plan, as in the arrays of `columns`.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     The slot is negative or not below 2^32.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+    /// >>> slot = plan.slot_columns(0)
+    /// >>> len(slot["transfer"]), slot["source"][:3], slot["destination"][:3]
+    /// (12, array([0, 1, 1], dtype=uint32), array([4, 5, 9], dtype=uint32))
     #[pyo3(signature = (slot) -> "dict[str, NDArray[Any]]")]
     fn slot_columns<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
-        let (indices, plan) = interrupt::run(py, || {
-            let mut here = self.representative().without_lightpaths();
-            let of_slot = self.whole().of_slot(slot);
-            let indices: Vec<u64> = of_slot
-                .map(|(index, lightpath)| {
-                    here.push(lightpath);
-                    index
-                })
-                .collect();
-            (indices, here)
-        })?;
-        let columns = to_columns(py, &plan)?;
-        columns.set_item("transfer", indices.into_pyarray(py))?;
-        Ok(columns)
+        columns::of_slot(py, self.whole(), slot)
     }
 
-    /// The hops of a slot, or of all, on a grid of tunable circuits.
+    /// The hops of transfers on a grid of tunable circuits (`wss_grid`) as NumPy arrays of equal length.
+    ///
+    /// A transfer between nodes that share neither row nor column has two hops, by way of a relay. Other fabrics have no hops:
+    /// the arrays are empty.
+    ///
+    /// Parameters
+    /// ----------
+    /// slot : int, optional
+    ///     Only the hops of this slot (default: all slots).
+    ///
+    /// Columns
+    /// -------
+    /// transfer : uint64
+    ///     Index of the transfer in the plan.
+    /// source, destination : uint32
+    ///     Ranks at the ends of the hop.
+    /// slot : uint32
+    ///     Slot of the hop.
+    ///
+    /// The fields of the fabric's light (`Fabric.light_fields`) are further columns.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     The slot is negative or not below 2^32.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_to_all", "wss_grid:rows=2,columns=2", "direct")
+    /// >>> hops = plan.hop_columns(slot=0)
+    /// >>> list(hops)
+    /// ['transfer', 'source', 'destination', 'slot', 'plane', 'wavelength']
     #[pyo3(signature = (slot = None) -> "dict[str, NDArray[Any]]")]
     fn hop_columns<'py>(&self, py: Python<'py>, slot: Option<u32>) -> PyResult<Bound<'py, PyDict>> {
-        let hops: Vec<(u64, Hop)> = interrupt::run(py, || {
-            let representative = self.representative();
-            let relays = representative
-                .fabric
-                .light()
-                .is_some_and(|kind| kind.relays);
-            let transfers = (0..representative.len()).filter(|_| relays);
-            let hops = transfers.flat_map(|transfer| {
-                representative
-                    .hops_of(transfer)
-                    .map(move |hop| (transfer as u64, hop))
-            });
-            hops.filter(|(_, hop)| slot.is_none_or(|slot| hop.slot == slot))
-                .collect()
-        })?;
-        let of =
-            |part: fn(&Hop) -> u32| -> Vec<u32> { hops.iter().map(|(_, hop)| part(hop)).collect() };
-        let transfers: Vec<u64> = hops.iter().map(|(transfer, _)| *transfer).collect();
-        let columns = PyDict::new(py);
-        columns.set_item("transfer", transfers.into_pyarray(py))?;
-        columns.set_item("source", of(|hop| hop.from).into_pyarray(py))?;
-        columns.set_item("destination", of(|hop| hop.to).into_pyarray(py))?;
-        columns.set_item("slot", of(|hop| hop.slot).into_pyarray(py))?;
-        let light = hops.iter().map(|(_, hop)| hop.light);
-        set_light(py, self.representative().fabric.light(), light, &columns)?;
-        Ok(columns)
+        columns::of_hops(py, self.representative(), slot)
     }
 
-    /// Source and destination of a transfer.
+    /// The source and the destination of a transfer: two ranks.
+    ///
+    /// Parameters
+    /// ----------
+    /// transfer : int
+    ///     Index of the transfer, from 0 to `len(plan)` - 1.
+    ///
+    /// Raises
+    /// ------
+    /// IndexError
+    ///     There is no such transfer.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").ends(3)
+    /// (3, 4)
     fn ends(&self, transfer: u64) -> PyResult<(u32, u32)> {
         let Lightpath {
             transfer: moved, ..
@@ -304,17 +441,59 @@ impl Plan {
         Ok((moved.source, moved.destination))
     }
 
-    /// Everything wrong; transfers of a folded plan are orbits, for all their rotations.
+    /// Check the plan from its text alone: a list of everything that is wrong, empty if the plan is right.
+    ///
+    /// The verifier shares no code with the planners. It checks that every transfer fits the fabric in its slot, that every
+    /// rank has a chunk before it sends the chunk, and that every rank ends with what the collective says. A violation of a
+    /// rotation-symmetric plan stands for all rotations of its transfers.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").verify()
+    /// []
     fn verify(&self, py: Python<'_>) -> PyResult<Vec<Violation>> {
         let violations = interrupt::run(py, || verify::verify(self.whole()))?;
         Ok(violations.into_iter().map(Violation::from_core).collect())
     }
 
-    /// Run a simulator; the size in bytes or as text with a unit, else the plan's own.
+    /// Time the plan by a simulator.
     ///
-    /// On rings: circuit under the policy every_step, if nothing else is said. On electrical fabrics: fluid. The packet
-    /// simulator calls `watch(events, messages_delivered, time_ps)` now and then, and measures the table `timeline` if
-    /// asked. Raises SimulationError, with the attribute `setting` where one is at fault.
+    /// Parameters
+    /// ----------
+    /// size : int or str, optional
+    ///     Size of the collective, in bytes or as text with a unit such as `"4MiB"` (default: the size of the plan).
+    /// watch : callable, optional
+    ///     The packet simulator calls it now and then as `watch(events, messages_delivered, time_ps)`.
+    /// timeline : bool
+    ///     Whether the packet simulator measures the table `timeline`.
+    /// settings
+    ///     The simulator and its settings, as text: `simulator="packet"`, `policy="free"`, `start="step"`. `opticoll list
+    ///     settings` has them all. By default the simulator is `circuit` under the policy `every_step` on a `wdm_ring`, and
+    ///     `fluid` on electrical fabrics.
+    ///
+    /// Returns
+    /// -------
+    /// Outcome
+    ///     Its total `time_ps` is the time in picoseconds.
+    ///
+    /// Raises
+    /// ------
+    /// UnitError
+    ///     No size is given and the plan has none, or the size is no size.
+    /// SimulationError
+    ///     A setting is unknown or does not apply; the attribute `setting` names the setting.
+    /// MemoryLimitError
+    ///     The simulation would need more memory than the limit.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    /// >>> plan.simulate("4MiB").time_ps
+    /// 12957912000
+    /// >>> plan.simulate("4MiB", policy="free").time_ps
+    /// 12582912000
     #[pyo3(signature = (size: "int | str | None" = None, *, watch: "Callable[[int, int, int], None] | None" = None, timeline = false, **settings: "Unpack[Settings]"))]
     fn simulate(
         &self,
@@ -342,7 +521,28 @@ impl Plan {
         }
     }
 
-    /// The work of the packet simulator: messages, chunks, about how many forwards by routers.
+    /// The work of the packet simulator before it starts: messages, chunks and an estimate of the forwards by routers.
+    ///
+    /// Parameters
+    /// ----------
+    /// size : int or str, optional
+    ///     Size of the collective, in bytes or as text with a unit (default: the size of the plan).
+    /// settings
+    ///     Settings of the packet simulator, as for `simulate`.
+    ///
+    /// Raises
+    /// ------
+    /// SimulationError
+    ///     The fabric has no routers, or a setting is unknown or does not apply.
+    /// UnitError
+    ///     No size is given and the plan has none, or the size is no size.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "torus:dims=4x4", "ring")
+    /// >>> plan.expected_packets("1MiB")
+    /// (240, 491520, 1105920)
     #[pyo3(signature = (size: "int | str | None" = None, **settings: "Unpack[Settings]"))]
     fn expected_packets(
         &self,
@@ -362,7 +562,28 @@ impl Plan {
         .map_err(simulate::SimulationError::into_py_err)
     }
 
-    /// (transfer, start, end) of each message on an electrical fabric, in picoseconds.
+    /// The messages of a plan on an electrical fabric: a list of (transfer, start, end), times in picoseconds.
+    ///
+    /// Parameters
+    /// ----------
+    /// size : int or str, optional
+    ///     Size of the collective, in bytes or as text with a unit (default: the size of the plan).
+    /// start : str
+    ///     The start rule: `rendezvous`, `step` or another of `opticoll list start_rules`.
+    ///
+    /// Raises
+    /// ------
+    /// SimulationError
+    ///     The fabric is not electrical, or the start rule is unknown.
+    /// UnitError
+    ///     No size is given and the plan has none, or the size is no size.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    /// >>> plan.message_times("1MiB")[:2]
+    /// [(0, 0, 83886080), (1, 0, 83886080)]
     #[pyo3(signature = (size: "int | str | None" = None, start = "rendezvous"))]
     fn message_times(
         &self,
@@ -381,7 +602,31 @@ impl Plan {
         Ok(times.into_iter().map(told).collect())
     }
 
-    /// Draws the plan by `opticoll.plot.plan`, in a view or the usual one of its fabric; a size in bytes.
+    /// Draw the plan to a file, by `opticoll.plot.plan`.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str or PathLike
+    ///     The file; its suffix (svg, png or pdf) chooses the format.
+    /// view : str, optional
+    ///     The view, such as `space_time` (default: the usual view of the fabric).
+    /// slot : int, optional
+    ///     The slot, for views of one slot.
+    /// size : int, optional
+    ///     Size of the collective in bytes, for views of time.
+    ///
+    /// Raises
+    /// ------
+    /// PlotError
+    ///     The suffix or the view is unknown, or the plan does not fit the view.
+    /// FileError
+    ///     The file cannot be written.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+    /// >>> plan.plot("slot0.svg", slot=0)
     #[pyo3(signature = (path: "str | PathLike[str]", view: "str | None" = None, *, slot: "int | None" = None, size: "int | None" = None))]
     fn plot(
         slf: &Bound<'_, Plan>,
@@ -410,59 +655,4 @@ impl Plan {
             self.plan.transfers()
         )
     }
-}
-
-/// The most transfers that are put into columns: some 4 GB on the way.
-const MOST_COLUMNS: u64 = 1 << 26;
-
-fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, PyDict>> {
-    let schedule = &plan.schedule;
-    let of = |part: fn(&Transfer) -> u32| -> Vec<u32> {
-        schedule.transfers().map(|moved| part(&moved)).collect()
-    };
-    let actions: Vec<u8> = schedule.transfers().map(|one| one.action as u8).collect();
-    let columns = PyDict::new(py);
-    columns.set_item("chunk", of(|one| one.chunk).into_pyarray(py))?;
-    columns.set_item("count", of(|one| one.count).into_pyarray(py))?;
-    columns.set_item("source", of(|one| one.source).into_pyarray(py))?;
-    columns.set_item("destination", of(|one| one.destination).into_pyarray(py))?;
-    columns.set_item("action", actions.into_pyarray(py))?;
-    set_light(
-        py,
-        plan.fabric.light(),
-        plan.light.iter().copied(),
-        &columns,
-    )?;
-    columns.set_item("slot", PyArray1::from_slice(py, &plan.slot))?;
-    Ok(columns)
-}
-
-/// A column for each field of light, of the smallest type that holds it.
-fn set_light(
-    py: Python<'_>,
-    kind: Option<&LightKind>,
-    light: impl Iterator<Item = Light> + Clone,
-    columns: &Bound<'_, PyDict>,
-) -> PyResult<()> {
-    let Some(kind) = kind else {
-        return Ok(());
-    };
-    for (index, field) in kind.fields.iter().enumerate() {
-        let values = light.clone().map(|light| kind.value(light, index));
-        let column = match field.bits {
-            0..=8 => values
-                .map(|value| value as u8)
-                .collect::<Vec<_>>()
-                .into_pyarray(py)
-                .into_any(),
-            9..=16 => values
-                .map(|value| value as u16)
-                .collect::<Vec<_>>()
-                .into_pyarray(py)
-                .into_any(),
-            _ => values.collect::<Vec<_>>().into_pyarray(py).into_any(),
-        };
-        columns.set_item(field.name, column)?;
-    }
-    Ok(())
 }

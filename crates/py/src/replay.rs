@@ -24,7 +24,19 @@ use crate::interrupt;
 use crate::method::{Settings, method};
 use crate::table::Outcome;
 
-/// What a trace was read as.
+/// The trace of an MPI program, read by `opticoll.read_trace` and replayed by `opticoll.replay`.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> trace = opticoll.read_trace(
+/// ...     b"# app=hello ranks=2\nrank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns\n"
+/// ...     b"0,Send,1,8,0,7,0,,100\n1,Recv,0,0,8,7,0,,40\n"
+/// ... )
+/// >>> trace
+/// <Trace 2 ranks, 2 events>
+/// >>> trace.ranks, trace.events, trace.messages, trace.has_calls
+/// (2, 2, (1, 8), True)
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Trace {
     source: TraceContent,
@@ -32,12 +44,13 @@ pub(crate) struct Trace {
 
 #[pymethods]
 impl Trace {
+    /// The number of ranks of the program.
     #[getter]
     fn ranks(&self) -> u32 {
         self.source.ranks()
     }
 
-    /// Calls; of GOAL, operations.
+    /// The number of calls; of a GOAL file, the number of operations.
     #[getter]
     fn events(&self) -> usize {
         match &self.source {
@@ -46,7 +59,7 @@ impl Trace {
         }
     }
 
-    /// Messages between two ranks that the program itself sends, and their bytes: collectives aside.
+    /// The number of point-to-point messages of the program, without collectives, and their bytes.
     #[getter]
     fn messages(&self) -> (u64, u128) {
         match &self.source {
@@ -55,7 +68,7 @@ impl Trace {
         }
     }
 
-    /// Whether it holds calls, with collectives; otherwise only messages.
+    /// Whether the trace has calls, including collectives, and not only messages.
     #[getter]
     fn has_calls(&self) -> bool {
         matches!(self.source, TraceContent::Calls(_))

@@ -10,7 +10,32 @@ use pyo3::types::PyDict;
 use crate::collective::Collective;
 use crate::error::ScheduleError;
 
-/// What moves: transfers in steps.
+/// The transfers of a collective in steps, without routes and wavelengths: what a user's algorithm returns.
+///
+/// `len(schedule)` is the number of transfers. `opticoll.plan` gives the transfers their routes, wavelengths and slots.
+///
+/// Parameters
+/// ----------
+/// collective : Collective
+///     The collective that the transfers carry out.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> import opticoll
+/// >>> def ring(collective, fabric):
+/// ...     "Ring all_gather: in each step every rank passes on the block that it received last."
+/// ...     schedule = opticoll.Schedule(collective)
+/// ...     ranks = np.arange(fabric.ranks)
+/// ...     for step in range(fabric.ranks - 1):
+/// ...         schedule.step((ranks - step) % fabric.ranks, ranks, (ranks + 1) % fabric.ranks)
+/// ...     return schedule
+/// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=8,wavelengths=1", ring)
+/// >>> plan.slots, plan.verify()
+/// (7, [])
+/// >>> schedule = ring(plan.collective, plan.fabric)
+/// >>> schedule.steps, len(schedule), schedule.collective.kind
+/// (7, 56, 'all_gather')
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Schedule {
     schedule: Mutex<schedule::Schedule>,
@@ -35,10 +60,36 @@ impl Schedule {
         Schedule::from_core(schedule::Schedule::new(collective.collective))
     }
 
-    /// Append one step.
+    /// Append one step: transfers that do not depend on each other.
     ///
-    /// chunk, source, destination and count are integers or arrays of integers with one dimension; a single number holds
-    /// for all transfers of the step. Raises ScheduleError.
+    /// Every argument but `action` is an integer or an array of integers with one dimension and one entry per transfer; a
+    /// single integer holds for all transfers of the step.
+    ///
+    /// Parameters
+    /// ----------
+    /// chunk : int or array of int, shape (transfers,)
+    ///     First chunk that moves, from 0 to `collective.chunks` - 1.
+    /// source : int or array of int, shape (transfers,)
+    ///     Rank that sends.
+    /// destination : int or array of int, shape (transfers,)
+    ///     Rank that receives.
+    /// count : int or array of int, shape (transfers,), optional
+    ///     Number of consecutive chunks (default: 1).
+    /// action : str
+    ///     `copy`: the destination stores the chunks; `reduce`: the destination adds them to its own.
+    ///
+    /// Raises
+    /// ------
+    /// ScheduleError
+    ///     An array has another type, shape or length, or a value is out of range. The schedule is unchanged.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> schedule = opticoll.Schedule(opticoll.Collective("broadcast", 4))
+    /// >>> schedule.step(0, 0, [1, 2, 3])
+    /// >>> schedule
+    /// <Schedule of broadcast: 1 steps, 3 transfers>
     #[pyo3(signature = (chunk, source, destination, count = None, action = "copy"))]
     fn step(
         &self,
@@ -87,7 +138,34 @@ impl Schedule {
         Ok(())
     }
 
-    /// Replace the claims; all but paper_steps are enforced by the verifier.
+    /// Replace what the schedule claims about itself; the verifier enforces all claims but `paper_steps`.
+    ///
+    /// Parameters
+    /// ----------
+    /// paper_steps : int, optional
+    ///     Number of steps that a paper gives, for comparison.
+    /// schedule_steps : int, optional
+    ///     Number of steps of the schedule.
+    /// chunks_sent_per_rank : int, optional
+    ///     Number of chunks that each rank sends.
+    /// neighbours_only : bool
+    ///     Whether every transfer is between neighbours on the ring.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     A number is negative or too large.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> def late(collective, fabric):
+    /// ...     schedule = opticoll.Schedule(collective)
+    /// ...     schedule.step(0, 0, [1, 2, 3])
+    /// ...     schedule.claim(schedule_steps=2)
+    /// ...     return schedule
+    /// >>> [violation.kind for violation in opticoll.plan("broadcast", "crossbar:ranks=4", late).verify()]
+    /// ['claim']
     #[pyo3(signature = (*, paper_steps = None, schedule_steps = None, chunks_sent_per_rank = None, neighbours_only = false))]
     fn claim(
         &self,
@@ -105,6 +183,7 @@ impl Schedule {
         };
     }
 
+    /// The collective that the transfers carry out.
     #[getter]
     fn collective(&self) -> Collective {
         Collective {
@@ -112,6 +191,7 @@ impl Schedule {
         }
     }
 
+    /// The number of steps.
     #[getter]
     fn steps(&self) -> usize {
         self.lock().steps()

@@ -14,9 +14,22 @@ use pyo3::exceptions::{PyAttributeError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-/// The result of a simulation: totals, and tables of columns.
+/// The result of a simulation: totals, which are single values, and tables of columns.
 ///
-/// Both are attributes, too: `outcome.time_ps`, `outcome.slots["start_ps"]`.
+/// Totals and tables are attributes: `outcome.time_ps`, `outcome.slots["start_ps"]`. Each simulator has its own totals and
+/// tables; `describe` says what the totals mean, with their units, and `Table.describe` does for columns.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+/// >>> outcome = plan.simulate("4MiB")
+/// >>> outcome.time_ps, outcome.totals["reconfigurations"]
+/// (10366329600, 12)
+/// >>> {name: table.shape for name, table in outcome.tables.items()}
+/// {'settings': (0,), 'slots': (12,), 'links': (2, 16), 'ranks': (16,), 'critical_path': (12,)}
+/// >>> outcome.slots["start_ps"][:2]
+/// array([        0, 863860800], dtype=uint64)
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Outcome {
     result: Arc<dyn Described>,
@@ -44,7 +57,7 @@ impl Outcome {
 
 #[pymethods]
 impl Outcome {
-    /// The totals by name; None where one does not apply.
+    /// The totals by name; None where a total does not apply.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let totals = PyDict::new(py);
@@ -64,7 +77,14 @@ impl Outcome {
         Ok(tables)
     }
 
-    /// Name, unit and meaning of each total.
+    /// The totals: a list of dictionaries with the name, the unit and the meaning of each.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+    /// >>> outcome.describe()[3]
+    /// {'name': 'time_ps', 'unit': 'ps', 'meaning': 'From the start to the last delivery.'}
     #[pyo3(signature = () -> "list[FieldRecord]")]
     fn describe(&self) -> Vec<FieldRecord> {
         let totals = Description::of(&*self.result).totals.into_iter();
@@ -120,9 +140,24 @@ impl FieldRecord {
     }
 }
 
-/// Columns by name, each an array of the table's shape, or a list of texts or of None.
+/// A table of a simulation: columns by name, as NumPy arrays.
 ///
-/// Iteration gives one dictionary of plain values for each row.
+/// A column is an array of the table's shape, or a list where its values are texts or may be None. `len(table)` is the
+/// number of rows. Iteration over the table gives one dictionary per row.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+/// >>> links = outcome.links
+/// >>> links.name, links.shape, links.axes, len(links)
+/// ('links', (2, 16), ('direction', 'rank'), 32)
+/// >>> list(links.columns)
+/// ['busy_ps', 'bytes']
+/// >>> outcome.ranks.row
+/// 'One row per rank.'
+/// >>> next(iter(outcome.slots))
+/// {'start_ps': 0, 'end_ps': 863860800, 'reconfiguration_ps': 25000000, 'lightpaths': 16}
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Table {
     result: Arc<dyn Described>,
@@ -142,30 +177,38 @@ impl Table {
 
 #[pymethods]
 impl Table {
+    /// The name of the table.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// What a row is.
+    /// What a row of the table is, in words.
     #[getter]
     fn row(&self) -> PyResult<String> {
         self.read(|table| table.row.clone())
     }
 
-    /// The lengths of the axes.
+    /// The lengths of the axes, as a tuple of integers.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.read(|table| PyTuple::new(py, lengths(table)))?
     }
 
-    /// The names of the axes.
+    /// The names of the axes, as a tuple of texts.
     #[getter]
     fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.read(|table| PyTuple::new(py, table.shape.iter().map(|(axis, _)| axis)))?
     }
 
-    /// Name, unit and meaning of each column.
+    /// The columns: a list of dictionaries with the name, the unit and the meaning of each.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+    /// >>> outcome.slots.describe()[0]
+    /// {'name': 'start_ps', 'unit': 'ps', 'meaning': "When the slot's first circuit began to be set up or to send."}
     #[pyo3(signature = () -> "list[FieldRecord]")]
     fn describe(&self) -> PyResult<Vec<FieldRecord>> {
         self.read(|table| {
@@ -176,7 +219,7 @@ impl Table {
         })
     }
 
-    /// All columns by name.
+    /// The columns by name, as NumPy arrays of the table's shape or as lists.
     #[getter]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.read(|table| {
@@ -188,7 +231,14 @@ impl Table {
         })?
     }
 
-    /// One dictionary of plain values for each row; without NumPy.
+    /// The rows: a list with one dictionary of plain numbers and texts per row.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+    /// >>> outcome.slots.rows()[1]
+    /// {'start_ps': 863860800, 'end_ps': 1727721600, 'reconfiguration_ps': 25000000, 'lightpaths': 16}
     #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.read(|table| {

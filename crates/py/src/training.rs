@@ -16,7 +16,27 @@ use crate::method::{Settings, method};
 use crate::plan::Plan;
 use crate::table::Outcome;
 
-/// A model that is known by name.
+/// A neural network whose training can be timed: its layers with their parameters and operations.
+///
+/// Parameters
+/// ----------
+/// spec : str
+///     A name, or a name with options, such as `resnet50` or `gpt:layers=12,width=768` (see `opticoll list models`, which
+///     also names the source of each model).
+///
+/// Raises
+/// ------
+/// TrainingError
+///     The model is unknown, or an option is unknown or out of range.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> model = opticoll.TrainingModel("resnet50")
+/// >>> model.name, model.label, model.parameters
+/// ('resnet50', 'ResNet50', 25557032)
+/// >>> model.sample, model.epoch_samples, model.operations
+/// ('image', 1281167, (8178368512, 16120709120))
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct TrainingModel {
     model: Model,
@@ -31,45 +51,93 @@ impl TrainingModel {
             .map_err(IntoPyErr::into_py_err)
     }
 
+    /// The name of the model, such as `resnet50`.
     #[getter]
     fn name(&self) -> &str {
         &self.model.name
     }
 
+    /// The name of the model in figures, such as `ResNet50`.
     #[getter]
     fn label(&self) -> &str {
         &self.model.label
     }
 
+    /// The word for one sample, such as `image`.
     #[getter]
     fn sample(&self) -> &str {
         &self.model.sample
     }
 
+    /// The number of samples in an epoch of the usual data set, or None.
     #[getter]
     fn epoch_samples(&self) -> Option<u64> {
         self.model.epoch_samples
     }
 
+    /// The number of trainable parameters.
     #[getter]
     fn parameters(&self) -> u64 {
         self.model.parameters()
     }
 
-    /// Floating-point operations for a sample: forward, and backward.
+    /// The floating-point operations per sample, of the forward pass and of the backward pass.
     #[getter]
     fn operations(&self) -> (u128, u128) {
         self.model.operations()
     }
 
-    /// Bytes on a device for a batch: weights, gradients, optimizer, activations.
+    /// The memory that training needs on a device, in bytes: weights, gradients, optimizer state and activations.
+    ///
+    /// Parameters
+    /// ----------
+    /// batch : int
+    ///     Samples per device and iteration.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     The batch is negative or not below 2^64.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.TrainingModel("resnet50").memory(32)
+    /// (51114064, 51114064, 306684384, 1422653952)
     fn memory(&self, batch: u64) -> (u128, u128, u128, u128) {
         let forecast = memory::forecast(&self.model, batch);
         let states = (forecast.weights, forecast.gradients, forecast.optimizer);
         (states.0, states.1, states.2, forecast.activations)
     }
 
-    /// The layers with their times for a batch; a device, or where one is given a throughput.
+    /// The layers with the times that they take on one device.
+    ///
+    /// Parameters
+    /// ----------
+    /// batch : int
+    ///     Samples per device and iteration.
+    /// device : str, optional
+    ///     A device such as `a100:efficiency=0.4` (default: the first of `opticoll list devices`).
+    /// throughput : str, optional
+    ///     A measured throughput of one device, such as `50TFLOP/s` or `1100images/s`, in place of the device.
+    /// bytes_per_parameter : int
+    ///     Bytes of a gradient.
+    ///
+    /// Returns
+    /// -------
+    /// TimedModel
+    ///     `layers` is a list of (name, bytes of each gradient, forward time in picoseconds, backward time in picoseconds).
+    ///
+    /// Raises
+    /// ------
+    /// TrainingError
+    ///     The device is unknown, the throughput is none, or the batch is 0.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.TrainingModel("resnet50").timed(32, "a100").layers[0]
+    /// ('conv1', [37632], 121039950, 121039951)
     #[pyo3(signature = (batch, device = None, throughput = None, bytes_per_parameter = 4))]
     fn timed(
         &self,

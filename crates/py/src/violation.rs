@@ -3,7 +3,20 @@
 use opticoll::verify;
 use pyo3::prelude::*;
 
-/// One rule broken in one place.
+/// A rule that a plan breaks in one place: an entry of the list that `Plan.verify` returns.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> plan = opticoll.plan("broadcast", "wdm_ring:ranks=4,wavelengths=1", "direct")
+/// >>> text = plan.to_text().replace("0>1", "0>2", 1)
+/// >>> violation, *more = opticoll.Plan.from_text(text).verify()
+/// >>> violation.kind, violation.transfers, violation.slot, violation.rank, violation.chunk
+/// ('duplicate', [2, 0], 1, 2, 0)
+/// >>> violation.link, violation.wavelength
+/// (None, None)
+/// >>> violation.sentence
+/// 'slot 1: transfer 2 (rank 0 to 2) brings chunk 0 to rank 2, which gets it in slot 0 by transfer 0 (rank 0 to 2)'
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Violation {
     violation: verify::Violation,
@@ -17,31 +30,37 @@ impl Violation {
 
 #[pymethods]
 impl Violation {
+    /// The name of the rule, such as `missing` or `link_conflict`.
     #[getter]
     fn kind(&self) -> &'static str {
         self.violation.kind.name()
     }
 
+    /// The indices of the transfers at fault, as a list, which may be empty.
     #[getter]
     fn transfers(&self) -> Vec<usize> {
         self.violation.transfers.clone()
     }
 
+    /// The slot, or None.
     #[getter]
     fn slot(&self) -> Option<u32> {
         self.violation.slot
     }
 
+    /// The rank, or None.
     #[getter]
     fn rank(&self) -> Option<u32> {
         self.violation.rank
     }
 
+    /// The chunk, or None.
     #[getter]
     fn chunk(&self) -> Option<u32> {
         self.violation.chunk
     }
 
+    /// The link of a ring as (rank that sends into the link, direction `cw` or `ccw`, fibre), or None.
     #[getter]
     fn link(&self) -> Option<(u32, &'static str, u8)> {
         self.violation
@@ -49,11 +68,13 @@ impl Violation {
             .map(|link| (link.rank, link.direction.name(), link.fibre))
     }
 
+    /// The wavelength, or None.
     #[getter]
     fn wavelength(&self) -> Option<u16> {
         self.violation.wavelength
     }
 
+    /// What is wrong, in one sentence.
     #[getter]
     fn sentence(&self) -> &str {
         &self.violation.sentence

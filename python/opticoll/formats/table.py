@@ -15,12 +15,13 @@ import os
 from collections.abc import Mapping, Sequence
 
 from opticoll.formats.atomic import replacing
+from opticoll.rows import plain
 
 
 def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
     """The rows as text under a heading of their keys; None is written empty.
 
-    A list of texts is written with `; ` between them, one of records as JSON, an empty one empty.
+    A list of texts is written with `; ` between them, one of rows as JSON, an empty one empty.
 
     Raises
     ------
@@ -56,4 +57,4 @@ def _cell(value: object) -> object:
         return value
     if all(isinstance(part, str) for part in value):
         return "; ".join(value)
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(plain(value), ensure_ascii=False)
