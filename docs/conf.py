@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import opticoll
 
 project = "opticoll"
@@ -9,7 +11,7 @@ author = copyright = "The opticoll developers"
 version = release = opticoll.__version__
 html_title = f"opticoll {release}"
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
@@ -19,7 +21,7 @@ extensions = [
 ]
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
-exclude_patterns = ["requirements.txt"]
+exclude_patterns = ["requirements.txt", "**/.ipynb_checkpoints"]
 html_theme = "furo"
 html_theme_options = {
     "source_repository": "https://github.com/opticoll/opticoll",
@@ -30,14 +32,21 @@ autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
-napoleon_use_ivar = True
-napoleon_custom_sections = [("Columns", "params_style"), ("Entries", "params_style")]
+napoleon_custom_sections = [("Columns", "params_style"), ("Fields", "params_style")]
 default_role = "code"
+nb_execution_mode = "off"  # the notebooks are kept with their outputs, which `make validate` checks
 copybutton_prompt_text = "$ "
 nitpicky = False
 
 
-def setup(app: object) -> None:
+def signature(_app: object, _what: str, name: str, kind: object, *_: object) -> tuple[str, str] | None:
+    """No signature of a class that only functions make: its fields are listed below it."""
+    from opticoll.rows import Row
+
+    return ("", "") if isinstance(kind, type) and issubclass(kind, Row) else None
+
+
+def setup(app: Any) -> None:
     """Write the pages of records before Sphinx looks for pages."""
     import sys
     from pathlib import Path
@@ -46,3 +55,4 @@ def setup(app: object) -> None:
     import records
 
     records.write()
+    app.connect("autodoc-process-signature", signature)

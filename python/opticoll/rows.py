@@ -126,7 +126,7 @@ class _Described(abc.ABCMeta):
         if own is None or not cls.__dict__.get("_complete"):
             return own
         told = "\n".join(_attribute(column) for column in columns(typing.cast("type[Row]", cls)))
-        return f"{inspect.cleandoc(own)}\n\nAttributes\n----------\n{told}\n"
+        return f"{inspect.cleandoc(own)}\n\nFields\n------\n{told}\n"
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(means, hidden))

@@ -301,6 +301,9 @@ impl Plan {
 
     /// The transfers as NumPy arrays: a dictionary of columns, each of shape `(len(plan),)`, in the order of the schedule.
     ///
+    /// Other optical fabrics have other columns in place of direction, fibre and wavelength: `Fabric.light_fields` names them.
+    /// Electrical fabrics have none.
+    ///
     /// Columns
     /// -------
     /// chunk : uint32
@@ -317,9 +320,6 @@ impl Plan {
     ///     On a `wdm_ring` only: the wavelength, from 0; 65535 where converters choose a wavelength for each link.
     /// slot : uint32
     ///     Slot of the transfer, from 0 to `plan.slots` - 1; on electrical fabrics its step.
-    ///
-    /// Other optical fabrics have other columns in place of direction, fibre and wavelength: `Fabric.light_fields` names them.
-    /// Electrical fabrics have none.
     ///
     /// Raises
     /// ------
@@ -381,6 +381,8 @@ impl Plan {
     /// A transfer between nodes that share neither row nor column has two hops, by way of a relay. Other fabrics have no hops:
     /// the arrays are empty.
     ///
+    /// The fields of the fabric's light (`Fabric.light_fields`) are further columns.
+    ///
     /// Parameters
     /// ----------
     /// slot : int, optional
@@ -394,8 +396,6 @@ impl Plan {
     ///     Ranks at the ends of the hop.
     /// slot : uint32
     ///     Slot of the hop.
-    ///
-    /// The fields of the fabric's light (`Fabric.light_fields`) are further columns.
     ///
     /// Raises
     /// ------
