@@ -48,7 +48,7 @@ fuzz: $(VENV)/built
 	for target in $(PYTHON_TARGETS); do \
 	  python fuzz/python_readers.py $$target $(FUZZ_SECONDS) || exit 1; done
 
-validate: $(VENV)/built
+validate: $(VENV)/built docs
 	$(if $(wildcard validation/*.py),pytest -n 2 validation,@echo 'nothing to validate yet')
 
 # What every command prints on some hundred cases, compared with what it printed before.
@@ -63,10 +63,12 @@ figures: $(VENV)/built
 reference: $(VENV)/built
 	python docs/reference.py
 
-# The documentation site, in out/docs; a warning is an error.
+# The documentation site, in out/docs, with the reference of the crate in out/docs/rust; a warning is an error.
 docs: $(VENV)/built
 	pip install --quiet --requirement docs/requirements.txt
 	sphinx-build --quiet --fail-on-warning --keep-going -b html docs out/docs
+	RUSTDOCFLAGS='--deny warnings' cargo doc --quiet --no-deps --package opticoll
+	rm -rf out/docs/rust && cp -r target/doc out/docs/rust
 	@echo 'open out/docs/index.html'
 
 # Wheels without a need for Rust, and the source distribution, in dist/. zig links them against an old

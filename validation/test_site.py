@@ -76,7 +76,8 @@ def test_links_and_anchors_lead_somewhere(pages: dict[Path, Page]) -> None:
 
 
 def test_every_page_can_be_reached(pages: dict[Path, Page]) -> None:
-    reached = {SITE / "index.html", SITE / "genindex.html", SITE / "search.html"}
+    indices = ("genindex.html", "py-modindex.html", "search.html", "_modules/index.html")
+    reached = {SITE / name for name in ("index.html", *indices)}
     waiting = list(reached)
     while waiting:
         page = waiting.pop()
