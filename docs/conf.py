@@ -39,7 +39,9 @@ copybutton_prompt_text = "$ "
 nitpicky = False
 
 
-def signature(_app: object, _what: str, name: str, kind: object, *_: object) -> tuple[str, str] | None:
+def signature(
+    _app: object, _what: str, name: str, kind: object, *_: object
+) -> tuple[str, str] | None:
     """No signature of a class that only functions make: its fields are listed below it."""
     from opticoll.rows import Row
 

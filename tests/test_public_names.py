@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import opticoll
-from opticoll import errors, rows
+from opticoll import errors
 
 NEVER_RAISE = {
     *("Schedule", "Plan", "Outcome", "Table", "Trace", "Violation"),  # made by functions

@@ -1,4 +1,4 @@
-"""The built documentation site: links and anchors lead somewhere, and a browser shows pages without errors.
+"""The built documentation site: its links lead somewhere, and a browser shows it without errors.
 
 `make docs` builds the site in out/docs.
 """
@@ -20,7 +20,9 @@ import matplotlib.image
 import pytest
 
 SITE = Path(__file__).parents[1] / "out" / "docs"
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -51,7 +53,9 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def pages() -> dict[Path, Page]:
     """All pages of the site; the reference of the Rust crate is checked by `cargo doc` itself."""
-    files = [path for path in SITE.rglob("*.html") if "rust" not in path.relative_to(SITE).parts[:-1]]
+    files = [
+        path for path in SITE.rglob("*.html") if "rust" not in path.relative_to(SITE).parts[:-1]
+    ]
     assert len(files) > 30, "run `make docs`"
     return {path: Page(path.read_text(encoding="utf-8")) for path in files}
 

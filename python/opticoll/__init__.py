@@ -267,7 +267,8 @@ def write_csv(rows: Sequence[Mapping[str, object]], path: str | PathLike[str]) -
     Examples
     --------
     >>> import opticoll
-    >>> comparison = opticoll.compare("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring,optree")
+    >>> ring = "wdm_ring:ranks=16,wavelengths=2"
+    >>> comparison = opticoll.compare("all_gather", ring, "ring,optree")
     >>> opticoll.write_csv(comparison.rows, "comparison.csv")
     """
     from opticoll.formats import table
@@ -276,7 +277,7 @@ def write_csv(rows: Sequence[Mapping[str, object]], path: str | PathLike[str]) -
 
 
 def records(kind: str) -> list[RecordRow]:
-    """List everything that has a name, such as all algorithms or all fabrics, as `opticoll list` does.
+    """List everything that has a name, such as algorithms or fabrics, as `opticoll list` does.
 
     Parameters
     ----------
@@ -367,9 +368,9 @@ def compare(
     fabric
         A fabric, its specification, the name of its YAML file, or several of these.
     algorithms
-        Specifications or users' functions in a list, or one text such as `"ring,optree"`. An algorithm
-        that is named must run on every fabric. By default all algorithms of the collective are
-        compared, and `Comparison.refusals` names those that do not run.
+        Specifications or users' functions in a list, or one text such as `"ring,optree"`. An
+        algorithm that is named must run on every fabric. By default all algorithms of the
+        collective are compared, and `Comparison.refusals` names those that do not run.
     sizes
         Sizes of the collective, in bytes or as text with a unit; also one text such as
         `"1KiB..1GiB"`, where each size is four times the size before.
@@ -436,7 +437,7 @@ def replan(
     size: str | int | None = None,
     **settings: Unpack[Settings],
 ) -> ReplanRow:
-    """Plan again on what failures leave of a `wss_grid`, verify the new plan, and compare the times.
+    """Plan again on what failures leave of a `wss_grid`, verify, and compare the times.
 
     Parameters
     ----------
@@ -448,8 +449,8 @@ def replan(
     algorithm
         The algorithm on what is left, such as `auto` (default: the algorithm of the plan).
     size
-        Size for which both plans are timed, in bytes or as text with a unit (default: the size of the
-        plan).
+        Size for which both plans are timed, in bytes or as text with a unit (default: the size of
+        the plan).
     settings
         The simulator and its settings, as for `Plan.simulate`.
 
@@ -478,7 +479,7 @@ def replan(
 
 
 def tasks(fabric: Fabric | str, tasks: Iterable[Task]) -> list[TaskRow]:
-    """Run several tasks on one `wss_grid`, where an arbiter admits each task when its ports are free.
+    """Run tasks on one `wss_grid`, where an arbiter admits each task when its ports are free.
 
     All plans are verified; that no two tasks share a switch port at one time is verified, too.
 
@@ -527,10 +528,11 @@ def read_trace(
     Parameters
     ----------
     source
-        A file, the folder of an OTF2 archive, or the content of a file; compressed with zstd or not.
+        A file, the folder of an OTF2 archive, or the content of a file; compressed with zstd or
+        not.
     form
-        The format, such as `goal` (see `opticoll list formats`; default: the format that the content
-        shows).
+        The format, such as `goal` (see `opticoll list formats`; default: the format that the
+        content shows).
     operations_per_second
         Rate of floating-point operations, for traces that count operations instead of time.
 
@@ -591,9 +593,9 @@ def replay(
     timeline
         Whether the `outcome` of the row has the begin and the end of every call.
     bursts
-        Settings of circuits and of bursts by name, for a network of bursts in which each message asks
-        for a circuit. `fabric` is then a network as for the function `bursts`; `offered_load` is 0 by
-        default.
+        Settings of circuits and of bursts by name, for a network of bursts in which each message
+        asks for a circuit. `fabric` is then a network as for the function `bursts`; `offered_load`
+        is 0 by default.
     settings
         The simulator and its settings, as for `Plan.simulate`.
 
@@ -672,7 +674,7 @@ def traffic(
 
 
 def bursts(fabric: str, settings: Mapping[str, str] | None = None, *, threads: int = 1) -> BurstRow:
-    """Simulate a burst-switched network (OBS): random bursts that ask for a circuit and may be blocked.
+    """Simulate a burst-switched network (OBS), in which random bursts may be blocked.
 
     Parameters
     ----------
@@ -687,7 +689,8 @@ def bursts(fabric: str, settings: Mapping[str, str] | None = None, *, threads: i
     Returns
     -------
     BurstRow
-        The number of bursts and the share that is lost, with confidence intervals and the `outcome`.
+        The number of bursts and the share that is lost, with confidence intervals and the
+        `outcome`.
 
     Raises
     ------
@@ -812,8 +815,8 @@ def train(
     Parameters
     ----------
     model
-        A model such as `resnet50` or `gpt:layers=12,width=768` (see `opticoll list models`); None with
-        a profile.
+        A model such as `resnet50` or `gpt:layers=12,width=768` (see `opticoll list models`); None
+        with a profile.
     fabric
         The fabric, its specification, or the name of its YAML file; its ranks are the devices.
     batch
@@ -850,13 +853,14 @@ def train(
     Raises
     ------
     OpticollError
-        As for `plan`; the model or the device is unknown, the file is no profile, or arguments do not
-        go together.
+        As for `plan`; the model or the device is unknown, the file is no profile, or arguments do
+        not go together.
 
     Examples
     --------
     >>> import opticoll
-    >>> row = opticoll.train("resnet50", "wdm_ring:ranks=16,wavelengths=8", batch=32, algorithm="ring")
+    >>> ring = "wdm_ring:ranks=16,wavelengths=8"
+    >>> row = opticoll.train("resnet50", ring, batch=32, algorithm="ring")
     >>> round(row.iteration_s, 6), round(row.exposed_communication_s, 6), len(row.buckets)
     (0.047202, 0.029388, 3)
     """

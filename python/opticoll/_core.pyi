@@ -114,27 +114,101 @@ class Settings(TypedDict, total=False):
 
 @final
 class Collective:
-    """What must be true at the end, chunk by chunk."""
+    """A collective operation: which rank has which chunk at the start, and which rank needs it at the end.
+
+    A **chunk** is the unit that transfers move. The collective has `chunks` of them: per rank or per pair of ranks a block,
+    or parts of one vector, each cut into `pieces`.
+
+    Parameters
+    ----------
+    kind : str
+        The name, such as `all_gather` (see `opticoll list collectives`).
+    ranks : int
+        Number of ranks.
+    root : int
+        The root rank of broadcast, reduce, gather and scatter; 0 for the others.
+    pieces : int
+        Number of chunks into which each block is cut.
+
+    Raises
+    ------
+    CollectiveError
+        The name is unknown, or a number is out of range.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> collective = opticoll.Collective("reduce", 8, root=3, pieces=2)
+    >>> collective
+    Collective('reduce', 8, root=3, pieces=2)
+    >>> collective.kind, collective.ranks, collective.root, collective.pieces
+    ('reduce', 8, 3, 2)
+    >>> collective.chunks, collective.combines, collective.size_convention
+    (2, True, 'bytes of the vector')
+    """
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __new__(cls, kind: str, ranks: int, *, root: int = 0, pieces: int = 1) -> Collective: ...
     def __repr__(self) -> str: ...
-    def after(self, chunk: int) -> int | None: ...
-    def before(self, chunk: int) -> int | None: ...
+    def after(self, chunk: int) -> int | None:
+        """The rank that needs a chunk at the end; None for all ranks.
+
+        Parameters
+        ----------
+        chunk : int
+            The chunk, from 0 to `chunks` - 1.
+
+        Raises
+        ------
+        IndexError
+            There is no such chunk.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Collective("scatter", 8, root=2).after(5)
+        5
+        """
+    def before(self, chunk: int) -> int | None:
+        """The rank that has a chunk at the start; None for all ranks.
+
+        Parameters
+        ----------
+        chunk : int
+            The chunk, from 0 to `chunks` - 1.
+
+        Raises
+        ------
+        IndexError
+            There is no such chunk.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Collective("scatter", 8, root=2).before(5)
+        2
+        """
     @property
-    def chunks(self) -> int: ...
+    def chunks(self) -> int:
+        """The number of chunks."""
     @property
-    def combines(self) -> bool: ...
+    def combines(self) -> bool:
+        """Whether the collective reduces chunks, as reduce, reduce_scatter and all_reduce do."""
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """The name of the collective, such as `all_gather`."""
     @property
-    def pieces(self) -> int: ...
+    def pieces(self) -> int:
+        """The number of chunks into which each block is cut."""
     @property
-    def ranks(self) -> int: ...
+    def ranks(self) -> int:
+        """The number of ranks."""
     @property
-    def root(self) -> int: ...
+    def root(self) -> int:
+        """The root rank; 0 for collectives without a root."""
     @property
-    def size_convention(self) -> str: ...
+    def size_convention(self) -> str:
+        """What the size of this collective counts, in words."""
 
 @final
 class EventTable:
@@ -157,7 +231,44 @@ class EventTable:
 
 @final
 class Fabric:
-    """What the machine is."""
+    """A network: a family, such as `wdm_ring` or `dragonfly`, and its options.
+
+    Fabrics are equal if their specifications are; they can be pickled.
+
+    Parameters
+    ----------
+    spec : str
+        A specification such as `wdm_ring:ranks=16,wavelengths=2`, or the name of a family or preset (see `opticoll list
+        fabrics` for the options of each family with units and defaults).
+    options : int or str
+        Options by name, in place of those in the specification; rates and times are text with a unit.
+
+    Raises
+    ------
+    FabricError
+        The family or an option is unknown, a value is out of range, or an option is missing. The attribute `option` names
+        the option.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> ring = opticoll.Fabric("wdm_ring:ranks=16,wavelengths=2", rate="25Gb/s")
+    >>> ring.spec
+    'wdm_ring:ranks=16,wavelengths=2,fibres=1,rate=25Gb/s,reconfiguration=25us'
+    >>> ring.family, ring.ranks, ring.electrical, ring.simulator, ring.injection_bandwidth
+    ('wdm_ring', 16, False, 'circuit', 100000000000)
+    >>> ring.words
+    '16 ranks, 1 fibre per direction, 2 wavelengths per fibre, 25 Gb/s per wavelength, 25us to reconfigure'
+    >>> ring.options["rate"]["value"], ring.options["rate"]["unit"]
+    (25000000000, 'bit/s')
+    >>> ring.light_fields
+    {'direction': ['cw', 'ccw'], 'fibre': [], 'wavelength': []}
+    >>> star = opticoll.Fabric("crossbar:ranks=2")
+    >>> star.link_count, star.link_names, star.link_rates, star.link_ends
+    (4, ['rank 0 -> switch', 'switch -> rank 0', 'rank 1 -> switch', 'switch -> rank 1'], [100000000000, 100000000000, 100000000000, 100000000000], [(0, 2), (2, 0), (1, 2), (2, 1)])
+    >>> star.drawing["places"].shape
+    (3, 2)
+    """
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __new__(cls, spec: str, /, **options: str | int) -> Fabric: ...
@@ -165,124 +276,414 @@ class Fabric:
     def __repr__(self) -> str: ...
     @property
     def drawing(self) -> Drawing:
-        """How it is drawn: of an electrical fabric `places` of its vertices, ranks first, and links that lead `around`; of
-        a grid of switches the `nodes` of its ranks, and ranks with the planes in which they are `dark`.
+        """The positions from which figures of the fabric are drawn, as a dictionary with some of these entries.
+
+        - `places`: of an electrical fabric, x (to the right) and y (upwards) of each vertex, ranks first; float64 array of shape
+          (vertices, 2).
+        - `around`: of an electrical fabric, the links that lead from one side of the picture to the other; uint32 array.
+        - `nodes`: of a grid of switches, the node of each rank; uint32 array of shape (ranks,).
+        - `dark`: of a grid of switches, (rank, plane) of the planes in which no light reaches a rank; list.
         """
     @property
-    def electrical(self) -> bool: ...
+    def electrical(self) -> bool:
+        """Whether messages share links, as on all fabrics without circuits."""
     @property
-    def family(self) -> str: ...
+    def family(self) -> str:
+        """The name of the family, such as `wdm_ring`."""
     @property
     def injection_bandwidth(self) -> int:
-        """Bits per second that a rank can send: of ranks that differ, the least."""
+        """The bandwidth in bits per second that a rank can inject; if ranks differ, the least."""
     @property
     def light_fields(self) -> dict[str, list[str]]:
-        """The fields of light in plans by name, each with the names of its values where it has such."""
+        """The fields of light that a plan on this fabric has for each transfer, with the names of their values.
+
+        A field without names has numbers. Electrical fabrics have no fields.
+        """
     @property
-    def link_count(self) -> int: ...
+    def link_count(self) -> int:
+        """The number of directed links of an electrical fabric; 0 for other fabrics."""
     @property
     def link_ends(self) -> list[tuple[int, int]] | None:
-        """Source and destination of each link, ranks first and then routers; none where they are not known."""
+        """The ends of the links of an electrical fabric as a list of (source, destination), or None where they are not known.
+
+        Vertices have numbers, the ranks before the switches.
+        """
     def link_name(self, link: int) -> str | None:
-        """A link of an electrical fabric in words; none where there is no such link."""
+        """A link of an electrical fabric in words; None if there is no such link.
+
+        Parameters
+        ----------
+        link : int
+            Number of the link, from 0 to `link_count` - 1.
+
+        Raises
+        ------
+        OverflowError
+            The number is negative or not below 2^32.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Fabric("torus:dims=4x4").link_name(0)
+        'rank 0 -> rank 1'
+        """
     @property
     def link_names(self) -> list[str]:
-        """The links of an electrical fabric in words, by their numbers."""
+        """The links of an electrical fabric in words, as a list by number of the link."""
     @property
     def link_rates(self) -> list[int]:
-        """Bits per second of each link of an electrical fabric."""
+        """The rates of the links of an electrical fabric, in bits per second, as a list by number of the link."""
     def option(self, name: str) -> Any:
-        """The value of an option, times in picoseconds, rates in bits per second; none where it is not in `options`."""
+        """The value of an option: times in picoseconds, rates in bits per second; None if the option is not set.
+
+        Parameters
+        ----------
+        name : str
+            The option, such as `rate`.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Fabric("torus:dims=4x4").option("rate")
+        100000000000
+        """
     @property
     def options(self) -> dict[str, OptionValue]:
-        """The options by name, but for those that have a silent default."""
+        """The options that are set, by name, each with its value, unit and meaning.
+
+        Times are in picoseconds (unit `ps`), rates in bits per second (unit `bit/s`).
+        """
     @property
-    def ranks(self) -> int: ...
+    def ranks(self) -> int:
+        """The number of ranks."""
     def route(self, source: int, destination: int) -> list[int]:
-        """The links of an electrical fabric on the way between two ranks."""
+        """The links of an electrical fabric that a message between two ranks takes: a list of numbers of links, in order.
+
+        Parameters
+        ----------
+        source : int
+            Rank that sends.
+        destination : int
+            Rank that receives.
+
+        Raises
+        ------
+        FabricError
+            The fabric is not electrical, or the ranks are equal or do not exist.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> torus = opticoll.Fabric("torus:dims=4x4")
+        >>> [torus.link_name(link) for link in torus.route(0, 5)]
+        ['rank 0 -> rank 1', 'rank 1 -> rank 5']
+        """
     @property
     def simulator(self) -> str:
-        """The simulator that times plans where none is named."""
+        """The name of the simulator that times plans by default."""
     @property
-    def spec(self) -> str: ...
-    def with_options(self, **options: str | int) -> Fabric: ...
+    def spec(self) -> str:
+        """The specification with all options that are set, which `Fabric` reads again."""
+    def with_options(self, **options: str | int) -> Fabric:
+        """The same fabric with other values of options.
+
+        Parameters
+        ----------
+        options : int or str
+            Options by name; rates and times are text with a unit.
+
+        Raises
+        ------
+        FabricError
+            An option is unknown or a value is out of range.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Fabric("wdm_ring:ranks=16,wavelengths=2").with_options(ranks=32).ranks
+        32
+        """
     @property
     def words(self) -> str:
-        """What it is made of, in words."""
+        """What the fabric is made of, in words."""
 
 @final
 class Outcome:
-    """The result of a simulation: totals, and tables of columns.
+    """The result of a simulation: totals, which are single values, and tables of columns.
 
-    Both are attributes, too: `outcome.time_ps`, `outcome.slots["start_ps"]`.
+    Totals and tables are attributes: `outcome.time_ps`, `outcome.slots["start_ps"]`. Each simulator has its own totals and
+    tables; `describe` says what the totals mean, with their units, and `Table.describe` does for columns.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+    >>> outcome = plan.simulate("4MiB")
+    >>> outcome.time_ps, outcome.totals["reconfigurations"]
+    (10366329600, 12)
+    >>> {name: table.shape for name, table in outcome.tables.items()}
+    {'settings': (0,), 'slots': (12,), 'links': (2, 16), 'ranks': (16,), 'critical_path': (12,)}
+    >>> outcome.slots["start_ps"][:2]
+    array([        0, 863860800], dtype=uint64)
     """
     def __dir__(self) -> list[str]: ...
     def __getattr__(self, name: str, /) -> Any: ...
     def __repr__(self) -> str: ...
     def describe(self) -> list[FieldRecord]:
-        """Name, unit and meaning of each total."""
+        """The totals: a list of dictionaries with the name, the unit and the meaning of each.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+        >>> outcome.describe()[3]
+        {'name': 'time_ps', 'unit': 'ps', 'meaning': 'From the start to the last delivery.'}
+        """
     @property
     def tables(self) -> dict[str, Table]:
         """The tables by name."""
     @property
     def totals(self) -> dict[str, Any]:
-        """The totals by name; None where one does not apply."""
+        """The totals by name; None where a total does not apply."""
 
 @final
 class Plan:
-    """A schedule with a route, a wavelength and a slot for every transfer."""
+    """A schedule with a route, a wavelength and a slot for every transfer.
+
+    `opticoll.plan` makes a plan and `opticoll.read_plan` reads one. `len(plan)` is the number of transfers. Plans are equal
+    if they have the same transfers in the same order, and the same fabric, collective, algorithm and size.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+    >>> plan
+    <Plan of all_gather by optree:radices=4x4 on 16 ranks: 12 slots, 240 transfers>
+    >>> plan.collective.kind, plan.fabric.ranks, plan.algorithm, plan.asked, plan.size_bytes
+    ('all_gather', 16, 'optree:radices=4x4', 'optree:radices=4x4', None)
+    >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps, plan.folded
+    (240, 12, [4, 8], 12, False)
+    >>> plan.wavelengths_used, plan.configurations, plan.bound[:2]
+    (2, 8, (5, 'relay_tree'))
+
+    A plan by `auto` says what it was chosen from, and why:
+
+    >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=5,wavelengths=1", size="4MiB")
+    >>> plan.candidates[:2]
+    [('ring_bidirectional', 2, 1727721600, ''), ('optree', 3, 2591582400, '')]
+    >>> plan.reasons[1]
+    'next is optree with 3 slots and 2.5915824ms (simulated)'
+    """
     def __eq__(self, value: object, /) -> bool: ...
     def __len__(self) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     @property
-    def algorithm(self) -> str: ...
+    def algorithm(self) -> str:
+        """The specification of the algorithm, with its options."""
     @property
     def asked(self) -> str:
-        """What was asked for, such as `auto`, where the algorithm was chosen by it."""
+        """The specification of the algorithm as it was asked for, such as `auto`."""
     @property
     def bound(self) -> tuple[int, str, str] | None:
-        """The lower bound on slots, its name and its assumption. Where lightpaths carry several chunks, the
-        one that holds for any number of them.
+        """The lower bound on the slots of any plan, as (number of slots, name of the bound, its assumptions), or None.
+
+        If a lightpath of the plan carries several chunks, the bound is the one that holds for any number of chunks.
         """
     @property
     def candidates(self) -> list[tuple[str, int, int, str]]:
-        """What `auto` compared, the chosen one first, then by time: name, slots, picoseconds, why it was left out.
+        """The plans that `auto` compared, as a list of (name, slots, time in picoseconds, reason).
 
-        The reason is empty where the plan was made and simulated. Where it was not, slots and time are the least that
-        they may be.
+        The chosen plan is first. The reason is empty if the plan was simulated, and otherwise says why it was left out; slots
+        and time are then lower bounds. The list is empty for other algorithms.
         """
     @property
-    def claimed_steps(self) -> int | None: ...
+    def claimed_steps(self) -> int | None:
+        """The number of steps that the paper of the algorithm gives, or None."""
     @property
-    def collective(self) -> Collective: ...
+    def collective(self) -> Collective:
+        """The collective, with its root and its number of pieces."""
     def columns(self) -> dict[str, NDArray[Any]]:
-        """One entry a transfer, in the order of the schedule.
+        """The transfers as NumPy arrays: a dictionary of columns, each of shape `(len(plan),)`, in the order of the schedule.
 
-        chunk, count, source, destination, action (0 copy, 1 reduce), the fields of the fabric's light (`light_fields`) and
-        slot. Raises ScheduleError for a folded plan of more than 2^26 transfers.
+        Other optical fabrics have other columns in place of direction, fibre and wavelength: `Fabric.light_fields` names them.
+        Electrical fabrics have none.
+
+        Columns
+        -------
+        chunk : uint32
+            First chunk that the transfer moves, from 0 to `plan.collective.chunks` - 1.
+        count : uint32
+            Number of consecutive chunks.
+        source, destination : uint32
+            Ranks, from 0 to `plan.fabric.ranks` - 1.
+        action : uint8
+            0: the destination stores a copy. 1: the destination reduces the chunks into its own.
+        direction, fibre : uint8
+            On a `wdm_ring` only: the direction of the lightpath (0 clockwise, 1 counter-clockwise) and its fibre.
+        wavelength : uint16
+            On a `wdm_ring` only: the wavelength, from 0; 65535 where converters choose a wavelength for each link.
+        slot : uint32
+            Slot of the transfer, from 0 to `plan.slots` - 1; on electrical fabrics its step.
+
+        Raises
+        ------
+        ScheduleError
+            The plan has more than 2^26 transfers; `slot_columns` gives those of one slot.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+        >>> columns = plan.columns()
+        >>> for name, column in columns.items():
+        ...     print(name, column.dtype, column.shape, column[-1])
+        chunk uint32 (240,) 15
+        count uint32 (240,) 1
+        source uint32 (240,) 15
+        destination uint32 (240,) 14
+        action uint8 (240,) 0
+        direction uint8 (240,) 1
+        fibre uint8 (240,) 0
+        wavelength uint16 (240,) 1
+        slot uint32 (240,) 7
         """
     @property
-    def configurations(self) -> int: ...
+    def configurations(self) -> int:
+        """The number of different circuit settings among the slots."""
     def ends(self, transfer: int) -> tuple[int, int]:
-        """Source and destination of a transfer."""
+        """The source and the destination of a transfer: two ranks.
+
+        Parameters
+        ----------
+        transfer : int
+            Index of the transfer, from 0 to `len(plan)` - 1.
+
+        Raises
+        ------
+        IndexError
+            There is no such transfer.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").ends(3)
+        (3, 4)
+        """
     def expected_packets(
         self, size: int | str | None = None, **settings: Unpack[Settings]
     ) -> tuple[int, int, int]:
-        """The work of the packet simulator: messages, chunks, about how many forwards by routers."""
+        """The work of the packet simulator before it starts: messages, chunks and an estimate of the forwards by routers.
+
+        Parameters
+        ----------
+        size : int or str, optional
+            Size of the collective, in bytes or as text with a unit (default: the size of the plan).
+        settings
+            Settings of the packet simulator, as for `simulate`.
+
+        Raises
+        ------
+        SimulationError
+            The fabric has no routers, or a setting is unknown or does not apply.
+        UnitError
+            No size is given and the plan has none, or the size is no size.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "torus:dims=4x4", "ring")
+        >>> plan.expected_packets("1MiB")
+        (240, 491520, 1105920)
+        """
     @property
-    def fabric(self) -> Fabric: ...
+    def fabric(self) -> Fabric:
+        """The fabric, with all its options."""
     @property
     def folded(self) -> bool:
-        """Whether the plan is kept as what rank 0 sends, for all ranks."""
+        """Whether the plan is rotation-symmetric and kept as the transfers of rank 0."""
     @staticmethod
-    def from_text(text: str) -> Plan: ...
+    def from_text(text: str) -> Plan:
+        """Read the text of a plan file.
+
+        Parameters
+        ----------
+        text : str
+            The whole text, which begins with `opticoll plan 1`.
+
+        Raises
+        ------
+        PlanFileError
+            The text is no plan; the message names line and column.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("broadcast", "wdm_ring:ranks=4,wavelengths=1", "binomial")
+        >>> opticoll.Plan.from_text(plan.to_text()).slots == plan.slots
+        True
+        """
     def hop_columns(self, slot: int | None = None) -> dict[str, NDArray[Any]]:
-        """The hops of a slot, or of all, on a grid of tunable circuits."""
+        """The hops of transfers on a grid of tunable circuits (`wss_grid`) as NumPy arrays of equal length.
+
+        A transfer between nodes that share neither row nor column has two hops, by way of a relay. Other fabrics have no hops:
+        the arrays are empty.
+
+        The fields of the fabric's light (`Fabric.light_fields`) are further columns.
+
+        Parameters
+        ----------
+        slot : int, optional
+            Only the hops of this slot (default: all slots).
+
+        Columns
+        -------
+        transfer : uint64
+            Index of the transfer in the plan.
+        source, destination : uint32
+            Ranks at the ends of the hop.
+        slot : uint32
+            Slot of the hop.
+
+        Raises
+        ------
+        OverflowError
+            The slot is negative or not below 2^32.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_to_all", "wss_grid:rows=2,columns=2", "direct")
+        >>> hops = plan.hop_columns(slot=0)
+        >>> list(hops)
+        ['transfer', 'source', 'destination', 'slot', 'plane', 'wavelength']
+        """
     def message_times(
         self, size: int | str | None = None, start: str = "rendezvous"
     ) -> list[tuple[int, int, int]]:
-        """(transfer, start, end) of each message on an electrical fabric, in picoseconds."""
+        """The messages of a plan on an electrical fabric: a list of (transfer, start, end), times in picoseconds.
+
+        Parameters
+        ----------
+        size : int or str, optional
+            Size of the collective, in bytes or as text with a unit (default: the size of the plan).
+        start : str
+            The start rule: `rendezvous`, `step` or another of `opticoll list start_rules`.
+
+        Raises
+        ------
+        SimulationError
+            The fabric is not electrical, or the start rule is unknown.
+        UnitError
+            No size is given and the plan has none, or the size is no size.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+        >>> plan.message_times("1MiB")[:2]
+        [(0, 0, 83886080), (1, 0, 83886080)]
+        """
     def plot(
         self,
         path: str | PathLike[str],
@@ -291,10 +692,35 @@ class Plan:
         slot: int | None = None,
         size: int | None = None,
     ) -> None:
-        """Draws the plan by `opticoll.plot.plan`, in a view or the usual one of its fabric; a size in bytes."""
+        """Draw the plan to a file, by `opticoll.plot.plan`.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            The file; its suffix (svg, png or pdf) chooses the format.
+        view : str, optional
+            The view, such as `space_time` (default: the usual view of the fabric).
+        slot : int, optional
+            The slot, for views of one slot.
+        size : int, optional
+            Size of the collective in bytes, for views of time.
+
+        Raises
+        ------
+        PlotError
+            The suffix or the view is unknown, or the plan does not fit the view.
+        FileError
+            The file cannot be written.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+        >>> plan.plot("slot0.svg", slot=0)
+        """
     @property
     def reasons(self) -> list[str]:
-        """Why `auto` chose this plan, in sentences."""
+        """The reasons for which `auto` chose this plan, as a list of sentences; empty for other algorithms."""
     def simulate(
         self,
         size: int | str | None = None,
@@ -303,31 +729,155 @@ class Plan:
         timeline: bool = False,
         **settings: Unpack[Settings],
     ) -> Outcome:
-        """Run a simulator; the size in bytes or as text with a unit, else the plan's own.
+        """Time the plan by a simulator.
 
-        On rings: circuit under the policy every_step, if nothing else is said. On electrical fabrics: fluid. The packet
-        simulator calls `watch(events, messages_delivered, time_ps)` now and then, and measures the table `timeline` if
-        asked. Raises SimulationError, with the attribute `setting` where one is at fault.
+        Parameters
+        ----------
+        size : int or str, optional
+            Size of the collective, in bytes or as text with a unit such as `"4MiB"` (default: the size of the plan).
+        watch : callable, optional
+            The packet simulator calls it now and then as `watch(events, messages_delivered, time_ps)`.
+        timeline : bool
+            Whether the packet simulator measures the table `timeline`.
+        settings
+            The simulator and its settings, as text: `simulator="packet"`, `policy="free"`, `start="step"`. `opticoll list
+            settings` has them all. By default the simulator is `circuit` under the policy `every_step` on a `wdm_ring`, and
+            `fluid` on electrical fabrics.
+
+        Returns
+        -------
+        Outcome
+            Its total `time_ps` is the time in picoseconds.
+
+        Raises
+        ------
+        UnitError
+            No size is given and the plan has none, or the size is no size.
+        SimulationError
+            A setting is unknown or does not apply; the attribute `setting` names the setting.
+        MemoryLimitError
+            The simulation would need more memory than the limit.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+        >>> plan.simulate("4MiB").time_ps
+        12957912000
+        >>> plan.simulate("4MiB", policy="free").time_ps
+        12582912000
         """
     @property
-    def size_bytes(self) -> int | None: ...
+    def size_bytes(self) -> int | None:
+        """The size of the collective in bytes, or None; `Collective.size_convention` says what it counts."""
     def slot_columns(self, slot: int) -> dict[str, NDArray[Any]]:
-        """The columns of one slot, and `transfer`: the indices in the whole plan."""
+        """The transfers of one slot as NumPy arrays: the columns of `columns`, and their indices in the plan.
+
+        Parameters
+        ----------
+        slot : int
+            The slot, from 0.
+
+        Columns
+        -------
+        transfer : uint64
+            Index of the transfer in the plan, as in the arrays of `columns`.
+
+        Raises
+        ------
+        OverflowError
+            The slot is negative or not below 2^32.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+        >>> slot = plan.slot_columns(0)
+        >>> len(slot["transfer"]), slot["source"][:3], slot["destination"][:3]
+        (12, array([0, 1, 1], dtype=uint32), array([4, 5, 9], dtype=uint32))
+        """
     @property
-    def slots(self) -> int: ...
+    def slots(self) -> int:
+        """The number of time slots."""
     @property
     def step_slots(self) -> list[int]:
-        """Slots of each step of the schedule."""
-    def to_text(self) -> str: ...
+        """The number of slots of each step of the schedule, as a list."""
+    def to_text(self) -> str:
+        """The plan as the text of a plan file, which `from_text` and `opticoll.read_plan` read.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("broadcast", "wdm_ring:ranks=4,wavelengths=1", "binomial")
+        >>> plan.to_text().splitlines()[1]
+        'collective broadcast ranks=4 root=0 pieces=1'
+        """
     def verify(self) -> list[Violation]:
-        """Everything wrong; transfers of a folded plan are orbits, for all their rotations."""
+        """Check the plan from its text alone: a list of everything that is wrong, empty if the plan is right.
+
+        The verifier shares no code with the planners. It checks that every transfer fits the fabric in its slot, that every
+        rank has a chunk before it sends the chunk, and that every rank ends with what the collective says. A violation of a
+        rotation-symmetric plan stands for all rotations of its transfers.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").verify()
+        []
+        """
     @property
-    def wavelengths_used(self) -> int: ...
-    def with_size(self, size_bytes: int) -> Plan: ...
+    def wavelengths_used(self) -> int:
+        """The number of different wavelengths in use; 0 on fabrics without wavelengths."""
+    def with_size(self, size_bytes: int) -> Plan:
+        """The same plan with another size for later simulations.
+
+        Parameters
+        ----------
+        size_bytes : int
+            The size in bytes.
+
+        Raises
+        ------
+        OverflowError
+            The size is negative or not below 2^64.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+        >>> plan.with_size(1024).size_bytes
+        1024
+        """
 
 @final
 class Schedule:
-    """What moves: transfers in steps."""
+    """The transfers of a collective in steps, without routes and wavelengths: what a user's algorithm returns.
+
+    `len(schedule)` is the number of transfers. `opticoll.plan` gives the transfers their routes, wavelengths and slots.
+
+    Parameters
+    ----------
+    collective : Collective
+        The collective that the transfers carry out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import opticoll
+    >>> def ring(collective, fabric):
+    ...     "Ring all_gather: in each step every rank passes on the block that it received last."
+    ...     schedule = opticoll.Schedule(collective)
+    ...     ranks = np.arange(fabric.ranks)
+    ...     for step in range(fabric.ranks - 1):
+    ...         schedule.step((ranks - step) % fabric.ranks, ranks, (ranks + 1) % fabric.ranks)
+    ...     return schedule
+    >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=8,wavelengths=1", ring)
+    >>> plan.slots, plan.verify()
+    (7, [])
+    >>> schedule = ring(plan.collective, plan.fabric)
+    >>> schedule.steps, len(schedule), schedule.collective.kind
+    (7, 56, 'all_gather')
+    """
     def __len__(self) -> int: ...
     def __new__(cls, collective: Collective) -> Schedule: ...
     def __repr__(self) -> str: ...
@@ -339,9 +889,38 @@ class Schedule:
         chunks_sent_per_rank: int | None = None,
         neighbours_only: bool = False,
     ) -> None:
-        """Replace the claims; all but paper_steps are enforced by the verifier."""
+        """Replace what the schedule claims about itself; the verifier enforces all claims but `paper_steps`.
+
+        Parameters
+        ----------
+        paper_steps : int, optional
+            Number of steps that a paper gives, for comparison.
+        schedule_steps : int, optional
+            Number of steps of the schedule.
+        chunks_sent_per_rank : int, optional
+            Number of chunks that each rank sends.
+        neighbours_only : bool
+            Whether every transfer is between neighbours on the ring.
+
+        Raises
+        ------
+        OverflowError
+            A number is negative or too large.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> def late(collective, fabric):
+        ...     schedule = opticoll.Schedule(collective)
+        ...     schedule.step(0, 0, [1, 2, 3])
+        ...     schedule.claim(schedule_steps=2)
+        ...     return schedule
+        >>> [violation.kind for violation in opticoll.plan("broadcast", "crossbar:ranks=4", late).verify()]
+        ['claim']
+        """
     @property
-    def collective(self) -> Collective: ...
+    def collective(self) -> Collective:
+        """The collective that the transfers carry out."""
     def step(
         self,
         chunk: Any,
@@ -350,19 +929,61 @@ class Schedule:
         count: Any | None = None,
         action: str = "copy",
     ) -> None:
-        """Append one step.
+        """Append one step: transfers that do not depend on each other.
 
-        chunk, source, destination and count are integers or arrays of integers with one dimension; a single number holds
-        for all transfers of the step. Raises ScheduleError.
+        Every argument but `action` is an integer or an array of integers with one dimension and one entry per transfer; a
+        single integer holds for all transfers of the step.
+
+        Parameters
+        ----------
+        chunk : int or array of int, shape (transfers,)
+            First chunk that moves, from 0 to `collective.chunks` - 1.
+        source : int or array of int, shape (transfers,)
+            Rank that sends.
+        destination : int or array of int, shape (transfers,)
+            Rank that receives.
+        count : int or array of int, shape (transfers,), optional
+            Number of consecutive chunks (default: 1).
+        action : str
+            `copy`: the destination stores the chunks; `reduce`: the destination adds them to its own.
+
+        Raises
+        ------
+        ScheduleError
+            An array has another type, shape or length, or a value is out of range. The schedule is unchanged.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> schedule = opticoll.Schedule(opticoll.Collective("broadcast", 4))
+        >>> schedule.step(0, 0, [1, 2, 3])
+        >>> schedule
+        <Schedule of broadcast: 1 steps, 3 transfers>
         """
     @property
-    def steps(self) -> int: ...
+    def steps(self) -> int:
+        """The number of steps."""
 
 @final
 class Table:
-    """Columns by name, each an array of the table's shape, or a list of texts or of None.
+    """A table of a simulation: columns by name, as NumPy arrays.
 
-    Iteration gives one dictionary of plain values for each row.
+    A column is an array of the table's shape, or a list where its values are texts or may be None. `len(table)` is the
+    number of rows. Iteration over the table gives one dictionary per row.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+    >>> links = outcome.links
+    >>> links.name, links.shape, links.axes, len(links)
+    ('links', (2, 16), ('direction', 'rank'), 32)
+    >>> list(links.columns)
+    ['busy_ps', 'bytes']
+    >>> outcome.ranks.row
+    'One row per rank.'
+    >>> next(iter(outcome.slots))
+    {'start_ps': 0, 'end_ps': 863860800, 'reconfiguration_ps': 25000000, 'lightpaths': 16}
     """
     def __contains__(self, name: str, /) -> bool: ...
     def __getitem__(self, name: str, /) -> Any: ...
@@ -371,22 +992,39 @@ class Table:
     def __repr__(self) -> str: ...
     @property
     def axes(self) -> tuple[str, ...]:
-        """The names of the axes."""
+        """The names of the axes, as a tuple of texts."""
     @property
     def columns(self) -> dict[str, Any]:
-        """All columns by name."""
+        """The columns by name, as NumPy arrays of the table's shape or as lists."""
     def describe(self) -> list[FieldRecord]:
-        """Name, unit and meaning of each column."""
+        """The columns: a list of dictionaries with the name, the unit and the meaning of each.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+        >>> outcome.slots.describe()[0]
+        {'name': 'start_ps', 'unit': 'ps', 'meaning': "When the slot's first circuit began to be set up or to send."}
+        """
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the table."""
     @property
     def row(self) -> str:
-        """What a row is."""
+        """What a row of the table is, in words."""
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary of plain values for each row; without NumPy."""
+        """The rows: a list with one dictionary of plain numbers and texts per row.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+        >>> outcome.slots.rows()[1]
+        {'start_ps': 863860800, 'end_ps': 1727721600, 'reconfiguration_ps': 25000000, 'lightpaths': 16}
+        """
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes."""
+        """The lengths of the axes, as a tuple of integers."""
 
 @final
 class TimedModel:
@@ -403,39 +1041,96 @@ class TimedModel:
 
 @final
 class Trace:
-    """What a trace was read as."""
+    """The trace of an MPI program, read by `opticoll.read_trace` and replayed by `opticoll.replay`.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> trace = opticoll.read_trace(
+    ...     b"# app=hello ranks=2\\nrank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns\\n"
+    ...     b"0,Send,1,8,0,7,0,,100\\n1,Recv,0,0,8,7,0,,40\\n"
+    ... )
+    >>> trace
+    <Trace 2 ranks, 2 events>
+    >>> trace.ranks, trace.events, trace.messages, trace.has_calls
+    (2, 2, (1, 8), True)
+    """
     def __repr__(self) -> str: ...
     @property
     def events(self) -> int:
-        """Calls; of GOAL, operations."""
+        """The number of calls; of a GOAL file, the number of operations."""
     @property
     def has_calls(self) -> bool:
-        """Whether it holds calls, with collectives; otherwise only messages."""
+        """Whether the trace has calls, including collectives, and not only messages."""
     @property
     def messages(self) -> tuple[int, int]:
-        """Messages between two ranks that the program itself sends, and their bytes: collectives aside."""
+        """The number of point-to-point messages of the program, without collectives, and their bytes."""
     @property
-    def ranks(self) -> int: ...
+    def ranks(self) -> int:
+        """The number of ranks of the program."""
 
 @final
 class TrainingModel:
-    """A model that is known by name."""
+    """A neural network whose training can be timed: its layers with their parameters and operations.
+
+    Parameters
+    ----------
+    spec : str
+        A name, or a name with options, such as `resnet50` or `gpt:layers=12,width=768` (see `opticoll list models`, which
+        also names the source of each model).
+
+    Raises
+    ------
+    TrainingError
+        The model is unknown, or an option is unknown or out of range.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> model = opticoll.TrainingModel("resnet50")
+    >>> model.name, model.label, model.parameters
+    ('resnet50', 'ResNet50', 25557032)
+    >>> model.sample, model.epoch_samples, model.operations
+    ('image', 1281167, (8178368512, 16120709120))
+    """
     def __new__(cls, spec: str) -> TrainingModel: ...
     @property
-    def epoch_samples(self) -> int | None: ...
+    def epoch_samples(self) -> int | None:
+        """The number of samples in an epoch of the usual data set, or None."""
     @property
-    def label(self) -> str: ...
+    def label(self) -> str:
+        """The name of the model in figures, such as `ResNet50`."""
     def memory(self, batch: int) -> tuple[int, int, int, int]:
-        """Bytes on a device for a batch: weights, gradients, optimizer, activations."""
+        """The memory that training needs on a device, in bytes: weights, gradients, optimizer state and activations.
+
+        Parameters
+        ----------
+        batch : int
+            Samples per device and iteration.
+
+        Raises
+        ------
+        OverflowError
+            The batch is negative or not below 2^64.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.TrainingModel("resnet50").memory(32)
+        (51114064, 51114064, 306684384, 1422653952)
+        """
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the model, such as `resnet50`."""
     @property
     def operations(self) -> tuple[int, int]:
-        """Floating-point operations for a sample: forward, and backward."""
+        """The floating-point operations per sample, of the forward pass and of the backward pass."""
     @property
-    def parameters(self) -> int: ...
+    def parameters(self) -> int:
+        """The number of trainable parameters."""
     @property
-    def sample(self) -> str: ...
+    def sample(self) -> str:
+        """The word for one sample, such as `image`."""
     def timed(
         self,
         batch: int,
@@ -443,28 +1138,78 @@ class TrainingModel:
         throughput: str | None = None,
         bytes_per_parameter: int = 4,
     ) -> TimedModel:
-        """The layers with their times for a batch; a device, or where one is given a throughput."""
+        """The layers with the times that they take on one device.
+
+        Parameters
+        ----------
+        batch : int
+            Samples per device and iteration.
+        device : str, optional
+            A device such as `a100:efficiency=0.4` (default: the first of `opticoll list devices`).
+        throughput : str, optional
+            A measured throughput of one device, such as `50TFLOP/s` or `1100images/s`, in place of the device.
+        bytes_per_parameter : int
+            Bytes of a gradient.
+
+        Returns
+        -------
+        TimedModel
+            `layers` is a list of (name, bytes of each gradient, forward time in picoseconds, backward time in picoseconds).
+
+        Raises
+        ------
+        TrainingError
+            The device is unknown, the throughput is none, or the batch is 0.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.TrainingModel("resnet50").timed(32, "a100").layers[0]
+        ('conv1', [37632], 121039950, 121039951)
+        """
 
 @final
 class Violation:
-    """One rule broken in one place."""
+    """A rule that a plan breaks in one place: an entry of the list that `Plan.verify` returns.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> plan = opticoll.plan("broadcast", "wdm_ring:ranks=4,wavelengths=1", "direct")
+    >>> text = plan.to_text().replace("0>1", "0>2", 1)
+    >>> violation, *more = opticoll.Plan.from_text(text).verify()
+    >>> violation.kind, violation.transfers, violation.slot, violation.rank, violation.chunk
+    ('duplicate', [2, 0], 1, 2, 0)
+    >>> violation.link, violation.wavelength
+    (None, None)
+    >>> violation.sentence
+    'slot 1: transfer 2 (rank 0 to 2) brings chunk 0 to rank 2, which gets it in slot 0 by transfer 0 (rank 0 to 2)'
+    """
     def __repr__(self) -> str: ...
     @property
-    def chunk(self) -> int | None: ...
+    def chunk(self) -> int | None:
+        """The chunk, or None."""
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """The name of the rule, such as `missing` or `link_conflict`."""
     @property
-    def link(self) -> tuple[int, str, int] | None: ...
+    def link(self) -> tuple[int, str, int] | None:
+        """The link of a ring as (rank that sends into the link, direction `cw` or `ccw`, fibre), or None."""
     @property
-    def rank(self) -> int | None: ...
+    def rank(self) -> int | None:
+        """The rank, or None."""
     @property
-    def sentence(self) -> str: ...
+    def sentence(self) -> str:
+        """What is wrong, in one sentence."""
     @property
-    def slot(self) -> int | None: ...
+    def slot(self) -> int | None:
+        """The slot, or None."""
     @property
-    def transfers(self) -> list[int]: ...
+    def transfers(self) -> list[int]:
+        """The indices of the transfers at fault, as a list, which may be empty."""
     @property
-    def wavelength(self) -> int | None: ...
+    def wavelength(self) -> int | None:
+        """The wavelength, or None."""
 
 def build_schedule(collective: Collective, fabric: Fabric, algorithm: str) -> Schedule:
     """The schedule that an algorithm makes."""
@@ -494,7 +1239,7 @@ def collective_cost(plan: Plan, size_bytes: int, **settings: Unpack[Settings]) -
     """Simulates a plan that was verified."""
 
 def collective_kind(name: str) -> str:
-    """The printed name of a collective, from any accepted spelling."""
+    """The printed name of a collective, from any accepted name."""
 
 def delivered_plan(runs: Outcome, plan: Plan, run: int, collective: int) -> Plan:
     """Of a replication and collective, the transfers that arrived, in the order in which they did, as a plan to be
@@ -519,13 +1264,53 @@ def fields_of(result: str) -> list[FieldRecord]:
     """Name, unit and meaning of every total, and of every column as `table.column`, of a type of results."""
 
 def format_size(size_bytes: int) -> str:
-    """A size in the largest unit in which it is a whole number."""
+    """Write a size in the largest unit in which it is a whole number.
+
+    Parameters
+    ----------
+    size_bytes : int
+        The size in bytes.
+
+    Raises
+    ------
+    OverflowError
+        The number is negative or not below 2^64.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> opticoll.format_size(4194304)
+    '4MiB'
+    """
 
 def format_time(time_ps: int) -> str:
-    """A time as an exact decimal."""
+    """Write a time as an exact decimal number with its unit.
+
+    Parameters
+    ----------
+    time_ps : int
+        The time in picoseconds.
+
+    Raises
+    ------
+    OverflowError
+        The number is negative or not below 2^64.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> opticoll.format_time(1500000)
+    '1.5us'
+    """
 
 def interrupt_all() -> None:
-    """Stops all work of the core, on every thread: each call raises `KeyboardInterrupt`."""
+    """Stop all work of the compiled core, on every thread: each call that is under way raises `KeyboardInterrupt`.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> opticoll.interrupt_all()
+    """
 
 def make_plan(
     schedule: Schedule,
@@ -555,10 +1340,44 @@ def parameter_memory(parameters: int) -> tuple[int, int, int]:
     """Bytes of so many parameters on a device: weights, gradients, optimizer."""
 
 def parse_size(text: str) -> int:
-    """The bytes that a size such as `4MiB` means."""
+    """Convert a size with its unit to a whole number of bytes.
+
+    Parameters
+    ----------
+    text : str
+        A size such as `4MiB`.
+
+    Raises
+    ------
+    UnitError
+        The text is no size, has no unit, or is no whole number of bytes.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> opticoll.parse_size("4MiB")
+    4194304
+    """
 
 def parse_time(text: str) -> int:
-    """The picoseconds that a time such as `25us` means."""
+    """Convert a time with its unit to a whole number of picoseconds.
+
+    Parameters
+    ----------
+    text : str
+        A time such as `25us`.
+
+    Raises
+    ------
+    UnitError
+        The text is no time, has no unit, or is no whole number of picoseconds.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> opticoll.parse_time("25us")
+    25000000
+    """
 
 def place_ranks(
     fabric: str,
@@ -645,7 +1464,24 @@ def rounded_rate(text: str) -> str | None:
     """What a rate such as `4.7GiB/s` is rounded to; none where it is a whole number of bits per second."""
 
 def set_memory_limit(limit: str | None) -> None:
-    """Sets the limit on forecasts of memory, such as `4GiB`; none: what the machine has left."""
+    """Limit the memory that the compiled core may need, by its own forecasts.
+
+    Parameters
+    ----------
+    limit : str or None
+        A size such as `4GiB`; None for the memory that the machine has available.
+
+    Raises
+    ------
+    UnitError
+        The text is no size.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> opticoll.set_memory_limit("4GiB")
+    >>> opticoll.set_memory_limit(None)
+    """
 
 def simulate_bursts(
     fabric: str,

@@ -415,7 +415,7 @@ def _about(kind: type[Row]) -> str:
 
 def _attribute(column: Column) -> str:
     """A field as docstrings list it: name, type, unit and meaning."""
-    several = column.kind if isinstance(column.kind, tuple) else (column.kind,)
+    several: tuple[Any, ...] = column.kind if isinstance(column.kind, tuple) else (column.kind,)
     names = [
         " or ".join(repr(value) for value in get_args(one))
         if get_origin(one) is Literal
@@ -425,7 +425,8 @@ def _attribute(column: Column) -> str:
     kind = " or ".join(names)
     if column.shape is not None:
         kind = f"{'list' if column.shape is list else 'dict by name'} of {kind}"
-    unit = "" if column.unit is None or column.unit.name in ("", "1") else f", in {column.unit.name}"
+    unit = "" if column.unit is None else column.unit.name
+    unit = "" if unit in ("", "1") else f", in {unit}"
     null = " or None" if column.optional else ""
     about = textwrap.fill(_sentence(column).replace("; null: ", "; None: "), 92)
     return f"{column.name} : {kind}{unit}{null}\n{textwrap.indent(about, '    ')}"

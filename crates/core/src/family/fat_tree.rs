@@ -8,10 +8,10 @@
 //!
 //! Routes go up to the first vertex from which the destination can be reached downwards, then down;
 //! only the way up offers a choice, and D-mod-k makes it by the destination d alone: at level l,
-//! with q = d div (up[0] ... up[l-1]) and p = q mod (up[l] links[l]), the next digit l is p mod up[l],
-//! over cable p div up[l]. So all routes to one rank meet as soon as they can, and routes to
+//! with `q = d div (up[0] ... up[l-1])` and `p = q mod (up[l] links[l])`, the next digit l is `p mod up[l]`,
+//! over cable `p div up[l]`. So all routes to one rank meet as soon as they can, and routes to
 //! different ranks are spread evenly. On the way down from level l+1 a route takes cable
-//! (source mod links[l]).
+//! `source mod links[l]`.
 
 use std::sync::Arc;
 

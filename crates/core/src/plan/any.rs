@@ -59,7 +59,7 @@ impl AnyPlan {
 }
 
 impl<'a> PlanRef<'a> {
-    /// What is kept (see [`AnyPlan::kept`]).
+    /// What is kept (see [`AnyPlan::representative`]).
     pub fn representative(self) -> &'a Plan {
         match self {
             PlanRef::Full(plan) => plan,

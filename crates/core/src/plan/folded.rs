@@ -3,7 +3,7 @@
 //! A rotation by r takes rank v to v + r mod N and chunk c to c + r C / N mod C, where C is the number
 //! of chunks: block b becomes block b + r. An *orbit* is a lightpath that leaves rank 0, with its N
 //! rotations, all in one slot. What a rotation does to light, the fabric says
-//! ([`Rotation`](crate::fabric::Rotation)): the copies take l channels side by side from a first one on, and
+//! ([`Rotation`]): the copies take l channels side by side from a first one on, and
 //! the copy that leaves rank s is on channel `first + s mod l`. Around a ring, l is the number of links, and
 //! divides N: those on one channel leave ranks that are congruent modulo l, and so follow one another around
 //! the ring without a gap. The channels of an orbit may go on from one fibre to the next. A converted

@@ -164,7 +164,7 @@ impl Background {
     /// The flows that stand for it on a fabric, one a sender.
     ///
     /// # Errors
-    /// Those of [`Background::pattern`], and uniform traffic and hot spots of less than 100 percent, whose
+    /// Those of `Background::pattern`, and uniform traffic and hot spots of less than 100 percent, whose
     /// partners change.
     pub(super) fn flows(
         &self,
@@ -210,7 +210,7 @@ impl Background {
     /// The messages that it is, packet by packet.
     ///
     /// # Errors
-    /// Those of [`Background::pattern`], a pair, and no size or period of messages.
+    /// Those of `Background::pattern`, a pair, and no size or period of messages.
     pub fn packets(
         &self,
         fabric: &Fabric,

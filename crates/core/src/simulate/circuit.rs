@@ -1,10 +1,10 @@
 //! The plan as it stands, slot by slot.
 //!
 //! With barriers, slot s starts when slot s - 1 has ended, and takes as long as its longest message with
-//! what the policy charges before and after it ([`charge`]). How long a message takes once its circuit is
-//! there, and which transfers are one message, the fabric says ([`Circuits`](crate::fabric::Circuits)).
+//! what the policy charges before and after it (`charge`). How long a message takes once its circuit is
+//! there, and which transfers are one message, the fabric says ([`Circuits`]).
 //!
-//! Without barriers (`per_port`): see [`asynchronous`]. Plans through their symmetry: [`folded`].
+//! Without barriers (`per_port`): see `asynchronous`. Plans through their symmetry: `folded`.
 
 mod asynchronous;
 mod block;
@@ -83,7 +83,7 @@ pub fn simulate_with<'a>(
 #[derive(Clone, Copy)]
 struct PlanRun {
     /// Only the transfers that leave so many ranks are given, where the others are their copies (see
-    /// [`folded`]).
+    /// `folded`).
     period: u32,
     /// Of each transfer given.
     copies: u64,

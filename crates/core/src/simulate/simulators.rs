@@ -90,7 +90,7 @@ pub fn default_simulator(fabric: &Fabric) -> &'static Simulator {
 
 impl Method {
     /// The method that names and texts give: `simulator`, and the settings of
-    /// [`settings`](super::method::settings).
+    /// [`settings`].
     ///
     /// # Errors
     /// An unknown simulator or setting, or a value that is none; see [`SimulationError::setting`].

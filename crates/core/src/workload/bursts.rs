@@ -1,5 +1,5 @@
 //! Replays over a network that switches bursts of light: every message asks for a light path of its own, which
-//! other messages and the bursts beside them may refuse ([`OnRequest`](crate::simulate::burst::collective::OnRequest)).
+//! other messages and the bursts beside them may refuse ([`OnRequest`]).
 //!
 //! Rank r sits at host r. Beside the settings of light paths and of bursts ([`Congestion::from_texts`])
 //! `offered_load=0`, the default here, stands for no bursts at all. One replication is run, that of the seed.

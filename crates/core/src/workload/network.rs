@@ -256,7 +256,7 @@ crate::totals! {
 /// Replays a trace over a network.
 ///
 /// # Errors
-/// As [`expand_on`] and [`replay`](super::replay::replay); a setting of a simulator where there is none; an eager limit or
+/// As [`expand_on`] and [`replay`]; a setting of a simulator where there is none; an eager limit or
 /// messages without calls over light paths.
 pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, TraceError> {
     let resembles = request.network.shape();

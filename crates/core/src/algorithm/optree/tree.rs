@@ -181,7 +181,7 @@ const EXAMINED: usize = 48;
 /// Trees are non-increasing lists of radices (a large radix is cheapest in stage 1, where traffic
 /// may go both ways around) whose product is from N to 1.5 N. A closed estimate picks the most
 /// promising; their loads are then computed link by link. Stages on segments need exactly their
-/// load in wavelengths; stage 1 goes around the ring and may need more, which only [`thirds`] tells.
+/// load in wavelengths; stage 1 goes around the ring and may need more, which only `thirds` tells.
 pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     let mut candidates = Vec::new();
     list_trees(ranks, &mut Vec::new(), 1, &mut candidates);

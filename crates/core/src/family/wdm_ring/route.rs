@@ -6,7 +6,7 @@
 //! direction n^2/8 + n/4 in a one-stage all-to-all, instead of n^2/8.
 //!
 //! A one-stage all-to-all among members that are not evenly spaced may load some link with more than
-//! the least possible that way. Where the circles of [`all_to_all`] load links less, the step takes
+//! the least possible that way. Where the circles of `all_to_all` load links less, the step takes
 //! those.
 //!
 //! A transfer that would cross a broken link goes the other way, where that is whole.
