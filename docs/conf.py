@@ -48,6 +48,13 @@ def signature(
     return ("", "") if isinstance(kind, type) and issubclass(kind, Row) else None
 
 
+def sources(app: Any) -> list[Any]:
+    """Drop modules without source, such as the compiled core, from the index of sources."""
+    known = getattr(app.env, "_viewcode_modules", {})
+    app.env._viewcode_modules = {name: source for name, source in known.items() if source}
+    return []
+
+
 def setup(app: Any) -> None:
     """Write the pages of records before Sphinx looks for pages."""
     import sys
@@ -58,3 +65,4 @@ def setup(app: Any) -> None:
 
     records.write()
     app.connect("autodoc-process-signature", signature)
+    app.connect("html-collect-pages", sources, priority=100)

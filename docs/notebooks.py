@@ -26,14 +26,14 @@ def executed(path: Path) -> nbformat.NotebookNode:
     return notebook
 
 
-def texts(notebook: nbformat.NotebookNode) -> list[list[str]]:
-    """What each cell of code prints, figures aside."""
+def texts(notebook: nbformat.NotebookNode) -> list[str]:
+    """What each cell of code prints and returns, figures aside."""
     return [
-        [
+        "".join(
             one.text if one.output_type == "stream" else one.data.get("text/plain", "")
             for one in cell.outputs
             if "image/svg+xml" not in one.get("data", {})
-        ]
+        )
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]

@@ -19,4 +19,4 @@ notebooks = __import__("notebooks")
 def test_a_notebook_prints_what_it_shows(path: Path) -> None:
     shown = notebooks.texts(nbformat.read(path, as_version=4))
     assert shown == notebooks.texts(notebooks.executed(path)), "run `python docs/notebooks.py`"
-    assert sum(map(len, shown)) >= 4
+    assert sum(map(bool, shown)) >= 4
