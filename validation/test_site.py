@@ -124,7 +124,7 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium
     [
         ("index.html", "plans, proves and simulates"),
         ("start.html", "pip install"),
-        ("python/classes.html", "uint32"),
+        ("api/classes.html", "uint32"),
         ("notebooks/first-plan.html", "data:image|_images/"),
     ],
 )
