@@ -465,10 +465,7 @@ def _read_sizes(value: Any) -> Any:
 
 
 def _read_setting(name: str, value: Any) -> str:
-    try:
-        check_settings(**given({name: text(value)}))
-    except OpticollError as error:
-        raise ConfigError(str(error).removeprefix(f"{name}: ")) from error
+    check_settings(**given({name: text(value)}))
     return str(value)
 
 

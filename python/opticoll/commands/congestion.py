@@ -543,6 +543,7 @@ def _megabytes(size_bytes: int) -> str:
 
 def _draw(asked: Any, rows: list[CongestionRow], path: Path) -> None:
     from opticoll import plot
+    from opticoll.plot import style
 
     several = len({row.placement for row in rows}) > 1
     series: dict[str, list[plot.MeanTime]] = {}
@@ -553,9 +554,10 @@ def _draw(asked: Any, rows: list[CongestionRow], path: Path) -> None:
         )
         series.setdefault(name, []).append(point)
     first = rows[0]
+    rate = style.conditions(first.fabric)
     title = (
         f"{first.collective} by {first.chosen} among {first.ranks} ranks, "
-        f"{format_size(first.size_bytes)}, ports: {first.ports}"
+        f"{format_size(first.size_bytes)}, ports: {first.ports}" + (f", {rate}" if rate else "")
     )
     plot.mean_times(series, path, title)
 

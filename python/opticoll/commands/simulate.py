@@ -507,9 +507,14 @@ def _bounded(link: str | None) -> str:
 def _draw(asked: Simulate, rows: list[SimulateRow], path: Path) -> None:
     """Draw an outcome of packets or of flows."""
     from opticoll import plot
+    from opticoll.plot.style import conditions
 
     (row,) = rows
-    title = f"{row.chosen}: {row.collective}, {format_size(row.size_bytes)}"
+    title = (
+        f"{row.chosen}: {row.collective}, {format_size(row.size_bytes)}, "
+        f"N = {row.plan.fabric.ranks}, {row.plan.fabric.family}, "
+        f"{conditions(row.plan.fabric.spec)}"
+    )
     if row.packets is not None:
         plot.packets(row.outcome, row.plan.fabric, path, title)
     else:

@@ -1,7 +1,9 @@
 """Algorithms compared: time against size, wavelengths or ranks, or steps and time of one case."""
 
 import os
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ _AXES = {
     "ranks": "Ranks",
 }
 _NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
+_LONGEST_LINE = 122  # of a title, in characters
 _MOST_PANELS = 12  # on one page
 _APART = 0.085  # of an axis' length: nearer numbers overprint
 _BOUND = "lower bound"
@@ -128,7 +131,21 @@ def _heading(rows: Sequence[Row]) -> str:
             if key == "size_bytes" and rows[0].get("size_convention"):
                 parts[-1] += f" ({rows[0]['size_convention']})"
     parts += dict.fromkeys(_rule(row) for row in rows)
-    return ", ".join(parts)
+    conditions = {style.conditions(str(row.get("fabric", ""))) for row in rows}
+    if len(conditions) == 1 and (shared := conditions.pop()):
+        parts.append(shared)
+    return "\n".join(textwrap.wrap(", ".join(parts), _LONGEST_LINE))
+
+
+def _looks(spellings: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The look of each algorithm as spelled; those of one name share its colour."""
+    variants: Counter[str] = Counter()
+    looks = {}
+    for spelled in sorted(spellings, key=len):
+        name = spelled.partition(":")[0]
+        looks[spelled] = style.of_algorithm(spelled, variants[name])
+        variants[name] += 1
+    return looks
 
 
 def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
@@ -185,6 +202,7 @@ def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -
 
 
 def _line_panel(axes: "Axes", rows: Sequence[Row], axis: str, names: dict[str, str]) -> None:
+    looks = _looks(names)
     for index, (spelled, label) in enumerate(names.items()):
         own = sorted(
             (row for row in rows if row["algorithm"] == spelled), key=lambda row: float(row[axis])
@@ -196,7 +214,7 @@ def _line_panel(axes: "Axes", rows: Sequence[Row], axis: str, names: dict[str, s
             [row[axis] for row in own],
             [row["time_s"] for row in own],
             label=label,
-            **style.series(index),
+            **(style.thinner(index) | looks[spelled]),
         )
         axes.plot(
             [row[axis] for row in unproved],
@@ -244,7 +262,11 @@ def _bars(rows: Sequence[Row]) -> "Figure":
     figure = sheet(10.0, 1.5 + 0.42 * len(ordered))
     left, right = figure.subplots(1, 2, sharey=True)
     places = range(len(ordered))
-    colours = [style.GREY if row.get("verified") is False else style.COLOURS[0] for row in ordered]
+    looks = _looks({str(row["algorithm"]) for row in ordered})
+    colours = [
+        style.GREY if row.get("verified") is False else looks[str(row["algorithm"])]["color"]
+        for row in ordered
+    ]
     hatches = ["///" if row.get("verified") is False else "" for row in ordered]
     left.barh(places, [row["steps"] for row in ordered], 0.62, color=colours, hatch=hatches)
     for place, row in zip(places, ordered, strict=True):
@@ -262,7 +284,7 @@ def _bars(rows: Sequence[Row]) -> "Figure":
             marker="D",
             s=34,
             facecolor="white",
-            edgecolor=style.COLOURS[1],
+            edgecolor=style.INK,
             linewidth=1.6,
             zorder=3,
             clip_on=False,
@@ -334,9 +356,11 @@ def _bar_legend(rows: Sequence[Row], claimed: bool, bound: bool) -> list[Any]:
 
     handles: list[Any] = []
     if any(row.get("verified") for row in rows):
-        handles.append(Patch(color=style.COLOURS[0], label="constructed and verified"))
+        handles.append(
+            Patch(facecolor="white", edgecolor=style.INK, label="constructed and verified")
+        )
     elif any(row.get("verified") is None for row in rows):
-        handles.append(Patch(color=style.COLOURS[0], label="constructed"))
+        handles.append(Patch(facecolor="white", edgecolor=style.INK, label="constructed"))
     if any(row.get("verified") is False for row in rows):
         handles.append(Patch(facecolor=style.GREY, hatch="///", label=_UNPROVED))
     if claimed:
@@ -347,7 +371,7 @@ def _bar_legend(rows: Sequence[Row], claimed: bool, bound: bool) -> list[Any]:
                 marker="D",
                 linestyle="none",
                 markerfacecolor="white",
-                markeredgecolor=style.COLOURS[1],
+                markeredgecolor=style.INK,
                 markeredgewidth=1.6,
                 label="steps claimed in the paper",
             )

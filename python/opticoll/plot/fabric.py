@@ -22,6 +22,7 @@ Places = NDArray[np.float64]
 _MOST_VERTICES = 6000
 _MOST_LABELS = 72
 _MOST_MARKED = 300
+_MOST_ARROWS = 200
 _SHADES = ("#CFE3F2", "#7DB5DC", "#2A7AB8", "#B0436E", "#5A0F3C")
 
 
@@ -103,7 +104,9 @@ def _figure(
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.axis("off")
-    image = _draw_links(axes, plan.fabric, drawing, load)
+    # All figures of shares have one scale.
+    top = 100.0 if "%" in what else max(float(load.max(initial=0)), 1.0)
+    image = _draw_links(axes, plan.fabric, drawing, load, top)
     _draw_vertices(axes, plan.fabric, at)
     low, high = at.min(axis=0), at.max(axis=0)
     axes.set(xlim=(low[0] - 0.5, high[0] + 0.5), ylim=(low[1] - 0.5, high[1] + 0.5))
@@ -117,7 +120,8 @@ def _figure(
     shown = shape if len(shape) <= 70 else plan.fabric.family
     headed(
         figure,
-        f"{plan.collective.kind}, {plan.algorithm}, N = {plan.fabric.ranks}, {shown}\n{more}",
+        f"{plan.collective.kind}, {plan.algorithm}, N = {plan.fabric.ranks}, {shown}, "
+        f"{style.conditions(plan.fabric.spec)}\n{more}",
         fontsize=10.5,
     )
     return figure
@@ -130,26 +134,35 @@ def _whole_numbers() -> Any:
 
 
 def _draw_links(
-    axes: "Axes", machine: Fabric, drawing: "Drawing", load: NDArray[np.float64]
+    axes: "Axes", machine: Fabric, drawing: "Drawing", load: NDArray[np.float64], top: float
 ) -> Any:
-    """Links as arcs that bow to their right; those that lead around a grid as two stubs."""
+    """Links as arcs that bow to their right; those that lead around a grid as two stubs.
+
+    Of many vertices the links of the ranks below a switch are one in each direction, coloured by
+    the most loaded of them, and unused links are left out.
+    """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
     ends = np.array(machine.link_ends or [], dtype=np.int64).reshape(-1, 2)
+    many = len(drawing["places"]) > _MOST_MARKED
+    if many and len(drawing["places"]) > machine.ranks:
+        ends, load = _bundled(ends, load, machine.ranks)
     curves, link = _curves(ends, drawing)
     drawn = load[link]
     crowd = float(np.clip(600 / max(len(ends), 1), 0.25, 1.0))
     idle = np.flatnonzero(drawn <= 0)
     axes.add_collection(
         LineCollection(
-            [curves[one] for one in idle], colors=style.FAINT, linewidths=0.8 * crowd, zorder=1
+            [] if many else [curves[one] for one in idle],
+            colors=style.FAINT,
+            linewidths=0.8 * crowd,
+            zorder=1,
         )
     )
     # What carries most is drawn last.
     order = np.argsort(drawn, kind="stable")
     order = order[drawn[order] > 0]
-    top = float(drawn[order[-1]]) if len(order) else 1.0
     shades = LinearSegmentedColormap.from_list("load", _SHADES)
     busy = LineCollection(
         [curves[one] for one in order],
@@ -161,7 +174,49 @@ def _draw_links(
     busy.set_array(drawn[order])
     busy.set_linewidth(list(crowd * (1.0 + 2.2 * drawn[order] / top)))
     axes.add_collection(busy)
+    if len(order) <= _MOST_ARROWS:
+        for one in order:
+            _arrow(axes, curves[one], shades(drawn[one] / top))
     return busy
+
+
+def _bundled(
+    ends: NDArray[np.int64], load: NDArray[np.float64], ranks: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The links, those between a switch and its ranks as one in each direction.
+
+    It leads to the middle one of these ranks and has the load of the most loaded.
+    """
+    groups: dict[tuple[int, bool], list[int]] = {}
+    kept = []
+    for index, (a, b) in enumerate(ends.tolist()):
+        if (a < ranks) == (b < ranks):
+            kept.append(index)
+        else:
+            groups.setdefault((max(a, b), a < ranks), []).append(index)
+    new = [ends[index].tolist() for index in kept]
+    loads = [float(load[index]) for index in kept]
+    for (switch, up), own in groups.items():
+        below = sorted(int(ends[index].min()) for index in own)
+        middle = below[len(below) // 2]
+        new.append([middle, switch] if up else [switch, middle])
+        loads.append(float(load[own].max()))
+    return np.array(new, dtype=np.int64).reshape(-1, 2), np.array(loads)
+
+
+def _arrow(axes: "Axes", curve: NDArray[np.float64], shade: Any) -> None:
+    """The direction of a link, past the middle of its line."""
+    place = max(1, int(0.62 * (len(curve) - 1)))
+    look = {
+        "arrowstyle": "-|>",
+        "facecolor": shade,
+        "edgecolor": "white",
+        "linewidth": 0.6,
+        "mutation_scale": 13,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
+    axes.annotate("", xy=curve[place], xytext=curve[place - 1], arrowprops=look)
 
 
 def _curves(
@@ -215,6 +270,14 @@ def _draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
                 x, y, str(rank), ha="center", va="center", zorder=5,
                 fontsize=float(np.clip(0.66 * size**0.5, 4.0, 8.0)),
             )  # fmt: skip
+    switches = _switch_names(machine, ranks)
+    if len(switches) <= _MOST_LABELS:
+        for switch, name in switches.items():
+            axes.annotate(
+                name, at[switch], xytext=(0, 8), textcoords="offset points", ha="center",
+                fontsize=7, zorder=6,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8},
+            )  # fmt: skip
     from matplotlib.lines import Line2D
 
     look: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK}
@@ -223,5 +286,20 @@ def _draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
         handles.append(
             Line2D([], [], marker="s", markerfacecolor="#E8E8E8", label="switch", **look)
         )
-    handles.append(Line2D([], [], color=style.FAINT, linewidth=1.2, label="unused link"))
-    axes.figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    if crowd <= _MOST_MARKED:
+        handles.append(Line2D([], [], color=style.FAINT, linewidth=1.2, label="unused link"))
+        title = "each direction of a cable on its own right"
+    else:
+        title = "unused links left out; links of the ranks of a switch as one, the most loaded"
+    title = title if len(at) > ranks or crowd <= _MOST_MARKED else "unused links left out"
+    axes.figure.legend(handles=handles, loc="outside lower center", ncols=3, title=title)
+
+
+def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
+    """The names of vertices that are no ranks, as links are named by their ends."""
+    names = {}
+    for link, pair in enumerate(machine.link_ends or []):
+        for vertex, name in zip(pair, (machine.link_name(link) or "").split(" -> "), strict=False):
+            if vertex >= ranks:
+                names[vertex] = name
+    return names

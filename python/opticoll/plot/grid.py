@@ -86,7 +86,8 @@ def _grid_figure(plan: Plan, slot: int) -> "Figure":
     step = int(np.searchsorted(np.cumsum(plan.step_slots), slot, side="right"))
     axes.set_title(
         f"{plan.collective.kind}, {plan.algorithm}, {rows} x {columns} nodes:\n"
-        f"slot {slot} (of {plan.slots}), step {step}, {len(hops):,} hops",
+        f"slot {slot} (of {plan.slots}), step {step}, {len(hops):,} hops\n"
+        f"{style.conditions(plan.fabric.spec)}",
         fontsize=9.5,
     )
     _wavelength_key(figure, axes, lit, colours)
@@ -224,7 +225,8 @@ def _space_time_figure(plan: Plan) -> "Figure":
     rows, columns = _sides(plan)
     axes.set_title(
         f"{plan.collective.kind}, {plan.algorithm}, {rows} x {columns} nodes:\n{plan.slots} "
-        f"slots in {steps} step{'s' if steps != 1 else ''}, {len(hops):,} hops",
+        f"slots in {steps} step{'s' if steps != 1 else ''}, {len(hops):,} hops\n"
+        f"{style.conditions(plan.fabric.spec)}",
         fontsize=9.5,
     )
     _wavelength_key(figure, axes, lit, colours)

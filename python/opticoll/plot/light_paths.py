@@ -68,7 +68,7 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     axes.set_title(
         f"{plan.algorithm}: {plan.collective.kind} of {format_size(size)}, "
         f"{ports} {'port' if ports == 1 else 'ports'} a rank "
-        "(pale: a path is up; full: data on it)"
+        f"(pale: a path is up; full: data on it)\n{style.conditions(fabric.spec)}"
     )
     handles = [Patch(color=colours(rank), label=f"to rank {rank}") for rank in range(fabric.ranks)]
     handles.append(Patch(color=_PALE, label="set up, release"))

@@ -119,5 +119,6 @@ def _draw(
         f"{plan.collective.kind}, {plan.algorithm}, N = {ranks}, {plan.fabric.family}"
         + ("" if shown is None else f", {style.size_text(shown)}")
         + (", start rendezvous" if plan.fabric.electrical else "")
+        + f", {style.conditions(plan.fabric.spec)}"
         + f": {len(times):,} messages in {style.time_text(last * factor)}",
     )

@@ -52,7 +52,8 @@ def _figure(plan: Plan, slot: int, given: Lightpaths) -> "Figure":
     axes.set_title(
         f"{plan.collective.kind}, {plan.algorithm}, N = {paths.ranks}, w = "
         f"{plan.fabric.option('wavelengths')}: slot {slot} (of {plan.slots}), step {step}\n"
-        f"{len(paths):,} lightpaths; clockwise outside, counter-clockwise inside"
+        f"{len(paths):,} lightpaths; clockwise outside, counter-clockwise inside; "
+        f"{style.conditions(plan.fabric.spec)}"
     )
     _key(figure, axes, paths, lit, plan, colours)
     return figure

@@ -70,7 +70,8 @@ def _figure(plan: Plan, paths: Lightpaths, *, as_bars: bool) -> "Figure":
         figure,
         f"{plan.collective.kind}, {plan.algorithm}, N = {paths.ranks}, w = "
         f"{plan.fabric.option('wavelengths')}: {plan.slots} slots in {steps} "
-        f"step{'s' if steps != 1 else ''}, {len(paths):,} lightpaths",
+        f"step{'s' if steps != 1 else ''}, {len(paths):,} lightpaths\n"
+        f"{style.conditions(plan.fabric.spec)}",
     )
     return figure
 

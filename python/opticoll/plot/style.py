@@ -6,7 +6,9 @@ Wavelengths are coloured by number along viridis, which grows in lightness, so t
 be told apart in grey print as well.
 """
 
+import functools
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -94,14 +96,73 @@ def series(index: int) -> dict[str, Any]:
 
     Later curves are drawn thinner on top of earlier ones, so that curves that coincide all show.
     """
-    depth = min(index, 7) / 7
     return {
+        **thinner(index),
         "color": COLOURS[index % len(COLOURS)],
-        "linewidth": 2.4 - 1.1 * depth,
-        "markersize": 6.5 - 2.8 * depth,
         "marker": MARKERS[index % len(MARKERS)],
         "linestyle": LINES[index // len(COLOURS) % len(LINES)],
     }
+
+
+@functools.cache
+def _recorded() -> tuple[str, ...]:
+    """The names of all algorithms in the order of their records: `auto` is last."""
+    from opticoll._core import records
+
+    names = dict.fromkeys(record["name"] for record in records("algorithms"))
+    return (*(name for name in names if name != "auto"), "auto")
+
+
+def of_algorithm(spelled: str, variant: int = 0) -> dict[str, Any]:
+    """The look of an algorithm, the same in every figure: its place among the records decides.
+
+    Those with other options (`variant`) share its colour and differ in marker and line. The seven
+    colours come again with other markers and lines; black is that of `auto` alone.
+    """
+    name = spelled.partition(":")[0]
+    if name == "auto":
+        return {"color": INK, "marker": "*", "linestyle": LINES[variant % len(LINES)]}
+    known = _recorded()
+    # An algorithm of a user's own has no record.
+    place = known.index(name) if name in known else len(name)
+    again = place // len(OF_ALGORITHMS) + variant
+    return {
+        "color": OF_ALGORITHMS[place % len(OF_ALGORITHMS)],
+        "marker": MARKERS[(place + 3 * again) % len(MARKERS)],
+        "linestyle": LINES[again % len(LINES)],
+    }
+
+
+def thinner(index: int) -> dict[str, Any]:
+    """Width and markers of the curve with a number: later curves are thinner, on top of others."""
+    depth = min(index, 7) / 7
+    return {"linewidth": 2.4 - 1.1 * depth, "markersize": 6.5 - 2.8 * depth}
+
+
+OF_ALGORITHMS = tuple(colour for colour in COLOURS if colour != "#000000")
+"""The colours of algorithms with a name of their own."""
+
+CONDITIONS = ("rate", "reconfiguration", "tuning", "slow_switch", "establish")
+"""Options of fabrics that titles of figures say."""
+
+
+def conditions(spec: str) -> str:
+    """Rate and reconfiguration of a fabric, as in the title of a figure.
+
+    >>> conditions("wdm_ring:ranks=4,wavelengths=2,rate=40Gb/s,reconfiguration=25us")
+    'rate 40 Gb/s, reconfiguration 25 µs'
+    """
+    pairs = [part.partition("=") for part in spec.partition(":")[2].split(",")]
+    given = {name: value for name, _, value in pairs}
+    shown = (
+        f"{name.replace('_', ' ')} {_spaced(given[name])}" for name in CONDITIONS if name in given
+    )
+    return ", ".join(shown)
+
+
+def _spaced(value: str) -> str:
+    """A number apart from its unit."""
+    return re.sub(r"(?<=[0-9])(?=[A-Za-z])", " ", value).replace(" us", " µs")
 
 
 def logarithmic(axes: "Axes") -> None:

@@ -9,7 +9,12 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Reduce whole vectors to rank 0 along a tree, then broadcast along the same tree",
     citation: "Thakur, Rabenseifner and Gropp, IJHPCA 2005; a baseline of the WRHT paper",
     costs: CostFormulas::new("2 ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),
-    ..Algorithm::new("binary_tree", "BT", CollectiveKind::AllReduce, build)
+    ..Algorithm::new(
+        "binary_tree",
+        "Binary tree",
+        CollectiveKind::AllReduce,
+        build,
+    )
 }];
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -17,7 +17,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     accepts: powers_of_two,
     ..Algorithm::new(
         "recursive_doubling",
-        "RD",
+        "Recursive doubling",
         CollectiveKind::AllToAll,
         all_to_all,
     )

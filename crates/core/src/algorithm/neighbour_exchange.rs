@@ -15,7 +15,12 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
                Cluster with Fast Ethernet, HPC Asia 2005",
     costs: CostFormulas::new("N / 2", "N - 1", "N - 1"),
     accepts: even_ranks,
-    ..Algorithm::new("neighbour_exchange", "NE", CollectiveKind::AllGather, build)
+    ..Algorithm::new(
+        "neighbour_exchange",
+        "Neighbour exchange",
+        CollectiveKind::AllGather,
+        build,
+    )
 }];
 
 fn even_ranks(ranks: u32) -> Result<(), String> {

@@ -40,7 +40,7 @@ pub const RECORDS: &[Algorithm] = &[
         short_messages: &[CollectiveKind::AllGather],
         ..Algorithm::new(
             "recursive_doubling",
-            "RD",
+            "Recursive doubling",
             CollectiveKind::AllGather,
             all_gather,
         )
@@ -52,7 +52,7 @@ pub const RECORDS: &[Algorithm] = &[
         short_messages: &[CollectiveKind::AllReduce],
         ..Algorithm::new(
             "recursive_doubling",
-            "RD",
+            "Recursive doubling",
             CollectiveKind::AllReduce,
             all_reduce,
         )
@@ -64,7 +64,7 @@ pub const RECORDS: &[Algorithm] = &[
         short_messages: &[CollectiveKind::Barrier],
         ..Algorithm::new(
             "recursive_doubling",
-            "RD",
+            "Recursive doubling",
             CollectiveKind::Barrier,
             all_reduce,
         )

@@ -17,7 +17,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     short_messages: &[CollectiveKind::ReduceScatter],
     ..Algorithm::new(
         "recursive_halving",
-        "RH",
+        "Recursive halving",
         CollectiveKind::ReduceScatter,
         build,
     )

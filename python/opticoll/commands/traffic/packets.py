@@ -302,6 +302,7 @@ def _table(rows: list[TrafficRow]) -> str:
 def draw(rows: list[TrafficRow], path: Path) -> None:
     """Draw one case over time, or the latencies of several."""
     from opticoll import plot
+    from opticoll.plot.style import conditions
 
     if len(rows) == 1:
         (one,) = rows
@@ -309,7 +310,9 @@ def draw(rows: list[TrafficRow], path: Path) -> None:
         return
     named = {_name(row, rows): row.outcome for row in rows}
     first = rows[0]
-    plot.latencies(named, path, f"{first.terminals} terminals, {first.messages} messages each")
+    fabric = first.case.fabric
+    title = f"{fabric.family}, {first.terminals} terminals, {first.messages} messages each"
+    plot.latencies(named, path, f"{title}, {conditions(fabric.spec)}")
 
 
 def _name(one: TrafficRow, rows: list[TrafficRow]) -> str:

@@ -494,7 +494,7 @@ def _draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
     if len(rows) > 1:
         labels = registry.fabric_labels(one.fabric for one in rows)
         parts = {name: [one[key] for one in rows] for name, key in PARTS.items()}
-        names = [labels[one.fabric] for one in rows]
+        names = [f"{labels[one.fabric]}\n{style.conditions(one.fabric)}" for one in rows]
         stacked_bars([StackedPanel("", parts)], names, path, x_label="Iteration", title=title)
         return
     bars = [
