@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from opticoll import _core
+from opticoll import TrainingModel, _core
 from opticoll.commands.reproduce import study_text
 from opticoll.papers import optree, wrht
 from opticoll.papers.judging import MEANINGS, Value
-from opticoll.papers.kit import Results, compared, construct, fabric, step_time_ps
+from opticoll.papers.kit import Results, construct, fabric, step_time_ps
 from opticoll.papers.optree.cases import paper_steps
 from opticoll.papers.optree.reductions import case_sets
 from opticoll.papers.optree.table_one import printed_wrht_formula
@@ -57,7 +57,8 @@ def of_wrht(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
         # One block per lightpath: a relay-tree bound of 19 against 70 steps (the reference, section
         # 4.3). With several, rounds of growth: ceil(log(1024) / log(1 + 2 * 64)).
         ("optree", {("all_gather", 1024, 64): ({"relay_tree": 19, "growth": 2}, 70)}),
-        ("wrht", {("all_reduce", 1024, 64): ({"growth": 2}, 3)}),
+        # 1 + 2 * 64 ranks after one step.
+        ("wrht", {("all_reduce", 128, 64): ({"growth": 1}, 2)}),
     ],
 )
 def test_own_plans_stand_apart_from_the_papers_numbers(
@@ -83,21 +84,6 @@ def test_own_plans_stand_apart_from_the_papers_numbers(
     assert not any("ours" in name for name in study.findings)
     titles = [table.title for table in study.results.tables]
     assert any(title.startswith(("Not in the paper", "Not in the poster")) for title in titles)
-
-
-@pytest.mark.parametrize(
-    ("network", "most_ms"),
-    # The reference, section 4.4: what has been shown at (1024, 64).
-    [("ResNet50", 1.87), ("AlexNet", 3.09), ("VGG16", 5.58), ("GoogLeNet", 1.27)],
-)
-def test_own_all_reduces_are_within_what_has_been_shown(
-    of_wrht: Reproduction, network: str, most_ms: float
-) -> None:
-    size = 4 * wrht.MODELS[network]
-    (row,) = (
-        row for row in of_wrht.results.ours if (row["ranks"], row["size_bytes"]) == (1024, size)
-    )
-    assert row["time_s"] * 1e3 <= most_ms
 
 
 # What theory says, each from a formula or a count by hand; reference, sections 1.2, 2.1 to 2.5, 3.
@@ -277,7 +263,8 @@ def test_the_command_prints_tables_before_findings_and_names_the_files(
     places = [shown.index(words) for words in ("Steps of", "Time of", "\nFindings\n", "headline.")]
     assert places == sorted(places)
     assert len(set(of_wrht.results.files)) == len(of_wrht.results.files)
-    assert set(of_wrht.results.files) == {path.name for path in of_wrht.folder.iterdir()}
+    written = {path.name for path in of_wrht.folder.iterdir()}
+    assert set(of_wrht.results.files) == written - {"unfinished.jsonl"}
 
 
 @pytest.mark.parametrize("name", ["of_optree", "of_wrht"])
@@ -318,7 +305,7 @@ def test_figures_are_there_with_their_numbers(
 def test_no_plan_of_the_tables_fails_verification(
     of_optree: Reproduction, of_wrht: Reproduction
 ) -> None:
-    tables = [of_optree.rows(f"{name}.csv") for name in ("table1", "example16", "lemma1", "fig5")]
+    tables = [of_optree.rows(f"{name}.csv") for name in ("table1", "example16", "fig4", "fig5")]
     tables += [
         of_wrht.rows(f"{name}.csv")
         for name in ("steps", "fig2_optical", "striping", "electrical", "break_even")
@@ -440,10 +427,8 @@ def test_wrht_gains_and_loses_against_the_ring_as_in_the_reference(
     rows = [row for row in of_wrht.rows("fig2_optical.csv") if row["model"] == model]
     assert [int(row["ranks"]) for row in rows] == [128, 256, 512, 1024, 2048, 4096]
     assert [round(float(row["reduction_percent"])) for row in rows] == REDUCTIONS[model]
-    slower = [str(percent) for percent in REDUCTIONS[model] if percent < 0]
-    finding = of_wrht.findings[f"times.{model.lower()}"]
-    assert finding["computed"] == f"slower at {len(slower)} of 6 N"
-    assert finding["verdict"] == ("refuted" if slower else "conditional")
+    least = of_wrht.results.computed[f"fig2.optical.{model.lower()}"].value
+    assert least == pytest.approx(min(REDUCTIONS[model]), abs=0.5)
 
 
 def test_vgg16_takes_the_references_times_at_1024_ranks(of_wrht: Reproduction) -> None:
@@ -489,19 +474,72 @@ def test_wrht_for_all_reduce_takes_its_claimed_steps_everywhere(of_wrht: Reprodu
     rows = of_wrht.rows("steps.csv")
     assert len(rows) == 9 * 7
     assert {(row["equal"], row["verified"]) for row in rows} == {("true", "true")}
-    finding = of_wrht.findings["steps"]
-    assert (finding["computed"], finding["verdict"]) == ("equal in 63 of 63", "reproduced")
+    assert of_wrht.results.computed["steps.64"].value == (1, 2, 2, 2, 3, 3, 3, 3, 4)
 
 
-def test_the_headline_is_swapped_and_not_reproducible(of_wrht: Reproduction) -> None:
+def test_small_groups_take_fewer_steps_than_the_formula(of_wrht: Reproduction) -> None:
+    # By hand from 1024: groups of 3 leave 342, 114, 38, 13 representatives, of 5 205, 41, 9, of 9
+    # 114, 13, of 33 32 and 1, of 129 8. At most 22 exchange directly on 64 wavelengths.
+    computed = of_wrht.results.computed
+    assert computed["steps.groups"].value == (4 + 1 + 4, 3 + 1 + 3, 2 + 1 + 2, 2 + 2, 1 + 1 + 1)
+    assert computed["scheme.repeated"].value == 22
+    assert of_wrht.findings["steps.groups"]["verdict"] == "refuted"
+
+
+def test_an_all_to_all_of_an_odd_ring_needs_less_than_the_formula(of_wrht: Reproduction) -> None:
+    # Reference, section 4: exact wavelengths of an all-to-all on a ring. Of an odd one all shortest
+    # paths cross n (n^2 - 1) / 4 links, on 2n directed ones.
+    computed = of_wrht.results.computed
+    odd = tuple((n * n - 1) // 8 for n in range(3, 17, 2))
+    even = tuple(-(-n * n // 8) for n in range(2, 17, 2))
+    assert computed["scheme.all_to_all.odd"].value == odd
+    assert computed["scheme.all_to_all.even"].value == even
+
+
+def test_a_ring_on_all_wavelengths_beats_wrht(of_wrht: Reproduction) -> None:
+    ratios = []
+    for parameters in wrht.MODELS.values():
+        stripe = -(-4 * parameters // 128 // 64)
+        ring = 254 * step_time_ps(stripe)
+        ratios.append(ring / (2 * step_time_ps(4 * parameters)))
+    computed = of_wrht.results.computed["intro.ring_unsuitable"].value
+    assert computed == pytest.approx(max(ratios), rel=1e-4)
+
+
+@pytest.mark.parametrize("rate", [10, 100])
+def test_the_share_of_an_iteration_is_between_perfect_and_no_overlap(
+    rate: int, of_wrht: Reproduction
+) -> None:
+    # A ring of 256 on one switch: 510 steps of two cables of 500 ns and a 256th of the bucket.
+    shares = of_wrht.results.computed[f"intro.share.{rate}.all"].value
+    assert isinstance(shares, tuple)
+    for share, model in zip(shares, wrht.MODELS, strict=True):
+        timed = TrainingModel(model.lower()).timed(32, "v100")
+        sizes = timed.buckets("ddp")
+        computing = timed.iterate("ddp", True, dict.fromkeys(sizes, (0, 0, 0))).compute_ps / 1e12
+        sending = sum(510 * (1e-6 + 8 * size / 256 / (rate * 1e9)) for size in sizes)
+        assert isinstance(share, float)
+        assert share <= 100.01 * sending / (computing + sending)
+        assert share >= 99.99 * (1 - computing / sending)
+    assert of_wrht.results.computed[f"intro.share.{rate}.most"].value == max(shares)
+
+
+def test_the_abstracts_numbers_are_exchanged_and_not_reached_on_light(
+    of_wrht: Reproduction,
+) -> None:
     # Reference, section 2.6: mean(80.81, 64.36, 82.12) and mean(92.42, 91.31).
-    order = of_wrht.findings["headline.order"]
-    assert (order["computed"], order["verdict"]) == ("91.865 and 75.763", "refuted")
-    for name in ("headline.optical", "headline.optical.largest"):
-        assert of_wrht.findings[name]["verdict"] == "not_reproducible"
-    # Mean of the reference's +34, -4, +67, +90 at 4096 ranks.
-    largest = of_wrht.findings["headline.optical.largest"]["computed"]
-    assert largest == pytest.approx(46.75, abs=0.5)
+    computed = of_wrht.results.computed
+    means = (sum((92.42, 91.31)) / 2, sum((80.81, 64.36, 82.12)) / 3)
+    assert computed["headline.order"].value == pytest.approx(means)
+    assert of_wrht.findings["headline.order"]["verdict"] == "refuted"
+    assert of_wrht.findings["headline.order.exchanged"]["verdict"] == "consistent"
+    # Means of the reference's percentages: over all, and at 4096 ranks.
+    every = [percent for own in REDUCTIONS.values() for percent in own]
+    last = [own[-1] for own in REDUCTIONS.values()]
+    assert computed["headline.optical.mean"].value == pytest.approx(sum(every) / 24, abs=0.5)
+    assert computed["headline.optical.largest"].value == pytest.approx(sum(last) / 4, abs=0.5)
+    for name in ("electrical", "optical"):
+        assert of_wrht.findings[f"headline.{name}"]["verdict"] == "not_reproducible"
 
 
 def test_striping_gives_the_theory_for_groups_of_three(of_wrht: Reproduction) -> None:
@@ -515,24 +553,9 @@ def test_striping_gives_the_theory_for_groups_of_three(of_wrht: Reproduction) ->
             if (row["model"], row["group_size"]) == (model, "3")
         )
         assert float(row["time_s"]) == pytest.approx(expected, rel=1e-6)
-        best = of_wrht.findings[f"striping.{model.lower()}"]["computed"]
-        assert isinstance(best, float)
-        assert best <= 1e3 * expected + 0.001
-
-
-@pytest.mark.parametrize(
-    ("paper", "computed", "tolerance", "verdict"),
-    [
-        (70, 70, 0.0, "reproduced"),
-        (70, 72, 0.0, "refuted"),
-        (72.21, 72.26, 0.05, "reproduced"),
-        (72.21, 72.27, 0.05, "refuted"),
-    ],
-)
-def test_a_finding_is_reproduced_within_its_tolerance_only(
-    paper: float, computed: float, tolerance: float, verdict: str
-) -> None:
-    assert compared("x", paper, computed, "%", "", tolerance=tolerance)["verdict"] == verdict
+        beside = of_wrht.results.computed[f"scheme.group_size.{model.lower()}"].value
+        largest = 3 * step_time_ps(4 * parameters) / 1e9
+        assert beside == pytest.approx((3, 1e3 * expected, largest), rel=1e-6)
 
 
 def test_progress_names_every_part_once(tmp_path: Path) -> None:

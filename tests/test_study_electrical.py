@@ -18,7 +18,6 @@ from conftest import Run
 from opticoll.papers import wrht
 from opticoll.papers.kit import Results
 from opticoll.papers.wrht import electrical
-from opticoll.papers.wrht.break_even import CLAIMED
 from opticoll.papers.wrht.cases import MODELS, wrht_claimed_s
 
 LATENCY_S = 500e-9
@@ -88,8 +87,9 @@ def test_every_row_is_proved_and_holds_both_of_wrhts_numbers(study: Results) -> 
         expected = steps * (row["size_bytes"] / 5e9 + 25e-6)
         assert row["wrht_claimed_s"] == pytest.approx(expected, rel=1e-9)
         assert row["wrht_constructed_s"] == pytest.approx(expected, rel=1e-9)
-        assert row["auto_s"] is not None
-        assert row["auto_s"] < expected
+        # Quick runs plan on light for 128 ranks only.
+        assert (row["auto_s"] is None) == (row["ranks"] > 128)
+        assert row["auto_s"] is None or row["auto_s"] < expected
 
 
 def break_even(study: Results) -> list[BreakEven]:
@@ -124,37 +124,70 @@ def test_what_was_solved_for_was_simulated_too(study: Results) -> None:
             )
 
 
-@pytest.mark.parametrize("name", CLAIMED)
-def test_the_claimed_mean_is_met_at_the_rate_that_is_said(study: Results, name: str) -> None:
-    (said,) = (one for one in study.findings if one["id"] == f"electrical.crossbar.rate.{name}")
-    assert said["verdict"] == "conditional"
-    rate = float(str(said["computed"]).split(" at ")[1].split()[0]) * 1e9 / 8
-    saved = [
-        1 - wrht_claimed_s(ranks, 4 * model) / theory(algorithm, ranks, 4 * model, rate)
-        for ranks in electrical.QUICK_RANKS
-        for model in MODELS.values()
-        for algorithm in ("ring", "recursive_doubling")
-    ]
-    # The rate is printed with three digits.
-    assert 100 * sum(saved) / len(saved) == pytest.approx(CLAIMED[name], abs=0.2)
+def mean_saved(bytes_per_s: float, more_s: float = 0.0) -> float:
+    """Percent that WRHT saves on a switch, each cable `more_s` slower than in the study."""
+    saved = []
+    for ranks in electrical.QUICK_RANKS:
+        for model in MODELS.values():
+            for name, steps in (
+                ("ring", 2 * (ranks - 1)),
+                ("recursive_doubling", ranks.bit_length() - 1),
+            ):
+                taken = theory(name, ranks, 4 * model, bytes_per_s) + 2 * steps * more_s
+                saved.append(1 - wrht_claimed_s(ranks, 4 * model) / taken)
+    return 100 * sum(saved) / len(saved)
 
 
-def test_the_latency_that_would_explain_the_claim_is_out_of_reach(study: Results) -> None:
-    for rate in (40, 100, 400):
-        (said,) = (one for one in study.findings if one["id"] == f"electrical.latency.{rate}")
-        latency_s = float(str(said["computed"]).split(" at ")[1].split()[0]) / 1e3
-        saved = []
-        for ranks in electrical.QUICK_RANKS:
-            for model in MODELS.values():
-                size, wrht = 4 * model, wrht_claimed_s(ranks, 4 * model)
-                for name, steps in (
-                    ("ring", 2 * (ranks - 1)),
-                    ("recursive_doubling", ranks.bit_length() - 1),
-                ):
-                    sent = theory(name, ranks, size, rate * 1e9 / 8) - 2 * steps * LATENCY_S
-                    saved.append(1 - wrht / (sent + 2 * steps * latency_s))
-        assert 100 * sum(saved) / len(saved) == pytest.approx(CLAIMED["swapped"], abs=0.2)
-        assert latency_s > 1e-4
+PRINTED = {"electrical": 75.76, "optical": 91.86}
+
+
+@pytest.mark.parametrize("rate", [10, 40, 100, 400])
+def test_the_mean_is_that_of_theory_and_judged_against_its_own_number(
+    study: Results, rate: int
+) -> None:
+    id = f"headline.electrical.crossbar.{rate}"
+    computed = study.computed[id].value
+    assert computed == pytest.approx(mean_saved(rate * 1e9 / 8), rel=1e-4)
+    (said,) = (one for one in study.findings if one["id"] == id)
+    assert said["paper"] == PRINTED["electrical"]
+    # 2 or 3 vectors at 40 Gb/s beside 2 and 7 or 8: only slow ports make that a quarter.
+    assert said["verdict"] == ("conditional" if rate == 10 else "refuted")
+
+
+@pytest.mark.parametrize(
+    ("name", "claimed"), [("rate", "electrical"), ("rate_exchanged", "optical")]
+)
+def test_the_claimed_mean_is_met_at_the_rate_that_is_said(
+    study: Results, name: str, claimed: str
+) -> None:
+    rate = study.computed[f"headline.electrical.crossbar.{name}"].value
+    assert isinstance(rate, float)
+    # The rate is rounded to 1 Mb/s.
+    assert mean_saved(rate * 1e9 / 8) == pytest.approx(PRINTED[claimed], abs=0.01)
+
+
+@pytest.mark.parametrize("rate", [40, 100, 400])
+def test_the_latency_that_would_explain_the_claim_is_out_of_reach(
+    study: Results, rate: int
+) -> None:
+    latency_ms = study.computed[f"headline.electrical.latency.{rate}"].value
+    assert isinstance(latency_ms, float)
+    more_s = latency_ms / 1e3 - LATENCY_S
+    assert mean_saved(rate * 1e9 / 8, more_s) == pytest.approx(PRINTED["electrical"], abs=0.01)
+    assert latency_ms > 0.1
+
+
+def test_wrht_is_faster_below_the_least_break_even_rate(study: Results) -> None:
+    rows = break_even(study)
+    for fabric in electrical.FABRICS:
+        for algorithm in ("ring", "recursive_doubling"):
+            own = [
+                row["rate"]
+                for row in rows
+                if (row["fabric"], row["algorithm"]) == (fabric, algorithm)
+            ]
+            computed = study.computed[f"fig2.electrical.{fabric}.{algorithm}"].value
+            assert computed == pytest.approx(min(own) / 1e9)
 
 
 def test_long_is_refused_where_it_means_nothing(run: Run, tmp_path: Path) -> None:

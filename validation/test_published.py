@@ -85,9 +85,14 @@ def test_no_plan_fails_verification(optree: Results) -> None:
             assert {row["verified"] for row in csv.DictReader(file)} <= {"true", ""}
 
 
-def test_wrht_at_1024_nodes_is_its_steps_times_one_step(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def wrht(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return reproduce("wrht", tmp_path_factory.mktemp("wrht"), quick=False)
+
+
+def test_wrht_at_1024_nodes_is_its_steps_times_one_step(wrht: Results) -> None:
     # Three steps of d/B + a for each network: 40 Gb/s, 25 us, 4 bytes a parameter.
-    folder = reproduce("wrht", tmp_path, quick=False).folder
+    folder = wrht.folder
     with (folder / "fig2_optical.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["ranks"] == "1024"]
     assert len(rows) == 4
@@ -96,3 +101,35 @@ def test_wrht_at_1024_nodes_is_its_steps_times_one_step(tmp_path: Path) -> None:
         assert float(row["wrht_s"]) == pytest.approx(3 * (size / 5e9 + 25e-6), rel=1e-9)
         chunk = -(-size // 1024)
         assert float(row["ring_s"]) == pytest.approx(2046 * (chunk / 5e9 + 25e-6), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "most_ms"),
+    # The reference, section 4.4: what has been shown at (1024, 64).
+    [(25_000_000, 1.87), (62_300_000, 3.09), (138_000_000, 5.58), (6_797_700, 1.27)],
+)
+def test_own_all_reduces_are_within_what_has_been_shown(
+    wrht: Results, parameters: int, most_ms: float
+) -> None:
+    (row,) = (row for row in wrht.ours if (row.ranks, row.size_bytes) == (1024, 4 * parameters))
+    assert row.verified
+    assert 1e3 * row.time_s <= most_ms
+    # ceil(log(1024) / log(1 + 2 * 64)) rounds of growth; three steps by the poster's formula.
+    assert row.bound_steps is not None
+    assert row.bound_name != "growth" or row.bound_steps == 2
+    assert row.steps >= 2
+    assert row.paper_steps == 3
+
+
+def test_wrhts_means_on_a_switch_are_those_of_theory(wrht: Results) -> None:
+    saved: dict[int, list[float]] = {rate: [] for rate in (10, 40, 100, 400)}
+    for rate, own in saved.items():
+        for ranks, steps in ((128, 2), (256, 3), (512, 3), (1024, 3)):
+            for parameters in (62_300_000, 138_000_000, 25_000_000, 6_797_700):
+                size, depth = 4 * parameters, ranks.bit_length() - 1
+                light = steps * (size / 5e9 + 25e-6)
+                sent = 8 * size / (rate * 1e9)
+                ring = 2 * (ranks - 1) * (1e-6 + sent / ranks)
+                own += [1 - light / ring, 1 - light / (depth * (1e-6 + sent))]
+        computed = wrht.computed[f"headline.electrical.crossbar.{rate}"].value
+        assert computed == pytest.approx(100 * sum(own) / len(own), rel=1e-3)

@@ -1,9 +1,5 @@
 """What the papers share: findings with a verdict, results in a folder, plans, unfinished studies.
 
->>> compared("table.ring", 1023, 1023, "steps", "N - 1 steps.")["verdict"]
-'reproduced'
->>> compared("table.one_stage", 128, 2048, "steps", "The formula gives 2048.")["verdict"]
-'refuted'
 >>> result = construct("all_gather", 16, 2, "optree:radices=4x4", sizes=(4096,))
 >>> result.steps, result.verified, result.times_ps[4096]
 (12, True, 309830400)
@@ -28,7 +24,6 @@ from opticoll import Fabric, format_size
 from opticoll.errors import FileError
 from opticoll.papers.judging import Claim, Computed, judge_all
 from opticoll.papers.judging import Finding as Finding
-from opticoll.papers.judging import Verdict as Verdict
 from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means, plain
 
 Progress = Callable[[str, int, int], None]
@@ -39,57 +34,9 @@ TableRow = dict[str, Any]
 """A row of a table that is written as CSV: its cells by column."""
 
 
-Part = Callable[[], Mapping[str, Computed] | Sequence[Finding]]
+Part = Callable[[], Mapping[str, Computed]]
 """A part of a study: it computes, adds tables and files to the results, and gives what it computed
 by the names of the claims."""
-
-
-def finding(
-    id: str,
-    paper: int | float | str | None,
-    computed: int | float | str | None,
-    unit: str,
-    verdict: Verdict | bool,
-    note: str,
-) -> Finding:
-    """A finding with a verdict that was reasoned out elsewhere; the note says why.
-
-    A verdict may be whether the value is reproduced; if not, it is refuted.
-    """
-    if isinstance(verdict, bool):
-        verdict = "reproduced" if verdict else "refuted"
-    return Finding(
-        id=id,
-        where="",
-        claim="",
-        paper=paper,
-        computed=computed,
-        unit=unit,
-        verdict=verdict,
-        criterion="",
-        margin="",
-        command="",
-        note=note,
-    )
-
-
-def compared(
-    id: str,
-    paper: int | float,
-    computed: int | float,
-    unit: str,
-    note: str,
-    *,
-    tolerance: float = 0.0,
-) -> Finding:
-    """A finding that is reproduced where the values differ by at most `tolerance`, else refuted."""
-    return finding(id, paper, computed, unit, judged(paper, computed, tolerance), note)
-
-
-def judged(paper: int | float, computed: int | float, tolerance: float = 0.0) -> Verdict:
-    """`reproduced` where the values differ by at most `tolerance`, else `refuted`."""
-    # Printed decimals are no binary fractions: a difference may exceed the tolerance by rounding.
-    return "reproduced" if abs(computed - paper) <= tolerance + 1e-9 else "refuted"
 
 
 @dataclass(frozen=True)
@@ -167,9 +114,6 @@ class Results:
             return
         tables, files, ours = len(self.tables), len(self.files), self.ours
         gave = part()
-        if not isinstance(gave, Mapping):
-            self.findings += gave
-            return
         self.computed |= gave
         # Rows of opticoll's own are no JSON: their part runs again, and is short.
         if self.ours is ours:

@@ -3,7 +3,7 @@
 Dai et al., POSTER: Efficient All-reduce for Distributed DNN Training in Optical Interconnect
 Systems, PPoPP 2023. The optical side on the ring of light (`optical`); the electrical side, of
 which the poster gives no parameters, on switches and fat trees at stated rates (`electrical`), and
-what they must be for its claims to hold (`claims`).
+what they must be for its claims to hold (`break_even`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from opticoll.papers.kit import Finding, Part, Progress, Results
-from opticoll.papers.wrht import break_even, electrical, optical
-from opticoll.papers.wrht.cases import MODELS
+from opticoll.papers.judging import Computed
+from opticoll.papers.kit import Part, Progress, Results
+from opticoll.papers.wrht import break_even, electrical, networks, optical, scheme
+from opticoll.papers.wrht.cases import MODELS, own_ranks, own_times
+from opticoll.papers.wrht.claims import CLAIMS
 from opticoll.papers.wrht.optical import TIME_RANKS
 
 __all__ = ["MODELS", "TIME_RANKS", "reproduce"]
@@ -28,24 +30,46 @@ def reproduce(
     the formula beyond 128 ranks of light and out beyond 256 electrical ones; `long` adds 4096
     electrical ranks. Raises FileError where files cannot be written.
     """
-    electrical_rows: list[electrical.ElectricalRow] = []
-    results = Results(output, electrical=electrical_rows)
+    results = Results(output, paper="wrht", claims=CLAIMS)
     ranks = electrical.QUICK_RANKS if quick else electrical.LONG_RANKS if long else electrical.RANKS
+
+    def rows() -> list[electrical.ElectricalRow]:
+        return [
+            row
+            for fabric in electrical.FABRICS
+            for count in ranks
+            for row in electrical.rows(results, fabric, count, quick=quick)
+        ]
+
     parts: dict[str, Part] = {
+        "mechanism": scheme.mechanism,
         "steps": lambda: optical.steps(results),
+        "networks": networks.parameters,
+        "share of an iteration": networks.shares,
+        **{
+            f"opticoll's own plans on {count} ranks": partial(_own, results, count)
+            for count in own_ranks(TIME_RANKS, quick=quick)
+        },
         "times of four networks": lambda: optical.times(results, quick=quick),
         "striping": lambda: optical.striping(results),
         **{
-            f"electrical: {fabric} on {count} ranks": partial(_time, electrical_rows, fabric, count)
+            f"electrical: {fabric} on {count} ranks": partial(_time, results, fabric, count, quick)
             for fabric in electrical.FABRICS
             for count in ranks
         },
-        **break_even.parts(results, electrical_rows, ranks, quick=quick),
+        **break_even.parts(results, rows, ranks, quick=quick),
         "opticoll's own plans": lambda: optical.ours(results, quick=quick),
     }
-    return results.compute(parts, progress)
+    results.compute(parts, progress, scale="quick" if quick else "long" if long else "")
+    results.electrical = rows()
+    return results
 
 
-def _time(rows: list[electrical.ElectricalRow], fabric: str, ranks: int) -> list[Finding]:
-    rows += electrical.rows(fabric, ranks)
-    return []
+def _own(results: Results, ranks: int) -> dict[str, Computed]:
+    own_times(results, ranks)
+    return {}
+
+
+def _time(results: Results, fabric: str, ranks: int, quick: bool) -> dict[str, Computed]:
+    electrical.rows(results, fabric, ranks, quick=quick)
+    return {}

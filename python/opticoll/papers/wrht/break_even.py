@@ -9,12 +9,13 @@ which a mean is met.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TypedDict
 
 from opticoll import format_time, plot
-from opticoll.papers.kit import Finding, Part, Results, finding
-from opticoll.papers.wrht.cases import ABSTRACT, MODELS, SIZES, WAVELENGTHS, wrht_claimed_s
+from opticoll.papers.judging import Computed
+from opticoll.papers.kit import Part, Results
+from opticoll.papers.wrht.cases import MODELS, SIZES, WAVELENGTHS, wrht_claimed_s
 from opticoll.papers.wrht.electrical import (
     ALGORITHMS,
     FABRICS,
@@ -28,11 +29,6 @@ from opticoll.papers.wrht.electrical import (
 POSTER = ("ring", "recursive_doubling")
 """The poster's electrical baselines."""
 
-CLAIMED = {
-    "printed": ABSTRACT["electrical"],
-    # The abstract's two numbers are swapped: see the finding headline.order.
-    "swapped": ABSTRACT["optical"],
-}
 GIGA = 10**9
 
 
@@ -49,45 +45,44 @@ class BreakEven(TypedDict):
     verified: bool
 
 
-def parts(
-    results: Results, rows: Sequence[ElectricalRow], scale: Sequence[int], *, quick: bool
-) -> dict[str, Part]:
-    """Tables, figures and findings of the electrical side, from `rows` as they are then.
+Rows = Callable[[], list[ElectricalRow]]
+"""Times on electrical fabrics, made where they were not kept."""
 
-    Each part, by its name, gives its findings; they run in this order. `scale` has the numbers of
-    ranks; `quick` draws the figure of the first fabric only: its many panels take seconds.
+
+def parts(results: Results, rows: Rows, scale: Sequence[int], *, quick: bool) -> dict[str, Part]:
+    """Tables, figures and items of the electrical side, by names; they run in this order.
+
+    `scale` has the numbers of ranks; `quick` draws the figure of the first fabric only: its many
+    panels take seconds.
     """
-    even: list[BreakEven] = []
+    cases = [(fabric, algorithm) for fabric in FABRICS for algorithm in ALGORITHMS]
     return {
-        "electrical: tables and figures": lambda: _show(results, rows, scale, quick=quick),
+        "electrical: tables and figures": lambda: _show(results, rows(), scale, quick=quick),
         **{
-            f"electrical: claimed means on a {label}": partial(_met, rows, fabric, scale)
+            f"electrical: means on a {label}": partial(_means, results, fabric, rows, scale)
             for fabric, label in FABRICS.items()
         },
         **{
-            f"electrical: break-even with {label} on a {FABRICS[fabric]}": partial(
-                _break_even, fabric, algorithm, scale, even
+            f"electrical: break-even with {ALGORITHMS[algorithm]} on a {FABRICS[fabric]}": partial(
+                _break_even, results, fabric, algorithm, scale
             )
-            for fabric in FABRICS
-            for algorithm, label in ALGORITHMS.items()
+            for fabric, algorithm in cases
         },
-        "electrical: break-even, table": lambda: _show_break_even(results, even),
-        "electrical: latency": lambda: _latency(scale),
+        "electrical: break-even, table": lambda: _show_break_even(
+            results, [row for case in cases for row in _evens(results, *case, scale)]
+        ),
+        "electrical: latency": lambda: _latency(results, scale),
     }
 
 
 def _show(
     results: Results, rows: Sequence[ElectricalRow], scale: Sequence[int], *, quick: bool
-) -> list[Finding]:
+) -> dict[str, Computed]:
     results.write("electrical", rows)
     _show_means(results, rows)
     for fabric in list(FABRICS)[: 1 if quick else None]:
         _draw(results, fabric, [row for row in rows if row["fabric"] == fabric], scale)
-    return _formula(rows)
-
-
-def _met(rows: Sequence[ElectricalRow], fabric: str, scale: Sequence[int]) -> list[Finding]:
-    return _means(fabric, rows) + _headline_rates(fabric, scale)
+    return {}
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -142,6 +137,7 @@ def _draw(
         "O-Ring": "o_ring_formula_s",
         "opticoll on light (not in the poster)": "auto_s",
     }
+    printed = {name: results.printed(f"headline.{name}") for name in ("optical", "electrical")}
     panels = [
         plot.BarPanel(
             f"{model}, {rate // GIGA} Gb/s per port",
@@ -168,8 +164,8 @@ def _draw(
         base=1.0,
         marks={
             "WRHT": 1.0,
-            f"claimed on average: {CLAIMED['swapped']}% less": 1 / (1 - CLAIMED["swapped"] / 100),
-            f"as printed: {CLAIMED['printed']}% less": 1 / (1 - CLAIMED["printed"] / 100),
+            f"as printed: {printed['electrical']}% less": 1 / (1 - printed["electrical"] / 100),
+            f"exchanged: {printed['optical']}% less": 1 / (1 - printed["optical"] / 100),
         },
     )
 
@@ -179,66 +175,38 @@ def _ratio(row: ElectricalRow, column: str) -> float | None:
     return None if time is None else float(time) / row["wrht_claimed_s"]
 
 
-def _formula(rows: Sequence[ElectricalRow]) -> list[Finding]:
-    """Both of WRHT's numbers: what is claimed and what a verified plan takes."""
-    apart = max(abs(row["wrht_constructed_s"] / row["wrht_claimed_s"] - 1) for row in rows)
-    verified = all(row["verified"] for row in rows)
-    same = verified and apart < 1e-6
-    return [
-        finding(
-            "electrical.wrht_constructed",
-            "its formula",
-            f"apart by {apart:.1e}",
-            "time of WRHT",
-            same,
-            "The largest relative difference between the formula, steps times (d / B + a), and "
-            "plans constructed, verified and simulated on the ring of light; so either number may "
-            "stand for WRHT in what follows.",
+def _means(results: Results, fabric: str, rows: Rows, scale: Sequence[int]) -> dict[str, Computed]:
+    """The mean at each of the study's rates, and the rates at which the printed means come out."""
+    own = rows()
+    name = f"headline.electrical.{fabric}"
+    means = {
+        rate: Computed(
+            _reduction(at, "e_ring_s", "e_rd_s"),
+            f"E-Ring {_reduction(at, 'e_ring_s'):+.1f} %, E-RD {_reduction(at, 'e_rd_s'):+.1f} %; "
+            f"halving and doubling, not in the poster, {_reduction(at, 'e_hd_s'):+.1f} %. "
+            + ("Verified." if all(row["verified"] for row in at) else "NOT verified."),
         )
-    ]
-
-
-def _means(fabric: str, rows: Sequence[ElectricalRow]) -> list[Finding]:
-    """The claimed mean against that at the study's rates; and against halving and doubling."""
-    both = {rate: _reduction(_at(rows, fabric, rate), "e_ring_s", "e_rd_s") for rate in RATES}
-    halving = {rate: _reduction(_at(rows, fabric, rate), "e_hd_s") for rate in RATES}
-    told = "; ".join(f"{both[rate]:+.1f}% at {rate // GIGA} Gb/s" for rate in RATES)
-    met = {
-        claimed: max((rate for rate in RATES if both[rate] >= claimed), default=None)
-        for claimed in CLAIMED.values()
+        for rate in RATES
+        for at in [_at(own, fabric, rate)]
     }
-    held = "; ".join(
-        f"{claimed}% holds "
-        + ("at none of these rates" if rate is None else f"only up to {rate // GIGA} Gb/s")
-        for claimed, rate in met.items()
-    )
-    best = max(RATES, key=lambda rate: halving[rate])
-    return [
-        finding(
-            f"electrical.{fabric}.mean",
-            CLAIMED["swapped"],
-            round(max(both.values()), 2),
-            "% less time than E-Ring and E-RD",
-            "refuted" if met[CLAIMED["swapped"]] is None else "conditional",
-            f"Mean over the two, four networks and all N, {FABRICS[fabric]}: {told} per port. "
-            f"{held} (see headline.order for which of them is the claim).",
-        ),
-        finding(
-            f"electrical.{fabric}.halving_doubling",
-            "not compared",
-            round(halving[best], 2),
-            "% less time than halving and doubling",
-            "conditional" if halving[best] > 0 else "refuted",
-            "It sends 2 (N - 1) / N of the vector, the least possible, in 2 log2 N steps; the "
-            f"mean is {halving[best]:+.1f}% at {best // GIGA} Gb/s per "
-            f"port and {halving[RATES[-1]]:+.0f}% at {RATES[-1] // GIGA}.",
-        ),
-    ]
+    computed = {f"{name}.{rate // GIGA}": mean for rate, mean in means.items()}
+    computed[f"{name}.exchanged"] = means[RATES[0]]
+    if fabric == "crossbar":
+        computed["conclusion.electrical"] = means[40 * GIGA]
+    return computed | {
+        f"{name}.rate": _rate_of(fabric, scale, results.printed("headline.electrical")),
+        f"{name}.rate_exchanged": _rate_of(fabric, scale, results.printed("headline.optical")),
+    }
 
 
-def _headline_rates(fabric: str, scale: Sequence[int]) -> list[Finding]:
-    """The rate per port at which a claimed mean reduction is met."""
-    cases = [(ranks, algorithm, size) for ranks in scale for algorithm in POSTER for size in SIZES]
+@cache
+def _cases(scale: Sequence[int]) -> list[tuple[int, str, int]]:
+    return [(ranks, algorithm, size) for ranks in scale for algorithm in POSTER for size in SIZES]
+
+
+def _rate_of(fabric: str, scale: Sequence[int], claimed: float) -> Computed:
+    """The rate per port, in Gb/s to 1 Mb/s, at which a mean reduction in percent is met."""
+    cases = _cases(tuple(scale))
     lines = [_line(fabric, *case) for case in cases]
     wanted = [wrht_claimed_s(ranks, size) for ranks, _, size in cases]
 
@@ -247,28 +215,12 @@ def _headline_rates(fabric: str, scale: Sequence[int]) -> list[Finding]:
             1 - wrht / (a + b / rate) for wrht, (a, b) in zip(wanted, lines, strict=True)
         )
 
-    findings = []
-    for name, claimed in CLAIMED.items():
-        # To 1 Mb/s.
-        rate = round(_falling(mean, claimed) / 1e6) * 10**6
-        simulated = 100 * _mean(
-            1 - wrht / time_s(fabric, ranks, algorithm, rate, LATENCY_PS, size)
-            for wrht, (ranks, algorithm, size) in zip(wanted, cases, strict=True)
-        )
-        findings.append(
-            finding(
-                f"electrical.{fabric}.rate.{name}",
-                f"{claimed}% at a rate not given",
-                f"{simulated:.2f}% at {rate / GIGA:.3g} Gb/s",
-                "less time, per port",
-                "conditional",
-                f"Holds only if an electrical port has {rate / GIGA:.3g} Gb/s or less: a mean of "
-                f"{simulated:.2f}% against E-Ring and E-RD on a {FABRICS[fabric]}, over "
-                f"{len(MODELS)} networks and N = {scale[0]} to {scale[-1]}, simulated at that "
-                "rate. A wavelength has 40 Gb/s, and a rank on the ring 64 of them each way.",
-            )
-        )
-    return findings
+    rate = round(_falling(mean, claimed) / 1e6) * 10**6
+    simulated = 100 * _mean(
+        1 - wrht / time_s(fabric, ranks, algorithm, rate, LATENCY_PS, size)
+        for wrht, (ranks, algorithm, size) in zip(wanted, cases, strict=True)
+    )
+    return Computed(rate / GIGA, f"Simulated at that rate: {simulated:.2f} %.")
 
 
 def _line(fabric: str, ranks: int, algorithm: str, size: int) -> tuple[float, float]:
@@ -290,36 +242,34 @@ def _falling(value: Callable[[float], float], wanted: float) -> float:
 
 
 def _break_even(
-    fabric: str, algorithm: str, scale: Sequence[int], even: list[BreakEven]
-) -> list[Finding]:
-    """The rate per port at which an electrical all_reduce is as fast; appends to `even`."""
-    own = [
-        _even(fabric, algorithm, model, size, ranks)
-        for model, size in zip(MODELS, SIZES, strict=True)
-        for ranks in scale
-    ]
-    even += own
-    cases = {(row["model"], row["ranks"]): _gigabits(row) for row in own}
-    where = {value: f"{model} at N = {ranks}" for (model, ranks), value in cases.items()}
-    first, last = min(where), max(rate for rate in where if rate != NEVER)
-    never = [f"{model} at N = {ranks}" for (model, ranks), rate in cases.items() if rate == NEVER]
-    beyond = f"; at any rate for {', '.join(never)}: its latencies alone take longer"
-    apart = max(
-        abs(row["simulated_s"] / row["wrht_claimed_s"] - 1)
-        for row in own
-        if row["simulated_s"] is not None
-    )
+    results: Results, fabric: str, algorithm: str, scale: Sequence[int]
+) -> dict[str, Computed]:
+    """The rate per port at which an electrical all_reduce is as fast."""
+    own = _evens(results, fabric, algorithm, scale)
+    if algorithm not in POSTER:
+        return {}
+    cases = {f"{row['model']} at N = {row['ranks']}": _gigabits(row) for row in own}
+    first = min(cases, key=lambda case: cases[case])
+    known = {case: rate for case, rate in cases.items() if rate != NEVER}
+    last = max(known, key=lambda case: known[case])
+    never = [case for case, rate in cases.items() if rate == NEVER]
+    note = f"{first}; for {last} below {cases[last]:.3g} Gb/s."
+    if never:
+        note += f" At any rate for {', '.join(never)}: latencies alone take longer there."
+    return {f"fig2.electrical.{fabric}.{algorithm}": Computed(cases[first], note)}
+
+
+def _evens(results: Results, fabric: str, algorithm: str, scale: Sequence[int]) -> list[BreakEven]:
+    """Each network on each number of ranks; made once, and kept in the folder till the end."""
     return [
-        finding(
-            f"electrical.{fabric}.break_even.{algorithm}",
-            "WRHT is faster",
-            f"below {first:.3g} to {last:.3g} Gb/s" + (", or at any rate" if never else ""),
-            f"per port, against {ALGORITHMS[algorithm]}",
-            "conditional",
-            f"On a {FABRICS[fabric]} WRHT is faster in all cases only if a port has less than "
-            f"{first:.3g} Gb/s ({where[first]}) and in none above {last:.3g} Gb/s ({where[last]})"
-            f"{beyond if never else ''}. Simulated at these rates, both take the same time to "
-            f"{apart:.0e} of it.",
+        BreakEven(**row)  # type: ignore[typeddict-item]
+        for ranks in scale
+        for row in results.rows(
+            {"break-even": fabric, "algorithm": algorithm, "ranks": ranks},
+            lambda ranks=ranks: [  # type: ignore[misc]
+                dict(_even(fabric, algorithm, model, size, ranks))
+                for model, size in zip(MODELS, SIZES, strict=True)
+            ],
         )
     ]
 
@@ -350,7 +300,7 @@ def _even(fabric: str, algorithm: str, model: str, size: int, ranks: int) -> Bre
     )
 
 
-def _show_break_even(results: Results, even: Sequence[BreakEven]) -> list[Finding]:
+def _show_break_even(results: Results, even: Sequence[BreakEven]) -> dict[str, Computed]:
     results.write("break_even", even)
     cells: dict[tuple[str, str, int], list[str]] = {}
     for row in even:
@@ -367,18 +317,18 @@ def _show_break_even(results: Results, even: Sequence[BreakEven]) -> list[Findin
         ],
         left=(0, 1),
     )
-    return []
+    return {}
 
 
-def _latency(scale: Sequence[int]) -> list[Finding]:
-    """The latency of a cable at which the claimed mean is met on a switch, for each rate.
+def _latency(results: Results, scale: Sequence[int]) -> dict[str, Computed]:
+    """The latency of a cable in ms at which the printed mean is met on a switch, for each rate.
 
     A step of any of these on a switch waits for two cables, side by side for all messages, so one
     more second per cable is two more per step.
     """
-    findings = []
-    claimed = CLAIMED["swapped"]
-    cases = [(ranks, algorithm, size) for ranks in scale for algorithm in POSTER for size in SIZES]
+    computed = {}
+    claimed = results.printed("headline.electrical")
+    cases = _cases(tuple(scale))
     wanted = [wrht_claimed_s(ranks, size) for ranks, _, size in cases]
     cables = [2 * _steps(algorithm, ranks) for ranks, algorithm, _ in cases]
     for rate in RATES[1:]:
@@ -399,24 +349,13 @@ def _latency(scale: Sequence[int]) -> list[Finding]:
             )
 
         latency_ps = round(_falling(missing, 100 - claimed) * 1e12)
-        latency_s = latency_ps / 1e12
         simulated = 100 * _mean(
             1 - wrht / time for wrht, time in zip(wanted, times(latency_ps), strict=True)
         )
-        findings.append(
-            finding(
-                f"electrical.latency.{rate // GIGA}",
-                f"{claimed}% at a latency not given",
-                f"{simulated:.2f}% at {1e3 * latency_s:.3g} ms per cable",
-                "less time than E-Ring and E-RD",
-                "conditional",
-                f"At {rate // GIGA} Gb/s per port on a single switch it holds only if a cable "
-                f"with its switch takes {1e3 * latency_s:.3g} ms or more, "
-                f"{latency_ps / LATENCY_PS:,.0f} times the {format_time(LATENCY_PS)} "
-                "of this study, simulated at that latency: latency does not explain it.",
-            )
+        computed[f"headline.electrical.latency.{rate // GIGA}"] = Computed(
+            latency_ps / 1e9, f"Simulated at that latency: {simulated:.2f} %."
         )
-    return findings
+    return computed
 
 
 def _steps(algorithm: str, ranks: int) -> int:

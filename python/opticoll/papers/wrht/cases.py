@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 from opticoll import formulas
-from opticoll.papers.kit import Constructed, OwnRow, construct, own_rows, step_time_ps
+from opticoll.papers.kit import Constructed, OwnRow, Results, construct, own_rows, step_time_ps
+from opticoll.rows import plain
 
 MODELS = {
     "AlexNet": 62_300_000,
@@ -26,13 +28,8 @@ SIZES = tuple(parameters * BYTES_PER_PARAMETER for parameters in MODELS.values()
 
 WAVELENGTHS = 64  # the poster gives none; that of the group's OpTree paper
 
-ABSTRACT = {"electrical": 75.76, "optical": 91.86}
-"""Percent, in the order of the abstract's `respectively`."""
-
-# Reductions against single baselines in the abstract of the full paper (arXiv, version 2), percent.
-FULL_PAPER = {"optical": (80.81, 64.36, 82.12), "electrical": (92.42, 91.31)}
-
 LARGEST_OWN = 2048
+LARGEST_OWN_QUICK = 128
 
 
 @cache
@@ -53,12 +50,16 @@ def ring_formula_s(ranks: int, size_bytes: int) -> float:
     return 2 * (ranks - 1) * step_time_ps(-(-size_bytes // ranks)) / 1e12
 
 
-@cache
-def own_times(ranks: int) -> tuple[OwnRow, ...]:
+def own_times(results: Results, ranks: int) -> list[OwnRow]:
     """What `auto` finds for each network, and WRHT's time by the poster's formula."""
+    kept = results.rows({"own": ranks}, lambda: [plain(row) for row in _own_times(ranks)])
+    return [OwnRow(**row) for row in kept]
+
+
+def _own_times(ranks: int) -> list[OwnRow]:
     rows = own_rows("Fig. 2", "all_reduce", ranks, WAVELENGTHS, "auto", SIZES)
     steps = formulas.wrht_all_reduce_steps(ranks, WAVELENGTHS)
-    return tuple(
+    return [
         replace(
             row,
             paper_algorithm="wrht",
@@ -66,9 +67,9 @@ def own_times(ranks: int) -> tuple[OwnRow, ...]:
             paper_time_s=wrht_claimed_s(ranks, row.size_bytes),
         )
         for row in rows
-    )
+    ]
 
 
-def own_ranks(ranks: tuple[int, ...], *, quick: bool) -> list[int]:
+def own_ranks(ranks: Sequence[int], *, quick: bool) -> list[int]:
     """Where opticoll plans of its own: beyond that they would take most of the study's time."""
-    return [count for count in ranks if count <= (1024 if quick else LARGEST_OWN)]
+    return [count for count in ranks if count <= (LARGEST_OWN_QUICK if quick else LARGEST_OWN)]

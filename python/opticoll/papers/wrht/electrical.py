@@ -18,6 +18,7 @@ from functools import cache, lru_cache
 
 import opticoll
 from opticoll import Fabric, Plan, format_time
+from opticoll.papers.kit import Results
 from opticoll.papers.wrht.cases import (
     MODELS,
     SIZES,
@@ -28,7 +29,7 @@ from opticoll.papers.wrht.cases import (
     ring_formula_s,
     wrht_claimed_s,
 )
-from opticoll.rows import Bytes, Picoseconds, Positive, Row, Seconds, means
+from opticoll.rows import Bytes, Picoseconds, Positive, Row, Seconds, means, plain
 
 ALGORITHMS = {"ring": "E-Ring", "recursive_doubling": "E-RD", "halving_doubling": "E-HD"}
 """Names here and in the figure; the third is not in the poster."""
@@ -114,10 +115,18 @@ def time_s(
     return float(plan.simulate(size_bytes, start="rendezvous").time_ps / 1e12)
 
 
-def rows(fabric: str, ranks: int) -> list[ElectricalRow]:
-    """Every network at every rate on one fabric."""
+def rows(results: Results, fabric: str, ranks: int, *, quick: bool) -> list[ElectricalRow]:
+    """Every network at every rate on one fabric; made once, and kept in the folder till the end."""
+    case = {"electrical": fabric, "ranks": ranks, "quick": quick}
+    kept = results.rows(
+        case, lambda: [plain(row) for row in _rows(results, fabric, ranks, quick=quick)]
+    )
+    return [ElectricalRow(**row) for row in kept]
+
+
+def _rows(results: Results, fabric: str, ranks: int, *, quick: bool) -> list[ElectricalRow]:
     verified = all(is_verified(fabric, ranks, algorithm) for algorithm in ALGORITHMS)
-    planned = ranks in own_ranks((ranks,), quick=False)
+    own_rows = own_times(results, ranks) if own_ranks((ranks,), quick=quick) else None
     # By rate, since the sizes at one rate share a plan.
     times = {
         (rate, size): [
@@ -129,7 +138,7 @@ def rows(fabric: str, ranks: int) -> list[ElectricalRow]:
     found = []
     for index, (model, size) in enumerate(zip(MODELS, SIZES, strict=True)):
         wrht = constructed(ranks, WAVELENGTHS, "wrht")
-        own = own_times(ranks)[index] if planned else None
+        own = None if own_rows is None else own_rows[index]
         for rate in RATES:
             ring, doubling, halving = times[rate, size]
             found.append(

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import TypedDict
 
 from opticoll import formulas, plot
-from opticoll.papers.kit import Finding, Results, TableRow, finding, show_times
+from opticoll.papers.judging import Computed
+from opticoll.papers.kit import Results, TableRow, show_times
 from opticoll.papers.wrht.cases import (
-    ABSTRACT,
-    FULL_PAPER,
     MODELS,
     SIZES,
     WAVELENGTHS,
@@ -44,9 +43,9 @@ class Row(TypedDict):
     verified: bool
 
 
-def ours(results: Results, *, quick: bool) -> list[Finding]:
-    """A table of opticoll's plans and ours.csv; no findings, since the poster claims none of it."""
-    by_ranks = {ranks: own_times(ranks) for ranks in own_ranks(TIME_RANKS, quick=quick)}
+def ours(results: Results, *, quick: bool) -> dict[str, Computed]:
+    """A table of opticoll's plans and ours.csv; no items, since the poster claims none of it."""
+    by_ranks = {ranks: own_times(results, ranks) for ranks in own_ranks(TIME_RANKS, quick=quick)}
     rows = [by_ranks[ranks][index] for index in range(len(MODELS)) for ranks in by_ranks]
     show_times(
         results,
@@ -56,12 +55,12 @@ def ours(results: Results, *, quick: bool) -> list[Finding]:
         names=[model for model in MODELS for _ in by_ranks],
     )
     results.write_ours(rows)
-    return []
+    return {}
 
 
-def steps(results: Results) -> list[Finding]:
+def steps(results: Results) -> dict[str, Computed]:
     """The poster's number of steps against plans, for every N and w; writes steps.csv."""
-    rows = []
+    rows: list[TableRow] = []
     shown = []
     for ranks in STEP_RANKS:
         cells = []
@@ -88,23 +87,20 @@ def steps(results: Results) -> list[Finding]:
         shown,
         left=(),
     )
-    verified = sum(bool(row["verified"]) for row in rows)
-    equal = sum(bool(row["equal"] and row["verified"]) for row in rows)
-    return [
-        finding(
-            "steps",
-            "2L or 2L - 1",
-            f"equal in {equal} of {len(rows)}",
-            "cases",
-            equal == len(rows),
-            f"L = ceil(log_m N) with m = 2w + 1, for N from {STEP_RANKS[0]} to {STEP_RANKS[-1]} "
-            f"and w from {STEP_WAVELENGTHS[0]} to {STEP_WAVELENGTHS[-1]}; {verified} of the "
-            f"{len(rows)} plans constructed and verified.",
+    computed = {
+        f"steps.{wavelengths}": Computed(
+            tuple(row["constructed"] for row in own),
+            f"{sum(row['verified'] for row in own)} of {len(own)} plans verified.",
         )
-    ]
+        for wavelengths in STEP_WAVELENGTHS
+        for own in [[row for row in rows if row["wavelengths"] == wavelengths]]
+    }
+    by_case = {(row["ranks"], row["wavelengths"]): row["constructed"] for row in rows}
+    fewer = min(by_case[ranks, 1] / by_case[ranks, WAVELENGTHS] for ranks in STEP_RANKS)
+    return computed | {"conclusion.steps": Computed(fewer)}
 
 
-def times(results: Results, *, quick: bool) -> list[Finding]:
+def times(results: Results, *, quick: bool) -> dict[str, Computed]:
     """Times of WRHT and O-Ring; writes fig2_optical.csv, .svg, .png."""
     largest_ring = QUICK_RANKS if quick else max(TIME_RANKS)
     rows = [
@@ -114,7 +110,7 @@ def times(results: Results, *, quick: bool) -> list[Finding]:
     ]
     results.write("fig2_optical", rows)
     _show_times(results, rows, largest_ring)
-    planned = own_ranks(TIME_RANKS, quick=quick)
+    own = {ranks: own_times(results, ranks) for ranks in own_ranks(TIME_RANKS, quick=quick)}
     panels = [
         plot.BarPanel(
             f"{model} ({MODELS[model] / 1e6:.4g} M parameters)",
@@ -127,7 +123,7 @@ def times(results: Results, *, quick: bool) -> list[Finding]:
                     row["wrht_striped_s"] * 1e3 for row in rows if row["model"] == model
                 ],
                 "opticoll (not in the poster)": [
-                    own_times(ranks)[index]["time_s"] * 1e3 if ranks in planned else None
+                    own[ranks][index]["time_s"] * 1e3 if ranks in own else None
                     for ranks in TIME_RANKS
                 ],
             },
@@ -144,7 +140,7 @@ def times(results: Results, *, quick: bool) -> list[Finding]:
         y_label="Time (ms)",
         title=f"all_reduce of float32 gradients, w = {WAVELENGTHS}, policy every_step",
     )
-    return [*_slower(rows), *_headline(rows)]
+    return _least(rows) | _headline(results, rows)
 
 
 def _show_times(results: Results, rows: Iterable[Row], largest_ring: int) -> None:
@@ -197,73 +193,43 @@ def _row(model: str, size: int, ranks: int, largest_ring: int) -> Row:
     )
 
 
-def _slower(rows: Iterable[Row]) -> list[Finding]:
-    """Each network: where WRHT as described is slower than the ring."""
-    findings = []
+def _least(rows: Iterable[Row]) -> dict[str, Computed]:
+    """Each network: the least that WRHT saves against the ring at any number of ranks."""
+    computed = {}
     for model in MODELS:
-        own = [row for row in rows if row["model"] == model]
-        slower = [str(row["ranks"]) for row in own if row["reduction_percent"] < 0]
-        each = ", ".join(f"{row['reduction_percent']:+.0f}% at {row['ranks']}" for row in own)
-        findings.append(
-            finding(
-                f"times.{model.lower()}",
-                "faster",
-                f"slower at {len(slower)} of {len(own)} N",
-                "time against O-Ring",
-                "refuted" if slower else "conditional",
-                f"Reduction of time by WRHT: {each}; every step of WRHT moves the whole gradient "
-                "on one wavelength, every step of the ring 1/N of it.",
-            )
-        )
-    return findings
+        own = {row["ranks"]: row["reduction_percent"] for row in rows if row["model"] == model}
+        each = ", ".join(f"{saved:+.0f} % at {ranks}" for ranks, saved in own.items())
+        computed[f"fig2.optical.{model.lower()}"] = Computed(min(own.values()), f"{each}.")
+    return computed
 
 
-def _headline(rows: list[Row]) -> list[Finding]:
-    """The two numbers of the abstract."""
+def _headline(results: Results, rows: list[Row]) -> dict[str, Computed]:
+    """The mean against the ring; and the means of the full paper."""
     by_ranks = {
         ranks: [row["reduction_percent"] for row in rows if row["ranks"] == ranks]
         for ranks in TIME_RANKS
     }
     means = {ranks: sum(values) / len(values) for ranks, values in by_ranks.items()}
-    largest = max(means, key=lambda ranks: means[ranks])
-    overall = sum(means.values()) / len(means)
-    optical = sum(FULL_PAPER["optical"]) / len(FULL_PAPER["optical"])
-    electrical = sum(FULL_PAPER["electrical"]) / len(FULL_PAPER["electrical"])
-    return [
-        finding(
-            "headline.order",
-            f"{ABSTRACT['electrical']} and {ABSTRACT['optical']}",
-            f"{electrical:.3f} and {optical:.3f}",
-            "%, electrical and optical",
-            "refuted",
-            "The abstract's numbers are swapped: the full paper's averages over its baselines are "
-            f"mean{FULL_PAPER['optical']} = {optical:.3f} optical and "
-            f"mean{FULL_PAPER['electrical']} = {electrical:.3f} electrical; two of the three "
-            "optical baselines are not in the poster.",
-        ),
-        finding(
-            "headline.optical",
-            ABSTRACT["optical"],
-            round(overall, 2),
-            "% less time than O-Ring",
-            "not_reproducible",
-            f"Mean over four networks and N = {TIME_RANKS[0]} to {TIME_RANKS[-1]} at w = "
-            f"{WAVELENGTHS}, 40 Gb/s and 25 us; the poster gives neither N nor w nor delays. The "
-            f"{ABSTRACT['electrical']} that belongs here (headline.order) is as far away.",
-        ),
-        finding(
-            "headline.optical.largest",
-            ABSTRACT["optical"],
-            round(means[largest], 2),
-            "% less time than O-Ring",
-            "not_reproducible",
-            f"The largest mean over the four networks, at N = {largest}: the mean over any choice "
-            "of these N is at most this, hence below both numbers of the abstract.",
-        ),
-    ]
+    overall = Computed(sum(means.values()) / len(means))
+    best = max(means, key=lambda ranks: means[ranks])
+    largest = Computed(means[best], f"N = {best}.")
+    full = {
+        name: sum(printed) / len(printed)
+        for name in ("electrical", "optical")
+        for printed in [results.printed(f"full.{name}")]
+    }
+    order = Computed((full["electrical"], full["optical"]))
+    return {
+        "headline.optical.mean": overall,
+        "headline.optical.largest": largest,
+        "headline.optical.exchanged": largest,
+        "conclusion.optical": overall,
+        "headline.order": order,
+        "headline.order.exchanged": order,
+    }
 
 
-def striping(results: Results) -> list[Finding]:
+def striping(results: Results) -> dict[str, Computed]:
     """Other group sizes, the vector cut over the wavelengths they leave; writes striping.csv."""
     ranks = 1024
     rows: list[TableRow] = []
@@ -284,21 +250,12 @@ def striping(results: Results) -> list[Finding]:
                 }
             )
     results.write("striping", rows)
-    findings = []
+    computed = {}
     for model, size in zip(MODELS, SIZES, strict=True):
         own = times[model]
-        poster = constructed(ranks, WAVELENGTHS, "wrht").times_ps[size] / 1e12
         best = min(own, key=lambda group_size: own[group_size])
-        findings.append(
-            finding(
-                f"striping.{model.lower()}",
-                "groups of 2w + 1",
-                round(own[best] * 1e3, 3),
-                "ms",
-                "refuted" if own[best] < poster else "conditional",
-                f"The poster takes groups as large as the wavelengths allow; groups of {best}, the "
-                f"vector striped over the wavelengths they leave, take {own[best] * 1e3:.4g} ms at "
-                f"N = {ranks} in place of {poster * 1e3:.4g} ms.",
-            )
+        largest = constructed(ranks, WAVELENGTHS, "wrht").times_ps[size] / 1e12
+        computed[f"scheme.group_size.{model.lower()}"] = Computed(
+            (best, 1e3 * own[best], 1e3 * largest)
         )
-    return findings
+    return computed

@@ -1,0 +1,183 @@
+"""WRHT's mechanism, read off verified plans: groups, representatives, wavelengths, stages.
+
+>>> from opticoll.papers.wrht.scheme import in_the_middle, plan
+>>> in_the_middle(plan(16, 2)), plan(16, 2).slots
+(1.0, 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import opticoll
+from opticoll import Plan
+from opticoll.papers.judging import Computed
+from opticoll.papers.kit import construct, fabric
+from opticoll.papers.wrht.cases import SIZES, WAVELENGTHS
+
+RANKS = 1024
+GROUPS = (3, 5, 9, 33, 129)
+LARGEST = 2 * WAVELENGTHS + 1
+
+Transfer = tuple[int, int, int, int]
+"""Source, destination, direction and wavelength."""
+
+
+@cache
+def plan(ranks: int, wavelengths: int, algorithm: str = "wrht", assignment: str = "auto") -> Plan:
+    """A plan of all_reduce that has no violations."""
+    made = opticoll.plan("all_reduce", fabric(ranks, wavelengths), algorithm, wavelength=assignment)
+    assert not made.verify()
+    return made
+
+
+def transfers(made: Plan, slot: int) -> list[Transfer]:
+    """What a slot sends."""
+    columns = made.slot_columns(slot)
+    names = ("source", "destination", "direction", "wavelength")
+    return list(zip(*(columns[name].tolist() for name in names), strict=True))
+
+
+def wavelengths(made: Plan, slot: int = 0) -> int:
+    """The number of wavelengths that a slot uses."""
+    return len({wavelength for *_, wavelength in transfers(made, slot)})
+
+
+def groups(made: Plan) -> dict[int, list[int]]:
+    """The members of each group in step 1, by their representative."""
+    members: dict[int, list[int]] = {}
+    for source, destination, *_ in transfers(made, 0):
+        members.setdefault(destination, [destination]).append(source)
+    return {one: sorted(ranks) for one, ranks in members.items()}
+
+
+def in_the_middle(made: Plan) -> float:
+    """The share of groups whose representative has as many members on one side as on the other.
+
+    One more on a side where the number of members is even.
+    """
+    found = groups(made)
+    middle = [
+        ranks.index(one) in {(len(ranks) - 1) // 2, len(ranks) // 2} for one, ranks in found.items()
+    ]
+    return sum(middle) / len(middle)
+
+
+def representatives(made: Plan, ranks: int) -> Iterator[int]:
+    """How many ranks still hold sums of their own after each step of the reduce stage."""
+    for slot in range(made.slots // 2):
+        ranks -= len(transfers(made, slot))
+        yield ranks
+
+
+def exchanging(made: Plan) -> int:
+    """The number of representatives in the all-to-all, 0 where there is none.
+
+    It is the step in which ranks both send and receive.
+    """
+    for slot in range(made.slots):
+        sources = {one[0] for one in transfers(made, slot)}
+        if sources == {one[1] for one in transfers(made, slot)}:
+            return len(sources)
+    return 0
+
+
+def shared_links(made: Plan, ranks: int) -> int:
+    """The number of links that lightpaths of two groups cross in step 1."""
+    users: dict[tuple[int, int], set[int]] = {}
+    for source, destination, direction, _ in transfers(made, 0):
+        hop = 1 if direction == 0 else -1
+        at = source
+        while at != destination:
+            users.setdefault((at, direction), set()).add(destination)
+            at = (at + hop) % ranks
+    return sum(len(groups) > 1 for groups in users.values())
+
+
+def mirrored(made: Plan) -> float:
+    """The share of transfers outside the all-to-all that go back in the mirrored step."""
+    back = total = 0
+    for slot in range(made.slots // 2):
+        there = {(source, destination) for source, destination, *_ in transfers(made, slot)}
+        again = transfers(made, made.slots - 1 - slot)
+        back += len(there & {(destination, source) for source, destination, *_ in again})
+        total += len(there)
+    return back / total
+
+
+def mechanism() -> dict[str, Computed]:
+    """Section 2, and the ring of section 1."""
+    small, large = plan(RANKS, 2), plan(RANKS, WAVELENGTHS)
+    ring = fabric(16, WAVELENGTHS)
+    rate = ring.options["rate"]["value"]
+    bound = large.bound
+    assert bound is not None
+    return {
+        "intro.ring_steps": Computed(
+            tuple(plan(ranks, WAVELENGTHS, "ring").slots for ranks in (4, 16, 64, 128))
+        ),
+        "intro.ring_wavelength": Computed(plan(128, WAVELENGTHS, "ring").wavelengths_used),
+        "intro.ring_unsuitable": _striped_ring(),
+        "intro.objective": Computed((large.slots, bound[0])),
+        "scheme.ring": Computed(ring.family),
+        "scheme.parameters": Computed((WAVELENGTHS, rate)),
+        "scheme.groups": Computed(tuple(representatives(small, RANKS))),
+        "scheme.middle": Computed(in_the_middle(small)),
+        "scheme.group_wavelengths": Computed(
+            tuple(
+                wavelengths(plan(RANKS, WAVELENGTHS, f"wrht:group_size={group}"))
+                for group in GROUPS
+            )
+        ),
+        "scheme.reuse": Computed(shared_links(large, RANKS)),
+        "scheme.assignment": Computed(
+            tuple(
+                wavelengths(plan(RANKS, WAVELENGTHS, "wrht", rule))
+                for rule in ("first_fit", "best_fit")
+            )
+        ),
+        "scheme.group_size": Computed(LARGEST),
+        "scheme.repeated": Computed(
+            max(
+                exchanging(plan(2**power, WAVELENGTHS, f"wrht:group_size={group}"))
+                for power in range(4, 13)
+                for group in (3, LARGEST)
+            )
+        ),
+        "scheme.last": Computed(
+            tuple(exchanging(plan(ranks, WAVELENGTHS)) for ranks in (512, 1024, 2048))
+        ),
+        **{
+            f"scheme.all_to_all.{name}": Computed(
+                tuple(_all_to_all(ranks) for ranks in range(first, 17, 2)),
+                "A plan of WRHT for so many ranks is this one step.",
+            )
+            for name, first in (("even", 2), ("odd", 3))
+        },
+        "scheme.mirror": Computed(mirrored(small)),
+        "steps.groups": Computed(
+            tuple(plan(RANKS, WAVELENGTHS, f"wrht:group_size={group}").slots for group in GROUPS),
+            "Plans constructed and verified.",
+        ),
+    }
+
+
+def _all_to_all(ranks: int) -> int:
+    made = plan(ranks, WAVELENGTHS)
+    assert made.slots == 1
+    return wavelengths(made)
+
+
+def _striped_ring() -> Computed:
+    """The ring with chunks cut over all wavelengths, beside WRHT, on 128 ranks."""
+    wrht, ring = (
+        construct("all_reduce", 128, WAVELENGTHS, name, sizes=SIZES)
+        for name in ("wrht", f"ring:stripes={WAVELENGTHS}")
+    )
+    ratios = [ring.times_ps[size] / wrht.times_ps[size] for size in SIZES]
+    return Computed(
+        max(ratios),
+        f"AlexNet, VGG16, ResNet50, GoogLeNet: {', '.join(f'{one:.2f}' for one in ratios)}; "
+        f"both {'verified' if wrht.verified and ring.verified else 'NOT verified'}.",
+    )
