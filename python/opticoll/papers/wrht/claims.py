@@ -25,7 +25,7 @@ _LARGEST_GROUPS = (
 )
 _SIMULATE = "opticoll simulate all_reduce --fabric optree_paper:ranks=1024 --size 100MB --algorithm"
 _TRAIN = (
-    "opticoll train vgg16 --fabric crossbar:ranks=256,rate={rate}Gb/s,latency=500ns "
+    "opticoll train --model vgg16 --fabric crossbar:ranks=256,rate={rate}Gb/s,latency=500ns "
     "--batch 32 --device v100 --algorithm ring"
 )
 
@@ -101,7 +101,7 @@ _OPENING = (
         says="WRHT has the objective of minimising steps and time.",
         unit="steps of WRHT, and a bound; 1024 ranks",
         judge=NotStated("how near to the minimum it claims to come"),
-        remark="Shown beside for 64 wavelengths: the steps, and a lower bound on those of any plan.",
+        remark="Shown beside for 64 wavelengths: the steps, and a lower bound on those of plans.",
         command=f"{_SIMULATE} wrht",
     ),
     Claim(
