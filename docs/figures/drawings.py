@@ -277,11 +277,11 @@ def _loads(axes: Any, plan: opticoll.Plan) -> None:
 
 
 STEP_LINES: dict[str, tuple[str, int, str]] = {
-    "ring": ("Ring, N - 1", 7, "-"),
-    "neighbour_exchange": ("Neighbour exchange, N/2", 3, "-"),
-    "optree": ("OpTree, constructed", 1, "-"),
-    "optree_formula": ("OpTree, Theorem 1", 1, ":"),
-    "relay_tree": ("Relay tree", 0, "-"),
+    "ring": ("Ring, N - 1", 2, "-"),
+    "neighbour_exchange": ("Neighbour exchange, N/2", 4, "-"),
+    "optree": ("OpTree, constructed", 0, "-"),
+    "optree_formula": ("OpTree, Theorem 1", 0, ":"),
+    "relay_tree": ("Relay tree", 5, "-"),
     "bound": ("Lower bound", 6, "--"),
 }
 
