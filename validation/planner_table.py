@@ -39,24 +39,26 @@ HEADING = (
 )  # fmt: skip
 
 INTRODUCTION = """\
-# Steps of all_gather: bound, planner, and others
+# Steps of all_gather: bound, planner, and other algorithms
 
-Made by `python validation/planner_table.py --out docs/planner-table.md`; `make validate` checks it
-but for the times. N ranks on a ring, w wavelengths on each directed fibre, `fibres` in each
-direction; one block per lightpath and step.
+Each row is a ring of N ranks with w wavelengths on each directed fibre and `fibres` fibres in each
+direction. One lightpath carries one block in a step.
 
-- **lower bound**: what no plan can go below; by *relay tree*, *per-step relay tree*, *receive* or
-  *growth* ([proofs](relay-trees.md)). **gap**: of the relay-tree plan above it.
-- **OpTree, formula**: the paper's Theorem 1 at its best number of stages. **constructed**: the
-  slots that the best tree found really needs. The formula rounds its stages together, not each,
-  and can thus lie below the bound; for two fibres it is taken with 2w wavelengths.
-- **one stage**, **neighbour exchange** (even N only) and **ring** are constructed as well.
-  Neighbour exchange and ring use one or two wavelengths of each fibre, however many there are.
-  Beyond 2048 ranks they are left out.
-- **verified**: *Rust* by the verifier in Rust, *both* by the reference verifier in Python too
-  (N up to 256). It covers the relay-tree plan; the others in the row are verified in Rust.
-- **planning time**: of the relay-tree plan, on one core of the machine that made the table.
-"""
+| column | meaning |
+|---|---|
+| lower bound | least number of steps of any plan |
+| bound by | the bound: *relay tree*, *per-step relay tree*, *receive* or *growth* ([proofs](relay-trees.md)) |
+| relay tree | steps of the relay-tree plan |
+| gap | excess of the relay-tree plan over the lower bound |
+| OpTree, formula | the paper's Theorem 1 at its best number of stages. The formula rounds the sum of its stages, not each stage, so it can be below the bound. For two fibres it is computed with 2w wavelengths. |
+| OpTree, constructed | slots that the best tree found really needs |
+| one stage, neighbour exchange, ring | slots of the constructed plans; neighbour exchange needs an even N. Neighbour exchange and ring use one or two wavelengths of each fibre, however many there are. Beyond 2,048 ranks these plans are left out. |
+| verified | verifiers that proved the relay-tree plan: *Rust*, or *both* (with the reference verifier in Python, N up to 256). The verifier in Rust proved the other plans of the row. |
+| planning time | of the relay-tree plan, on one core of the machine that made the table |
+
+`python validation/planner_table.py --out docs/planner-table.md` writes this page. `make validate`
+checks it, except the times.
+"""  # noqa: E501
 
 
 @dataclass(frozen=True)

@@ -62,14 +62,15 @@ def write(
 def _head(cases: Sequence[CaseRow], seed: int, versions: Sequence[str]) -> str:
     worst = max(row.difference for row in cases)
     ends = sum(row.ends for row in cases)
-    return f"""# Against SimGrid
+    return f"""# Validation against SimGrid
 
-Made by `python validation/simgrid.py --out docs --long`; `make validate` repeats a part of it
-where SimGrid is installed.
+Times of opticoll's simulator `fluid` agree with those of SimGrid's plain fluid model to within a
+relative difference of {worst:.1e}. Both programs ran {len(cases)} random cases (seed {seed}). The
+comparison covers {ends:,} times: the end of every flow, or, for a collective that runs step by
+step, the end of every rank.
 
-{len(cases)} random cases (seed {seed}) were run by opticoll's simulator `fluid` and by SimGrid
-under its plain fluid model, and {ends:,} instants compared: the end of every flow, or, where a
-collective ran step by step, the end of every rank. The largest relative difference is {worst:.1e}.
+To repeat the comparison, install SimGrid and run `python validation/simgrid.py --out docs --long`,
+which writes this page. `make validate` repeats a part of it.
 
 {chr(10).join(f"* {line}" for line in versions)}
 * processor: {_processor()}; one thread each
@@ -106,7 +107,12 @@ def _agreement_table(cases: Sequence[CaseRow]) -> str:
             f"| {theirs:.3f} | {ours:.3f} | {theirs / ours:.1f} |"
         )
     return "\n".join(
-        [*lines, "", "*In ps*: the largest difference of the end of a whole case.", ""]
+        [
+            *lines,
+            "",
+            "`in ps` is the largest difference, in picoseconds, of the end of a whole case.",
+            "",
+        ]
     )
 
 
@@ -114,14 +120,19 @@ def _speed_part(speed: Sequence[SpeedRow]) -> str:
     lines = [
         "## Speed",
         "",
-        "Seconds of the processor on one machine, on which tests ran meanwhile. SimGrid: one",
-        "actor per rank or chain, a mailbox looked up by name for each pair of ranks, its",
-        "platform built from XML (in brackets). SimGrid 4.1: as measured once on an idle",
-        "machine of this kind by another such program. Engine: `simulate_steps` or",
-        "`simulate_flows`, the fabric built from its spelling (in brackets). Command: `opticoll",
-        "simulate` as a whole, with Python's start, the plan and its proof. A dash stands for",
-        "what was not run; the goal is that of the command, or of the engine where there is no",
-        "command.",
+        "Processor time in seconds on one machine, which also ran tests meanwhile. A dash means",
+        "that the work was not run.",
+        "",
+        "| column | meaning |",
+        "|---|---|",
+        "| SimGrid | one actor per rank or chain, and a mailbox looked up by name for each pair of "
+        "ranks; in parentheses the time to build its platform from XML |",
+        "| SimGrid 4.1 | measured once with another such program on an idle machine of the same "
+        "type |",
+        "| engine | `simulate_steps` or `simulate_flows`; in parentheses the time to build the "
+        "fabric from its specification |",
+        "| whole command | `opticoll simulate`, with the start of Python, the plan and its proof |",
+        "| goal | goal of the command, or of the engine if there is no command |",
         "",
         "| work | flows | SimGrid | SimGrid 4.1 | engine | ratio | whole command | goal |",
         "|---|---|---|---|---|---|---|---|",
@@ -171,24 +182,24 @@ def _flat(row: SpeedRow) -> dict[str, object]:
     }
 
 
-NOTES = """## What is compared, and what is not
+NOTES = """## How the comparison is made
 
 SimGrid runs `validation/simgrid_peer.cpp` with `network/model:CM02`,
 `network/bandwidth-factor:1`, `network/latency-factor:1`, `network/weight-S:0`,
 `network/TCP-gamma:0`, `network/crosstraffic:0` and a precision of 1e-12 s. Its clusters (star,
-fat tree, dragonfly of one chassis per group, torus) route by themselves, so those cases compare
-topology and routing too; for custom graphs the routes are worked out anew from the rule in
-[fabrics.md](fabrics.md). With latency SimGrid shares in proportion to 1 / route latency: opticoll
-ran those cases with `weights=inverse_latency`. Collectives are opticoll's plans, verified; their
-messages are sent and received by one actor per rank that waits for a step's messages before the
-next step's: start rule `rendezvous`.
+fat tree, dragonfly of one chassis per group, torus) route by themselves, so these cases compare
+topology and routing too. For custom graphs, a separate implementation of the rule in
+[fabrics.md](fabrics.md#routing) computes the routes. With latency SimGrid shares a link in
+proportion to 1 / route latency; opticoll ran these cases with `weights=inverse_latency`.
+Collectives are opticoll's verified plans. One actor per rank sends and receives their messages,
+and waits for a step's messages before it starts the next step (start rule `rendezvous`).
 
-Left out, because SimGrid 3.32 routes otherwise than its rule elsewhere:
+The comparison leaves out three cases in which SimGrid 3.32 does not follow its routing rule:
 
-* tori with an even number of nodes around: both ways halfway around are equally long; opticoll
-  goes up, and so does SimGrid, but from the middle to node 0 it goes down;
-* fat trees with parallel cables below the top: above them SimGrid divides the destination by
-  their number as well, D-mod-k as published does not;
+* tori with an even number of nodes around: both directions halfway around are equally long.
+  opticoll goes up. SimGrid goes up too, except from the middle to node 0, where it goes down;
+* fat trees with parallel cables below the top: above these cables, SimGrid divides the destination
+  by their number too, which published D-mod-k does not do;
 * dragonflies of several chassis per group: SimGrid forgets the chassis after some hops.
 """
 

@@ -217,7 +217,7 @@ impl FromStr for Paths {
     type Err = SimulationError;
 
     fn from_str(name: &str) -> Result<Paths, SimulationError> {
-        named("way with light paths", name, Paths::ALL.iter().copied())
+        named("setting of lightpaths", name, Paths::ALL.iter().copied())
     }
 }
 
@@ -243,32 +243,32 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
     },
     PolicyRecord {
         name: "on_change",
-        summary: "Charged at a slot that needs a circuit which is not set already",
+        summary: "Reconfiguration is charged at a slot that needs a circuit which is not set up",
         citation: "opticoll",
         policy: Policy::OnChange,
     },
     PolicyRecord {
         name: "per_port",
-        summary: "Only ports whose circuit changes wait; no barriers between slots",
+        summary: "Reconfiguration is charged to ports whose circuit changes; no barriers between slots",
         citation: "opticoll",
         policy: Policy::PerPort,
     },
     PolicyRecord {
         name: "free",
-        summary: "Never charged: static circuits",
+        summary: "Reconfiguration is never charged: static circuits",
         citation: "opticoll",
         policy: Policy::Free,
     },
     PolicyRecord {
         name: "two_tier",
-        summary: "Slow switches once for a task, fast lasers where a flow needs another circuit",
+        summary: "Slow switches are set once for a task; a laser is tuned if a flow needs another circuit",
         citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
                    Optical Network, OFC 2024",
         policy: Policy::TwoTier,
     },
     PolicyRecord {
         name: "establish_release",
-        summary: "Light paths are set up, used and released, for as many peers at once as ports",
+        summary: "Lightpaths are set up, used and torn down, for as many partners at a time as a rank has ports",
         citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS \
                    Grid",
         policy: Policy::EstablishRelease,

@@ -23,7 +23,7 @@ const FORMULA: PathFormula = PathFormula {
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Every rank that holds the vector sends it on, at distance N/2, N/4, ..., 1",
+        summary: "Every rank that holds the vector forwards it to the rank at distance N/2, N/4, ..., 1",
         citation: CITATION,
         costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "1"),
         formula: Some(FORMULA),
@@ -36,7 +36,7 @@ pub const RECORDS: &[Algorithm] = &[
         )
     },
     Algorithm {
-        summary: "Every rank that holds blocks hands on half of them, at distance N/2, N/4, ..., 1",
+        summary: "Every rank that holds blocks forwards half of them to the rank at distance N/2, N/4, ..., 1",
         citation: CITATION,
         costs: CostFormulas::new("ceil(log2 N)", "N - 1", "max(N - H, H / 2)"),
         short_messages: &[CollectiveKind::Scatter, CollectiveKind::Gather],

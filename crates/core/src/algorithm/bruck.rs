@@ -25,7 +25,7 @@ pub const RECORDS: &[Algorithm] = &[
         ..Algorithm::new("bruck", "Bruck", CollectiveKind::AllGather, all_gather)
     },
     Algorithm {
-        summary: "Blocks travel by the bits of their distance, to the rank 1, 2, 4, ... places after",
+        summary: "Forward blocks by the bits of their distance, to the rank 1, 2, 4, ... places after",
         citation: CITATION,
         costs: CostFormulas::new(
             "ceil(log2 N)",

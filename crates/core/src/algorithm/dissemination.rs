@@ -7,7 +7,7 @@ use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Signal to the rank 1, 2, 4, ... places after",
+    summary: "Send a signal to the rank 1, 2, 4, ... places after",
     citation: "Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization, \
                International Journal of Parallel Programming 1988",
     costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),

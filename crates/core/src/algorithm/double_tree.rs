@@ -26,7 +26,7 @@ const CITATION: &str = "Sanders, Speck and Träff, Two-tree Algorithms for Full 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Combine each half of the vector up a tree of its own and pass it down again",
+        summary: "Reduce each half of the vector up its own tree, then broadcast it down the same tree",
         citation: CITATION,
         options: SEGMENTS,
         costs: CostFormulas::new(
@@ -42,7 +42,7 @@ pub const RECORDS: &[Algorithm] = &[
         )
     },
     Algorithm {
-        summary: "Pass each half of the vector, in pieces, down a tree of its own",
+        summary: "Pass each half of the vector, in pieces, down its own tree",
         citation: CITATION,
         options: SEGMENTS,
         costs: CostFormulas::new("<= K + 2 floor(log2(N - 1))", "1", "1"),

@@ -19,7 +19,7 @@ use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Halving and doubling of two parts of the vector, rows first and columns first, at once",
+    summary: "Halving and doubling of two parts of the vector side by side, one along rows first, one along columns first",
     citation: "opticoll; halving and doubling after Rabenseifner, ICCS 2004",
     ..Algorithm::new(
         "dual_plane_halving_doubling",

@@ -22,14 +22,14 @@ const STEPS: &str = "ceil(log2 G) + ceil(log2 A) + ceil(log2 T)";
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Down trees among groups, then routers, then ranks",
+        summary: "Send the vector down trees among groups, then routers, then ranks",
         citation: tar::CITATION,
         costs: CostFormulas::new(STEPS, STEPS, "1"),
         family: tar::FAMILY,
         ..Algorithm::new("glf", "Global link first", CollectiveKind::Broadcast, build)
     },
     Algorithm {
-        summary: "Blocks go down trees among groups, then routers, then ranks",
+        summary: "Send blocks down trees among groups, then routers, then ranks",
         citation: tar::CITATION,
         costs: CostFormulas::new(STEPS, "N - 1", "<= A T max(G - B, B / 2)"),
         family: tar::FAMILY,

@@ -7,7 +7,7 @@ use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Every rank sends its block straight to every other rank",
+    summary: "Every rank sends its block directly to every other rank",
     citation: "Dai et al., OpTree, section III.B, Lemma 1; after Liang and Shen, ToN 2006",
     costs: CostFormulas::new("1", "N - 1", "N - 1"),
     least_slots,

@@ -23,7 +23,7 @@ use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Exchange among the same positions of sibling groups, down an m-ary tree",
+    summary: "Exchange among equal positions of sibling groups, level by level of an m-ary tree",
     citation: "Dai et al., OpTree: An Efficient Algorithm for All-gather Operation in Optical \
                Interconnect Systems",
     options: &[

@@ -20,7 +20,7 @@ const SHIFT_OR_XOR: &[OptionRecord] = &[OptionRecord::new(
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Exchange blocks with one rank after the other",
+        summary: "Exchange blocks with one rank in each step",
         citation: CITATION,
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
@@ -28,7 +28,7 @@ pub const RECORDS: &[Algorithm] = &[
         ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::AllToAll, build)
     },
     Algorithm {
-        summary: "Send one rank after the other its block straight, to be combined there",
+        summary: "Send in each step one rank its block, which that rank combines",
         citation: CITATION,
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),

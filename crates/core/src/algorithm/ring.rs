@@ -28,7 +28,7 @@ const OPTIONS: &[OptionRecord] = &[
         "of the ranks along the ring: natural, shuffled, or all ranks joined by -, such as 0-3-1-2; \
          default natural, on a wss_grid one hop from each to the next",
     ),
-    OptionRecord::new("seed", "of shuffled; default 1"),
+    OptionRecord::new("seed", "seed of the shuffled order; default 1"),
 ];
 
 /// The records of this file.

@@ -6,7 +6,7 @@ use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Pass blocks to both neighbours at once, ceil((N-1)/2) times",
+    summary: "Pass blocks to both neighbours in each step, ceil((N-1)/2) times",
     citation: "Folklore; the two-way form of Patarasuk and Yuan's ring, JPDC 2009",
     costs: CostFormulas::new("floor(N / 2)", "N - 1", "N - 1"),
     least_slots: |ring| Some(u64::from(ring.ranks.saturating_sub(1).div_ceil(2))),

@@ -24,7 +24,7 @@ pub(super) const FAMILY: Option<&str> = Some("dragonfly");
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "A ring that enters and leaves groups where their cables are",
+        summary: "Ring that enters and leaves each group at the routers with the group's cables",
         citation: CITATION,
         costs: ring::GATHERING,
         family: FAMILY,

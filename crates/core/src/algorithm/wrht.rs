@@ -20,7 +20,7 @@ const GROUP_SIZE: OptionRecord = OptionRecord::new("group_size", "ranks per grou
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Collect blocks group by group, exchange among the last representatives, hand out",
+        summary: "Gather blocks group by group, exchange among the last representatives, then hand the blocks back",
         citation: "Dai et al., OpTree, section III.D and Table I; after the WRHT poster, PPoPP 2023",
         options: &[GROUP_SIZE],
         ..Algorithm::new("wrht", "WRHT", CollectiveKind::AllGather, all_gather)

@@ -35,11 +35,11 @@ const RATE: OptionRecord = OptionRecord::new(
 const LATENCY: OptionRecord = OptionRecord::new("latency", "delay of a cable; default 0s");
 const DUPLEX: OptionRecord = OptionRecord::new(
     "duplex",
-    "full: each direction has the whole rate; half: they divide it; default full",
+    "full: each direction has the whole rate; half: both directions divide it; default full",
 );
 const SHARING: OptionRecord = OptionRecord::new(
     "sharing",
-    "shared: flows on a link divide its rate; per_flow: each has all of it; default shared",
+    "shared: flows on a link divide its rate; per_flow: each flow has the whole rate; default shared",
 );
 
 const DUPLEXES: &[(&str, Duplex)] = &[("full", Duplex::Full), ("half", Duplex::Half)];

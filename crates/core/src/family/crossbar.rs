@@ -23,7 +23,7 @@ pub struct Crossbar {
 /// The family's record.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "crossbar",
-    summary: "One switch that never limits, with a cable to each rank (star)",
+    summary: "One switch without limits of its own, with a cable to each rank (star)",
     citation: "Clos, A Study of Non-Blocking Switching Networks, 1953",
     example: "crossbar:ranks=64,rate=12.5GB/s",
     options: || options::list(&RECORD, declared),

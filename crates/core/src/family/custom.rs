@@ -94,7 +94,7 @@ const NONE: u32 = u32::MAX;
 /// The family's record.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "custom",
-    summary: "Ranks, switches and links as a file gives them, routed over the fewest links",
+    summary: "Ranks, switches and links from a file, routed over the fewest links",
     citation: "Dijkstra, A Note on Two Problems in Connexion with Graphs, 1959",
     example: "custom:ranks=2,switches=1,links=0-2+1-2,rate=100Gb/s",
     options: || options::list(&RECORD, declared),
@@ -150,7 +150,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     )?;
     let record = OptionRecord::new(
         "ties",
-        "spread: equally short ways by destination; first: the first given; default spread",
+        "choice among shortest routes: spread (by destination) or first (the first link given); default spread",
     );
     let ties = options.word(record, &ties, Silent(Ties::Spread), |custom| {
         custom.graph.ties

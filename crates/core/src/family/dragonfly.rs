@@ -66,7 +66,7 @@ pub struct Dragonfly {
 /// The family's record.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "dragonfly",
-    summary: "Groups of routers, joined all to all within a group and between groups",
+    summary: "Groups of routers, with links between all routers of a group and between all groups",
     citation: "Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, 2008; absolute \
                arrangement as in Hastings et al., Comparing global link arrangements for Dragonfly \
                networks, 2015",
@@ -93,9 +93,9 @@ const ARRANGEMENT: OptionRecord = OptionRecord::new(
 const ROUTING: &[OptionRecord] = &[
     OptionRecord::new(
         "routing",
-        "minimal, or valiant: by way of a group drawn by hash; default minimal",
+        "minimal, or valiant: through an intermediate group that a hash draws; default minimal",
     ),
-    OptionRecord::new("seed", "of the draws of valiant; default 0"),
+    OptionRecord::new("seed", "seed of the groups that valiant draws; default 0"),
 ];
 
 /// The options, without the cables that follow from them.

@@ -53,7 +53,7 @@ struct SwitchLevel {
 /// The family's record.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "fat_tree",
-    summary: "Levels of switches with several ways up, routed up and down by D-mod-k",
+    summary: "Levels of switches with several links up, routed up and down by D-mod-k",
     citation: "Petrini and Vanneschi, k-ary n-trees, 1997; Zahavi, Fat-tree routing and node \
                ordering providing contention free traffic for MPI global collectives, 2012",
     example: "fat_tree:down=16x8x8,up=1x8x8,links=1x1x1,rate=12.5GB/s",

@@ -13,7 +13,7 @@ pub(crate) const FAMILY: Family = Family {
     presets: &[],
     plans: Some(CircuitPlans {
         place: |schedule, fabric, assignment, algorithm| {
-            let reason = "has light paths whose wavelengths nothing says";
+            let reason = "models ports only, not wavelengths";
             only_auto(assignment, fabric.family(), reason)?;
             Ok(placement::assign_ports(schedule, fabric, algorithm)?)
         },

@@ -32,7 +32,7 @@ pub enum MessageCost {
 /// A network that costs nothing.
 pub(crate) const ZERO: FamilyRecord = FamilyRecord {
     name: "zero",
-    summary: "Cost model of single messages: they cost nothing",
+    summary: "Cost model of single messages: each message arrives when it is sent",
     citation: "opticoll",
     example: "zero",
     options: Vec::new,
@@ -42,13 +42,13 @@ pub(crate) const ZERO: FamilyRecord = FamilyRecord {
 /// Hockney's model.
 pub(crate) const HOCKNEY: FamilyRecord = FamilyRecord {
     name: "hockney",
-    summary: "Cost model of single messages: latency, and bytes at a rate, without contention",
+    summary: "Cost model of single messages: a latency and a rate, without contention",
     citation: "Hockney, The communication challenge for MPP, Parallel Computing 1994",
     example: "hockney:latency=1us,rate=10Gb/s",
     options: || {
         vec![
             LATENCY,
-            OptionRecord::new("rate", "of each message; required"),
+            OptionRecord::new("rate", "rate of each message; required"),
         ]
     },
     build: |_| no_fabric(HOCKNEY.name),
@@ -61,8 +61,8 @@ pub(crate) const LOGGP: FamilyRecord = FamilyRecord {
     citation: "Alexandrov, Ionescu, Schauser and Scheiman, LogGP, SPAA 1995",
     example: "loggp:latency=1us,gap=200ns,rate=10Gb/s",
     options: || {
-        let gap = "between the begins of two messages at a port; default 0s";
-        let rate = OptionRecord::new("rate", "of a port; required");
+        let gap = "time between the starts of two messages at a port; default 0s";
+        let rate = OptionRecord::new("rate", "rate of a port; required");
         vec![LATENCY, OptionRecord::new("gap", gap), rate]
     },
     build: |_| no_fabric(LOGGP.name),
@@ -70,7 +70,7 @@ pub(crate) const LOGGP: FamilyRecord = FamilyRecord {
 
 const LATENCY: OptionRecord = OptionRecord::new(
     "latency",
-    "from the first bit sent to the first bit received; default 0s",
+    "delay from the first bit sent to the first bit received; default 0s",
 );
 
 fn no_fabric(family: &'static str) -> Result<Fabric, FabricError> {

@@ -64,9 +64,11 @@ const TERMINALS: OptionRecord = OptionRecord::new(
     "ranks on each node, by cables of their own; default none: ranks are the nodes",
 );
 const TERMINAL_RATE: OptionRecord =
-    OptionRecord::new("terminal_rate", "rate of those cables; default rate");
-const TERMINAL_LATENCY: OptionRecord =
-    OptionRecord::new("terminal_latency", "delay of those cables; default latency");
+    OptionRecord::new("terminal_rate", "rate of cables to ranks; default rate");
+const TERMINAL_LATENCY: OptionRecord = OptionRecord::new(
+    "terminal_latency",
+    "delay of cables to ranks; default latency",
+);
 
 const GRID_CITATION: &str =
     "Dally and Towles, Principles and Practices of Interconnection Networks, 2004";
@@ -74,7 +76,7 @@ const GRID_CITATION: &str =
 /// The torus's record.
 pub const TORUS: FamilyRecord = FamilyRecord {
     name: "torus",
-    summary: "A grid of any dimensions that wraps around, routed by dimension order",
+    summary: "Grid of any dimensions that wraps around, routed by dimension order",
     citation: GRID_CITATION,
     example: "torus:dims=8x8,rate=100Gb/s",
     options: || options::list(&TORUS, declared),
@@ -84,7 +86,7 @@ pub const TORUS: FamilyRecord = FamilyRecord {
 /// The mesh's record.
 pub const MESH: FamilyRecord = FamilyRecord {
     name: "mesh",
-    summary: "A grid of any dimensions that does not wrap around, routed by dimension order",
+    summary: "Grid of any dimensions that does not wrap around, routed by dimension order",
     example: "mesh:dims=4x4,rate=100Gb/s",
     options: || options::list(&MESH, declared),
     ..TORUS
@@ -93,7 +95,7 @@ pub const MESH: FamilyRecord = FamilyRecord {
 /// The ladder's record.
 pub const LADDER: FamilyRecord = FamilyRecord {
     name: "ladder",
-    summary: "Two rows of nodes with a rung between every two, routed along the row first",
+    summary: "Two rows of nodes with a link between opposite nodes, routed along the row first",
     citation: "Matsuoka et al., MPI Collective Communication over OBS Grid: 2 x 5, ten computers a node",
     example: "ladder:rungs=5,terminals=10",
     options: || options::list(&LADDER, declared),
@@ -103,7 +105,7 @@ pub const LADDER: FamilyRecord = FamilyRecord {
 /// The electrical ring's record.
 pub const RING: FamilyRecord = FamilyRecord {
     name: "electrical_ring",
-    summary: "Each rank joined to the next, routed the shorter way; wdm_ring is the optical one",
+    summary: "Electrical ring of ranks, routed in the shorter direction; the optical ring is wdm_ring",
     citation: GRID_CITATION,
     example: "electrical_ring:ranks=16",
     options: || options::list(&RING, declared),

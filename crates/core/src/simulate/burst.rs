@@ -136,7 +136,7 @@ pub enum BurstError {
     },
     /// A light path for a message was blocked too often.
     #[error(
-        "the light path from host {} to {} was blocked {tries} times, the last after {at}; allow \
+        "the lightpath from host {} to {} was blocked {tries} times, the last after {at}; allow \
          more retries, wait longer (back_off), or have less traffic beside it",
         hosts.0,
         hosts.1

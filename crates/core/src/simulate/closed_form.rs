@@ -94,7 +94,7 @@ fn over_light_paths(
             return Err(SimulationError::policy(
                 "closed_form",
                 policy,
-                "over light paths there are formulas for establish_release and free; the naive \
+                "over lightpaths there are formulas for establish_release and free; the naive \
                          way is establish_release with ports=1",
             ));
         }

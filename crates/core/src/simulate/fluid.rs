@@ -234,13 +234,13 @@ pub enum StartRule {
 pub const START_RULES: &[PolicyRecord<StartRule>] = &[
     PolicyRecord {
         name: "rendezvous",
-        summary: "A flow starts when both its ends have finished their earlier steps",
+        summary: "A flow starts when its source and destination have finished their earlier steps",
         citation: "MPI standard, MPI_Sendrecv with synchronous messages",
         policy: StartRule::Rendezvous,
     },
     PolicyRecord {
         name: "sender",
-        summary: "A flow starts when its sender has finished its earlier steps",
+        summary: "A flow starts when its source has finished its earlier steps",
         citation: "opticoll",
         policy: StartRule::Sender,
     },

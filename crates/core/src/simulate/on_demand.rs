@@ -112,7 +112,7 @@ impl<'a> OnDemand<'a> {
     pub fn new(ring: &'a WdmRing, policy: Policy) -> Result<OnDemand<'a>, SimulationError> {
         if !Policy::ALL.contains(&policy) {
             let problem = format!(
-                "light paths on a ring are not set up by the policy {}; use every_step, on_change, per_port or \
+                "lightpaths on a ring are not set up by the policy {}; use every_step, on_change, per_port or \
                  free",
                 policy.name()
             );
@@ -156,7 +156,7 @@ impl Live for OnDemand<'_> {
         };
         if self.channels == 0 || self.paths(source, destination).next().is_none() {
             let problem = format!(
-                "no light path leads from rank {source} to {destination}: both ways around are cut, beyond the \
+                "no lightpath leads from rank {source} to {destination}: both ways around are cut, beyond the \
                  reach of light or without wavelengths"
             );
             return Err(SimulationError::refused("on_demand", problem));

@@ -46,7 +46,7 @@ impl OverBursts {
         for (name, text) in settings {
             let of_phases = ["congestion", "degrade_after", "replications"];
             if let Some(&setting) = of_phases.iter().find(|&&one| one == name) {
-                let problem = "in a replay each message asks for one light path, once in each try; leave it out";
+                let problem = "in a replay each message asks for one lightpath, once in each try; leave it out";
                 return Err(BurstError::Setting {
                     setting,
                     problem: problem.into(),

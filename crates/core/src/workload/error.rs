@@ -99,12 +99,12 @@ pub enum TraceError {
     Network(#[from] SimulationError),
     /// An eager limit over light paths.
     #[error(
-        "a light path joins two ranks that are both ready: no message is eager; leave the eager limit out"
+        "a lightpath joins two ranks that are both ready: no message is eager; leave the eager limit out"
     )]
     Eager,
     /// Light paths are set up for calls, and the program has none.
     #[error(
-        "GOAL has no calls and no communicators, for whose messages light paths could be set up together; replay the event table or OTF2 archive of the run"
+        "GOAL has no calls and no communicators, for whose messages lightpaths could be set up together; replay the event table or OTF2 archive of the run"
     )]
     NoCalls,
 }

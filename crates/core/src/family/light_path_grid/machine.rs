@@ -90,7 +90,7 @@ const MOST_PORTS: u32 = 1 << 8;
 /// The family's record. Its defaults are the values of the paper.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "light_path_grid",
-    summary: "Ranks with a few ports each, joined by light paths that are set up and released",
+    summary: "Ranks with a few ports each, joined by lightpaths that are set up and torn down",
     citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS Grid",
     example: "light_path_grid:ranks=64,ports=2",
     options: || options::list(&RECORD, declared),
@@ -101,13 +101,13 @@ fn declared(options: &mut Options<'_, LightPathGrid>) -> Result<LightPathGrid, F
     declare! { options of LightPathGrid;
         ranks "ranks" count(MOST_RANKS, Required) "number of ranks; required";
         ports "ports" count(MOST_PORTS, Printed(1))
-            "ports of a rank: to so many others it holds paths at once; default 1";
-        latency "latency" value(Printed(Time::from_ps(100_000_000))) "of a message; default 100us";
-        rate "rate" value(Printed(Rate::gigabits(1))) "of a path, each way; default 1Gb/s";
+            "ports of a rank, each of which holds one lightpath; default 1";
+        latency "latency" value(Printed(Time::from_ps(100_000_000))) "latency of a message; default 100us";
+        rate "rate" value(Printed(Rate::gigabits(1))) "rate of a lightpath, in each direction; default 1Gb/s";
         establish "establish" value(Printed(Time::from_ps(5_000_000_000))) Reconfiguration
-            "time to set up any number of paths at once; default 5ms";
+            "time to set up any number of lightpaths at one instant; default 5ms";
         release "release" value(Silent(establish)) Reconfiguration
-            "time to release any number of paths at once; default that to set up";
+            "time to tear down any number of lightpaths at one instant; default that of establish";
     }
     Ok(LightPathGrid {
         ranks,
@@ -133,7 +133,7 @@ impl Machine for LightPathGrid {
     }
 
     fn nature(&self) -> &'static str {
-        "a grid of light paths, whose way and wavelength nothing says"
+        "a lightpath grid, which models ports only, not routes or wavelengths"
     }
 
     fn ranks(&self) -> u32 {
@@ -142,7 +142,7 @@ impl Machine for LightPathGrid {
 
     fn words(&self) -> String {
         format!(
-            "{}, {} each, {} per path, latency {}, {} to set up, {} to release",
+            "{}, {} each, {} per lightpath, latency {}, {} to set up, {} to tear down",
             plural(self.ranks as usize, "rank"),
             plural(self.ports as usize, "port"),
             self.rate.words(),

@@ -28,7 +28,7 @@ use crate::schedule::Schedule;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PortError {
     /// The fabric is no such grid.
-    #[error("light paths that are set up and released need a light_path_grid; got {family}")]
+    #[error("lightpaths that are set up and torn down need a light_path_grid; got {family}")]
     NotALightPathGrid {
         /// The family given.
         family: &'static str,

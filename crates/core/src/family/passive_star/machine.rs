@@ -75,7 +75,7 @@ const MOST_WAVELENGTHS: u32 = 4096;
 /// The family's record.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "passive_star",
-    summary: "Ranks around a passive star coupler, on whose wavelengths one sends and all may hear",
+    summary: "Ranks around a passive star coupler; on each wavelength one rank sends and all ranks may receive",
     citation: "Mukherjee, WDM-based local lightwave networks, part I: single-hop systems, IEEE Network 1992",
     example: "passive_star:ranks=16,wavelengths=8",
     options: || options::list(&RECORD, declared),
@@ -94,7 +94,7 @@ fn declared(options: &mut Options<'_, PassiveStar>) -> Result<PassiveStar, Fabri
         rate "rate" value(Printed(Rate::gigabits(100))) "rate of a wavelength; default 100Gb/s";
         reconfiguration "reconfiguration" value(Printed(Time::from_ps(10_000))) Reconfiguration
             "time to tune transmitters and receivers; default 10ns";
-        latency "latency" value(Silent(Time::ZERO)) "from transmitter to receiver; default 0s";
+        latency "latency" value(Silent(Time::ZERO)) "delay from transmitter to receiver; default 0s";
     }
     Ok(PassiveStar {
         ranks,

@@ -107,13 +107,13 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 pub const PRESETS: &[PresetRecord] = &[
     PresetRecord {
         name: "optree_paper",
-        summary: "The evaluation of the OpTree paper: one fibre per direction, 40 Gb/s, 25 us",
+        summary: "Ring of the OpTree paper's evaluation: one fibre per direction, 40 Gb/s, 25 us",
         citation: "Dai et al., OpTree, section IV.A",
         spec: "wdm_ring:ranks=1024,wavelengths=64,fibres=1,rate=40Gb/s,reconfiguration=25us",
     },
     PresetRecord {
         name: "terarack",
-        summary: "A TeraRack of 256 ranks with two fibres per direction",
+        summary: "TeraRack with 256 ranks and two fibres per direction",
         citation: "Khani et al., TeraRack, 2020; rates and delays as in Dai et al., OpTree",
         spec: "wdm_ring:ranks=256,wavelengths=64,fibres=2,rate=40Gb/s,reconfiguration=25us",
     },
@@ -134,12 +134,12 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
             "O/E/O delay at the end of each lightpath; default 0s";
         propagation "propagation" value(Silent(Time::ZERO)) "delay per hop; default 0s";
         ports "ports" limit(Some("all"), 2 * fibres * wavelengths)
-            "lightpaths a rank may send, and receive, at once; default all";
+            "maximum number of lightpaths that a rank sends, and receives, at a time; default all";
         converters "converters" word(&conversions, Silent(false))
             "wavelength converters at every rank: none or full; default none";
         multicast "multicast" word(&sharings, Silent(false))
             "none, or drop_and_continue: ranks that light passes may take a share; default none";
-        reach "reach" limit(None, MOST_RANKS) "the most links that a lightpath spans; default any";
+        reach "reach" limit(None, MOST_RANKS) "maximum number of links of a lightpath; default any";
     }
     let budget = options.several(
         loss::OPTIONS,

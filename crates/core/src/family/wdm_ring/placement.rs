@@ -162,14 +162,14 @@ const SURVEY: &str = "Zang, Jue and Mukherjee, A Review of Routing and Wavelengt
 pub const RECORDS: &[AssignmentRecord] = &[
     AssignmentRecord {
         name: "auto",
-        summary: "optimal where a step is a one-stage all-to-all, else first_fit",
+        summary: "optimal for a step that is a one-stage all-to-all, otherwise first_fit",
         citation: "opticoll",
         options: &[ORDER],
         rule: |_| Ok(ChannelRule::Auto),
     },
     AssignmentRecord {
         name: "optimal",
-        summary: "The construction for one-stage all-to-all that meets the load bound",
+        summary: "Construction for one-stage all-to-all that meets the load bound",
         citation: "The bound: Opatrny, Theoretical Computer Science 2003",
         options: &[],
         rule: |_| Ok(ChannelRule::Optimal),
@@ -183,7 +183,7 @@ pub const RECORDS: &[AssignmentRecord] = &[
     },
     AssignmentRecord {
         name: "best_fit",
-        summary: "The free channel whose gap around the path is the shortest",
+        summary: "The free channel with the shortest gap around the route",
         citation: "Sathishkumar and Mahalingam, IJCSIT 2015",
         options: &[ORDER],
         rule: |_| Ok(ChannelRule::BestFit),
@@ -204,7 +204,7 @@ pub const RECORDS: &[AssignmentRecord] = &[
     },
     AssignmentRecord {
         name: "random",
-        summary: "Any free channel, drawn from a seeded generator",
+        summary: "A random free channel, drawn from a seeded generator",
         citation: SURVEY,
         options: &[
             ORDER,

@@ -151,14 +151,14 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
             |ports| (*ports != longer).then(|| ports.to_string()))
             "ports of a switch; default the longer side";
         wavelengths "wavelengths" option(made_to_measure, |count| Some(count.to_string()))
-            "channels of the tunable source; default what the wavelength plan may need";
+            "channels of the tunable source; default as many as the wavelength plan may need";
         tuning "tuning" value(Printed(Time::from_ps(10_500))) Reconfiguration
             "time to tune a laser; default 10.5ns";
         lock "lock" value(Silent(Time::ZERO)) Reconfiguration
             "guard time and locking of the receiver; default 0s";
         control "control" value(Silent(Time::ZERO)) Control
             "delay of one control message; default 0s";
-        latency "latency" value(Silent(Time::ZERO)) "from transmitter to receiver; default 0s";
+        latency "latency" value(Silent(Time::ZERO)) "delay from transmitter to receiver; default 0s";
         slow_switch "slow_switch" value(Printed(Time::from_ps(100_000_000_000)))
             "time to set the switches, once for a task; default 100ms";
         plan "plan" option(wavelength_plan, |plan| Some(plan.name().into()))
@@ -168,9 +168,9 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
             |nodes| (nodes.len() as u32 != all).then(|| places::print_nodes(nodes)))
             "nodes allocated to the task, such as 0-15+32-47; default all";
         dead_transceivers "dead_transceivers" list(|spec| places::read_transceivers(spec, all), places::joined)
-            "nodes with the plane that they lack, such as 5.row+9.column";
+            "transceivers out of order, by node and plane, such as 5.row+9.column";
         dead_ports "dead_ports" list(|spec| places::read_ports(spec, rows, columns), places::joined)
-            "switches with the port that they lack, such as row3.2+column1.0";
+            "switch ports out of order, by switch and port, such as row3.2+column1.0";
     }
     Ok(WssGrid {
         rows,

@@ -61,7 +61,7 @@ impl BurstNetwork {
             Medium::Fabric(fabric) => (
                 fabric.family(),
                 format!(
-                    "its light paths are planned; use {EXAMPLE}, electrical_ring, mesh, torus or custom"
+                    "its lightpaths are planned; use {EXAMPLE}, electrical_ring, mesh, torus or custom"
                 ),
             ),
         };

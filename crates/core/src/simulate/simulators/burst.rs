@@ -8,7 +8,7 @@ use crate::simulate::method::{Simulator, Unfit};
 
 pub(super) const RECORD: Simulator = Simulator::new(
     "burst",
-    "Bursts and lightpaths that reserve wavelengths on the links of a network, and may be blocked",
+    "Bursts and lightpaths that reserve wavelengths on links, and may be blocked",
     "Qiao and Yoo, Optical Burst Switching, 1999; Matsuoka et al., MPI Collective \
                Communication over OBS Grid",
     |_, _| {

@@ -15,7 +15,7 @@ pub(super) const RECORD: Simulator = Simulator {
     bounded_by_loads: true,
     ..Simulator::new(
         "circuit",
-        "The plan slot by slot, lightpath by lightpath, under any policy",
+        "Plan on an optical fabric, lightpath by lightpath, under any reconfiguration policy",
         "opticoll",
         |fabric, _| match fabric.network() {
             None => Ok(()),
@@ -34,7 +34,8 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
         .map_or(&[][..], |circuits| circuits.policies());
     let groups = |(_, charge): &(_, _)| matches!(charge, Charge::Groups { .. });
     if case.method.paths.is_some() && !policies.iter().any(groups) {
-        let hint = "its ports hold no light paths that are set up and released; a light_path_grid has such";
+        let hint =
+            "its ports hold no lightpaths that are set up and torn down; use a light_path_grid";
         return Err(SimulationError::value("paths", RECORD.not_on(fabric, hint)));
     }
     let paths = case.method.paths.unwrap_or_default();

@@ -9,7 +9,7 @@ pub(super) const RECORD: Simulator = Simulator {
     times_plans: false,
     ..Simulator::new(
         "closed_form",
-        "The paper's number of steps times the paper's time of a step",
+        "Formula of a paper: its number of steps times its time of a step",
         "Dai et al., OpTree, Theorem 3; WRHT poster, section 2",
         |fabric, _| match fabric.circuits().map(|circuits| circuits.formula_latency()) {
             Some(Some(_)) => Ok(()),

@@ -9,7 +9,7 @@ pub(in crate::simulate) const RECORD: Simulator = Simulator {
     run: Some(run),
     ..Simulator::new(
         "control",
-        "Tunable circuits flow by flow: request, grant, tune, lock, send and release",
+        "Control protocol of tunable circuits, flow by flow: request, grant, tune, lock, send, release",
         "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
                Optical Network, OFC 2024",
         |fabric, method| match method.policy {

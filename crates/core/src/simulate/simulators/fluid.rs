@@ -19,7 +19,7 @@ pub(super) const RECORD: Simulator = Simulator {
     },
     ..Simulator::new(
         "fluid",
-        "Flows share the links of electrical fabrics max-min fairly, under a start rule",
+        "Flows that share the links of electrical fabrics max-min fairly, under a start rule",
         "Bertsekas and Gallager, Data Networks, section 6.5; SimGrid's model without its \
                corrections",
         |fabric, _| has_links(fabric),

@@ -295,7 +295,7 @@ fn what_does_not_fit_is_refused() {
     for (settings, expected) in [
         (
             ("paths", "forgotten"),
-            "unknown way with light paths `forgotten`",
+            "unknown setting of lightpaths `forgotten`",
         ),
         (("policy", "establish"), "unknown policy `establish`"),
     ] {

@@ -268,7 +268,7 @@ fn what_a_replay_cannot_have_is_refused() {
         (
             "wdm_ring:ranks=3,wavelengths=1,broken=0-1+1-2",
             &[],
-            "rank 0, event 0 (line 3): no light path leads from rank 0 to 1: both ways around are cut, beyond the reach of light or without wavelengths",
+            "rank 0, event 0 (line 3): no lightpath leads from rank 0 to 1: both ways around are cut, beyond the reach of light or without wavelengths",
         ),
         (
             "crossbar:ranks=3",

@@ -98,20 +98,17 @@ pub struct LossBudget {
 pub(super) const OPTIONS: &[OptionRecord] = &[
     OptionRecord::new(
         "launch_power",
-        "of a wavelength, such as 5dBm; with sensitivity and through_loss it limits the reach",
+        "power of a wavelength, such as 5dBm; with sensitivity and through_loss it limits the reach",
     ),
-    OptionRecord::new(
-        "sensitivity",
-        "least power that is received, such as -20dBm",
-    ),
+    OptionRecord::new("sensitivity", "minimum power at a receiver, such as -20dBm"),
     OptionRecord::new(
         "through_loss",
-        "at each ring resonator passed, such as 0.01dB",
+        "loss at each ring resonator passed, such as 0.01dB",
     ),
-    OptionRecord::new("drop_loss", "where light is received; default 0dB"),
+    OptionRecord::new("drop_loss", "loss where light is received; default 0dB"),
     OptionRecord::new(
         "split_loss",
-        "of light that goes on where a rank takes a share; default 0dB",
+        "loss of light that continues where a rank takes a share; default 0dB",
     ),
     OptionRecord::new(
         "resonators",

@@ -1,0 +1,83 @@
+"""Words and phrases that pages, help texts and lists do not use, and what they use instead."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import opticoll
+from opticoll.commands import COMMANDS
+from opticoll.main import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "ARCHITECTURE.md",
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "reference"),
+]
+PLAIN = {
+    r"light paths?": "lightpath",
+    r"agendas?": "event queue",
+    r"intensity": "offered load",
+    r"refusals?": "blocked requests",
+    r"(?:is|are) spelled": "specification",
+    r"goes? around it": "plans around it",
+    r"set-ups?": "setup",
+    r"what differs? from": "differences from",
+    r"when that is so": "the condition, named",
+    r"at the ends": "the ends, named",
+    r"opens? `crates": "the header of the file has the proof",
+    r"no number in them": "the commands recompute every table",
+    r"what this takes for granted": "assumptions",
+    r"comes out": "the result, named",
+    r"whose way": "the route, named",
+    r"on computers of their own": "each on its own hosts",
+    r"used last": "most recently used",
+    r"nothing says": "is not modelled",
+    r"says it in full": "defines",
+    r"it takes \d+,": "the number with its noun",
+    r"holds? to \d": "agrees to within",
+    r"a like machine": "a machine of the same type",
+    r"in the order of their asking": "in order of arrival",
+}
+"""What to write, by a pattern of what is not written."""
+
+QUOTED = re.compile(r"```.*?^```|`[^`]*`|<!--.*?-->|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
+"""Code, names and addresses, which words of the field do not bind."""
+
+
+def found(text: str) -> list[str]:
+    """Each word of a text that is not to be used, with what to write."""
+    text = re.sub(r"\s+", " ", text)
+    return [
+        f"{hit[0]}: write {instead}"
+        for pattern, instead in PLAIN.items()
+        for hit in re.finditer(rf"(?<![\w-]){pattern}(?![\w-])", text, re.IGNORECASE)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_use_the_words_of_the_field(page: Path) -> None:
+    assert found(QUOTED.sub(" ", page.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_uses_the_words_of_the_field(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    app([name, "--help"], result_action="return_value")
+    text = re.sub(r"[│╭╮╰╯─]+", " ", capsys.readouterr().out)
+    assert found(text) == []
+
+
+def test_lists_use_the_words_of_the_field() -> None:
+    for kind in ("algorithms", "fabrics", "presets", "simulators", "policies", "start_rules"):
+        for record in opticoll.records(kind):
+            assert found(str(record)) == [], record.name
+
+
+def test_the_patterns_find_what_they_are_for() -> None:
+    assert found("Light\npaths on demand")
+    assert found("When that is so opens the file")
+    assert not found("lightpaths and `light_path_grid`")
