@@ -133,7 +133,7 @@ def test_one_case_is_said_in_lines_and_drawn(run: Run, tmp_path: Path) -> None:
 
 
 def test_every_setting_is_an_option(run: Run) -> None:
-    finished = run("traffic", "--help")
+    finished = run("traffic", "--help-all")
     for record in _core.records("burst_settings"):
         assert f"--{record['name'].replace('_', '-')} " in finished.out, record["name"]
 

@@ -93,7 +93,7 @@ def test_lists_make_a_case_of_each_combination_whatever_the_jobs(run: Run, tmp_p
 
 
 def test_every_pattern_is_named_in_the_help_and_runs(run: Run) -> None:
-    finished = run("traffic", "--help")
+    finished = run("traffic", "--help-all")
     for option in ("--pattern", "--bytes", "--period", "--messages", "--jobs", "--figure", "--csv"):
         assert option in finished.out
     for record in registry.records("settings"):
