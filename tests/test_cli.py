@@ -21,6 +21,7 @@ from conftest import RING, Run
 from opticoll import registry
 from opticoll.commands import COMMANDS
 from opticoll.config import Scenario
+from opticoll.main import app
 from opticoll.settings import NAMES
 
 SCHEMAS = {name: import_module(f"opticoll.commands.{name}").COMMAND.schema() for name in COMMANDS}
@@ -597,3 +598,15 @@ def test_scenario_fields_and_exit_codes_are_documented() -> None:
         assert f"`{field}`" in documented
     for code in (0, 1, 2, 70, 130):
         assert f"| {code} |" in documented
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_in_full_has_every_option(run: Run, command: str) -> None:
+    """An option without a group of help would be taken and never shown."""
+    shown = run(command, "--help-all").out
+    taken = app[command].assemble_argument_collection()
+    names = [name for one in taken if one.show for name in one.names if name.startswith("--")]
+    options = {name for name in names if not name.startswith("--no-")}
+    assert options
+    shown_names = set(re.findall(r"--(?:no-)?[a-z-]+[a-z]", shown))
+    assert {name for name in options if not {name, f"--no-{name[2:]}"} & shown_names} == set()

@@ -29,8 +29,10 @@ def whole(most: int | None = None, least: int | None = None) -> Converter:
 
 def count(help: str, most: int = 2**20, group: Group | None = None) -> Parameter:
     """An option that is a whole number above 0; in a group of help that is not the usual one."""
+    # A group of None would leave the option out of all help.
+    shown: dict[str, Any] = {} if group is None else {"group": group}
     return Parameter(
-        help=help, converter=whole(least=1, most=most), group=group, allow_leading_hyphen=True
+        help=help, converter=whole(least=1, most=most), allow_leading_hyphen=True, **shown
     )
 
 
