@@ -81,6 +81,23 @@ def test_what_rests_on_printed_values_or_readings_is_never_reproduced() -> None:
     assert judge(a_claim(Equal(), 5, uses=("y",)), Computed(5)).verdict == "consistent"
     assert judge(a_claim(Equal(), 5, reading="w = 256"), Computed(5)).verdict == "conditional"
     assert judge(a_claim(Equal(), 5, uses=("y",)), Computed(6)).verdict == "refuted"
+    both = a_claim(Equal(), 5, uses=("y",), reading="w = 256")
+    assert judge(both, Computed(5)).verdict == "conditional"
+
+
+def test_what_fails_under_a_reading_or_by_chance_is_not_refuted() -> None:
+    assert judge(a_claim(Equal(), 5, reading="w = 256"), Computed(6)).verdict == "undecided"
+    assert judge(a_claim(Equal(), 5), Computed(5, by_chance=True)).verdict == "undecided"
+    assert judge(a_claim(Equal(), 5), Computed(6, by_chance=True)).verdict == "undecided"
+
+
+def test_the_page_says_where_a_printed_value_comes_from_and_who_disputes_a_verdict() -> None:
+    found = judge(
+        a_claim(Equal(), 5, evaluates="Eq. 2 at N = 4.", dispute="A referee counts 6."), Computed(5)
+    )
+    assert "evaluated from Eq. 2 at N = 4." in found.note
+    assert "Disputed: A referee counts 6." in found.note
+    assert judge(a_claim(Equal(), 5), None).verdict == "left_out"
     assert judge(a_claim(Equal(), 5), None).verdict == "left_out"
 
 

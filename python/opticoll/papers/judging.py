@@ -29,6 +29,7 @@ Verdict = Literal[
     "consistent",
     "claim_holds",
     "conditional",
+    "undecided",
     "refuted",
     "used",
     "not_reproducible",
@@ -41,7 +42,8 @@ MEANINGS: dict[Verdict, str] = {
     "consistent": "the value agrees with what was computed from other printed values of the paper",
     "claim_holds": "a claim in words holds, by a margin whose threshold was stated before",
     "conditional": "it comes out under a reading or parameter that the paper does not state",
-    "refuted": "another value comes out",
+    "undecided": "it does not come out under such a reading, which refutes nothing, or is chance",
+    "refuted": "another value comes out, whatever the paper leaves open",
     "used": "a parameter or algorithm, taken over as printed",
     "not_reproducible": "the paper does not say enough to compute it",
     "not_done": "opticoll does not compute it",
@@ -285,10 +287,13 @@ class Claim:
     """An item of a paper: an algorithm, parameter, table, figure or claim.
 
     `where` is its place in the paper, `says` what the paper says, in our words. `printed` is the
-    value that it prints, None where it has words only. `reading` is an assumption that the paper
-    does not state: the verdict is then at best `conditional`. `uses` are claims whose printed
-    values go into the computation: at best `consistent`. `command` shows the number alone, where
-    `opticoll reproduce` is not the only way to it. `remark` says what a reader must know.
+    value that it prints, None where it has words only; `evaluates` names the printed formula or
+    words that `printed` is evaluated from, where the number itself is not in the paper. `reading`
+    is an assumption that the paper does not state: the verdict is then `conditional` or
+    `undecided`. `uses` are claims whose printed values go into the computation: at best
+    `consistent`. `command` shows the number alone, where `opticoll reproduce` is not the only way
+    to it. `remark` says what a reader must know; `dispute` what a referee says against the
+    verdict, and why it stands.
     """
 
     id: str
@@ -297,18 +302,25 @@ class Claim:
     unit: str
     judge: Criterion
     printed: Value | None = None
+    evaluates: str = ""
     reading: str = ""
     uses: tuple[str, ...] = ()
     command: str = ""
     remark: str = ""
+    dispute: str = ""
 
 
 @dataclass(frozen=True)
 class Computed:
-    """What was computed for a claim: the value that is judged, and in words how it came out."""
+    """What was computed for a claim: the value that is judged, and in words how it came out.
+
+    `by_chance`: draws would give the value as often if the claim were false, or true; it is then
+    `undecided`.
+    """
 
     value: Value
     note: str = ""
+    by_chance: bool = False
 
 
 class Finding(Row):
@@ -317,7 +329,9 @@ class Finding(Row):
     id: str = means("Name of the item")
     where: str = means("Place in the paper")
     claim: str = means("What the paper says")
-    paper: float | str | None = means("Value that the paper prints", absent="it prints none")
+    paper: float | str | None = means(
+        "Value that the paper prints, or that a printed formula gives", absent="it prints none"
+    )
     computed: float | str | None = means("Value that was computed", absent="none was computed")
     unit: str = means("Unit of both")
     verdict: Verdict = means("Verdict")
@@ -344,17 +358,24 @@ def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
     else:
         met = criterion.met(claim.printed, computed.value)
         margin = criterion.margin(claim.printed, computed.value)
-        verdict = criterion.good if met else "refuted"
-        if met and claim.uses:
-            verdict = "consistent"
-        elif met and claim.reading:
-            verdict = "conditional"
+        if computed.by_chance:
+            verdict = "undecided"
+        elif claim.reading:
+            verdict = "conditional" if met else "undecided"
+        elif not met:
+            verdict = "refuted"
+        else:
+            verdict = "consistent" if claim.uses else criterion.good
+    if claim.evaluates:
+        notes.append(f"The printed value is evaluated from {claim.evaluates.removesuffix('.')}.")
     if claim.reading:
         notes.append(f"Reading: {claim.reading.removesuffix('.')}.")
     if claim.uses:
         notes.append(f"Computed from the printed values of {', '.join(claim.uses)}.")
     if computed is not None:
         notes.append(computed.note)
+    if claim.dispute:
+        notes.append(f"Disputed: {claim.dispute.removesuffix('.')}.")
     return Finding(
         id=claim.id,
         where=claim.where,

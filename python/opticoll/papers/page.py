@@ -22,6 +22,9 @@ def page(title: str, findings: Sequence[Finding]) -> str:
             if counts[name]
         ),
         "",
+        "`printed` is a value of the paper, or one that a formula or words of the paper give: the",
+        "item then says which. A command prints the computed value, or writes the table that has it.",
+        "",
         "## Items",
         "",
         "| place | the paper says | printed | computed | unit | verdict | margin | item |",
