@@ -23,7 +23,7 @@ def page(title: str, findings: Sequence[Finding]) -> str:
         ),
         "",
         "`printed` is a value of the paper, or one that a formula or words of the paper give: the",
-        "item then says which. A command prints the computed value, or writes the table that has it.",
+        "item then says which. A command prints the computed value, or writes its table.",
         "",
         "## Items",
         "",
