@@ -105,7 +105,9 @@ class Results:
         """Run a part, or take what it gave before the study was stopped."""
         kept = self.unfinished.find(case)
         if kept is not None and all((self.folder / name).exists() for name in kept["files"]):
-            self.computed |= {id: Computed(_value(one[0]), one[1]) for id, one in kept["computed"]}
+            self.computed |= {
+                id: Computed(_value(value), *more) for id, (value, *more) in kept["computed"]
+            }
             self.tables += [
                 Table(title, heading, rows, frozenset(right))
                 for title, heading, rows, right in kept["tables"]
@@ -120,7 +122,9 @@ class Results:
             self.unfinished.add(
                 case,
                 {
-                    "computed": [[id, [one.value, one.note]] for id, one in gave.items()],
+                    "computed": [
+                        [id, [one.value, one.note, one.by_chance]] for id, one in gave.items()
+                    ],
                     "tables": [
                         [one.title, one.heading, one.rows, sorted(one.right)]
                         for one in self.tables[tables:]

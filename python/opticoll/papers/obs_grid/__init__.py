@@ -1,4 +1,4 @@
-"""The OBS grid paper computed anew: collectives over light paths, MPI programs, the ladder.
+"""The OBS grid paper computed anew: collectives over lightpaths, MPI programs, the ladder.
 
 Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS Grid. The paper
 is a set of slides: what they leave open is filled in, and printed with the numbers.
@@ -34,5 +34,6 @@ def reproduce(
         "ladder": lambda: ladder.run(results, quick=quick, long=long),
     }
     results.compute(parts, progress, scale="quick" if quick else "long" if long else "")
-    applications.draw(results, {one.id: one.printed for one in CLAIMS})
+    applications.draw(results)
+    ladder.draw(results, quick=quick, long=long)
     return results
