@@ -295,7 +295,7 @@ def _forwarded(size: int) -> float:
     fabric = Fabric(grid(4))
     latency_s, rate = fabric.option("latency") / PICOSECONDS, fabric.option("rate")
     each_s = replayed("\n".join(lines) + "\n", IDEAL).time_s / 4
-    return round((each_s - latency_s) * rate / 8 / size, 9)
+    return float(round((each_s - latency_s) * rate / 8 / size, 9))
 
 
 def _message(size: int) -> str:
