@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import docutils.nodes
+import latex2mathml.converter
+
 import opticoll
 
 project = "opticoll"
@@ -37,6 +40,7 @@ default_role = "code"
 nb_execution_mode = "off"  # the notebooks are kept with their outputs, which `make validate` checks
 copybutton_prompt_text = "$ "
 nitpicky = False
+html_math_renderer = "mathml"
 
 
 def signature(
@@ -55,6 +59,14 @@ def sources(app: Any) -> list[Any]:
     return []
 
 
+def formula(writer: Any, node: Any) -> None:
+    """Write a formula as MathML, which browsers draw without a script or a network."""
+    display = "block" if isinstance(node, docutils.nodes.math_block) else "inline"
+    drawn = latex2mathml.converter.convert(node.astext(), display=display)
+    writer.body.append(f"<div>{drawn}</div>" if display == "block" else drawn)
+    raise docutils.nodes.SkipNode
+
+
 def setup(app: Any) -> None:
     """Write the pages of records before Sphinx looks for pages."""
     import sys
@@ -64,5 +76,6 @@ def setup(app: Any) -> None:
     import records
 
     records.write()
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.connect("autodoc-process-signature", signature)
     app.connect("html-collect-pages", sources, priority=100)

@@ -15,6 +15,7 @@ from pathlib import Path
 import opticoll
 from opticoll.commands import GROUPS
 from opticoll.main import main
+from opticoll.registry import OptionRow, RecordRow
 
 FOLDER = Path(__file__).parent / "reference"
 COLUMNS = "80"
@@ -26,7 +27,7 @@ KINDS = {
     "presets": "A preset is a fabric whose options are set; write other values behind it, for "
     "example `optree_paper:ranks=512`.",
     "algorithms": "An algorithm is written `name:option=value,...`, for example `optree:depth=3`. "
-    "[Algorithms](../algorithms.md) has steps and volumes as formulas.",
+    "[Steps and volumes](../algorithms.md) are formulas on a page of their own.",
     "simulators": "`--simulator` names a simulator; each fabric has a default.",
     "policies": "`--policy` says when a reconfiguration is charged.",
     "start_rules": "`--start` says when a message of an electrical fabric may start.",
@@ -41,6 +42,13 @@ KINDS = {
     "models": "`opticoll train --model` takes these.",
     "devices": "`opticoll train --device` takes these.",
 }
+
+TITLES = {
+    "fabrics": "Options of fabrics",
+    "algorithms": "Options of algorithms",
+    "wavelengths": "Wavelength rules",
+}
+"""Titles that differ from the kind's name: a page of concepts has that one."""
 
 
 def write() -> None:
@@ -59,24 +67,33 @@ def _keep(name: str, text: str) -> None:
 
 
 def _page(kind: str, head: str) -> Iterator[str]:
-    yield from (f"# {kind.replace('_', ' ').capitalize()}", "", head, "")
+    yield from (f"# {TITLES.get(kind, kind.replace('_', ' ').capitalize())}", "", head, "")
     rows = opticoll.records(kind)
     for collective, own in groupby(rows, key=lambda row: row.collective):
         if collective:
             yield from (f"## {collective}", "")
         for row in own:
-            yield from (f"{'###' if collective else '##'} {row.name}", "", f"{row.summary}.", "")
+            yield from (f"{'###' if collective else '##'} {row.name}", "", _summary(kind, row), "")
             if row.options:
-                yield from _options(row.options)
+                yield from _options(row.options, "property" if "settings" in kind else "option")
             if row.citation:
                 yield from (f"Source: {row.citation}", "")
 
 
-def _options(options: Sequence[object]) -> Iterator[str]:
-    yield from ("| option | meaning |", "|---|---|")
+def _summary(kind: str, row: RecordRow) -> str:
+    """What a name stands for, as a sentence; of a collective, what its size counts."""
+    return f"Size: {row.summary}." if kind == "collectives" else f"{row.summary}."
+
+
+def _options(options: Sequence[OptionRow], head: str) -> Iterator[str]:
+    """A table with a line for each name; how a page of help shows an option is left out."""
+    meanings: dict[str, list[str]] = {}
     for one in options:
-        name, meaning = one["name"], one["meaning"]  # type: ignore[index]
-        yield f"| `{name}` | {meaning.replace('|', chr(92) + '|')} |"
+        if one.name != "help":
+            meanings.setdefault(one.name, []).append(one.meaning.replace("|", chr(92) + "|"))
+    yield from (f"| {head} | meaning |", "|---|---|")
+    for name, own in meanings.items():
+        yield f"| `{name}` | {', '.join(own)} |"
     yield ""
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from opticoll.commands import COMMANDS
 from opticoll.main import app
+from opticoll.papers.judging import MEANINGS
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -23,8 +24,14 @@ PAGES = [
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     if page.parent.name != "reference"  # written from records
 ]
-LEAST_SHOWN = {"README.md": 4, "index.md": 0}
+LEAST_SHOWN = {"README.md": 4, "cookbook/index.md": 0}
 """Fewest commands whose output a page shows; of all others one."""
+
+
+def name_of(page: Path) -> str:
+    """A page's path within `docs`, or its name."""
+    docs = ROOT / "docs"
+    return str(page.relative_to(docs)) if page.is_relative_to(docs) else page.name
 
 
 def shown() -> Iterator[tuple[Path, Path]]:
@@ -84,6 +91,24 @@ def test_the_page_on_json_is_what_the_rows_say(monkeypatch: pytest.MonkeyPatch) 
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run `make reference`"
 
 
+def test_workflows_call_targets_of_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    assert {file.stem for file in workflows} == {"tests", "wheels", "docs", "release"}
+    for file in workflows:
+        for run in re.findall(r"run: (.*)", file.read_text(encoding="utf-8")):
+            program, *targets = run.split()
+            assert program == "make", f"{file.name}: {run}"
+            assert all(f"\n{target}:" in makefile for target in targets), f"{file.name}: {run}"
+
+
+def test_the_page_of_papers_names_every_verdict_and_paper() -> None:
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert [verdict for verdict in MEANINGS if f"| `{verdict}` |" not in text] == []
+    papers = [path.parent.name for path in (ROOT / "python/opticoll/papers").glob("*/claims.py")]
+    assert [paper for paper in papers if f"`opticoll reproduce {paper}`" not in text] == []
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_example_of_a_command_has_options_that_it_takes(name: str) -> None:
     command = import_module(f"opticoll.commands.{name}").COMMAND
@@ -97,6 +122,7 @@ SHOWN_QUICKLY = [
     *(
         ROOT / "docs" / f"{name}.md"
         for name in (
+            "index",
             "start",
             "fabrics",
             "model",
@@ -118,7 +144,7 @@ def test_pages_show_what_their_commands_print(page: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     transcripts = __import__("transcripts")
     shown = list(transcripts.transcripts(page.read_text(encoding="utf-8")))
-    assert len(shown) >= LEAST_SHOWN.get(page.name, 1)
+    assert len(shown) >= LEAST_SHOWN.get(name_of(page), 1)
     assert transcripts.stale(page) == [], "run `python docs/transcripts.py --write`"
 
 

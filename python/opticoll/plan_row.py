@@ -282,8 +282,9 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
 
 
 def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
-    """What `auto` compared: what was simulated first, then what was left out and why."""
-    shown = candidates[:MOST_CANDIDATES]
+    """What `auto` compared: what was simulated, then what was left out and why, refusals last."""
+    shown = sorted(candidates, key=lambda one: not one.simulated and not one.time_s)
+    shown = shown[:MOST_CANDIDATES]
     rows = [
         [
             one.name,
