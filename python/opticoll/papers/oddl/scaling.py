@@ -131,8 +131,7 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
     for model in MODELS:
         _show(results, rows, model, nodes)
     draw(results, rows)
-    computed = _scalable(rows, nodes)
-    return computed if quick else computed | _journal(rows)
+    return _scalable(rows, nodes)
 
 
 def compute(largest: int) -> Rows:
@@ -304,24 +303,8 @@ def _scalable(rows: Rows, nodes: list[int]) -> dict[str, Computed]:
     return {
         "conclusion.scalable": Computed(
             max(_ratios(rows, "oddl", "ideal", nodes)),
-            f"{sizes} With both planes at once, which is not in the paper, an iteration is "
-            f"{min(both):.3g} to {max(both):.3g} times faster.",
+            f"{sizes} With both planes at once, an algorithm of opticoll and not of the paper, an "
+            f"iteration is {min(both):.3g} to {max(both):.3g} times faster.",
         ),
         "conclusion.overhead": Computed(max(shares), sizes),
-    }
-
-
-def _journal(rows: Rows) -> dict[str, Computed]:
-    """The abstract of the journal version, under assumptions that it does not give."""
-    times = {
-        name: rows["vgg19", 1024, name]["iteration_s"] / rows["vgg19", 1024, "oddl"]["iteration_s"]
-        for name in NETWORKS
-    }
-    return {
-        "journal.fat_tree": Computed(
-            times["tree_far"],
-            f"{times['tree_near']:.2f} with near partners first, {times['tree_ring']:.2f} with a "
-            "ring.",
-        ),
-        "journal.ring": Computed(tuple(times[name] for name in ("wrht", "optree", "auto"))),
     }
