@@ -22,8 +22,8 @@ _LARGER = (
     f"100 Gb/s, {DELAYS}; the switch beside has cables of 100 Gb/s and 250 ns"
 )
 _FOUR = (
-    "opticoll train resnet50 --fabric {} --algorithm halving_doubling --batch 256 --throughput "
-    "1100images/s --buckets tensor --epochs 20"
+    "opticoll train --model resnet50 --fabric {} --algorithm halving_doubling --batch 256 "
+    "--throughput 1100images/s --buckets tensor --no-overlap --epochs 20"
 )
 _ON_ODDL = _FOUR.format("wss_grid:rows=1,columns=4,rate=100Gb/s,plan=xor")
 _BEHIND = _FOUR.format("crossbar:ranks=4,rate=100Gb/s,latency=0s")
@@ -281,7 +281,7 @@ RUN = (
 )
 
 _TRAIN = (
-    "opticoll train vgg19 --fabric wss_grid:rows=32,columns=32,rate=100Gb/s,tuning=10.5ns,"
+    "opticoll train --model vgg19 --fabric wss_grid:rows=32,columns=32,rate=100Gb/s,tuning=10.5ns,"
     "lock=100ns,control=500ns,latency=500ns,plan=xor --algorithm halving_doubling --batch 32 "
     "--device ascend_910 --buckets ddp"
 )
