@@ -78,6 +78,10 @@ TAKEN = [
     *(plan(f"{RING},{option}") for option in ("ports=all", "Ports=8", "reach=1", "dead=0+1.1")),
     *(
         plan(f"{RING},{option}")
+        for option in ("flit=32B", "flit=1KiB,packet=4KiB", "flit=32B,packet=message")
+    ),
+    *(
+        plan(f"{RING},{option}")
         for option in ("broken=2-0ccw+0-1", "rate=2.5GB/s", "propagation=0ps")
     ),
     plan("WDM-ring:wavelengths=2,ranks=3,RECONFIGURATION=0.001ns,converters=full"),
@@ -196,6 +200,12 @@ REFUSED = [
         plan(f"{RING},{option}")
         for option in ("conversion=1", "conversion=0.1ps", "conversion=99999999s")
     ),
+    *(
+        plan(f"{RING},{option}")
+        for option in ("flit=0B", "flit=1", "packet=32B", "packet=message", "flit=32B,packet=0B")
+    ),
+    plan(f"{RING},flit=32B,packet=100B"),
+    plan(f"{RING},flit=32B,packet=all"),
     *(
         plan(f"{RING},{option}")
         for option in ("converters=Full", "multicast=yes", "reach=0", "reach=all")

@@ -22,6 +22,7 @@ pub mod groups;
 pub mod light;
 pub mod options;
 pub mod planes;
+pub mod transmission;
 pub mod wiring;
 
 use std::any::Any;
@@ -40,6 +41,7 @@ pub use circuits::Circuits;
 pub use groups::Groups;
 pub use light::{Hop, Light, LightKind, Rotation};
 pub use planes::{Plane, Planes};
+pub use transmission::Transmission;
 
 /// Why a fabric was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

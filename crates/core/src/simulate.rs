@@ -1,8 +1,8 @@
 //! How long a plan takes: simulators and the policies under which reconfiguration is charged.
 //!
 //! On a ring of wavelengths one cost model holds for all of them. A lightpath of `hops` links takes
-//! `conversion + propagation * hops + bytes / rate`; a slot takes as long as its longest lightpath,
-//! after the reconfiguration that the [`Policy`] charges. A simulator never changes a plan and
+//! `conversion + propagation * hops + bytes / rate` (flit by flit: [`crate::fabric::transmission`]); a slot
+//! takes as long as its longest lightpath, after the reconfiguration that the [`Policy`] charges. A simulator never changes a plan and
 //! never verifies one.
 
 pub mod background;

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import ClassVar, NamedTuple
 
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
-from opticoll.reference.words import RANKS, Check, count, expect, like, one_of, rate, time, whole
+from opticoll.reference.words import RANKS, Check, count, expect, like, one_of, rate, size, time, whole
 
 LOSS = r"[0-9]{1,3}(\.[0-9]{1,6})?dB"
 OPTIONS: dict[str, Check] = {
@@ -20,6 +20,8 @@ OPTIONS: dict[str, Check] = {
     "fibres": count(64),
     "rate": rate,
     **dict.fromkeys(("reconfiguration", "conversion", "propagation"), time),
+    "flit": size,
+    "packet": lambda word: None if word == "message" else size(word),
     "ports": like(r"all|[0-9]+"),
     "converters": one_of("none", "full"),
     "multicast": one_of("none", "drop_and_continue"),
@@ -63,6 +65,7 @@ class Ring(Fabric):
         self.converters = options.get("converters") == "full"
         # Whether a rank may take a share of passing light and let the rest go on.
         self.multicast = options.get("multicast") == "drop_and_continue"
+        check_flits(options)
         # The most links that light may span.
         self.reach = whole(options["reach"]) if "reach" in options else self.ranks
         self.levels = read_levels(options)
@@ -225,6 +228,16 @@ def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:
     expect(ranks > 1 and (lower + 1) % ranks == upper, f"`{ends}` are no neighbours")
     links = {("cw", lower), ("ccw", upper)}
     return {link for link in links if cut == ends or cut == ends + link[0]}
+
+
+def check_flits(options: dict[str, str]) -> None:
+    """Flits have bytes; packets have whole flits, or the whole message."""
+    expect("flit" in options or "packet" not in options, "packets are made of flits")
+    flit = size(options["flit"]) if "flit" in options else 1
+    expect(flit > 0, "a flit has at least one byte")
+    if options.get("packet", "message") != "message":
+        packet = size(options["packet"])
+        expect(packet >= flit and packet % flit == 0, "a packet has whole flits")
 
 
 def read_levels(options: dict[str, str]) -> dict[str, Decimal]:

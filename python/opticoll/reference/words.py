@@ -75,9 +75,10 @@ def time(word: str) -> None:
     expect(quantity(word, TIMES) % 1 == 0, f"`{word}` is no whole number of ps")
 
 
-def size(word: str) -> None:
+def size(word: str) -> int:
     amount = quantity(word, BYTES | {"KB": 1000})
     expect(amount % 1 == 0, f"`{word}` is no whole number of bytes")
+    return int(amount)
 
 
 def rate(word: str) -> None:

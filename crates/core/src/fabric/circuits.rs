@@ -6,13 +6,14 @@
 use std::ops::Range;
 
 use super::light::{Hop, LightKind, Rotation};
+use super::transmission::Transmission;
 pub use crate::ports::Port;
-use crate::units::{Rate, Time, UnitError};
+use crate::units::{Time, UnitError};
 
 /// The circuit of a hop.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Circuit {
-    /// What a message takes over it, beside its bytes over the rate.
+    /// What a message takes over it, beside [`Circuits::transmission`].
     pub delay: Time,
     /// The lines that it occupies, in the order in which light passes them or against it.
     pub lines: [Range<u32>; 2],
@@ -191,8 +192,8 @@ pub trait Circuits: Send + Sync {
     /// The lines that circuits occupy.
     fn lines(&self) -> Lines;
 
-    /// The rate of a circuit.
-    fn rate(&self) -> Rate;
+    /// What a circuit takes for the bytes of a message.
+    fn transmission(&self) -> Transmission;
 
     /// Which transfers share light.
     fn sharing(&self) -> LightSharing;
@@ -218,7 +219,7 @@ pub trait Circuits: Send + Sync {
     /// A time beyond 64 bits.
     fn change(&self) -> Result<Change, UnitError>;
 
-    /// What the papers' formulas take for a step, beside bytes over rate and changes; none where they have
+    /// What the papers' formulas take for a step, beside its bytes and changes; none where they have
     /// no formula.
     fn formula_latency(&self) -> Option<Time> {
         None

@@ -2,7 +2,8 @@
 //!
 //! **On a ring of wavelengths.** Let a step's lightpaths, routed as they will be, load some link with L chunks
 //! of b bytes, in a direction of c channels of rate B. The step takes ceil(L / c) slots at least, each with its
-//! reconfiguration R, if charged, and a + delta. Cut into stripes or not, L b bytes cross that link over c
+//! reconfiguration R, if charged, and a + delta (a
+//! and 1 / B as in [`crate::fabric::transmission`]). Cut into stripes or not, L b bytes cross that link over c
 //! channels. So where slots follow one another
 //!
 //! ```text
@@ -20,6 +21,7 @@
 use super::{PlannerError, Question, time_bound};
 use crate::algorithm::{self, Algorithm, formula};
 use crate::collective::CollectiveKind;
+use crate::fabric::Circuits;
 use crate::family::wdm_ring::route;
 use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::schedule::Schedule;
@@ -37,10 +39,11 @@ pub(super) fn of_slots(
     bytes: u64,
     channels: u64,
 ) -> Result<Time, PlannerError> {
-    let hop = ring.conversion.plus(ring.propagation)?;
-    let sending = ring
-        .rate
-        .transmission(Bytes::new(bytes / channels.max(1)))?;
+    let transmission = ring.transmission();
+    let hop = transmission.latency().plus(ring.propagation)?;
+    let sending = transmission.least(bytes.into(), channels.max(1).into());
+    let sending = sending.and_then(|sending| u64::try_from(sending).ok());
+    let sending = Time::from_ps(sending.unwrap_or(u64::MAX));
     let once = match policy {
         _ if slots == 0 => Time::ZERO,
         Policy::Free | Policy::TwoTier | Policy::EstablishRelease => Time::ZERO,

@@ -1,6 +1,7 @@
-//! What a slot costs, for estimates: reconfiguration if it is charged, conversion, propagation over
-//! the hops of its longest lightpath, and its most bytes at the rate of a channel.
+//! What a slot costs, for estimates: reconfiguration if it is charged, propagation over the hops of
+//! its longest lightpath, and its most bytes on a channel with their conversion.
 
+use crate::fabric::{Circuits, Transmission};
 use crate::family::wdm_ring::WdmRing;
 use crate::simulate::Policy;
 use crate::units::Bytes;
@@ -10,7 +11,7 @@ use crate::units::Bytes;
 pub(super) struct SlotCost {
     per_slot: u64,
     per_hop: u64,
-    bits_per_second: u64,
+    transmission: Transmission,
 }
 
 impl SlotCost {
@@ -21,16 +22,15 @@ impl SlotCost {
             Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
         };
         SlotCost {
-            per_slot: reconfiguration.saturating_add(ring.conversion.ps()),
+            per_slot: reconfiguration,
             per_hop: ring.propagation.ps(),
-            bits_per_second: ring.rate.bits_per_second(),
+            transmission: ring.transmission(),
         }
     }
 
     /// `slots` slots with lightpaths of up to `bytes` bytes and `hops` hops.
     pub(super) fn slots(&self, slots: u64, bytes: Bytes, hops: u64) -> u64 {
-        let bit_ps = u128::from(bytes.get()) * 8 * 1_000_000_000_000;
-        let sending = bit_ps.div_ceil(u128::from(self.bits_per_second));
+        let sending = self.transmission.ps(bytes);
         let slot = sending
             .saturating_add(u128::from(self.per_slot))
             .saturating_add(u128::from(self.per_hop).saturating_mul(hops.into()));

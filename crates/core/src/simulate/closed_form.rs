@@ -62,7 +62,7 @@ pub fn simulate<'a>(
         what: format!("{part}/{whole} of {size}"),
         smallest: "bytes",
     })?;
-    let transmission = circuits.rate().transmission(Bytes::new(bytes))?;
+    let transmission = circuits.transmission().time(Bytes::new(bytes))?;
     let step = reconfiguration.plus(latency)?.plus(transmission)?;
     Ok(outcome(policy, step.times(steps)?, charged))
 }
@@ -118,7 +118,7 @@ fn over_light_paths(
     let change = circuits.change()?;
     let cost = PathCost {
         latency,
-        rate: circuits.rate(),
+        rate: circuits.transmission().rate,
         set_up: change.set_up.plus(change.release)?,
     };
     let time = formula.time(ranks, bytes, cost, ports)?;

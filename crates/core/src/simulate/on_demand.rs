@@ -10,7 +10,8 @@
 //! short one.
 //!
 //! A message of n bytes holds its light path, after R where that is charged, for
-//! `conversion + propagation * hops + n / rate`; at the end it has left and arrived.
+//! `propagation * hops` and its bytes' [transmission](crate::fabric::transmission) with conversion; at the end it
+//! has left and arrived.
 //!
 //! The reconfiguration R is charged by the policy, message by message, as there are no slots here:
 //! `every_step`: always. `free`: never. `on_change` and `per_port`: a light path stays set when its
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 use super::live::{Live, MessageEvent};
 use super::{Policy, SimulationError};
 use crate::event::EventQueue;
+use crate::fabric::Circuits;
 use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
 use crate::table::Details;
@@ -268,9 +270,7 @@ impl<'a> OnDemand<'a> {
         };
         let ring = self.ring;
         let flight = ring.propagation.times(path.hops.into())?;
-        let flight = flight
-            .plus(ring.conversion)?
-            .plus(ring.rate.transmission(message.bytes)?)?;
+        let flight = flight.plus(ring.transmission().time(message.bytes)?)?;
         let end = now.plus(reconfiguration)?.plus(flight)?;
         self.used.set_ups += u64::from(set_up);
         self.used.setting_up = self.used.setting_up.plus(reconfiguration)?;

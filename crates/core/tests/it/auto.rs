@@ -97,6 +97,7 @@ fn questions() -> Vec<Question> {
     let light = [
         "wdm_ring:ranks=12,wavelengths=3",
         "wdm_ring:ranks=8,wavelengths=8,propagation=1us,conversion=1us",
+        "wdm_ring:ranks=6,wavelengths=2,conversion=5ns,flit=32B,packet=message",
         "wdm_ring:ranks=9,wavelengths=4,broken=2-3",
         "wdm_ring:ranks=8,wavelengths=2,multicast=drop_and_continue",
     ];

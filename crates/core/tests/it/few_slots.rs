@@ -103,6 +103,7 @@ fn fibres_ports_converters_and_delays_are_kept() {
             "ranks=30,wavelengths=4,ports=3",
             "ranks=30,wavelengths=4,fibres=2,converters=full",
             "ranks=30,wavelengths=8,conversion=1us,propagation=30ns",
+            "ranks=30,wavelengths=8,conversion=1us,flit=4KiB,packet=8KiB",
         ] {
             let fabric = Fabric::parse(&format!("wdm_ring:{options}")).unwrap();
             let collective = Collective::new(kind, 30).unwrap();

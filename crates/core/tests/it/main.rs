@@ -8,6 +8,7 @@ mod bound;
 mod burst;
 mod capabilities;
 mod classic;
+mod conversion;
 mod counts;
 mod electrical;
 mod fabrics;

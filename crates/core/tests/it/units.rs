@@ -133,6 +133,9 @@ fn fabrics_are_read_back_from_their_spelling() {
         "wdm_ring:ranks=16,wavelengths=2",
         "wdm_ring:ranks=7,wavelengths=3,fibres=2,rate=25Gb/s,reconfiguration=20us,conversion=1ns,\
          propagation=5ns,ports=4,converters=full",
+        "wdm_ring:ranks=7,wavelengths=3,conversion=1ns,flit=32B",
+        "wdm_ring:ranks=7,wavelengths=3,conversion=1ns,flit=32B,packet=128B",
+        "wdm_ring:ranks=7,wavelengths=3,flit=32B,packet=message",
         "terarack",
         "optree_paper:ranks=512",
     ] {
@@ -158,6 +161,12 @@ fn impossible_fabrics_are_refused_with_a_hint() {
         ("wdm_ring:ranks=4,wavelengths=1,rate=40G", "known units"),
         ("wdm_ring:ranks=4,wavelengths=1,ports=3", "from 1 to 2"),
         ("wdm_ring:ranks=4,ranks=4,wavelengths=1", "given twice"),
+        ("wdm_ring:ranks=4,wavelengths=1,flit=0B", "at least 1B"),
+        ("wdm_ring:ranks=4,wavelengths=1,packet=128B", "needs flit="),
+        (
+            "wdm_ring:ranks=4,wavelengths=1,flit=32B,packet=100B",
+            "whole number of flits",
+        ),
         ("wdm_ring:ranks", "no `=`"),
     ] {
         let error = Fabric::parse(spec).unwrap_err().to_string();

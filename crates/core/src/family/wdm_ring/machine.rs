@@ -17,7 +17,7 @@ use crate::fabric::options::{self, Options, Otherwise::*, declare};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, PresetRecord};
 use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec};
-use crate::units::{Rate, Time};
+use crate::units::{Bytes, Rate, Time};
 pub use faults::{BrokenLink, DeadChannel};
 pub use light::{CONVERTED, LIGHT, WdmLight};
 pub use loss::{Decibels, LossBudget};
@@ -66,8 +66,13 @@ pub struct WdmRing {
     pub rate: Rate,
     /// Time to set a rank's ring resonators to other wavelengths.
     pub reconfiguration: Time,
-    /// Optical-electrical-optical conversion at the end of each lightpath.
+    /// Optical-electrical-optical conversion of a flit, or of a message that is not cut into flits: each
+    /// lightpath starts with the electrical-optical half and ends with the other.
     pub conversion: Time,
+    /// Bytes that are converted at a time; `None`: a message is converted as a whole.
+    pub flit: Option<Bytes>,
+    /// Bytes of flits that are converted while the next ones are sent; `None`: all of a message.
+    pub packet: Option<Bytes>,
     /// Propagation over one link.
     pub propagation: Time,
     /// How many lightpaths a rank may send at once, and likewise receive; `None`: as many as its
@@ -131,7 +136,21 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         reconfiguration "reconfiguration" value(Printed(Time::from_ps(25_000_000))) Reconfiguration
             "time to reconfigure circuits; default 25us";
         conversion "conversion" value(Silent(Time::ZERO))
-            "O/E/O delay at the end of each lightpath; default 0s";
+            "O/E/O conversion of each flit; without flit, of each message; default 0s";
+        flit "flit" option(
+            |spec| match spec.value("flit")? {
+                Some(flit) if flit == Bytes::new(0) => Err(spec.refuse("flit", "must be at least 1B").into()),
+                flit => Ok(flit),
+            },
+            |flit| flit.map(|flit| flit.to_string()))
+            "bytes converted at a time; default the whole message";
+        packet "packet" option(
+            |spec| read_packet(spec, flit),
+            |packet| match packet {
+                Some(packet) => (Some(*packet) != flit).then(|| packet.to_string()),
+                None => flit.map(|_| MESSAGE.to_owned()),
+            })
+            "bytes converted while the next ones are sent: some flits, or message; default one flit";
         propagation "propagation" value(Silent(Time::ZERO)) "delay per hop; default 0s";
         ports "ports" limit(Some("all"), 2 * fibres * wavelengths)
             "maximum number of lightpaths that a rank sends, and receives, at a time; default all";
@@ -163,6 +182,8 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         rate,
         reconfiguration,
         conversion,
+        flit,
+        packet,
         propagation,
         ports,
         converters,
@@ -172,6 +193,22 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         broken,
         dead,
     })
+}
+
+/// The packet that holds a whole message.
+const MESSAGE: &str = "message";
+
+fn read_packet(spec: &Spec, flit: Option<Bytes>) -> Result<Option<Bytes>, FabricError> {
+    let refuse = |problem| Err(spec.refuse("packet", problem).into());
+    match (spec.option("packet"), flit) {
+        (None, flit) => Ok(flit),
+        (Some(_), None) => refuse("needs flit=..., such as 32B"),
+        (Some(MESSAGE), Some(_)) => Ok(None),
+        (Some(_), Some(flit)) => match spec.value::<Bytes>("packet")? {
+            Some(packet) if packet >= flit && packet.get() % flit.get() == 0 => Ok(Some(packet)),
+            _ => refuse("must be a whole number of flits, or message"),
+        },
+    }
 }
 
 impl WdmRing {

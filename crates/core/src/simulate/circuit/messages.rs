@@ -6,11 +6,11 @@ use super::block::{Message, MessageBlock};
 use super::slots::hop;
 use super::trees;
 use crate::fabric::circuits::{Circuits, LightSharing};
-use crate::fabric::{Hop, Light};
+use crate::fabric::{Hop, Light, Transmission};
 use crate::plan::Plan;
 use crate::schedule::Transfer;
 use crate::simulate::{self, SimulationError};
-use crate::units::{Bytes, Rate, Time, UnitError};
+use crate::units::{Bytes, Time, UnitError};
 
 /// What is taken for the bytes of a transfer.
 #[derive(Debug, Clone, Copy)]
@@ -36,9 +36,9 @@ pub(super) struct SlotMessages<'a> {
     sizes: Sizes,
     uniform: Option<Bytes>,
     chunks: u32,
-    rate: Rate,
+    transmission: Transmission,
     /// The transmission time computed last: most messages are of one size.
-    latest: (Bytes, Time),
+    latest: Option<(Bytes, Time)>,
     block: MessageBlock,
     /// The place of the message on a circuit. Looked up only.
     places: FxHashMap<(u32, u32, Light), usize>,
@@ -59,8 +59,8 @@ impl<'a> SlotMessages<'a> {
             sizes,
             uniform: plan.schedule.collective.uniform_chunk_bytes(size),
             chunks: plan.schedule.collective.chunks(),
-            rate: circuits.rate(),
-            latest: (Bytes::new(0), Time::ZERO),
+            transmission: circuits.transmission(),
+            latest: None,
             block: MessageBlock::default(),
             places: FxHashMap::default(),
         }
@@ -84,7 +84,7 @@ impl<'a> SlotMessages<'a> {
         } else {
             for &index in hops {
                 let (hop, mut message) = self.of_hop(index)?;
-                message.sending = transmission(&mut self.latest, self.rate, message.bytes)?;
+                message.sending = time(&mut self.latest, self.transmission, message.bytes)?;
                 message.leader = self.block.messages.len() as u32;
                 self.block.hops.push(hop);
                 self.block.messages.push(message);
@@ -119,7 +119,7 @@ impl<'a> SlotMessages<'a> {
             }
         }
         for message in &mut self.block.messages {
-            message.sending = transmission(&mut self.latest, self.rate, message.bytes)?;
+            message.sending = time(&mut self.latest, self.transmission, message.bytes)?;
         }
         Ok(())
     }
@@ -185,9 +185,17 @@ impl<'a> SlotMessages<'a> {
 
 /// The time of some bytes; that computed last is known.
 #[inline]
-fn transmission(latest: &mut (Bytes, Time), rate: Rate, bytes: Bytes) -> Result<Time, UnitError> {
-    if latest.0 != bytes {
-        *latest = (bytes, rate.transmission(bytes)?);
+fn time(
+    latest: &mut Option<(Bytes, Time)>,
+    transmission: Transmission,
+    bytes: Bytes,
+) -> Result<Time, UnitError> {
+    match *latest {
+        Some((known, time)) if known == bytes => Ok(time),
+        _ => {
+            let time = transmission.time(bytes)?;
+            *latest = Some((bytes, time));
+            Ok(time)
+        }
     }
-    Ok(latest.1)
 }

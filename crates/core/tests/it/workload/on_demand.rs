@@ -70,6 +70,14 @@ fn light_paths_are_set_up_when_there_is_room() {
             &[10 + 100 + 3 + 2 * 5 + 50],
         ),
         (
+            // Three flits of 16 bytes are converted 51 ns after the first bit, and then the one of 2 bytes.
+            "flits are converted one after the other",
+            "ranks=4,wavelengths=1,conversion=3ns,flit=16B",
+            Free,
+            &[(0, 2, 50, 10)],
+            &[10 + 48 + 3 + 3],
+        ),
+        (
             "free",
             "ranks=4,wavelengths=1",
             Free,

@@ -1,11 +1,12 @@
 //! Messages over light paths, slot by slot: they take latency + bytes / rate.
 
 use super::{LIGHT, LightPathGrid, PortsLight};
+use crate::fabric::Transmission;
 use crate::fabric::circuits::{
     Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
-use crate::units::{Rate, Time, UnitError};
+use crate::units::{Time, UnitError};
 
 impl Circuits for LightPathGrid {
     fn light(&self) -> &'static LightKind {
@@ -30,8 +31,8 @@ impl Circuits for LightPathGrid {
         }
     }
 
-    fn rate(&self) -> Rate {
-        self.rate
+    fn transmission(&self) -> Transmission {
+        Transmission::at(self.rate)
     }
 
     fn sharing(&self) -> LightSharing {

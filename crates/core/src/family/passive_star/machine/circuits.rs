@@ -1,11 +1,12 @@
 //! What a rank sends on a wavelength, slot by slot: it takes latency + bytes / rate at every rank that hears it.
 
 use super::{LIGHT, PassiveStar, StarLight};
+use crate::fabric::Transmission;
 use crate::fabric::circuits::{
     Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
-use crate::units::{Rate, UnitError};
+use crate::units::UnitError;
 
 impl Circuits for PassiveStar {
     fn light(&self) -> &'static LightKind {
@@ -35,8 +36,8 @@ impl Circuits for PassiveStar {
         }
     }
 
-    fn rate(&self) -> Rate {
-        self.rate
+    fn transmission(&self) -> Transmission {
+        Transmission::at(self.rate)
     }
 
     /// Whoever hears the same chunks on one wavelength hears one light.

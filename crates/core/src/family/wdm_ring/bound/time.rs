@@ -1,5 +1,6 @@
 //! Bounds on time, in the cost model of the simulators: a slot takes its reconfiguration R, if
-//! charged, and as long as its longest lightpath: a + delta * hops + bytes / B.
+//! charged, and as long as its longest lightpath: a + delta * hops + bytes / B at least. (Where flits are
+//! converted, a and 1 / B are a and t of [`crate::fabric::transmission`].)
 //!
 //! **bandwidth.** A rank must receive (or send) m bytes over r = min(2c, ports) channels of rate B
 //! (c next to a broken link; all_reduce: the mean over all ranks, and M over the narrowest):
@@ -45,6 +46,7 @@ use super::relay_tree::{MOST_WORK, RelayCosts};
 use super::{grown, halves_joined_by, narrowest, taken_in};
 use crate::bound::{LeastCharge, TimeBound};
 use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::Circuits;
 use crate::family::wdm_ring::WdmRing;
 use crate::units::{Bytes, Time, UnitError};
 
@@ -66,7 +68,7 @@ pub fn times(
         LeastCharge::Never => Time::ZERO,
         _ => ring.reconfiguration,
     };
-    let hop = ring.conversion.plus(ring.propagation)?;
+    let hop = ring.transmission().latency().plus(ring.propagation)?;
     let sending = bandwidth(ring, collective, size)?;
     let mut bounds = vec![TimeBound {
         time: once.plus(hop)?.plus(sending)?,
@@ -118,22 +120,15 @@ pub fn best(
     Ok(*greatest.unwrap_or(&bounds[0]))
 }
 
-/// The time in which `bytes / parts` go over `channels` channels at once, rounded down.
+/// The time in which `bytes / parts` go over `channels` channels at once at least, rounded down.
 fn over(ring: &WdmRing, bytes: u128, parts: u64, channels: u64) -> Result<Time, UnitError> {
-    let bit_ps = bytes
-        .checked_mul(8 * 1_000_000_000_000)
-        .ok_or_else(too_long)?;
-    let rate = u128::from(ring.rate.bits_per_second()) * u128::from(parts) * u128::from(channels);
-    u64::try_from(bit_ps / rate)
-        .map(Time::from_ps)
-        .map_err(|_| too_long())
-}
-
-fn too_long() -> UnitError {
-    UnitError::Overflow {
+    let parts = u128::from(parts) * u128::from(channels);
+    let least = ring.transmission().least(bytes, parts);
+    let time = least.and_then(|least| u64::try_from(least).ok());
+    time.map(Time::from_ps).ok_or_else(|| UnitError::Overflow {
         what: "a bound on the time".into(),
         smallest: "picoseconds",
-    }
+    })
 }
 
 /// m / (r B), or the cut of an all_to_all.

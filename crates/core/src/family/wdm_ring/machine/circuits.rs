@@ -1,12 +1,14 @@
-//! Lightpaths around the ring, slot by slot: they take conversion + propagation * hops + bytes / rate.
+//! Lightpaths around the ring, slot by slot: they take propagation * hops beside the time of
+//! their bytes with conversion (`fabric/transmission`).
 
 use super::{CONVERTED, Direction, LIGHT, WdmLight, WdmRing};
+use crate::fabric::Transmission;
 use crate::fabric::circuits::{
     Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, RingShape,
     Tuning,
 };
 use crate::fabric::light::{Hop, LightKind, Rotation};
-use crate::units::{Rate, Time, UnitError};
+use crate::units::{Time, UnitError};
 
 impl Circuits for WdmRing {
     fn light(&self) -> &'static LightKind {
@@ -53,8 +55,13 @@ impl Circuits for WdmRing {
         }
     }
 
-    fn rate(&self) -> Rate {
-        self.rate
+    fn transmission(&self) -> Transmission {
+        Transmission {
+            rate: self.rate,
+            conversion: self.conversion,
+            flit: self.flit,
+            packet: self.packet,
+        }
     }
 
     fn sharing(&self) -> LightSharing {
@@ -82,7 +89,7 @@ impl Circuits for WdmRing {
     }
 
     fn formula_latency(&self) -> Option<Time> {
-        Some(self.conversion)
+        Some(Time::ZERO)
     }
 
     fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
@@ -112,9 +119,7 @@ impl Circuits for WdmRing {
             };
             let to_end = links.min(self.ranks - first);
             circuits.push(Circuit {
-                delay: self
-                    .conversion
-                    .plus(self.propagation.times(links.into())?)?,
+                delay: self.propagation.times(links.into())?,
                 lines: [row + first..row + first + to_end, row..row + links - to_end],
             });
         }

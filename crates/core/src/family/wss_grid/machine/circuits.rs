@@ -2,11 +2,12 @@
 //! 2 control + tuning + lock where the laser is tuned.
 
 use super::{LIGHT, TunedLight, WssGrid};
+use crate::fabric::Transmission;
 use crate::fabric::circuits::{
     Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
-use crate::units::{Rate, Time, UnitError};
+use crate::units::{Time, UnitError};
 
 impl Circuits for WssGrid {
     fn light(&self) -> &'static LightKind {
@@ -31,8 +32,8 @@ impl Circuits for WssGrid {
         }
     }
 
-    fn rate(&self) -> Rate {
-        self.rate
+    fn transmission(&self) -> Transmission {
+        Transmission::at(self.rate)
     }
 
     fn sharing(&self) -> LightSharing {
