@@ -41,7 +41,7 @@ pub(super) fn of_slots(
 ) -> Result<Time, PlannerError> {
     let transmission = ring.transmission();
     let hop = transmission.latency().plus(ring.propagation)?;
-    let sending = transmission.least(bytes.into(), channels.max(1).into());
+    let sending = transmission.least((bytes / channels.max(1)).into(), 1);
     let sending = sending.and_then(|sending| u64::try_from(sending).ok());
     let sending = Time::from_ps(sending.unwrap_or(u64::MAX));
     let once = match policy {
