@@ -11,7 +11,18 @@ from decimal import Decimal
 from typing import ClassVar, NamedTuple
 
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
-from opticoll.reference.words import RANKS, Check, count, expect, like, one_of, rate, size, time, whole
+from opticoll.reference.words import (
+    RANKS,
+    Check,
+    count,
+    expect,
+    like,
+    one_of,
+    rate,
+    size,
+    time,
+    whole,
+)
 
 LOSS = r"[0-9]{1,3}(\.[0-9]{1,6})?dB"
 OPTIONS: dict[str, Check] = {
