@@ -378,7 +378,12 @@ def motivation(results: Results) -> dict[str, Computed]:
         ["call", "rank 0", "fewest", "most", "ranks as rank 0", "10 ms each (s)"],
         [[*list(row.values())[:-1], f"{row['set_ups_s']:.2f}"] for row in rows],
     )
-    spread = {str(row["call"]): f"{row['fewest']} to {row['most']} on all ranks." for row in rows}
+    spread = {
+        str(row["call"]): f"{row['most']} on all ranks."
+        if row["fewest"] == row["most"]
+        else f"{row['fewest']} to {row['most']}, by rank."
+        for row in rows
+    }
     counts = {name: int(own[0]) for name, own in made.items()}
     collectives = sum(counts[name] for name in COLLECTIVES)
     assert _collectives(table("mg")) == {collectives}
@@ -416,9 +421,9 @@ def _hidden(set_up_s: float) -> dict[str, Computed]:
         found[program] = set_up_s * 1e9 / median(gaps)
         long = [part for part in gaps if part >= set_up_s * 1e9]
         words[program] = (
-            f"{program.upper()}: {found[program]:.3g} times the median of {median(gaps) / 1e3:.3g} "
-            f"us; {len(long) / len(gaps):.2%} of calls come after at least 10 ms, with "
-            f"{sum(long) / sum(gaps):.0%} of the time of computing."
+            f"{program.upper()}: {found[program]:.4g} times the median of {median(gaps) / 1e3:.4g} "
+            f"us; {len(long) / len(gaps):.2%} of calls come after at least 10 ms of "
+            f"computing, with {sum(long) / sum(gaps):.0%} of its time."
         )
     return {
         "related.hidden": Computed(found["mg"], words["mg"]),

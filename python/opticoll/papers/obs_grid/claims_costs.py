@@ -283,7 +283,8 @@ ALGORITHMS = (
         remark="Read off MPICH's source, not computed: below 524288 bytes in all `allgather.c` "
         "takes recursive doubling, where the number of processes is a power of two, and from there "
         "on the ring (`MPIR_CVAR_ALLGATHER_LONG_MSG_SIZE`; in MPICH 1.2 "
-        "`MPIR_ALLGATHER_LONG_MSG`).",
+        "`MPIR_ALLGATHER_LONG_MSG`). The command shows the times of both in the model of the "
+        "slides.",
         command="opticoll compare all_gather --fabric light_path_grid:ranks=64,ports=2 "
         "--algorithms ring,recursive_doubling --size 16KiB --policy free",
     ),

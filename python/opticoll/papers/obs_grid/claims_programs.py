@@ -274,8 +274,8 @@ def _program(name: str) -> Iterator[Claim]:
         judge=NotStated("when processes arrive at collectives, and what the simulator hides"),
         uses=(f"{name}.times",),
         remark="Shown beside: the computed increase less the printed one, naive and with 2, 3 and "
-        "4 ports. It is nearly the same for all four rows, so that it is no share of a setup. "
-        "Processes that arrive early do not explain it: the last one to arrive sets up as well.",
+        "4 ports. It hardly depends on the ports, so that it is no share of the setups. Processes "
+        "that arrive early do not explain it: the last one to arrive sets up as well.",
     )
     yield Claim(
         id=f"{name}.equal",

@@ -200,7 +200,7 @@ def _network() -> dict[str, Computed]:
     return {
         "comparison.dedicated": Computed((first["end_ps"] - first["start_ps"]) / alone),
         "work.set_up": Computed(_rounded(one_path)),
-        "work.greatly": Computed(min(longer[FORMULA_BYTES[0]].values()), f"Of 1 MiB: {words}."),
+        "work.greatly": Computed(min(longer[FORMULA_BYTES[0]].values()), f"With 1 MiB: {words}."),
         "network.processes": Computed(fabric.ranks // RANKS),
         "network.ports": Computed(tuple(_ports(ports) for ports in PORTS), PROVED),
         "network.duplex": Computed(ways / plain[-1]),
@@ -270,7 +270,9 @@ def _algorithm(name: str) -> dict[str, Computed]:
             f"{_rounded(seconds(name, 1, size) - seconds(name, 2, size)):.6g}"
             for size in FORMULA_BYTES
         )
-        found["saved"] = Computed(saved, f"Of 1 KiB and 1 MiB the total times differ by {more} s.")
+        found["saved"] = Computed(
+            saved, f"With n = 1 KiB and 1 MiB the total times differ by {more} s."
+        )
     if name == "binomial_tree":
         found |= {"ports_ceil": with_ports, "saved_ceil": Computed(saved)}
     return {f"{name}.{key}": one for key, one in found.items()}
@@ -351,8 +353,8 @@ def _effective(rows: dict[tuple[str, int, str], CostRow]) -> dict[str, Computed]
         least.append(min(saved.values()))
         found[f"effective.{name}"] = Computed(
             min(share for size, share in saved.items() if size <= 10**6),
-            f"Of 10 MB it saves {saved[10**7]:.3g} %. The naive time is twice the ideal one where "
-            "a message takes as long as its setup (`effective.csv`).",
+            f"With n = 10 MB it saves {saved[10**7]:.3g} %. The naive time is twice the ideal one "
+            "where a message takes as long as its setup (`effective.csv`).",
         )
     return found | {"summary.reduction_model": Computed(min(least))}
 
