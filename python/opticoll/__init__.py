@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from opticoll.plan_row import PlanRow
     from opticoll.registry import RecordRow
     from opticoll.settings import Settings
+    from opticoll.study.interface import results, sweep
     from opticoll.task_list import Task
     from opticoll.user_algorithm import UserAlgorithm
 
@@ -85,13 +86,22 @@ __all__ = [
     "records",
     "replan",
     "replay",
+    "results",
     "set_memory_limit",
+    "sweep",
     "tasks",
     "traffic",
     "train",
     "write_csv",
     "write_plan",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Functions of studies, whose module is loaded when they are asked for."""
+    if name not in ("results", "sweep"):
+        raise AttributeError(f"module `opticoll` has no attribute `{name}`")
+    return getattr(import_module("opticoll.study.interface"), name)
 
 
 def _rows(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from cyclopts import Parameter
 import opticoll
 from opticoll import _core, config, errors, formats, registry
 from opticoll._core import Fabric, Outcome, Plan
+from opticoll.once import plan_once
 from opticoll.options import (
     NO_METHOD,
     AlgorithmOption,
@@ -58,16 +59,28 @@ def build(collective: str, asked: PlanOptions, wavelength: str | None, watch: Wa
     kind = _core.collective_kind(collective)
     check_root(kind, asked.root)
     check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
-    return opticoll.plan(
-        kind,
-        need_fabric(asked.fabric),
-        asked.algorithm,
-        size=DEFAULT_SIZE if asked.size is None else asked.size,
-        root=0 if asked.root is None else asked.root,
-        wavelength="auto" if wavelength is None else wavelength,
-        watch=lambda candidate: watch.update(f"trying {candidate}", 0, 0),
-        **asked.settings,
+    return plan_once(
+        plan_key(collective, asked, wavelength),
+        lambda: opticoll.plan(
+            kind,
+            need_fabric(asked.fabric),
+            asked.algorithm,
+            size=DEFAULT_SIZE if asked.size is None else asked.size,
+            root=0 if asked.root is None else asked.root,
+            wavelength="auto" if wavelength is None else wavelength,
+            watch=lambda candidate: watch.update(f"trying {candidate}", 0, 0),
+            **asked.settings,
+        ),
     )
+
+
+def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Hashable:
+    """What a plan depends on: on the size and the settings only if its algorithm looks at them."""
+    algorithm = asked.algorithm or registry.DEFAULT_ALGORITHM
+    timed: tuple[Hashable, ...] = (asked.size is None,)
+    if registry.plans_by_size(algorithm):
+        timed = (asked.size, *sorted(asked.settings.items()))
+    return (collective, asked.fabric, algorithm, asked.root, wavelength, timed)
 
 
 def obtain(asked: Source, wavelength: str | None, watch: Watch) -> Plan:

@@ -22,7 +22,7 @@ from itertools import pairwise
 
 from cyclopts import App, CycloptsError, Group
 
-from opticoll import __version__, _core, errors
+from opticoll import __version__, _core, errors, memory
 from opticoll.commands import COMMANDS, GROUPS
 from opticoll.escapes import ESCAPING, escaped, escaped_lines, shortened
 from opticoll.help_page import HelpPage, example
@@ -162,7 +162,7 @@ def without_memory_limit(words: list[str]) -> list[str]:
         raise errors.UsageError("--memory-limit is given twice")
     if values == [""]:
         raise errors.UsageError("--memory-limit needs a size, such as 4GiB")
-    _core.set_memory_limit(values[0] if values else None)
+    memory.set_limit(values[0] if values else None)
     return left
 
 

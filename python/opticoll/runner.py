@@ -35,7 +35,7 @@ import dataclasses
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
@@ -158,6 +158,8 @@ class Command(Generic[A, R]):
         JSON is a list of the rows, the only one (`row`), or a list where there are several.
     files
         What it can write beside its answer.
+    shares
+        What the plan of its parameters depends on: points of a study that have the same share it.
     """
 
     name: str
@@ -169,6 +171,7 @@ class Command(Generic[A, R]):
     doing: str
     shape: Literal["rows", "row", "row or rows"] = "rows"
     files: tuple[File[A, R], ...] = ()
+    shares: Callable[[A], Hashable] | None = None
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of what the command prints."""

@@ -24,6 +24,10 @@ GROUPS = {
         "tasks": "Run several tasks on one wss_grid, with an arbiter.",
         "replan": "Plan around failures of a wss_grid, and verify the new plan.",
     },
+    "Studies": {
+        "sweep": "Compute the points of a study, and keep them in a store.",
+        "results": "Show the results of studies in a store, or write them as a table.",
+    },
     "Reference": {
         "list": "List algorithms, fabrics, settings and all other names.",
         "reproduce": "Recompute a paper's numbers, with a verdict on each.",

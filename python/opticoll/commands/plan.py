@@ -10,7 +10,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import opticoll
-from opticoll.arguments import PlanOptions, build, simulate, size_of
+from opticoll.arguments import PlanOptions, build, plan_key, simulate, size_of
+from opticoll.once import verify_once
 from opticoll.options import WavelengthOption
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
 from opticoll.runner import Command, Watch, on_command_line, text_file
@@ -36,7 +37,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[PlanRow]:
     """
     plan = build(asked.collective, asked, asked.wavelength, watch)
     size_bytes = size_of(plan, asked.size)
-    violations = plan.verify()
+    violations = verify_once(plan)
     outcome = simulate(plan, size_bytes, asked.settings, watch)
     yield replace(plan_row(plan, violations, outcome, size_bytes), plan=plan)
 
@@ -61,5 +62,6 @@ COMMAND = Command(
     files=(
         text_file("output", "File for the plan; the ending .zst compresses it", "plan", _write),
     ),
+    shares=lambda asked: plan_key(asked.collective, asked, asked.wavelength),
 )
 command_line = on_command_line(COMMAND)

@@ -11,9 +11,10 @@ from cyclopts import Parameter
 
 from opticoll import registry, words
 from opticoll._core import Fabric, Outcome, Plan, format_size
-from opticoll.arguments import Source, obtain, simulate, size_of
+from opticoll.arguments import Source, obtain, plan_key, simulate, size_of
 from opticoll.errors import UsageError
 from opticoll.layout import align, cell, human_time, labelled, plural
+from opticoll.once import verify_once
 from opticoll.options import WavelengthOption
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
 from opticoll.rows import (
@@ -212,7 +213,7 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
     drawn = "figure" in watch.files
     if drawn:
         settings = _to_be_drawn(plan.fabric, settings)
-    violations = plan.verify()
+    violations = verify_once(plan)
     outcome = simulate(plan, size_bytes, settings, watch, timeline=drawn)
     if violations:
         watch.notes.append(
@@ -531,5 +532,6 @@ COMMAND = Command(
     doing="simulating",
     shape="row",
     files=(figure_file(_draw),),
+    shares=lambda asked: plan_key(asked.source, asked, asked.wavelength),
 )
 command_line = on_command_line(COMMAND)

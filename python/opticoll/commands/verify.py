@@ -5,7 +5,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from opticoll.arguments import Source, check_planned, obtain
+from opticoll.arguments import Source, check_planned, obtain, plan_key
+from opticoll.once import verify_once
 from opticoll.options import WavelengthOption
 from opticoll.proof import ProofRow, proof_row, proof_text
 from opticoll.runner import Command, Watch, on_command_line
@@ -28,7 +29,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ProofRow]:
     """
     check_planned(asked.source, asked.size, asked.settings)
     plan = obtain(asked, asked.wavelength, watch)
-    yield replace(proof_row(plan, plan.verify()), plan=plan)
+    yield replace(proof_row(plan, verify_once(plan)), plan=plan)
 
 
 def _text(asked: Asked, rows: list[ProofRow]) -> str:
@@ -44,5 +45,6 @@ COMMAND = Command(
     text=_text,
     doing="verifying",
     shape="row",
+    shares=lambda asked: plan_key(asked.source, asked, asked.wavelength),
 )
 command_line = on_command_line(COMMAND)

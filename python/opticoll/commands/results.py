@@ -1,0 +1,135 @@
+"""Shows the results of studies in stores."""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from opticoll import words
+from opticoll.errors import UsageError
+from opticoll.layout import align, plural
+from opticoll.rows import Column, columns
+from opticoll.runner import Command, Watch, on_command_line, rows_file
+from opticoll.study.points import command_of
+from opticoll.study.results import ResultRow, table_of
+from opticoll.study.store import Store
+
+WIDEST = 110
+"""Most characters of a line of the table."""
+
+LONGEST = 40
+"""Most lines of the table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What `opticoll results` takes."""
+
+    store: Annotated[
+        Path, Parameter(help="Store that `opticoll sweep` wrote", converter=words.path)
+    ] = field(kw_only=False)
+    beside: Annotated[
+        list[str] | None,
+        Parameter(help="Further store, such as that of a shard; one option for each", negative=()),
+    ] = None
+    study: Annotated[str | None, Parameter(help="Name of a study (default: all in the store)")] = (
+        None
+    )
+    where: Annotated[
+        str | None,
+        Parameter(
+            help="Condition on columns, such as 'time_s < 1ms and ranks >= 64' (default: none)"
+        ),
+    ] = None
+    failed: Annotated[
+        bool, Parameter(negative=(), help="Only points that failed, with their errors")
+    ] = False
+    unfinished: Annotated[
+        bool, Parameter(negative=(), help="Also points that are not computed yet")
+    ] = False
+    tables: Annotated[
+        bool, Parameter(negative=(), help="Also columns that hold tables, such as violations")
+    ] = False
+
+
+def compute(asked: Asked, watch: Watch) -> Iterator[ResultRow]:
+    """The rows of the points in the order of their studies.
+
+    Raises
+    ------
+    OpticollError
+        A store cannot be read, there is no such study, or nothing is to be shown.
+    """
+    found = table_of(
+        [asked.store, *(asked.beside or ())],
+        asked.study,
+        asked.where,
+        unfinished=asked.unfinished,
+        tables=asked.tables,
+    )
+    rows = [row for row in found if row.error is not None] if asked.failed else list(found)
+    if not rows:
+        raise UsageError("there are no such results: no point, or none that meets the conditions")
+    yield from rows
+
+
+def _text(asked: Asked, rows: list[ResultRow]) -> str:
+    """A table of the axes and of the columns that differ, as wide as a line."""
+    with Store.read(asked.store) as store:
+        commands = {one.name: one.command for one in store.studies()}
+    known: dict[str, Column] = {}
+    for name in dict.fromkeys(row.study for row in rows):
+        gives = command_of(commands.get(name, "simulate")).gives
+        for kind in gives if isinstance(gives, tuple) else (gives,):
+            known |= {column.name: column for column in columns(kind)}
+    names = [name for name in rows[0] if name not in ("study", "point", "command", "error")]
+    names.sort(key=lambda name: name in known and not _is_time(known[name]))
+    shown = ["study"] if len(commands) > 1 else []
+    cells = {name: _cells(name, rows, known) for name in [*shown, *names, "error"]}
+    for name in names:
+        texts = cells[name]
+        told = any(texts == cells[one] for one in shown) or len(set(texts)) == 1
+        width = sum(2 + max(map(len, [one, *cells[one]])) for one in [*shown, name])
+        if not told and width <= WIDEST:
+            shown.append(name)
+    if any(row.error for row in rows):
+        shown.append("error")
+    right = [place for place, name in enumerate(shown) if name in known and known[name].number]
+    lines = zip(*(cells[name] for name in shown), strict=True)
+    table = align([list(line) for line in list(lines)[:LONGEST]], shown, right)
+    under = f"{plural(len(rows), 'row')}; all columns with --json or --csv FILE"
+    if len(rows) > LONGEST:
+        under = f"the first {LONGEST} of {under}"
+    return f"{table}\n{under}"
+
+
+def _is_time(column: Column) -> bool:
+    return column.unit is not None and column.unit.name == "s"
+
+
+def _cells(name: str, rows: list[ResultRow], known: dict[str, Column]) -> list[str]:
+    """The texts of a column; all empty where it holds tables."""
+    values = [row[name] for row in rows]
+    if any(isinstance(value, list | dict) for value in values):
+        return [""] * len(rows)
+    column = known.get(name)
+    if column is not None:
+        return [column.cell(value) for value in values]
+    return ["-" if value is None else str(value) for value in values]
+
+
+COMMAND = Command(
+    name="results",
+    example="opticoll results study.sqlite --where 'time_s < 1ms'",
+    asks=Asked,
+    gives=ResultRow,
+    compute=compute,
+    text=_text,
+    doing="reading the store",
+    files=(rows_file(),),
+)
+command_line = on_command_line(COMMAND)

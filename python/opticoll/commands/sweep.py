@@ -1,0 +1,237 @@
+"""Computes the points of a study, and keeps them in a store."""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from opticoll import memory, words
+from opticoll._core import format_size
+from opticoll.errors import UsageError
+from opticoll.layout import align, human_seconds, plural
+from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means
+from opticoll.runner import Command, Watch, on_command_line
+from opticoll.study import document, engines, progress
+from opticoll.study.forecast import forecast
+from opticoll.study.points import points
+from opticoll.study.run import Shard, groups, sweep
+from opticoll.study.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What `opticoll sweep` takes."""
+
+    study: Annotated[
+        Path, Parameter(help="Study: a YAML file with a command and axes", converter=words.path)
+    ] = field(kw_only=False)
+    store: Annotated[
+        Path | None,
+        Parameter(
+            help="Store: an SQLite file, which studies may share (default: STUDY.sqlite)",
+            converter=words.path,
+        ),
+    ] = None
+    dry_run: Annotated[
+        bool,
+        Parameter(negative=(), help="Number of points, and a forecast from a sample; keep nothing"),
+    ] = False
+    retry: Annotated[
+        bool, Parameter(negative=(), help="Points whose result is an error, computed again")
+    ] = False
+    jobs: Annotated[
+        int | None, words.count("Number of worker processes (default: one for each core)", 4096)
+    ] = None
+    shard: Annotated[
+        str | None,
+        Parameter(help="Part of the study, such as 2/5, the second of five (default: all)"),
+    ] = None
+    merge: Annotated[
+        list[str] | None,
+        Parameter(
+            help="Store whose results are taken over first, such as that of a shard; one option "
+            "for each",
+            negative=(),
+        ),
+    ] = None
+
+
+DRY, NOT_DRY = "it was a dry run", "it was no dry run"
+
+
+class SweepRow(Row):
+    """What a sweep did, or would do."""
+
+    study: str = means("Name of the study")
+    command: str = means("Command of its points")
+    store: str = means("File of the store")
+    points: Positive = means("Number of points of the study, or of the shard")
+    plans: Positive = means("Number of groups of points that share a plan, or else of points")
+    before: Count = means("Number of points whose result was in the store")
+    computed: Count | None = means("Number of points computed now", absent=DRY)
+    errors: Count | None = means("Number of points that have an error", absent=DRY)
+    refuted: Count | None = means("Number of rows whose plan is violated", absent=DRY)
+    verified: bool = means("Whether no row has a plan that is violated")
+    workers: Positive = means("Number of workers")
+    sampled: Count | None = means("Number of points sampled", absent=NOT_DRY)
+    point_s: Seconds | None = means("Mean time of a point of the sample", absent=NOT_DRY)
+    least_point_s: Seconds | None = means("Least time of a point", absent=NOT_DRY)
+    most_point_s: Seconds | None = means("Most time of a point", absent=NOT_DRY)
+    forecast_s: Seconds | None = means(
+        "Time that the missing points take by the sample", absent=NOT_DRY
+    )
+    sample_complete: bool | None = means(
+        "Whether the sample was computed in time; otherwise times are at least these",
+        absent=NOT_DRY,
+    )
+    peak_bytes: Bytes | None = means(
+        "Most memory of a worker in the sample",
+        absent="it was no dry run, or the system does not say",
+    )
+
+
+def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
+    """Compute the missing points of a study.
+
+    Raises
+    ------
+    OpticollError
+        The study is wrong, or the store cannot be written; the points computed before are kept.
+    """
+    study = document.read(asked.study)
+    path = asked.store or asked.study.with_suffix(".sqlite")
+    shard = None if asked.shard is None else Shard.read(asked.shard)
+    workers = asked.jobs or os.cpu_count() or 1
+    if asked.dry_run:
+        yield _dry(asked, study, path, shard, workers, watch)
+        return
+    engine = engines.Local(workers)
+    with Store.open(path) as store:
+        for name in asked.merge or ():
+            with Store.read(name) as other:
+                watch.notes.append(f"took over {plural(store.merge(other), 'result')} of {name}")
+        shown = progress.Progress(watch.update)
+        try:
+            done = sweep(
+                study,
+                store,
+                engine,
+                shard=shard,
+                retry=asked.retry,
+                progress=shown,
+                command=shlex.join(sys.argv),
+            )
+        except BaseException as failure:
+            failure.add_note(f"{shown.line}; {path} keeps what is finished")
+            raise
+    if done.errors:
+        watch.notes.append(
+            f"{plural(done.errors, 'point')} failed: `opticoll results {path} --failed` says why"
+        )
+    yield SweepRow.of(
+        vars(done),
+        study=study.study,
+        command=study.command,
+        store=str(path),
+        verified=not done.refuted,
+        workers=engine.workers,
+        **dict.fromkeys(_FORECAST),
+    )
+
+
+_FORECAST = (
+    *("sampled", "point_s", "least_point_s", "most_point_s", "forecast_s"),
+    *("sample_complete", "peak_bytes"),
+)
+
+
+def _dry(
+    asked: Sweep,
+    study: document.Study,
+    path: Path,
+    shard: Shard | None,
+    workers: int,
+    watch: Watch,
+) -> SweepRow:
+    """How many points there are, and what a sample of those that are missing takes."""
+    if asked.merge:
+        raise UsageError("--dry-run keeps nothing, so --merge cannot be given with it")
+    mine = groups(points(study))
+    if shard is not None:
+        mine = mine[shard.number - 1 :: shard.parts]
+    every = [point for group in mine for point in group]
+    missing = every
+    if path.exists():
+        with Store.read(path) as store:
+            wanted = set(store.missing((one.key for one in every), retry=asked.retry))
+        missing = [one for one in every if one.key in wanted]
+    watch.update("sampling", 0, 0)
+    known = forecast(study.command, missing)
+    if known.peak_bytes and (share := memory.share(workers)) and known.peak_bytes > share:
+        watch.notes.append(
+            f"a worker needs {format_size(known.peak_bytes)}, more than its share of the memory, "
+            f"{format_size(share)}: try fewer --jobs"
+        )
+    return SweepRow(
+        study=study.study,
+        command=study.command,
+        store=str(path),
+        points=len(every),
+        plans=len(mine),
+        before=len(every) - len(missing),
+        computed=None,
+        errors=None,
+        refuted=None,
+        verified=True,
+        workers=workers,
+        sampled=known.sampled,
+        point_s=known.mean_s,
+        least_point_s=known.least_s,
+        most_point_s=known.most_s,
+        forecast_s=known.seconds(workers),
+        sample_complete=known.complete,
+        peak_bytes=known.peak_bytes,
+    )
+
+
+def _text(asked: Sweep, rows: list[SweepRow]) -> str:
+    (row,) = rows
+    facts = [
+        ["study", f"{row.study}, of `opticoll {row.command}`"],
+        ["points", f"{row.points}; {plural(row.plans, 'plan')} or single points"],
+        ["store", f"{row.store}: {row.before} were there"],
+    ]
+    if row.forecast_s is not None and row.point_s is not None:
+        least = "" if row.sample_complete else "at least "
+        span = f"{human_seconds(row.least_point_s or 0)} to {human_seconds(row.most_point_s or 0)}"
+        facts += [
+            ["sample", f"{plural(row.sampled or 0, 'point')}, {least}{span} each"],
+            ["forecast", f"{least}{progress.duration(row.forecast_s)} on {row.workers} workers"],
+        ]
+        if row.peak_bytes is not None:
+            facts.append(["memory", f"{format_size(row.peak_bytes)} of each worker"])
+        return align(facts)
+    facts.append(["computed", f"{row.computed}; {row.errors} failed"])
+    if row.refuted:
+        facts.append(["violated", f"{plural(row.refuted, 'plan')}"])
+    return align(facts)
+
+
+COMMAND = Command(
+    name="sweep",
+    example="opticoll sweep examples/study.yaml --dry-run",
+    asks=Sweep,
+    gives=SweepRow,
+    compute=compute,
+    text=_text,
+    doing="reading the study",
+    shape="row",
+)
+command_line = on_command_line(COMMAND)

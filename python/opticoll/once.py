@@ -1,0 +1,70 @@
+"""Plans made and proved once for points of a study that differ in size or settings only.
+
+Only a worker of a study remembers, and only the last plan, so that memory stays bounded.
+
+>>> made = []
+>>> with remembered():
+...     first = plan_once("ring", lambda: made.append(1) or "a plan")
+...     again = plan_once("ring", lambda: made.append(2) or "another plan")
+>>> again, made
+('a plan', [1])
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opticoll._core import Plan, Violation
+
+
+@dataclass
+class _Last:
+    """The plan that was made last, what it was made for, and what the verifier says of it."""
+
+    key: Hashable
+    plan: Any
+    violations: list[Violation] | None = None
+
+
+class _Memory(threading.local):
+    on = False
+    last: _Last | None = None
+
+
+_memory = _Memory()
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """While it lasts, this thread remembers the plan that it made last."""
+    _memory.on = True
+    try:
+        yield
+    finally:
+        _memory.on, _memory.last = False, None
+
+
+def plan_once(key: Hashable, make: Callable[[], Plan]) -> Plan:
+    """The plan for a key: the one made last if it had the same, else made now."""
+    if not _memory.on:
+        return make()
+    if _memory.last is None or _memory.last.key != key:
+        _memory.last = None
+        _memory.last = _Last(key, make())
+    plan: Plan = _memory.last.plan
+    return plan
+
+
+def verify_once(plan: Plan) -> list[Violation]:
+    """What the verifier says of a plan: what it said before if the plan is the one made last."""
+    last = _memory.last
+    if last is None or last.plan is not plan:
+        return plan.verify()
+    if last.violations is None:
+        last.violations = plan.verify()
+    return last.violations

@@ -1,0 +1,249 @@
+"""Studies as users write them: a YAML file that says which points a command computes.
+
+    study: wavelengths
+    command: simulate
+    options: {collective: all_reduce, policy: on_change}
+    grid:
+      fabric.wavelengths: [8, 16, 32, 64]
+      size: {from: 1KiB, to: 1GiB, times: 4}
+    points:
+      - {fabric: "wdm_ring:ranks=64", algorithm: [ring, auto]}
+      - {fabric: "wdm_ring:ranks=128", algorithm: auto}
+    where: ranks >= 2 * wavelengths
+    derive: {fabric.rate: 25.6Tb/s / (2 * wavelengths)}
+
+The points are the product of `grid`, `zip` and `points`. Errors name file, line and field.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+from opticoll import registry
+from opticoll.document import Document, Place, text, whole
+from opticoll.errors import ConfigError
+from opticoll.study.expression import Expression, quantity
+
+Value = str | int | float | bool | list[Any]
+"""A value of an option, as YAML has it; a list is the value of an option given several times."""
+
+MOST_POINTS = 10**6
+MOST_VALUES = 10**4
+MOST_REPLICATIONS = 10**5
+
+
+def _fields(value: object) -> dict[str, Any]:
+    """A set of options, whose names may have hyphens."""
+    if not isinstance(value, dict):
+        raise ConfigError(f"`{value}` is no set of options, such as {{size: 4MiB}}")
+    return {name.replace("-", "_"): one for name, one in value.items()}
+
+
+def _several(value: object) -> dict[str, list[Value]]:
+    """Axes: names with lists of values."""
+    return {name: axis(one) for name, one in _fields(value).items()}
+
+
+def axis(value: object) -> list[Value]:
+    """The values of an axis: a list, a range such as `{from: 8, to: 64, times: 2}`, or one value.
+
+    Raises
+    ------
+    ConfigError
+        The list is empty, or the range never ends.
+    """
+    if isinstance(value, dict):
+        return _range(value)
+    values: list[Any] = value if isinstance(value, list) else [value]
+    if not values:
+        raise ConfigError("give a list of values, of at least one")
+    for one in values:
+        if one is None or isinstance(one, dict):
+            raise ConfigError(f"`{one}` is no value of an option")
+    return values
+
+
+def _range(fields: dict[str, Any]) -> list[Value]:
+    """The values from the first to the last, each so many times or so much more than the last."""
+    ways = [name for name in ("times", "plus") if name in fields]
+    if len(ways) != 1 or set(fields) != {"from", "to", *ways}:
+        raise ConfigError(
+            "a range is {from: 1KiB, to: 1GiB, times: 4} or {from: 0, to: 8, plus: 2}"
+        )
+    first, last, step = (quantity(fields[name]) for name in ("from", "to", ways[0]))
+    if first is None or last is None or step is None or first.unit != last.unit:
+        raise ConfigError("the ends of a range are numbers of the same unit, such as 1KiB and 1GiB")
+    if ways == ["times"]:
+        ends = step.unit == (0, 0) and step.number > 1 and first.number > 0
+    else:
+        ends = step.unit == first.unit and step.number > 0
+    if not ends:
+        raise ConfigError("a range grows: by times more than 1 from above 0, or by plus above 0")
+    values: list[Value] = []
+    number = first.number
+    while number <= last.number:
+        if len(values) == MOST_VALUES:
+            raise ConfigError(f"a range has at most {MOST_VALUES} values")
+        made = str(replace(first, number=number))
+        values.append(int(made) if made.isdigit() else made)
+        number = number * step.number if ways == ["times"] else number + step.number
+    return values or axis([])
+
+
+def _sets(value: object) -> list[dict[str, list[Value]]]:
+    if not isinstance(value, list) or not value:
+        raise ConfigError("give a list of sets of options, such as [{fabric: terarack}]")
+    return [_several(one) for one in value]
+
+
+def _zipped(value: object) -> dict[str, list[Value]]:
+    axes = _several(value)
+    if len({len(values) for values in axes.values()}) > 1:
+        lengths = ", ".join(f"{name} has {len(values)}" for name, values in axes.items())
+        raise ConfigError(f"zipped axes have the same number of values: {lengths}")
+    return axes
+
+
+def _conditions(value: object) -> list[Expression]:
+    values = value if isinstance(value, list) else [value]
+    return [Expression(text(one)) for one in values]
+
+
+def _derived(value: object) -> dict[str, Expression]:
+    return {name: Expression(str(one)) for name, one in _fields(value).items()}
+
+
+def _replications(value: object) -> tuple[str, int]:
+    """The option that has the seed, and how many replications there are."""
+    named = value if isinstance(value, dict) else {"seed": value}
+    if len(named) != 1:
+        raise ConfigError("replications are a number, or one such as {routing_seed: 10}")
+    ((name, number),) = named.items()
+    return name.replace("-", "_"), whole(1, MOST_REPLICATIONS)(number)
+
+
+def _command(value: object) -> str:
+    # Commands are above studies, and named here only.
+    commands = import_module("opticoll.commands").COMMANDS
+
+    name = registry.canonical(text(value), commands)
+    if name is None or name in WITHOUT_POINTS:
+        known = [one for one in commands if one not in WITHOUT_POINTS]
+        raise ConfigError(f"`{value}` is no command with points: {', '.join(known)}")
+    return name
+
+
+WITHOUT_POINTS = ("sweep", "results", "reproduce", "list")
+"""Commands that compute no point."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study: a command, and the options of its points."""
+
+    study: Annotated[str, text]
+    command: Annotated[str, _command]
+    options: Annotated[dict[str, Any], _fields] = field(default_factory=dict)
+    grid: Annotated[dict[str, list[Value]], _several] = field(default_factory=dict)
+    zip: Annotated[dict[str, list[Value]], _zipped] = field(default_factory=dict)
+    points: Annotated[list[dict[str, list[Value]]], _sets] = field(default_factory=lambda: [{}])
+    where: Annotated[list[Expression], _conditions] = field(default_factory=list)
+    derive: Annotated[dict[str, Expression], _derived] = field(default_factory=dict)
+    replications: Annotated[tuple[str, int] | None, _replications] = None
+
+    @property
+    def axes(self) -> list[str]:
+        """The names of all options that differ between points, and of those derived."""
+        listed = [name for one in self.points for name in one]
+        return list(dict.fromkeys([*listed, *self.zip, *self.grid, *self.derive]))
+
+    def settings(self) -> Iterator[tuple[dict[str, Value], int]]:
+        """The options of each combination of values, and the number of its replication."""
+        rows = list(zip(*self.zip.values(), strict=True)) if self.zip else [()]
+        seed, replications = self.replications or ("", 1)
+        for listed in self.points:
+            for values in itertools.product(*listed.values()):
+                for row in rows:
+                    for cell in itertools.product(*self.grid.values()):
+                        chosen = (
+                            *zip(listed, values, strict=True),
+                            *zip(self.zip, row, strict=True),
+                            *zip(self.grid, cell, strict=True),
+                        )
+                        for replication in range(replications):
+                            seeded = {seed: replication} if seed else {}
+                            yield {**self.options, **dict(chosen), **seeded}, replication
+
+
+def read(path: str | os.PathLike[str]) -> Study:
+    """The study in a YAML file; files that it names may lie beside it.
+
+    Raises
+    ------
+    ConfigError
+        The file is no study; the message names line and field.
+    FileError
+        The file cannot be read.
+    """
+    document = Document.read(path)
+    study = document.fields(Study)
+    _check_axes(study, document)
+    folder = Path(path).parent
+    options = {name: _beside(folder, value) for name, value in study.options.items()}
+    return replace(
+        study,
+        options=options,
+        grid=_all_beside(folder, study.grid),
+        zip=_all_beside(folder, study.zip),
+        points=[_all_beside(folder, one) for one in study.points],
+    )
+
+
+def _check_axes(study: Study, document: Document) -> None:
+    """Refuse what is given twice, and more combinations than a store is made for."""
+    given: dict[str, Place] = {}
+    parts: list[tuple[str, Mapping[str, Any]]] = [
+        *(("options", study.options), ("zip", study.zip), ("grid", study.grid)),
+        ("derive", study.derive),
+    ]
+    for part, names in parts:
+        for name in names:
+            if name in given:
+                raise document.error((part, name), f"`{name}` is given in {given[name][0]} too")
+            given[name] = (part, name)
+    seed, replications = study.replications or ("", 1)
+    if seed in given:
+        raise document.error(("replications",), f"`{seed}` is given in {given[seed][0]} too")
+    total = replications * len(next(iter(study.zip.values()), [None]))
+    total *= _product(study.grid) * sum(_product(one) for one in study.points)
+    if total > MOST_POINTS:
+        raise document.error(("grid",), f"there are {total} combinations, more than {MOST_POINTS}")
+
+
+def _product(axes: Mapping[str, list[Value]]) -> int:
+    total = 1
+    for values in axes.values():
+        total *= len(values)
+    return total
+
+
+def _all_beside(folder: Path, axes: Mapping[str, list[Value]]) -> dict[str, list[Value]]:
+    return {name: [_beside(folder, one) for one in values] for name, values in axes.items()}
+
+
+def _beside(folder: Path, value: Any) -> Any:
+    """A value, or if it names a file that lies beside the study, its path."""
+    if isinstance(value, list):
+        return [_beside(folder, one) for one in value]
+    if not isinstance(value, str) or Path(value).suffix == "" or os.path.exists(value):
+        return value
+    try:
+        return str(folder / value) if (folder / value).is_file() else value
+    except (OSError, ValueError):
+        return value

@@ -1,0 +1,232 @@
+"""What computes the points of a study: processes of this machine, or a Dask cluster.
+
+An engine asks for tasks when a worker is free, and hands back results as they come; it knows no
+store. The tasks of a worker that dies are done again, one that kills its workers is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from opticoll import memory
+from opticoll.errors import UsageError
+from opticoll.study.worker import Solved, Task, message, solve_all
+
+Feed = Callable[[], Sequence[Task] | None]
+"""The next tasks for one worker; empty: none just now; None: there are no more."""
+
+TICK_S = 0.5
+"""Most seconds between two reports of an engine."""
+
+MOST_DEATHS = 2
+"""Workers that a task may take with it before it is an error."""
+
+
+class Engine(Protocol):
+    """Computes tasks; `workers` at the same time."""
+
+    workers: int
+
+    def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
+        """The results as they come, some of them or none every `TICK_S` at least."""
+        ...
+
+
+@dataclass
+class _Process:
+    """A worker process, and the tasks that it has not answered yet."""
+
+    number: int
+    process: subprocess.Popen[str]
+    tasks: list[Task] = field(default_factory=list)
+
+
+class Local:
+    """Worker processes on this machine.
+
+    Each may need its share of the memory; a task that needs more is computed alone at the end.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._events: queue.Queue[tuple[int, str | None]] = queue.Queue()
+        self._started = 0
+        self._deaths: Counter[str] = Counter()
+
+    def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
+        """The results as they come."""
+        large: list[Task] = []
+        yield from self._round(command, feed, self.workers, large)
+        if large:
+            alone = iter([[task] for task in large])
+            yield from self._round(command, lambda: next(alone, None), 1, None)
+
+    def _round(
+        self, command: str, feed: Feed, workers: int, large: list[Task] | None
+    ) -> Generator[list[Solved], None, None]:
+        """Compute all that is fed; tasks that need more than a share of memory become `large`."""
+        share = memory.share(workers)
+        running: dict[int, _Process] = {}
+        again: list[list[Task]] = []
+        more = True
+        try:
+            while True:
+                waits = False
+                while len(running) < workers or any(not one.tasks for one in running.values()):
+                    tasks: Sequence[Task] | None = again.pop() if again else None
+                    if tasks is None and more:
+                        tasks = feed()
+                        more = tasks is not None
+                    if not tasks:
+                        waits = tasks is not None
+                        break
+                    free = [one for one in running.values() if not one.tasks]
+                    worker = free[0] if free else self._start(running)
+                    worker.tasks = list(tasks)
+                    # One that has just died is heard of by its answers.
+                    with suppress(OSError):
+                        assert worker.process.stdin is not None
+                        worker.process.stdin.write(message(command, tasks, share))
+                        worker.process.stdin.flush()
+                left = waits or more or again
+                if not left and not any(one.tasks for one in running.values()):
+                    return
+                results: list[Solved] = []
+                for number, line in self._heard():
+                    speaker = running.get(number)
+                    if speaker is None:  # of a round before
+                        continue
+                    if line is None:
+                        del running[number]
+                        results += self._dead(speaker, again)
+                    elif line.strip():
+                        solved = Solved(**json.loads(line))
+                        (task,) = [one for one in speaker.tasks if one.key == solved.key]
+                        speaker.tasks.remove(task)
+                        if solved.too_large and large is not None and workers > 1:
+                            large.append(task)
+                        else:
+                            results.append(solved)
+                yield results
+        finally:
+            for one in running.values():
+                one.process.kill()
+            for one in running.values():
+                one.process.wait()
+
+    def _start(self, running: dict[int, _Process]) -> _Process:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "opticoll.study.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        self._started += 1
+        worker = running[self._started] = _Process(self._started, process)
+
+        def listen(number: int = self._started) -> None:
+            assert process.stdout is not None
+            for line in process.stdout:
+                self._events.put((number, line))
+            self._events.put((number, None))
+
+        threading.Thread(target=listen, daemon=True).start()
+        return worker
+
+    def _heard(self) -> list[tuple[int, str | None]]:
+        """What workers said by now; waits a little where they said nothing."""
+        events = []
+        with suppress(queue.Empty):
+            events.append(self._events.get(timeout=TICK_S))
+            while True:
+                events.append(self._events.get_nowait())
+        return events
+
+    def _dead(self, worker: _Process, again: list[list[Task]]) -> list[Solved]:
+        """The tasks of a dead worker are done again; the one it was at alone, and not for ever."""
+        code = worker.process.wait()
+        if not worker.tasks:
+            return []
+        first, *others = worker.tasks
+        if others:
+            again.append(others)
+        self._deaths[first.key] += 1
+        if self._deaths[first.key] < MOST_DEATHS:
+            again.append([first])
+            return []
+        error = f"{MOST_DEATHS} workers died at it, the last with exit code {code}"
+        return [Solved(first.key, None, error, 0.0)]
+
+
+class Dask:
+    """The workers of a Dask cluster; `scheduler` is its address, or a cluster of dask-jobqueue."""
+
+    def __init__(self, scheduler: Any) -> None:
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise UsageError(
+                "clusters need the packages of the extra `study`, which are not installed; "
+                "`pip install opticoll[study]` does it"
+            ) from error
+        try:
+            self._client: Any = Client(scheduler, timeout=30)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            raise UsageError(f"there is no Dask scheduler at `{scheduler}`: {error}") from error
+        self.workers = self._threads()
+
+    def _threads(self) -> int:
+        known: dict[str, int] = self._client.nthreads()
+        return max(1, sum(known.values()))
+
+    def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
+        """The results as they come."""
+        from distributed.scheduler import KilledWorker
+
+        events: queue.Queue[Any] = queue.Queue()
+        pending: dict[Any, Sequence[Task]] = {}
+        again: list[Sequence[Task]] = []
+        more = True
+        try:
+            while True:
+                waits = False
+                self.workers = self._threads()
+                while len(pending) < 2 * self.workers:
+                    tasks: Sequence[Task] | None = again.pop() if again else None
+                    if tasks is None and more:
+                        tasks = feed()
+                        more = tasks is not None
+                    if not tasks:
+                        waits = tasks is not None
+                        break
+                    future: Any = self._client.submit(solve_all, command, tasks, None, pure=False)
+                    pending[future.key] = tasks
+                    future.add_done_callback(events.put)
+                if not pending and not waits and not more:
+                    return
+                results: list[Solved] = []
+                with suppress(queue.Empty):
+                    future = events.get(timeout=TICK_S)
+                    while True:
+                        tasks = pending.pop(future.key)
+                        try:
+                            results += future.result()
+                        except KilledWorker as error:
+                            if len(tasks) > 1:
+                                again += [[task] for task in tasks]
+                            else:
+                                results.append(Solved(tasks[0].key, None, str(error), 0.0))
+                        future = events.get_nowait()
+                yield results
+        finally:
+            self._client.close()

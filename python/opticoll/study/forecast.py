@@ -1,0 +1,107 @@
+"""How long the points of a study take, and how much memory: measured on a sample of them.
+
+>>> forecast = Forecast(missing=100, sampled=4, failed=0, mean_s=0.5, least_s=0.1, most_s=0.9,
+...                     peak_bytes=2**28, complete=True)
+>>> forecast.seconds(workers=2)
+25.0
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from opticoll.study.points import Point
+from opticoll.study.worker import Solved, Task, message
+
+SAMPLE = 24
+"""Points that are sampled at most."""
+
+SAMPLE_S = 10.0
+"""Seconds for which points are sampled."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a sample of points took; the sample is not `complete` where a point took too long."""
+
+    missing: int
+    sampled: int
+    failed: int
+    mean_s: float
+    least_s: float
+    most_s: float
+    peak_bytes: int | None
+    complete: bool
+
+    def seconds(self, workers: int) -> float:
+        """The seconds that the missing points take on so many workers, at least."""
+        return self.missing * self.mean_s / min(workers, max(1, self.missing))
+
+
+def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) -> Forecast:
+    """Compute a sample of points in a process of its own, and measure it."""
+    chosen = random.Random(0).sample(missing, min(SAMPLE, len(missing)))
+    tasks = [Task(one.key, one.options) for one in chosen]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "opticoll.study.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    warm_up = [Task("", {})]
+    timer = threading.Timer(limit_s, process.kill)
+    started = time.perf_counter()
+    solved: list[Solved] = []
+    try:
+        timer.start()
+        with suppress(OSError):
+            process.stdin.write(message(command, [*warm_up, *tasks], None))
+            process.stdin.flush()
+        peak = None
+        for line in process.stdout:
+            if not line.strip():
+                break
+            one = Solved(**json.loads(line))
+            if one.key:
+                solved.append(one)
+            peak = _peak_bytes(process.pid) or peak
+    finally:
+        timer.cancel()
+        process.kill()
+        process.wait()
+    complete = len(solved) == len(tasks)
+    seconds = [one.seconds for one in solved]
+    if not complete:
+        # The point at which the time was over took longer than this.
+        seconds.append(time.perf_counter() - started - sum(seconds))
+    return Forecast(
+        missing=len(missing),
+        sampled=len(solved),
+        failed=sum(one.error is not None for one in solved),
+        mean_s=sum(seconds) / max(1, len(seconds)),
+        least_s=min(seconds, default=0.0),
+        most_s=max(seconds, default=0.0),
+        peak_bytes=peak,
+        complete=complete,
+    )
+
+
+def _peak_bytes(process: int) -> int | None:
+    """The most memory that a process has had, where the system says so."""
+    try:
+        with open(f"/proc/{process}/status", encoding="ascii") as file:
+            (line,) = [line for line in file if line.startswith("VmHWM:")]
+        return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        return None

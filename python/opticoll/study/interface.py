@@ -1,0 +1,119 @@
+"""The functions of studies in Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opticoll.runner import run
+from opticoll.study.results import Results, table_of
+
+if TYPE_CHECKING:
+    from opticoll.commands.sweep import SweepRow
+
+
+def sweep(
+    study: str | os.PathLike[str],
+    store: str | os.PathLike[str] | None = None,
+    *,
+    jobs: int | None = None,
+    shard: str | None = None,
+    retry: bool = False,
+    dry_run: bool = False,
+) -> SweepRow:
+    """Compute the points of a study that a store does not have, in processes of this machine.
+
+    Parameters
+    ----------
+    study
+        The name of a study's YAML file (see the page on studies).
+    store
+        The name of an SQLite file (default: that of the study with the ending `.sqlite`).
+    jobs
+        Number of worker processes (default: one for each core).
+    shard
+        A part of the study, such as `2/5`, the second of five (default: all).
+    retry
+        Whether points whose result is an error are computed again.
+    dry_run
+        Whether only a sample is computed for a forecast, and nothing is kept.
+
+    Raises
+    ------
+    OpticollError
+        The study is wrong, or the store cannot be written; what was computed before is kept.
+
+    Examples
+    --------
+    >>> import opticoll, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "rings.yaml").write_text('''
+    ... study: rings
+    ... command: simulate
+    ... options: {collective: all_gather, fabric: "wdm_ring:ranks=8", algorithm: ring}
+    ... grid: {fabric.wavelengths: [1, 2], size: [1KiB, 1MiB]}
+    ... ''')
+    >>> row = opticoll.sweep(folder / "rings.yaml", jobs=1)
+    >>> row.points, row.plans, row.computed, row.errors
+    (4, 2, 4, 0)
+    """
+    command = import_module("opticoll.commands.sweep").COMMAND
+    values = {"jobs": jobs, "shard": shard, "retry": retry, "dry_run": dry_run}
+    path = None if store is None else Path(store)
+    (row,) = run(command, study=Path(study), store=path, **values)
+    found: SweepRow = row
+    return found
+
+
+def results(
+    stores: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    study: str | None = None,
+    where: str | None = None,
+    *,
+    unfinished: bool = False,
+    tables: bool = False,
+) -> Results:
+    """Read the results of studies as one table: the axes of each point beside its command's rows.
+
+    Of a point that several stores have, such as those of shards, the first result counts. The table
+    is a sequence of rows; `to_pandas()` makes a DataFrame of it.
+
+    Parameters
+    ----------
+    stores
+        The names of one store or of several.
+    study
+        The name of a study (default: all).
+    where
+        A condition on columns, such as `time_s < 1ms and ranks >= 64`.
+    unfinished
+        Whether points that are not computed yet have a row, too.
+    tables
+        Whether columns that hold tables, such as violations, are among the columns.
+
+    Raises
+    ------
+    OpticollError
+        A store cannot be read, there is no such study, or `where` is no condition on its columns.
+
+    Examples
+    --------
+    >>> import opticoll, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "rings.yaml").write_text('''
+    ... study: rings
+    ... command: simulate
+    ... options: {collective: all_gather, algorithm: ring, size: 1MiB}
+    ... grid: {fabric: ["wdm_ring:ranks=8,wavelengths=1", terarack]}
+    ... ''')
+    >>> _ = opticoll.sweep(folder / "rings.yaml", jobs=1)
+    >>> table = opticoll.results(folder / "rings.sqlite", where="ranks < 100")
+    >>> [(row["ranks"], row["steps"], row["verified"]) for row in table]
+    [(8, 7, True)]
+    >>> table.units["time_s"], table.axes
+    ('s', ['axis_fabric'])
+    """
+    return table_of(stores, study, where, unfinished=unfinished, tables=tables)

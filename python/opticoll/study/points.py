@@ -1,0 +1,378 @@
+"""The points of a study: parameters of its command, as the command itself reads them.
+
+A point is options by name. The annotations of the command's parameter class, which cyclopts reads
+for the command line, read the values here, so that any option of any command may be an axis.
+`fabric.ranks` is the option `ranks` of the specification in `fabric`.
+
+>>> options = {"collective": "all_gather", "fabric": "wdm_ring:ranks=8", "fabric.wavelengths": 2}
+>>> whole = composed(options)
+>>> whole["fabric"]
+'wdm_ring:ranks=8,wavelengths=2'
+>>> command_line("simulate", whole)
+'opticoll simulate all_gather --fabric wdm_ring:ranks=8,wavelengths=2'
+>>> asked("simulate", whole).source
+'all_gather'
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.util
+import json
+import os
+import shlex
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
+
+from opticoll import config, registry, user_algorithm
+from opticoll.build import build
+from opticoll.errors import OpticollError, UsageError
+from opticoll.runner import Command
+from opticoll.study.document import Study, Value
+from opticoll.study.expression import RATE, SIZE, TIME, Expression, Quantity
+
+NAMES = {"source": "collective"}
+"""What studies call the first word of a command that may also be a plan file."""
+
+WITHOUT_EFFECT = ("jobs",)
+"""Options that change no row."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a command: its name in studies, its place, its words and what reads it."""
+
+    name: str
+    field: str
+    group: str | None
+    flag: str
+    negative: str
+    hint: Any
+    reads: Callable[[Any, Any], Any] | None
+
+    @property
+    def many(self) -> bool:
+        """Whether it may be given several times."""
+        return any(get_origin(one) is list for one in (self.hint, *get_args(self.hint)))
+
+    def value(self, given: Value) -> Any:
+        """The value that the command takes; raises OpticollError where it is none."""
+        from cyclopts import Token
+
+        if self.hint is bool:
+            if not isinstance(given, bool):
+                raise UsageError(f"{self.name}: `{given}` is neither true nor false")
+            return given
+        if self.many:
+            return [as_text(one) for one in (given if isinstance(given, list) else [given])]
+        if isinstance(given, list):
+            raise UsageError(f"{self.name}: `{given}` are several values; give one")
+        if self.reads is None:
+            return as_text(given)
+        return self.reads(self.hint, [Token(keyword=self.flag, value=as_text(given))])
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point: its number in the study, its options in full, and the key of its result."""
+
+    number: int
+    replication: int
+    axes: dict[str, Value]
+    options: dict[str, Value]
+    key: str
+    shares: str
+    """Points that share a plan have the same."""
+
+
+def as_text(value: Any) -> str:
+    """A value as the command line has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 2**63 else repr(value)
+    return str(value)
+
+
+def command_of(name: str) -> Command[Any, Any]:
+    """The record of a command, which is loaded now."""
+    record: Command[Any, Any] = import_module(f"opticoll.commands.{name}").COMMAND
+    return record
+
+
+@cache
+def options_of(command: str) -> dict[str, Option]:
+    """The options of a command by their names in studies."""
+    asks = command_of(command).asks
+    return {one.name: one for one in _options(asks, None)}
+
+
+def _options(kind: type, group: str | None) -> Iterator[Option]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    for one in dataclasses.fields(kind):
+        if dataclasses.is_dataclass(one.default):
+            yield from _options(type(one.default), one.name)
+            continue
+        hint: Any = hints[one.name]
+        remarks: tuple[Any, ...] = ()
+        if get_origin(hint) is Annotated:
+            hint, remarks = hint.__origin__, hint.__metadata__
+        positional = not one.kw_only and group is None
+        named = [name for remark in remarks for name in remark.name or ()]
+        flag = named[0] if named else f"--{one.name.replace('_', '-')}"
+        negative = [name for remark in remarks for name in remark.negative or ()]
+        reads = [remark.converter for remark in remarks if remark.converter is not None]
+        yield Option(
+            name=NAMES.get(one.name, one.name) if positional else flag[2:].replace("-", "_"),
+            field=one.name,
+            group=group,
+            flag="" if positional else flag,
+            negative=negative[0] if negative else f"--no-{flag[2:]}",
+            hint=hint,
+            reads=reads[0] if reads else None,
+        )
+
+
+def asked(command: str, options: Mapping[str, Value]) -> Any:
+    """The parameters of a command.
+
+    Raises
+    ------
+    OpticollError
+        An option is unknown or missing, or a value is none.
+    """
+    known, kind = options_of(command), command_of(command).asks
+    own: dict[str, Any] = {}
+    grouped: dict[str, dict[str, Any]] = {}
+    for name, given in options.items():
+        if name not in known:
+            near = registry.nearest(name, known)
+            raise UsageError(f"`{command}` has no option `{name}`{near}")
+        option = known[name]
+        place = own if option.group is None else grouped.setdefault(option.group, {})
+        place[option.field] = option.value(given)
+    for one in dataclasses.fields(kind):
+        if one.name in grouped:
+            group = typing.cast("Any", one.default)
+            own[one.name] = dataclasses.replace(group, **grouped[one.name])
+        no_default = one.default is dataclasses.MISSING
+        if one.name not in own and no_default and one.default_factory is dataclasses.MISSING:
+            raise UsageError(f"`{command}` needs the option `{NAMES.get(one.name, one.name)}`")
+    return kind(**own)
+
+
+def composed(options: Mapping[str, Value]) -> dict[str, Value]:
+    """Options in which those such as `fabric.ranks` stand in their specifications."""
+    whole = {name: value for name, value in options.items() if "." not in name}
+    for name, value in options.items():
+        place, dot, key = name.partition(".")
+        if not dot:
+            continue
+        if not isinstance(base := whole.get(place), str):
+            raise UsageError(f"`{name}` needs a `{place}`, such as `{place}: name`")
+        whole[place] = with_option(base, key, as_text(value))
+    return whole
+
+
+def with_option(specification: str, key: str, value: str) -> str:
+    """A specification `name:key=value,...` with one option more, or another value of it."""
+    if config.is_yaml(specification):
+        specification = config.to_medium(specification)
+    name, _, rest = specification.partition(":")
+    parts: list[str] = []
+    for part in rest.split(",") if rest else []:
+        if "=" in part or not parts:
+            parts.append(part)
+        else:
+            parts[-1] += f",{part}"
+    names = [part.partition("=")[0].strip().replace("-", "_") for part in parts]
+    if key in names:
+        parts[names.index(key)] = f"{key}={value}"
+    else:
+        parts.append(f"{key}={value}")
+    return f"{name}:{','.join(parts)}"
+
+
+def command_line(command: str, options: Mapping[str, Value]) -> str:
+    """The command line of a point, for a shell."""
+    known = options_of(command)
+    places, words = [], []
+    for name, value in options.items():
+        option = known.get(name)
+        if option is None:
+            continue
+        if option.hint is bool:
+            words += [option.flag if value else option.negative]
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            # A value that begins with a hyphen would be taken for an option.
+            text = as_text(one)
+            if not option.flag:
+                places.append(text)
+            elif text.startswith("-"):
+                words.append(f"{option.flag}={text}")
+            else:
+                words += [option.flag, text]
+    return shlex.join(["opticoll", command, *places, *words])
+
+
+def points(study: Study) -> list[Point]:
+    """The points of a study in their order.
+
+    A derived value, or a condition, that names what a point does not have, does not concern it.
+
+    Raises
+    ------
+    UsageError
+        A condition or a derived value names what no point has, or no point is left.
+    """
+    _digest.cache_clear()
+    axes = study.axes
+    found: list[Point] = []
+    known: set[str] = set()
+    for given, replication in study.settings():
+        scope = _Scope(given, known)
+        for name, expression in study.derive.items():
+            with suppress(KeyError):
+                given[name] = as_text(expression.value(scope))
+        if not all(_concerns(condition, scope) for condition in study.where):
+            continue
+        options = composed(given)
+        key, shares = key_of(study.command, options), _shares(study.command, options)
+        shown = {name: given[name] for name in axes if name in given}
+        found.append(Point(len(found), replication, shown, options, key, shares))
+    for expression in [*study.where, *study.derive.values()]:
+        for name in expression.names:
+            if name not in known:
+                raise UsageError(f"`{expression.text}`: no point has a `{name}`")
+    if not found:
+        raise UsageError("the conditions of the study leave no point")
+    return found
+
+
+def _concerns(condition: Expression, scope: _Scope) -> bool:
+    """Whether a condition holds, or names what a point does not have."""
+    try:
+        return condition.holds(scope)
+    except KeyError:
+        return True
+
+
+class _Scope:
+    """The values of names in expressions: options, options of specifications, and of the fabric.
+
+    Names that have a value are added to `known`.
+    """
+
+    def __init__(self, options: dict[str, Value], known: set[str]) -> None:
+        self._options, self._known = options, known
+
+    def __call__(self, name: str) -> Any:
+        value = self._value(name)
+        self._known.add(name)
+        return value
+
+    def _value(self, name: str) -> Any:
+        if name in self._options:
+            return self._options[name]
+        short = [one for one in self._options if one.partition(".")[2] == name]
+        if len(short) == 1:
+            return self._options[short[0]]
+        fabric = composed(self._options).get("fabric", "")
+        return _fabric_values(as_text(fabric))[name.removeprefix("fabric.")]
+
+
+@lru_cache(maxsize=4096)
+def _fabric_values(specification: str) -> dict[str, Any]:
+    """The options, ranks and family of a fabric; what the text says where it is no such fabric."""
+    try:
+        fabric = config.parse_fabric(specification)
+    except OpticollError:
+        rest = specification.partition(":")[2]
+        pairs = (part.partition("=") for part in rest.split(","))
+        return {key: value for key, equals, value in pairs if equals}
+    options = {
+        name: Quantity(one["value"] * _UNITS[one["unit"]][0], _UNITS[one["unit"]][1])
+        if one["unit"] in _UNITS and isinstance(one["value"], int)
+        else one["value"]
+        for name, one in fabric.options.items()
+    }
+    return {**options, "ranks": fabric.ranks, "family": fabric.family}
+
+
+_UNITS = {
+    "bit/s": (Fraction(1, 8), RATE),
+    "ps": (Fraction(1, 10**12), TIME),
+    "B": (Fraction(1), SIZE),
+}
+"""Units of options of fabrics: bytes or seconds of one, and exponents."""
+
+
+def key_of(command: str, options: Mapping[str, Value]) -> str:
+    """The key of a task: a digest of all that its result depends on.
+
+    Fabrics are spelled in full, and files and own algorithms stand with their content.
+    """
+    task = {
+        name: [_complete(name, one) for one in (value if isinstance(value, list) else [value])]
+        for name, value in options.items()
+        if name not in WITHOUT_EFFECT
+    }
+    text = json.dumps([build(), command, task], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _complete(name: str, value: Any) -> str:
+    text = as_text(value)
+    if name == "fabric":
+        return _spelled(text)
+    if name == "algorithm" and user_algorithm.is_user_algorithm(text):
+        return f"{text} {_module_digest(text.partition(':')[0])}"
+    return f"{text} {_digest(text)}" if os.sep in text or Path(text).suffix else text
+
+
+@lru_cache(maxsize=4096)
+def _spelled(text: str) -> str:
+    """A fabric in full; as it is where only some commands know it."""
+    try:
+        return config.parse_fabric(text).spec
+    except OpticollError:
+        return f"{text} {_digest(text)}"
+
+
+@cache
+def _module_digest(module: str) -> str:
+    """A digest of the source of a module, nothing where there is none."""
+    try:
+        found = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return ""
+    return "" if found is None or found.origin is None else _digest(found.origin)
+
+
+@cache
+def _digest(path: str) -> str:
+    """A digest of a file, nothing where there is none."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:32]
+    except (OSError, ValueError):
+        return ""
+
+
+def _shares(command: str, options: Mapping[str, Value]) -> str:
+    """What a point has in common with those that share its plan; nothing where it shares none."""
+    record = command_of(command)
+    if record.shares is None:
+        return ""
+    try:
+        return repr(record.shares(asked(command, options)))
+    except OpticollError:
+        return ""

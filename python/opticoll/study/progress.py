@@ -1,0 +1,59 @@
+"""How far a sweep is: its rate and the time left, on a terminal or as a line a minute in a log.
+
+>>> print(told(500, 1000, 100, 20.0))
+500 of 1000 points, 5.0 points/s, 1 min 40 s left
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+LINE_S = 60.0
+"""Seconds between two lines of a log."""
+
+
+def told(there: int, points: int, computed: int, seconds: float) -> str:
+    """What a sweep has behind and before it, by what it computed in so many seconds."""
+    line = f"{there} of {points} points"
+    if computed and seconds > 0:
+        rate = computed / seconds
+        shown = f"{rate:.1f} points/s" if rate >= 0.1 else f"{3600 * rate:.1f} points/h"
+        line += f", {shown}, {duration((points - there) / rate)} left"
+    return line
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it, with its two greatest units."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class Progress:
+    """Says how far a sweep is: to a progress bar, and where there is no terminal in a log."""
+
+    def __init__(self, update: Callable[[str, int, int], object]) -> None:
+        self._update = update
+        self._started = self._last = time.monotonic()
+        self._before: int | None = None
+        self._logs = not sys.stderr.isatty()
+        self.line = "no point is computed yet"
+        """What was said last."""
+
+    def __call__(self, there: int, points: int) -> None:
+        if self._before is None:
+            self._before = there
+        now = time.monotonic()
+        self.line = line = told(there, points, there - self._before, now - self._started)
+        self._update(line, there, points)
+        if self._logs and now - self._last >= LINE_S:
+            self._last = now
+            with suppress(OSError):
+                sys.stderr.write(f"opticoll: {line}\n")
+                sys.stderr.flush()

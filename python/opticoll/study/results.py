@@ -1,0 +1,198 @@
+"""Results of studies as one table: the axes of each point beside the columns of its rows.
+
+>>> import pathlib, tempfile
+>>> from opticoll.study.store import Result
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "studies.sqlite"
+>>> with Store.open(path) as store:
+...     store.define(StudyRecord("rings", "simulate", ["size"], False),
+...                  [(0, "ab12", 0, {"size": "1KiB"}, "opticoll simulate ...")])
+...     store.keep([Result("ab12", [{"steps": 3, "time_s": 0.5}], None, 0.01)])
+>>> table = table_of(path, where="time_s < 1s")
+>>> table[0]["size"], table[0]["steps"]
+('1KiB', 3)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opticoll.errors import UsageError
+from opticoll.registry import nearest
+from opticoll.rows import Column, Count, Row, columns, means
+from opticoll.study.expression import UNITS, Expression, quantity
+from opticoll.study.points import command_of
+from opticoll.study.store import Store, StoredPoint, StudyRecord
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class ResultRow(Row):
+    """A row of a point of a study: its axes, and what its command printed.
+
+    A point whose command prints several rows has as many; one that failed has one, with the error.
+    """
+
+    study: str = means("Name of the study")
+    point: Count = means("Number of the point in the study, from 0")
+    replication: Count = means("Number of the replication, from 0")
+    command: str = means("Command line that computes the point alone")
+    error: str | None = means("Why there is no result", absent="the point was computed")
+    cells: dict[str, Any] = means(
+        "Value of an axis, by its name, or column of the command's row; an axis that has the name "
+        "of a column is `axis_NAME`",
+        spread=True,
+    )
+
+
+class Results(Sequence[ResultRow]):
+    """Rows of studies, all with the same columns."""
+
+    def __init__(
+        self, rows: Sequence[ResultRow], axes: Sequence[str], units: dict[str, str]
+    ) -> None:
+        self._rows, self.axes, self.units = rows, list(axes), units
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._rows[place]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a DataFrame of pandas.
+
+        Raises
+        ------
+        UsageError
+            The package `pandas` is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise UsageError(
+                "DataFrames need the package `pandas`, which is not installed; "
+                "`pip install pandas` does it"
+            ) from error
+        return DataFrame([dict(row) for row in self._rows])
+
+    def _repr_html_(self) -> str:
+        return "".join(row._repr_html_() for row in self._rows[:20])
+
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def table_of(
+    stores: Paths,
+    study: str | None = None,
+    where: str | None = None,
+    *,
+    unfinished: bool = False,
+    tables: bool = False,
+) -> Results:
+    """The rows of studies in one store or several, such as those of shards.
+
+    Of the same point in several stores the first result counts. Points without a result are left
+    out unless `unfinished` asks for them, and tables within rows unless `tables` does.
+
+    Raises
+    ------
+    OpticollError
+        A store cannot be read, there is no such study, or `where` is no condition on its columns.
+    """
+    paths = [stores] if isinstance(stores, str | os.PathLike) else list(stores)
+    condition = None if where is None else Expression(where)
+    known: dict[tuple[str, int], StoredPoint] = {}
+    records: dict[str, StudyRecord] = {}
+    for path in paths:
+        with Store.read(path) as store:
+            own = {one.name: one for one in store.studies()}
+            records |= own
+            for point in store.results(study if study is None or study in own else ""):
+                place = (point.study, point.number)
+                if place not in known or known[place].result is None:
+                    known[place] = point
+    if study is not None and study not in records:
+        raise UsageError(f"there is no study `{study}`; there are {', '.join(records)}")
+    points = [one for one in known.values() if one.result is not None or unfinished]
+    return _table(points, records, condition, tables)
+
+
+def _table(
+    points: Sequence[StoredPoint],
+    records: dict[str, StudyRecord],
+    condition: Expression | None,
+    tables: bool,
+) -> Results:
+    """The rows of points; each has all columns, in the same order."""
+    raw = [
+        (point, row)
+        for point in points
+        for row in ((point.result and point.result.rows) or [None])  # type: ignore[list-item]
+    ]
+    within = () if tables else _tables(records)
+    in_rows = list(dict.fromkeys(name for _, row in raw for name in row or ()))
+    in_rows = [name for name in in_rows if name not in within]
+    axes = list(dict.fromkeys(name for point in points for name in records[point.study].axes))
+    fixed = {column.name for column in columns(ResultRow)}
+    named = {name: f"axis_{name}" if name in {*in_rows, *fixed} else name for name in axes}
+    shown = {name: f"row_{name}" if name in fixed else name for name in in_rows}
+    rows = []
+    for point, row in raw:
+        cells = {named[name]: point.axes.get(name) for name in axes}
+        cells |= {shown[name]: (row or {}).get(name) for name in in_rows}
+        one = ResultRow(
+            study=point.study,
+            point=point.number,
+            replication=point.replication,
+            command=point.command,
+            error=_error(point),
+            cells=cells,
+        )
+        rows.append(one)
+    units = {}
+    for record in records.values():
+        for column in _columns(record.command):
+            if column.name in shown and column.unit is not None and column.unit.name:
+                units[shown[column.name]] = column.unit.name
+    if condition is not None:
+        rows = [row for row in rows if _holds(condition, row, units)]
+    return Results(rows, list(named.values()), units)
+
+
+def _error(point: StoredPoint) -> str | None:
+    return "not computed yet" if point.result is None else point.result.error
+
+
+def _tables(records: dict[str, StudyRecord]) -> set[str]:
+    """The names of columns that hold rows."""
+    every = [column for record in records.values() for column in _columns(record.command)]
+    rows = [one for one in every if isinstance(one.kind, type) and issubclass(one.kind, Row)]
+    return {column.name for column in rows}
+
+
+def _columns(command: str) -> Iterator[Column]:
+    gives = command_of(command).gives
+    for kind in gives if isinstance(gives, tuple) else (gives,):
+        yield from columns(kind)
+
+
+def _holds(condition: Expression, row: ResultRow, units: dict[str, str]) -> bool:
+    """Whether a condition on columns holds; an order between nothing and something does not."""
+
+    def value(name: str) -> Any:
+        cells = dict(row)
+        if name not in cells:
+            known = [one for one in cells if one.rpartition(".")[2] == name]
+            if len(known) != 1:
+                raise UsageError(f"--where: there is no column `{name}`{nearest(name, cells)}")
+            name = known[0]
+        found, unit = cells[name], units.get(name, "").replace("bit", "b")
+        number = isinstance(found, int | float) and not isinstance(found, bool)
+        # Times, sizes and rates are compared with `1ms`, `4MiB` and `40Gb/s`.
+        return quantity(f"{found!r}{unit}") if unit in UNITS and number else found
+
+    return condition.holds(value)

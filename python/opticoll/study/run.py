@@ -1,0 +1,198 @@
+"""A sweep: the points of a study that a store does not have are computed, and kept as they come.
+
+>>> import pathlib, tempfile
+>>> from opticoll.study import document, engines
+>>> folder = pathlib.Path(tempfile.mkdtemp())
+>>> _ = (folder / "study.yaml").write_text('''
+... study: rings
+... command: simulate
+... options: {collective: all_gather, fabric: "wdm_ring:wavelengths=2", algorithm: ring}
+... grid: {fabric.ranks: [4, 8]}
+... ''')
+>>> study = document.read(folder / "study.yaml")
+>>> with Store.open(folder / "studies.sqlite") as store:
+...     done = sweep(study, store, engines.Local(1))
+...     done, [point.result.rows[0]["steps"] for point in store.results("rings")]
+(Done(points=2, plans=2, computed=2, before=0, errors=0, refuted=0), [3, 7])
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from opticoll.errors import UsageError
+from opticoll.study.document import Study
+from opticoll.study.engines import Engine
+from opticoll.study.points import Point, command_line, points
+from opticoll.study.store import Result, Store, StudyRecord
+from opticoll.study.worker import Task
+
+BATCH_S = 0.5
+"""Seconds of work that a worker is given at a time, so that asking costs little beside it."""
+
+MOST_TASKS = 256
+"""Tasks that a worker is given at a time."""
+
+HEARTBEAT_S = 10.0
+"""Seconds between two signs of life in the store."""
+
+Progress = Callable[[int, int], object]
+"""Called with the number of points that have a result, and of all."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several parts of a study, counted from 1, each computed on its own."""
+
+    number: int
+    parts: int
+
+    @staticmethod
+    def read(text: str) -> Shard:
+        """The shard that `2/5` stands for; raises UsageError."""
+        number, slash, parts = text.partition("/")
+        whole = number.strip().isdecimal() and parts.strip().isdecimal()
+        if not slash or not whole or not 1 <= int(number) <= int(parts):
+            raise UsageError(f"--shard: `{text}` is no part such as 2/5, the second of five")
+        return Shard(int(number), int(parts))
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a sweep did: its points, those computed now, those that were there, and the errors.
+
+    `plans` counts the groups that share a plan, `refuted` the rows whose plans are violated.
+    """
+
+    points: int
+    plans: int
+    computed: int
+    before: int
+    errors: int
+    refuted: int
+
+
+def groups(all_points: Iterable[Point]) -> list[list[Point]]:
+    """Points that share a plan, together, in the order of their first; equal tasks once."""
+    shared: dict[str, list[Point]] = {}
+    for point in {one.key: one for one in all_points}.values():
+        shared.setdefault(point.shares or point.key, []).append(point)
+    return list(shared.values())
+
+
+def define(study: Study, store: Store) -> list[Point]:
+    """Write the points of a study to the store; returns them."""
+    listed = points(study)
+    command = study.command
+    store.define(
+        StudyRecord(study.study, command, study.axes, study.replications is not None),
+        (
+            (one.number, one.key, one.replication, one.axes, command_line(command, one.options))
+            for one in listed
+        ),
+    )
+    return listed
+
+
+def sweep(
+    study: Study,
+    store: Store,
+    engine: Engine,
+    *,
+    shard: Shard | None = None,
+    retry: bool = False,
+    progress: Progress | None = None,
+    command: str = "",
+) -> Done:
+    """Compute the points that the store does not have; `retry` computes errors again.
+
+    Raises
+    ------
+    OpticollError
+        The study is wrong, or the store cannot be written. What was computed before is kept.
+    """
+    store.begin(command)
+    mine = groups(define(study, store))
+    if shard is not None:
+        mine = mine[shard.number - 1 :: shard.parts]
+    every = [point for group in mine for point in group]
+    missing = set(store.missing((one.key for one in every), retry=retry))
+    work = _Work([one for group in mine for one in group if one.key in missing], store, retry)
+    before = len(every) - len(missing)
+    if progress is not None:
+        progress(before, len(every))
+    if missing:
+        with closing(engine.results(study.command, work.feed)) as coming:
+            for results in coming:
+                work.received(results)
+                if progress is not None:
+                    progress(before + work.there, len(every))
+    keys = {one.key for one in every}
+    found = [one.result for one in store.results(study.study)]
+    there = [one for one in found if one is not None and one.key in keys]
+    refuted = sum(not row.get("verified", True) for one in there for row in one.rows or ())
+    errors = sum(one.error is not None for one in there)
+    return Done(len(every), len(mine), work.computed, before, errors, refuted)
+
+
+class _Work:
+    """The tasks that are left, and what is known of how long they take."""
+
+    def __init__(self, left: list[Point], store: Store, retry: bool) -> None:
+        self._left = left[::-1]
+        self._store, self._retry = store, retry
+        self._elsewhere: list[Point] = []
+        self._seconds, self._measured = 0.0, 0
+        self._alive = time.monotonic()
+        self.computed = self.there = 0
+
+    def feed(self) -> Sequence[Task] | None:
+        """The next tasks: some half a second of points, those that share a plan together."""
+        while self._left:
+            first = self._left[-1]
+            tasks: list[Point] = []
+            while self._left and len(tasks) < self._most():
+                if first.shares and self._left[-1].shares != first.shares:
+                    break
+                tasks.append(self._left.pop())
+            mine = set(self._store.claim([one.key for one in tasks], retry=self._retry))
+            self._elsewhere += [one for one in tasks if one.key not in mine]
+            if mine:
+                return [Task(one.key, one.options) for one in tasks if one.key in mine]
+        return self._of_others()
+
+    def _of_others(self) -> Sequence[Task] | None:
+        """Points that another sweep has claimed: taken over when that sweep has gone."""
+        keys = [one.key for one in self._elsewhere]
+        free = set(self._store.claim(keys, retry=self._retry)) if keys else set()
+        waiting = set(self._store.missing_of(keys, retry=self._retry))
+        taken = [one for one in self._elsewhere if one.key in free]
+        self.there += sum(one.key not in waiting for one in self._elsewhere)
+        self._elsewhere = [
+            one for one in self._elsewhere if one.key in waiting and one.key not in free
+        ]
+        if taken:
+            return [Task(one.key, one.options) for one in taken]
+        return [] if self._elsewhere else None
+
+    def _most(self) -> int:
+        """Tasks for one worker: one until it is known how long they take."""
+        if not self._measured:
+            return 1
+        return min(MOST_TASKS, 1 + int(BATCH_S * self._measured / max(1e-4, self._seconds)))
+
+    def received(self, results: Sequence[Result]) -> None:
+        """Keep results; without any, give a sign of life now and then."""
+        now = time.monotonic()
+        if results:
+            self._store.keep(results)
+            self.computed += len(results)
+            self.there += len(results)
+            self._seconds += sum(one.seconds for one in results)
+            self._measured += len(results)
+        if now - self._alive > HEARTBEAT_S:
+            self._alive = now
+            self._store.seen()

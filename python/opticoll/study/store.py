@@ -1,0 +1,407 @@
+"""The store of studies: one SQLite file that several studies and sweeps may share.
+
+A result is found by its key, a digest of the whole task; what is in the store is never computed
+again. Rows are added as they finish, each in a transaction. Readers may read meanwhile.
+
+>>> import pathlib, tempfile
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "studies.sqlite"
+>>> with Store.open(path) as store:
+...     store.keep([Result("ab12", [{"time_s": 0.5}], None, 0.01)])
+...     store.missing(["ab12", "cd34"])
+['cd34']
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+import sqlite3
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import zstandard
+
+from opticoll._core import __version__
+from opticoll.build import build
+from opticoll.errors import FileError, UsageError
+from opticoll.formats.atomic import check_writable
+
+FORMAT = 1
+"""The number of this layout of tables; a store of a greater one was written by a newer opticoll."""
+
+APPLICATION = 0x6F70636C
+"""What SQLite files of opticoll say that they are: `opcl`."""
+
+WAIT_S = 60.0
+"""Seconds for which another process may hold the file."""
+
+ABSENT_S = 60.0
+"""Seconds without a sign of life after which the claims of a sweep are void."""
+
+LONG = 4096
+"""Characters of rows from which on they are compressed."""
+
+_LAYOUT = """
+CREATE TABLE runs (id INTEGER PRIMARY KEY, command TEXT, version TEXT, build TEXT, python TEXT,
+  machine TEXT, cores INTEGER, host TEXT, process INTEGER, started REAL, seen REAL, ended REAL);
+CREATE TABLE studies (name TEXT PRIMARY KEY, command TEXT, axes TEXT, replicated INTEGER);
+CREATE TABLE points (study TEXT, number INTEGER, key TEXT, replication INTEGER, axes TEXT,
+  command TEXT, PRIMARY KEY (study, number)) WITHOUT ROWID;
+CREATE TABLE results (key TEXT PRIMARY KEY, rows, error TEXT, seconds REAL, run INTEGER,
+  finished REAL) WITHOUT ROWID;
+CREATE TABLE claims (key TEXT PRIMARY KEY, run INTEGER) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a task: its rows as JSON has them, or why there are none, and its time."""
+
+    key: str
+    rows: list[dict[str, Any]] | None
+    error: str | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """A study in a store: its command, and the names of its axes."""
+
+    name: str
+    command: str
+    axes: list[str]
+    replicated: bool
+
+
+@dataclass(frozen=True)
+class StoredPoint:
+    """A point of a study, its command line, and its result (None where it is not there yet)."""
+
+    study: str
+    number: int
+    replication: int
+    axes: dict[str, Any]
+    command: str
+    result: Result | None
+
+
+class Store:
+    """An open store; a context manager.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read or written, is no store, or is one of a newer opticoll.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, writes: bool) -> None:
+        self.path, self._connection, self._writes = path, connection, writes
+        self._run: int | None = None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """The store of that name, made where there is none, to be read and written."""
+        path = check_writable(path)
+        with _named(path):
+            connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)
+            store = cls(path, connection, writes=True)
+            try:
+                store._prepare()
+            except BaseException:
+                connection.close()
+                raise
+        return store
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """The store of that name, only to be read."""
+        path = Path(path)
+        if not path.is_file():
+            raise FileError(f"there is no store `{path}`")
+        with _named(path):
+            # Where nothing may be written beside it, no sweep runs: it is read as it lies there.
+            frozen = (
+                ""
+                if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
+                else "&immutable=1"
+            )
+            place = f"{path.absolute().as_uri()}?mode=ro{frozen}"
+            connection = sqlite3.connect(place, uri=True, timeout=WAIT_S, isolation_level=None)
+            store = cls(path, connection, writes=False)
+            try:
+                store._check()
+            except BaseException:
+                connection.close()
+                raise
+        return store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with suppress(sqlite3.Error):
+            self._end()
+        self._connection.close()
+
+    def _prepare(self) -> None:
+        (tables,) = self._one("SELECT count(*) FROM sqlite_master")
+        if tables:
+            self._check()
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        with self._changing():
+            (tables,) = self._one("SELECT count(*) FROM sqlite_master")
+            if not tables:
+                for statement in filter(str.strip, _LAYOUT.split(";")):
+                    self._connection.execute(statement)
+                self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+        self._check()
+
+    def _check(self) -> None:
+        (application,), (format,) = (
+            self._one(f"PRAGMA {name}") for name in ("application_id", "user_version")
+        )
+        if application != APPLICATION:
+            raise FileError(f"`{self.path}` is no store of opticoll")
+        if format > FORMAT:
+            raise FileError(
+                f"`{self.path}` was written by a newer opticoll (layout {format}, known are those "
+                f"up to {FORMAT}); update opticoll, or give another store"
+            )
+
+    def _one(self, query: str, *values: Any) -> Any:
+        return self._connection.execute(query, values).fetchone()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A transaction, complete or not at all."""
+        with _named(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def begin(self, command: str) -> None:
+        """Note that a sweep begins: its command, this opticoll and this machine."""
+        now = time.time()
+        values = (
+            *(command, __version__, build(), sys.version.split()[0], platform.platform()),
+            *(os.cpu_count(), socket.gethostname(), os.getpid(), now, now),
+        )
+        with self._changing():
+            cursor = self._connection.execute(
+                "INSERT INTO runs (command, version, build, python, machine, cores, host, process,"
+                " started, seen) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            )
+            self._run = cursor.lastrowid
+
+    def _end(self) -> None:
+        if self._run is not None:
+            with self._changing():
+                self._connection.execute("DELETE FROM claims WHERE run = ?", (self._run,))
+                self._connection.execute(
+                    "UPDATE runs SET ended = ? WHERE id = ?", (time.time(), self._run)
+                )
+
+    def define(
+        self, study: StudyRecord, points: Iterable[tuple[int, str, int, dict[str, Any], str]]
+    ) -> None:
+        """The points of a study, in place of those it had, with number, key, replication, axes."""
+        with self._changing():
+            self._connection.execute(
+                "INSERT OR REPLACE INTO studies VALUES (?, ?, ?, ?)",
+                (study.name, study.command, json.dumps(study.axes), study.replicated),
+            )
+            self._connection.execute("DELETE FROM points WHERE study = ?", (study.name,))
+            self._connection.executemany(
+                "INSERT INTO points VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    (study.name, number, key, replication, json.dumps(axes), command)
+                    for number, key, replication, axes, command in points
+                ),
+            )
+
+    def missing(self, keys: Iterable[str], *, retry: bool = False) -> list[str]:
+        """The keys without a result; with `retry` also those whose result is an error."""
+        known = {
+            key
+            for key, error in self._connection.execute("SELECT key, error IS NOT NULL FROM results")
+            if not (retry and error)
+        }
+        return [key for key in keys if key not in known]
+
+    def claim(self, keys: Sequence[str], *, retry: bool = False) -> list[str]:
+        """Those of the keys that this sweep shall compute: without result, claimed by no other."""
+        host, now = socket.gethostname(), time.time()
+        with self._changing():
+            self._connection.execute("UPDATE runs SET seen = ? WHERE id = ?", (now, self._run))
+            free = []
+            for key in self.missing_of(keys, retry=retry):
+                claimed = self._one(
+                    "SELECT host, process, seen FROM claims JOIN runs ON id = run "
+                    "WHERE key = ? AND run <> ?",
+                    *(key, self._run),
+                )
+                if claimed is None or not _alive(claimed, host, now):
+                    free.append(key)
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO claims VALUES (?, ?)", ((key, self._run) for key in free)
+            )
+        return free
+
+    def missing_of(self, keys: Sequence[str], *, retry: bool) -> list[str]:
+        """As `missing`, for a few keys."""
+        left = []
+        for key in keys:
+            found = self._one("SELECT error IS NOT NULL FROM results WHERE key = ?", key)
+            if found is None or (retry and found[0]):
+                left.append(key)
+        return left
+
+    def seen(self) -> None:
+        """Give a sign of life, so that others respect the claims of this sweep."""
+        with self._changing():
+            self._connection.execute(
+                "UPDATE runs SET seen = ? WHERE id = ?", (time.time(), self._run)
+            )
+
+    def keep(self, results: Iterable[Result]) -> None:
+        """Keep results; an error never takes the place of rows."""
+        now = time.time()
+        with self._changing():
+            for one in results:
+                self._connection.execute(
+                    "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
+                    " rows = excluded.rows, error = excluded.error, seconds = excluded.seconds,"
+                    " run = excluded.run, finished = excluded.finished WHERE error IS NOT NULL",
+                    (one.key, _packed(one.rows), one.error, one.seconds, self._run, now),
+                )
+                self._connection.execute("DELETE FROM claims WHERE key = ?", (one.key,))
+
+    def merge(self, other: Store) -> int:
+        """Keep the results of another store; returns how many there were."""
+        query = "SELECT key, rows, error, seconds FROM results"
+        rows = [
+            Result(key, _unpacked(packed), error, seconds)
+            for key, packed, error, seconds in other._connection.execute(query)
+        ]
+        self.keep(rows)
+        return len(rows)
+
+    def seconds(self, keys: Iterable[str]) -> list[float]:
+        """How long the tasks took that have rows."""
+        query = "SELECT key, seconds FROM results WHERE error IS NULL"
+        known = dict(self._connection.execute(query).fetchall())
+        return [known[key] for key in keys if key in known]
+
+    def studies(self) -> list[StudyRecord]:
+        """All studies, by name."""
+        with _named(self.path):
+            return [
+                StudyRecord(name, command, json.loads(axes), bool(replicated))
+                for name, command, axes, replicated in self._connection.execute(
+                    "SELECT name, command, axes, replicated FROM studies ORDER BY name"
+                )
+            ]
+
+    def results(self, study: str | None = None) -> Iterator[StoredPoint]:
+        """The points of a study in their order (of all studies, one after the other).
+
+        Raises
+        ------
+        UsageError
+            There is no such study.
+        """
+        names = [one.name for one in self.studies()]
+        if study is not None and study not in names:
+            raise UsageError(f"`{self.path}` has no study `{study}`; it has {', '.join(names)}")
+        query = (
+            "SELECT number, replication, axes, command, points.key, rows, error, seconds "
+            "FROM points LEFT JOIN results ON results.key = points.key "
+            "WHERE study = ? ORDER BY number"
+        )
+        with _named(self.path):
+            for name in [study] if study is not None else names:
+                for (
+                    number,
+                    replication,
+                    axes,
+                    command,
+                    key,
+                    rows,
+                    error,
+                    seconds,
+                ) in self._connection.execute(query, (name,)):
+                    there = seconds is not None
+                    found = Result(key, _unpacked(rows), error, seconds) if there else None
+                    axes_of = json.loads(axes)
+                    yield StoredPoint(name, number, replication, axes_of, command, found)
+
+    def runs(self) -> list[dict[str, Any]]:
+        """The sweeps that wrote here: command, version, build, machine and times."""
+        with closing(self._connection.execute("SELECT * FROM runs ORDER BY id")) as cursor:
+            names = [one[0] for one in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def _alive(run: tuple[str, int, float], here: str, now: float) -> bool:
+    """Whether a sweep still runs, by its host, process and last sign of life."""
+    host, process, seen = run
+    if now - seen > ABSENT_S:
+        return False
+    if host != here or os.name == "nt":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _packed(rows: list[dict[str, Any]] | None) -> str | bytes | None:
+    """Rows as JSON, compressed where they are long."""
+    if rows is None:
+        return None
+    text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+    return text if len(text) < LONG else zstandard.ZstdCompressor(3).compress(text.encode())
+
+
+def _unpacked(packed: str | bytes | None) -> list[dict[str, Any]] | None:
+    if packed is None:
+        return None
+    text = zstandard.ZstdDecompressor().decompress(packed) if isinstance(packed, bytes) else packed
+    rows: list[dict[str, Any]] = json.loads(text)
+    return rows
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors of SQLite as those of the file, with what it says."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "not a database" in text or "malformed" in text:
+            raise FileError(f"`{path}` is no store of opticoll: {text}") from error
+        raise FileError(f"cannot read or write the store `{path}`: {text}") from error

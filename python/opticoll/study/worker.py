@@ -1,0 +1,121 @@
+"""A process that computes points of a study: `python -m opticoll.study.worker`.
+
+It reads lines of JSON from standard input, each some tasks of one command, and writes a line for
+each task as soon as it is finished, then an empty one. It ends with its standard input, at once.
+
+>>> task = Task("k1", {"collective": "all_gather", "fabric": "wdm_ring:ranks=4,wavelengths=1"})
+>>> solved = solve("simulate", task)
+>>> solved.rows[0]["steps"], solved.error
+(2, None)
+>>> solve("simulate", Task("k2", {"collective": "nothing", "fabric": "terarack"})).error[:23]
+'unknown collective `not'
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass
+from typing import IO, Any
+
+from opticoll import _core
+from opticoll.errors import MemoryLimitError, OpticollError
+from opticoll.once import remembered
+from opticoll.rows import plain
+from opticoll.runner import Refuted, Watch
+from opticoll.study.document import Value
+from opticoll.study.points import asked, command_of
+from opticoll.study.store import Result
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task: its key, and the options of the command."""
+
+    key: str
+    options: dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Solved(Result):
+    """A result; and whether the limit of memory was what it failed at."""
+
+    too_large: bool = False
+
+
+def solve(command: str, task: Task) -> Solved:
+    """Compute a task by the function that its command runs; errors are results."""
+    started = time.perf_counter()
+    rows, error, too_large = None, None, False
+    try:
+        with redirect_stdout(sys.stderr):
+            record = command_of(command)
+            rows = [plain(row) for row in record.compute(asked(command, task.options), Watch())]
+    except Refuted as refuted:
+        rows = [plain(refuted.row)]
+    except OpticollError as failure:
+        error, too_large = " ".join(str(failure).split()), isinstance(failure, MemoryLimitError)
+    except MemoryError:
+        error, too_large = "there is not enough memory for this", True
+    except BaseException as failure:
+        # A bug of opticoll must not end a study; a panic of the compiled core is no Exception.
+        if not isinstance(failure, Exception) and type(failure).__name__ != "PanicException":
+            raise
+        error = f"internal error: {type(failure).__name__}: {' '.join(str(failure).split())}"
+    return Solved(task.key, rows, error, time.perf_counter() - started, too_large)
+
+
+def solve_all(command: str, tasks: Sequence[Task], memory: int | None) -> list[Solved]:
+    """Compute tasks one after the other, as a worker of a cluster does."""
+    if memory is not None:
+        _core.set_memory_limit(f"{memory}B")
+    with remembered():
+        return [solve(command, task) for task in tasks]
+
+
+def message(command: str, tasks: Iterable[Task], memory: int | None) -> str:
+    """The line that asks a worker for tasks."""
+    content = {"command": command, "memory": memory, "tasks": [asdict(task) for task in tasks]}
+    return json.dumps(content) + "\n"
+
+
+def main() -> None:
+    """Compute what standard input asks for, until it ends."""
+    # Ctrl-C at the terminal is for the sweep, which ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    with remembered():
+        for asks in _asked(sys.stdin):
+            memory = asks["memory"]
+            _core.set_memory_limit(None if memory is None else f"{memory}B")
+            for task in asks["tasks"]:
+                answers.write(json.dumps(asdict(solve(asks["command"], Task(**task)))) + "\n")
+                answers.flush()
+            answers.write("\n")
+            answers.flush()
+
+
+def _asked(source: IO[str]) -> Iterator[dict[str, Any]]:
+    """What is asked for, read by a thread that ends the process when nobody can ask any more."""
+    lines: queue.Queue[str] = queue.Queue()
+
+    def read() -> None:
+        for line in source:
+            lines.put(line)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        yield json.loads(lines.get())
+
+
+if __name__ == "__main__":
+    main()

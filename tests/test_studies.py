@@ -1,0 +1,624 @@
+"""Studies: what is swept is what was asked for, and what was computed is never lost or repeated."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import shlex
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opticoll
+from conftest import Run
+from opticoll.commands import COMMANDS
+from opticoll.errors import ConfigError, FileError, UsageError
+from opticoll.main import app
+from opticoll.study import document
+from opticoll.study.expression import Expression
+from opticoll.study.points import asked, command_line, command_of, options_of, points
+from opticoll.study.store import Result, Store
+
+RINGS = """
+study: rings
+command: simulate
+options: {collective: all_gather, fabric: wdm_ring}
+grid:
+  fabric.ranks: [4, 6, 8]
+  fabric.wavelengths: [1, 2]
+  algorithm: [ring, neighbour_exchange, auto]
+  size: [1KiB, 64KiB]
+"""
+"""36 points of some milliseconds each."""
+
+SLOW = """
+study: slow
+command: simulate
+options: {collective: all_reduce, fabric: "wdm_ring:wavelengths=8"}
+grid:
+  fabric.ranks: [14, 16, 18, 20, 22, 24]
+  policy: [free, on_change]
+  size: [1KiB, 16KiB, 256KiB, 4MiB]
+"""
+"""48 points, each of which plans anew: some 50 ms each."""
+
+OWN = '''
+"""An algorithm that fails as the files beside it say."""
+import os, pathlib
+import numpy as np
+from opticoll import Schedule
+HERE = pathlib.Path(__file__).parent
+
+def fails(collective, fabric):
+    if not (HERE / "cured").exists():
+        raise ValueError("not yet")
+    return whole(collective)
+
+def kills_once(collective, fabric):
+    if not (HERE / "killed").exists():
+        (HERE / "killed").write_text("")
+        os._exit(9)
+    return whole(collective)
+
+def kills(collective, fabric):
+    os._exit(9)
+
+def whole(collective):
+    schedule = Schedule(collective)
+    ranks = np.arange(collective.ranks)
+    for step in range(collective.ranks - 1):
+        schedule.step((ranks - step) % collective.ranks, ranks, (ranks + 1) % collective.ranks)
+    return schedule
+'''
+
+
+def written(folder: Path, text: str, name: str = "study.yaml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def table(store: Path, run: Run, *more: str | Path) -> bytes:
+    """The results as CSV; but for the times that computing took, which are not in it."""
+    path = store.with_suffix(".csv")
+    finished = run("results", store, "--csv", path, *more)
+    assert finished.code == 0, finished.err
+    return path.read_bytes()
+
+
+def hears_interrupts() -> None:
+    """A job that a shell runs in the background ignores them from its beginning."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def swept(
+    *words: str | Path, before: Callable[[], None] = hears_interrupts
+) -> subprocess.Popen[str]:
+    """A sweep in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "opticoll", "sweep", *map(str, words)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=before,
+    )  # fmt: skip
+
+
+def finished_points(store: Path) -> int:
+    try:
+        with Store.read(store) as there:
+            return sum(point.result is not None for one in there.studies()
+                       for point in there.results(one.name))  # fmt: skip
+    except FileError:
+        return 0
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def listed(folder: Path, text: str) -> list[dict[str, Any]]:
+    study = document.read(written(folder, f"study: s\ncommand: simulate\n{text}"))
+    return [point.options for point in points(study)]
+
+
+def test_points_are_the_product_of_grid_zip_and_points(tmp_path: Path) -> None:
+    options = listed(
+        tmp_path,
+        "options: {collective: all_gather}\n"
+        "points: [{fabric: 'wdm_ring:wavelengths=1'},"
+        " {fabric: terarack, algorithm: [ring, auto]}]\n"
+        "zip: {fabric.ranks: [4, 8], size: [1KiB, 2KiB]}\n"
+        "grid: {policy: [free, on_change]}\n",
+    )
+    assert len(options) == (1 + 2) * 2 * 2
+    assert options[0] == {
+        "collective": "all_gather", "fabric": "wdm_ring:wavelengths=1,ranks=4",
+        "size": "1KiB", "policy": "free",
+    }  # fmt: skip
+    assert {one["size"] for one in options if "ranks=8" in one["fabric"]} == {"2KiB"}
+
+
+def test_ranges_grow_by_factors_or_by_sums_with_units(tmp_path: Path) -> None:
+    options = listed(
+        tmp_path,
+        "options: {collective: all_gather, fabric: terarack}\n"
+        "grid: {size: {from: 1KiB, to: 1MiB, times: 32}, root: {from: 0, to: 4, plus: 2}}\n",
+    )
+    assert [one["size"] for one in options][::3] == ["1KiB", "32KiB", "1MiB"]
+    assert [one["root"] for one in options][:3] == [0, 2, 4]
+
+
+def test_derived_values_and_conditions_know_axes_and_options_of_fabrics(tmp_path: Path) -> None:
+    options = listed(
+        tmp_path,
+        "options: {collective: all_gather}\n"
+        "points: [{fabric: wdm_ring, fabric.ranks: [8, 16], fabric.wavelengths: [2, 4, 16]},"
+        " {fabric: 'crossbar:ranks=16'}, {fabric: 'crossbar:ranks=2'}]\n"
+        "where: [ranks >= wavelengths, ranks > 2]\n"
+        "derive: {fabric.rate: 25.6Tb/s / (2 * wavelengths)}\n",
+    )
+    assert [one["fabric"] for one in options] == [
+        "wdm_ring:ranks=8,wavelengths=2,rate=6400Gb/s",
+        "wdm_ring:ranks=8,wavelengths=4,rate=3200Gb/s",
+        "wdm_ring:ranks=16,wavelengths=2,rate=6400Gb/s",
+        "wdm_ring:ranks=16,wavelengths=4,rate=3200Gb/s",
+        "wdm_ring:ranks=16,wavelengths=16,rate=800Gb/s",
+        "crossbar:ranks=16",
+    ]
+
+
+def test_replications_are_seeds(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "study: s\ncommand: congestion\nreplications: {seed: 3}\n"
+        "options: {collective: all_gather, fabric: 'ladder:rungs=4,hosts=4,wavelengths=4'}\n",
+    )
+    found = points(document.read(path))
+    assert [(one.options["seed"], one.replication) for one in found] == [(0, 0), (1, 1), (2, 2)]
+    assert len({one.key for one in found}) == 3
+
+
+FEW = "{from: 1, to: 101, plus: 1}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("command: nothing", "line 2, command: `nothing` is no command with points"),
+        ("command: results", "line 2, command: `results` is no command with points"),
+        ("command: simulate\ngrid: {size: []}", "line 3, grid: give a list of values"),
+        ("command: simulate\ngird: {size: 1}", "line 3, gird: there is no such field"),
+        ("command: simulate\nzip: {size: [1, 2], root: [1]}", "the same number of values"),
+        ("command: simulate\nwhere: import os", "`import os` is no expression"),
+        ("command: simulate\nwhere: __import__('os')", "the functions of expressions are min"),
+        ("command: simulate\ngrid: {size: {from: 1KiB, to: 1s, times: 2}}", "same unit"),
+        ("command: simulate\ngrid: {size: {from: 1KiB, to: 1MiB, times: 1}}", "a range grows"),
+        ("command: simulate\noptions: {size: 1KiB}\ngrid: {size: [1KiB]}", "in options too"),
+        ("command: simulate\ngrid: {a: {from: 1, to: 50000, plus: 1}}", "at most 10000 values"),
+        (f"command: simulate\ngrid: {{a: {FEW}, b: {FEW}, c: {FEW}}}", "more than 1000000"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_study_is_said_with_its_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=r"study\.yaml") as refused:
+        document.read(written(tmp_path, f"study: s\n{text}\n"))
+    assert message in str(refused.value)
+
+
+def test_a_name_that_no_point_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no point has a `rank`"):
+        listed(tmp_path, "options: {collective: all_gather, fabric: terarack}\nwhere: rank > 1\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["().__class__", "x[0]", "lambda: 1", "[a for a in b]", "open('f')", "a.b()", "2**64**64",
+     "f'{a}'", "1us + 1B", "not 3", "'a' * 9", "(a := 3)", "a" * 2000, "9e999999999",
+     "9e999999999B"],
+)  # fmt: skip
+def test_expressions_compute_and_do_nothing_else(text: str) -> None:
+    with pytest.raises(UsageError):
+        Expression(text).value({"a": 1, "b": 2, "x": "y"}.__getitem__)
+
+
+def on_the_command_line(words: list[str]) -> Any:
+    """The parameters of a command as the command line reads them."""
+    _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+    return command_of(words[0]).asks(*bound.args, **vars(bound.kwargs["options"]))
+
+
+LINES = [
+    "simulate all_gather --fabric terarack --size 4MiB --per step --policy free --root 3",
+    "simulate barrier --fabric=torus:dims=4x4 --link-bin 10us --cores 2 --wavelength first_fit",
+    "compare all_gather --fabric terarack --fabric optree_paper --algorithms ring,optree:k=2",
+    "train --fabric terarack --model alexnet --batch 64 --no-overlap --gradients float16",
+    "congestion all_reduce --fabric ladder:rungs=4,hosts=4 --offered-load 0.4 --seed 7",
+    "traffic --fabric torus:dims=4x4 --messages 10 --bytes 512B --jitter 5ns --simulator packet",
+    "replay tests/data/ep.tit --cpu-factor 2 --collective all_reduce=ring --operations 1000000",
+]
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line.split()[0])
+def test_options_are_read_as_on_the_command_line(line: str) -> None:
+    words = shlex.split(line)
+    known = {option.flag: option for option in options_of(words[0]).values() if option.flag}
+    flags = {option.negative: option for option in known.values() if option.hint is bool}
+    options: dict[str, Any] = {}
+    rest = [
+        part for word in words[1:] for part in (word.split("=", 1) if word[0] == "-" else [word])
+    ]
+    place = iter(one.name for one in options_of(words[0]).values() if not one.flag)
+    while rest:
+        word = rest.pop(0)
+        if word in flags:
+            options[flags[word].name] = False
+        elif word in known:
+            several = options.setdefault(known[word].name, [])
+            several.append(rest.pop(0))
+        else:
+            options[next(place)] = word
+    options = {name: one[0] if isinstance(one, list) and len(one) == 1 else one
+               for name, one in options.items()}  # fmt: skip
+    assert asked(words[0], options) == on_the_command_line(words)
+    again = shlex.split(command_line(words[0], options))[1:]
+    assert on_the_command_line(again) == on_the_command_line(words)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in document.WITHOUT_POINTS])
+def test_every_option_of_every_command_may_be_an_axis(name: str) -> None:
+    shown = {flag for command in app[name].assemble_argument_collection(parse_docstring=False)
+             for flag in command.names}  # fmt: skip
+    output = {f"--{file.option}" for file in command_of(name).files} | {"--json"}
+    flags = {one.flag for one in options_of(name).values()}
+    missing = {flag for flag in shown if flag.startswith("--") and flag not in flags | output}
+    assert all(flag.startswith(("--no-", "--empty-")) or flag == "--algorithm" for flag in missing)
+
+
+def test_a_sweep_computes_what_the_command_prints(run: Run, tmp_path: Path) -> None:
+    study = written(tmp_path, RINGS)
+    assert run("sweep", study, "--jobs", "2").code == 0
+    with Store.read(tmp_path / "study.sqlite") as store:
+        found = list(store.results("rings"))
+    assert len(found) == 36
+    for point in found[::7]:
+        assert point.result is not None
+        printed = run(*shlex.split(point.command)[1:], "--json").out
+        assert point.result.rows == [json.loads(printed)]
+
+
+def test_a_second_sweep_computes_nothing_and_a_larger_study_the_rest(
+    run: Run, tmp_path: Path
+) -> None:
+    study = written(tmp_path, RINGS)
+    assert opticoll.sweep(study, jobs=1).computed == 36
+    assert opticoll.sweep(study, jobs=1).computed == 0
+    written(tmp_path, RINGS.replace("[4, 6, 8]", "[4, 6, 8, 10]"))
+    row = opticoll.sweep(study, jobs=1)
+    assert (row.points, row.before, row.computed) == (48, 36, 12)
+
+
+def test_a_plan_is_made_once_for_points_that_differ_in_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from opticoll.study.worker import Task, solve_all
+
+    made: list[str] = []
+    plan = opticoll.plan
+
+    def counted(*words: Any, **more: Any) -> opticoll.Plan:
+        made.append(words[1].spec)
+        return plan(*words, **more)
+
+    monkeypatch.setattr(opticoll, "plan", counted)
+    study = document.read(written(tmp_path, RINGS))
+    tasks = [Task(one.key, one.options) for one in points(study)]
+    solved = solve_all("simulate", tasks, None)
+    assert all(one.error is None for one in solved)
+    assert len(made) == 6 * 2 + 12  # auto looks at the size
+    monkeypatch.undo()
+    alone = [solve_all("simulate", [task], None)[0] for task in tasks]
+    assert [one.rows for one in alone] == [one.rows for one in solved]
+
+
+@pytest.fixture(scope="module")
+def slow_table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The results of an uninterrupted sweep as CSV."""
+    folder = tmp_path_factory.mktemp("whole")
+    opticoll.sweep(written(folder, SLOW))
+    opticoll.write_csv(opticoll.results(folder / "study.sqlite"), folder / "study.csv")
+    return (folder / "study.csv").read_bytes()
+
+
+def test_a_killed_sweep_loses_nothing_and_repeats_nothing(
+    run: Run, tmp_path: Path, slow_table: bytes
+) -> None:
+    generator = random.Random(18)
+    study, store = written(tmp_path, SLOW), tmp_path / "study.sqlite"
+    killed = 0
+    while killed < 4:
+        before = finished_points(store)
+        sweep = swept(study, "--jobs", "2")
+        goal = min(47, before + generator.randint(1, 12))
+        while finished_points(store) < goal and sweep.poll() is None:
+            time.sleep(0.02)
+        if sweep.poll() is not None:
+            break
+        time.sleep(generator.random() / 5)
+        sweep.send_signal(signal.SIGKILL)
+        sweep.communicate(timeout=60)
+        assert sweep.returncode == -signal.SIGKILL
+        killed += 1
+    assert killed >= 2
+    there = finished_points(store)
+    row = opticoll.sweep(study)
+    assert row.before == there
+    assert row.before + (row.computed or 0) == 48
+    assert table(store, run) == slow_table
+
+
+def test_workers_end_with_their_sweep(tmp_path: Path) -> None:
+    study, store = written(tmp_path, SLOW), tmp_path / "study.sqlite"
+    sweep = swept(study, "--jobs", "2")
+    wait_for(lambda: finished_points(store) >= 1)
+    listing = Path(f"/proc/{sweep.pid}/task/{sweep.pid}/children").read_text().split()
+    children = [Path(f"/proc/{child}/stat") for child in listing]
+    assert len(children) == 2
+    sweep.kill()
+    sweep.communicate()
+
+    def gone(stat: Path) -> bool:
+        try:
+            return stat.read_text().split()[2] == "Z"
+        except OSError:
+            return True
+
+    wait_for(lambda: all(map(gone, children)))
+
+
+def test_an_interrupted_sweep_keeps_what_is_finished(tmp_path: Path) -> None:
+    study, store = written(tmp_path, SLOW), tmp_path / "study.sqlite"
+    sweep = swept(study, "--jobs", "2")
+    wait_for(lambda: finished_points(store) >= 3)
+    sweep.send_signal(signal.SIGINT)
+    out, err = sweep.communicate(timeout=60)
+    assert (sweep.returncode, out) == (130, "")
+    (line,) = err.splitlines()
+    assert "interrupted" in line
+    assert "of 48 points" in line
+    kept = finished_points(store)
+    assert 3 <= kept < 48
+    assert opticoll.sweep(study).before == kept
+
+
+def test_two_sweeps_of_one_store_share_the_work(
+    run: Run, tmp_path: Path, slow_table: bytes
+) -> None:
+    study, store = written(tmp_path, SLOW), tmp_path / "study.sqlite"
+    both = [swept(study, "--jobs", "1", "--json") for _ in range(2)]
+    rows = []
+    for sweep in both:
+        out, err = sweep.communicate(timeout=300)
+        assert sweep.returncode == 0, err
+        rows.append(json.loads(out))
+    assert sum(row["computed"] for row in rows) == 48
+    assert all(row["computed"] > 0 for row in rows)
+    assert table(store, run) == slow_table
+
+
+def test_shards_merged_are_one_run(run: Run, tmp_path: Path) -> None:
+    study = written(tmp_path, RINGS)
+    opticoll.sweep(study, tmp_path / "whole.sqlite")
+    parts = [tmp_path / f"part{number}.sqlite" for number in (1, 2, 3)]
+    for number, part in enumerate(parts, 1):
+        assert 0 < opticoll.sweep(study, part, shard=f"{number}/3").points < 36
+    merges = [word for part in parts for word in ("--merge", str(part))]
+    finished = run("sweep", study, "--store", tmp_path / "merged.sqlite", *merges, "--json")
+    assert '"computed": 0' in finished.out
+    whole = table(tmp_path / "whole.sqlite", run)
+    assert table(tmp_path / "merged.sqlite", run) == whole
+    assert table(parts[0], run, "--beside", parts[1], "--beside", parts[2]) == whole
+
+
+CROSSBAR = """
+study: own
+command: simulate
+options: {collective: all_gather, fabric: "crossbar:ranks=4"}
+"""
+
+
+def test_an_error_is_a_row_and_is_retried_when_asked(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, OWN, "own_algorithm.py")
+    study = written(tmp_path, CROSSBAR + "grid: {algorithm: [ring, 'own_algorithm:fails']}\n")
+    finished = run("sweep", study)
+    assert finished.code == 0
+    assert "1 point failed: `opticoll results" in finished.err
+    failed = run("results", "study.sqlite", "--failed")
+    assert "not yet" in failed.out
+    assert "1 row" in failed.out
+    assert opticoll.sweep(study).computed == 0
+    assert opticoll.sweep(study, retry=True).computed == 1
+    (tmp_path / "cured").write_text("")
+    row = opticoll.sweep(study, retry=True)
+    assert (row.computed, row.errors) == (1, 0)
+
+
+def test_points_of_a_worker_that_dies_are_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, OWN, "own_algorithm.py")
+    study = written(
+        tmp_path,
+        CROSSBAR + "grid: {algorithm: ['own_algorithm:kills_once', ring, 'own_algorithm:kills',"
+        " auto], size: [1KiB, 2KiB]}\n",
+    )
+    row = opticoll.sweep(study, jobs=2)
+    assert (row.points, row.computed, row.errors) == (8, 8, 2)
+    with Store.read(tmp_path / "study.sqlite") as store:
+        errors = {
+            (point.axes["algorithm"], point.result.error)
+            for point in store.results()
+            if point.result and point.result.error
+        }
+    assert errors == {("own_algorithm:kills", "2 workers died at it, the last with exit code 9")}
+
+
+def test_work_beyond_the_memory_limit_is_an_error_that_names_it(run: Run, tmp_path: Path) -> None:
+    study = written(
+        tmp_path,
+        "study: s\ncommand: simulate\noptions: {collective: all_to_all, algorithm: pairwise}\n"
+        "grid: {fabric: ['crossbar:ranks=2', 'crossbar:ranks=2000']}\n",
+    )
+    finished = run("sweep", study, "--memory-limit", "20MB", "--jobs", "2")
+    assert "1 point failed" in finished.err
+    assert "the limit is 20.00 MB" in run("results", tmp_path / "study.sqlite", "--failed").out
+
+
+def test_a_store_of_a_newer_opticoll_is_refused(run: Run, tmp_path: Path) -> None:
+    study, store = written(tmp_path, RINGS), tmp_path / "study.sqlite"
+    Store.open(store).__exit__(None, None, None)
+    with sqlite3.connect(store) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    for words in (["sweep", study], ["results", store], ["sweep", study, "--dry-run"]):
+        finished = run(*words)
+        assert finished.code == 2
+        assert "was written by a newer opticoll (layout 99" in finished.err
+
+
+@pytest.mark.parametrize("content", [b"", b"not a store", b"SQLite format 3\0" + bytes(2000)])
+def test_what_is_no_store_is_refused_and_left_alone(
+    run: Run, tmp_path: Path, content: bytes
+) -> None:
+    study, store = written(tmp_path, RINGS), tmp_path / "study.sqlite"
+    store.write_bytes(content)
+    finished = run("results", store)
+    assert finished.code == 2
+    assert "store" in finished.err
+    if content:
+        assert run("sweep", study).code == 2
+        assert store.read_bytes() == content
+
+
+def test_another_sqlite_file_is_no_store(run: Run, tmp_path: Path) -> None:
+    study, store = written(tmp_path, RINGS), tmp_path / "study.sqlite"
+    with sqlite3.connect(store) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    before = store.read_bytes()
+    assert "is no store of opticoll" in run("sweep", study).err
+    assert store.read_bytes() == before
+
+
+def test_a_store_that_may_only_be_read_is_read_and_not_swept(tmp_path: Path) -> None:
+    folder = Path(tempfile.mkdtemp())  # where others may come, too
+    store = folder / "study.sqlite"
+    opticoll.sweep(written(tmp_path, RINGS), store)
+    store.chmod(0o444)
+    folder.chmod(0o555)
+    try:
+        shown = subprocess.run(
+            [sys.executable, "-c", READ_ONLY, str(store)],
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert shown.stdout.splitlines() == ["36", "permission denied"], shown
+    finally:
+        folder.chmod(0o755)
+
+
+READ_ONLY = """
+import os, sys
+import opticoll
+from opticoll.study.results import table_of
+from opticoll.study.store import Store
+import opticoll.commands.simulate
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+print(len(table_of(sys.argv[1])))
+try:
+    Store.open(sys.argv[1])
+except opticoll.OpticollError as error:
+    print(str(error).rpartition(": ")[2])
+"""
+
+
+def test_a_full_disk_is_said_and_what_is_kept_can_be_read(tmp_path: Path) -> None:
+    study, store = written(tmp_path, SLOW), tmp_path / "study.sqlite"
+
+    def little() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+
+    sweep = swept(study, "--jobs", "2", before=little)
+    out, err = sweep.communicate(timeout=300)
+    assert (sweep.returncode, out) == (2, "")
+    assert "cannot read or write the store" in err
+    assert err.count("\n") <= 3
+    kept = finished_points(store)
+    assert kept < 48
+    row = opticoll.sweep(study)
+    assert (row.before, row.errors) == (kept, 0)
+
+
+def test_an_error_never_replaces_rows(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.sqlite") as store:
+        store.keep([Result("k", None, "first", 0.1)])
+        store.keep([Result("k", [{"time_s": 1.5}], None, 0.1)])
+        store.keep([Result("k", None, "second", 0.1)])
+        assert store.missing(["k"], retry=True) == []
+
+
+def test_results_are_filtered_and_written_in_every_format(run: Run, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    study, store = written(tmp_path, RINGS), tmp_path / "study.sqlite"
+    opticoll.sweep(study)
+    few = opticoll.results(store, where="ranks == 8 and size <= 1KiB and time_s > 1ns")
+    assert {(row["ranks"], row["size"]) for row in few} == {(8, "1KiB")}
+    assert few.units["time_s"] == "s"
+    assert few.axes == ["fabric.ranks", "fabric.wavelengths", "axis_algorithm", "size"]
+    frame = opticoll.results(store).to_pandas()
+    assert len(frame) == 36
+    assert frame["time_ps"].dtype == "int64"
+    for ending in ("csv", "parquet"):
+        assert run("results", store, "--csv", tmp_path / f"rows.{ending}").code == 0
+    assert list(pandas.read_parquet(tmp_path / "rows.parquet")["steps"]) == list(frame["steps"])
+    assert run("results", store, "--where", "nothing > 3").code == 2
+    assert run("results", store, "--where", "ranks > 1000").code == 2
+    assert run("results", store, "--study", "other").code == 2
+
+
+def test_provenance_is_kept(tmp_path: Path) -> None:
+    study = written(tmp_path, RINGS)
+    opticoll.sweep(study)
+    with Store.read(tmp_path / "study.sqlite") as store:
+        (one,) = store.runs()
+    assert one["version"] == opticoll.__version__
+    assert one["started"] <= one["ended"]
+    assert len(one["build"]) == 64
+    assert one["cores"] == os.cpu_count()
+
+
+def test_a_dry_run_forecasts_and_keeps_nothing(tmp_path: Path) -> None:
+    study = written(tmp_path, RINGS)
+    row = opticoll.sweep(study, dry_run=True)
+    assert (row.points, row.plans, row.before, row.computed) == (36, 24, 0, None)
+    assert row.sampled == 24
+    assert row.forecast_s is not None
+    assert 0 < row.forecast_s < 60
+    assert row.peak_bytes is not None
+    assert row.peak_bytes > 10e6
+    assert list(tmp_path.iterdir()) == [study]
