@@ -132,6 +132,7 @@ SHOWN_QUICKLY = [
             "bursts",
             "relay-trees",
             "plan-format",
+            "studies",
         )
     ),
     *sorted(COOKBOOK.glob("*.md")),

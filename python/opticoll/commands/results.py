@@ -34,7 +34,10 @@ class Asked:
     ] = field(kw_only=False)
     beside: Annotated[
         list[str] | None,
-        Parameter(help="Further store, such as that of a shard; one option for each", negative=()),
+        Parameter(
+            help="Further store, such as a shard's; one option for each (default: none)",
+            negative=(),
+        ),
     ] = None
     study: Annotated[str | None, Parameter(help="Name of a study (default: all in the store)")] = (
         None

@@ -56,8 +56,8 @@ class Sweep:
     merge: Annotated[
         list[str] | None,
         Parameter(
-            help="Store whose results are taken over first, such as that of a shard; one option "
-            "for each",
+            help="Store whose results are taken over first, such as a shard's; one option for each "
+            "(default: none)",
             negative=(),
         ),
     ] = None
