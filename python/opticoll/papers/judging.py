@@ -38,12 +38,12 @@ Verdict = Literal[
 ]
 
 MEANINGS: dict[Verdict, str] = {
-    "reproduced": "the printed value comes out of a computation that does not know it",
+    "reproduced": "a computation that does not know the printed value gives it",
     "consistent": "the value agrees with what was computed from other printed values of the paper",
     "claim_holds": "a claim in words holds, by a margin whose threshold was stated before",
-    "conditional": "it comes out under a reading or parameter that the paper does not state",
-    "undecided": "it does not come out under such a reading, which refutes nothing, or is chance",
-    "refuted": "another value comes out, whatever the paper leaves open",
+    "conditional": "it agrees under a reading or parameter that the paper does not state",
+    "undecided": "it disagrees under such a reading, which refutes nothing, or is chance",
+    "refuted": "the computed value differs, whatever the paper leaves open",
     "used": "a parameter or algorithm, taken over as printed",
     "not_reproducible": "the paper does not say enough to compute it",
     "not_done": "opticoll does not compute it",

@@ -55,9 +55,9 @@ LADDER = (
         command=_BURSTS,
     ),
     Claim(
-        id="ladder.intensity",
+        id="ladder.load",
         where=_LADDER,
-        says="The traffic intensity is 0.9.",
+        says='The "traffic intensity" is 0.9.',
         unit="erlang",
         printed=0.9,
         judge=Used(),
@@ -114,17 +114,17 @@ LADDER = (
     Claim(
         id="ladder.loss",
         where=_LADDER,
-        says="Fewer than one burst in 10^6 is lost at a traffic intensity of 0.9, by assignment of "
-        "wavelengths.",
+        says='Fewer than one burst in 10^6 is lost at a "traffic intensity" of 0.9, by assignment '
+        "of wavelengths.",
         unit="share lost",
         printed=1e-6,
         judge=Between(0, 1e-6, "the whole interval of 95 % lies below one in 10^6"),
-        reading="a computer sends one burst at a time and queues the others, the intensity is the "
+        reading="a computer sends one burst at a time and queues the others, 0.9 is the "
         "load of a computer, a burst takes the first wavelength that is free on its whole path, "
         "and receivers are no bottleneck",
         dispute="The slide states none of this, and a referee may hold another reading to be the "
         "obvious one: of the ten readings in the list three meet the claim. The one that is judged "
-        "gives every printed word a meaning: intensity below 1, a Poisson process for each "
+        "gives every printed word a meaning: a load below 1, a Poisson process for each "
         "computer, and assignment of wavelengths",
         command=_BURSTS,
     ),

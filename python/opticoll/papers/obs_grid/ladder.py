@@ -173,7 +173,7 @@ def _parameters() -> dict[str, Computed]:
         "ladder.computers": Computed(nodes * int(said["hosts"])),
         "ladder.wavelengths": Computed(int(said["wavelengths"])),
         "ladder.rate": Computed(row.injection_bandwidth),
-        "ladder.intensity": Computed(row.offered_load),
+        "ladder.load": Computed(row.offered_load),
         "ladder.length": Computed(8 * BURST_BYTES / row.injection_bandwidth),
         "ladder.bytes": Computed(BURST_BYTES),
         "ladder.destination": Computed(max(pairs) / (sum(pairs) / len(pairs))),
